@@ -1,0 +1,54 @@
+# make            set up .venv and build the sample run: every table and figure of every study, on generated text
+# make test       checks and tests: no network, no GPU, no corpora needed
+# make test-real  the laptop run and tests on real corpora; ATLAS_DATA names a mirror folder, else they are downloaded
+# make bench      benchmarks: ratios against a stated reference, side by side in one run
+# make report     results/$(RUN)/report.zip: every figure and table with its caption
+# make sync       rewrite envs/*.yaml and the generated parts of the README
+# make clean      remove results and caches (not .venv)
+
+PYTHON ?= python3
+CORES ?= all
+RUN ?= sample
+VENV := .venv
+BIN := $(VENV)/bin
+SNAKEMAKE := $(BIN)/snakemake --workflow-profile workflow/profiles/local --cores $(CORES)
+
+.PHONY: all setup test lint test-real bench report sync clean
+
+all: setup
+	$(SNAKEMAKE)
+
+setup: $(VENV)/.ready
+
+$(VENV)/.ready: requirements.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Python 3.11 or newer is needed; name one: make PYTHON=python3.12"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --disable-pip-version-check --quiet --requirement requirements.txt
+	touch $@
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/snakefmt --check Snakefile workflow/rules
+	$(BIN)/snakemake --lint
+	$(BIN)/python tools/sync.py --check
+
+test: lint
+	$(BIN)/pytest --numprocesses 2 --dist loadfile
+
+test-real: setup
+	$(SNAKEMAKE) --config 'targets=[laptop]'
+	$(BIN)/pytest -rs -s tests/real
+
+bench: setup
+	$(BIN)/python -m benchmarks
+
+report: all
+	$(SNAKEMAKE) --config 'targets=[$(RUN)]' --report results/$(RUN)/report.zip
+
+sync: setup
+	$(BIN)/python tools/sync.py
+
+clean:
+	rm -rf results/* .snakemake .pytest_cache .ruff_cache .hypothesis

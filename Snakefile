@@ -1,0 +1,67 @@
+import sys
+from pathlib import Path
+
+from snakemake.utils import min_version
+
+min_version("9.25")
+
+
+configfile: "config.yaml"
+
+
+# Rule scripts import the package from here too, in local and in cluster jobs.
+sys.path.insert(0, str(Path(workflow.basedir, "workflow", "lib")))
+
+
+report: "workflow/report/workflow.rst"
+
+
+include: "workflow/rules/common.smk"
+
+
+wildcard_constraints:
+    run=one_of(config["runs"]),
+    model=one_of(config["models"]),
+    corpus=one_of(config["corpora"]),
+    shard=r"\d+",
+
+
+include: "workflow/rules/models.smk"
+include: "workflow/rules/corpora.smk"
+include: "workflow/rules/attention.smk"
+include: "workflow/rules/clark2019.smk"
+
+
+rule all:
+    default_target: True
+    input:
+        all_artifacts,
+    localrule: True
+
+
+rule tables:
+    input:
+        all_tables,
+    localrule: True
+
+
+rule figures:
+    input:
+        all_figures,
+    localrule: True
+
+
+rule attention:
+    input:
+        all_attention,
+    localrule: True
+
+
+rule clark2019:
+    input:
+        all_clark2019,
+    localrule: True
+
+
+onstart:
+    logger.info(cache_forecast())

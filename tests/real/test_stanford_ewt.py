@@ -1,0 +1,84 @@
+"""The Stanford view of whole treebanks; needs the environment variable ATLAS_DATA (see the reason for skipping)."""
+
+import os
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from attention_atlas.corpora.conllu import count_sentences, read_conllu
+from attention_atlas.corpora.stanford import to_stanford
+from attention_atlas.corpora.trees import Tree, check_tree
+
+ENGLISH = "ud_english_ewt/en_ewt-ud-dev.conllu"
+SIZES = {ENGLISH: 2001, "ud_german_gsd/de_gsd-ud-dev.conllu": 799, "ud_finnish_tdt/fi_tdt-ud-dev.conllu": 1364}
+TABLE1 = "prep pobj det nn nsubj amod dobj advmod aux poss auxpass ccomp mark prt".split()
+
+
+def treebank(name: str) -> Path:
+    path = Path(os.environ.get("ATLAS_DATA", "")) / name
+    if "ATLAS_DATA" not in os.environ or not path.is_file():
+        pytest.skip(f"set ATLAS_DATA to a directory with {name} (Universal Dependencies) to run this test")
+    return path
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_every_sentence_converts_into_a_tree(name):
+    path = treebank(name)
+    assert count_sentences(path) == SIZES[name]
+    seen = 0
+    for tree in read_conllu(path):
+        converted = to_stanford(tree)
+        check_tree(converted, name)
+        assert converted.words == tree.words
+        assert converted.lemmas == tree.lemmas
+        seen += 1
+    assert seen == SIZES[name]
+
+
+@pytest.fixture(scope="module")
+def english() -> list[tuple[Tree, Tree]]:
+    return [(tree, to_stanford(tree)) for tree in read_conllu(treebank(ENGLISH))]
+
+
+def test_relations_of_table_1_are_there_and_few_words_are_left_over(english):
+    counts = Counter(relation for _, tree in english for relation in tree.relations)
+    total = sum(counts.values())
+    print({relation: f"{count} ({count / total:.2%})" for relation, count in counts.most_common()})
+    assert {relation: counts[relation] for relation in TABLE1 if counts[relation] < 20} == {}
+    assert counts["root"] == len(english)
+    assert counts["dep"] / total < 0.04
+    assert 0.9 < counts["pobj"] / counts["prep"] < 1.1
+    assert not [relation for relation in counts if ":" in relation]
+
+
+def test_function_words_carry_the_arcs_that_they_should(english):
+    """Shares that hold for any annotator: what a preposition, a determiner or a clitic is called, by its Penn tag."""
+    by_tag: dict[str, Counter] = {}
+    for tree, converted in english:
+        for tag, relation in zip(tree.xpos, converted.relations, strict=True):
+            by_tag.setdefault(tag, Counter())[relation] += 1
+    for tag, relations in {
+        "IN": {"prep", "mark", "pcomp"},
+        "DT": {"det", "nsubj", "dobj", "pobj"},
+        "PRP$": {"poss"},
+        "POS": {"possessive"},
+        "RP": {"prt"},
+        "MD": {"aux"},
+        "TO": {"aux"},
+        "EX": {"expl"},
+    }.items():
+        share = sum(by_tag[tag][relation] for relation in relations) / by_tag[tag].total()
+        print(tag, f"{share:.3f}", by_tag[tag].most_common(6))
+        assert share > 0.9, (tag, by_tag[tag].most_common())
+
+
+def test_prepositional_objects_hang_on_prepositions(english):
+    tags = Counter(
+        tree.upos[converted.heads[i] - 1]
+        for tree, converted in english
+        for i, relation in enumerate(converted.relations)
+        if relation == "pobj"
+    )
+    print(tags)
+    assert (tags["ADP"] + tags["SCONJ"]) / tags.total() > 0.95

@@ -1,0 +1,134 @@
+"""The CoNLL-U reader: what it reads, what it passes over, and the line that each complaint names."""
+
+import pytest
+
+from attention_atlas.corpora.conllu import count_sentences, read_conllu
+from attention_atlas.corpora.trees import Tree
+from attention_atlas.errors import AtlasError
+
+
+def row(index, form, head, relation, misc="_"):
+    return f"{index}\t{form}\t{str(form).lower()}\tX\tXX\tNumber=Sing\t{head}\t{relation}\t_\t{misc}\n"
+
+
+GOOD = (
+    "# sent_id = first\n# text = We don't go.\n"
+    + row(1, "We", 4, "nsubj")
+    + "2-3\tdon't\t_\t_\t_\t_\t_\t_\t_\t_\n"
+    + row(2, "do", 4, "aux")
+    + row(3, "n't", 4, "advmod")
+    + row(4, "go", 0, "root", "SpaceAfter=No")
+    + "4.1\tgo\tgo\tX\tXX\t_\t_\t_\t4:conj\t_\n"
+    + row(5, ".", 4, "punct")
+    + "\n"
+)
+SHORT = row(1, "My", 2, "nmod:poss") + row(2, "dog", 0, "root") + "\n"
+
+
+def write(tmp_path, content) -> str:
+    path = tmp_path / "trees.conllu"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
+    return str(path)
+
+
+def test_reads_words_and_leaves_out_ranges_and_empty_nodes(tmp_path):
+    (tree,) = read_conllu(write(tmp_path, GOOD))
+    assert tree == Tree(
+        id="first",
+        words=("We", "do", "n't", "go", "."),
+        heads=(4, 4, 4, 0, 4),
+        relations=("nsubj", "aux", "advmod", "root", "punct"),
+        lemmas=("we", "do", "n't", "go", "."),
+        upos=("X",) * 5,
+        xpos=("XX",) * 5,
+        feats=("Number=Sing",) * 5,
+        text="We don't go.",
+        spaces_after=(True, False, True, False, True),
+    )
+
+
+def test_subtypes_stay_and_ids_are_counted_when_missing(tmp_path):
+    trees = list(read_conllu(write(tmp_path, GOOD + SHORT)))
+    assert [tree.id for tree in trees] == ["first", "s2"]
+    assert trees[1].relations == ("nmod:poss", "root")
+    assert trees[1].text == ""
+
+
+def test_line_ends_mark_and_missing_last_blank_line_do_not_matter(tmp_path):
+    plain = list(read_conllu(write(tmp_path, GOOD + SHORT)))
+    windows = (GOOD + SHORT.rstrip("\n")).replace("\n", "\r\n").encode()
+    assert list(read_conllu(write(tmp_path, b"\xef\xbb\xbf" + windows))) == plain
+    assert list(read_conllu(write(tmp_path, "\n\n" + GOOD + " \n\n" + SHORT.rstrip("\n")))) == plain
+
+
+def test_spaces_inside_a_word_are_no_column_break(tmp_path):
+    (tree,) = read_conllu(write(tmp_path, row(1, "10 000", 2, "nummod") + row(2, "a  b", 0, "root")))
+    assert tree.words == ("10 000", "a b")
+    assert tree.heads == (2, 0)
+
+
+def test_ranges_by_position_and_blocks_of_comments(tmp_path):
+    bodies = [f"# sent_id = n{index}\n{row(1, 'x', 0, 'root')}" for index in range(6)]
+    path = write(tmp_path, "# a heading\n\n" + "\n".join(bodies[:3]) + "\n# between\n\n" + "\n".join(bodies[3:]))
+    assert count_sentences(path) == 6
+    names = [f"n{index}" for index in range(6)]
+    for start in range(8):
+        for stop in [None, *range(8)]:
+            assert [tree.id for tree in read_conllu(path, start, stop)] == names[start:stop]
+    with pytest.raises(ValueError, match="negative"):
+        list(read_conllu(path, -1))
+
+
+def test_sentences_outside_the_range_are_not_parsed(tmp_path):
+    path = write(tmp_path, GOOD + "rubbish\n\n" + SHORT)
+    assert [tree.id for tree in read_conllu(path, 2)] == ["s3"]
+    assert [tree.id for tree in read_conllu(path, 0, 1)] == ["first"]
+    stream = read_conllu(path)
+    assert next(stream).id == "first"
+    with pytest.raises(AtlasError, match=r"trees\.conllu:11: 1 column in place of 10"):
+        next(stream)
+
+
+BAD = [
+    pytest.param("", "trees.conllu: there is no sentence", id="empty"),
+    pytest.param("# only\n\n# comments\n", "trees.conllu: there is no sentence", id="comments"),
+    pytest.param(SHORT.replace("\t", " "), ":1: 1 column in place of 10; the columns are parted by spaces", id="spaces"),
+    pytest.param(GOOD + "1\tx\t_\n\n" + SHORT, ":11: 3 columns in place of 10; give each word", id="few-columns"),
+    pytest.param(row(1, "x", 0, "root\t_"), ":1: 11 columns", id="many-columns"),
+    pytest.param(GOOD + SHORT[:-30], ":12: 3 columns in place of 10; the file ends within this line", id="cut-off"),
+    pytest.param(SHORT + row(1, "x", "_", "_"), r":4: the head (column 7) is '_'", id="no-head"),
+    pytest.param(SHORT + row(1, "x", "one", "root"), r":4: the head (column 7) is 'one'", id="word-head"),
+    pytest.param(SHORT + row(1, "x", "-1", "root"), r":4: the head (column 7) is '-1'", id="negative-head"),
+    pytest.param(row(1, "x", 0, "_"), ":1: the relation (column 8, DEPREL) is empty", id="no-relation"),
+    pytest.param(row(1, "", 0, "root"), ":1: the word (column 2, FORM) is empty", id="no-form"),
+    pytest.param(row(1, "x", 0, "root") + row(3, "y", 1, "dep"), ":2: the word id is '3' where 2 is due", id="gap"),
+    pytest.param(row(1, "x", 0, "root") * 2, ":2: the word id is '1' where 2 is due", id="no-blank-line"),
+    pytest.param(row("x", "x", 0, "root"), ":1: the word id is 'x' where 1 is due", id="word-id"),
+    pytest.param("1-2\tx\t_\t_\t_\t_\t_\t_\t_\t_\n", ":1: this sentence has only multiword tokens", id="no-words"),
+    pytest.param("\n" + row(1, "x", 0, "root") + row(2, "y", 9, "dep"), ":3: word 2 'y' has head 9", id="outside"),
+    pytest.param(row(1, "x", 0, "root") + row(2, "y", 2, "dep"), ":2: word 2 'y' is its own head", id="own-head"),
+    pytest.param(
+        "# c\n" + row(1, "x", 0, "root") + row(2, "y", 3, "dep") + row(3, "z", 2, "dep"),
+        ":3: the heads run in a circle: 2 'y' -> 3 'z' -> 2 'y'",
+        id="circle",
+    ),
+    pytest.param(row(1, "x", 0, "root") + row(2, "y", 0, "root"), ":2: several words have head 0", id="two-roots"),
+    pytest.param(GOOD.encode() + b"# text = caf\xe9\n" + SHORT.encode(), ":11: byte 13 of this line is not", id="latin"),
+    pytest.param(SHORT.encode("utf-16"), ":1: NUL bytes", id="utf16"),
+]
+
+
+@pytest.mark.parametrize(("content", "message"), BAD)
+def test_faults_name_the_line(tmp_path, content, message):
+    with pytest.raises(AtlasError) as caught:
+        list(read_conllu(write(tmp_path, content)))
+    assert message in str(caught.value)
+    assert str(caught.value).startswith(str(tmp_path))
+
+
+def test_missing_file_and_directory(tmp_path):
+    for call in (count_sentences, lambda path: list(read_conllu(path))):
+        with pytest.raises(AtlasError, match=r"nowhere\.conllu: there is no such file"):
+            call(tmp_path / "nowhere.conllu")
+        with pytest.raises(AtlasError, match="this is a directory"):
+            call(tmp_path)

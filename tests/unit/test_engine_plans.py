@@ -1,0 +1,215 @@
+"""Plans on tiny random models, against hooks on the models, loops and finite differences."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from tiny_models import (
+    ARCHITECTURES,
+    DECODERS,
+    HEADS,
+    LENGTHS,
+    batch_for,
+    installed,
+    main_output,
+    padded,
+    pieces,
+    plan_for,
+    recorder,
+    run,
+    sources,
+    tiny,
+)
+from torch import nn
+
+from attention_atlas.attention.engine import (
+    DECODER_CROSS,
+    DECODER_SELF,
+    ENCODER_SELF,
+    Plan,
+    Site,
+    attention_shape,
+    watch,
+)
+from attention_atlas.errors import AtlasError
+
+PROJECTIONS = {
+    "distilbert": ".attention.out_lin",
+    "albert": ".attention.dense",
+    "gpt2": ".attn.c_proj",
+    "llama": ".self_attn.o_proj",
+    "marian": ".out_proj",
+}
+
+
+class HeadSlicesRemoved:
+    """Sets heads to zero without the engine: the head's slice of the input of the output projection."""
+
+    def __init__(self, name: str, model: nn.Module, removed: dict[tuple, list[int]]):
+        self.removed, self.calls, self.hits = removed, 0, 0
+        ending = PROJECTIONS.get(name, ".attention.output.dense")
+        for module_name, module in model.named_modules():
+            if module_name.endswith(ending):
+                module.register_forward_pre_hook(self._hook(module_name, shared=name == "albert"))
+
+    def _hook(self, module_name: str, shared: bool):
+        stack = "decoder" if "decoder" in module_name else "any"
+        kind = "cross" if "encoder_attn" in module_name else "self"
+        number = next(int(part) for part in module_name.split(".") if part.isdecimal())
+
+        def remove(module, inputs):
+            layer, self.calls = (self.calls if shared else number), self.calls + 1
+            heads = self.removed.get((stack, kind, layer), [])
+            self.hits += len(heads)
+            slices = inputs[0].unflatten(-1, (HEADS, -1)).clone()
+            slices[..., heads, :] = 0
+            return (slices.flatten(-2),)
+
+        return remove
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_zero_equals_removing_the_heads_slice_before_the_output_projection(name):
+    model = installed(name)
+    first = next(iter(attention_shape(model)))
+    plan = Plan().zero(1, [0, 3], where=first).zero(2, 2, where=first)
+    removed = {("any", "self", 1): [0, 3], ("any", "self", 2): [2]}
+    if name == "marian":
+        plan = plan.zero(0, 1, where=DECODER_CROSS).zero(1, [2, 3], where=DECODER_SELF)
+        removed |= {("decoder", "cross", 0): [1], ("decoder", "self", 1): [2, 3]}
+    reference = tiny(name)
+    hooks = HeadSlicesRemoved(name, reference, removed)
+    with torch.no_grad():
+        expected = main_output(reference(**batch_for(name)))
+    assert hooks.hits == sum(map(len, removed.values()))
+    torch.testing.assert_close(main_output(run(model, batch_for(name), plan=plan)), expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_gates_of_one_change_nothing(name):
+    model = installed(name)
+    plan = Plan()
+    for where in attention_shape(model):
+        plan = plan.gated(torch.ones(len(LENGTHS), 1, HEADS), where)
+    ours = main_output(run(model, batch_for(name), plan=plan))
+    torch.testing.assert_close(ours, main_output(run(model, batch_for(name))), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("action", ["zero", "uniform"])
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_a_plan_changes_the_map_and_the_output_of_its_head_only(name, action):
+    model = installed(name)
+    for where, (layers, _) in attention_shape(model).items():
+        clean, changed = {}, {}
+        plan = getattr(Plan(), action)(layers - 1, 2, where=where)
+        output = run(model, batch_for(name), [recorder(clean)], plan, [recorder(changed)], output_attentions=True)
+        site = Site(*where, layers - 1)
+        others = [0, 1, 3]
+        assert not torch.allclose(clean[site][:, 2], changed[site][:, 2], atol=1e-3)
+        assert torch.equal(clean[site][:, others], changed[site][:, others])
+        assert clean[site].sum(-1).sub(1).abs().max() < 1e-5
+        difference = main_output(output) - main_output(run(model, batch_for(name)))
+        assert difference.abs().max() > 1e-3
+        key = {ENCODER_SELF: "encoder_attentions", DECODER_SELF: "decoder_attentions"}.get(where, "cross_attentions")
+        assert torch.equal(output[key if name == "marian" else "attentions"][layers - 1], changed[site])
+
+
+def test_cuts_reach_the_model():
+    model, batch = installed("bert"), batch_for("bert")
+    ids = torch.full_like(batch["input_ids"], -1)
+    ids[:, 1:3], ids[:, 3:5] = 0, 1
+    maps: dict[Site, torch.Tensor] = {}
+    plan = Plan().drop(1, 0, which="inter")
+    with torch.no_grad(), watch(model, plan=plan, applied=[recorder(maps)]) as session:
+        session.batch(batch["attention_mask"], ids)
+        output = main_output(model(**batch))
+    cut = maps[Site(*ENCODER_SELF, 1)][:, 0]
+    assert cut[:, 1:3, 3:5].abs().sum() == cut[:, 3:5, 1:3].abs().sum() == 0
+    assert (cut[:, 1:5, 0] > 0).all()
+    assert not torch.allclose(output, main_output(run(model, batch)), atol=1e-4)
+
+
+def gated_losses(model, batch, labels, gates) -> torch.Tensor:
+    """Loss of each example [batch]."""
+    with watch(model, plan=Plan().gated(gates)) as session:
+        session.batch(batch["attention_mask"])
+        logits = model(**batch).logits
+    return nn.functional.cross_entropy(logits, labels, reduction="none")
+
+
+def test_one_backward_gives_the_gradient_of_every_example_by_every_gate():
+    model, batch = installed("bert_classifier").double(), batch_for("bert")
+    labels = torch.tensor([0, 2, 1])
+    gates = torch.ones(3, 3, HEADS, dtype=torch.float64, requires_grad=True)
+    (together,) = torch.autograd.grad(gated_losses(model, batch, labels, gates).sum(), gates)
+    assert together.abs().min(dim=-1).values.min() > 0
+    for row, length in enumerate(LENGTHS):
+        single = {key: value[row : row + 1, :length] for key, value in batch.items()}
+        gate = torch.ones(3, HEADS, dtype=torch.float64, requires_grad=True)
+        (alone,) = torch.autograd.grad(gated_losses(model, single, labels[row : row + 1], gate).sum(), gate)
+        torch.testing.assert_close(together[row], alone, rtol=1e-7, atol=1e-9)
+    step = 1e-5
+    with torch.no_grad():
+        for layer in range(3):
+            for head in range(HEADS):
+                nudge = torch.zeros(3, HEADS, dtype=torch.float64)
+                nudge[layer, head] = step
+                up, down = (gated_losses(model, batch, labels, 1 + sign * nudge) for sign in (1, -1))
+                torch.testing.assert_close(together[:, layer, head], (up - down) / (2 * step), rtol=1e-5, atol=1e-8)
+
+
+@pytest.mark.parametrize("beams", [1, 3])
+def test_generation_takes_plans(beams):
+    model, batch = installed("marian"), padded(sources())
+    options = {"num_beams": beams, "max_new_tokens": 5, "min_new_tokens": 5, "do_sample": False}
+    options |= {"output_logits": True, "return_dict_in_generate": True}
+    with torch.no_grad():
+        plain = model.generate(**batch, **options)
+    plan = plan_for(model, "uniform", [0, 1]).zero(1, 2, where=DECODER_SELF)
+    with torch.no_grad(), watch(model, plan=plan) as session:
+        session.batch(batch["attention_mask"])
+        changed = model.generate(**batch, **options)
+        assert (changed.logits[0] - plain.logits[0]).abs().max() > 1e-3
+        if beams == 1:
+            forced = model(**batch, decoder_input_ids=changed.sequences[:, :-1]).logits
+            torch.testing.assert_close(torch.stack(changed.logits, 1), forced, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", DECODERS)
+def test_a_cache_does_not_change_what_a_plan_does(name):
+    model = installed(name)
+    ids = pieces(2, 6)
+    with torch.no_grad(), watch(model, plan=plan_for(model, "uniform", [0, 1])) as session:
+        session.batch(torch.ones(2, 4))
+        prompt = model(input_ids=ids[:, :4], use_cache=True)
+        rest = [main_output(prompt)]
+        cache = prompt.past_key_values
+        for position in (4, 5):
+            step = model(input_ids=ids[:, position : position + 1], past_key_values=cache, use_cache=True)
+            rest.append(main_output(step))
+        session.batch(torch.ones(2, 6))
+        whole = main_output(model(input_ids=ids, use_cache=False))
+    torch.testing.assert_close(torch.cat(rest, 1), whole, rtol=1e-5, atol=1e-5)
+
+
+def test_a_plan_is_checked_when_the_session_starts():
+    with pytest.raises(AtlasError, match="names head 4"), watch(installed("bert"), plan=Plan().zero(0, 4)):
+        pass
+
+
+def test_missing_facts_stop_the_forward_pass():
+    model = installed("bert")
+    for plan, message in (
+        (Plan().uniform(0), "no attention mask"),
+        (Plan().drop(0, which="intra"), "no sentence ids"),
+    ):
+        with pytest.raises(AtlasError, match=message), watch(model, plan=plan):
+            model(**batch_for("bert"))
+
+
+def test_facts_of_another_batch_stop_the_forward_pass():
+    model = installed("bert")
+    with watch(model, plan=Plan().uniform(0)) as session:
+        session.batch(torch.ones(3, 4))
+        with pytest.raises(AtlasError, match=r"9 positions, but session\.batch was given 4"):
+            model(**batch_for("bert"))

@@ -1,0 +1,79 @@
+"""The tree record and its checks, against hand-made good and bad trees."""
+
+import numpy as np
+import pytest
+
+from attention_atlas.corpora.trees import Tree, check_tree, children, find_cycle, root_of, tree_fault
+from attention_atlas.errors import AtlasError
+
+
+def tree(heads: tuple[int, ...], **fields) -> Tree:
+    words = tuple("abcdefghij"[: len(heads)])
+    return Tree("t", words, heads, tuple("root" if head == 0 else "dep" for head in heads), **fields)
+
+
+def test_left_out_fields_are_filled_in():
+    filled = tree((2, 0), lemmas=("", "be"))
+    assert filled.lemmas == ("_", "be")
+    assert filled.upos == filled.xpos == filled.feats == ("_", "_")
+    assert filled.spaces_after == (True, True)
+    assert len(filled) == 2
+
+
+def test_children_and_root():
+    assert children((2, 0, 2, 3)) == [[2], [], [1, 3], [4], []]
+    assert root_of((2, 0, 2, 3)) == 2
+    with pytest.raises(ValueError, match="not in list"):
+        root_of((2, 1))
+
+
+def test_good_trees_pass():
+    for heads in [(0,), (2, 0), (0, 1, 2, 3), (4, 4, 4, 0)]:
+        check_tree(tree(heads), "file:1")
+
+
+@pytest.mark.parametrize(
+    ("heads", "word", "message"),
+    [
+        ((2, 0, 4), 3, "word 3 'c' has head 4, outside of 0 to 3"),
+        ((2, 0, -1), 3, "word 3 'c' has head -1"),
+        ((2, 0, 3), 3, "word 3 'c' is its own head"),
+        ((0, 3, 4, 2), 2, "in a circle: 2 'b' -> 3 'c' -> 4 'd' -> 2 'b'"),
+        ((2, 1), 1, "in a circle: 1 'a' -> 2 'b' -> 1 'a'"),
+        ((2, 0, 0), 3, "several words have head 0: 2 'b' and 3 'c'"),
+        ((), 0, "no words"),
+    ],
+)
+def test_bad_trees_are_refused(heads, word, message):
+    assert tree_fault(tree(heads))[0] == word
+    with pytest.raises(AtlasError) as caught:
+        check_tree(tree(heads), "file:1")
+    assert str(caught.value).startswith("file:1: sentence 't'")
+    assert message in str(caught.value)
+
+
+def test_unequal_lengths_are_refused():
+    with pytest.raises(AtlasError, match="2 words, but 3 lemmas"):
+        check_tree(tree((2, 0), lemmas=("a", "b", "c")), "x")
+    with pytest.raises(AtlasError, match="2 words, but 1 heads"):
+        check_tree(Tree("t", ("a", "b"), (0,), ("root", "dep")), "x")
+
+
+def test_find_cycle_agrees_with_walking_up_from_every_word():
+    random = np.random.default_rng(7)
+    cyclic = 0
+    for _ in range(500):
+        size = int(random.integers(1, 8))
+        heads = [int(random.integers(0, size + 1)) for _ in range(size)]
+        stuck = False
+        for start in range(1, size + 1):
+            word = start
+            for _ in range(size):
+                word = heads[word - 1] if word else 0
+            stuck |= word != 0
+        cycle = find_cycle(heads)
+        assert bool(cycle) == stuck
+        for word, head in zip(cycle, cycle[1:] + cycle[:1], strict=True):
+            assert heads[word - 1] == head
+        cyclic += stuck
+    assert 50 < cyclic < 450

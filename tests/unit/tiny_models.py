@@ -1,0 +1,206 @@
+"""Tiny models of the common architectures, with random weights made from a seed: nothing is downloaded.
+
+All have a vocabulary of `VOCABULARY` pieces, `HEADS` heads a layer and `LAYERS` layers (ALBERT has 4 from 2 groups, the
+Marian decoder 2). Initial weights are larger than usual, so that attention is far from uniform and differences show.
+Beside them, what the tests of the attention engine share: batches, and forward passes within a session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import nn
+from transformers import (
+    AlbertConfig,
+    AlbertModel,
+    BertConfig,
+    BertForMaskedLM,
+    BertForSequenceClassification,
+    BertModel,
+    DistilBertConfig,
+    DistilBertModel,
+    ElectraConfig,
+    ElectraModel,
+    GPT2Config,
+    GPT2Model,
+    LlamaConfig,
+    LlamaModel,
+    MarianConfig,
+    MarianMTModel,
+    PreTrainedModel,
+    RobertaConfig,
+    RobertaModel,
+)
+from transformers.utils import ModelOutput
+
+from attention_atlas.attention.engine import Observer, Plan, Site, attention_shape, install, watch
+
+VOCABULARY = 60
+LAYERS = 3
+HEADS = 4
+WIDTH = 16
+PAD = 1
+FIRST_WORD = 5
+"""The smallest piece id that no architecture uses as a special token here."""
+
+LENGTHS = (9, 5, 7)
+"""Tokens of the examples in `batch_for`."""
+
+_SPREAD = 0.3
+_BERT_LIKE = {
+    "vocab_size": VOCABULARY,
+    "hidden_size": WIDTH,
+    "num_hidden_layers": LAYERS,
+    "num_attention_heads": HEADS,
+    "intermediate_size": 2 * WIDTH,
+    "max_position_embeddings": 40,
+    "pad_token_id": PAD,
+    "initializer_range": _SPREAD,
+}
+_BUILDERS = {
+    "bert": lambda: BertModel(BertConfig(**_BERT_LIKE)),
+    "bert_mlm": lambda: BertForMaskedLM(BertConfig(**_BERT_LIKE)),
+    "bert_classifier": lambda: BertForSequenceClassification(BertConfig(**_BERT_LIKE, num_labels=3)),
+    "roberta": lambda: RobertaModel(RobertaConfig(**_BERT_LIKE)),
+    "electra": lambda: ElectraModel(ElectraConfig(**_BERT_LIKE, embedding_size=8)),
+    "albert": lambda: AlbertModel(AlbertConfig(**_BERT_LIKE | {"num_hidden_layers": 4}, embedding_size=8, num_hidden_groups=2)),
+    "distilbert": lambda: DistilBertModel(
+        DistilBertConfig(
+            vocab_size=VOCABULARY,
+            dim=WIDTH,
+            hidden_dim=2 * WIDTH,
+            n_layers=LAYERS,
+            n_heads=HEADS,
+            max_position_embeddings=40,
+            pad_token_id=PAD,
+            initializer_range=_SPREAD,
+        )
+    ),
+    "gpt2": lambda: GPT2Model(
+        GPT2Config(
+            vocab_size=VOCABULARY,
+            n_embd=WIDTH,
+            n_layer=LAYERS,
+            n_head=HEADS,
+            n_positions=40,
+            initializer_range=_SPREAD,
+            bos_token_id=2,
+            eos_token_id=2,
+        )
+    ),
+    "llama": lambda: LlamaModel(LlamaConfig(**_BERT_LIKE, num_key_value_heads=HEADS // 2)),
+    "marian": lambda: MarianMTModel(
+        MarianConfig(
+            vocab_size=VOCABULARY,
+            d_model=WIDTH,
+            encoder_layers=LAYERS,
+            decoder_layers=2,
+            encoder_attention_heads=HEADS,
+            decoder_attention_heads=HEADS,
+            encoder_ffn_dim=2 * WIDTH,
+            decoder_ffn_dim=2 * WIDTH,
+            max_position_embeddings=40,
+            pad_token_id=PAD,
+            eos_token_id=2,
+            decoder_start_token_id=PAD,
+            forced_eos_token_id=None,
+            init_std=_SPREAD,
+        )
+    ),
+}
+
+ENCODERS = ("bert", "roberta", "electra", "distilbert", "albert")
+DECODERS = ("gpt2", "llama")
+ARCHITECTURES = (*ENCODERS, *DECODERS, "marian")
+
+
+def tiny(name: str, implementation: str = "eager", seed: int = 0) -> PreTrainedModel:
+    """A tiny model in eval mode; the same name and seed always give the same weights.
+
+    `name` is one of `ARCHITECTURES`, "bert_mlm" or "bert_classifier"; `implementation` is what
+    `set_attn_implementation` takes.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = _BUILDERS[name]().eval()
+        for parameter_name, parameter in model.named_parameters():
+            # Value biases start at zero; random ones show whether an ablation takes them away too.
+            if parameter_name.endswith("bias"):
+                torch.nn.init.normal_(parameter, std=_SPREAD)
+    model.set_attn_implementation(implementation)
+    return model
+
+
+def pieces(batch: int, length: int, seed: int = 0) -> torch.Tensor:
+    """Random piece ids [batch, length] without special tokens."""
+    return torch.randint(FIRST_WORD, VOCABULARY, (batch, length), generator=torch.Generator().manual_seed(seed))
+
+
+def padded(examples: list[torch.Tensor], side: str = "right") -> dict[str, torch.Tensor]:
+    """`input_ids` and `attention_mask` [batch, longest] of examples [length], padded on one side."""
+    longest = max(len(example) for example in examples)
+    input_ids = torch.full((len(examples), longest), PAD)
+    attention_mask = torch.zeros((len(examples), longest), dtype=torch.long)
+    for row, example in enumerate(examples):
+        place = slice(0, len(example)) if side == "right" else slice(longest - len(example), longest)
+        input_ids[row, place] = example
+        attention_mask[row, place] = 1
+    return {"input_ids": input_ids, "attention_mask": attention_mask}
+
+
+def sources() -> list[torch.Tensor]:
+    """Three examples [n], n as in `LENGTHS`."""
+    return [pieces(1, length, seed=length)[0] for length in LENGTHS]
+
+
+def batch_for(name: str, side: str = "right") -> dict[str, torch.Tensor]:
+    """The inputs of the model `name` for a padded batch of `sources`; the same for Marian's decoder side."""
+    batch = padded(sources(), side)
+    if name == "marian":
+        target = padded([pieces(1, length, seed=20 + length)[0] for length in (4, 6, 3)], side)
+        batch |= {"decoder_" + key: value for key, value in target.items()}
+    elif side == "left" and name in DECODERS:
+        batch["position_ids"] = (batch["attention_mask"].cumsum(-1) - 1).clamp(min=0)
+    return batch
+
+
+def run(
+    model: nn.Module,
+    batch: dict[str, torch.Tensor],
+    observers: Sequence[Observer] = (),
+    plan: Plan | None = None,
+    applied: Sequence[Observer] = (),
+    **options: object,
+) -> ModelOutput:
+    """One forward pass within a session that knows the masks of the batch, without gradients."""
+    facts = {key: value for key, value in batch.items() if key.endswith("attention_mask")}
+    with torch.no_grad(), watch(model, observers, plan, applied) as session:
+        session.batch(**facts)
+        return model(**batch, **options)
+
+
+def main_output(output: ModelOutput) -> torch.Tensor:
+    """Logits of models that have them, else the last hidden states."""
+    return output.logits if "logits" in output else output.last_hidden_state
+
+
+def installed(name: str, seed: int = 0) -> PreTrainedModel:
+    """The tiny model `name` with the engine installed."""
+    model = tiny(name, seed=seed)
+    install(model)
+    return model
+
+
+def recorder(into: dict[Site, torch.Tensor]) -> Observer:
+    """An observer that keeps every map."""
+    return lambda site, probabilities: into.__setitem__(site, probabilities)
+
+
+def plan_for(model: nn.Module, action: str, heads: int | list[int]) -> Plan:
+    """The plan that does `action` to the same heads of every layer of every kind."""
+    plan = Plan()
+    for where, (layers, _) in attention_shape(model).items():
+        for layer in range(layers):
+            plan = getattr(plan, action)(layer, heads, where=where)
+    return plan

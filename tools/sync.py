@@ -1,0 +1,97 @@
+"""Keep in step what is written in two places: envs/*.yaml, the targets table and the rule graph in the README.
+
+python tools/sync.py            write them
+python tools/sync.py --check    fail, naming the file, where one is out of date
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "workflow" / "lib"))
+
+from attention_atlas.manifest import load_manifest  # noqa: E402
+
+PYTHON_OF_ENVS = "3.11"
+ENVIRONMENTS = {"analysis": ("analysis",), "model": ("analysis", "model")}
+
+
+def requirement_sections(text: str) -> dict[str, list[str]]:
+    """Section of requirements.txt -> its pins."""
+    sections: dict[str, list[str]] = {}
+    current: list[str] = []
+    for line in text.splitlines():
+        if heading := re.match(r"# --- (\w+)", line):
+            current = sections.setdefault(heading[1], [])
+        elif line and not line.startswith("#"):
+            current.append(line)
+    return sections
+
+
+def environment(sections: dict[str, list[str]], parts: tuple[str, ...]) -> str:
+    """A conda environment file with the pins of some sections."""
+    pins = sorted((pin for part in parts for pin in sections[part]), key=str.lower)
+    lines = "\n".join(f"      - {pin}" for pin in pins)
+    return (
+        "# Written by tools/sync.py from requirements.txt; do not edit.\n"
+        "channels:\n  - conda-forge\n  - nodefaults\n"
+        f"dependencies:\n  - python={PYTHON_OF_ENVS}\n  - pip\n  - pip:\n{lines}\n"
+    )
+
+
+def targets_table() -> str:
+    """The README's table of targets, from the manifest."""
+    rows = ["| study | artefact | what it shows | target (for the run `sample`) |", "|---|---|---|---|"]
+    for artifact in load_manifest():
+        first = artifact.paths("sample")[0]
+        rows.append(f"| `{artifact.study}` | {artifact.number} | {artifact.title} | `{first}` |")
+    return "\n".join(rows) + "\n"
+
+
+def rule_graph() -> str:
+    """Snakemake's rule graph of the sample run as a mermaid block."""
+    command = [sys.executable, "-m", "snakemake", "--rulegraph", "mermaid-js", "--cores", "1", "--forceall"]
+    graph = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    body = graph[graph.index("---") :] if graph.lstrip().startswith("---") else graph[graph.index("flowchart") :]
+    return f"```mermaid\n{body.strip()}\n```\n"
+
+
+def between(text: str, name: str, new: str) -> str:
+    """Replace what stands between the marks of `name` in a Markdown file."""
+    start, end = f"<!-- {name}: written by tools/sync.py -->\n", f"<!-- /{name} -->"
+    before, found, rest = text.partition(start)
+    if not found or end not in rest:
+        raise SystemExit(f"README.md: the marks of {name} are missing.")
+    return before + start + new + end + rest.partition(end)[2]
+
+
+def wanted() -> dict[Path, str]:
+    """File -> the content that it should have."""
+    sections = requirement_sections((ROOT / "requirements.txt").read_text(encoding="utf-8"))
+    files = {ROOT / "envs" / f"{name}.yaml": environment(sections, parts) for name, parts in ENVIRONMENTS.items()}
+    readme = ROOT / "README.md"
+    text = between(readme.read_text(encoding="utf-8"), "targets", targets_table())
+    files[readme] = between(text, "rulegraph", rule_graph())
+    return files
+
+
+def main() -> None:
+    """Write the files, or check them."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="change nothing; fail where a file is out of date")
+    check = parser.parse_args().check
+    for path, content in wanted().items():
+        if path.exists() and path.read_text(encoding="utf-8") == content:
+            continue
+        if check:
+            raise SystemExit(f"{path.relative_to(ROOT)} is out of date: run python tools/sync.py")
+        path.write_text(content, encoding="utf-8", newline="\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,186 @@
+"""The attention cache: shards of maps, one safetensors file with a JSON description beside it.
+
+    results/{run}/attention/{model}/{corpus}/{shard}.safetensors    maps [layer, head, n, n] in float16, by record
+    results/{run}/attention/{model}/{corpus}/{shard}.json           what they are, and the checksum
+
+From a notebook:
+
+    from attention_atlas.attention.cache import read_attention
+    for example in read_attention("results/sample/attention/minilm/sample-trees"):
+        example.tokens, example.maps            # n word pieces, [layer, head, n, n]
+        example.words, example.word_maps()      # m words and special tokens, [layer, head, m, m]
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import xxhash
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from attention_atlas.attention.words import to_words, unit_starts
+from attention_atlas.corpora.alignment import SPECIAL
+from attention_atlas.errors import AtlasError
+from attention_atlas.files import whole_file, write_text
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class CachedExample:
+    """The attention of one example.
+
+    Attributes:
+        record, id: position in the corpus (from 0) and name of the example.
+        level: `tokens` or `words`: what the maps are over.
+        tokens: the word pieces, special tokens included.
+        word: for each piece the position of its word, -1 for a special token.
+        gold_words: the words without special tokens.
+        maps: [layer, head, n, n] float16, row = attending, rows sum to 1; n pieces or, at level `words`, words and specials.
+    """
+
+    record: int
+    id: str
+    level: str
+    tokens: tuple[str, ...]
+    word: tuple[int, ...]
+    gold_words: tuple[str, ...]
+    maps: npt.NDArray[np.float16]
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Names of the rows of `word_maps`: words, with the special tokens in their places."""
+        marks = [self.word[i] for i in unit_starts(self.word)]
+        specials = (token for token, mark in zip(self.tokens, self.word, strict=True) if mark == SPECIAL)
+        return tuple(next(specials) if mark == SPECIAL else self.gold_words[mark] for mark in marks)
+
+    @property
+    def special_units(self) -> npt.NDArray[np.bool_]:
+        """Which rows of `word_maps` belong to special tokens."""
+        return np.asarray(self.word)[unit_starts(self.word)] == SPECIAL
+
+    def word_maps(self, mode: str = "mean") -> npt.NDArray[np.float32]:
+        """[layer, head, m, m] over words and special tokens; see `words.to_words`.
+
+        Raises:
+            AtlasError: the cache holds words already, reduced in another mode.
+        """
+        if self.level == "tokens":
+            return to_words(self.maps, self.word, mode)
+        if mode != "mean":
+            raise AtlasError(
+                f"example {self.id}: the cache was stored at level words (mean); mode {mode} needs level: tokens."
+            )
+        return np.asarray(self.maps, dtype=np.float32)
+
+
+def write_shard(
+    path: str | Path, description: str | Path, maps: Mapping[int, npt.NDArray[np.float16]], facts: Mapping[str, Any]
+) -> None:
+    """Write one shard and its description; each is whole or not there, and the description comes last.
+
+    Args:
+        path: the safetensors file.
+        description: the JSON file.
+        maps: record -> [layer, head, n, n] float16.
+        facts: what the maps are; must hold `examples`, a list with record, id, tokens, word and words of each map.
+    """
+    # safetensors cannot hold a file without tensors; a shard behind the end of a corpus has none.
+    tensors = {f"{record:08d}": array for record, array in maps.items()} or {"empty": np.zeros(0, np.float16)}
+    with whole_file(path) as part:
+        save_file(tensors, part)
+        checksum = _checksum(part)
+    write_text(description, json.dumps({"format": FORMAT, **facts, "xxh3_128": checksum}, ensure_ascii=False) + "\n")
+
+
+def read_attention(
+    source: str | Path | Sequence[str | Path], limit: int | None = None, verify: bool = True
+) -> Iterator[CachedExample]:
+    """Yield the cached examples of shards in order; one example is in memory at a time.
+
+    Args:
+        source: a folder of shards, or the paths of shards (`.safetensors`) in order.
+        limit: only records before this one.
+        verify: check each shard against its checksum before use (reads the file once).
+
+    Raises:
+        AtlasError: no shard, a damaged or half-written one, or one of another format; names the file.
+    """
+    for path in _shards(source):
+        facts = read_description(path)
+        if verify:
+            check_shard(path, facts)
+        try:
+            with safe_open(path, framework="np") as shard:
+                for example in facts["examples"]:
+                    if limit is not None and example["record"] >= limit:
+                        return
+                    yield CachedExample(
+                        record=example["record"],
+                        id=example["id"],
+                        level=facts["level"],
+                        tokens=tuple(example["tokens"]),
+                        word=tuple(example["word"]),
+                        gold_words=tuple(example["words"]),
+                        maps=shard.get_tensor(f"{example['record']:08d}"),
+                    )
+        except SafetensorError as error:
+            raise _damaged(path, str(error)) from error
+
+
+def read_description(path: str | Path) -> dict[str, Any]:
+    """The description beside a shard.
+
+    Raises:
+        AtlasError: it is missing, damaged, or of another format.
+    """
+    description = Path(path).with_suffix(".json")
+    try:
+        facts = json.loads(description.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise _damaged(path, f"its description {description.name} cannot be read: {error}") from error
+    if facts.get("format") != FORMAT:
+        raise _damaged(path, f"format {facts.get('format')} instead of {FORMAT}")
+    return facts
+
+
+def check_shard(path: str | Path, facts: Mapping[str, Any]) -> None:
+    """Compare a shard with the checksum in its description.
+
+    Raises:
+        AtlasError: they differ, or the file is not there.
+    """
+    if not Path(path).is_file():
+        raise _damaged(path, "the file is not there")
+    if _checksum(path) != facts["xxh3_128"]:
+        raise _damaged(path, "the checksum is wrong")
+
+
+def _shards(source: str | Path | Sequence[str | Path]) -> Iterable[Path]:
+    if isinstance(source, str | Path):
+        found = sorted(Path(source).glob("*.safetensors"), key=lambda path: (len(path.stem), path.stem))
+        if not found:
+            raise AtlasError(f"{source}: there are no attention shards in this folder.")
+        return found
+    return [Path(path) for path in source]
+
+
+def _checksum(path: str | Path) -> str:
+    digest = xxhash.xxh3_128()
+    with open(path, "rb") as stream:
+        while block := stream.read(1 << 22):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _damaged(path: str | Path, what: str) -> AtlasError:
+    return AtlasError(
+        f"{path}: this attention shard cannot be used ({what}). Delete it and run again: only it is made anew."
+    )

@@ -1,0 +1,341 @@
+"""The attention engine: looks at and changes the attention of any model with the attention interface.
+
+`install` makes a model call one function for attention. Within `with watch(model, ...)` this function shows the
+probabilities of each layer to observers and applies a `Plan`; outside it is the model's own eager attention. It always
+calls the model's own eager function, so that a forward pass without a plan is equal to eager bit for bit.
+
+    install(model)
+    with watch(model, observers=[see], plan=Plan().zero(layer=3, heads=[0, 5])) as session:
+        session.batch(attention_mask)
+        model(input_ids, attention_mask=attention_mask)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
+from types import FunctionType
+from typing import NamedTuple
+
+import torch
+from torch import nn
+from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
+from transformers.masking_utils import eager_mask
+
+from attention_atlas.attention.plans import (
+    DECODER_CROSS,
+    DECODER_SELF,
+    ENCODER_SELF,
+    BatchFacts,
+    LayerPlan,
+    Plan,
+    Side,
+    Site,
+    SiteKind,
+)
+from attention_atlas.errors import AtlasError
+
+__all__ = [
+    "DECODER_CROSS",
+    "DECODER_SELF",
+    "ENCODER_SELF",
+    "NAME",
+    "Observer",
+    "Plan",
+    "Session",
+    "Site",
+    "SiteKind",
+    "attention_shape",
+    "install",
+    "watch",
+]
+
+NAME = "atlas"
+"""The name under which the engine is registered as attention implementation."""
+
+Observer = Callable[[Site, torch.Tensor], None]
+"""Called once a layer with its site and probabilities [batch, head, query, key]."""
+
+_sessions: ContextVar[tuple[Session, ...]] = ContextVar("attention_atlas_sessions", default=())
+
+
+def install(model: PreTrainedModel) -> None:
+    """Make `model` compute attention through the engine; installing twice does no harm.
+
+    Raises:
+        AtlasError: the model's code has no attention interface or goes around it, so that its attention can neither be
+            seen nor changed.
+    """
+    sites = _sites(model)
+    if any(getattr(module, "reorder_and_upcast_attn", False) for module in sites.layers):
+        raise AtlasError(
+            f"{type(model).__name__} is configured with reorder_and_upcast_attn, an eager attention outside the "
+            "attention interface; set it to false in the model's configuration."
+        )
+    model.set_attn_implementation(NAME)
+    if used := _other_implementations(sites):
+        raise AtlasError(
+            f"{type(model).__name__} still computes attention by {used} after set_attn_implementation({NAME!r}), so "
+            "its attention can neither be seen nor changed; use another model."
+        )
+
+
+def attention_shape(model: nn.Module) -> dict[SiteKind, tuple[int, int]]:
+    """Number of layers and heads of each kind of attention in `model`, encoder first.
+
+    Raises:
+        AtlasError: the model's code has no attention interface, or its layers cannot be told apart.
+    """
+    return _sites(model).shape
+
+
+@contextlib.contextmanager
+def watch(
+    model: nn.Module,
+    observers: Sequence[Observer] = (),
+    plan: Plan | None = None,
+    applied: Sequence[Observer] = (),
+) -> Iterator[Session]:
+    """Show the attention of `model` to observers, and change it by `plan`, in all forward passes within the block.
+
+    The state belongs to the calling context (thread or task), not to the model. When sessions are nested, an attention
+    layer belongs to the innermost session of its model.
+
+    Args:
+        model: a model that `install` was called on, or a module that contains one.
+        observers: called with each layer's probabilities before any intervention. They are the tensor that the
+            forward pass goes on with, so `torch.autograd.grad(loss, probabilities)` is the derivative by the
+            attention weights as free variables. The engine keeps no reference to them. In training mode they have
+            gone through dropout, as in eager attention.
+        plan: the interventions; None changes nothing.
+        applied: called with each layer's probabilities after the intervention.
+
+    Raises:
+        AtlasError: the engine is not installed on the model, or the plan does not fit it.
+    """
+    sites = _sites(model)
+    if used := _other_implementations(sites):
+        raise AtlasError(
+            f"{type(model).__name__} computes attention by {used}, not through the engine; call install(model) first."
+        )
+    device = next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
+    compiled = {} if plan is None else plan.compile(sites.shape, device)
+    session = Session(sites, tuple(observers), compiled, tuple(applied))
+    token = _sessions.set((session, *_sessions.get()))
+    try:
+        yield session
+    finally:
+        _sessions.reset(token)
+
+
+class Session:
+    """What is observed and changed within one `watch` block."""
+
+    def __init__(
+        self,
+        sites: _Sites,
+        observers: tuple[Observer, ...],
+        plan: dict[Site, LayerPlan],
+        applied: tuple[Observer, ...],
+    ) -> None:
+        self._sites = sites
+        self._observers = observers
+        self._plan = plan
+        self._applied = applied
+        self._calls: Counter[SiteKind] = Counter()
+        self.batch()
+
+    @property
+    def shape(self) -> dict[SiteKind, tuple[int, int]]:
+        """Number of layers and heads of each kind of attention in the watched model."""
+        return dict(self._sites.shape)
+
+    def batch(
+        self,
+        attention_mask: torch.Tensor | None = None,
+        sentence_ids: torch.Tensor | None = None,
+        *,
+        decoder_attention_mask: torch.Tensor | None = None,
+        decoder_sentence_ids: torch.Tensor | None = None,
+    ) -> None:
+        """Give the facts of the batch that is run next; they hold until the next call.
+
+        Args:
+            attention_mask: [batch, n], 1 for real tokens and 0 for padding. In models with cross-attention these are
+                the tokens of the encoder side.
+            sentence_ids: [batch, n], the sentence of each token, -1 for tokens that belong to none.
+            decoder_attention_mask: [batch, m], the same for the decoder side of models with cross-attention; without
+                it the decoder's own causal mask says what is visible.
+            decoder_sentence_ids: [batch, m], the same for the decoder side.
+        """
+        two_texts = DECODER_CROSS in self._sites.shape
+        self._facts = BatchFacts(
+            source=Side(attention_mask, sentence_ids),
+            target=Side(decoder_attention_mask, decoder_sentence_ids) if two_texts else None,
+        )
+        self._calls.clear()
+
+    def _owns(self, module: nn.Module) -> bool:
+        return module in self._sites.layers
+
+    def _site(self, module: nn.Module) -> Site:
+        kind, layer = self._sites.layers[module]
+        if layer is None:
+            layer = self._calls[kind] % self._sites.shape[kind][0]
+            self._calls[kind] += 1
+        return Site(*kind, layer)
+
+    def _process(
+        self,
+        module: nn.Module,
+        output: torch.Tensor,
+        probabilities: torch.Tensor,
+        value: torch.Tensor,
+        additive_mask: torch.Tensor | None,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        site = self._site(module)
+        for observer in self._observers:
+            observer(site, probabilities)
+        layer_plan = self._plan.get(site)
+        if layer_plan is not None:
+            probabilities = layer_plan.apply(probabilities, additive_mask, self._facts)
+            output = _weighted_values(probabilities, value)
+        for observer in self._applied:
+            observer(site, probabilities)
+        return output, probabilities
+
+
+class _Sites(NamedTuple):
+    """The attention modules of a model.
+
+    `layers` maps each module to its site kind and layer; the layer is None where modules are shared by several layers
+    and only the order of the calls tells which one it is.
+    """
+
+    layers: dict[nn.Module, tuple[SiteKind, int | None]]
+    shape: dict[SiteKind, tuple[int, int]]
+
+
+def _sites(model: nn.Module) -> _Sites:
+    found: dict[SiteKind, list[tuple[str, nn.Module]]] = {}
+    for name, module in model.named_modules():
+        if _eager_attention(type(module)) is not None:
+            found.setdefault(_site_kind(name, module), []).append((name, module))
+    if not found:
+        raise AtlasError(_no_interface(type(model)))
+    layers: dict[nn.Module, tuple[SiteKind, int | None]] = {}
+    shape: dict[SiteKind, tuple[int, int]] = {}
+    for kind in sorted(found, key=[ENCODER_SELF, DECODER_SELF, DECODER_CROSS].index):
+        names, modules = zip(*found[kind], strict=True)
+        heads = {_heads(module) for module in modules}
+        if len(heads) > 1:
+            raise AtlasError(
+                f"{type(model).__name__} has {kind} attention layers with different numbers of heads "
+                f"({', '.join(str(n) for n in sorted(heads))}); pass the one part of the model that is meant."
+            )
+        shared = _shared_layers(modules[0])
+        numbers = [None] * len(names) if shared else _layer_numbers(names, kind, model)
+        layers.update({module: (kind, number) for module, number in zip(modules, numbers, strict=True)})
+        shape[kind] = (shared or max(numbers) + 1, heads.pop())
+    return _Sites(layers, shape)
+
+
+def _site_kind(name: str, module: nn.Module) -> SiteKind:
+    own = ".".join([type(module).__name__, *name.split(".")[-2:]]).lower()
+    if any(mark in own for mark in ("crossatt", "cross_att", "encoder_attn", "encdecatt")):
+        return DECODER_CROSS
+    return DECODER_SELF if getattr(module, "is_causal", False) else ENCODER_SELF
+
+
+def _layer_numbers(names: Sequence[str], kind: SiteKind, model: nn.Module) -> list[int]:
+    """The layer of each module: the first integer in the dotted names that is different in all of them."""
+    if len(names) == 1:
+        return [0]
+    integers = [[int(part) for part in name.split(".") if part.isdecimal()] for name in names]
+    for numbers in zip(*integers, strict=False):
+        if len(set(numbers)) == len(names):
+            return list(numbers)
+    raise AtlasError(
+        f"The {kind} attention layers of {type(model).__name__} cannot be told apart by their names "
+        f"({', '.join(names[:3])}, ...); pass the one part of the model that is meant."
+    )
+
+
+def _shared_layers(module: nn.Module) -> int | None:
+    """Number of layers when modules are shared by layers (ALBERT's groups), else None."""
+    config = module.config
+    if getattr(config, "num_hidden_groups", None) is None:
+        return None
+    return config.num_hidden_layers * config.inner_group_num
+
+
+def _heads(module: nn.Module) -> int:
+    for name in ("num_attention_heads", "num_heads", "n_heads"):
+        if isinstance(heads := getattr(module, name, None), int):
+            return heads
+    return module.config.num_attention_heads
+
+
+def _other_implementations(sites: _Sites) -> str:
+    used = {module.config._attn_implementation for module in sites.layers} - {NAME}
+    return ", ".join(sorted(map(repr, used)))
+
+
+def _no_interface(kind: type[nn.Module]) -> str:
+    return (
+        f"{kind.__name__} computes attention in code of its own, without the attention interface of transformers "
+        "(ALL_ATTENTION_FUNCTIONS with an eager_attention_forward), so its attention can neither be seen nor changed; "
+        "use another model (BERT, RoBERTa, ELECTRA, DistilBERT, ALBERT, GPT-2, Llama, Marian, ...)."
+    )
+
+
+@functools.cache
+def _eager_attention(attention_class: type[nn.Module]) -> Callable | None:
+    """The eager attention that the methods of `attention_class` hand to the attention interface, None if they do not.
+
+    It is looked up among the globals of the very method that asks the interface, which is right for inherited methods
+    and for files that import the eager attention of another model.
+    """
+    for ancestor in attention_class.__mro__:
+        for method in vars(ancestor).values():
+            if not isinstance(method, FunctionType):
+                continue
+            method = inspect.unwrap(method)
+            if "get_interface" in method.__code__.co_names:
+                return method.__globals__.get("eager_attention_forward")
+    return None
+
+
+def _weighted_values(probabilities: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+    """Output of attention [batch, query, head, size] for probabilities [batch, head, query, key]."""
+    if value.shape[1] != probabilities.shape[1]:
+        value = value.repeat_interleave(probabilities.shape[1] // value.shape[1], dim=1)
+    return torch.matmul(probabilities, value).transpose(1, 2).contiguous()
+
+
+def _atlas_attention(
+    module: nn.Module,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attention_mask: torch.Tensor | None,
+    **options: object,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The attention function that transformers calls: eager attention, then the session that owns `module`."""
+    eager = _eager_attention(type(module))
+    if eager is None:
+        raise AtlasError(_no_interface(type(module)))
+    output, probabilities = eager(module, query, key, value, attention_mask, **options)
+    for session in _sessions.get():
+        if session._owns(module):
+            return session._process(module, output, probabilities, value, attention_mask)
+    return output, probabilities
+
+
+AttentionInterface.register(NAME, _atlas_attention)
+# Without a mask function of the same name the model passes no mask at all, and padding is attended.
+AttentionMaskInterface.register(NAME, eager_mask)

@@ -1,0 +1,355 @@
+"""Interventions on attention: which heads are switched off, averaged, cut or gated, and how that changes a map.
+
+A `Plan` says what is done to which heads and knows no model. `Plan.compile` checks it against the shape of a model and
+gives one `LayerPlan` a changed layer, which turns a layer's probabilities into the changed ones with a few tensor
+operations. Layers and heads are 0-indexed here; tables count from 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Literal, NamedTuple
+
+import torch
+
+from attention_atlas.errors import AtlasError
+
+Action = Literal["zero", "uniform", "intra", "inter", "renormalise"]
+
+
+class SiteKind(NamedTuple):
+    """A family of attention layers: `stack` "encoder" or "decoder", `kind` "self" or "cross"."""
+
+    stack: str
+    kind: str
+
+    def __str__(self) -> str:
+        return f"{self.stack}/{self.kind}"
+
+
+ENCODER_SELF = SiteKind("encoder", "self")
+DECODER_SELF = SiteKind("decoder", "self")
+DECODER_CROSS = SiteKind("decoder", "cross")
+
+Shape = Mapping[SiteKind, tuple[int, int]]
+"""Layers and heads of each site kind of a model."""
+
+
+@dataclass(frozen=True)
+class Site:
+    """One attention layer of a model; `layer` counts from 0 within its site kind."""
+
+    stack: str
+    kind: str
+    layer: int
+
+    @property
+    def site_kind(self) -> SiteKind:
+        """The family that the layer belongs to."""
+        return SiteKind(self.stack, self.kind)
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """Token facts of one side of a batch: `attention_mask` [batch, n] 0/1, `sentence_ids` [batch, n], -1 = none."""
+
+    attention_mask: torch.Tensor | None = None
+    sentence_ids: torch.Tensor | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class BatchFacts:
+    """What interventions need to know of a batch.
+
+    Models with cross-attention read one text on the encoder side (`source`) and another on the decoder side
+    (`target`); for all others `target` is None, and `source` is their one text.
+    """
+
+    source: Side = Side()
+    target: Side | None = None
+
+    def queries(self, site: Site) -> Side:
+        """The text that the queries of `site` come from."""
+        return self.source if site.stack == "encoder" else self._of_decoder
+
+    def keys(self, site: Site) -> Side:
+        """The text that the keys of `site` come from."""
+        return self._of_decoder if site.site_kind == DECODER_SELF else self.source
+
+    @property
+    def _of_decoder(self) -> Side:
+        return self.source if self.target is None else self.target
+
+
+@dataclass(frozen=True)
+class _Edit:
+    action: Action
+    where: SiteKind | None
+    layer: int
+    heads: tuple[int, ...] | None
+
+
+@dataclass(frozen=True, eq=False)
+class _Gate:
+    where: SiteKind | None
+    values: torch.Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Immutable description of interventions; every method returns a new, extended plan.
+
+    Whatever the order of the calls, each head is changed in this order: uniform, cuts (with renormalisation), zero,
+    gates. So a head that is both uniform and zero is zero, and a gate scales what the other changes leave.
+
+    `heads` is one head, several, or None for all heads of the layer. `where` names the site kind (`ENCODER_SELF`,
+    `DECODER_SELF`, `DECODER_CROSS`) and may be left out for models that have only one.
+    """
+
+    edits: tuple[_Edit, ...] = ()
+    gates: tuple[_Gate, ...] = ()
+
+    def zero(self, layer: int, heads: int | Iterable[int] | None = None, where: SiteKind | None = None) -> Plan:
+        """Set the probabilities of the heads to 0, so that they add nothing to the layer (Michel et al. 2019).
+
+        The head's value bias goes with it, the bias of the output projection stays.
+        """
+        return self._with("zero", layer, heads, where)
+
+    def uniform(self, layer: int, heads: int | Iterable[int] | None = None, where: SiteKind | None = None) -> Plan:
+        """Replace the probabilities by 1/n over the n real tokens of each example (Kovaleva et al. 2019, figure 8).
+
+        Padding gets 0. In causal self-attention n counts the tokens that the query may see. Needs the attention mask
+        of the batch.
+        """
+        return self._with("uniform", layer, heads, where)
+
+    def drop(
+        self,
+        layer: int,
+        heads: int | Iterable[int] | None = None,
+        *,
+        which: Literal["intra", "inter"],
+        renormalise: bool = False,
+        where: SiteKind | None = None,
+    ) -> Plan:
+        """Set to 0 what passes within a sentence ("intra") or between sentences ("inter") (Guan et al. 2020, table 3).
+
+        Tokens whose sentence id is -1 are never cut, neither as query nor as key. With `renormalise` the rows of
+        these heads are scaled back to sum 1 after all their cuts; a row with nothing left stays zero. Needs the
+        sentence ids of the batch.
+        """
+        if which not in ("intra", "inter"):
+            raise ValueError(f"which must be 'intra' or 'inter', not {which!r}")
+        plan = self._with(which, layer, heads, where)
+        return plan._with("renormalise", layer, heads, where) if renormalise else plan
+
+    def gated(self, gates: torch.Tensor, where: SiteKind | None = None) -> Plan:
+        """Multiply the probabilities of each head by `gates`, broadcastable to [batch, layer, head].
+
+        Differentiable: with gates of ones and a loss summed over examples, one backward pass leaves the derivative
+        of each example's own loss in `gates.grad[b, layer, head]` (the importance of Michel et al. 2019).
+        """
+        return replace(self, gates=(*self.gates, _Gate(where, gates)))
+
+    def compile(self, shape: Shape, device: torch.device | str = "cpu") -> dict[Site, LayerPlan]:
+        """Check the plan against a model and return what each changed layer does; unchanged layers are left out.
+
+        Args:
+            shape: layers and heads of each site kind (`engine.attention_shape`).
+            device: where the head masks are put.
+
+        Raises:
+            AtlasError: a layer, head or site kind that the model does not have, a gate tensor of another shape, or
+                a plan that names no site kind for a model that has several.
+        """
+        masks: dict[Site, dict[Action, torch.Tensor]] = {}
+        gates: dict[SiteKind, list[torch.Tensor]] = {}
+        for edit in self.edits:
+            where = _resolve(edit.where, shape)
+            layers, heads = shape[where]
+            if not 0 <= edit.layer < layers:
+                raise AtlasError(
+                    f"The plan names layer {edit.layer} of the {where} attention, which has layers 0 to {layers - 1}; "
+                    "layers and heads of a plan count from 0."
+                )
+            wanted = tuple(range(heads)) if edit.heads is None else edit.heads
+            for head in wanted:
+                if not 0 <= head < heads:
+                    raise AtlasError(
+                        f"The plan names head {head} in layer {edit.layer} of the {where} attention, which has heads "
+                        f"0 to {heads - 1}; layers and heads of a plan count from 0."
+                    )
+            of_site = masks.setdefault(Site(*where, edit.layer), {})
+            mask = of_site.setdefault(edit.action, torch.zeros(heads, dtype=torch.bool))
+            mask[list(wanted)] = True
+        for gate in self.gates:
+            where = _resolve(gate.where, shape)
+            _check_gates(gate.values, where, *shape[where])
+            gates.setdefault(where, []).append(gate.values)
+        gated = {Site(*where, layer) for where in gates for layer in range(shape[where][0])}
+        return {
+            site: LayerPlan(
+                site,
+                shape[site.site_kind][1],
+                **{action: mask.to(device) for action, mask in masks.get(site, {}).items()},
+                gates=tuple(gates.get(site.site_kind, ())),
+            )
+            for site in masks.keys() | gated
+        }
+
+    def _with(self, action: Action, layer: int, heads: int | Iterable[int] | None, where: SiteKind | None) -> Plan:
+        if isinstance(heads, Integral):
+            heads = (int(heads),)
+        elif heads is not None:
+            heads = tuple(int(head) for head in heads)
+        return replace(self, edits=(*self.edits, _Edit(action, where, int(layer), heads)))
+
+
+@dataclass(frozen=True, eq=False)
+class LayerPlan:
+    """The interventions on one layer: boolean head masks [head] (None = no head) and gates (see `Plan`)."""
+
+    site: Site
+    heads: int
+    zero: torch.Tensor | None = None
+    uniform: torch.Tensor | None = None
+    intra: torch.Tensor | None = None
+    inter: torch.Tensor | None = None
+    renormalise: torch.Tensor | None = None
+    gates: tuple[torch.Tensor, ...] = ()
+
+    def apply(self, probabilities: torch.Tensor, additive_mask: torch.Tensor | None, facts: BatchFacts) -> torch.Tensor:
+        """Return the changed probabilities; the given ones are not modified.
+
+        Args:
+            probabilities: [batch, head, query, key].
+            additive_mask: what the model adds to the scores, [batch, 1, query, key], or None when nothing is hidden.
+            facts: attention mask and sentence ids of the batch.
+
+        Raises:
+            AtlasError: a fact that the plan needs is missing or does not fit the batch.
+        """
+        if probabilities.shape[1] != self.heads:
+            raise AtlasError(
+                f"Layer {self.site.layer} of the {self.site.site_kind} attention has {probabilities.shape[1]} heads, "
+                f"not the {self.heads} that the model's configuration names; plans cannot change pruned models."
+            )
+        changed = probabilities
+        if self.uniform is not None:
+            visible = _visible(self.site, probabilities, additive_mask, facts)
+            rows = visible / visible.sum(-1, keepdim=True).clamp(min=1)
+            changed = torch.where(_per_head(self.uniform, changed), rows.to(changed.dtype), changed)
+        if self.intra is not None or self.inter is not None:
+            changed = self._cut(changed, facts)
+        if self.zero is not None:
+            changed = changed.masked_fill(_per_head(self.zero, changed), 0)
+        for gate in self.gates:
+            changed = changed * self._factors(gate.to(changed), changed.shape[0])
+        return changed
+
+    def _factors(self, gate: torch.Tensor, batch: int) -> torch.Tensor:
+        gate = gate[(None,) * (3 - gate.ndim)]
+        of_layer = gate[:, self.site.layer if gate.shape[1] > 1 else 0, :, None, None]
+        return of_layer if len(of_layer) == 1 else _rows(of_layer, batch, self.site, "gates")
+
+    def _cut(self, probabilities: torch.Tensor, facts: BatchFacts) -> torch.Tensor:
+        query_ids, key_ids = facts.queries(self.site).sentence_ids, facts.keys(self.site).sentence_ids
+        if query_ids is None or key_ids is None:
+            raise AtlasError(
+                f"The plan cuts {self.site.site_kind} attention by sentence, but the batch has no sentence ids; "
+                "give them with session.batch(attention_mask, sentence_ids) before the forward pass."
+            )
+        queries, keys = probabilities.shape[2:]
+        positions = keys if self.site.kind == "self" else queries
+        # While a decoder generates, its queries are only the last of the positions that its keys hold.
+        query_ids = _fit(query_ids, probabilities, positions, self.site, new=-1)[:, positions - queries :]
+        key_ids = _fit(key_ids, probabilities, keys, self.site, new=-1)
+        of_query, of_key = query_ids[:, None, :, None], key_ids[:, None, None, :]
+        owned = (of_query >= 0) & (of_key >= 0)
+        same = of_query == of_key
+        cut = torch.zeros((), dtype=torch.bool, device=probabilities.device)
+        if self.intra is not None:
+            cut = cut | (owned & same & _per_head(self.intra, probabilities))
+        if self.inter is not None:
+            cut = cut | (owned & ~same & _per_head(self.inter, probabilities))
+        left = probabilities.masked_fill(cut, 0)
+        if self.renormalise is None:
+            return left
+        total = left.sum(-1, keepdim=True)
+        scaled = _per_head(self.renormalise, probabilities) & (total > 0)
+        return left / torch.where(scaled, total, torch.ones_like(total))
+
+
+def _resolve(where: SiteKind | None, shape: Shape) -> SiteKind:
+    known = ", ".join(str(kind) for kind in shape)
+    if where is None:
+        if len(shape) > 1:
+            raise AtlasError(f"The plan does not say which attention it changes; this model has {known}: name one.")
+        return next(iter(shape))
+    where = SiteKind(*where)
+    if where not in shape:
+        raise AtlasError(f"The plan changes {where} attention, which this model does not have; it has {known}.")
+    return where
+
+
+def _check_gates(gates: torch.Tensor, where: SiteKind, layers: int, heads: int) -> None:
+    shape = (1, 1, 1, *gates.shape)[-3:]
+    if gates.ndim > 3 or shape[1] not in (1, layers) or shape[2] not in (1, heads):
+        raise AtlasError(
+            f"Gates of shape {tuple(gates.shape)} do not fit the {where} attention: they must be broadcastable to "
+            f"[batch, {layers} layers, {heads} heads]."
+        )
+
+
+def _per_head(mask: torch.Tensor, probabilities: torch.Tensor) -> torch.Tensor:
+    return mask.to(probabilities.device)[None, :, None, None]
+
+
+def _visible(site: Site, probabilities: torch.Tensor, additive_mask: torch.Tensor | None, facts: BatchFacts) -> torch.Tensor:
+    """Which keys count as tokens for each query, boolean [batch or 1, 1, query or 1, key]."""
+    queries, keys = probabilities.shape[2:]
+    causal = site.site_kind == DECODER_SELF
+    real = facts.keys(site).attention_mask
+    if real is not None:
+        visible = _fit(real, probabilities, keys, site, new=1).bool()[:, None, None, :]
+    elif causal and facts.target is not None:
+        # Nobody can give the mask of a text that is only being generated; the causal mask below says it all.
+        visible = torch.ones((1, 1, 1, keys), dtype=torch.bool, device=probabilities.device)
+    else:
+        raise AtlasError(
+            f"The plan makes {site.site_kind} attention uniform over the real tokens, but the batch has no attention "
+            "mask; give it with session.batch(attention_mask) before the forward pass."
+        )
+    if not causal:
+        return visible
+    if additive_mask is None:
+        return visible & torch.ones((queries, keys), dtype=torch.bool, device=visible.device).tril(keys - queries)
+    return visible & (additive_mask[..., :keys] > torch.finfo(additive_mask.dtype).min / 2)
+
+
+def _fit(fact: torch.Tensor, probabilities: torch.Tensor, positions: int, site: Site, new: int) -> torch.Tensor:
+    """Bring a fact [batch, n] to [batch, positions]; positions that a decoder has added are `new`."""
+    fact = _rows(fact.to(probabilities.device), probabilities.shape[0], site, "attention mask and sentence ids")
+    if site.site_kind == DECODER_SELF and fact.shape[1] < positions:
+        fact = torch.nn.functional.pad(fact, (0, positions - fact.shape[1]), value=new)
+    if fact.shape[1] != positions:
+        raise AtlasError(
+            f"The {site.site_kind} attention has {positions} positions, but session.batch was given {fact.shape[1]}; "
+            "call session.batch before each forward pass with the attention mask (and sentence ids) of that batch."
+        )
+    return fact
+
+
+def _rows(fact: torch.Tensor, batch: int, site: Site, name: str) -> torch.Tensor:
+    """Repeat the rows of `fact` for the beams of a decoder, so that it has `batch` rows."""
+    if fact.shape[0] == batch:
+        return fact
+    if site.stack == "decoder" and fact.shape[0] > 0 and batch % fact.shape[0] == 0:
+        return fact.repeat_interleave(batch // fact.shape[0], dim=0)
+    raise AtlasError(
+        f"The batch has {batch} examples in the {site.site_kind} attention, but {name} were given for "
+        f"{fact.shape[0]}; give those of this batch before its forward pass."
+    )

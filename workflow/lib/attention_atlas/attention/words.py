@@ -1,0 +1,58 @@
+"""From attention between word pieces to attention between words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from attention_atlas.corpora.alignment import SPECIAL
+
+WORD_MODES = ("mean", "first", "max")
+
+
+def unit_starts(word: Sequence[int]) -> npt.NDArray[np.intp]:
+    """First piece of every unit: of each word, and of each special token, which is a unit of its own.
+
+    Args:
+        word: for each piece the position of its word, -1 for a special token.
+    """
+    marks = np.asarray(word)
+    new = np.ones(len(marks), dtype=bool)
+    new[1:] = (marks[1:] != marks[:-1]) | (marks[1:] == SPECIAL)
+    return np.flatnonzero(new)
+
+
+def to_words(maps: npt.NDArray[np.floating], word: Sequence[int], mode: str = "mean") -> npt.NDArray[np.float32]:
+    """Reduce maps over pieces to maps over words (Clark et al. 2019, section 4.1).
+
+    Attention to a word is the sum over its pieces. Attention from a word is the mean over its pieces, so that rows still sum
+    to 1; or, as the published code does by default, the row of its first piece; or the maximum.
+
+    Args:
+        maps: [..., n, n], row = attending piece.
+        word: for each of the n pieces the position of its word, -1 for a special token.
+        mode: mean, first or max.
+
+    Returns:
+        [..., m, m] in float32, m = words and special tokens.
+
+    Raises:
+        ValueError: unknown mode, or sizes that do not belong together.
+    """
+    if mode not in WORD_MODES:
+        raise ValueError(f"unknown word mode {mode!r}, expected one of {', '.join(WORD_MODES)}")
+    if maps.shape[-1] != len(word) or maps.shape[-2] != len(word):
+        raise ValueError(f"maps of shape {maps.shape} do not belong to {len(word)} pieces")
+    starts = unit_starts(word)
+    wide = np.asarray(maps, dtype=np.float32)
+    if len(starts) == len(word):
+        return wide
+    columns = np.add.reduceat(wide, starts, axis=-1)
+    if mode == "first":
+        return np.ascontiguousarray(columns[..., starts, :])
+    if mode == "max":
+        return np.maximum.reduceat(columns, starts, axis=-2)
+    sizes = np.diff(np.append(starts, len(word))).astype(np.float32)
+    return np.add.reduceat(columns, starts, axis=-2) / sizes[:, None]

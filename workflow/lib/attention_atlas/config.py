@@ -1,0 +1,228 @@
+"""The configuration: inheritance of runs, schema check, defaults, and what a schema cannot say.
+
+Only the standard library, PyYAML and jsonschema are imported, since the Snakefile needs this module at every start.
+"""
+
+from __future__ import annotations
+
+import copy
+import difflib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError, best_match
+
+from attention_atlas.errors import AtlasError
+
+SCHEMA_PATH = Path(__file__).resolve().parents[2] / "schemas" / "config.schema.yaml"
+STUDIES = ("clark2019",)
+_SOURCES = {"models": ("package", "path", "hub"), "corpora": ("sample", "path", "url", "hub")}
+_SOURCE_NEEDS = {"package": ("module",), "url": ("sha256",), "hub": ("revision",)}
+_READER_KEYS = {"conllu": {"view"}, "segments": {"lines", "recipe", "segment_ids", "seed"}}
+
+
+def resolve(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the complete configuration: runs inherited, checked, and every default filled in.
+
+    Raises:
+        AtlasError: one sentence that names the key, what is wrong with it and, where it can be guessed, what was meant.
+    """
+    schema = yaml.safe_load(SCHEMA_PATH.read_text(encoding="utf-8"))
+    config = copy.deepcopy(dict(raw))
+    _check_schema(config, schema)
+    _check_source_keys(config)
+    config["runs"] = {name: _inherited(config["runs"], name, ()) for name in config["runs"]}
+    _fill_defaults(config, schema, schema)
+    _check_names(config)
+    return config
+
+
+def study_runs(config: Mapping[str, Any], study: str, runs: list[str] | None = None) -> list[str]:
+    """Names of the runs (of `runs`, default: the targets) that contain `study`."""
+    return [run for run in (runs if runs is not None else config["targets"]) if study in config["runs"][run]]
+
+
+def limit_of(config: Mapping[str, Any], run: str, corpus: str) -> int:
+    """Records of `corpus` that `run` reads at most."""
+    return config["runs"][run]["limits"].get(corpus, config["corpora"][corpus]["limit"])
+
+
+def shard_count(config: Mapping[str, Any], run: str, corpus: str) -> int:
+    """Number of (whole) shards that hold the records of `corpus` in `run`."""
+    return -(-limit_of(config, run, corpus) // config["corpora"][corpus]["shard"])
+
+
+def study_model(config: Mapping[str, Any], run: str, study: str) -> str:
+    """Name of the model that `study` looks at in `run`."""
+    return config["runs"][run][study].get("model") or config["runs"][run]["model"]
+
+
+def missing_files(config: Mapping[str, Any], corpora: Iterator[str] | list[str]) -> dict[str, str]:
+    """Corpora of `corpora` whose local file is not there -> one sentence with file, licence and layout."""
+    gaps = {}
+    for name in corpora:
+        entry = config["corpora"][name]
+        path = entry["source"].get("path")
+        if path and not Path(path).is_file():
+            licence = f" Licence: {entry['licence']}." if "licence" in entry else ""
+            layout = f" Expected layout: {entry['layout']}." if "layout" in entry else ""
+            gaps[name] = f"corpus {name}: the file {path} is not there.{licence}{layout}"
+    return gaps
+
+
+def _inherited(runs: Mapping[str, Any], name: str, below: tuple[str, ...]) -> dict[str, Any]:
+    run = runs[name]
+    parent = run.get("extends")
+    if parent is None:
+        return copy.deepcopy(run)
+    if parent not in runs:
+        raise AtlasError(f"config: runs.{name}.extends: there is no run '{parent}'{_did_you_mean(parent, runs)}.")
+    if parent in (name, *below):
+        raise AtlasError(
+            f"config: runs.{name}.extends: runs extend each other in a circle ({', '.join((*below, name))})."
+        )
+    return _merged(_inherited(runs, parent, (*below, name)), {k: v for k, v in run.items() if k != "extends"})
+
+
+def _merged(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    merged = copy.deepcopy(base)
+    for key, value in over.items():
+        both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
+        merged[key] = _merged(merged[key], value) if both else copy.deepcopy(value)
+    return merged
+
+
+def _check_schema(config: Mapping[str, Any], schema: Mapping[str, Any]) -> None:
+    # A run that extends another may lack required keys until the two are merged: checked on the merged runs.
+    merged = dict(config)
+    runs = config.get("runs")
+    if isinstance(runs, Mapping) and all(isinstance(run, Mapping) for run in runs.values()):
+        merged["runs"] = {name: _inherited(runs, name, ()) for name in runs}
+    error = best_match(Draft202012Validator(schema).iter_errors(merged))
+    if error is not None:
+        raise AtlasError(_sentence(error, schema))
+
+
+def _sentence(error: ValidationError, schema: Mapping[str, Any]) -> str:
+    place = "config" + (": " + ".".join(map(str, error.absolute_path)) if error.absolute_path else "")
+    if error.validator == "additionalProperties" and isinstance(error.instance, Mapping):
+        known = list(error.schema.get("properties", {}))
+        unknown = [key for key in error.instance if key not in known]
+        listed = f" Known keys: {', '.join(known)}." if len(known) <= 24 else ""
+        return f"{place}: unknown key '{unknown[0]}'{_did_you_mean(str(unknown[0]), known)}.{listed}"
+    if error.validator == "required":
+        absent = [key for key in error.validator_value if key not in error.instance]
+        return f"{place}: the key '{absent[0]}' is missing. {_described(error.schema, absent[0], schema)}".rstrip()
+    if error.validator == "enum":
+        allowed = ", ".join(map(str, error.validator_value))
+        return f"{place}: '{error.instance}' is not one of {allowed}{_did_you_mean(str(error.instance), map(str, error.validator_value))}."
+    if error.validator == "type":
+        wanted = error.validator_value if isinstance(error.validator_value, str) else " or ".join(error.validator_value)
+        hint = " (write 1.0e-3, not 1e-3: YAML reads the latter as text)" if wanted == "number" else ""
+        return f"{place}: {error.instance!r} should be of type {wanted}{hint}. {error.schema.get('description', '')}".rstrip()
+    return f"{place}: {error.message}. {error.schema.get('description', '')}".rstrip()
+
+
+def _described(node: Mapping[str, Any], key: str, schema: Mapping[str, Any]) -> str:
+    return _deref(node.get("properties", {}).get(key, {}), schema).get("description", "")
+
+
+def _did_you_mean(word: str, known: Any) -> str:
+    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f"; did you mean '{close[0]}'" if close else ""
+
+
+def _deref(node: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    while "$ref" in node:
+        node = schema["$defs"][node["$ref"].rsplit("/", 1)[1]]
+    return node
+
+
+def _fill_defaults(value: Any, node: Mapping[str, Any], schema: Mapping[str, Any]) -> None:
+    """Set the schema's defaults in place, below defaults too."""
+    node = _deref(node, schema)
+    if not isinstance(value, dict):
+        return
+    for key, child in node.get("properties", {}).items():
+        plain = _deref(child, schema)
+        if key not in value and "default" in plain:
+            value[key] = copy.deepcopy(plain["default"])
+        if key in value:
+            _fill_defaults(value[key], child, schema)
+    others = node.get("additionalProperties")
+    if isinstance(others, Mapping):
+        for key, item in value.items():
+            if key not in node.get("properties", {}):
+                _fill_defaults(item, others, schema)
+
+
+def _check_source_keys(config: Mapping[str, Any]) -> None:
+    for registry, kinds in _SOURCES.items():
+        for name, entry in config[registry].items():
+            place = f"config: {registry}.{name}"
+            source = entry["source"]
+            given = [kind for kind in kinds if kind in source]
+            if len(given) != 1:
+                found = "none of them" if not given else " and ".join(given)
+                raise AtlasError(f"{place}.source: give exactly one of {', '.join(kinds)}; found {found}.")
+            for key in _SOURCE_NEEDS.get(given[0], ()):
+                local = given[0] == "hub" and Path(source["hub"]).is_dir()
+                if key not in source and not local:
+                    raise AtlasError(f"{place}.source: a source of kind {given[0]} needs the key '{key}' as well.")
+    for name, entry in config["corpora"].items():
+        for reader, keys in _READER_KEYS.items():
+            wrong = sorted(keys & set(entry)) if entry["reader"] != reader else []
+            if wrong:
+                raise AtlasError(
+                    f"config: corpora.{name}.{wrong[0]}: this key belongs to the reader {reader}, not to {entry['reader']}."
+                )
+
+
+def _check_names(config: Mapping[str, Any]) -> None:
+    for run in config["targets"]:
+        _known(run, config["runs"], "run", "targets")
+    for run, settings in config["runs"].items():
+        for corpus in settings["limits"]:
+            _known(corpus, config["corpora"], "corpus", f"runs.{run}.limits")
+        if "model" in settings:
+            _known(settings["model"], config["models"], "model", f"runs.{run}.model")
+        for study in STUDIES:
+            if study in settings:
+                _check_study(config, run, study)
+
+
+def _check_study(config: Mapping[str, Any], run: str, study: str) -> None:
+    settings = config["runs"][run][study]
+    place = f"runs.{run}.{study}"
+    if not (settings.get("model") or config["runs"][run].get("model")):
+        raise AtlasError(f"config: runs.{run}.model: the study {study} needs a model, and none is named.")
+    if "model" in settings:
+        _known(settings["model"], config["models"], "model", f"{place}.model")
+    roles = {"segments": "segments", "dependencies": "conllu"}
+    for role, reader in roles.items():
+        _known(settings[role], config["corpora"], "corpus", f"{place}.{role}")
+        _reads(config, settings[role], reader, f"{place}.{role}")
+    for variant, name in settings["variants"].items():
+        where = f"{place}.variants.{variant}"
+        if variant == "casing":
+            _known(name, config["models"], "model", where)
+        else:
+            _known(name, config["corpora"], "corpus", where)
+            _reads(config, name, "segments", where)
+
+
+def _known(name: str, registry: Mapping[str, Any], kind: str, place: str) -> None:
+    if name not in registry:
+        raise AtlasError(
+            f"config: {place}: there is no {kind} '{name}'{_did_you_mean(name, registry)}."
+            f" Known: {', '.join(sorted(registry))}."
+        )
+
+
+def _reads(config: Mapping[str, Any], corpus: str, reader: str, place: str) -> None:
+    found = config["corpora"][corpus]["reader"]
+    if found != reader:
+        raise AtlasError(f"config: {place}: corpus '{corpus}' has the reader {found}, but {reader} is needed here.")

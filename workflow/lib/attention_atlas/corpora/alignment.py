@@ -1,0 +1,144 @@
+"""Words to word pieces and back: every word's pieces are fed as they are, so alignment cannot fail."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from tokenizers import Tokenizer
+
+from attention_atlas.errors import AtlasError
+
+SPECIAL = -1
+_PROBES = ("the cat sat", "in one big house")
+
+
+@dataclass(frozen=True)
+class Template:
+    """Special tokens around one text or two, as the model was trained: ids before, between and after, and segment ids."""
+
+    before: tuple[int, ...]
+    between: tuple[int, ...]
+    after: tuple[int, ...]
+    segments: tuple[int, int, int, int, int]  # of before, first text, between, second text, after
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """One model input. All sequences have the same length n, the number of pieces with special tokens.
+
+    `word` gives for each piece the position of its word among the example's words, or -1 for a special token.
+    """
+
+    input_ids: tuple[int, ...]
+    tokens: tuple[str, ...]
+    segment_ids: tuple[int, ...]
+    word: tuple[int, ...]
+
+
+class WordPieces:
+    """A fast tokenizer that takes words one by one.
+
+    Args:
+        path: a `tokenizer.json` of the `tokenizers` library.
+
+    Raises:
+        AtlasError: no such file, or a tokenizer whose pieces of a text are not those of its words.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        if not Path(path).is_file():
+            raise AtlasError(f"{path}: there is no tokenizer.json here.")
+        self.tokenizer = Tokenizer.from_file(str(path))
+        self.tokenizer.no_truncation()
+        self.tokenizer.no_padding()
+        self._known: dict[str, tuple[int, ...]] = {}
+        self._lead = self._find_lead()
+
+    def pieces(self, words: Sequence[str], first: bool = True) -> list[tuple[int, ...]]:
+        """Ids of the pieces of each word; an empty tuple for a word that the tokenizer maps to nothing.
+
+        Args:
+            words: words in order.
+            first: whether `words[0]` opens the text (byte-level vocabularies spell a word inside a text with its space).
+        """
+        spelled = [word if first and i == 0 else self._lead + word for i, word in enumerate(words)]
+        unknown = sorted({text for text in spelled if text not in self._known})
+        for text, encoding in zip(unknown, self.tokenizer.encode_batch(unknown, add_special_tokens=False), strict=True):
+            self._known[text] = tuple(encoding.ids)
+        return [self._known[text] for text in spelled]
+
+    def token(self, piece: int) -> str:
+        """Vocabulary entry of a piece."""
+        return self.tokenizer.id_to_token(piece) or f"<{piece}>"
+
+    @cached_property
+    def single(self) -> Template:
+        """Template of one text."""
+        encoding = self.tokenizer.encode("the")
+        inner = [i for i, special in enumerate(encoding.special_tokens_mask) if not special]
+        start, stop = inner[0], inner[-1] + 1
+        types = encoding.type_ids
+        return Template(
+            before=tuple(encoding.ids[:start]),
+            between=(),
+            after=tuple(encoding.ids[stop:]),
+            segments=(types[0], types[start], types[start], types[start], types[-1]),
+        )
+
+    @cached_property
+    def pair(self) -> Template:
+        """Template of two texts."""
+        encoding = self.tokenizer.encode("the", "the")
+        inner = [i for i, special in enumerate(encoding.special_tokens_mask) if not special]
+        half = len(inner) // 2
+        start, end, restart, stop = inner[0], inner[half - 1] + 1, inner[half], inner[-1] + 1
+        types = encoding.type_ids
+        middle = types[end] if end < restart else types[start]
+        return Template(
+            before=tuple(encoding.ids[:start]),
+            between=tuple(encoding.ids[end:restart]),
+            after=tuple(encoding.ids[stop:]),
+            segments=(types[0], types[start], middle, types[restart], types[-1]),
+        )
+
+    def assemble(self, texts: Sequence[Sequence[tuple[int, ...]]]) -> Pieces:
+        """Put special tokens around one or two texts, each a sequence of words, each the ids of its pieces.
+
+        The words of a second text are numbered on from those of the first.
+        """
+        template = self.single if len(texts) == 1 else self.pair
+        starts = (0, len(texts[0]))
+        ids, words, segments = list(template.before), [SPECIAL] * len(template.before), []
+        segments += [template.segments[0]] * len(template.before)
+        for place, text in enumerate(texts):
+            if place == 1:
+                ids += template.between
+                words += [SPECIAL] * len(template.between)
+                segments += [template.segments[2]] * len(template.between)
+            for offset, word in enumerate(text):
+                ids += word
+                words += [starts[place] + offset] * len(word)
+            segments += [template.segments[1 + 2 * place]] * sum(map(len, text))
+        ids += template.after
+        words += [SPECIAL] * len(template.after)
+        segments += [template.segments[4]] * len(template.after)
+        return Pieces(tuple(ids), tuple(map(self.token, ids)), tuple(segments), tuple(words))
+
+    def _find_lead(self) -> str:
+        """What has to stand before a word inside a text so that its pieces are those it has in running text."""
+        for lead in ("", " "):
+            if all(self._matches(probe, lead) for probe in _PROBES):
+                return lead
+        raise AtlasError(
+            "this tokenizer cuts running text otherwise than its words one by one, so words cannot be aligned with pieces."
+        )
+
+    def _matches(self, text: str, lead: str) -> bool:
+        first, *rest = text.split(" ")
+        joined: list[int] = []
+        for word in (first, *(lead + word for word in rest)):
+            joined += self.tokenizer.encode(word, add_special_tokens=False).ids
+        return joined == self.tokenizer.encode(text, add_special_tokens=False).ids

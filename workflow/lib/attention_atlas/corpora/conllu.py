@@ -1,0 +1,187 @@
+"""Reading dependency trees from CoNLL-U files (https://universaldependencies.org/format.html).
+
+The `conllu` library parses a sentence; this module streams the file, keeps the line numbers and turns everything
+that is wrong with a file into a message that names the line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import conllu
+from conllu.exceptions import ParseException
+
+from attention_atlas.corpora.trees import Tree, tree_fault
+from attention_atlas.errors import AtlasError
+from attention_atlas.files import raw_lines
+
+_COLUMNS = 10
+_BOM = b"\xef\xbb\xbf"
+_NOT_A_WORD = re.compile(r"\d+(-|\.)\d+")
+_SPACES = re.compile(" {2,}")
+_AS_TEXT = {name: lambda line, i: line[i] for name in ("id", "xpos", "feats", "head", "deps")}
+
+
+@dataclass(frozen=True)
+class _Block:
+    """The lines of one sentence: comments and token lines, undecoded, with the file's line number of the first."""
+
+    first_line: int
+    lines: list[bytes]
+
+
+def read_conllu(path: str | Path, start: int = 0, stop: int | None = None) -> Iterator[Tree]:
+    """Yield the sentences `start` to `stop` - 1 of a CoNLL-U file (0-indexed positions in the file) as trees.
+
+    The file is read line by line; sentences before `start` are passed over without being parsed and reading ends at
+    `stop`. Lines of multiword tokens ("1-2") and empty nodes ("1.1") are left out: the syntactic words count. A word
+    inside a multiword token has no space after it, the last one has what the token's own line says. The id is the
+    comment `sent_id`, else "s" and the 1-indexed position. Windows line ends, a byte-order mark and a missing last
+    blank line are accepted, blocks of comments without words are passed over.
+
+    Raises:
+        AtlasError: the file cannot be read, has no sentence (looked at when `start` is 0), or a line or a tree in the
+            range is malformed; the message names the file and the 1-indexed line.
+        ValueError: a negative `start`.
+    """
+    if start < 0:
+        raise ValueError(f"start must not be negative: {start}")
+    if stop is not None and stop <= start:
+        return
+    position = -1
+    for position, block in enumerate(_blocks(Path(path))):
+        if position >= start:
+            yield _parse(block, position, path)
+        if stop is not None and position + 1 >= stop:
+            return
+    if start == 0 and position < 0:
+        raise AtlasError(f"{path}: there is no sentence in this file; give a CoNLL-U file with at least one sentence.")
+
+
+def count_sentences(path: str | Path) -> int:
+    """Number of sentences in a CoNLL-U file, by its blank lines; nothing is parsed.
+
+    Raises:
+        AtlasError: the file cannot be read.
+    """
+    return sum(1 for _ in _blocks(Path(path)))
+
+
+def _blocks(path: Path) -> Iterator[_Block]:
+    """Blocks between blank lines that hold at least one line that is no comment."""
+    lines: list[bytes] = []
+    number = 0
+    for number, line in raw_lines(path):
+        content = line.removeprefix(_BOM) if number == 1 else line
+        if content.strip():
+            lines.append(content)
+            continue
+        if _has_words(lines):
+            yield _Block(number - len(lines), lines)
+        lines = []
+    if _has_words(lines):
+        yield _Block(number + 1 - len(lines), lines)
+
+
+def _has_words(lines: list[bytes]) -> bool:
+    return any(not line.startswith(b"#") for line in lines)
+
+
+def _parse(block: _Block, position: int, path: str | Path) -> Tree:
+    numbers, lines = [], []
+    for number, raw in enumerate(block.lines, start=block.first_line):
+        line = _decoded(raw, f"{path}:{number}")
+        if not line.startswith("#"):
+            _check_columns(line, f"{path}:{number}", cut_off=not raw.endswith(b"\n"))
+            numbers.append(number)
+        # The library takes two spaces for a column break, but CoNLL-U allows spaces in some columns.
+        lines.append(_SPACES.sub(" ", line))
+    try:
+        sentence = conllu.parse("\n".join(lines), field_parsers=_AS_TEXT)[0]
+    except ParseException as error:
+        raise AtlasError(f"{path}:{block.first_line}: {error}; correct the sentence that starts here.") from error
+    tokens = list(zip(numbers, sentence, strict=True))
+    words = [(number, token) for number, token in tokens if not _NOT_A_WORD.fullmatch(token["id"])]
+    if not words:
+        raise AtlasError(
+            f"{path}:{numbers[0]}: this sentence has only multiword tokens or empty nodes and no word; "
+            "add the words or take the sentence out."
+        )
+    for expected, (number, token) in enumerate(words, start=1):
+        _check_word(token, expected, f"{path}:{number}")
+    tree = Tree(
+        id=sentence.metadata.get("sent_id") or f"s{position + 1}",
+        words=tuple(token["form"] for _, token in words),
+        heads=tuple(int(token["head"]) for _, token in words),
+        relations=tuple(token["deprel"] for _, token in words),
+        lemmas=tuple(token["lemma"] for _, token in words),
+        upos=tuple(token["upos"] for _, token in words),
+        xpos=tuple(token["xpos"] for _, token in words),
+        feats=tuple(token["feats"] for _, token in words),
+        text=sentence.metadata.get("text") or "",
+        spaces_after=_spaces_after([token for _, token in tokens], len(words)),
+    )
+    if fault := tree_fault(tree):
+        word, text = fault
+        number = words[word - 1][0] if word else block.first_line
+        raise AtlasError(f"{path}:{number}: {text}; correct column 7 (HEAD) or take the sentence out.")
+    return tree
+
+
+def _decoded(raw: bytes, where: str) -> str:
+    if b"\0" in raw:
+        raise AtlasError(f"{where}: NUL bytes; the file is damaged or in UTF-16, convert it to UTF-8.")
+    try:
+        return raw.decode("utf-8").rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        raise AtlasError(f"{where}: byte {error.start + 1} of this line is not UTF-8; convert the file to UTF-8.") from error
+
+
+def _check_columns(line: str, where: str, cut_off: bool) -> None:
+    columns = line.count("\t") + 1
+    if columns == _COLUMNS:
+        return
+    if columns == 1 and len(line.split()) >= _COLUMNS:
+        cause = "the columns are parted by spaces; put tabs in their place"
+    elif columns < _COLUMNS and cut_off:
+        cause = "the file ends within this line and seems to be cut off; fetch or write it again"
+    else:
+        cause = "give each word ten columns parted by tabs, with _ for empty ones"
+    raise AtlasError(f"{where}: {columns} column{'s' if columns > 1 else ''} in place of {_COLUMNS}; {cause}.")
+
+
+def _check_word(token: conllu.Token, expected: int, where: str) -> None:
+    if token["id"] != str(expected):
+        raise AtlasError(
+            f"{where}: the word id is {token['id']!r} where {expected} is due; number the words of a sentence 1, 2, 3, "
+            "and part sentences by a blank line."
+        )
+    if not token["form"]:
+        raise AtlasError(f"{where}: the word (column 2, FORM) is empty; fill it in.")
+    if not (token["head"].isascii() and token["head"].isdigit()):
+        raise AtlasError(
+            f"{where}: the head (column 7) is {token['head']!r}, not a number; give the position of the head, "
+            "0 for the root, or use a treebank with dependency trees."
+        )
+    if not token["deprel"] or token["deprel"] == "_":
+        raise AtlasError(f"{where}: the relation (column 8, DEPREL) is empty; fill it in.")
+
+
+def _spaces_after(tokens: list[conllu.Token], size: int) -> tuple[bool, ...]:
+    """Spaces after the `size` words; the words of a multiword token "i-j" follow what that token's line says."""
+    spaces = [True] * size
+    held_until = 0
+    for token in tokens:
+        follows = (token["misc"] or {}).get("SpaceAfter") != "No"
+        identifier = token["id"]
+        if "-" in identifier:
+            first, last = (int(end) for end in identifier.split("-"))
+            held_until = min(last, size)
+            spaces[first - 1 : held_until] = [False] * (held_until - first + 1)
+            spaces[held_until - 1] = follows
+        elif identifier.isdigit() and int(identifier) > held_until:
+            spaces[int(identifier) - 1] = follows
+    return tuple(spaces)

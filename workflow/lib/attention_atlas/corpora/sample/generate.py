@@ -1,0 +1,179 @@
+"""Documents of the sample corpus with all gold layers; document k depends on the seed and k only."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from attention_atlas.corpora.sample.discourse import plan_document
+from attention_atlas.corpora.sample.grammar.base import Frame, Style
+from attention_atlas.corpora.sample.grammar.english import English
+from attention_atlas.corpora.sample.notation import parse
+from attention_atlas.corpora.sample.reference import Discourse, Entity
+from attention_atlas.corpora.sample.structure import Node, head_word, read_layers, settle_surface, spaces_after
+
+
+@dataclass(frozen=True)
+class Token:
+    """A word; heads are 1-indexed positions in the sentence, 0 is ROOT."""
+
+    form: str
+    lemma: str
+    upos: str
+    xpos: str
+    sd_head: int
+    sd_relation: str
+    ud_head: int
+    ud_relation: str
+    space_after: bool
+    slots: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class EntitySpan:
+    """Tokens start..stop-1 (0-indexed) of a sentence with an OntoNotes-like type."""
+
+    start: int
+    stop: int
+    type: str
+
+
+@dataclass(frozen=True)
+class Mention:
+    """A mention of a discourse entity: tokens start..stop-1 (0-indexed) of sentence `sentence` (0-indexed in the
+    document), its head token (SD head), and its type: pronoun, proper or nominal. `singleton`: mentioned only once."""
+
+    entity: str
+    sentence: int
+    start: int
+    stop: int
+    head: int
+    type: str
+    singleton: bool
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence with its layers; `constructions` are the names of the constructions used in it."""
+
+    id: str
+    tokens: tuple[Token, ...]
+    brackets: str
+    entities: tuple[EntitySpan, ...]
+    constructions: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """Running text."""
+        return "".join(t.form + (" " if t.space_after else "") for t in self.tokens).strip()
+
+
+@dataclass(frozen=True)
+class Document:
+    """A document; `gender` gives the pronoun (he, she, it, they) of every member of the cast by entity id."""
+
+    id: str
+    domain: str
+    scenario: str
+    paragraphs: tuple[tuple[Sentence, ...], ...]
+    mentions: tuple[Mention, ...]
+    gender: dict[str, str]
+
+    @property
+    def sentences(self) -> tuple[Sentence, ...]:
+        """All sentences in order."""
+        return tuple(sentence for paragraph in self.paragraphs for sentence in paragraph)
+
+    @property
+    def text(self) -> str:
+        """Running text, a paragraph a line."""
+        return "\n".join(" ".join(sentence.text for sentence in paragraph) for paragraph in self.paragraphs)
+
+
+def generate_documents(count: int, seed: int, start: int = 0) -> Iterator[Document]:
+    """Documents start..start+count-1 of the corpus with this seed, the same in every process.
+
+    Raises:
+        AtlasError: a scenario or lexicon file is damaged.
+    """
+    for number in range(start, start + count):
+        yield _document(number, random.Random(f"{seed}-{number}"))
+
+
+def _document(number: int, rng: random.Random) -> Document:
+    plan = plan_document(rng)
+    scenario = plan.scenario
+    rate = {"news": 0.1, "science": 0.03, "stories": 0.5, "business": 0.12}.get(scenario.domain, 0.1)
+    grammar = English(
+        rng,
+        Discourse(plan.cast, scenario.domain),
+        Style(rng.random() < 0.5, rate),
+        Frame(tense=scenario.tense),
+    )
+    identifier = f"sample-{number:05d}"
+    paragraphs, found, position = [], [], 0
+    for lines in plan.paragraphs:
+        grammar.discourse.next_paragraph()
+        sentences = []
+        for line in lines:
+            root = grammar.line(parse(line))
+            settle_surface(root)
+            sentence, mentions = _sentence(f"{identifier}-{position + 1}", root, position)
+            sentences.append(sentence)
+            found += mentions
+            position += 1
+        paragraphs.append(tuple(sentences))
+    return Document(
+        identifier,
+        scenario.domain,
+        scenario.name,
+        tuple(paragraphs),
+        _with_singletons(found),
+        {key: entity.pronoun for key, entity in plan.cast.items()},
+    )
+
+
+def _sentence(identifier: str, root: Node, number: int) -> tuple[Sentence, list[Mention]]:
+    layers = read_layers(root)
+    spaces = spaces_after(layers.words)
+    position = {id(leaf): index for index, leaf in enumerate(layers.words)}
+    tokens = tuple(
+        Token(
+            leaf.form,
+            leaf.lemma,
+            leaf.upos,
+            leaf.label,
+            layers.sd_heads[index],
+            layers.sd_relations[index],
+            layers.ud_heads[index],
+            layers.ud_relations[index],
+            spaces[index],
+            leaf.slots,
+        )
+        for index, leaf in enumerate(layers.words)
+    )
+    entities = tuple(EntitySpan(s.start, s.stop, s.node.entity_type) for s in layers.spans if s.node.entity_type)
+    mentions = [
+        Mention(
+            span.node.mention, number, span.start, span.stop, position[id(head_word(span.node, "sd"))],
+            span.node.mention_type, False,
+        )
+        for span in layers.spans
+        if span.node.mention
+    ]  # fmt: skip
+    return Sentence(identifier, tokens, layers.brackets, entities, tuple(layers.constructions)), mentions
+
+
+def _with_singletons(mentions: list[Mention]) -> tuple[Mention, ...]:
+    counts: dict[str, int] = {}
+    for mention in mentions:
+        counts[mention.entity] = counts.get(mention.entity, 0) + 1
+    ordered = sorted(mentions, key=lambda m: (m.sentence, m.start, -m.stop))
+    return tuple(
+        Mention(m.entity, m.sentence, m.start, m.stop, m.head, m.type, counts[m.entity] == 1) for m in ordered
+    )
+
+
+__all__ = ["Document", "Entity", "EntitySpan", "Mention", "Sentence", "Token", "generate_documents"]

@@ -1,0 +1,437 @@
+"""Clauses: subjects, complements, adverbials, voice, coordination, questions, imperatives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from attention_atlas.corpora.sample.grammar.base import coordinate, fault, is_group
+from attention_atlas.corpora.sample.grammar.modifiers import Modifiers
+from attention_atlas.corpora.sample.grammar.noun_phrases import is_number, prepositional_phrase
+from attention_atlas.corpora.sample.grammar.verb_groups import VerbGroup, VerbGroups, read_verb_group
+from attention_atlas.corpora.sample.lexicon import LINKING_VERBS, PREPOSITIONS, find_verb, lexicon
+from attention_atlas.corpora.sample.notation import Group, Item, split
+from attention_atlas.corpora.sample.structure import Edge, Node, comma, nodes, phrase, word
+
+_THAT_DROPPERS = frozenset("say think know believe hope suppose feel tell guess find notice hear".split())
+_WH_WORDS = frozenset("what who where when why how which whose".split())
+_WITH_COMMA = frozenset({"although"})
+_JOINTS = (";and", ";but", ";so", ";or", ";")
+
+
+@dataclass
+class Predicate:
+    """A finished verb phrase; `subject_suffix` is "pass" when its subject is a passive one."""
+
+    node: Node
+    subject_suffix: str
+
+
+class Clauses(Modifiers, VerbGroups):
+    """Everything that has a verb."""
+
+    gap: Node | None = None
+    stranded: Node | None = None
+    narrating = False
+
+    def sentence(self, items: tuple[Item, ...]) -> Node:
+        """One sentence without its full stop: a clause or several joined by ;and ;but ;so or a semicolon."""
+        for joint in _JOINTS:
+            if joint in items:
+                left, right = items[: items.index(joint)], items[items.index(joint) + 1 :]
+                return self._joined(self.sentence(left), joint[1:], self.sentence(right))
+        return self.finite(items, fronting=True)
+
+    def _joined(self, left: Node, conjunction: str, right: Node) -> Node:
+        node = phrase("S", left, "clause coordination" if conjunction else "semicolon")
+        if not conjunction:
+            node.add(word(";", ";", "PUNCT", ":"), "punct", "punct")
+            return node.add(right, "parataxis", "parataxis")
+        node.add(comma(), "punct", "punct", ud_to=right)
+        node.add(word(conjunction, conjunction, "CCONJ", "CC"), "cc", "cc", ud_to=right)
+        return node.add(right, "conj", "conj")
+
+    def finite(self, items: tuple[Item, ...], fronting: bool = False) -> Node:
+        """S with subject and finite predicate; `^` segments may move to the front of a main clause."""
+        verb_phrases = split(items, "&&")
+        segments = self._kept(split(verb_phrases[0], "|"))
+        front, body = self._fronted(segments, fronting)
+        if len(body) < 2:
+            raise fault("a clause needs a subject and a verb", items)
+        subject_items, verb_items, rest = body[0], body[1], body[2:]
+        group = read_verb_group(verb_items)
+        if group.may_passivise and len(verb_phrases) == 1 and self._prefers_passive(subject_items, rest):
+            group.passive = True
+            rest = [("by", *subject_items), *rest[1:]]
+            subject_items = body[2]
+            group.may_passivise = False
+        node = Node("S")
+        key = self._subject_key(subject_items)
+        opening = self.opening(body) if fronting and not front and self._tells_event(group, body) else None
+        if opening:
+            edge = self.adverbial(opening)
+            for inner in nodes(edge.child):
+                inner.mention = ""
+            edge.child.constructions += ("opening adverbial",)
+            node.edges.append(edge)
+            node.add(comma(), "punct", "punct")
+        before = [self.adverbial(segment) for segment in front]
+        for edge in before:
+            node.edges.append(edge)
+            node.add(comma(), "punct", "punct")
+            node.constructions += ("fronted adverbial",)
+        with self.within(subject=key, antecedent=None):
+            self._complete(node, subject_items, group, rest, verb_phrases[1:])
+        return node
+
+    def _complete(self, node: Node, subject_items, group: VerbGroup, rest, more) -> None:
+        if subject_items == ("there",):
+            complements = self.complements(rest, group, existential=True)
+            found = next(edge for edge in complements if edge.sd == "dobj")
+            found.sd, found.ud = "nsubj", "nsubj"
+            verb = self.verb_phrase(group, "finite", complements, found.child.plural, 3)
+            node.constructions += ("existential there",)
+            node.add(phrase("NP", word("there", "there", "PRON", "EX")), "expl", "expl").add(verb, None, None)
+            return
+        subject, sd, ud = self.subject(subject_items)
+        extraposed = subject_items == ("it!",)
+        with self.within(antecedent=subject if sd == "nsubj" and not extraposed else None):
+            predicate = self._predicate_of(group, rest, subject.plural, subject.person, extraposed=extraposed)
+            more_predicates = [self._further(part, group, subject) for part in more]
+        verb = predicate.node
+        if more_predicates:
+            verb = coordinate(
+                "VP", [verb, *more_predicates], "and", self.style.oxford_comma, "verb phrase coordination"
+            )
+        if predicate.subject_suffix:
+            sd, ud = sd + "pass", ud + ":pass" if ud != "expl" else ud
+        node.add(subject, sd, ud).add(verb, None, None)
+
+    def _further(self, items: tuple[Item, ...], first: VerbGroup, subject: Node) -> Node:
+        """A further verb phrase of the same subject; it takes over modality and perfect of the first."""
+        segments = self._kept(split(items, "|"))
+        group = read_verb_group(segments[0])
+        group.modal, group.perfect = group.modal or first.modal, group.perfect or first.perfect
+        group.tense = group.tense or first.tense
+        return self._predicate_of(group, segments[1:], subject.plural, subject.person).node
+
+    def _kept(self, segments: list[tuple[Item, ...]]) -> list[tuple[Item, ...]]:
+        kept = []
+        for segment in segments:
+            if segment and segment[0] == "?":
+                if self.chance(0.5):
+                    continue
+                segment = segment[1:]
+            kept.append(segment)
+        return kept
+
+    def _fronted(self, segments, fronting: bool):
+        front, body, moved, postponed = [], [], False, []
+        for segment in segments:
+            if segment[0] == "^^":
+                front.append(segment[1:])
+            elif segment[0] == "^":
+                if fronting and not moved and not front and self.chance(0.4):
+                    front.append(segment[1:])
+                    moved = True
+                else:
+                    (body if body else postponed).append(segment[1:])
+            else:
+                body.append(segment)
+        return front, body + postponed
+
+    def _subject_key(self, items: tuple[Item, ...]) -> str:
+        return items[0][1:] if len(items) == 1 and isinstance(items[0], str) and items[0].startswith("@") else ""
+
+    def _tells_event(self, group: VerbGroup, segments: list[tuple[Item, ...]]) -> bool:
+        """Whether an opening adverbial fits: an event of the narrative, neither speech nor the first line."""
+        verb = find_verb(group.lemma)
+        return (
+            verb.roles[0] == "agent"
+            and not (group.modal or group.perfect or group.negated or group.adverbs or group.tense)
+            and not is_group(segments[0][0], "(")
+            and self.discourse.sentence > 0
+            and self.narrating
+        )
+
+    def _prefers_passive(self, subject: tuple[Item, ...], rest: list[tuple[Item, ...]]) -> bool:
+        """Passive where the agent is not the topic and an object stands first among the complements."""
+        key = self._subject_key(subject)
+        recent = self.discourse.previous.entities.keys() | self.discourse.current.entities.keys()
+        if key and (key in recent or key in (self.frame.speaker, self.frame.addressee)):
+            return False
+        return bool(rest) and self._is_noun_phrase(rest[0]) and self.chance(0.45)
+
+    def _is_noun_phrase(self, segment: tuple[Item, ...]) -> bool:
+        first = segment[0]
+        return isinstance(first, str) and first not in ("t:", "m:") and self._kind(segment) == "NP"
+
+    def subject(self, items: tuple[Item, ...]) -> tuple[Node, str, str]:
+        """The subject with its relations in SD and UD."""
+        if items == ("it!",):
+            node = phrase("NP", word("it", "it", "PRON", "PRP"), "expletive it")
+            return node, "nsubj", "expl"
+        if is_group(items[0], "("):
+            clause, _, _ = self.clause_complement(items[0], subject=True)
+            clause.constructions += ("clause as subject",)
+            return clause, "csubj", "csubj"
+        return self.noun_phrase(items, "nom", True), "nsubj", "nsubj"
+
+    def predicate(self, segments: list[tuple[Item, ...]], plural: bool, person: int = 3, form: str = "finite"):
+        """Predicate from its verb segment and complements."""
+        return self._predicate_of(read_verb_group(segments[0]), segments[1:], plural, person, form)
+
+    def _predicate_of(self, group, rest, plural, person=3, form="finite", extraposed=False) -> Predicate:
+        self._vary(group, form)
+        complements = self.complements(rest, group, extraposed)
+        node = self.verb_phrase(group, form, complements, plural, person)
+        return Predicate(node, "pass" if group.passive else "")
+
+    def _vary(self, group: VerbGroup, form: str) -> None:
+        """Near-synonyms and adverbs of manner; not for verbs with particles or with adverbs of their own."""
+        if group.particle or group.negated or form in ("question", "base"):
+            return
+        if not group.adverbs and not group.modal and not group.progressive and form == "finite":
+            adverb = self.manner(group.lemma)
+            group.adverbs = [adverb] if adverb else []
+        group.lemma = self.synonym("verbs", group.lemma)
+
+    def nonfinite(self, items: tuple[Item, ...], form: str) -> Node:
+        """S of an infinitive ("to" added), gerund or past participle, possibly with several verb phrases."""
+        phrases = [
+            self._predicate_of(*self._verb_and_rest(part), False, 3, form).node for part in split(items, "&&")
+        ]
+        node = phrases[0]
+        if len(phrases) > 1:
+            node = coordinate("VP", phrases, "and", self.style.oxford_comma, "verb phrase coordination")
+        return phrase("S", node)
+
+    def _verb_and_rest(self, items: tuple[Item, ...]):
+        segments = [s[1:] if s[0] == "^" else s for s in self._kept(split(items, "|"))]
+        return read_verb_group(segments[0]), segments[1:]
+
+    def imperative(self, items: tuple[Item, ...]) -> Node:
+        """S without subject."""
+        group, rest = self._verb_and_rest(items)
+        return phrase("S", self._predicate_of(group, rest, True, 2, "base").node, "imperative")
+
+    def inverted(self, items: tuple[Item, ...]) -> Node:
+        """SQ: the first auxiliary or the copula before the subject."""
+        segments = [s[1:] if s[0] == "^" else s for s in self._kept(split(items, "|"))]
+        with self.within(subject=self._subject_key(segments[0])):
+            subject, sd, ud = self.subject(segments[0])
+            group = read_verb_group(segments[1])
+            predicate = self._predicate_of(group, segments[2:], subject.plural, subject.person, "question")
+        edges = predicate.node.edges
+        if predicate.subject_suffix:
+            sd, ud = "nsubjpass", "nsubj:pass"
+        node = Node("SQ", constructions=("question", *predicate.node.constructions))
+        contracted = 2 if len(edges) > 1 and edges[1].child.form == "n't" else 1
+        node.edges = [*edges[:contracted], Edge(subject, sd, ud), *edges[contracted:]]
+        return node
+
+    def wh_question(self, items: tuple[Item, ...]) -> Node:
+        """SBARQ: `what : subject | verb` or `who | verb`."""
+        parts = split(items, ":")
+        if len(parts) == 2:
+            return self.gapped("SBARQ", *parts, "wh-question")
+        segments = split(items, "|")
+        leaf, noun_plural = self._relative_phrase(segments[0])
+        predicate = self.predicate(segments[1:], bool(noun_plural))
+        node = Node("SBARQ", constructions=("question", "wh-question on subject"))
+        suffix = predicate.subject_suffix
+        node.add(leaf, "nsubj" + suffix, "nsubj:pass" if suffix else "nsubj")
+        return node.add(phrase("SQ", predicate.node), None, None)
+
+    def complements(
+        self, segments: list[tuple[Item, ...]], group: VerbGroup, extraposed: bool = False, existential: bool = False
+    ) -> list[Edge]:
+        """Everything after the verb, in order, with relations."""
+        segments = [segment for segment in segments if segment]
+        if group.recipient and len(segments) > 1 and self._is_noun_phrase(segments[1]):
+            theme_known = self._subject_key(segments[1])
+            if theme_known or self.chance(0.5):
+                segments = [segments[1], ("to", *segments[0]), *segments[2:]]
+        edges: list[Edge] = []
+        nominals = sum(self._is_noun_phrase(segment) for segment in segments)
+        predicate_open = group.lemma == "be" and not group.passive and not existential
+        linking = group.lemma in LINKING_VERBS and not group.passive
+        objects = 0
+        for segment in segments:
+            kind = self._kind(segment)
+            if predicate_open and kind in ("NP", "ADJP", "PP", "ADVP"):
+                edges.append(self._predicative(segment, kind))
+                predicate_open = False
+            elif kind == "NP":
+                objects += 1
+                if linking:
+                    edges.append(Edge(self._not_mention(self.noun_phrase(segment)), "xcomp", "xcomp"))
+                elif nominals > 1 and objects == 1:
+                    edges.append(Edge(self.noun_phrase(segment), "iobj", "iobj"))
+                else:
+                    edges.append(Edge(self.noun_phrase(segment), "dobj", "obj"))
+            elif kind == "ADJP":
+                edges.append(Edge(self.adjective_phrase(segment), "acomp", "xcomp"))
+            elif kind == "CLAUSE":
+                with self.within(subject="" if objects else self.frame.subject):
+                    clause, sd, ud = self.clause_complement(segment[0], group.lemma)
+                edges.append(Edge(clause, sd, "csubj" if extraposed else ud))
+                if extraposed:
+                    clause.constructions += ("extraposition",)
+            else:
+                edges += self._adverbial_edges(segment, group)
+        return edges
+
+    def _predicative(self, segment: tuple[Item, ...], kind: str) -> Edge:
+        if kind == "ADJP":
+            return Edge(phrase("ADJP", self.adjective_phrase(segment), "copula with adjective"), None, None)
+        if kind == "NP":
+            nominal = self._not_mention(self.noun_phrase(segment))
+            return Edge(phrase("NP", nominal, "copula with noun"), None, None) if nominal.reference else self._construed(
+                nominal, "copula with noun"
+            )
+        edge = self.adverbial(segment)
+        edge.child.constructions += ("copula with prepositional phrase" if kind == "PP" else "copula with adverb",)
+        return Edge(edge.child, edge.sd, None)
+
+    def _construed(self, node: Node, name: str) -> Edge:
+        node.constructions += (name,)
+        return Edge(node, None, None)
+
+    def _not_mention(self, node: Node) -> Node:
+        if node.reference is None:
+            node.mention = ""
+        return node
+
+    def _kind(self, segment: tuple[Item, ...]) -> str:
+        first = segment[0]
+        if is_group(first, "("):
+            return "CLAUSE"
+        if is_group(first, "<"):
+            return "ADVERBIAL"
+        if first in ("t:", "m:", "^", "^^"):
+            return "ADVERBIAL"
+        if first in PREPOSITIONS and not self._approximates(segment):
+            return "PP"
+        if len(segment) > 2 and first in lexicon().adverbs and segment[1] in PREPOSITIONS:
+            return "PP"
+        if self.adverb_segment(segment) is not None and not (first in lexicon().nouns and len(segment) == 1):
+            return "ADVP"
+        if self.is_adjective_phrase(segment):
+            return "ADJP"
+        return "NP"
+
+    def _approximates(self, segment: tuple[Item, ...]) -> bool:
+        following = segment[1] if len(segment) > 1 else None
+        if segment[0] == "as":
+            return following in lexicon().adjectives
+        return segment[0] in ("about", "around", "over") and (is_number(following) or str(following).startswith("$"))
+
+    def _adverbial_edges(self, segment: tuple[Item, ...], group: VerbGroup) -> list[Edge]:
+        edge = self.adverbial(segment, passive=group.passive)
+        needs_comma = is_group(segment[0], "<") and (
+            segment[0].items[0] in _WITH_COMMA or (segment[0].items[0] == "ing" and self.chance(0.9))
+        )
+        if needs_comma:
+            return [Edge(comma(), "punct", "punct"), edge]
+        return [edge]
+
+    def adverbial(self, segment: tuple[Item, ...], passive: bool = False) -> Edge:
+        """An adverbial segment with its relations: PP, ADVP, noun phrase of time or measure, or clause."""
+        first = segment[0]
+        if is_group(first, "<"):
+            return self.adverbial_clause(first)
+        if first in ("t:", "m:"):
+            return self._nominal_adverbial(first, segment[1:])
+        adverbs = self.adverb_segment(segment)
+        if adverbs is not None:
+            return Edge(adverbs, "neg" if segment == ("never",) else "advmod", "advmod")
+        if first in lexicon().adverbs and segment[1] in PREPOSITIONS:
+            edge = self.adverbial(segment[1:])
+            edge.child.edges.insert(0, Edge(self.adverb(first), "advmod", "advmod"))
+            edge.child.constructions += ("adverb on prepositional phrase",)
+            return edge
+        if first not in PREPOSITIONS:
+            raise fault("cannot read this adverbial", segment)
+        if len(segment) == 1:
+            return self._stranded(first)
+        if is_group(segment[1], "("):
+            return Edge(self.gerund_phrase(first, segment[1]), "prep", "advcl")
+        agent = passive and first == "by"
+        node = prepositional_phrase(first, self.noun_phrase(segment[1:], "obl"))
+        node.constructions = ("passive with by-phrase",) if agent else ("prepositional phrase on verb",)
+        return Edge(node, "prep", "obl:agent" if agent else "obl")
+
+    def _stranded(self, preposition: str) -> Edge:
+        node = phrase("PP", word(preposition, preposition, "ADP", "IN"))
+        if self.gap is None:
+            raise fault("a preposition without its noun phrase outside a relative clause", (preposition,))
+        self.stranded = node
+        return Edge(node, "prep", "case", ud_to=self.gap)
+
+    def _nominal_adverbial(self, kind: str, items: tuple[Item, ...]) -> Edge:
+        if items[-1] in ("ago", "later", "earlier"):
+            measure = self._not_mention(self.noun_phrase(items[:-1]))
+            measure.entity_type = ""
+            node = Node("ADVP", entity_type="DATE", constructions=(f"measure with {items[-1]}",))
+            node.add(measure, "npadvmod", "obl:npmod").add(self.adverb(items[-1]), None, None)
+            return Edge(node, "advmod", "advmod")
+        self.elaborating, outside = False, self.elaborating
+        node = self._not_mention(self.noun_phrase(items))
+        self.elaborating = outside
+        if kind == "m:":
+            node.constructions += ("noun phrase of measure",)
+            return Edge(node, "npadvmod", "obl:npmod")
+        short = items[-1] in ("morning", "evening", "afternoon", "night")
+        node.entity_type = "TIME" if short else "DATE"
+        node.constructions += ("noun phrase of time",)
+        return Edge(node, "tmod", "obl:tmod")
+
+    def adverbial_clause(self, group: Group) -> Edge:
+        """`<because S>`, `<to V>` (purpose), `<ing V>` and `<ed V>` (participles), `<while ing V>`."""
+        kind, rest = group.items[0], group.items[1:]
+        if kind == "to":
+            return Edge(self._called(self.nonfinite(rest, "infinitive"), "purpose clause"), "advcl", "advcl")
+        if kind in ("ing", "ed"):
+            clause = self.nonfinite(rest, "gerund" if kind == "ing" else "participle")
+            return Edge(self._called(clause, "participial adverbial"), "partmod", "advcl")
+        node = Node("SBAR", constructions=(f"adverbial clause with {'so that' if kind == 'so' else kind}",))
+        if kind == "when":
+            when = phrase("WHADVP", word("when", "when", "ADV", "WRB"))
+            node.add(when, "advmod", "advmod")
+        else:
+            node.add(word(kind, kind, "SCONJ", "IN"), "mark", "mark")
+        if kind == "so":
+            node.add(word("that", "that", "SCONJ", "IN"), "mark", "mark")
+            rest = rest[1:]
+        if rest[0] == "ing":
+            return Edge(node.add(self.nonfinite(rest[1:], "gerund"), None, None), "advcl", "advcl")
+        return Edge(node.add(self.finite(rest), None, None), "advcl", "advcl")
+
+    def _called(self, node: Node, name: str) -> Node:
+        node.constructions += (name,)
+        return node
+
+    def clause_complement(self, group: Group, verb: str = "", subject: bool = False) -> tuple[Node, str, str]:
+        """A clause in round brackets with its relations as complement: xcomp without, ccomp with a subject of its own."""
+        kind, rest = group.items[0], group.items[1:]
+        if kind == "not":
+            kind, rest = rest[0], (kind, *rest[1:])
+        if kind == "to":
+            return self._called(self.nonfinite(rest, "infinitive"), "infinitive complement"), "xcomp", "xcomp"
+        if kind == "ing":
+            return self._called(self.nonfinite(rest, "gerund"), "gerund complement"), "xcomp", "xcomp"
+        if kind in ("that", "whether", "if"):
+            node = Node("SBAR", constructions=("that-clause" if kind == "that" else "indirect yes/no question",))
+            if kind == "that" and not subject and verb in _THAT_DROPPERS and self.chance(0.4):
+                node.constructions = ("that-clause without that",)
+            else:
+                node.add(word(kind, kind, "SCONJ", "IN"), "mark", "mark")
+            return node.add(self.finite(rest), None, None), "ccomp", "ccomp"
+        if kind in _WH_WORDS or kind in PREPOSITIONS:
+            if len(split(group.items, ":")) == 1:
+                node = self.relative_clause(group.items, False)
+                node.constructions = ("indirect question on subject",)
+            else:
+                node = self.gapped("SBAR", *split(group.items, ":"), "indirect question")
+            return node, "ccomp", "ccomp"
+        raise fault("cannot read this clause", group.items)

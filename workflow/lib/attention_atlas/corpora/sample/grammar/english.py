@@ -1,0 +1,9 @@
+"""The whole grammar: all construction families in one class."""
+
+from __future__ import annotations
+
+from attention_atlas.corpora.sample.grammar.speech import Speech
+
+
+class English(Speech):
+    """Writes English sentences, with every gold layer in their structure, from lines of the scenario notation."""

@@ -1,0 +1,514 @@
+"""Noun phrases: determiners, possessors, numbers, adjectives, compounds, names, coordination, prepositional phrases."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from attention_atlas.corpora.sample.grammar.base import GrammarState, adverb_phrase, coordinate, fault, is_group
+from attention_atlas.corpora.sample.lexicon import (
+    APPROXIMATORS,
+    DETERMINERS,
+    INDEFINITE_PRONOUNS,
+    NUMBER_WORDS,
+    ORDINALS,
+    PREPOSITIONS,
+    PRONOUNS,
+    lexicon,
+)
+from attention_atlas.corpora.sample.notation import Item
+from attention_atlas.corpora.sample.reference import Reference
+from attention_atlas.corpora.sample.structure import Edge, Node, comma, phrase, word
+
+_CONJUNCTIONS = frozenset({"and", "or", "nor"})
+_PRECONJUNCTIONS = {"both": "and", "either": "or", "neither": "nor"}
+_OBJECT_FORMS = {form: lemma for lemma, forms in PRONOUNS.items() for form in forms[:2]}
+_POSSESSIVE_FORMS = {forms[2]: lemma for lemma, forms in PRONOUNS.items()}
+_DEGREE_WORDS = frozenset({"more", "most", "less", "least"})
+_FOCUS_ADVERBS = frozenset({"almost", "nearly", "only", "even", "just"})
+_SHARES = frozenset("most many half majority rest percent third".split())
+_POSSESSIVE_RATE = 0.6
+_ALONE = frozenset({"this", "that", "these", "those", "all", "some"})
+_PARTITIVES = frozenset({"both", "some", "all", "each", "none", "any"})
+_DATE_NOUNS = frozenset("day week month year decade century weekend season spring summer autumn winter".split())
+_TIME_NOUNS = frozenset("second minute hour morning afternoon evening night moment".split())
+
+
+def is_number(token: Item | None) -> bool:
+    """Whether a token is a cardinal number in digits or letters."""
+    return isinstance(token, str) and (token in NUMBER_WORDS or token.replace(",", "").replace(".", "").isdigit())
+
+
+class NounPhraseReader:
+    """Reads one segment left to right; prepositional phrases and modifiers attach to the nearest noun."""
+
+    def __init__(self, grammar: GrammarState, items: tuple[Item, ...], case: str, subject: bool):
+        self.grammar, self.items, self.case, self.subject = grammar, items, case, subject
+        self.at = 0
+        self.words = lexicon()
+
+    def peek(self, ahead: int = 0) -> Item | None:
+        """The item `ahead` places on, None past the end."""
+        return self.items[self.at + ahead] if self.at + ahead < len(self.items) else None
+
+    def take(self) -> Item:
+        """The next item."""
+        item = self.items[self.at]
+        self.at += 1
+        return item
+
+    def read(self) -> Node:
+        """The whole segment as one noun phrase."""
+        node = self.coordination()
+        if self.at != len(self.items):
+            raise fault(f"cannot read {self.items[self.at]!r} as part of a noun phrase", self.items)
+        return node
+
+    def coordination(self, nested: bool = False) -> Node:
+        """One noun phrase or several joined by and/or/nor, with both/either/neither before them."""
+        preconjunction = None
+        if self.peek() in _PRECONJUNCTIONS and _PRECONJUNCTIONS[self.peek()] in self.items[self.at :]:
+            preconjunction = self.take()
+        parts, conjunction = [self.simple()], ""
+        while not conjunction and (self.peek() == "," or self.peek() in _CONJUNCTIONS):
+            token = self.take()
+            if token in _CONJUNCTIONS:
+                conjunction = token
+            elif self.peek() in _CONJUNCTIONS:
+                conjunction = self.take()
+            parts.append(self.simple())
+        if len(parts) == 1:
+            return parts[0]
+        node = coordinate("NP", parts, conjunction, self.grammar.style.oxford_comma, "noun phrase coordination")
+        node.plural = True if conjunction == "and" else parts[-1].plural
+        if preconjunction:
+            outer = Node("NP", plural=node.plural, constructions=("correlative conjunction",))
+            outer.add(word(preconjunction, preconjunction, "CCONJ", "CC"), "preconj", "cc:preconj")
+            return outer.add(node, None, None)
+        return node
+
+    def simple(self) -> Node:
+        """A noun phrase with its modifiers to the right."""
+        node = self.core()
+        while self.peek() in ("'s", "'"):
+            node = self.possessed(node)
+        while True:
+            item = self.peek()
+            if is_group(item, "["):
+                node = self.grammar.noun_modifier(node, self.take().items)
+            elif isinstance(item, str) and item in PREPOSITIONS:
+                node = self.with_prepositional_phrase(node)
+            else:
+                return node
+
+    def with_prepositional_phrase(self, noun_phrase: Node) -> Node:
+        """Noun phrase with a prepositional phrase attached to the noun."""
+        preposition = self.take()
+        if is_group(self.peek(), "("):
+            pp = self.grammar.gerund_phrase(preposition, self.take())
+            relation = "acl"
+        else:
+            inner = NounPhraseReader(self.grammar, self.items[self.at :], "obl", False)
+            complement = inner.coordination()
+            self.at += inner.at
+            if preposition == "of" and self.may_own(complement, noun_phrase) and self.grammar.chance(_POSSESSIVE_RATE):
+                return self.owned(complement, noun_phrase)
+            pp = prepositional_phrase(preposition, complement)
+            relation = "nmod"
+        outer = lift(noun_phrase)
+        outer.constructions = ("prepositional phrase on noun",)
+        if preposition == "of" and list_last(noun_phrase) in _SHARES:
+            outer.plural = complement.plural
+        return outer.add(pp, "prep", relation)
+
+    def may_own(self, owner: Node, possession: Node) -> bool:
+        """Whether `the roof of Lopez` may become `Lopez 's roof`: a definite noun phrase and a person, group or animal
+        without modifiers of its own."""
+        if not possession.edges or possession.edges[0].child.form != "the" or self.case == "nom" and not self.subject:
+            return False
+        if possession.reference or any(edge.sd in ("num", "prep") for edge in possession.edges):
+            return False
+        if owner.reference is not None:
+            entity = self.grammar.discourse.entity(owner.reference.entity)
+            return entity.kind not in ("thing", "town", "country") and not entity.intro.count("[")
+        head = owner.edges[-1].child if owner.edges else owner
+        found = self.words.nouns.get(head.form)
+        return found is not None and found.kind in ("person", "group", "animal") and len(owner.edges) <= 2
+
+    def owned(self, owner: Node, possession: Node) -> Node:
+        """The noun phrase with the possessor in place of its article."""
+        if owner.reference is not None:
+            owner.reference = _replace_case(owner.reference)
+        else:
+            owner = self.marked(owner)
+        possession.edges[0] = Edge(owner, "poss", "nmod:poss")
+        possession.constructions += ("possessor for of-phrase",)
+        return possession
+
+    def possessed(self, possessor: Node) -> Node:
+        """`possessor 's` and the noun phrase it determines."""
+        self.take()
+        if possessor.reference:
+            possessor.reference = _replace_case(possessor.reference)
+            return self.base(possessor)
+        return self.base(self.marked(possessor))
+
+    def marked(self, possessor: Node) -> Node:
+        """A noun phrase with its possessive ending."""
+        plural_form = list_last(possessor).endswith("s") and possessor.plural
+        owner = Node("NP", list(possessor.edges), constructions=("possessive with 's", *possessor.constructions))
+        owner.mention, owner.mention_type = possessor.mention, possessor.mention_type
+        owner.entity_type = possessor.entity_type
+        return owner.add(word("'" if plural_form else "'s", "'s", "PART", "POS"), "possessive", "case")
+
+    def core(self) -> Node:
+        """Entity reference, pronoun or noun with what stands before it."""
+        token = self.peek()
+        if not isinstance(token, str):
+            raise fault("a noun phrase is missing", self.items)
+        if token.startswith("@"):
+            return self.entity(self.take()[1:])
+        if token in _FOCUS_ADVERBS and (
+            self.peek(1) in DETERMINERS or self.peek(1) in INDEFINITE_PRONOUNS or is_number(self.peek(1))
+            or str(self.peek(1)).startswith("$")
+        ):
+            adverb = self.grammar.adverb(self.take())
+            inner = lift(self.core())
+            inner.constructions += ("adverb on noun phrase",)
+            inner.edges.insert(0, Edge(adverb, "advmod", "advmod"))
+            return inner
+        if token in _OBJECT_FORMS and token not in _POSSESSIVE_FORMS:
+            return self.pronoun(self.take())
+        if token in INDEFINITE_PRONOUNS or (token in _ALONE and self.stands_alone()):
+            form = self.take()
+            upos, xpos = ("PRON", "NN") if form in INDEFINITE_PRONOUNS else ("PRON", "DT")
+            node = phrase("NP", word(form, form, upos, xpos), "pronoun")
+            node.plural = form in ("these", "those", "all", "some")
+            return node
+        if token in _PARTITIVES and self.peek(1) == "of":
+            node = phrase("NP", word(self.take(), token, "PRON", "DT"), "partitive")
+            node.plural = token not in ("each", "none")
+            return node
+        return self.base(None)
+
+    def stands_alone(self) -> bool:
+        """Whether the demonstrative in front is the whole noun phrase."""
+        following = self.peek(1)
+        return following is None or is_group(following, "[") or following in PREPOSITIONS
+
+    def entity(self, key: str) -> Node:
+        """Placeholder for a mention of a member of the cast; it is worded when the whole sentence is built.
+
+        `key!` asks for a pronoun.
+        """
+        forced, key = key.endswith("!"), key.rstrip("!")
+        grammar, frame = self.grammar, self.grammar.frame
+        entity = grammar.discourse.entity(key)
+        node = Node("NP", plural=entity.plural, mention=key)
+        if key == frame.speaker:
+            node.person = 1
+        elif key == frame.addressee:
+            node.person, node.plural = 2, True
+        following = self.peek()
+        node.reference = Reference(
+            key,
+            self.case,
+            self.subject and self.at == 1,
+            "" if self.subject else frame.subject,
+            modified=is_group(following, "[") or following in PREPOSITIONS or len(self.items) > self.at,
+            plain=following is not None,
+            speaker=frame.speaker,
+            addressee=frame.addressee,
+            forced=forced,
+        )
+        return node
+
+    def pronoun(self, form: str) -> Node:
+        """A personal pronoun written in the line itself (generic "you", expletive and clausal "it")."""
+        lemma = _OBJECT_FORMS[form]
+        nominative, accusative = PRONOUNS[lemma][:2]
+        shown = nominative if self.case == "nom" else accusative
+        node = phrase("NP", word(shown, lemma, "PRON", "PRP"), "pronoun")
+        self.refer_back(node, lemma)
+        node.plural = lemma in ("we", "they", "you")
+        node.person = {"I": 1, "we": 1, "you": 2}.get(lemma, 3)
+        return node
+
+    def refer_back(self, node: Node, lemma: str) -> None:
+        """Make a third-person pronoun written in the line a mention of the subject of its clause."""
+        antecedent = self.grammar.frame.antecedent
+        if lemma not in ("he", "she", "it", "they") or antecedent is None:
+            return
+        if antecedent.plural != (lemma == "they"):
+            raise fault(f"the pronoun of {lemma!r} does not fit the subject of its clause", self.items)
+        if not antecedent.mention:
+            self.note(antecedent, "", False, "nominal")
+        node.mention, node.mention_type = antecedent.mention, "pronoun"
+
+    def base(self, possessor: Node | None) -> Node:
+        """Determiner or possessor, numbers, adjectives, compound nouns and the head noun."""
+        node = Node("NP")
+        determiner = "possessive" if possessor else ""
+        if possessor:
+            node.add(possessor, "poss", "nmod:poss")
+        else:
+            if (self.peek() == "such" and self.peek(1) in ("a", "an")) or self.peek() in ("all", "both") and (
+                self.peek(1) in DETERMINERS or self.peek(1) in _POSSESSIVE_FORMS or _is_entity_possessor(self, 1)
+            ):
+                form = self.take()
+                node.add(word(form, form, "DET", "PDT"), "predet", "det:predet")
+                node.constructions += ("predeterminer",)
+            if isinstance(self.peek(), str) and self.peek().startswith("@"):
+                owner = self.entity(self.take()[1:])
+                self.take()
+                owner.reference = _replace_case(owner.reference)
+                node.add(owner, "poss", "nmod:poss")
+                determiner = "possessive"
+            elif self.peek() in _POSSESSIVE_FORMS:
+                form = self.take()
+                owner = phrase("NP", word(form, _POSSESSIVE_FORMS[form], "PRON", "PRP$"), "possessive pronoun")
+                self.refer_back(owner, _POSSESSIVE_FORMS[form])
+                node.add(owner, "poss", "nmod:poss")
+                determiner = "possessive"
+            elif self.peek() in DETERMINERS | {"both", "all"}:
+                determiner = self.take()
+                lemma = {"an": "a", "these": "this", "those": "that"}.get(determiner, determiner)
+                node.add(word("a" if lemma == "a" else determiner, lemma, "DET", "DT"), "det", "det")
+        self.numeral(node)
+        if node.edges and node.edges[-1].sd is None:
+            return self.finish(node, determiner, ())
+        run = self.run()
+        run = self.grammar.modified_run(run, determiner, any(edge.sd == "num" for edge in node.edges))
+        self.premodifiers(node, run[:-1])
+        head = self.noun(run[-1])
+        node.add(head, None, None)
+        node.plural = head.label in ("NNS", "NNPS")
+        return self.finish(node, determiner, run)
+
+    def numeral(self, node: Node) -> None:
+        """A number before the noun; a sum of money or a bare number becomes the head itself."""
+        approximator = None
+        if self.peek() in APPROXIMATORS and (is_number(self.peek(1)) or str(self.peek(1)).startswith("$")):
+            approximator = word(self.peek(), self.take(), "ADV", "RB")
+        token = self.peek()
+        if isinstance(token, str) and token.startswith("$"):
+            self.take()
+            sign = word("$", "$", "SYM", "$")
+            amount = Node("QP", entity_type="MONEY", constructions=("money",), plural=True)
+            if approximator:
+                amount.add(approximator, "quantmod", "advmod")
+            amount.add(sign, None, None)
+            self.figure(amount, token[1:], "num", "nummod", sign)
+            node.add(amount, None, None)
+            node.plural = True
+            return
+        if not is_number(token):
+            return
+        quantity = Node("QP", constructions=("cardinal number",))
+        if approximator:
+            quantity.add(approximator, "quantmod", "advmod")
+            quantity.constructions += ("approximated number",)
+        self.figure(quantity, self.take(), None, None, None)
+        if len(quantity.edges) == 1:
+            leaf = quantity.edges[0].child
+            leaf.constructions, quantity = quantity.constructions, leaf
+        following = self.peek()
+        alone = following is None or following in PREPOSITIONS or is_group(following, "[")
+        if alone:
+            node.add(quantity, None, None)
+            node.plural = token != "one"
+            if token != "one":
+                quantity.entity_type = "DATE" if _is_year(token) else "CARDINAL"
+        else:
+            quantity.entity_type = "CARDINAL"
+            node.add(quantity, "num", "nummod")
+
+    def figure(self, node: Node, first: str, sd: str | None, ud: str | None, governor: Node | None) -> None:
+        """The words of one number ("4.2 million"): the last one counts, the first hangs on it as number/compound."""
+        if first.isdigit() and (len(first) > 4 or (len(first) == 4 and first.endswith("00") and not _is_year(first))):
+            first = f"{int(first):,}"
+        leaf = word(first, first, "NUM", "CD")
+        if self.peek() in ("hundred", "thousand", "million", "billion", "dozen"):
+            form = self.take()
+            last = word(form, form, "NUM", "CD")
+            node.add(leaf, "number", "compound", last, last)
+            leaf = last
+        node.add(leaf, sd, ud, governor, governor)
+
+    def run(self) -> list[str]:
+        """The content words up to the head noun."""
+        run: list[str] = []
+        while isinstance(self.peek(), str):
+            token = self.peek()
+            if token in (",", "and") and run and self.joins_adjectives(run[-1]):
+                run.append(self.take())
+                continue
+            if is_number(token) and run and run[-1] in self.words.adjectives and self.peek(1) is not None:
+                run.append(self.take())
+                continue
+            if (token in PREPOSITIONS and (run or token not in self.words.adjectives)) or not self.is_content(token):
+                break
+            run.append(self.take())
+        if not run:
+            raise fault(f"no noun where {self.peek()!r} stands", self.items)
+        return run
+
+    def joins_adjectives(self, before: str) -> bool:
+        """Whether the conjunction or comma in front stands between two adjectives before a noun."""
+        following, after = self.peek(1), self.peek(2)
+        return (
+            before in self.words.adjectives
+            and following in self.words.adjectives
+            and isinstance(after, str)
+            and self.is_content(after)
+        )
+
+    def is_content(self, token: str) -> bool:
+        """Whether a token can stand between determiner and noun, or be the noun."""
+        words = self.words
+        if token in words.adverbs and token not in words.nouns and token not in words.adjectives:
+            following = self.peek(1)
+            return isinstance(following, str) and (following in words.adjectives or following in words.adverbs)
+        return any(token in part for part in (words.nouns, words.adjectives, words.proper))
+
+    def premodifiers(self, node: Node, run: list[str]) -> None:
+        """Adjectives (with adverbs, coordinated or stacked) and compound parts before the head noun."""
+        position, adjectives, compounds = 0, 0, 0
+        while position < len(run):
+            token = run[position]
+            if token in self.words.adverbs and self.is_degree(run, position):
+                stop = position + 1
+                while run[stop] not in self.words.adjectives:
+                    stop += 1
+                parts = [self.grammar.adverb(run[k]) for k in range(position, stop)]
+                node.add(self.modified_adjective(parts, run[stop]), "amod", "amod")
+                position, adjectives = stop + 1, adjectives + 1
+            elif token in self.words.adjectives:
+                if position + 2 < len(run) and run[position + 1] == "and":
+                    pair = [self.grammar.adjective(run[position]), self.grammar.adjective(run[position + 2])]
+                    node.add(coordinate("ADJP", pair, "and", False, "adjective coordination"), "amod", "amod")
+                    position += 3
+                else:
+                    node.add(self.grammar.adjective(token), "amod", "amod")
+                    position += 1
+                adjectives += 1
+            elif token == ",":
+                node.add(comma(), "punct", "punct")
+                position += 1
+            elif is_number(token):
+                node.add(word(token, token, "NUM", "CD"), "num", "nummod")
+                position += 1
+            else:
+                node.add(self.noun(token), "nn", "compound")
+                position, compounds = position + 1, compounds + 1
+        if adjectives > 1:
+            node.constructions += ("adjective stack",)
+        if compounds:
+            node.constructions += ("noun compound" if compounds == 1 else "noun compound of three",)
+
+    def is_degree(self, run: list[str], position: int) -> bool:
+        """Whether the adverb at `position` modifies an adjective after it ("more", "most" may be adjectives)."""
+        token, following = run[position], run[position + 1] if position + 1 < len(run) else ""
+        if token in self.words.adjectives and token not in _DEGREE_WORDS:
+            return False
+        return following in self.words.adjectives or (following in self.words.adverbs and token not in self.words.nouns)
+
+    def modified_adjective(self, adverbs: list[Node], form: str) -> Node:
+        """ADJP of an adjective with adverbs before it."""
+        adjective = phrase("ADJP", self.grammar.adjective(form), "adverb on adjective")
+        modifier = adverbs[0] if len(adverbs) == 1 else adverb_phrase(*adverbs)
+        head = adjective.edges.pop()
+        adjective.add(modifier, "advmod", "advmod")
+        adjective.edges.append(head)
+        return adjective
+
+    def noun(self, token: str) -> Node:
+        """A noun or proper noun as a leaf."""
+        if token in self.words.nouns:
+            entry = self.words.nouns[token]
+            return word(token, entry.lemma, "NOUN", "NNS" if entry.plural else "NN")
+        if token in self.words.proper:
+            plural = self.words.proper[token] == "plural"
+            return word(token, token, "PROPN", "NNPS" if plural else "NNP")
+        if token in ORDINALS or token in self.words.adjectives:
+            return self.grammar.adjective(token)
+        raise fault(f"the noun {token!r} is not in the lexicon", self.items)
+
+    def finish(self, node: Node, determiner: str, run: tuple[str, ...] | list[str]) -> Node:
+        """Dates, quantities and names get their type; other noun phrases are noted as mentions."""
+        if not run:
+            return node
+        if determiner in ("a", "an") and node.plural and run[0] != "few" and not any(edge.sd == "num" for edge in node.edges):
+            raise fault(f"plural {run[-1]!r} after {determiner!r}", self.items)
+        head = run[-1]
+        kind = self.words.nouns[head].kind if head in self.words.nouns else self.words.proper.get(head, "")
+        counted = any(edge.sd == "num" for edge in node.edges)
+        lemma = self.words.nouns[head].lemma if head in self.words.nouns else head
+        if kind in ("weekday", "month"):
+            node.entity_type = "DATE"
+            if kind == "month" and is_number(self.peek()):
+                node.add(word(self.take(), self.items[self.at - 1], "NUM", "CD"), "num", "nummod")
+        elif kind == "percent":
+            self.retype(node, "PERCENT")
+        elif counted and (kind == "measure" or lemma in _DATE_NOUNS | _TIME_NOUNS):
+            self.retype(node, "QUANTITY" if kind == "measure" else "DATE" if lemma in _DATE_NOUNS else "TIME")
+        elif kind in ("country", "region", "LOC"):
+            node.entity_type = "GPE" if kind == "country" else "LOC"
+            self.note(node, head, True, "proper")
+        elif kind not in ("time", "measure", "weekday", "") and determiner not in ("no", "any", "every", "each"):
+            key = " ".join(run)
+            definite = determiner in ("the", "this", "that", "these", "those") and self.peek() not in PREPOSITIONS
+            self.note(node, key, definite, "nominal")
+            if len(run) > 1 and not definite:
+                self.grammar.discourse.known_nouns[head] = node.mention
+        return node
+
+    def retype(self, node: Node, entity_type: str) -> None:
+        """Give the whole phrase the type that its number had."""
+        for edge in node.edges:
+            if edge.sd == "num":
+                edge.child.entity_type = ""
+        node.entity_type = entity_type
+
+    def note(self, node: Node, key: str, definite: bool, mention_type: str) -> None:
+        """Make the phrase a mention of a discourse entity."""
+        node.mention = self.grammar.discourse.note_noun(key, definite, node.plural)
+        node.mention_type = mention_type
+
+
+def list_last(node: Node) -> str:
+    """Form of the last word under a node ("" for a mention that is not worded yet)."""
+    while node.edges:
+        node = node.edges[-1].child
+    return node.form
+
+
+def lift(noun_phrase: Node) -> Node:
+    """A larger noun phrase around `noun_phrase`; it takes over the mention, whose span grows with the modifiers.
+
+    A mention that is not worded yet stays where it is: its name is the mention.
+    """
+    outer = Node("NP", plural=noun_phrase.plural, person=noun_phrase.person)
+    if not noun_phrase.reference:
+        outer.mention, outer.mention_type = noun_phrase.mention, noun_phrase.mention_type
+        noun_phrase.mention = noun_phrase.mention_type = ""
+    return outer.add(noun_phrase, None, None)
+
+
+def prepositional_phrase(preposition: str, noun_phrase: Node) -> Node:
+    """PP: SD makes the preposition the head, UD its noun phrase."""
+    node = phrase("PP", word(preposition, preposition, "ADP", "IN"))
+    node.edges[0].ud = "case"
+    return node.add(noun_phrase, "pobj", None)
+
+
+def _is_year(token: str) -> bool:
+    return token.isdigit() and len(token) == 4 and token[:2] in ("18", "19", "20")
+
+
+def _is_entity_possessor(reader: NounPhraseReader, ahead: int) -> bool:
+    token = reader.peek(ahead)
+    return isinstance(token, str) and token.startswith("@") and reader.peek(ahead + 1) in ("'s", "'")
+
+
+def _replace_case(reference: Reference) -> Reference:
+    return replace(reference, case="poss", subject=False, plain=True, modified=False)

@@ -1,0 +1,81 @@
+"""Files of the sample corpus, deterministic byte for byte."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+from attention_atlas.corpora.sample.generate import Document, Sentence, generate_documents
+from attention_atlas.files import write_text
+
+
+def write_sample(directory: str | Path, documents: int, seed: int) -> None:
+    """Write the corpus into `directory`, each file whole or not at all.
+
+    * ``documents.txt``: a paragraph a line, a blank line between documents;
+    * ``sentences.txt``: a sentence a line, a blank line after every document (Clark et al. 2019, input of the
+      unlabelled segments);
+    * ``ud.conllu`` and ``sd.conllu``: CoNLL-U with the UD and the SD tree in columns 7 and 8;
+    * ``documents.jsonl``: a document a line with all layers.
+
+    Raises:
+        AtlasError: the disk is full, or a scenario or lexicon file is damaged.
+    """
+    folder = Path(directory)
+    made = list(generate_documents(documents, seed))
+    write_text(folder / "documents.txt", "\n\n".join(document.text for document in made) + "\n")
+    write_text(
+        folder / "sentences.txt",
+        "".join("".join(sentence.text + "\n" for sentence in document.sentences) + "\n" for document in made),
+    )
+    write_text(folder / "ud.conllu", "".join(conllu_lines(made, "ud")))
+    write_text(folder / "sd.conllu", "".join(conllu_lines(made, "sd")))
+    write_text(folder / "documents.jsonl", "".join(json_line(document) for document in made))
+
+
+def conllu_lines(documents: Iterable[Document], scheme: str) -> Iterator[str]:
+    """CoNLL-U text, a sentence a piece; `scheme` is "ud" or "sd"."""
+    for document in documents:
+        for number, sentence in enumerate(document.sentences):
+            header = f"# newdoc id = {document.id}\n" if number == 0 else ""
+            yield header + _block(sentence, scheme)
+
+
+def _block(sentence: Sentence, scheme: str) -> str:
+    lines = [f"# sent_id = {sentence.id}", f"# text = {sentence.text}"]
+    for position, token in enumerate(sentence.tokens, start=1):
+        head, relation = getattr(token, f"{scheme}_head"), getattr(token, f"{scheme}_relation")
+        misc = "_" if token.space_after or position == len(sentence.tokens) else "SpaceAfter=No"
+        lines.append(
+            f"{position}\t{token.form}\t{token.lemma}\t{token.upos}\t{token.xpos}\t_\t{head}\t{relation}\t_\t{misc}"
+        )
+    return "\n".join(lines) + "\n\n"
+
+
+def json_line(document: Document) -> str:
+    """All layers of a document as one line of JSON."""
+    data = {
+        "id": document.id,
+        "domain": document.domain,
+        "scenario": document.scenario,
+        "text": document.text,
+        "paragraphs": [
+            [
+                {
+                    "id": sentence.id,
+                    "text": sentence.text,
+                    "tokens": [asdict(token) for token in sentence.tokens],
+                    "brackets": sentence.brackets,
+                    "entities": [asdict(entity) for entity in sentence.entities],
+                    "constructions": list(sentence.constructions),
+                }
+                for sentence in paragraph
+            ]
+            for paragraph in document.paragraphs
+        ],
+        "mentions": [asdict(mention) for mention in document.mentions],
+        "gender": document.gender,
+    }
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":")) + "\n"

@@ -1,0 +1,118 @@
+"""Where a corpus comes from: a mirror folder, a pinned address, or a data set hub."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import shutil
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from attention_atlas.errors import AtlasError
+from attention_atlas.files import open_binary, sha256, whole_file
+from attention_atlas.progress import progress
+
+MIRROR_VARIABLE = "ATLAS_DATA"
+_log = logging.getLogger(__name__)
+
+
+def fetch(source: Mapping[str, Any], target: str | Path, mirror: str | None = None) -> None:
+    """Bring a corpus's raw file to `target`, whole or not at all.
+
+    Args:
+        source: the `source` entry of a corpus, of kind url or hub.
+        target: file to write.
+        mirror: folder that is looked in first, by `source["mirror"]`; the environment variable ATLAS_DATA is the fallback.
+
+    Raises:
+        AtlasError: wrong checksum, or nothing in the mirror and no way to the network.
+    """
+    if "hub" in source:
+        _from_hub(source, target)
+        return
+    folder = mirror or os.environ.get(MIRROR_VARIABLE)
+    found = Path(folder) / source["mirror"] if folder and "mirror" in source else None
+    if found is not None and found.is_file():
+        _log.info("taken from the mirror: %s", found)
+        file = found
+    else:
+        file = _download(source, found)
+    check_sha256(file, source["sha256"])
+    with whole_file(target) as part:
+        shutil.copyfile(file, part)
+
+
+def check_sha256(path: str | Path, expected: str) -> None:
+    """Accept a file whose SHA-256, as it is or unpacked, is the expected one.
+
+    Raises:
+        AtlasError: neither is.
+    """
+    found = sha256(path)
+    if found == expected:
+        return
+    unpacked = hashlib.sha256()
+    with open_binary(path) as stream:
+        while block := stream.read(1 << 20):
+            unpacked.update(block)
+    if unpacked.hexdigest() != expected:
+        raise AtlasError(
+            f"{path}: wrong checksum: expected sha256 {expected}, found {found}. The file is damaged or another version; "
+            "delete it and fetch it again, or correct sha256 in the configuration if the change is meant."
+        )
+
+
+def _download(source: Mapping[str, Any], looked: Path | None) -> Path:
+    import pooch
+
+    try:
+        return Path(
+            pooch.retrieve(source["url"], known_hash=None, path=pooch.os_cache("attention-atlas") / source["sha256"])
+        )
+    except Exception as error:  # requests, urllib3 and the operating system all have their own
+        where = f" It was looked for in the mirror as {looked}." if looked else ""
+        raise AtlasError(
+            f"{source['url']}: could not be downloaded ({type(error).__name__}).{where} Without a network, put the file under "
+            f"data_mirror (or {MIRROR_VARIABLE}) as {source.get('mirror', Path(source['url']).name)}."
+        ) from error
+
+
+def _from_hub(source: Mapping[str, Any], target: str | Path) -> None:
+    """Write the first `rows` documents of a text data set, a paragraph a line, a blank line after each document."""
+    import datasets
+
+    name = source["hub"]
+    try:
+        table = datasets.load_dataset(
+            name, source.get("config"), split=source["split"], revision=source.get("revision"), streaming=True
+        )
+        rows = table.take(source["rows"])
+    except Exception as error:  # the hub client raises a dozen kinds
+        raise AtlasError(
+            f"data set {name}: could not be opened ({type(error).__name__}: {_first_line(error)}). Check repository, revision, "
+            "config and split; without a network use a source of kind path."
+        ) from error
+    with whole_file(target) as part, part.open("w", encoding="utf-8", newline="\n") as stream:
+        written = _write_documents(rows, source["column"], name, stream, source["rows"])
+    if written == 0:
+        raise AtlasError(
+            f"data set {name}: split {source['split']} has no document with text in column {source['column']}."
+        )
+
+
+def _write_documents(rows: Iterable[Mapping[str, Any]], column: str, name: str, stream: Any, total: int) -> int:
+    written = 0
+    for row in progress(rows, total=total, label=name):
+        if column not in row:
+            raise AtlasError(f"data set {name}: there is no column '{column}'. Columns: {', '.join(sorted(row))}.")
+        paragraphs = [line.strip() for line in str(row[column]).splitlines() if line.strip()]
+        if paragraphs:
+            stream.write("\n".join(paragraphs) + "\n\n")
+            written += 1
+    return written
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0][:200] if str(error) else "no message"

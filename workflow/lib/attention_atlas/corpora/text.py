@@ -1,0 +1,76 @@
+"""Plain text as documents, paragraphs and sentences."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import sentencex
+
+from attention_atlas.errors import AtlasError
+from attention_atlas.files import read_lines
+
+# WikiText marks hyphens and separators inside numbers and words as " @-@ ", " @,@ ", " @.@ ".
+_JOINED = re.compile(r" @([-,.])@ ")
+_TITLE = re.compile(r"= [^=].*[^=] =|= [^=] =")
+_HEADING = re.compile(r"=( =)* .* (= )*=")
+
+
+@dataclass(frozen=True)
+class TextDocument:
+    """A document: paragraphs, each a tuple of sentences; `closed` tells whether a blank line (or title) follows it."""
+
+    paragraphs: tuple[tuple[str, ...], ...]
+    closed: bool
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        return tuple(sentence for paragraph in self.paragraphs for sentence in paragraph)
+
+
+def read_documents(path: str | Path, lines: str, language: str = "en") -> Iterator[TextDocument]:
+    """Yield the documents of a text file.
+
+    Args:
+        path: UTF-8 text, packed or not.
+        lines: `sentences` (a sentence a line, a blank line between documents: one paragraph a document), `paragraphs` (a
+            paragraph a line, a blank line between documents) or `wikitext` (paragraphs, ` = Title = ` opens a document,
+            deeper headings are left out).
+        language: for the sentence splitter.
+
+    Raises:
+        AtlasError: missing or empty file, bytes that are not UTF-8.
+    """
+    empty = True
+    for block, closed in _blocks(path, lines):
+        empty = False
+        yield _document(block, lines, language, closed)
+    if empty:
+        raise AtlasError(f"{path}: the file has no text. A text corpus needs at least one line that is not blank.")
+
+
+def _blocks(path: str | Path, lines: str) -> Iterator[tuple[list[str], bool]]:
+    """Yield the lines of each document, and whether the document was closed by what follows it."""
+    block: list[str] = []
+    for _, raw in read_lines(path):
+        line = raw.strip()
+        if lines == "wikitext":
+            ends, keeps = bool(_TITLE.fullmatch(line)), bool(line) and not _HEADING.fullmatch(line)
+        else:
+            ends, keeps = not line, bool(line)
+        if ends and block:
+            yield block, True
+            block = []
+        if keeps:
+            block.append(_JOINED.sub(r"\1", line) if lines == "wikitext" else line)
+    if block:
+        yield block, lines != "sentences"
+
+
+def _document(block: list[str], lines: str, language: str, closed: bool) -> TextDocument:
+    if lines == "sentences":
+        return TextDocument((tuple(block),), closed)
+    paragraphs = ([s.strip() for s in sentencex.segment(language, line)] for line in block)
+    return TextDocument(tuple(tuple(s for s in sentences if s) for sentences in paragraphs), closed)

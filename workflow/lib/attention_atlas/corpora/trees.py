@@ -1,0 +1,124 @@
+"""Dependency trees: the one record that every reader and study of syntax shares."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from attention_atlas.errors import AtlasError
+
+UNKNOWN = "_"
+"""What a lemma, tag or feature field holds when the source does not say."""
+
+
+@dataclass(frozen=True)
+class Tree:
+    """One sentence with its dependency tree. Word positions are 1-indexed, 0 is ROOT; entry k describes word k + 1.
+
+    Attributes:
+        id: name of the sentence, as the source gives it.
+        words: the n words.
+        heads: position of each word's head, 0 for the root.
+        relations: label of the arc from each word to its head.
+        lemmas, upos, xpos, feats: n entries each; left out or empty entries are stored as "_".
+        text: the sentence as it was written, "" when unknown.
+        spaces_after: whether a space follows each word in the text; left out, it is True everywhere.
+    """
+
+    id: str
+    words: tuple[str, ...]
+    heads: tuple[int, ...]
+    relations: tuple[str, ...]
+    lemmas: tuple[str, ...] = ()
+    upos: tuple[str, ...] = ()
+    xpos: tuple[str, ...] = ()
+    feats: tuple[str, ...] = ()
+    text: str = ""
+    spaces_after: tuple[bool, ...] = ()
+
+    def __post_init__(self) -> None:
+        size = len(self.words)
+        for name in ("lemmas", "upos", "xpos", "feats"):
+            given = getattr(self, name) or (UNKNOWN,) * size
+            object.__setattr__(self, name, tuple(entry or UNKNOWN for entry in given))
+        if not self.spaces_after:
+            object.__setattr__(self, "spaces_after", (True,) * size)
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+
+def children(heads: Sequence[int]) -> list[list[int]]:
+    """Dependents of every position in the order of the words: entry 0 lists the roots, entry k those of word k."""
+    found: list[list[int]] = [[] for _ in range(len(heads) + 1)]
+    for word, head in enumerate(heads, start=1):
+        found[head].append(word)
+    return found
+
+
+def root_of(heads: Sequence[int]) -> int:
+    """Position of the (first) word whose head is ROOT.
+
+    Raises:
+        ValueError: no word hangs on ROOT.
+    """
+    return list(heads).index(0) + 1
+
+
+def find_cycle(heads: Sequence[int]) -> list[int]:
+    """Positions on one cycle, in the direction from dependent to head; empty when every word reaches ROOT."""
+    reaches_root = [False] * (len(heads) + 1)
+    reaches_root[0] = True
+    for start in range(1, len(heads) + 1):
+        path: list[int] = []
+        place: dict[int, int] = {}
+        word = start
+        while not reaches_root[word]:
+            if word in place:
+                return path[place[word] :]
+            place[word] = len(path)
+            path.append(word)
+            word = heads[word - 1]
+        for word in path:
+            reaches_root[word] = True
+    return []
+
+
+def tree_fault(tree: Tree) -> tuple[int, str] | None:
+    """The first thing that keeps `tree` from being a tree: (position of the word at fault, 0 for none, sentence).
+
+    A tree has one word at ROOT, and every other word reaches it through heads inside the sentence.
+    """
+    size = len(tree.words)
+    if size == 0:
+        return 0, "the sentence has no words"
+    for name in ("heads", "relations", "lemmas", "upos", "xpos", "feats", "spaces_after"):
+        if len(getattr(tree, name)) != size:
+            return 0, f"the sentence has {size} words, but {len(getattr(tree, name))} {name}"
+    for word, head in enumerate(tree.heads, start=1):
+        if not 0 <= head <= size:
+            return word, f"word {_named(tree, word)} has head {head}, outside of 0 to {size}"
+        if head == word:
+            return word, f"word {_named(tree, word)} is its own head"
+    if cycle := find_cycle(tree.heads):
+        circle = " -> ".join(_named(tree, word) for word in [*cycle, cycle[0]])
+        return cycle[0], f"the heads run in a circle: {circle}"
+    roots = children(tree.heads)[0]
+    if len(roots) > 1:
+        named = " and ".join(_named(tree, word) for word in roots)
+        return roots[1], f"several words have head 0: {named}"
+    return None
+
+
+def check_tree(tree: Tree, where: str) -> None:
+    """Make sure that `tree` is a well-formed tree with one root.
+
+    Raises:
+        AtlasError: the message starts with `where` (such as "file:line") and names the word or the circle of words.
+    """
+    if fault := tree_fault(tree):
+        raise AtlasError(f"{where}: sentence {tree.id!r}: {fault[1]}; correct the heads or take the sentence out.")
+
+
+def _named(tree: Tree, word: int) -> str:
+    return f"{word} '{tree.words[word - 1]}'"

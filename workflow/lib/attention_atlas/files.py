@@ -1,0 +1,124 @@
+"""Whole files or none: writing under a temporary name, renaming, and checksums."""
+
+from __future__ import annotations
+
+import bz2
+import contextlib
+import errno
+import gzip
+import hashlib
+import lzma
+import os
+import tempfile
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO
+
+from attention_atlas.errors import AtlasError
+
+_BLOCK = 1 << 20
+_PACKED: dict[bytes, Callable[..., IO[bytes]]] = {b"\x1f\x8b": gzip.open, b"\xfd7zXZ\x00": lzma.open, b"BZh": bz2.open}
+
+
+@contextlib.contextmanager
+def whole_file(path: str | Path) -> Iterator[Path]:
+    """Yield a temporary name beside `path`; rename it to `path` when the block ends well, remove it otherwise.
+
+    The data is flushed to the disk before the rename, so a file with its final name is always complete.
+
+    Raises:
+        AtlasError: the disk is full or the quota is used up (the original error is the cause).
+    """
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+    os.close(handle)
+    part = Path(name)
+    try:
+        yield part
+        with part.open("rb+") as stream:
+            os.fsync(stream.fileno())
+        os.chmod(part, 0o666 & ~_umask())
+        os.replace(part, target)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise AtlasError(
+                f"{target}: no space left to write this file; nothing was left behind. "
+                "Free some space (or move results/ to a larger disk) and start again: finished files are kept."
+            ) from error
+        raise
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write `text` as UTF-8 with Unix line ends, whole or not at all."""
+    with whole_file(path) as part:
+        part.write_text(text, encoding="utf-8", newline="\n")
+
+
+def sha256(path: str | Path) -> str:
+    """SHA-256 of a file as 64 hex digits."""
+    digest = hashlib.sha256()
+    with open(path, "rb") as stream:
+        while block := stream.read(_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current
+
+
+def open_binary(path: str | Path) -> IO[bytes]:
+    """Open a file for reading bytes; gzip, xz and bzip2 are recognised by their first bytes and unpacked on the way.
+
+    Raises:
+        AtlasError: the file is missing or is a folder.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise AtlasError(f"{path}: this is a directory, but a file is needed here.")
+    if not path.is_file():
+        raise AtlasError(f"{path}: there is no such file. Check the path in the configuration.")
+    with path.open("rb") as stream:
+        magic = stream.read(6)
+    for start, opener in _PACKED.items():
+        if magic.startswith(start):
+            return opener(path, "rb")
+    return path.open("rb")
+
+
+def raw_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
+    """Yield (line number from 1, line with its end) of a file, packed or not, one line at a time.
+
+    Raises:
+        AtlasError: missing file, or a packed file that breaks off; with the line.
+    """
+    number = 0
+    with open_binary(path) as stream:
+        try:
+            for number, line in enumerate(stream, start=1):
+                yield number, line
+        except (EOFError, lzma.LZMAError, gzip.BadGzipFile, zlib.error) as error:
+            raise AtlasError(f"{path}:{number + 1}: the packed file is damaged or breaks off here. Fetch it again.") from error
+
+
+def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:
+    """Yield (line number from 1, line without its end) of a UTF-8 text, packed or not.
+
+    Raises:
+        AtlasError: as `raw_lines`, and bytes that are not UTF-8; with the line.
+    """
+    for number, raw in raw_lines(path):
+        try:
+            line = raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise AtlasError(
+                f"{path}:{number}: byte {error.object[error.start]:#04x} is not UTF-8. Convert the file, for example with "
+                "iconv -f latin1 -t utf-8."
+            ) from error
+        yield number, (line.removeprefix("\ufeff") if number == 1 else line).rstrip("\r\n")

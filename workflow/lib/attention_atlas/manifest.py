@@ -1,0 +1,66 @@
+"""The manifest of artefacts: workflow/resources/artifacts.yaml."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+MANIFEST_PATH = Path(__file__).resolve().parents[2] / "resources" / "artifacts.yaml"
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """One table or figure.
+
+    Attributes:
+        study: the study it belongs to.
+        category: what the report calls that study.
+        id: name within the study; also that of its caption, workflow/report/{study}/{id}.rst.
+        kind: table or figure.
+        number: the paper's own.
+        title: what it shows.
+        needs: roles of the corpora that it cannot do without.
+        files: its files below results/{run}/{study}.
+    """
+
+    study: str
+    category: str
+    id: str
+    kind: str
+    number: str
+    title: str
+    needs: tuple[str, ...]
+    files: tuple[str, ...]
+
+    def paths(self, run: str) -> list[str]:
+        """Its files in a run."""
+        return [f"results/{run}/{self.study}/{name}" for name in self.files]
+
+
+@functools.cache
+def load_manifest() -> tuple[Artifact, ...]:
+    """All artefacts, in the order of the manifest."""
+    return tuple(_entries(yaml.safe_load(MANIFEST_PATH.read_text(encoding="utf-8"))))
+
+
+def find_artifact(study: str, name: str) -> Artifact:
+    """One artefact.
+
+    Raises:
+        KeyError: the manifest has no such artefact.
+    """
+    for artifact in load_manifest():
+        if (artifact.study, artifact.id) == (study, name):
+            return artifact
+    raise KeyError(f"{study}/{name} is not in {MANIFEST_PATH.name}")
+
+
+def _entries(studies: dict[str, dict]) -> Iterator[Artifact]:
+    for study, entry in studies.items():
+        for item in entry["artifacts"]:
+            lists = {name: tuple(item[name]) for name in ("needs", "files")}
+            yield Artifact(study=study, category=entry["title"], **{**item, **lists})

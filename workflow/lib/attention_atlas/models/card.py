@@ -1,0 +1,60 @@
+"""The model card: the facts about a model that jobs need without loading it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from attention_atlas.errors import AtlasError
+from attention_atlas.files import write_text
+
+
+@dataclass(frozen=True)
+class ModelCard:
+    """What a model is.
+
+    Attributes:
+        name: registry name.
+        origin: where the weights come from, in words.
+        model_type: architecture family in transformers.
+        layers, heads: shape of the (encoder) self-attention.
+        max_tokens: longest input in pieces, special tokens included.
+        cls, sep: vocabulary entries of the tokens that open and close a text, None where the model has none.
+        pad: id of the padding token, None where the vocabulary has none.
+        weights_sha256: of the weights file; empty for random initialisation.
+        init: pretrained or random.
+        seed: of the random initialisation.
+        dtype: precision of the forward pass.
+    """
+
+    name: str
+    origin: str
+    model_type: str
+    layers: int
+    heads: int
+    max_tokens: int
+    cls: str | None
+    sep: str | None
+    pad: int | None
+    weights_sha256: str
+    init: str
+    seed: int
+    dtype: str
+
+
+def write_card(card: ModelCard, path: str | Path) -> None:
+    """Write a card as JSON."""
+    write_text(path, json.dumps(asdict(card), indent=2, ensure_ascii=False) + "\n")
+
+
+def read_card(path: str | Path) -> ModelCard:
+    """Read a card.
+
+    Raises:
+        AtlasError: the file is missing or not a model card.
+    """
+    try:
+        return ModelCard(**json.loads(Path(path).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError) as error:
+        raise AtlasError(f"{path}: not a readable model card ({error}). Delete it and run again.") from error

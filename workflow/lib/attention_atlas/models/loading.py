@@ -1,0 +1,161 @@
+"""Models by registry entry: from a package, a folder or the hub, checked against what the registry says of them."""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attention_atlas.errors import AtlasError
+from attention_atlas.files import sha256, whole_file
+from attention_atlas.models.card import ModelCard, write_card
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+_log = logging.getLogger(__name__)
+_WEIGHTS = ("model.safetensors", "pytorch_model.bin")
+# What the hub holds beside one set of PyTorch weights is not needed.
+_NEEDED = ["*.json", "*.txt", "*.model", "model.safetensors", "pytorch_model.bin", "model-*.safetensors"]
+
+
+def locate(entry: Mapping[str, Any]) -> Path:
+    """Folder with configuration, weights and tokenizer of a registry entry; fetched from the hub's cache or the hub if need be.
+
+    Raises:
+        AtlasError: the package is not installed, the folder is not there, or the hub cannot be reached.
+    """
+    source = entry["source"]
+    if "package" in source:
+        spec = importlib.util.find_spec(source["module"])
+        if spec is None or spec.origin is None:
+            raise AtlasError(f"the package {source['package']} is not installed: pip install {source['package']}.")
+        folder = Path(spec.origin).parent / source["folder"]
+    elif "path" in source:
+        folder = Path(source["path"])
+    else:
+        folder = _from_hub(source)
+    if not (folder / "config.json").is_file():
+        raise AtlasError(f"{folder}: this is no model folder (there is no config.json in it). Check the model's source.")
+    return folder
+
+
+def describe(name: str, entry: Mapping[str, Any], card_out: str | Path, tokenizer_out: str | Path) -> None:
+    """Check a model's files and write its card and its tokenizer (`tokenizer.json` of the tokenizers library).
+
+    Raises:
+        AtlasError: wrong checksum, a shape other than the registry's, or no fast tokenizer.
+    """
+    from transformers import AutoConfig, AutoTokenizer
+
+    folder = locate(entry)
+    weights = _checked_weights(name, folder, entry)
+    settings = _read(lambda: AutoConfig.from_pretrained(folder), folder, "configuration")
+    tokenizer = _read(lambda: AutoTokenizer.from_pretrained(folder, use_fast=True), folder, "tokenizer")
+    if not getattr(tokenizer, "is_fast", False):
+        raise AtlasError(f"{folder}: model {name} has no fast tokenizer, which the alignment of words and pieces needs.")
+    layers, heads = settings.num_hidden_layers, settings.num_attention_heads
+    if (layers, heads) != (entry["layers"], entry["heads"]):
+        raise AtlasError(
+            f"model {name} has {layers} layers of {heads} heads, but the registry says {entry['layers']} of {entry['heads']}: "
+            f"set layers: {layers} and heads: {heads} in models.{name}."
+        )
+    with whole_file(tokenizer_out) as part:
+        tokenizer.backend_tokenizer.save(str(part))
+    card = ModelCard(
+        name=name,
+        origin=_origin(entry["source"]),
+        model_type=settings.model_type,
+        layers=layers,
+        heads=heads,
+        max_tokens=_longest_input(settings, tokenizer),
+        cls=tokenizer.cls_token,
+        sep=tokenizer.sep_token,
+        pad=tokenizer.pad_token_id,
+        weights_sha256=weights if entry["init"] == "pretrained" else "",
+        init=entry["init"],
+        seed=entry["seed"],
+        dtype=entry["dtype"],
+    )
+    write_card(card, card_out)
+    _log.info("model %s: %s, %d layers x %d heads", name, card.origin, layers, heads)
+
+
+def load_model(entry: Mapping[str, Any], device: str = "cpu") -> PreTrainedModel:
+    """Load the bare encoder (or decoder) of a registry entry with the attention engine installed, in evaluation mode.
+
+    Raises:
+        AtlasError: the files cannot be read, or the architecture cannot be observed.
+    """
+    import torch
+    from transformers import AutoConfig, AutoModel, logging as transformers_logging
+
+    from attention_atlas.attention.engine import install
+
+    transformers_logging.set_verbosity_error()
+    transformers_logging.disable_progress_bar()
+    folder = locate(entry)
+    dtype = getattr(torch, entry["dtype"])
+    if entry["init"] == "random":
+        torch.manual_seed(entry["seed"])
+        model = AutoModel.from_config(AutoConfig.from_pretrained(folder)).to(dtype)
+    else:
+        model = _read(lambda: AutoModel.from_pretrained(folder, dtype=dtype, local_files_only=True), folder, "weights")
+    install(model)
+    return model.to(device).eval()
+
+
+def _from_hub(source: Mapping[str, Any]) -> Path:
+    local = Path(source["hub"])
+    if local.is_dir():
+        return local
+    from huggingface_hub import snapshot_download
+
+    try:
+        return Path(snapshot_download(source["hub"], revision=source["revision"], allow_patterns=_NEEDED))
+    except Exception as error:  # the hub client raises a dozen kinds
+        raise AtlasError(
+            f"model {source['hub']} at {source['revision'][:8]}: not in the hub's cache and not to be fetched "
+            f"({type(error).__name__}). On a machine with a network run the same target there first (the cache is HF_HOME), "
+            "or put the files into a folder and use a source of kind path."
+        ) from error
+
+
+def _checked_weights(name: str, folder: Path, entry: Mapping[str, Any]) -> str:
+    file = next((folder / weights for weights in _WEIGHTS if (folder / weights).is_file()), None)
+    if file is None:
+        if entry["init"] == "random":
+            return ""
+        raise AtlasError(f"{folder}: model {name} has no weights ({' or '.join(_WEIGHTS)}) in this folder.")
+    found = sha256(file)
+    if "sha256" in entry and found != entry["sha256"]:
+        raise AtlasError(f"{file}: wrong checksum: models.{name}.sha256 is {entry['sha256']}, the file's is {found}.")
+    return found
+
+
+def _longest_input(settings: Any, tokenizer: Any) -> int:
+    bounds = [tokenizer.model_max_length]
+    positions = getattr(settings, "max_position_embeddings", None)
+    if positions:
+        # RoBERTa's family counts positions from the padding index on.
+        offset = settings.pad_token_id + 1 if settings.model_type in ("roberta", "xlm-roberta", "camembert") else 0
+        bounds.append(positions - offset)
+    return int(min(bounds))
+
+
+def _origin(source: Mapping[str, Any]) -> str:
+    if "package" in source:
+        return f"package {source['package']}"
+    if "path" in source:
+        return f"folder {source['path']}"
+    return f"hub {source['hub']} at {source.get('revision', 'a local copy')}"
+
+
+def _read(action: Any, folder: Path, what: str) -> Any:
+    try:
+        return action()
+    except Exception as error:  # transformers raises whatever its parts raise
+        message = str(error).strip().splitlines()[0] if str(error).strip() else "no message"
+        raise AtlasError(f"{folder}: the {what} cannot be read ({type(error).__name__}: {message[:300]}).") from error

@@ -1,0 +1,111 @@
+"""What code an output depends on: a digest of a job's script and of everything it imports from this package.
+
+Snakemake hashes the script of a rule but not the modules that it imports. The digest, put into the rule's `params`, makes an
+edit re-run exactly the jobs that import the edited module. Comments, layout of lines and docstrings do not count.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import hashlib
+from pathlib import Path
+
+_LIBRARY = Path(__file__).resolve().parents[1]
+_SCRIPTS = _LIBRARY.parent / "scripts"
+_RESOURCES = _LIBRARY.parent / "resources"
+_DATA_SUFFIXES = {".yaml", ".tsv", ".json", ".css"}
+
+
+def script_digest(script: str, *resources: str, library: Path = _LIBRARY, scripts: Path = _SCRIPTS) -> str:
+    """Twelve hex digits that change with the meaning of `script` or of any library module it needs.
+
+    Args:
+        script: file name below workflow/scripts.
+        resources: data files below workflow/resources that the job reads as well.
+        library: folder that holds the package.
+        scripts: folder of the scripts.
+    """
+    digest = hashlib.sha256(_fingerprint(scripts / script))
+    for path in sorted(_closure(scripts / script, library)):
+        digest.update(str(path.relative_to(library)).encode())
+        digest.update(_fingerprint(path))
+    for name in resources:
+        digest.update((_RESOURCES / name).read_bytes())
+    return digest.hexdigest()[:12]
+
+
+@functools.cache
+def _fingerprint(path: Path) -> bytes:
+    if path.suffix != ".py":
+        return hashlib.sha256(path.read_bytes()).digest()
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            node.body = _without_docstring(node.body)
+    return hashlib.sha256(ast.dump(tree).encode()).digest()
+
+
+def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
+    first = body[0] if body else None
+    docstring = (
+        isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
+    )
+    return body[1:] if docstring else body
+
+
+def _closure(script: Path, library: Path) -> set[Path]:
+    """Modules of the package reached from `script` by import, with the data files in their folders' packages."""
+    todo, seen = [script], set()
+    while todo:
+        for name in _imports(todo.pop()):
+            for path in _files(name, library):
+                if path not in seen:
+                    seen.add(path)
+                    if path.suffix == ".py":
+                        todo.append(path)
+    return seen
+
+
+@functools.cache
+def _imports(path: Path) -> tuple[str, ...]:
+    names: list[str] = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return tuple(names)
+
+
+def _files(name: str, library: Path) -> list[Path]:
+    stem = library.joinpath(*name.split("."))
+    if not stem.is_relative_to(library) or name.split(".")[0] not in _packages(library):
+        return []
+    module = stem.with_suffix(".py")
+    if module.is_file():
+        # Lexicons and templates lie in a folder beside the module that reads them.
+        return [module, *_data(module.parent)]
+    package = stem / "__init__.py"
+    return [package] if package.is_file() else []
+
+
+@functools.cache
+def _packages(library: Path) -> frozenset[str]:
+    return frozenset(path.parent.name for path in library.glob("*/__init__.py"))
+
+
+@functools.cache
+def _data(folder: Path) -> tuple[Path, ...]:
+    found = [p for p in folder.rglob("*") if p.suffix in _DATA_SUFFIXES and p.is_file()]
+    own = [p for p in found if all(not (up / "__init__.py").exists() for up in _between(p.parent, folder))]
+    return tuple(sorted(own))
+
+
+def _between(inner: Path, outer: Path) -> list[Path]:
+    """Folders from `inner` up to, but not including, `outer`."""
+    folders = []
+    while inner != outer:
+        folders.append(inner)
+        inner = inner.parent
+    return folders

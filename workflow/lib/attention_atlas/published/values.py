@@ -1,0 +1,29 @@
+"""The published numbers, with their sources: workflow/resources/published/{study}.yaml."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from attention_atlas.errors import AtlasError
+
+_FOLDER = Path(__file__).resolve().parents[3] / "resources" / "published"
+
+
+def load_published(study: str) -> dict[str, dict[str, Any]]:
+    """Published values of a study: id -> fields (item, quantity, value, unit, model, dataset, source, confidence, kind ...).
+
+    Raises:
+        AtlasError: no such study, or an id that is given twice.
+    """
+    path = _FOLDER / f"{study}.yaml"
+    if not path.is_file():
+        raise AtlasError(f"{path}: there are no published values of study {study}.")
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    entries = yaml.load(path.read_text(encoding="utf-8"), Loader=loader)
+    by_id = {entry["id"]: entry for entry in entries}
+    if len(by_id) != len(entries):
+        raise AtlasError(f"{path}: an id is given twice.")
+    return by_id

@@ -1,0 +1,53 @@
+"""The only module that knows Snakemake: what every job script does around its one library call."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import platform
+import random
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from attention_atlas.errors import AtlasError
+
+
+@contextlib.contextmanager
+def job(snakemake: Any) -> Iterator[logging.Logger]:
+    """Log to the rule's log file and to standard error, fix seeds and threads, and end failures properly.
+
+    An `AtlasError` is logged as one line and ends the job with status 1; any other exception leaves its traceback in the log.
+    """
+    threads = str(getattr(snakemake, "threads", 1) or 1)
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        os.environ[name] = threads
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    random.seed(0)
+    handlers = [
+        logging.FileHandler(str(snakemake.log[0]), mode="w", encoding="utf-8"),
+        logging.StreamHandler(sys.stderr),
+    ]
+    root = logging.getLogger()
+    for handler in handlers:
+        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s", "%Y-%m-%d %H:%M:%S"))
+        root.addHandler(handler)
+    root.setLevel(logging.INFO)
+    for noisy in ("httpx", "httpcore", "urllib3", "fsspec", "matplotlib", "fontTools"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)
+    log = logging.getLogger(str(snakemake.rule))
+    log.info("rule %s on Python %s, %s threads", snakemake.rule, platform.python_version(), threads)
+    try:
+        yield log
+        log.info("done")
+    except AtlasError as error:
+        log.error("%s", error)
+        sys.exit(1)
+    except Exception:
+        log.exception("rule %s failed", snakemake.rule)
+        raise
+    finally:
+        for handler in handlers:
+            root.removeHandler(handler)
+            handler.close()

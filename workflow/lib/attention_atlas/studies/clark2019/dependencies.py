@@ -1,0 +1,261 @@
+"""Single heads against dependency relations: Clark et al. (2019), section 4.2, Table 1.
+
+Everything is kept a token at a time, as arrays over all tokens of the corpus: which word each head points at, and what is gold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from attention_atlas.attention.cache import CachedExample
+from attention_atlas.corpora.examples import Example
+from attention_atlas.errors import AtlasError
+from attention_atlas.studies.clark2019.options import Options
+
+Ints = npt.NDArray[np.int16]
+Bools = npt.NDArray[np.bool_]
+
+DEPENDENT_TO_HEAD, HEAD_TO_DEPENDENT = "dependent_to_head", "head_to_dependent"
+DIRECTIONS = (DEPENDENT_TO_HEAD, HEAD_TO_DEPENDENT)
+ALL = "all"
+# Rows of the paper's Table 1, in its order.
+PAPER_RELATIONS = (
+    *(ALL, "prep", "pobj", "det", "nn", "nsubj", "amod", "dobj", "advmod", "aux"),
+    *("poss", "auxpass", "ccomp", "mark", "prt"),
+)
+_POSSESSIVE = {"'s", "s"}
+_NO_WORD = -1
+
+
+@dataclass(frozen=True)
+class Gold:
+    """The trees of all sentences, one entry a token.
+
+    Attributes:
+        sentence: [token] number of its sentence, from 0.
+        position: [token] 1-indexed position in the sentence.
+        length: [token] words of the sentence.
+        head: [token] position of the head, 0 = ROOT.
+        relation: [token] label.
+        upos: [token] part of speech, "_" where unknown.
+        before_possessive: [token] the next word is 's.
+        ids: [sentence] names of the sentences.
+    """
+
+    sentence: npt.NDArray[np.intp]
+    position: Ints
+    length: Ints
+    head: Ints
+    relation: npt.NDArray[np.str_]
+    upos: npt.NDArray[np.str_]
+    before_possessive: Bools
+    ids: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+    @cached_property
+    def sentences(self) -> int:
+        return len(self.ids)
+
+    def tokens_of(self, relation: str, options: Options) -> Bools:
+        """[token] which tokens count for a row of the table; `all` is every token, or every word, as the options say."""
+        if relation != ALL:
+            return self.relation == relation
+        if options.all_tokens == "every":
+            return np.ones(len(self), dtype=bool)
+        return ~np.isin(self.relation, ("punct", "root"))
+
+    def relations(self, min_count: int = 1) -> list[str]:
+        """Labels with at least `min_count` tokens or a row in the paper's table, most frequent first, without root and punct."""
+        labels, counts = np.unique(self.relation, return_counts=True)
+        found = [
+            (-n, str(label))
+            for label, n in zip(labels, counts, strict=True)
+            if n >= min_count or str(label) in PAPER_RELATIONS
+        ]
+        return [label for _, label in sorted(found) if label not in ("root", "punct")]
+
+
+def gather_gold(examples: Iterable[Example]) -> Gold:
+    """Collect the trees of examples.
+
+    Raises:
+        AtlasError: an example has no dependency layer, or there is no example.
+    """
+    columns: dict[str, list[object]] = {name: [] for name in ("sentence", "position", "length", "head", "relation", "upos", "poss")}
+    ids = []
+    for number, example in enumerate(examples):
+        n = len(example.words)
+        if "heads" not in example.layers or "relations" not in example.layers:
+            raise AtlasError(f"example {example.id} has no dependency tree: Table 1 needs a corpus of reader conllu.")
+        ids.append(example.id)
+        columns["sentence"] += [number] * n
+        columns["position"] += range(1, n + 1)
+        columns["length"] += [n] * n
+        columns["head"] += example.layers["heads"]
+        columns["relation"] += example.layers["relations"]
+        columns["upos"] += example.layers.get("upos", ("_",) * n)
+        columns["poss"] += [word.lower() in _POSSESSIVE for word in example.words[1:]] + [False]
+    if not ids:
+        raise AtlasError("there is no sentence to score: every record was dropped, or the limit is too small.")
+    return Gold(
+        sentence=np.asarray(columns["sentence"], dtype=np.intp),
+        position=np.asarray(columns["position"], dtype=np.int16),
+        length=np.asarray(columns["length"], dtype=np.int16),
+        head=np.asarray(columns["head"], dtype=np.int16),
+        relation=np.asarray(columns["relation"], dtype=str),
+        upos=np.asarray(columns["upos"], dtype=str),
+        before_possessive=np.asarray(columns["poss"], dtype=bool),
+        ids=tuple(ids),
+    )
+
+
+def predicted_words(maps: npt.NDArray[np.floating], special: Bools) -> Ints:
+    """The word that every head picks for every word (section 4.2).
+
+    The diagonal is set to 0 and special tokens are left out, without renormalising. From dependent to head, word i picks the
+    word it attends to most; from head to dependent, the word that attends to i most. Ties go to the first word.
+
+    Args:
+        maps: [layer, head, m, m] over words and special tokens.
+        special: [m] which rows are special tokens.
+
+    Returns:
+        [word, direction, layer, head], 1-indexed positions.
+    """
+    words = np.flatnonzero(~special)
+    inner = np.array(maps[..., words[:, None], words[None, :]], dtype=np.float32)
+    diagonal = np.arange(len(words))
+    inner[..., diagonal, diagonal] = 0
+    attended = inner.argmax(axis=-1)
+    attending = inner.argmax(axis=-2)
+    return np.moveaxis(np.stack([attended, attending]), -1, 0).astype(np.int16) + 1
+
+
+def offset_words(gold: Gold, options: Options) -> Ints:
+    """[token, offset] the word that each fixed offset picks: clipped to ROOT and the last word, or -1 for no word."""
+    picked = gold.position[:, None] + np.asarray(options.offsets, dtype=np.int16)
+    if options.offset_edges == "clip":
+        return np.clip(picked, 0, gold.length[:, None])
+    return np.where((picked < 1) | (picked > gold.length[:, None]), np.int16(_NO_WORD), picked)
+
+
+def is_correct(picked: Ints, gold: Gold, poss_rule: bool) -> Bools:
+    """Whether each pick is the gold head.
+
+    Args:
+        picked: [token, ...] picked positions.
+        gold: the trees.
+        poss_rule: a token of relation poss that stands before 's is scored by what the 's picks (published code).
+
+    Returns:
+        [token, ...]
+    """
+    judged = picked
+    if poss_rule:
+        moved = np.flatnonzero((gold.relation == "poss") & gold.before_possessive)
+        judged = picked.copy()
+        judged[moved] = picked[moved + 1]
+    return judged == gold.head.reshape(-1, *([1] * (picked.ndim - 1)))
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What heads and offsets got right under one setting of the options.
+
+    Attributes:
+        heads: [token, direction, layer, head].
+        offsets: [token, offset].
+        heads_all, offsets_all: the same for the row All, where the possessive rule may not count.
+    """
+
+    heads: Bools
+    offsets: Bools
+    heads_all: Bools
+    offsets_all: Bools
+
+    def of(self, relation: str) -> tuple[Bools, Bools]:
+        """Heads and offsets as they count for a row of the table."""
+        return (self.heads_all, self.offsets_all) if relation == ALL else (self.heads, self.offsets)
+
+
+def score(picked: Ints, gold: Gold, options: Options) -> Scores:
+    """Score the picks of heads, [token, direction, layer, head], and of the offsets, under `options`."""
+    offsets = offset_words(gold, options)
+    heads_right = is_correct(picked, gold, options.poss_rule)
+    offsets_right = is_correct(offsets, gold, options.poss_rule)
+    if options.poss_rule == (options.poss_rule and options.poss_in_all):
+        return Scores(heads_right, offsets_right, heads_right, offsets_right)
+    return Scores(heads_right, offsets_right, is_correct(picked, gold, False), is_correct(offsets, gold, False))
+
+
+def best_head(correct: npt.NDArray[np.integer]) -> tuple[int, int, int]:
+    """(direction, layer, head), 0-indexed, of the most correct; ties go to the larger layer, then head, then direction.
+
+    Args:
+        correct: [direction, layer, head] counts.
+    """
+    by_layer = np.moveaxis(correct, 0, -1)
+    flat = by_layer.ravel()
+    last = len(flat) - 1 - int(flat[::-1].argmax())
+    layer, head, direction = np.unravel_index(last, by_layer.shape)
+    return int(direction), int(layer), int(head)
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """What is kept of all maps: picks by word mode, and the mass that each word sends to [SEP].
+
+    Attributes:
+        picked: word mode -> [token, direction, layer, head].
+        to_sep: [token, layer, head] attention from the word to all [SEP] (word mode mean).
+    """
+
+    picked: dict[str, Ints]
+    to_sep: npt.NDArray[np.float32]
+
+
+def predict(
+    examples: Sequence[Example], cached: Iterable[CachedExample], modes: Sequence[str], sep: str | None
+) -> Predictions:
+    """Run through the cache once and keep what Table 1 and its options need.
+
+    Args:
+        examples: the sentences, in the order of the cache.
+        cached: their attention.
+        modes: word modes to predict with; those that the cache cannot give are left out.
+        sep: vocabulary entry of [SEP], None where the model has none.
+
+    Raises:
+        AtlasError: cache and examples are not of the same corpus.
+    """
+    picked: dict[str, list[Ints]] = {mode: [] for mode in modes}
+    to_sep: list[npt.NDArray[np.float32]] = []
+    seen = 0
+    for example, maps in zip(examples, cached, strict=False):
+        if (example.record, example.id) != (maps.record, maps.id):
+            raise AtlasError(
+                f"the attention cache holds example {maps.id} where the corpus has {example.id}: delete the attention folder "
+                "of this corpus and run again."
+            )
+        special = maps.special_units
+        for mode in list(picked):
+            if mode != "mean" and maps.level == "words":
+                del picked[mode]
+                continue
+            by_word = maps.word_maps(mode)
+            picked[mode].append(predicted_words(by_word, special))
+            if mode == "mean":
+                seps = np.asarray([name == sep for name in maps.words]) & special
+                mass = by_word[..., ~special, :][..., seps].sum(axis=-1)
+                to_sep.append(np.moveaxis(mass, -1, 0))
+        seen += 1
+    if seen != len(examples):
+        raise AtlasError(f"the attention cache has {seen} of {len(examples)} sentences: delete its folder and run again.")
+    return Predictions({mode: np.concatenate(parts) for mode, parts in picked.items()}, np.concatenate(to_sep))

@@ -1,0 +1,189 @@
+"""Which heads and examples Figures 1 and 5 draw, and their weights as tidy tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from attention_atlas.attention.cache import CachedExample, read_attention
+from attention_atlas.corpora.examples import Example, read_examples
+from attention_atlas.errors import AtlasError
+from attention_atlas.studies.clark2019.dependencies import DEPENDENT_TO_HEAD, predicted_words
+from attention_atlas.tables import read_table, write_table
+
+WINDOW = 15
+KINDS = {"broad": "entropy", "next token": "next", "[SEP]": "sep", "punctuation": "punct"}
+FIGURE5_RELATIONS = ("dobj", "det", "poss", "auxpass", "pobj")
+_EXAMPLES_EACH = 2
+_SHORTEST, _LONGEST = 6, 12
+_LONGEST_WORD = 14  # letters, so that the columns of a panel do not run into each other
+
+
+def figure1_weights(
+    shard: str | Path, surface_path: str | Path, heads: str | Sequence[Sequence[int]], out: str | Path
+) -> None:
+    """Write the weights that Figure 1 draws: the last 15 tokens of one segment, rows renormalised over them (section 3).
+
+    Args:
+        shard: first attention shard of the segments; the first segment of at least 15 tokens is taken.
+        surface_path: table of surface measures, for the choice of heads.
+        heads: `auto` (the strongest head of each kind) or four [layer, head], 1-indexed.
+        out: kind, layer, head, value (the measure of this kind over all segments), example, from_position, from_token, to_position, to_token, weight.
+
+    Raises:
+        AtlasError: no segment is long enough, or a head that the model does not have.
+    """
+    example = next((e for e in read_attention([shard]) if len(e.tokens) >= WINDOW), None)
+    if example is None:
+        raise AtlasError(f"{shard}: no segment has {WINDOW} tokens, so Figure 1 cannot be drawn.")
+    surface = read_table(surface_path, ["measure", "layer", "head", "value"])
+    frames = []
+    for kind, (layer, head) in _figure1_heads(surface, heads).items():
+        window = _head_map(example, layer, head)[-WINDOW:, -WINDOW:]
+        weights = window / window.sum(axis=-1, keepdims=True)
+        tokens = [token.removeprefix("##") if token.startswith("##") else token for token in example.tokens[-WINDOW:]]
+        tokens[0] = "..."
+        weights[0, :] = weights[:, 0] = np.nan
+        frame = weights_frame(weights, tokens, "token")
+        of_head = surface[(surface["measure"] == KINDS[kind]) & (surface["layer"] == layer) & (surface["head"] == head)]
+        value = float(of_head["value"].iloc[0]) if len(of_head) else np.nan
+        frames.append(_labelled(frame, kind=kind, layer=layer, head=head, value=value, example=example.id))
+    write_table(pd.concat(frames, ignore_index=True), out)
+
+
+def _figure1_heads(surface: pd.DataFrame, heads: str | Sequence[Sequence[int]]) -> dict[str, tuple[int, int]]:
+    if not isinstance(heads, str):
+        return {kind: (int(layer), int(head)) for kind, (layer, head) in zip(KINDS, heads, strict=True)}
+    chosen = {}
+    for kind, measure in KINDS.items():
+        of_measure = surface[surface["measure"] == measure]
+        if not of_measure.empty:
+            best = of_measure.loc[of_measure["value"].idxmax()]
+            chosen[kind] = (int(best["layer"]), int(best["head"]))
+    return chosen
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A sentence in which a head may be shown at work."""
+
+    example: Example
+    weights: npt.NDArray[np.float32]
+    marked: npt.NDArray[np.bool_]
+    right: int
+    wrong: int
+    mass: float
+
+
+def figure5_weights(
+    shard: str | Path,
+    examples_path: str | Path,
+    relations_path: str | Path,
+    heads: str | Mapping[str, Sequence[int]],
+    out: str | Path,
+) -> None:
+    """Write the weights that Figure 5 draws: for each relation its head on two sentences where it works best (section 4.2).
+
+    [CLS] and [SEP] are left out and rows renormalised, as in the paper. Sentences of 6 to 12 words in the first shard are
+    ranked by tokens of the relation that the head gets right less those it gets wrong, then by the attention on the right ones.
+
+    Args:
+        shard, examples_path: first attention shard of the treebank and its examples.
+        relations_path: table of best heads.
+        heads: `auto` (the best head of each of the paper's relations) or relation -> [layer, head], 1-indexed.
+        out: relation, example, sentence, layer, head, direction, accuracy, from_position, from_word, to_position, to_word,
+            weight, marked (a line of the relation).
+    """
+    relations = read_table(relations_path, ["relation", "layer", "head", "direction", "accuracy"]).set_index("relation")
+    drawn = _figure5_heads(relations, heads)
+    pairs = [
+        (example, cached)
+        for example, cached in zip(read_examples([examples_path]), read_attention([shard]), strict=True)
+        if _SHORTEST <= len(example.words) <= _LONGEST and max(map(len, example.words)) <= _LONGEST_WORD
+    ]
+    frames = []
+    for relation, (layer, head) in drawn.items():
+        direction = str(relations.loc[relation, "direction"]) if relation in relations.index else DEPENDENT_TO_HEAD
+        found = [_candidate(example, cached, relation, layer, head, direction) for example, cached in pairs]
+        ranked = sorted((c for c in found if c is not None), key=lambda c: (c.wrong - c.right, -c.mass, c.example.record))
+        best = (layer, head) == tuple(relations.loc[relation, ["layer", "head"]]) if relation in relations.index else False
+        for number, candidate in enumerate(ranked[:_EXAMPLES_EACH], start=1):
+            frame = weights_frame(candidate.weights, list(candidate.example.words), "word")
+            frame["marked"] = candidate.marked.ravel().astype(int)
+            labels = {"relation": relation, "example": number, "sentence": candidate.example.id, "layer": layer, "head": head}
+            accuracy = float(relations.loc[relation, "accuracy"]) if best else np.nan
+            frames.append(_labelled(frame, **labels, direction=direction, accuracy=accuracy))
+    if not frames:
+        raise AtlasError(f"{examples_path}: no sentence of {_SHORTEST} to {_LONGEST} words has a relation that Figure 5 draws.")
+    write_table(pd.concat(frames, ignore_index=True), out)
+
+
+def _figure5_heads(relations: pd.DataFrame, heads: str | Mapping[str, Sequence[int]]) -> dict[str, tuple[int, int]]:
+    if not isinstance(heads, str):
+        return {relation: (int(layer), int(head)) for relation, (layer, head) in heads.items()}
+    present = [relation for relation in FIGURE5_RELATIONS if relation in relations.index]
+    return {r: (int(relations.loc[r, "layer"]), int(relations.loc[r, "head"])) for r in present}
+
+
+def _candidate(
+    example: Example, cached: CachedExample, relation: str, layer: int, head: int, direction: str
+) -> _Candidate | None:
+    labels = np.asarray(example.layers["relations"])
+    tokens = np.flatnonzero(labels == relation)
+    if not len(tokens):
+        return None
+    special = cached.special_units
+    by_word = cached.word_maps()[layer - 1, head - 1] if _has(cached, layer, head) else None
+    if by_word is None:
+        raise AtlasError(f"figure5_heads: the model has no head {layer}-{head}.")
+    forward = direction == DEPENDENT_TO_HEAD
+    picked = predicted_words(by_word, special)[:, 0 if forward else 1]
+    gold = np.asarray(example.layers["heads"])
+    right = int((picked[tokens] == gold[tokens]).sum())
+    inner = by_word[~special][:, ~special]
+    total = inner.sum(axis=-1, keepdims=True)
+    weights = np.divide(inner, total, out=np.zeros_like(inner), where=total > 0)
+    marked = np.zeros(weights.shape, dtype=bool)
+    if forward:
+        marked[tokens] = True
+        mass = weights[tokens, gold[tokens] - 1].mean()
+    else:
+        marked[:, tokens] = True
+        mass = weights[gold[tokens] - 1, tokens].mean()
+    return _Candidate(example, weights, marked, right, len(tokens) - right, float(mass))
+
+
+def weights_frame(weights: npt.NDArray[np.floating], names: Sequence[str], unit: str) -> pd.DataFrame:
+    """[n, n] weights as a frame: from_position, from_{unit}, to_position, to_{unit} (1-indexed), weight."""
+    n = len(names)
+    rows, columns = np.indices((n, n))
+    return pd.DataFrame(
+        {
+            "from_position": rows.ravel() + 1,
+            f"from_{unit}": [names[i] for i in rows.ravel()],
+            "to_position": columns.ravel() + 1,
+            f"to_{unit}": [names[i] for i in columns.ravel()],
+            "weight": weights.ravel(),
+        }
+    )
+
+
+def _labelled(frame: pd.DataFrame, **labels: Any) -> pd.DataFrame:
+    return pd.concat([pd.DataFrame({name: [value] * len(frame) for name, value in labels.items()}), frame], axis=1)
+
+
+def _head_map(example: CachedExample, layer: int, head: int) -> npt.NDArray[np.float32]:
+    if not _has(example, layer, head):
+        raise AtlasError(f"figure1_heads: the model has no head {layer}-{head}.")
+    return np.array(example.maps[layer - 1, head - 1], dtype=np.float32)
+
+
+def _has(example: CachedExample, layer: int, head: int) -> bool:
+    layers, heads = example.maps.shape[:2]
+    return 1 <= layer <= layers and 1 <= head <= heads

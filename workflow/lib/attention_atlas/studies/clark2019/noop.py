@@ -1,0 +1,23 @@
+"""Attention to [SEP] as a no-op (section 3.2), the numbers beside Figure 5."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from attention_atlas.html_tables import write_html_table
+from attention_atlas.studies.clark2019.dependencies import PAPER_RELATIONS
+from attention_atlas.studies.clark2019.setting import Setting
+from attention_atlas.tables import read_table
+
+
+def noop_page(noop_path: str | Path, setting: Setting, html_out: str | Path) -> None:
+    """Write the page of the no-op table: for the paper's relations, [SEP] attention with and without the relation."""
+    table = read_table(noop_path, ["relation", "layer", "head", "group_by", "group", "n", "sep_attention"])
+    shown = table[table["relation"].isin(PAPER_RELATIONS) & (table["group_by"] == "relation")]
+    notes = [
+        setting.line,
+        "For the best head of each relation: mean attention from a word to [SEP], over words that have the relation and over "
+        "all others, with 95 % bootstrap intervals over sentences. A head that does nothing where its relation does not hold "
+        "sends more attention to [SEP] there. The tab-separated table has parts of speech as well.",
+    ]
+    write_html_table(shown, html_out, "Clark et al. 2019, section 3.2: [SEP] as a no-op", notes)

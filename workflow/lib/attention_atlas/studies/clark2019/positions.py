@@ -1,0 +1,28 @@
+"""Attention to the next, previous and current token (section 3.1), as a table of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from attention_atlas.html_tables import write_html_table
+from attention_atlas.studies.clark2019.setting import Setting
+from attention_atlas.studies.clark2019.surface import POSITIONS
+from attention_atlas.tables import read_table, write_table
+
+
+def positions(surface_path: str | Path, setting: Setting, out: str | Path, html_out: str | Path) -> None:
+    """Write position, layer, head, mean_attention, ci_low, ci_high, n; the page shows the strongest head of each layer.
+
+    The authors' notebook swaps the legend of next and previous; here next is the token at i + 1.
+    """
+    surface = read_table(surface_path, ["measure", "layer", "head", "value", "ci_low", "ci_high", "n"])
+    table = surface[surface["measure"].isin(POSITIONS)].rename(columns={"measure": "position", "value": "mean_attention"})
+    write_table(table, out)
+    strongest = table.loc[table.groupby(["position", "layer"], sort=False)["mean_attention"].idxmax()]
+    notes = [
+        setting.line,
+        f"Mean attention to the token at i + 1 (next), i - 1 (previous) and i (current) over {int(table['n'].max())} segments, "
+        "the strongest head of each layer; all heads are in the tab-separated table. The authors' notebook draws these with "
+        "the labels of next and previous swapped.",
+    ]
+    write_html_table(strongest, html_out, "Clark et al. 2019, section 3.1: relative position", notes)

@@ -1,0 +1,294 @@
+"""Tables over relations: every head, the best head with intervals and held-out choice, options, no-op heads."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from statsmodels.stats.contingency_tables import mcnemar
+from statsmodels.stats.multitest import multipletests
+
+from attention_atlas.attention.cache import read_attention
+from attention_atlas.corpora.alignment import SPECIAL
+from attention_atlas.corpora.examples import Example, read_examples
+from attention_atlas.models.card import read_card
+from attention_atlas.progress import progress
+from attention_atlas.statistics import bootstrap_ratio, folds_of
+from attention_atlas.studies.clark2019.dependencies import (
+    ALL,
+    DIRECTIONS,
+    Bools,
+    Gold,
+    Predictions,
+    Scores,
+    best_head,
+    gather_gold,
+    predict,
+    score,
+)
+from attention_atlas.studies.clark2019.options import AS_PUBLISHED, Options, alternatives
+from attention_atlas.tables import write_table
+
+WORD_MODES = ("mean", "first", "max")
+_SURFACE_OPTIONS = {"sep_sep_denominator", "position_denominator", "entropy_smoothing"}
+
+
+@dataclass(frozen=True)
+class Resampling:
+    """Settings of folds and bootstrap."""
+
+    folds: int
+    resamples: int
+    seed: int
+
+
+def measure_dependencies(
+    shards: Sequence[str | Path],
+    example_files: Sequence[str | Path],
+    card_path: str | Path,
+    limit: int,
+    options: Options,
+    min_count: int,
+    resampling: Resampling,
+    heads_out: str | Path,
+    relations_out: str | Path,
+    options_out: str | Path,
+    noop_out: str | Path,
+    summary_out: str | Path,
+) -> None:
+    """Score every head on every relation and write the tables.
+
+    Args:
+        shards, example_files: attention and examples of the treebank, in order.
+        card_path: card of the model.
+        limit: records of the corpus that count.
+        options: the run's options.
+        min_count: relations with fewer tokens get no best head.
+        resampling: folds and bootstrap.
+        heads_out: relation, layer, head, direction, n, correct, accuracy: all relations x heads x directions.
+        relations_out: the best head of each relation, see `relations_frame`.
+        options_out: the same best heads under each option moved alone, see `options_frame`.
+        noop_out: attention to [SEP] with and without the relation, see `noop_frame`.
+        summary_out: quantity, value (sentences, words, share of words cut into several pieces).
+
+    Raises:
+        AtlasError: cache and examples do not belong together, or there is nothing to score.
+    """
+    examples = list(read_examples(example_files, limit))
+    gold = gather_gold(examples)
+    cached = progress(read_attention(shards, limit), total=len(examples), label="sentences")
+    predictions = predict(examples, cached, WORD_MODES, read_card(card_path).sep)
+    scores = score(predictions.picked[options.word_mode], gold, options)
+    write_table(heads_frame(scores, gold, options), heads_out)
+    relations = relations_frame(scores, gold, options, min_count, resampling)
+    write_table(relations, relations_out)
+    write_table(options_frame(predictions, gold, min_count), options_out)
+    write_table(noop_frame(predictions, gold, relations, resampling), noop_out)
+    write_table(summary_frame(examples), summary_out)
+
+
+def summary_frame(examples: Sequence[Example]) -> pd.DataFrame:
+    """Number of sentences and words, and the share of words that are cut into several pieces (section 4.1)."""
+    pieces = Counter(
+        (number, word) for number, example in enumerate(examples) for word in example.word if word != SPECIAL
+    )
+    rows = {
+        "sentences": len(examples),
+        "words": len(pieces),
+        "split_words": sum(count > 1 for count in pieces.values()) / len(pieces),
+    }
+    return pd.DataFrame({"quantity": list(rows), "value": list(rows.values())})
+
+
+def heads_frame(scores: Scores, gold: Gold, options: Options) -> pd.DataFrame:
+    """Accuracy of every head in both directions on every relation, rows All and root and punct included."""
+    frames = []
+    labels = [ALL, *gold.relations(), *(label for label in ("punct", "root") if (gold.relation == label).any())]
+    for relation in labels:
+        chosen = gold.tokens_of(relation, options)
+        correct = scores.of(relation)[0][chosen].sum(axis=0)
+        directions, layers, heads = np.indices(correct.shape)
+        n = int(chosen.sum())
+        frames.append(
+            pd.DataFrame(
+                {
+                    "relation": relation,
+                    "layer": layers.ravel() + 1,
+                    "head": heads.ravel() + 1,
+                    "direction": np.asarray(DIRECTIONS)[directions.ravel()],
+                    "n": n,
+                    "correct": correct.ravel(),
+                    "accuracy": correct.ravel() / n,
+                }
+            )
+        )
+    return pd.concat(frames, ignore_index=True)
+
+
+def relations_frame(
+    scores: Scores, gold: Gold, options: Options, min_count: int, resampling: Resampling
+) -> pd.DataFrame:
+    """The best head of each relation with at least `min_count` tokens, and of All.
+
+    Columns: relation, n, layer, head, direction, accuracy with its interval (head fixed, bootstrap over sentences);
+    heldout_accuracy with its interval (head chosen on the other folds of sentences); baseline_offset, baseline_accuracy (best
+    offset in sample); margin (accuracy - baseline) with its interval; heldout_baseline (offset chosen on the other folds);
+    p_value (exact McNemar test of the held-out choices of head and offset) and p_holm (Holm over the rows).
+    """
+    folds = folds_of(gold.sentences, resampling.folds, resampling.seed)[gold.sentence]
+    rows = [
+        _relation_row(relation, *scores.of(relation), gold, gold.tokens_of(relation, options), folds, options, resampling)
+        for relation in [ALL, *gold.relations(min_count)]
+        if gold.tokens_of(relation, options).any()
+    ]
+    frame = pd.DataFrame(rows)
+    frame["p_holm"] = multipletests(frame["p_value"], method="holm")[1]
+    return frame
+
+
+def _relation_row(
+    relation: str,
+    heads: Bools,
+    offsets: Bools,
+    gold: Gold,
+    chosen: Bools,
+    folds: npt.NDArray[np.intp],
+    options: Options,
+    resampling: Resampling,
+) -> dict[str, Any]:
+    sentence, fold = gold.sentence[chosen], folds[chosen]
+    right, offset_right = heads[chosen], offsets[chosen]
+    best = best_head(right.sum(axis=0))
+    offset = int(offset_right.sum(axis=0).argmax())
+    heldout, heldout_offset = _heldout(right, offset_right, fold)
+    columns = np.stack([right[:, *best], offset_right[:, offset], heldout, heldout_offset], axis=1).astype(np.float64)
+    sums = np.zeros((gold.sentences, 6))
+    np.add.at(sums, sentence, np.column_stack([columns, columns[:, 0] - columns[:, 1], np.ones(len(columns))]))
+    low, high = bootstrap_ratio(sums[:, :5], sums[:, 5:], resampling.resamples, resampling.seed)
+    mean = columns.mean(axis=0)
+    direction, layer, head = best
+    return {
+        "relation": relation,
+        "n": len(columns),
+        "layer": layer + 1,
+        "head": head + 1,
+        "direction": DIRECTIONS[direction],
+        "accuracy": mean[0],
+        "accuracy_ci_low": low[0],
+        "accuracy_ci_high": high[0],
+        "heldout_accuracy": mean[2],
+        "heldout_ci_low": low[2],
+        "heldout_ci_high": high[2],
+        "baseline_offset": options.offsets[offset],
+        "baseline_accuracy": mean[1],
+        "margin": mean[0] - mean[1],
+        "margin_ci_low": low[4],
+        "margin_ci_high": high[4],
+        "heldout_baseline": mean[3],
+        "p_value": _mcnemar(heldout, heldout_offset),
+    }
+
+
+def _heldout(right: Bools, offset_right: Bools, fold: npt.NDArray[np.intp]) -> tuple[Bools, Bools]:
+    """[token] whether the head, and the offset, chosen on the other folds are right in each token's own fold."""
+    total, offset_total = right.sum(axis=0), offset_right.sum(axis=0)
+    heldout, heldout_offset = np.zeros(len(right), dtype=bool), np.zeros(len(right), dtype=bool)
+    for number in np.unique(fold):
+        here = fold == number
+        heldout[here] = right[here][:, *best_head(total - right[here].sum(axis=0))]
+        heldout_offset[here] = offset_right[here][:, int((offset_total - offset_right[here].sum(axis=0)).argmax())]
+    return heldout, heldout_offset
+
+
+def _mcnemar(first: Bools, second: Bools) -> float:
+    table = [[int((first & second).sum()), int((first & ~second).sum())], [int((~first & second).sum()), int((~first & ~second).sum())]]
+    return float(mcnemar(table, exact=True).pvalue)
+
+
+def options_frame(predictions: Predictions, gold: Gold, min_count: int) -> pd.DataFrame:
+    """Best head and baseline of each relation as published, and with every option moved alone.
+
+    Columns: option, setting, relation, n, layer, head, direction, accuracy, baseline_offset, baseline_accuracy. The published
+    setting is given once for every option.
+    """
+    moved = [(name, changed) for name, changed in alternatives() if name not in _SURFACE_OPTIONS]
+    frames = []
+    published = _best_frame(predictions, gold, AS_PUBLISHED, min_count)
+    for option in dict.fromkeys(name for name, _ in moved):
+        settings = [AS_PUBLISHED, *(changed for name, changed in moved if name == option)]
+        for options in settings:
+            if options.word_mode not in predictions.picked:
+                continue
+            frame = published if options == AS_PUBLISHED else _best_frame(predictions, gold, options, min_count)
+            frame = frame.assign(option=option, setting=options.setting(option))
+            frames.append(frame[["option", "setting", *[c for c in frame.columns if c not in ("option", "setting")]]])
+    return pd.concat(frames, ignore_index=True)
+
+
+def _best_frame(predictions: Predictions, gold: Gold, options: Options, min_count: int) -> pd.DataFrame:
+    scores = score(predictions.picked[options.word_mode], gold, options)
+    rows = []
+    for relation in [ALL, *gold.relations(min_count)]:
+        chosen = gold.tokens_of(relation, options)
+        heads, offsets = scores.of(relation)
+        right, offset_right = heads[chosen].mean(axis=0), offsets[chosen].mean(axis=0)
+        direction, layer, head = best_head(heads[chosen].sum(axis=0))
+        rows.append(
+            {
+                "relation": relation,
+                "n": int(chosen.sum()),
+                "layer": layer + 1,
+                "head": head + 1,
+                "direction": DIRECTIONS[direction],
+                "accuracy": right[direction, layer, head],
+                "baseline_offset": options.offsets[int(offset_right.argmax())],
+                "baseline_accuracy": offset_right.max(),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def noop_frame(predictions: Predictions, gold: Gold, relations: pd.DataFrame, resampling: Resampling) -> pd.DataFrame:
+    """Attention to [SEP] as a no-op (section 3.2): what the best head of a relation does where its relation does not hold.
+
+    For the best head of each relation, the mean attention from a word to [SEP] over tokens with the relation, over all others,
+    and by part of speech.
+
+    Columns: relation (whose best head), layer, head, group_by (relation or upos), group, n, sep_attention, ci_low, ci_high
+    (bootstrap over sentences).
+    """
+    frames = []
+    for row in relations.itertuples():
+        if row.relation == ALL:
+            continue
+        mass = predictions.to_sep[:, row.layer - 1, row.head - 1].astype(np.float64)
+        holds = gold.relation == row.relation
+        groups = [("relation", row.relation, holds), ("relation", f"not {row.relation}", ~holds)]
+        groups += [("upos", tag, gold.upos == tag) for tag in sorted(set(gold.upos.tolist()) - {"_"})]
+        groups = [group for group in groups if group[2].any()]
+        members = np.stack([group[2] for group in groups], axis=1).astype(np.float64)
+        sums = np.zeros((gold.sentences, 2, len(groups)))
+        np.add.at(sums, gold.sentence, np.stack([members * mass[:, None], members], axis=1))
+        low, high = bootstrap_ratio(sums[:, 0], sums[:, 1], resampling.resamples, resampling.seed)
+        frames.append(
+            pd.DataFrame(
+                {
+                    "relation": row.relation,
+                    "layer": row.layer,
+                    "head": row.head,
+                    "group_by": [group[0] for group in groups],
+                    "group": [group[1] for group in groups],
+                    "n": members.sum(axis=0).astype(int),
+                    "sep_attention": sums[:, 0].sum(axis=0) / sums[:, 1].sum(axis=0),
+                    "ci_low": low,
+                    "ci_high": high,
+                }
+            )
+        )
+    return pd.concat(frames, ignore_index=True)

@@ -1,0 +1,37 @@
+"""What a run looks at, in the words that tables and figures show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Names of a run's parts.
+
+    Attributes:
+        run: title of the run.
+        model, corpus: what was looked at.
+        model_reference, corpus_reference: the published model and data set that these are (not resemble), or "".
+        sample: whether the corpus is generated.
+    """
+
+    run: str
+    model: str
+    corpus: str
+    model_reference: str = ""
+    corpus_reference: str = ""
+    sample: bool = False
+
+    @property
+    def line(self) -> str:
+        """One line below figures and above tables."""
+        warning = " Generated text: not the papers' data, numbers are not comparable." if self.sample else ""
+        return f"{self.run}: {self.model} on {self.corpus}.{warning}"
+
+
+def setting_of(values: Mapping[str, Any]) -> Setting:
+    """A setting from the parameters of a job."""
+    return Setting(**values)

@@ -1,0 +1,235 @@
+"""Surface patterns of Clark et al. (2019), sections 3.1 to 3.3: where heads look, and how widely.
+
+Per segment and head, then averaged over segments with equal weight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.special import entr
+
+from attention_atlas.attention.cache import read_attention
+from attention_atlas.errors import AtlasError
+from attention_atlas.models.card import read_card
+from attention_atlas.progress import progress
+from attention_atlas.statistics import bootstrap_ratio
+from attention_atlas.studies.clark2019.options import AS_PUBLISHED, Options, alternatives
+from attention_atlas.tables import write_table
+
+Floats = npt.NDArray[np.float64]
+Measures = dict[str, Floats]
+
+TARGETS = ("cls", "sep", "punct", "rest_sep", "sep_sep")
+POSITIONS = ("next", "previous", "current")
+ENTROPIES = ("entropy", "entropy_cls")
+MEASURES = (*TARGETS, *POSITIONS, *ENTROPIES, "row_maximum")
+_PUNCTUATION = {".", ","}
+_PIECE_MARKS = "Ġ▁"
+
+
+@dataclass(frozen=True)
+class TokenClasses:
+    """Which tokens of one example are special or punctuation; boolean, [n] each."""
+
+    cls: npt.NDArray[np.bool_]
+    sep: npt.NDArray[np.bool_]
+    punct: npt.NDArray[np.bool_]
+
+
+def token_classes(tokens: Sequence[str], cls: str | None, sep: str | None) -> TokenClasses:
+    """Find [CLS], [SEP] and tokens that are exactly a full stop or a comma.
+
+    Args:
+        tokens: vocabulary entries of the pieces.
+        cls, sep: vocabulary entries of the special tokens, None where the model has none.
+    """
+    names = np.asarray(tokens, dtype=object)
+    plain = [token.strip(_PIECE_MARKS) in _PUNCTUATION for token in tokens]
+    return TokenClasses(names == cls, names == sep, np.asarray(plain, dtype=bool))
+
+
+def target_measures(a: npt.NDArray[np.floating], classes: TokenClasses, options: Options) -> Measures:
+    """Mean attention by target class of one segment (Figure 2, section 3.2).
+
+    Args:
+        a: maps [layer, head, n, n], rows sum to 1.
+        classes: of the n tokens.
+        options: `sep_sep_denominator` counts.
+
+    Returns:
+        measure -> [layer, head]. `cls`, `sep`, `punct`: mean over all n queries, special tokens included, of the summed mass on
+        that class. `rest_sep`, `sep_sep`: mass on [SEP] from the other tokens and from the [SEP] themselves; NaN without any.
+    """
+    n = a.shape[-1]
+    received = a.sum(axis=-2, dtype=np.float64) / n
+    to_sep = a[..., classes.sep].sum(axis=-1, dtype=np.float64)
+    seps = int(classes.sep.sum())
+    between = {"two": 2, "count": seps}[options.sep_sep_denominator]
+    none = np.full(a.shape[:-2], np.nan)
+    return {
+        "cls": received[..., classes.cls].sum(axis=-1),
+        "sep": received[..., classes.sep].sum(axis=-1),
+        "punct": received[..., classes.punct].sum(axis=-1),
+        "rest_sep": to_sep[..., ~classes.sep].mean(axis=-1) if seps < n else none,
+        "sep_sep": to_sep[..., classes.sep].sum(axis=-1) / between if seps else none,
+    }
+
+
+def position_measures(a: npt.NDArray[np.floating], classes: TokenClasses, options: Options) -> Measures:
+    """Mean attention to the next, previous and current token of one segment (section 3.1); arguments as above."""
+    n = a.shape[-1]
+    neighbours = n if options.position_denominator == "all" else n - 1
+    none = np.full(a.shape[:-2], np.nan)
+    return {
+        "next": _diagonal(a, 1) / neighbours if neighbours else none,
+        "previous": _diagonal(a, -1) / neighbours if neighbours else none,
+        "current": _diagonal(a, 0) / n,
+    }
+
+
+def entropy_measures(a: npt.NDArray[np.floating], classes: TokenClasses, options: Options) -> Measures:
+    """Entropy in nats of all rows and of the first row, [CLS], of one segment (Figure 4, section 3.3); arguments as above."""
+    share = options.entropy_smoothing
+    smoothed = (1 - share) * a + share / a.shape[-1] if share else a
+    entropies = entr(smoothed).sum(axis=-1, dtype=np.float64)
+    return {"entropy": entropies.mean(axis=-1), "entropy_cls": entropies[..., 0]}
+
+
+def maximum_measures(a: npt.NDArray[np.floating], classes: TokenClasses, options: Options) -> Measures:
+    """Mean over queries of the largest weight of one segment (the claim of section 3.3 on single words)."""
+    return {"row_maximum": a.max(axis=-1).mean(axis=-1, dtype=np.float64)}
+
+
+# Each group of measures with the one option that moves it.
+GROUPS: dict[str, tuple[Callable[[npt.NDArray[np.floating], TokenClasses, Options], Measures], str | None]] = {
+    "targets": (target_measures, "sep_sep_denominator"),
+    "positions": (position_measures, "position_denominator"),
+    "entropies": (entropy_measures, "entropy_smoothing"),
+    "maxima": (maximum_measures, None),
+}
+MOVED = {"sep_sep_denominator": ("sep_sep",), "position_denominator": ("next", "previous"), "entropy_smoothing": ENTROPIES}
+
+
+def measure_surface(
+    shards: Sequence[str | Path],
+    card_path: str | Path,
+    limit: int,
+    options: Options,
+    resamples: int,
+    seed: int,
+    out: str | Path,
+    options_out: str | Path,
+    summary_out: str | Path,
+) -> None:
+    """Measure every head on all segments and write the tables.
+
+    Args:
+        shards: attention shards of the segments, in order.
+        card_path: card of the model.
+        limit: records of the corpus that count.
+        options: the run's options.
+        resamples, seed: of the bootstrap over segments.
+        out: measure, layer, head, value, ci_low, ci_high, n.
+        options_out: option, setting, measure, layer, head, value: the measures that an option moves, as published and with that
+            option moved alone.
+        summary_out: quantity, value (number of segments, their lengths, entropy of a uniform head).
+
+    Raises:
+        AtlasError: a shard cannot be used, or there is no segment.
+    """
+    card = read_card(card_path)
+    own: dict[str, list[Floats]] = {}
+    moved: dict[tuple[str, str, str], list[Floats]] = {}
+    lengths: list[int] = []
+    for example in progress(read_attention(shards, limit), total=limit, label="segments"):
+        maps = example.maps.astype(np.float32)
+        classes = token_classes(example.tokens, card.cls, card.sep)
+        for group, option in GROUPS.values():
+            computed = {_value(options, option): group(maps, classes, options)}
+            for measure, values in computed[_value(options, option)].items():
+                own.setdefault(measure, []).append(values)
+            for setting in _settings(option):
+                key = _value(setting, option)
+                if key not in computed:
+                    computed[key] = group(maps, classes, setting)
+                for measure in MOVED[str(option)]:
+                    moved.setdefault((str(option), setting.setting(str(option)), measure), []).append(computed[key][measure])
+        lengths.append(len(example.tokens))
+    if not lengths:
+        raise AtlasError("there is no segment to measure: every record was dropped, or the limit is too small.")
+    write_table(_heads_frame(own, resamples, seed), out)
+    write_table(_options_frame(moved), options_out)
+    write_table(summary_frame(lengths), summary_out)
+
+
+def _value(options: Options, option: str | None) -> object:
+    return getattr(options, option) if option else None
+
+
+def _settings(option: str | None) -> list[Options]:
+    """The published setting of an option and the others that are reported."""
+    return [AS_PUBLISHED, *(changed for name, changed in alternatives() if name == option)] if option else []
+
+
+def summary_frame(lengths: Sequence[int]) -> pd.DataFrame:
+    """Number of segments, their lengths in tokens, and the mean entropy of a uniform head (nats)."""
+    sizes = np.asarray(lengths, dtype=np.float64)
+    rows = {
+        "segments": len(sizes),
+        "mean_tokens": sizes.mean(),
+        "shortest": sizes.min(),
+        "longest": sizes.max(),
+        "uniform_entropy": np.log(sizes).mean(),
+    }
+    return pd.DataFrame({"quantity": list(rows), "value": list(rows.values())})
+
+
+def _heads_frame(per_segment: dict[str, list[Floats]], resamples: int, seed: int) -> pd.DataFrame:
+    frames = []
+    for measure, values in per_segment.items():
+        stacked = np.stack(values)
+        valid = ~np.isnan(stacked[:, 0, 0])
+        if not valid.any():
+            continue
+        kept = stacked[valid]
+        low, high = bootstrap_ratio(kept, np.ones((len(kept), 1, 1)), resamples, seed)
+        frame = heads_frame(kept.mean(axis=0), "value")
+        frame["ci_low"], frame["ci_high"] = low.ravel(), high.ravel()
+        frame["n"] = len(kept)
+        frame.insert(0, "measure", measure)
+        frames.append(frame)
+    return pd.concat(frames, ignore_index=True)
+
+
+def heads_frame(values: npt.NDArray[np.floating], name: str) -> pd.DataFrame:
+    """[layer, head] as a frame with 1-indexed columns layer and head and one row a head."""
+    layers, heads = values.shape
+    return pd.DataFrame(
+        {
+            "layer": np.repeat(np.arange(1, layers + 1), heads),
+            "head": np.tile(np.arange(1, heads + 1), layers),
+            name: values.ravel(),
+        }
+    )
+
+
+def _options_frame(other: dict[tuple[str, str, str], list[Floats]]) -> pd.DataFrame:
+    frames = []
+    for (name, setting, measure), values in other.items():
+        frame = heads_frame(np.nanmean(np.stack(values), axis=0), "value")
+        frame.insert(0, "measure", measure)
+        frame.insert(0, "setting", setting)
+        frame.insert(0, "option", name)
+        frames.append(frame)
+    return pd.concat(frames, ignore_index=True)
+
+
+def _diagonal(a: npt.NDArray[np.float32], offset: int) -> Floats:
+    return np.diagonal(a, offset=offset, axis1=-2, axis2=-1).sum(axis=-1, dtype=np.float64)
+

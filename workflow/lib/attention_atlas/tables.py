@@ -1,0 +1,33 @@
+"""Tidy tables: tab-separated files, byte for byte the same for the same numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from attention_atlas.errors import AtlasError
+from attention_atlas.files import whole_file
+
+
+def write_table(frame: pd.DataFrame, path: str | Path) -> None:
+    """Write a frame as TSV: header in snake_case, six significant digits, empty cell for a missing value."""
+    with whole_file(path) as part:
+        frame.to_csv(part, sep="\t", index=False, float_format="%.6g", lineterminator="\n")
+
+
+def read_table(path: str | Path, columns: list[str] | None = None) -> pd.DataFrame:
+    """Read a TSV that must have `columns`.
+
+    Raises:
+        AtlasError: the file is missing, empty or lacks a column; names both.
+    """
+    try:
+        # Relations such as "null" or "nan" are names here; only an empty cell is a missing value.
+        frame = pd.read_csv(path, sep="\t", keep_default_na=False, na_values=[""])
+    except (OSError, ValueError) as error:
+        raise AtlasError(f"{path}: this table cannot be read ({error}). Delete it and run again.") from error
+    absent = [name for name in columns or [] if name not in frame.columns]
+    if absent:
+        raise AtlasError(f"{path}: the column '{absent[0]}' is missing. Found: {', '.join(frame.columns)}.")
+    return frame

@@ -1,0 +1,26 @@
+# Input: examples of a shard and the model. Output: the attention cache, which all studies share.
+
+
+rule extract_attention:
+    input:
+        card="results/{run}/models/{model}/card.json",
+        examples="results/{run}/examples/{model}/{corpus}/{shard}.parquet",
+    output:
+        shard="results/{run}/attention/{model}/{corpus}/{shard}.safetensors",
+        description="results/{run}/attention/{model}/{corpus}/{shard}.json",
+    log:
+        "results/{run}/logs/extract_attention/{model}/{corpus}/{shard}.log",
+    benchmark:
+        "results/{run}/benchmarks/extract_attention/{model}/{corpus}/{shard}.tsv"
+    conda:
+        "../../envs/model.yaml"
+    threads: 2
+    resources:
+        mem_mb=shard_memory,
+        runtime="2h",
+    params:
+        model=model_entry,
+        level=corpus_level,
+        code=script_digest("extract_attention.py"),
+    script:
+        "../scripts/extract_attention.py"

@@ -1,0 +1,381 @@
+# Clark et al. (2019), What Does BERT Look At? Input: attention caches of a corpus of segments and of a treebank.
+# Output: results/{run}/clark2019, see workflow/resources/artifacts.yaml.
+
+STUDY = "clark2019"
+
+
+wildcard_constraints:
+    variant="segment_ids|recipe|casing",
+
+
+rule clark2019_surface:
+    input:
+        shards=shards_of(STUDY, "segments"),
+        descriptions=shards_of(STUDY, "segments", suffix="json"),
+        card=card_of(STUDY, "segments"),
+    output:
+        surface="results/{run}/clark2019/surface.tsv",
+        options="results/{run}/clark2019/surface_options.tsv",
+        summary="results/{run}/clark2019/segments.tsv",
+    log:
+        "results/{run}/logs/clark2019/surface.log",
+    benchmark:
+        "results/{run}/benchmarks/clark2019/surface.tsv"
+    conda:
+        "../../envs/analysis.yaml"
+    resources:
+        mem_mb=4000,
+        runtime="1h",
+    params:
+        limit=limit_for(STUDY, "segments"),
+        options=settings(STUDY, "options"),
+        resamples=settings(STUDY, "resamples"),
+        seed=settings(STUDY, "seed"),
+        code=script_digest("clark2019_surface.py"),
+    script:
+        "../scripts/clark2019_surface.py"
+
+
+use rule clark2019_surface as clark2019_surface_variant with:
+    output:
+        surface="results/{run}/clark2019/variants/{variant}/surface.tsv",
+        options="results/{run}/clark2019/variants/{variant}/surface_options.tsv",
+        summary="results/{run}/clark2019/variants/{variant}/segments.tsv",
+    log:
+        "results/{run}/logs/clark2019/variants/{variant}/surface.log",
+    benchmark:
+        "results/{run}/benchmarks/clark2019/variants/{variant}/surface.tsv"
+
+
+rule clark2019_dependencies:
+    input:
+        shards=shards_of(STUDY, "dependencies"),
+        descriptions=shards_of(STUDY, "dependencies", suffix="json"),
+        examples=shards_of(STUDY, "dependencies", "examples", "parquet"),
+        card=card_of(STUDY, "dependencies"),
+    output:
+        heads="results/{run}/clark2019/dependency_heads.tsv",
+        relations="results/{run}/clark2019/relations.tsv",
+        options="results/{run}/clark2019/dependency_options.tsv",
+        noop="results/{run}/clark2019/noop.tsv",
+        summary="results/{run}/clark2019/treebank.tsv",
+    log:
+        "results/{run}/logs/clark2019/dependencies.log",
+    benchmark:
+        "results/{run}/benchmarks/clark2019/dependencies.tsv"
+    conda:
+        "../../envs/analysis.yaml"
+    resources:
+        mem_mb=6000,
+        runtime="1h",
+    params:
+        limit=limit_for(STUDY, "dependencies"),
+        options=settings(STUDY, "options"),
+        min_count=settings(STUDY, "min_count"),
+        folds=settings(STUDY, "folds"),
+        resamples=settings(STUDY, "resamples"),
+        seed=settings(STUDY, "seed"),
+        code=script_digest("clark2019_dependencies.py"),
+    script:
+        "../scripts/clark2019_dependencies.py"
+
+
+use rule clark2019_dependencies as clark2019_dependencies_variant with:
+    output:
+        heads="results/{run}/clark2019/variants/{variant}/dependency_heads.tsv",
+        relations="results/{run}/clark2019/variants/{variant}/relations.tsv",
+        options="results/{run}/clark2019/variants/{variant}/dependency_options.tsv",
+        noop="results/{run}/clark2019/variants/{variant}/noop.tsv",
+        summary="results/{run}/clark2019/variants/{variant}/treebank.tsv",
+    log:
+        "results/{run}/logs/clark2019/variants/{variant}/dependencies.log",
+    benchmark:
+        "results/{run}/benchmarks/clark2019/variants/{variant}/dependencies.tsv"
+
+
+rule clark2019_table1:
+    input:
+        relations="results/{run}/clark2019/relations.tsv",
+    output:
+        tsv="results/{run}/clark2019/table1.tsv",
+        html=report("results/{run}/clark2019/table1.html", **about(STUDY, "table1")),
+    log:
+        "results/{run}/logs/clark2019/table1.log",
+    benchmark:
+        "results/{run}/benchmarks/clark2019/table1.tsv"
+    conda:
+        "../../envs/analysis.yaml"
+    resources:
+        mem_mb=1000,
+        runtime="10m",
+    params:
+        setting=setting_for(STUDY, "dependencies"),
+        code=script_digest("clark2019_table1.py", "published/clark2019.yaml"),
+    script:
+        "../scripts/clark2019_table1.py"
+
+
+rule clark2019_positions:
+    input:
+        surface="results/{run}/clark2019/surface.tsv",
+    output:
+        tsv="results/{run}/clark2019/positions.tsv",
+        html=report(
+            "results/{run}/clark2019/positions.html", **about(STUDY, "positions")
+        ),
+    log:
+        "results/{run}/logs/clark2019/positions.log",
+    benchmark:
+        "results/{run}/benchmarks/clark2019/positions.tsv"
+    conda:
+        "../../envs/analysis.yaml"
+    resources:
+        mem_mb=1000,
+        runtime="10m",
+    params:
+        setting=setting_for(STUDY, "segments"),
+        code=script_digest("clark2019_positions.py"),
+    script:
+        "../scripts/clark2019_positions.py"
+
+
+rule clark2019_noop:
+    input:
+        noop="results/{run}/clark2019/noop.tsv",
+    output:
+        html=report("results/{run}/clark2019/noop.html", **about(STUDY, "noop")),
+    log:
+        "results/{run}/logs/clark2019/noop.log",
+    benchmark:
+        "results/{run}/benchmarks/clark2019/noop.tsv"
+    conda:
+        "../../envs/analysis.yaml"
+    resources:
+        mem_mb=1000,
+        runtime="10m",
+    params:
+        setting=setting_for(STUDY, "dependencies"),
+        code=script_digest("clark2019_noop.py"),
+    script:
+        "../scripts/clark2019_noop.py"
+
+
+rule clark2019_options:
+    input:
+        dependency_options="results/{run}/clark2019/dependency_options.tsv",
+        surface_options="results/{run}/clark2019/surface_options.tsv",
+        surface="results/{run}/clark2019/surface.tsv",
+        relations="results/{run}/clark2019/relations.tsv",
+        variants=variant_files(STUDY),
+    output:
+        tsv="results/{run}/clark2019/options.tsv",
+        html=report("results/{run}/clark2019/options.html", **about(STUDY, "options")),
+    log:
+        "results/{run}/logs/clark2019/options.log",
+    benchmark:
+        "results/{run}/benchmarks/clark2019/options.tsv"
+    conda:
+        "../../envs/analysis.yaml"
+    resources:
+        mem_mb=1000,
+        runtime="10m",
+    params:
+        variants=variant_tables(STUDY),
+        setting=setting_for(STUDY, "dependencies"),
+        code=script_digest("clark2019_options.py"),
+    script:
+        "../scripts/clark2019_options.py"
+
+
+rule clark2019_dropped:
+    input:
+        example_files(STUDY),
+    output:
+        tsv="results/{run}/clark2019/dropped.tsv",
+        html=report("results/{run}/clark2019/dropped.html", **about(STUDY, "dropped")),
+    log:
+        "results/{run}/logs/clark2019/dropped.log",
+    benchmark:
+        "results/{run}/benchmarks/clark2019/dropped.tsv"
+    conda:
+        "../../envs/analysis.yaml"
+    resources:
+        mem_mb=1000,
+        runtime="10m",
+    params:
+        corpora=shards_by_corpus(STUDY),
+        line=settings("title"),
+        code=script_digest("clark2019_dropped.py"),
+    script:
+        "../scripts/clark2019_dropped.py"
+
+
+rule clark2019_figure1_weights:
+    input:
+        shard=first_shard_of(STUDY, "segments"),
+        description=first_shard_of(STUDY, "segments", suffix="json"),
+        surface="results/{run}/clark2019/surface.tsv",
+    output:
+        tsv="results/{run}/clark2019/figure1.tsv",
+    log:
+        "results/{run}/logs/clark2019/figure1_weights.log",
+    benchmark:
+        "results/{run}/benchmarks/clark2019/figure1_weights.tsv"
+    conda:
+        "../../envs/analysis.yaml"
+    resources:
+        mem_mb=2000,
+        runtime="10m",
+    params:
+        heads=settings(STUDY, "figure1_heads"),
+        code=script_digest("clark2019_figure1_weights.py"),
+    script:
+        "../scripts/clark2019_figure1_weights.py"
+
+
+rule clark2019_figure1:
+    input:
+        weights="results/{run}/clark2019/figure1.tsv",
+    output:
+        svg=report("results/{run}/clark2019/figure1.svg", **about(STUDY, "figure1")),
+        png="results/{run}/clark2019/figure1.png",
+        pdf="results/{run}/clark2019/figure1.pdf",
+    log:
+        "results/{run}/logs/clark2019/figure1.log",
+    benchmark:
+        "results/{run}/benchmarks/clark2019/figure1.tsv"
+    conda:
+        "../../envs/analysis.yaml"
+    resources:
+        mem_mb=1000,
+        runtime="10m",
+    params:
+        setting=setting_for(STUDY, "segments"),
+        code=script_digest("clark2019_figure1.py"),
+    script:
+        "../scripts/clark2019_figure1.py"
+
+
+rule clark2019_figure2:
+    input:
+        surface="results/{run}/clark2019/surface.tsv",
+    output:
+        tsv="results/{run}/clark2019/figure2.tsv",
+        svg=report("results/{run}/clark2019/figure2.svg", **about(STUDY, "figure2")),
+        png="results/{run}/clark2019/figure2.png",
+        pdf="results/{run}/clark2019/figure2.pdf",
+    log:
+        "results/{run}/logs/clark2019/figure2.log",
+    benchmark:
+        "results/{run}/benchmarks/clark2019/figure2.tsv"
+    conda:
+        "../../envs/analysis.yaml"
+    resources:
+        mem_mb=1000,
+        runtime="10m",
+    params:
+        setting=setting_for(STUDY, "segments"),
+        code=script_digest("clark2019_figure2.py"),
+    script:
+        "../scripts/clark2019_figure2.py"
+
+
+rule clark2019_figure4:
+    input:
+        surface="results/{run}/clark2019/surface.tsv",
+        summary="results/{run}/clark2019/segments.tsv",
+    output:
+        tsv="results/{run}/clark2019/figure4.tsv",
+        svg=report("results/{run}/clark2019/figure4.svg", **about(STUDY, "figure4")),
+        png="results/{run}/clark2019/figure4.png",
+        pdf="results/{run}/clark2019/figure4.pdf",
+    log:
+        "results/{run}/logs/clark2019/figure4.log",
+    benchmark:
+        "results/{run}/benchmarks/clark2019/figure4.tsv"
+    conda:
+        "../../envs/analysis.yaml"
+    resources:
+        mem_mb=1000,
+        runtime="10m",
+    params:
+        setting=setting_for(STUDY, "segments"),
+        code=script_digest("clark2019_figure4.py"),
+    script:
+        "../scripts/clark2019_figure4.py"
+
+
+rule clark2019_figure5_weights:
+    input:
+        shard=first_shard_of(STUDY, "dependencies"),
+        description=first_shard_of(STUDY, "dependencies", suffix="json"),
+        examples=first_shard_of(STUDY, "dependencies", "examples", "parquet"),
+        relations="results/{run}/clark2019/relations.tsv",
+    output:
+        tsv="results/{run}/clark2019/figure5.tsv",
+    log:
+        "results/{run}/logs/clark2019/figure5_weights.log",
+    benchmark:
+        "results/{run}/benchmarks/clark2019/figure5_weights.tsv"
+    conda:
+        "../../envs/analysis.yaml"
+    resources:
+        mem_mb=2000,
+        runtime="10m",
+    params:
+        heads=settings(STUDY, "figure5_heads"),
+        code=script_digest("clark2019_figure5_weights.py"),
+    script:
+        "../scripts/clark2019_figure5_weights.py"
+
+
+rule clark2019_figure5:
+    input:
+        weights="results/{run}/clark2019/figure5.tsv",
+    output:
+        svg=report("results/{run}/clark2019/figure5.svg", **about(STUDY, "figure5")),
+        png="results/{run}/clark2019/figure5.png",
+        pdf="results/{run}/clark2019/figure5.pdf",
+    log:
+        "results/{run}/logs/clark2019/figure5.log",
+    benchmark:
+        "results/{run}/benchmarks/clark2019/figure5.tsv"
+    conda:
+        "../../envs/analysis.yaml"
+    resources:
+        mem_mb=1000,
+        runtime="10m",
+    params:
+        setting=setting_for(STUDY, "dependencies"),
+        code=script_digest("clark2019_figure5.py"),
+    script:
+        "../scripts/clark2019_figure5.py"
+
+
+rule clark2019_comparison:
+    input:
+        surface="results/{run}/clark2019/surface.tsv",
+        summary="results/{run}/clark2019/segments.tsv",
+        relations="results/{run}/clark2019/relations.tsv",
+        heads="results/{run}/clark2019/dependency_heads.tsv",
+        treebank="results/{run}/clark2019/treebank.tsv",
+    output:
+        tsv="results/{run}/clark2019/comparison.tsv",
+        html=report(
+            "results/{run}/clark2019/comparison.html", **about(STUDY, "comparison")
+        ),
+    log:
+        "results/{run}/logs/clark2019/comparison.log",
+    benchmark:
+        "results/{run}/benchmarks/clark2019/comparison.tsv"
+    conda:
+        "../../envs/analysis.yaml"
+    resources:
+        mem_mb=1000,
+        runtime="10m",
+    params:
+        segments_setting=setting_for(STUDY, "segments"),
+        treebank_setting=setting_for(STUDY, "dependencies"),
+        code=script_digest("clark2019_comparison.py", "published/clark2019.yaml"),
+    script:
+        "../scripts/clark2019_comparison.py"

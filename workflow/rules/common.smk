@@ -1,0 +1,362 @@
+import os
+import re
+
+from snakemake.exceptions import WorkflowError
+
+from attention_atlas.config import (
+    limit_of,
+    missing_files,
+    resolve,
+    shard_count,
+    study_model,
+    study_runs,
+)
+from attention_atlas.errors import AtlasError
+from attention_atlas.manifest import find_artifact, load_manifest
+from attention_atlas.provenance import script_digest
+
+try:
+    resolved = resolve(config)
+except AtlasError as error:
+    raise WorkflowError(str(error)) from None
+config.clear()
+config.update(resolved)
+
+if config["data_mirror"]:
+    # Jobs look for a mirror in the environment, so that naming one does not change any job's parameters.
+    os.environ.update(ATLAS_DATA=str(config["data_mirror"]))
+
+
+def one_of(names):
+    """Pattern that matches exactly the names of a registry."""
+    return "|".join(re.escape(name) for name in names)
+
+
+def study_corpora(run, study):
+    """Role -> corpus of a study in a run."""
+    settings = config["runs"][run][study]
+    return {role: settings[role] for role in ("segments", "dependencies")}
+
+
+def extracted(run, study):
+    """(model, corpus) pairs whose attention a study reads, variants included."""
+    settings = config["runs"][run][study]
+    model, corpora = study_model(config, run, study), study_corpora(run, study)
+    pairs = [(model, corpus) for corpus in corpora.values()]
+    for variant, name in settings["variants"].items():
+        if variant == "casing":
+            pairs += [(name, corpus) for corpus in corpora.values()]
+        else:
+            pairs.append((model, name))
+    return list(dict.fromkeys(pairs))
+
+
+def artifact_files(kind=None, study=None):
+    """Files of the manifest's artefacts for all target runs.
+
+    Artefacts whose licensed corpora are missing are left out (`missing: skip`) or are an error that lists those corpora.
+    """
+    files, gaps = [], {}
+    for artifact in load_manifest():
+        if (kind and artifact.kind != kind) or (study and artifact.study != study):
+            continue
+        for run in study_runs(config, artifact.study):
+            corpora = study_corpora(run, artifact.study)
+            absent = missing_files(config, [corpora[role] for role in artifact.needs])
+            if absent:
+                gaps |= absent
+            else:
+                files += artifact.paths(run)
+    return files if settle(gaps) else []
+
+
+def settle(gaps):
+    """Report missing files: as an error, or as a warning when the configuration says to skip what needs them."""
+    if not gaps:
+        return True
+    text = " ".join(gaps.values())
+    if config["missing"] == "error":
+        raise WorkflowError(
+            f"{text} Put the file there, or set `missing: skip` to build everything that does not need it."
+        )
+    logger.warning(f"left out what needs missing files: {text}")
+    return True
+
+
+def all_artifacts(wildcards):
+    return artifact_files()
+
+
+def all_tables(wildcards):
+    return artifact_files(kind="table")
+
+
+def all_figures(wildcards):
+    return artifact_files(kind="figure")
+
+
+def all_clark2019(wildcards):
+    return artifact_files(study="clark2019")
+
+
+def all_attention(wildcards):
+    files, gaps = [], {}
+    for run in study_runs(config, "clark2019"):
+        for model, corpus in extracted(run, "clark2019"):
+            absent = missing_files(config, [corpus])
+            gaps |= absent
+            files += (
+                []
+                if absent
+                else shard_paths(run, model, corpus, "attention", "safetensors")
+            )
+    return files if settle(gaps) else []
+
+
+def shard_paths(run, model, corpus, folder, suffix):
+    """Paths of all shards of a corpus: folder is attention or examples."""
+    count = shard_count(config, run, corpus)
+    return [
+        f"results/{run}/{folder}/{model}/{corpus}/{shard}.{suffix}"
+        for shard in range(count)
+    ]
+
+
+def card(run, model):
+    return f"results/{run}/models/{model}/card.json"
+
+
+def about(study, name):
+    """Caption, category and labels of an artefact in the report."""
+    artifact = find_artifact(study, name)
+    return {
+        "caption": f"../report/{study}/{name}.rst",
+        "category": artifact.category,
+        "labels": {
+            "run": "{run}",
+            "artefact": artifact.number,
+            "shows": artifact.title,
+        },
+    }
+
+
+def title_of(corpus):
+    return config["corpora"][corpus].get("title", corpus)
+
+
+def setting(run, model, corpus):
+    """What a table or figure says about the run, see attention_atlas.studies.clark2019.setting."""
+    return {
+        "run": config["runs"][run].get("title", run),
+        "model": model,
+        "corpus": title_of(corpus),
+        "model_reference": config["models"][model].get("reference", ""),
+        "corpus_reference": config["corpora"][corpus].get("reference", ""),
+        "sample": "sample" in config["corpora"][corpus]["source"],
+    }
+
+
+def cache_forecast():
+    """One line on the size of the attention caches of the target runs, before the first job."""
+    total = 0
+    for run in study_runs(config, "clark2019"):
+        for model, corpus in extracted(run, "clark2019"):
+            entry, shape = config["corpora"][corpus], config["models"][model]
+            total += (
+                2
+                * limit_of(config, run, corpus)
+                * shape["layers"]
+                * shape["heads"]
+                * entry["max_tokens"] ** 2
+            )
+    return f"attention caches of {', '.join(config['targets'])}: at most {total / 1e9:.1f} GB in float16"
+
+
+def settings(*path):
+    """Params function: one leaf of the run's configuration."""
+
+    def leaf(wildcards):
+        value = config["runs"][wildcards.run]
+        for key in path:
+            value = value[key]
+        return value
+
+    return leaf
+
+
+def model_entry(wildcards):
+    """The part of a model's registry entry that its weights depend on."""
+    entry = config["models"][wildcards.model]
+    return {
+        key: entry[key]
+        for key in ("source", "sha256", "layers", "heads", "init", "seed", "dtype")
+        if key in entry
+    }
+
+
+EXAMPLE_KEYS = (
+    "reader",
+    "view",
+    "lines",
+    "recipe",
+    "segment_ids",
+    "seed",
+    "max_tokens",
+    "shard",
+)
+
+
+def raw_file(wildcards):
+    """The raw file of a corpus: the user's own, generated, or fetched."""
+    source = config["corpora"][wildcards.corpus]["source"]
+    if "path" in source:
+        gaps = missing_files(config, [wildcards.corpus])
+        if gaps:
+            raise WorkflowError(" ".join(gaps.values()))
+        return source["path"]
+    if "sample" in source:
+        return f"results/{wildcards.run}/corpora/sample/{source['sample']}"
+    return f"results/{wildcards.run}/corpora/{wildcards.corpus}.raw"
+
+
+def fetched_source(wildcards):
+    return config["corpora"][wildcards.corpus]["source"]
+
+
+def example_entry(wildcards):
+    """The part of a corpus's registry entry that its examples depend on; not its limit, so that a larger one keeps shards."""
+    return {key: config["corpora"][wildcards.corpus][key] for key in EXAMPLE_KEYS}
+
+
+def shard_start(wildcards):
+    return int(wildcards.shard) * config["corpora"][wildcards.corpus]["shard"]
+
+
+def shard_memory(wildcards, attempt):
+    """Megabytes of one shard's maps, and room for the model and one layer; more after a failure."""
+    shape, entry = (
+        config["models"][wildcards.model],
+        config["corpora"][wildcards.corpus],
+    )
+    maps = (
+        2
+        * entry["shard"]
+        * shape["layers"]
+        * shape["heads"]
+        * entry["max_tokens"] ** 2
+        / 2**20
+    )
+    return int(maps + 3000) * attempt
+
+
+def corpus_level(wildcards):
+    return config["corpora"][wildcards.corpus]["level"]
+
+
+def looked_at(wildcards, study, role):
+    """(model, corpus) behind a role of the study, or behind one of its variants."""
+    chosen = config["runs"][wildcards.run][study]
+    model, corpus = study_model(config, wildcards.run, study), chosen[role]
+    variant = wildcards.get("variant")
+    if variant == "casing":
+        model = chosen["variants"][variant]
+    elif variant:
+        corpus = chosen["variants"][variant]
+    return model, corpus
+
+
+def shards_of(study, role, folder="attention", suffix="safetensors"):
+    """Input function: all shards of a role."""
+
+    def paths(wildcards):
+        return shard_paths(
+            wildcards.run, *looked_at(wildcards, study, role), folder, suffix
+        )
+
+    return paths
+
+
+def first_shard_of(study, role, folder="attention", suffix="safetensors"):
+    """Input function: the first shard of a role, for drawn examples."""
+
+    def path(wildcards):
+        return shards_of(study, role, folder, suffix)(wildcards)[0]
+
+    return path
+
+
+def card_of(study, role):
+    def path(wildcards):
+        return card(wildcards.run, looked_at(wildcards, study, role)[0])
+
+    return path
+
+
+def limit_for(study, role):
+    def number(wildcards):
+        return limit_of(config, wildcards.run, looked_at(wildcards, study, role)[1])
+
+    return number
+
+
+def setting_for(study, role):
+    def words(wildcards):
+        return setting(wildcards.run, *looked_at(wildcards, study, role))
+
+    return words
+
+
+def variant_tables(study):
+    """Params function: variant -> its tables by kind."""
+
+    def tables(wildcards):
+        folder = f"results/{wildcards.run}/{study}/variants"
+        found = {}
+        for variant in config["runs"][wildcards.run][study]["variants"]:
+            found[variant] = {"surface": f"{folder}/{variant}/surface.tsv"}
+            if variant == "casing":
+                found[variant]["relations"] = f"{folder}/{variant}/relations.tsv"
+        return found
+
+    return tables
+
+
+def variant_files(study):
+    """Input function: all tables of all variants."""
+
+    def paths(wildcards):
+        return [
+            path
+            for tables in variant_tables(study)(wildcards).values()
+            for path in tables.values()
+        ]
+
+    return paths
+
+
+def shards_by_corpus(study):
+    """Params function: corpus -> (tables of examples, tables of dropped records, limit), for the table of what was left out."""
+
+    def found(wildcards):
+        run, by_corpus = wildcards.run, {}
+        for model, corpus in extracted(run, study):
+            own = model == study_model(config, run, study)
+            name = title_of(corpus) if own else f"{title_of(corpus)} ({model})"
+            examples = shard_paths(run, model, corpus, "examples", "parquet")
+            dropped = shard_paths(run, model, corpus, "examples", "dropped.tsv")
+            by_corpus[name] = [examples, dropped, limit_of(config, run, corpus)]
+        return by_corpus
+
+    return found
+
+
+def example_files(study):
+    """Input function: all tables of examples and of dropped records that a study reads."""
+
+    def paths(wildcards):
+        groups = shards_by_corpus(study)(wildcards).values()
+        return [
+            path for examples, dropped, _ in groups for path in (*examples, *dropped)
+        ]
+
+    return paths

@@ -1,0 +1,71 @@
+# Input: raw corpora. Output: their files below results/{run}/corpora, and one table of examples a shard.
+
+
+rule sample_corpus:
+    output:
+        documents="results/{run}/corpora/sample/documents.txt",
+        sentences="results/{run}/corpora/sample/sentences.txt",
+        ud="results/{run}/corpora/sample/ud.conllu",
+        sd="results/{run}/corpora/sample/sd.conllu",
+        layers="results/{run}/corpora/sample/documents.jsonl",
+    log:
+        "results/{run}/logs/sample_corpus.log",
+    benchmark:
+        "results/{run}/benchmarks/sample_corpus.tsv"
+    conda:
+        "../../envs/analysis.yaml"
+    resources:
+        mem_mb=1000,
+        runtime="10m",
+    params:
+        documents=config["sample"]["documents"],
+        seed=config["sample"]["seed"],
+        code=script_digest("sample_corpus.py"),
+    script:
+        "../scripts/sample_corpus.py"
+
+
+rule fetch_corpus:
+    output:
+        "results/{run}/corpora/{corpus}.raw",
+    log:
+        "results/{run}/logs/fetch_corpus/{corpus}.log",
+    benchmark:
+        "results/{run}/benchmarks/fetch_corpus/{corpus}.tsv"
+    retries: 2
+    localrule: True
+    conda:
+        "../../envs/model.yaml"
+    resources:
+        mem_mb=2000,
+        runtime="4h",
+    params:
+        source=fetched_source,
+        code=script_digest("fetch_corpus.py"),
+    script:
+        "../scripts/fetch_corpus.py"
+
+
+rule build_examples:
+    input:
+        raw=raw_file,
+        card="results/{run}/models/{model}/card.json",
+        tokenizer="results/{run}/models/{model}/tokenizer.json",
+    output:
+        examples="results/{run}/examples/{model}/{corpus}/{shard}.parquet",
+        dropped="results/{run}/examples/{model}/{corpus}/{shard}.dropped.tsv",
+    log:
+        "results/{run}/logs/build_examples/{model}/{corpus}/{shard}.log",
+    benchmark:
+        "results/{run}/benchmarks/build_examples/{model}/{corpus}/{shard}.tsv"
+    conda:
+        "../../envs/analysis.yaml"
+    resources:
+        mem_mb=2000,
+        runtime="30m",
+    params:
+        corpus=example_entry,
+        start=shard_start,
+        code=script_digest("build_examples.py"),
+    script:
+        "../scripts/build_examples.py"

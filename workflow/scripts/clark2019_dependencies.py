@@ -1,0 +1,19 @@
+from attention_atlas.smk import job
+from attention_atlas.studies.clark2019.options import options_of
+from attention_atlas.studies.clark2019.relations import Resampling, measure_dependencies
+
+with job(snakemake):
+    measure_dependencies(
+        shards=snakemake.input.shards,
+        example_files=snakemake.input.examples,
+        card_path=snakemake.input.card,
+        limit=snakemake.params.limit,
+        options=options_of(snakemake.params.options),
+        min_count=snakemake.params.min_count,
+        resampling=Resampling(snakemake.params.folds, snakemake.params.resamples, snakemake.params.seed),
+        heads_out=snakemake.output.heads,
+        relations_out=snakemake.output.relations,
+        options_out=snakemake.output.options,
+        noop_out=snakemake.output.noop,
+        summary_out=snakemake.output.summary,
+    )

@@ -1,0 +1,11 @@
+from attention_atlas.smk import job
+from attention_atlas.studies.clark2019.drawn_heads import figure5_weights
+
+with job(snakemake):
+    figure5_weights(
+        shard=snakemake.input.shard,
+        examples_path=snakemake.input.examples,
+        relations_path=snakemake.input.relations,
+        heads=snakemake.params.heads,
+        out=snakemake.output.tsv,
+    )

@@ -1,0 +1,15 @@
+from attention_atlas.smk import job
+from attention_atlas.studies.clark2019.options_table import options_table
+from attention_atlas.studies.clark2019.setting import setting_of
+
+with job(snakemake):
+    options_table(
+        dependency_options=snakemake.input.dependency_options,
+        surface_options=snakemake.input.surface_options,
+        surface=snakemake.input.surface,
+        relations=snakemake.input.relations,
+        variants=snakemake.params.variants,
+        setting=setting_of(snakemake.params.setting),
+        out=snakemake.output.tsv,
+        html_out=snakemake.output.html,
+    )

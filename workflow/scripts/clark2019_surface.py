@@ -1,0 +1,16 @@
+from attention_atlas.smk import job
+from attention_atlas.studies.clark2019.options import options_of
+from attention_atlas.studies.clark2019.surface import measure_surface
+
+with job(snakemake):
+    measure_surface(
+        shards=snakemake.input.shards,
+        card_path=snakemake.input.card,
+        limit=snakemake.params.limit,
+        options=options_of(snakemake.params.options),
+        resamples=snakemake.params.resamples,
+        seed=snakemake.params.seed,
+        out=snakemake.output.surface,
+        options_out=snakemake.output.options,
+        summary_out=snakemake.output.summary,
+    )

@@ -1,0 +1,10 @@
+from attention_atlas.models.loading import describe
+from attention_atlas.smk import job
+
+with job(snakemake):
+    describe(
+        name=snakemake.wildcards.model,
+        entry=snakemake.params.model,
+        card_out=snakemake.output.card,
+        tokenizer_out=snakemake.output.tokenizer,
+    )

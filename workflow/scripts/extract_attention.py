@@ -1,0 +1,14 @@
+from attention_atlas.attention.extract import extract_shard
+from attention_atlas.smk import job
+
+with job(snakemake):
+    extract_shard(
+        model_entry=snakemake.params.model,
+        card_path=snakemake.input.card,
+        examples_path=snakemake.input.examples,
+        corpus=snakemake.wildcards.corpus,
+        level=snakemake.params.level,
+        out=snakemake.output.shard,
+        description_out=snakemake.output.description,
+        threads=snakemake.threads,
+    )
