@@ -57,8 +57,11 @@ def rule_graph() -> str:
     """Snakemake's rule graph of the sample run as a mermaid block."""
     command = [sys.executable, "-m", "snakemake", "--rulegraph", "mermaid-js", "--cores", "1", "--forceall"]
     graph = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    body = graph[graph.index("---") :] if graph.lstrip().startswith("---") else graph[graph.index("flowchart") :]
-    return f"```mermaid\n{body.strip()}\n```\n"
+    # Snakemake numbers the rules anew at every start; by name and in order the graph is the same each time.
+    names = dict(re.findall(r"^\s*(id\d+)\[(.+)\]", graph, re.MULTILINE))
+    edges = sorted((names[a], names[b]) for a, b in re.findall(r"^\s*(id\d+) --> (id\d+)", graph, re.MULTILINE))
+    lines = "\n".join(f"    {start} --> {end}" for start, end in edges)
+    return f"```mermaid\nflowchart TB\n{lines}\n```\n"
 
 
 def between(text: str, name: str, new: str) -> str:

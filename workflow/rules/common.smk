@@ -153,6 +153,7 @@ def setting(run, model, corpus):
         "model_reference": config["models"][model].get("reference", ""),
         "corpus_reference": config["corpora"][corpus].get("reference", ""),
         "sample": "sample" in config["corpora"][corpus]["source"],
+        "converted": config["corpora"][corpus]["view"] == "stanford",
     }
 
 

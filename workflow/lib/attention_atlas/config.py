@@ -21,6 +21,14 @@ SCHEMA_PATH = Path(__file__).resolve().parents[2] / "schemas" / "config.schema.y
 STUDIES = ("clark2019",)
 _SOURCES = {"models": ("package", "path", "hub"), "corpora": ("sample", "path", "url", "hub")}
 _SOURCE_NEEDS = {"package": ("module",), "url": ("sha256",), "hub": ("revision",)}
+_SOURCE_KEYS = {
+    "package": {"module", "folder"},
+    "path": set(),
+    "sample": set(),
+    "url": {"sha256", "mirror"},
+    "hub": {"revision", "config", "split", "column", "rows"},
+}
+_SAMPLE_SUFFIX = {"conllu": ".conllu", "segments": ".txt"}
 _READER_KEYS = {"conllu": {"view"}, "segments": {"lines", "recipe", "segment_ids", "seed"}}
 
 
@@ -76,14 +84,13 @@ def missing_files(config: Mapping[str, Any], corpora: Iterator[str] | list[str])
 def _inherited(runs: Mapping[str, Any], name: str, below: tuple[str, ...]) -> dict[str, Any]:
     run = runs[name]
     parent = run.get("extends")
-    if parent is None:
+    if not isinstance(parent, str):
+        # Missing, or something the schema will complain of.
         return copy.deepcopy(run)
     if parent not in runs:
         raise AtlasError(f"config: runs.{name}.extends: there is no run '{parent}'{_did_you_mean(parent, runs)}.")
     if parent in (name, *below):
-        raise AtlasError(
-            f"config: runs.{name}.extends: runs extend each other in a circle ({', '.join((*below, name))})."
-        )
+        raise AtlasError(f"config: runs.{name}.extends: runs extend each other in a circle ({', '.join((*below, name))}).")
     return _merged(_inherited(runs, parent, (*below, name)), {k: v for k, v in run.items() if k != "extends"})
 
 
@@ -117,8 +124,11 @@ def _sentence(error: ValidationError, schema: Mapping[str, Any]) -> str:
         absent = [key for key in error.validator_value if key not in error.instance]
         return f"{place}: the key '{absent[0]}' is missing. {_described(error.schema, absent[0], schema)}".rstrip()
     if error.validator == "enum":
-        allowed = ", ".join(map(str, error.validator_value))
-        return f"{place}: '{error.instance}' is not one of {allowed}{_did_you_mean(str(error.instance), map(str, error.validator_value))}."
+        allowed = list(map(str, error.validator_value))
+        meant = _did_you_mean(str(error.instance), allowed)
+        return f"{place}: '{error.instance}' is not one of {', '.join(allowed)}{meant}."
+    if error.validator == "oneOf":
+        return f"{place}: {error.instance!r} does not fit. {error.schema.get('description', '')}".rstrip()
     if error.validator == "type":
         wanted = error.validator_value if isinstance(error.validator_value, str) else " or ".join(error.validator_value)
         hint = " (write 1.0e-3, not 1e-3: YAML reads the latter as text)" if wanted == "number" else ""
@@ -172,7 +182,13 @@ def _check_source_keys(config: Mapping[str, Any]) -> None:
                 local = given[0] == "hub" and Path(source["hub"]).is_dir()
                 if key not in source and not local:
                     raise AtlasError(f"{place}.source: a source of kind {given[0]} needs the key '{key}' as well.")
+            wrong = sorted(set(source) - {given[0]} - _SOURCE_KEYS[given[0]])
+            if wrong:
+                raise AtlasError(f"{place}.source.{wrong[0]}: this key does not belong to a source of kind {given[0]}.")
     for name, entry in config["corpora"].items():
+        sample = entry["source"].get("sample")
+        if sample and not sample.endswith(_SAMPLE_SUFFIX[entry["reader"]]):
+            raise AtlasError(f"config: corpora.{name}.source.sample: the reader {entry['reader']} cannot read {sample}.")
         for reader, keys in _READER_KEYS.items():
             wrong = sorted(keys & set(entry)) if entry["reader"] != reader else []
             if wrong:
@@ -205,6 +221,16 @@ def _check_study(config: Mapping[str, Any], run: str, study: str) -> None:
     for role, reader in roles.items():
         _known(settings[role], config["corpora"], "corpus", f"{place}.{role}")
         _reads(config, settings[role], reader, f"{place}.{role}")
+    if config["corpora"][settings["segments"]]["level"] != "tokens":
+        raise AtlasError(
+            f"config: {place}.segments: the corpus must have level: tokens, since its measures are over word pieces."
+        )
+    mode = settings["options"].get("word_mode", "mean")
+    if mode != "mean" and config["corpora"][settings["dependencies"]]["level"] != "tokens":
+        raise AtlasError(
+            f"config: {place}.options.word_mode: {mode} needs level: tokens for corpus '{settings['dependencies']}', since a "
+            "cache over words holds the mean alone."
+        )
     for variant, name in settings["variants"].items():
         where = f"{place}.variants.{variant}"
         if variant == "casing":

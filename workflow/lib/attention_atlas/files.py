@@ -17,6 +17,8 @@ from typing import IO
 
 from attention_atlas.errors import AtlasError
 
+# What unpacking damaged data raises; bzip2 a plain OSError without a number.
+DAMAGED = (EOFError, OSError, lzma.LZMAError, zlib.error)
 _BLOCK = 1 << 20
 _PACKED: dict[bytes, Callable[..., IO[bytes]]] = {b"\x1f\x8b": gzip.open, b"\xfd7zXZ\x00": lzma.open, b"BZh": bz2.open}
 
@@ -103,7 +105,9 @@ def raw_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
         try:
             for number, line in enumerate(stream, start=1):
                 yield number, line
-        except (EOFError, lzma.LZMAError, gzip.BadGzipFile, zlib.error) as error:
+        except DAMAGED as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise  # the disk's fault, not the packing's
             raise AtlasError(f"{path}:{number + 1}: the packed file is damaged or breaks off here. Fetch it again.") from error
 
 

@@ -45,7 +45,9 @@ def write_html_table(
     names, formats = names or {}, formats or {}
     shown = frame.rename(columns={c: names.get(c, c.replace("_", " ")) for c in frame.columns})
     cells = [functools.partial(_cell, spec=formats.get(c)) for c in frame.columns]
-    table = shown.astype(object).to_html(index=False, border=0, formatters=cells, na_rep="", justify="left")
+    # `na_rep` stands for NaN alone: pandas prints None and pd.NA by their names and never shows them to a formatter.
+    filled = shown.astype(object).where(shown.notna().to_numpy(), float("nan"))
+    table = filled.to_html(index=False, border=0, formatters=cells, na_rep="", justify="left")
     paragraphs = "\n".join(f"<p>{escape(note)}</p>" for note in notes)
     page = (
         f"<!doctype html>\n<html lang='en'>\n<head><meta charset='utf-8'><title>{escape(title)}</title>"
@@ -55,8 +57,6 @@ def write_html_table(
 
 
 def _cell(value: Any, spec: str | None) -> str:
-    if value is None or value is pd.NA or (isinstance(value, float) and value != value):
-        return ""
     if isinstance(value, str):
         return value
     if spec is not None:

@@ -48,9 +48,7 @@ def _fingerprint(path: Path) -> bytes:
 
 def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
     first = body[0] if body else None
-    docstring = (
-        isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
-    )
+    docstring = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
     return body[1:] if docstring else body
 
 
@@ -82,12 +80,14 @@ def _files(name: str, library: Path) -> list[Path]:
     stem = library.joinpath(*name.split("."))
     if not stem.is_relative_to(library) or name.split(".")[0] not in _packages(library):
         return []
+    # An import runs the packages above as well.
+    above = [folder / "__init__.py" for folder in (stem, *stem.parents) if folder.is_relative_to(library)]
+    packages = [path for path in above if path.is_file()]
     module = stem.with_suffix(".py")
     if module.is_file():
         # Lexicons and templates lie in a folder beside the module that reads them.
-        return [module, *_data(module.parent)]
-    package = stem / "__init__.py"
-    return [package] if package.is_file() else []
+        return [module, *_data(module.parent), *packages]
+    return packages
 
 
 @functools.cache

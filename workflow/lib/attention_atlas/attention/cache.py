@@ -14,6 +14,7 @@ From a notebook:
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,9 +76,7 @@ class CachedExample:
         if self.level == "tokens":
             return to_words(self.maps, self.word, mode)
         if mode != "mean":
-            raise AtlasError(
-                f"example {self.id}: the cache was stored at level words (mean); mode {mode} needs level: tokens."
-            )
+            raise AtlasError(f"example {self.id}: the cache was stored at level words (mean); mode {mode} needs level: tokens.")
         return np.asarray(self.maps, dtype=np.float32)
 
 
@@ -91,13 +90,27 @@ def write_shard(
         description: the JSON file.
         maps: record -> [layer, head, n, n] float16.
         facts: what the maps are; must hold `examples`, a list with record, id, tokens, word and words of each map.
+
+    Raises:
+        AtlasError: the disk is full.
     """
     # safetensors cannot hold a file without tensors; a shard behind the end of a corpus has none.
     tensors = {f"{record:08d}": array for record, array in maps.items()} or {"empty": np.zeros(0, np.float16)}
     with whole_file(path) as part:
-        save_file(tensors, part)
+        _save(tensors, part)
         checksum = _checksum(part)
     write_text(description, json.dumps({"format": FORMAT, **facts, "xxh3_128": checksum}, ensure_ascii=False) + "\n")
+
+
+def _save(tensors: dict[str, npt.NDArray[np.float16]], path: Path) -> None:
+    try:
+        save_file(tensors, path)
+    except SafetensorError as error:
+        # The library hides the operating system's error in its text; a full disk has to be known as one.
+        number = re.search(r"os error (\d+)", str(error))
+        if number is None:
+            raise
+        raise OSError(int(number[1]), str(error)) from error
 
 
 def read_attention(
@@ -131,7 +144,7 @@ def read_attention(
                         gold_words=tuple(example["words"]),
                         maps=shard.get_tensor(f"{example['record']:08d}"),
                     )
-        except SafetensorError as error:
+        except (SafetensorError, OSError) as error:
             raise _damaged(path, str(error)) from error
 
 
@@ -146,8 +159,9 @@ def read_description(path: str | Path) -> dict[str, Any]:
         facts = json.loads(description.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise _damaged(path, f"its description {description.name} cannot be read: {error}") from error
-    if facts.get("format") != FORMAT:
-        raise _damaged(path, f"format {facts.get('format')} instead of {FORMAT}")
+    found = facts.get("format") if isinstance(facts, dict) else None
+    if found != FORMAT:
+        raise _damaged(path, f"format {found} instead of {FORMAT}")
     return facts
 
 
@@ -181,6 +195,4 @@ def _checksum(path: str | Path) -> str:
 
 
 def _damaged(path: str | Path, what: str) -> AtlasError:
-    return AtlasError(
-        f"{path}: this attention shard cannot be used ({what}). Delete it and run again: only it is made anew."
-    )
+    return AtlasError(f"{path}: this attention shard cannot be used ({what}). Delete it and run again: only it is made anew.")

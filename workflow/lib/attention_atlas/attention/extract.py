@@ -59,9 +59,7 @@ def extract_shard(
     if examples:
         device = "cuda" if torch.cuda.is_available() else "cpu"
         model = load_model(model_entry, device)
-        _log.info(
-            "%d examples, about %.2f GB of maps", len(examples), expected_bytes(examples, card.layers, card.heads) / 1e9
-        )
+        _log.info("%d examples, about %.2f GB of maps", len(examples), expected_bytes(examples, card.layers, card.heads) / 1e9)
         maps = attention_maps(model, examples, card.pad or 0, level)
     facts = {
         "model": {"name": card.name, "origin": card.origin, "weights_sha256": card.weights_sha256, "init": card.init},
@@ -69,9 +67,7 @@ def extract_shard(
         "level": level,
         "layers": card.layers,
         "heads": card.heads,
-        "examples": [
-            {"record": e.record, "id": e.id, "tokens": e.tokens, "word": e.word, "words": e.words} for e in examples
-        ],
+        "examples": [{"record": e.record, "id": e.id, "tokens": e.tokens, "word": e.word, "words": e.words} for e in examples],
     }
     write_shard(out, description_out, maps, facts)
 
@@ -92,7 +88,9 @@ def attention_maps(
         AtlasError: the model gives values that are not finite.
     """
     kind, (layers, heads) = next(iter(attention_shape(model).items()))
-    takes_segments = "token_type_ids" in inspect.signature(model.forward).parameters
+    # GPT-2 and its kin take such ids too, but would add the embedding of the piece of that number.
+    has_segments = getattr(model.config, "type_vocab_size", 0) > 1
+    takes_segments = has_segments and "token_type_ids" in inspect.signature(model.forward).parameters
     maps: dict[int, npt.NDArray[np.float16]] = {e.record: np.empty(0, np.float16) for e in examples}
     batches = list(batch_by_length(examples, batch_tokens))
     for batch in progress(batches, label="forward passes"):

@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field, fields
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -20,7 +21,8 @@ from attention_atlas.corpora.stanford import to_stanford
 from attention_atlas.corpora.text import read_documents
 from attention_atlas.corpora.trees import Tree
 from attention_atlas.errors import AtlasError
-from attention_atlas.files import whole_file, write_text
+from attention_atlas.files import whole_file
+from attention_atlas.tables import write_table
 
 _log = logging.getLogger(__name__)
 
@@ -110,15 +112,12 @@ def build_shard(
     for item in _records(entry, raw, pieces, bound, start, stop):
         (examples if isinstance(item, Example) else dropped).append(item)
     if not examples and start == 0:
-        reasons = (
-            "; ".join(f"{n} {reason}" for reason, n in Counter(d.reason for d in dropped).items())
-            or "it has no records"
-        )
+        reasons = "; ".join(f"{n} {reason}" for reason, n in Counter(d.reason for d in dropped).items()) or "it has no records"
         raise AtlasError(f"{raw}: no usable example among the first {entry['shard']} records ({reasons}).")
     _report(examples, dropped, start, stop, raw)
     write_examples(out, examples)
-    rows = ["record\tid\treason\tdetail", *(f"{d.record}\t{d.id}\t{d.reason}\t{d.detail}" for d in dropped)]
-    write_text(dropped_out, "\n".join(rows) + "\n")
+    columns = [name.name for name in fields(Dropped)]
+    write_table(pd.DataFrame([astuple(record) for record in dropped], columns=columns), dropped_out)
 
 
 def write_examples(path: str | Path, examples: Sequence[Example]) -> None:
@@ -139,8 +138,9 @@ def read_examples(paths: Iterable[str | Path], limit: int | None = None) -> Iter
     """
     for path in paths:
         try:
-            table = pq.read_table(path, schema=SCHEMA)
-        except (OSError, pa.ArrowInvalid) as error:
+            # The schema is compared as well: given one, the reader fills missing columns with nothing.
+            table = pq.read_table(path).cast(SCHEMA)
+        except (OSError, ValueError, pa.ArrowException) as error:
             raise AtlasError(f"{path}: not a readable table of examples ({error}). Delete it and run again.") from error
         for row in table.to_pylist():
             if limit is not None and row["record"] >= limit:
@@ -190,12 +190,8 @@ def _from_segment(segment: Segment, record: int, pieces: WordPieces, segment_ids
     return _example(record, segment.origin, assembled, words, {})
 
 
-def _example(
-    record: int, name: str, pieces: Pieces, words: Sequence[str], layers: Mapping[str, tuple[Any, ...]]
-) -> Example:
-    return Example(
-        record, name, pieces.input_ids, pieces.segment_ids, pieces.tokens, pieces.word, tuple(words), dict(layers)
-    )
+def _example(record: int, name: str, pieces: Pieces, words: Sequence[str], layers: Mapping[str, tuple[Any, ...]]) -> Example:
+    return Example(record, name, pieces.input_ids, pieces.segment_ids, pieces.tokens, pieces.word, tuple(words), dict(layers))
 
 
 def _speller(pieces: WordPieces) -> Any:
@@ -211,6 +207,4 @@ def _report(examples: Sequence[Example], dropped: Sequence[Dropped], start: int,
     for reason, count in Counter(d.reason for d in dropped).items():
         _log.warning("%s: dropped %d: %s", raw, count, reason)
     if len(examples) + len(dropped) < stop - start:
-        _log.warning(
-            "%s: the corpus ends after record %d, before the limit", raw, start + len(examples) + len(dropped) - 1
-        )
+        _log.warning("%s: the corpus ends after record %d, before the limit", raw, start + len(examples) + len(dropped) - 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import random
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -9,13 +10,15 @@ from dataclasses import dataclass, field
 from attention_atlas.corpora.text import TextDocument
 from attention_atlas.errors import AtlasError
 
+_log = logging.getLogger(__name__)
+
 # One word: its spelling and the ids of those of its pieces that are left.
 Word = tuple[str, tuple[int, ...]]
 
 
 @dataclass
 class Segment:
-    """Two runs of words; `second` is empty when the recipe leaves only one. `note` counts what was lost on the way here."""
+    """Two runs of words; `lost` counts what was left out on the way here."""
 
     first: list[Word]
     second: list[Word]
@@ -31,7 +34,7 @@ def authors_recipe(documents: Iterable[TextDocument], spell: Speller, room: int,
     """Segments as the authors' script makes them, with its known faults.
 
     Sentences are joined until they fill `room` pieces, the chunk is split at a random sentence and pieces are dropped from
-    either end of the longer side until it fits. Faults kept: the segments are the first ones in file order; a chunk of a single
+    either end of the longer side until it fits. Faults kept: the segments are the first ones in file order; a chunk of one
     sentence ends its document, whose rest is lost; a last document without a blank line after it is lost. The script's final
     shuffle changes no statistic and is left out, so that a larger limit begins with the same segments.
 
@@ -45,6 +48,7 @@ def authors_recipe(documents: Iterable[TextDocument], spell: Speller, room: int,
     lost: dict[str, int] = {}
     for number, document in enumerate(documents):
         if not document.closed:
+            _count(lost, "sentences of a last document without a blank line after it", len(document.sentences))
             continue
         spelled = [words for words in map(spell, document.sentences) if _size(words)]
         position = 0
@@ -55,23 +59,22 @@ def authors_recipe(documents: Iterable[TextDocument], spell: Speller, room: int,
                 position += 1
             chunk = spelled[start:position]
             if len(chunk) == 1:
-                lost["sentences after a chunk of one"] = (
-                    lost.get("sentences after a chunk of one", 0) + len(spelled) - start
-                )
+                _count(lost, "sentences after a chunk of one", len(spelled) - start)
                 break
             split = chance.randint(1, len(chunk) - 1)
             first, second = _flat(chunk[:split]), _flat(chunk[split:])
             _cut_at_random(first, second, room, chance)
             yield Segment(_words(first), _words(second), f"document {number + 1}, sentence {start + 1}", lost)
             lost = {}
+    _report(lost)
 
 
 def clean_recipe(documents: Iterable[TextDocument], spell: Speller, room: int, seed: int) -> Iterator[Segment]:
     """Segments as the paper's text describes them: two consecutive paragraphs, drawn at random from the whole corpus.
 
     Every pair of neighbouring paragraphs is a candidate and the order is a random permutation of all of them. Where a pair is
-    too long, the first paragraph loses words at its start and the second at its end (the longer one first), so that the two stay
-    neighbours. Arguments as for `authors_recipe`.
+    too long, the first paragraph loses words at its start and the second at its end (the longer one first), so that they still
+    adjoin. Arguments as for `authors_recipe`.
 
     Raises:
         AtlasError: no document has two paragraphs.
@@ -84,17 +87,32 @@ def clean_recipe(documents: Iterable[TextDocument], spell: Speller, room: int, s
         )
     random.Random(seed).shuffle(candidates)
     by_number = dict(kept)
+    lost: dict[str, int] = {}
     for number, i in candidates:
         first, second = spell(by_number[number][i]), spell(by_number[number][i + 1])
-        if not (_size(first) and _size(second)):
-            continue
         _cut_apart(first, second, room)
-        yield Segment(first, second, f"document {number + 1}, paragraph {i + 1}")
+        # A paragraph without a piece, or of a single word longer than the room.
+        if not (_size(first) and _size(second)):
+            _count(lost, "pairs with an empty side", 1)
+            continue
+        yield Segment(first, second, f"document {number + 1}, paragraph {i + 1}", lost)
+        lost = {}
+    _report(lost)
 
 
 RECIPES: dict[str, Recipe] = {"authors": authors_recipe, "clean": clean_recipe}
 
 _Piece = tuple[int, str, int]  # number of the word, its spelling, the piece
+
+
+def _count(lost: dict[str, int], what: str, number: int) -> None:
+    lost[what] = lost.get(what, 0) + number
+
+
+def _report(lost: dict[str, int]) -> None:
+    """Log what was lost behind the last segment, to which no segment can bear witness."""
+    for what, number in lost.items():
+        _log.info("behind the last segment %d %s were lost", number, what)
 
 
 def _size(words: list[Word]) -> int:

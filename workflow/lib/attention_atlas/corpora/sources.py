@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import logging
 import os
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.files import open_binary, sha256, whole_file
+from attention_atlas.files import DAMAGED, open_binary, sha256, whole_file
 from attention_atlas.progress import progress
 
 MIRROR_VARIABLE = "ATLAS_DATA"
@@ -54,7 +55,8 @@ def check_sha256(path: str | Path, expected: str) -> None:
     if found == expected:
         return
     unpacked = hashlib.sha256()
-    with open_binary(path) as stream:
+    # A packed file that cannot be unpacked has the wrong checksum as well.
+    with contextlib.suppress(*DAMAGED), open_binary(path) as stream:
         while block := stream.read(1 << 20):
             unpacked.update(block)
     if unpacked.hexdigest() != expected:
@@ -67,10 +69,11 @@ def check_sha256(path: str | Path, expected: str) -> None:
 def _download(source: Mapping[str, Any], looked: Path | None) -> Path:
     import pooch
 
+    folder = pooch.os_cache("attention-atlas")
     try:
-        return Path(
-            pooch.retrieve(source["url"], known_hash=None, path=pooch.os_cache("attention-atlas") / source["sha256"])
-        )
+        return Path(pooch.retrieve(source["url"], known_hash=f"sha256:{source['sha256']}", path=folder))
+    except ValueError as error:  # pooch keeps no file with another checksum
+        raise AtlasError(f"{source['url']}: wrong checksum: {error}") from error
     except Exception as error:  # requests, urllib3 and the operating system all have their own
         where = f" It was looked for in the mirror as {looked}." if looked else ""
         raise AtlasError(
@@ -95,23 +98,33 @@ def _from_hub(source: Mapping[str, Any], target: str | Path) -> None:
             "config and split; without a network use a source of kind path."
         ) from error
     with whole_file(target) as part, part.open("w", encoding="utf-8", newline="\n") as stream:
-        written = _write_documents(rows, source["column"], name, stream, source["rows"])
-    if written == 0:
-        raise AtlasError(
-            f"data set {name}: split {source['split']} has no document with text in column {source['column']}."
-        )
+        # Refused before the file has its name, so that no empty one stays.
+        if _write_documents(rows, source["column"], name, stream, source["rows"]) == 0:
+            raise AtlasError(
+                f"data set {name}: split {source['split']} has no document with text in column {source['column']}."
+            )
 
 
 def _write_documents(rows: Iterable[Mapping[str, Any]], column: str, name: str, stream: Any, total: int) -> int:
     written = 0
-    for row in progress(rows, total=total, label=name):
+    for row in progress(_rows(rows, name), total=total, label=name):
         if column not in row:
             raise AtlasError(f"data set {name}: there is no column '{column}'. Columns: {', '.join(sorted(row))}.")
-        paragraphs = [line.strip() for line in str(row[column]).splitlines() if line.strip()]
+        paragraphs = [line.strip() for line in str(row[column] or "").splitlines() if line.strip()]
         if paragraphs:
             stream.write("\n".join(paragraphs) + "\n\n")
             written += 1
     return written
+
+
+def _rows(rows: Iterable[Mapping[str, Any]], name: str) -> Iterator[Mapping[str, Any]]:
+    try:
+        yield from rows
+    except Exception as error:  # a stream is fetched while it is read
+        raise AtlasError(
+            f"data set {name}: could not be read to its end ({type(error).__name__}: {_first_line(error)}). "
+            "Start again; without a network use a source of kind path."
+        ) from error
 
 
 def _first_line(error: Exception) -> str:

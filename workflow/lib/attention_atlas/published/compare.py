@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import pandas as pd
@@ -103,5 +104,6 @@ def _agrees(target: Any, ours: Measured, entry: Mapping[str, Any]) -> bool:
 def _tolerance(entry: Mapping[str, Any], value: float) -> float:
     if "abs_tol" in entry:
         return float(entry["abs_tol"])
-    decimals = len(str(value).partition(".")[2]) if isinstance(value, float) else 0
-    return 0.5 * 10.0**-decimals + 1e-9
+    # The shortest decimal that stands for the number: 34.5 has one decimal, 5e-05 five.
+    last_digit = min(int(Decimal(str(value)).as_tuple().exponent), 0)
+    return (0.5 + 1e-6) * 10.0**last_digit

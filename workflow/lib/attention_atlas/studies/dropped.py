@@ -38,7 +38,9 @@ def dropped_table(
         total = sum(outcomes.values())
         rows += [{"corpus": corpus, "outcome": name, "n": n, "share": n / total} for name, n in outcomes.items()]
         if total < limit:
-            rows.append({"corpus": corpus, "outcome": f"not there: the corpus ends before its limit of {limit}", "n": limit - total})
+            rows.append(
+                {"corpus": corpus, "outcome": f"not there: the corpus ends before its limit of {limit}", "n": limit - total}
+            )
     table = pd.DataFrame(rows)
     write_table(table, out)
     write_html_table(table, html_out, title, [line], formats={"n": "d", "share": ".2%"})

@@ -84,9 +84,7 @@ def plan_document(rng: random.Random) -> Plan:
     used: set[str] = set()
     for key, text in scenario.cast.items():
         plan.cast[key] = _entity(key, expand(text, variables, rng), scenario.domain, rng, used)
-    plan.paragraphs = [
-        [expand(line, variables, rng) for line in lines] for lines in _choose_lines(scenario.paragraphs, rng)
-    ]
+    plan.paragraphs = [[expand(line, variables, rng) for line in lines] for lines in _choose_lines(scenario.paragraphs, rng)]
     return plan
 
 

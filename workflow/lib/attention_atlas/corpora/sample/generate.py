@@ -11,7 +11,7 @@ from attention_atlas.corpora.sample.discourse import plan_document
 from attention_atlas.corpora.sample.grammar.base import Frame, Style
 from attention_atlas.corpora.sample.grammar.english import English
 from attention_atlas.corpora.sample.notation import parse
-from attention_atlas.corpora.sample.reference import Discourse, Entity
+from attention_atlas.corpora.sample.reference import Discourse
 from attention_atlas.corpora.sample.structure import Node, head_word, read_layers, settle_surface, spaces_after
 
 
@@ -171,9 +171,4 @@ def _with_singletons(mentions: list[Mention]) -> tuple[Mention, ...]:
     for mention in mentions:
         counts[mention.entity] = counts.get(mention.entity, 0) + 1
     ordered = sorted(mentions, key=lambda m: (m.sentence, m.start, -m.stop))
-    return tuple(
-        Mention(m.entity, m.sentence, m.start, m.stop, m.head, m.type, counts[m.entity] == 1) for m in ordered
-    )
-
-
-__all__ = ["Document", "Entity", "EntitySpan", "Mention", "Sentence", "Token", "generate_documents"]
+    return tuple(Mention(m.entity, m.sentence, m.start, m.stop, m.head, m.type, counts[m.entity] == 1) for m in ordered)

@@ -23,12 +23,10 @@ PLURAL_DETERMINERS = frozenset("these those both all several few many".split())
 QUANTITY_ADJECTIVES = frozenset("several few many much more fewer most other same own such".split())
 APPROXIMATORS = frozenset("about nearly almost roughly around over".split())
 LINKING_VERBS = frozenset("seem become look feel remain stay grow turn sound taste smell get prove".split())
-NUMBER_WORDS = {
-    "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "eleven": 11,
-    "twelve": 12, "thirteen": 13, "fourteen": 14, "sixteen": 16,
-    "seventeen": 17, "eighteen": 18, "nineteen": 19, "seventy": 70, "eighty": 80, "ninety": 90, "fifteen": 15, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "hundred": 100,
-    "thousand": 1000, "million": 10**6, "billion": 10**9, "dozen": 12, "one": 1,
-}  # fmt: skip
+NUMBER_WORDS = frozenset(
+    "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen "
+    "nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion dozen".split()
+)
 ORDINALS = frozenset("first second third fourth fifth sixth seventh tenth".split())
 ADVERBIAL_PROFORMS = frozenset("here there everywhere nowhere somewhere home upstairs outside inside abroad".split())
 
@@ -77,11 +75,13 @@ class Noun:
 
 @dataclass(frozen=True)
 class Adjective:
-    """An adjective form with its tag (JJ, JJR, JJS, or VBG/VBN for participles) and lemma."""
+    """An adjective form with its tag (JJ, JJR, JJS, or VBG/VBN for participles) and lemma; `graded` when it has a
+    comparative of its own."""
 
     form: str
     lemma: str
     xpos: str
+    graded: bool = False
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ def lexicon() -> Lexicon:
     adjectives: dict[str, Adjective] = {}
     for entry in data["adjectives"].split():
         lemma, graded = entry.rstrip("+"), entry.endswith("+")
-        adjectives[lemma] = Adjective(lemma, lemma, "JJ")
+        adjectives[lemma] = Adjective(lemma, lemma, "JJ", graded)
         if graded:
             for ending, xpos in (("er", "JJR"), ("est", "JJS")):
                 form = _compare(lemma, ending)
@@ -211,13 +211,15 @@ def lexicon() -> Lexicon:
 @dataclass(frozen=True)
 class Collocations:
     """What commonly stands together: noun lemma -> (adjectives, nouns), verb lemma -> adverbs, near-synonyms by part of
-    speech, connecting adverbials and adverbials of time by domain."""
+    speech, connecting adverbials, adverbials of time
+    and circumstances of speech by domain."""
 
     nouns: dict[str, tuple[list[str], list[str]]]
     verbs: dict[str, list[str]]
     synonyms: dict[str, dict[str, list[str]]]
     adverbials: dict[str, list[str]]
     moments: dict[str, list[str]]
+    attributions: dict[str, list[str]]
 
 
 @functools.cache
@@ -233,11 +235,11 @@ def collocations() -> Collocations:
         adjectives, _, compounds = text.partition("|")
         nouns[lemma] = (adjectives.split(), compounds.split())
     synonyms = {
-        kind: {form: entry.split() for entry in entries for form in entry.split()}
-        for kind, entries in data["synonyms"].items()
+        kind: {form: entry.split() for entry in entries for form in entry.split()} for kind, entries in data["synonyms"].items()
     }
     verbs = {lemma: text.split() for lemma, text in data["verbs"].items()}
-    return Collocations(nouns, verbs, synonyms, _alternatives(data["adverbials"]), _alternatives(data["moments"]))
+    by_domain = {key: _alternatives(data[key]) for key in ("adverbials", "moments", "attributions")}
+    return Collocations(nouns, verbs, synonyms, **by_domain)
 
 
 def _alternatives(entries: dict[str, str]) -> dict[str, list[str]]:

@@ -1,11 +1,20 @@
 """The notation in which scenarios are written: near-English lines that expand to a small tree of tokens.
 
-* ``{old,narrow} bridge`` chooses one alternative (empty ones allowed), ``$thing`` inserts a choice made once a document.
+* ``{old,narrow} bridge`` chooses one alternative (empty ones allowed), ``$thing`` inserts a choice made once a document,
+  ``#20-60/5`` a number from 20 to 60 in steps of 5.
 * ``|`` separates subject, verb group and complements; ``&&`` starts a further verb phrase with the same subject.
 * ``( )`` a complement clause, ``[ ]`` a modifier of the noun before it, ``< >`` an adverbial clause.
 * ``@name`` refers to a member of the cast; how it is worded (name, description, pronoun) depends on the discourse.
 * ``t:`` starts a noun phrase of time, ``m:`` one of measure (both used as adverbials).
 * a segment starting with ``^`` may be fronted, with ``^^`` it always is, with ``?`` it may be left out.
+
+A verb segment is a lemma with its particle, after markers: a modal, ``not``, an adverb, ``perf``, ``prog``, ``pass``,
+``pres``, ``past``; ``lemma^`` may become passive, ``lemma%`` has a recipient and takes either order. Modifiers of nouns
+start with ``who``/``which``/``that``/``whose`` (``that : S`` when the subject follows, ``: S`` without relative word),
+``to``, ``ing``, ``ed``, ``= NP`` (apposition), ``comp S`` (that-clause of a noun), ``adj``, ``paren``; a leading comma
+makes them non-restrictive. Complements start with ``that``, ``whether``, ``to``, ``ing`` or a wh-word, adverbial clauses
+with their conjunction, ``to`` (purpose), ``ing`` or ``ed``. ``it!`` is the expletive, ``@name!`` asks for a pronoun;
+a pronoun of the third person in a line refers to the subject of its clause.
 """
 
 from __future__ import annotations
@@ -18,6 +27,9 @@ from attention_atlas.errors import AtlasError
 
 _CLOSING = {"(": ")", "[": "]", "<": ">"}
 _ALTERNATIVES = re.compile(r"\{([^{}]*)\}")
+_RANGE = re.compile(r"#(\d+)-(\d+)(?:/(\d+))?")
+_EXACT = re.compile(r"(\$|(January|February|March|April|May|June|July|August|September|October|November|December) )$")
+_SMALL_NUMBERS = "zero one two three four five six seven eight nine ten".split()
 _VARIABLE = re.compile(r"\$([a-z_]+)")
 _TOKEN = re.compile(r"[()\[\]<>|:]|&&|\^\^|\^|\?(?=\S)|[tm]:|[^\s()\[\]<>|:]+")
 
@@ -44,9 +56,17 @@ def expand(text: str, variables: dict[str, str], rng: random.Random) -> str:
         text, inserted = _VARIABLE.subn(lambda match: _variable(match.group(1), variables), text)
         if not chosen and not inserted:
             break
+    text = _RANGE.sub(lambda match: _number(match, rng), text)
     if "{" in text or "}" in text:
         raise AtlasError(f"sample scenario: a brace has no partner in {text!r}; write alternatives as {{one,two}}.")
     return " ".join(text.split())
+
+
+def _number(match: re.Match[str], rng: random.Random) -> str:
+    low, high, step = int(match.group(1)), int(match.group(2)), int(match.group(3) or 1)
+    value = rng.randrange(low, high + 1, step)
+    exact = _EXACT.search(match.string[: match.start()])
+    return str(value) if exact or value >= len(_SMALL_NUMBERS) else _SMALL_NUMBERS[value]
 
 
 def _variable(name: str, variables: dict[str, str]) -> str:

@@ -74,9 +74,9 @@ class Discourse:
     current: Recent = field(default_factory=Recent)
     previous: Recent = field(default_factory=Recent)
     pronoun_run: dict[str, int] = field(default_factory=dict)
-    last_named: dict[str, int] = field(default_factory=dict)
     known_nouns: dict[str, str] = field(default_factory=dict)
     sentence: int = 0
+    opens_paragraph: bool = True
     counter: int = 0
 
     def entity(self, key: str) -> Entity:
@@ -93,10 +93,12 @@ class Discourse:
         """Forget all but the sentence just finished."""
         self.previous, self.current = self.current, Recent()
         self.sentence += 1
+        self.opens_paragraph = False
 
     def next_paragraph(self) -> None:
         """A paragraph begins with full mentions."""
         self.previous, self.current = Recent(), Recent()
+        self.opens_paragraph = True
 
     def note(self, entity: Entity, reference: Reference) -> None:
         """Record a mention that has just been worded."""
@@ -135,7 +137,7 @@ class Discourse:
         if entity.pronoun in ("it", "they"):
             return central and rivals == 0 and not self.current.entities
         latest = next(reversed(self.current.entities), "")
-        if rivals == 0 or (reference.subject and latest == entity.key):
+        if rivals == 0 or latest == entity.key:
             return True
         return central and not self.current.entities
 

@@ -9,6 +9,7 @@ cannot contradict each other.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -129,9 +130,7 @@ def head_word(node: Node, scheme: str) -> Node:
     while not node.form:
         heads = [edge.child for edge in node.edges if getattr(edge, scheme) is None]
         if len(heads) != 1:
-            raise ValueError(
-                f"{node.label} has {len(heads)} heads in {scheme}: {' '.join(w.form for w in leaves(node))}"
-            )
+            raise ValueError(f"{node.label} has {len(heads)} heads in {scheme}: {' '.join(w.form for w in leaves(node))}")
         node = heads[0]
     return node
 
@@ -150,7 +149,7 @@ def settle_surface(root: Node) -> None:
     for node in list(nodes(root)):
         node.edges = [edge for edge in node.edges if id(edge.child) not in dropped]
     order = list(leaves(root))
-    for leaf, following in zip(order, order[1:], strict=False):
+    for leaf, following in itertools.pairwise(order):
         if leaf.label == "DT" and leaf.lemma == "a":
             leaf.form = "an" if starts_with_vowel_sound(following.form) else "a"
     for node in nodes(root):
@@ -205,9 +204,7 @@ def read_layers(root: Node) -> Layers:
         return start, stop
 
     visit(root)
-    return Layers(
-        words, heads["sd"], relations["sd"], heads["ud"], relations["ud"], bracketing(root), spans, constructions
-    )
+    return Layers(words, heads["sd"], relations["sd"], heads["ud"], relations["ud"], bracketing(root), spans, constructions)
 
 
 def bracketing(node: Node) -> str:

@@ -48,9 +48,7 @@ def _block(sentence: Sentence, scheme: str) -> str:
     for position, token in enumerate(sentence.tokens, start=1):
         head, relation = getattr(token, f"{scheme}_head"), getattr(token, f"{scheme}_relation")
         misc = "_" if token.space_after or position == len(sentence.tokens) else "SpaceAfter=No"
-        lines.append(
-            f"{position}\t{token.form}\t{token.lemma}\t{token.upos}\t{token.xpos}\t_\t{head}\t{relation}\t_\t{misc}"
-        )
+        lines.append(f"{position}\t{token.form}\t{token.lemma}\t{token.upos}\t{token.xpos}\t_\t{head}\t{relation}\t_\t{misc}")
     return "\n".join(lines) + "\n\n"
 
 

@@ -72,12 +72,10 @@ class Gold:
         return ~np.isin(self.relation, ("punct", "root"))
 
     def relations(self, min_count: int = 1) -> list[str]:
-        """Labels with at least `min_count` tokens or a row in the paper's table, most frequent first, without root and punct."""
+        """Labels of at least `min_count` tokens or with a row in the paper's table, most frequent first; no root and punct."""
         labels, counts = np.unique(self.relation, return_counts=True)
         found = [
-            (-n, str(label))
-            for label, n in zip(labels, counts, strict=True)
-            if n >= min_count or str(label) in PAPER_RELATIONS
+            (-n, str(label)) for label, n in zip(labels, counts, strict=True) if n >= min_count or str(label) in PAPER_RELATIONS
         ]
         return [label for _, label in sorted(found) if label not in ("root", "punct")]
 
@@ -88,7 +86,9 @@ def gather_gold(examples: Iterable[Example]) -> Gold:
     Raises:
         AtlasError: an example has no dependency layer, or there is no example.
     """
-    columns: dict[str, list[object]] = {name: [] for name in ("sentence", "position", "length", "head", "relation", "upos", "poss")}
+    columns: dict[str, list[object]] = {
+        name: [] for name in ("sentence", "position", "length", "head", "relation", "upos", "poss")
+    }
     ids = []
     for number, example in enumerate(examples):
         n = len(example.words)
@@ -221,9 +221,7 @@ class Predictions:
     to_sep: npt.NDArray[np.float32]
 
 
-def predict(
-    examples: Sequence[Example], cached: Iterable[CachedExample], modes: Sequence[str], sep: str | None
-) -> Predictions:
+def predict(examples: Sequence[Example], cached: Iterable[CachedExample], modes: Sequence[str], sep: str | None) -> Predictions:
     """Run through the cache once and keep what Table 1 and its options need.
 
     Args:

@@ -25,16 +25,15 @@ _SHORTEST, _LONGEST = 6, 12
 _LONGEST_WORD = 14  # letters, so that the columns of a panel do not run into each other
 
 
-def figure1_weights(
-    shard: str | Path, surface_path: str | Path, heads: str | Sequence[Sequence[int]], out: str | Path
-) -> None:
+def figure1_weights(shard: str | Path, surface_path: str | Path, heads: str | Sequence[Sequence[int]], out: str | Path) -> None:
     """Write the weights that Figure 1 draws: the last 15 tokens of one segment, rows renormalised over them (section 3).
 
     Args:
         shard: first attention shard of the segments; the first segment of at least 15 tokens is taken.
         surface_path: table of surface measures, for the choice of heads.
         heads: `auto` (the strongest head of each kind) or four [layer, head], 1-indexed.
-        out: kind, layer, head, value (the measure of this kind over all segments), example, from_position, from_token, to_position, to_token, weight.
+        out: kind, layer, head, value (the measure of this kind over all segments), example, from_position, from_token,
+            to_position, to_token, weight.
 
     Raises:
         AtlasError: no segment is long enough, or a head that the model does not have.
@@ -46,7 +45,7 @@ def figure1_weights(
     frames = []
     for kind, (layer, head) in _figure1_heads(surface, heads).items():
         window = _head_map(example, layer, head)[-WINDOW:, -WINDOW:]
-        weights = window / window.sum(axis=-1, keepdims=True)
+        weights = _renormalised(window)
         tokens = [token.removeprefix("##") if token.startswith("##") else token for token in example.tokens[-WINDOW:]]
         tokens[0] = "..."
         weights[0, :] = weights[:, 0] = np.nan
@@ -146,9 +145,7 @@ def _candidate(
     picked = predicted_words(by_word, special)[:, 0 if forward else 1]
     gold = np.asarray(example.layers["heads"])
     right = int((picked[tokens] == gold[tokens]).sum())
-    inner = by_word[~special][:, ~special]
-    total = inner.sum(axis=-1, keepdims=True)
-    weights = np.divide(inner, total, out=np.zeros_like(inner), where=total > 0)
+    weights = _renormalised(by_word[~special][:, ~special])
     marked = np.zeros(weights.shape, dtype=bool)
     if forward:
         marked[tokens] = True
@@ -157,6 +154,12 @@ def _candidate(
         marked[:, tokens] = True
         mass = weights[gold[tokens] - 1, tokens].mean()
     return _Candidate(example, weights, marked, right, len(tokens) - right, float(mass))
+
+
+def _renormalised(weights: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Rows divided by their sums; a row without any weight stays 0."""
+    total = weights.sum(axis=-1, keepdims=True)
+    return np.divide(weights, total, out=np.zeros_like(weights), where=total > 0)
 
 
 def weights_frame(weights: npt.NDArray[np.floating], names: Sequence[str], unit: str) -> pd.DataFrame:

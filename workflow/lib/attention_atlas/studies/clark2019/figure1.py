@@ -33,5 +33,8 @@ def figure1(weights_path: str | Path, setting: Setting, pictures: Mapping[str, s
         draw_attention_lines(axes, tokens, weights, BLUE)
         first = panel.iloc[0]
         axes.set_title(f"Head {first['layer']}-{first['head']}\n{_TITLES[kind].format(value=first['value'])}", fontsize=9)
-    note = f"In the titles: means over all segments. Drawn: the last {size} tokens of one segment ({table['example'].iloc[0]}); the darker a line, the larger the weight."
+    note = (
+        f"In the titles: means over all segments. Drawn: the last {size} tokens of one segment ({table['example'].iloc[0]}); "
+        "the darker a line, the larger the weight."
+    )
     save_figure(figure, pictures, f"{setting.line}\n{note}")

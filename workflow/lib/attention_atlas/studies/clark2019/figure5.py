@@ -39,7 +39,9 @@ def figure5(weights_path: str | Path, setting: Setting, pictures: Mapping[str, s
         for axes, (_, panel) in zip(row, of_relation.groupby("example"), strict=False):
             _draw(axes, panel)
         row[0].set_title(_title(str(relation), of_relation.iloc[0]), loc="left", fontsize=9)
-    note = "Orange: lines of the relation. [CLS] and [SEP] left out, rows renormalised; the darker a line, the larger the weight."
+    note = (
+        "Orange: lines of the relation. [CLS] and [SEP] left out, rows renormalised; the darker a line, the larger the weight."
+    )
     save_figure(figure, pictures, f"{setting.line}\n{note}")
 
 

@@ -65,7 +65,9 @@ def _dependency_rows(table: pd.DataFrame) -> Iterator[dict[str, Any]]:
             for relation in (ALL, "poss"):
                 if relation in base.index:
                     for column, name in (("accuracy", "best head"), ("baseline_accuracy", "baseline")):
-                        yield _moved(row, f"Table 1, {relation}: {name}", base.loc[relation, column], moved.loc[relation, column])
+                        yield _moved(
+                            row, f"Table 1, {relation}: {name}", base.loc[relation, column], moved.loc[relation, column]
+                        )
             rest = base.index != ALL
             for column, name in (("accuracy", "best head"), ("baseline_accuracy", "baseline")):
                 quantity = f"Table 1, mean over {rest.sum()} relations: {name}"
@@ -104,7 +106,13 @@ def _variant_rows(
 def _figure(measure: str) -> str:
     if measure.startswith("entropy"):
         return "Figure 4"
-    return "Section 3.3" if measure == "row_maximum" else "Section 3.1" if measure in ("next", "previous", "current") else "Figure 2"
+    return (
+        "Section 3.3"
+        if measure == "row_maximum"
+        else "Section 3.1"
+        if measure in ("next", "previous", "current")
+        else "Figure 2"
+    )
 
 
 def _moved(row: Mapping[str, Any], quantity: str, published: float, other: float) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from statsmodels.stats.multitest import multipletests
 from attention_atlas.attention.cache import read_attention
 from attention_atlas.corpora.alignment import SPECIAL
 from attention_atlas.corpora.examples import Example, read_examples
+from attention_atlas.errors import AtlasError
 from attention_atlas.models.card import read_card
 from attention_atlas.progress import progress
 from attention_atlas.statistics import bootstrap_ratio, folds_of
@@ -36,6 +37,7 @@ from attention_atlas.studies.clark2019.options import AS_PUBLISHED, Options, alt
 from attention_atlas.tables import write_table
 
 WORD_MODES = ("mean", "first", "max")
+NOOP_COLUMNS = ["relation", "layer", "head", "group_by", "group", "n", "sep_attention", "ci_low", "ci_high"]
 _SURFACE_OPTIONS = {"sep_sep_denominator", "position_denominator", "entropy_smoothing"}
 
 
@@ -78,12 +80,17 @@ def measure_dependencies(
         summary_out: quantity, value (sentences, words, share of words cut into several pieces).
 
     Raises:
-        AtlasError: cache and examples do not belong together, or there is nothing to score.
+        AtlasError: cache and examples do not belong together, the cache lacks the word mode, or there is nothing to score.
     """
     examples = list(read_examples(example_files, limit))
     gold = gather_gold(examples)
     cached = progress(read_attention(shards, limit), total=len(examples), label="sentences")
     predictions = predict(examples, cached, WORD_MODES, read_card(card_path).sep)
+    if options.word_mode not in predictions.picked:
+        raise AtlasError(
+            "options.word_mode: the attention cache was stored at level words, which holds the mode mean alone; "
+            f"{options.word_mode} needs level: tokens for this corpus."
+        )
     scores = score(predictions.picked[options.word_mode], gold, options)
     write_table(heads_frame(scores, gold, options), heads_out)
     relations = relations_frame(scores, gold, options, min_count, resampling)
@@ -95,9 +102,7 @@ def measure_dependencies(
 
 def summary_frame(examples: Sequence[Example]) -> pd.DataFrame:
     """Number of sentences and words, and the share of words that are cut into several pieces (section 4.1)."""
-    pieces = Counter(
-        (number, word) for number, example in enumerate(examples) for word in example.word if word != SPECIAL
-    )
+    pieces = Counter((number, word) for number, example in enumerate(examples) for word in example.word if word != SPECIAL)
     rows = {
         "sentences": len(examples),
         "words": len(pieces),
@@ -131,9 +136,7 @@ def heads_frame(scores: Scores, gold: Gold, options: Options) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def relations_frame(
-    scores: Scores, gold: Gold, options: Options, min_count: int, resampling: Resampling
-) -> pd.DataFrame:
+def relations_frame(scores: Scores, gold: Gold, options: Options, min_count: int, resampling: Resampling) -> pd.DataFrame:
     """The best head of each relation with at least `min_count` tokens, and of All.
 
     Columns: relation, n, layer, head, direction, accuracy with its interval (head fixed, bootstrap over sentences);
@@ -207,7 +210,10 @@ def _heldout(right: Bools, offset_right: Bools, fold: npt.NDArray[np.intp]) -> t
 
 
 def _mcnemar(first: Bools, second: Bools) -> float:
-    table = [[int((first & second).sum()), int((first & ~second).sum())], [int((~first & second).sum()), int((~first & ~second).sum())]]
+    table = [
+        [int((first & second).sum()), int((first & ~second).sum())],
+        [int((~first & second).sum()), int((~first & ~second).sum())],
+    ]
     return float(mcnemar(table, exact=True).pvalue)
 
 
@@ -291,4 +297,4 @@ def noop_frame(predictions: Predictions, gold: Gold, relations: pd.DataFrame, re
                 }
             )
         )
-    return pd.concat(frames, ignore_index=True)
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=NOOP_COLUMNS)

@@ -16,6 +16,7 @@ class Setting:
         model, corpus: what was looked at.
         model_reference, corpus_reference: the published model and data set that these are (not resemble), or "".
         sample: whether the corpus is generated.
+        converted: whether its relations were converted from Universal Dependencies.
     """
 
     run: str
@@ -24,12 +25,14 @@ class Setting:
     model_reference: str = ""
     corpus_reference: str = ""
     sample: bool = False
+    converted: bool = False
 
     @property
     def line(self) -> str:
         """One line below figures and above tables."""
         warning = " Generated text: not the papers' data, numbers are not comparable." if self.sample else ""
-        return f"{self.run}: {self.model} on {self.corpus}.{warning}"
+        origin = " Relations converted from Universal Dependencies, not annotated as such." if self.converted else ""
+        return f"{self.run}: {self.model} on {self.corpus}.{origin}{warning}"
 
 
 def setting_of(values: Mapping[str, Any]) -> Setting:

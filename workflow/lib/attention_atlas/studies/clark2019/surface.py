@@ -64,7 +64,8 @@ def target_measures(a: npt.NDArray[np.floating], classes: TokenClasses, options:
 
     Returns:
         measure -> [layer, head]. `cls`, `sep`, `punct`: mean over all n queries, special tokens included, of the summed mass on
-        that class. `rest_sep`, `sep_sep`: mass on [SEP] from the other tokens and from the [SEP] themselves; NaN without any.
+        that class. `rest_sep`, `sep_sep`: mass on [SEP] from the other tokens and from the [SEP] themselves. NaN for special
+        tokens that the model does not have; a segment without punctuation has 0.
     """
     n = a.shape[-1]
     received = a.sum(axis=-2, dtype=np.float64) / n
@@ -73,10 +74,10 @@ def target_measures(a: npt.NDArray[np.floating], classes: TokenClasses, options:
     between = {"two": 2, "count": seps}[options.sep_sep_denominator]
     none = np.full(a.shape[:-2], np.nan)
     return {
-        "cls": received[..., classes.cls].sum(axis=-1),
-        "sep": received[..., classes.sep].sum(axis=-1),
+        "cls": received[..., classes.cls].sum(axis=-1) if classes.cls.any() else none,
+        "sep": received[..., classes.sep].sum(axis=-1) if seps else none,
         "punct": received[..., classes.punct].sum(axis=-1),
-        "rest_sep": to_sep[..., ~classes.sep].mean(axis=-1) if seps < n else none,
+        "rest_sep": to_sep[..., ~classes.sep].mean(axis=-1) if 0 < seps < n else none,
         "sep_sep": to_sep[..., classes.sep].sum(axis=-1) / between if seps else none,
     }
 
@@ -94,11 +95,12 @@ def position_measures(a: npt.NDArray[np.floating], classes: TokenClasses, option
 
 
 def entropy_measures(a: npt.NDArray[np.floating], classes: TokenClasses, options: Options) -> Measures:
-    """Entropy in nats of all rows and of the first row, [CLS], of one segment (Figure 4, section 3.3); arguments as above."""
+    """Entropy in nats of all rows and of the row of [CLS] of one segment (Figure 4, section 3.3); arguments as above."""
     share = options.entropy_smoothing
     smoothed = (1 - share) * a + share / a.shape[-1] if share else a
     entropies = entr(smoothed).sum(axis=-1, dtype=np.float64)
-    return {"entropy": entropies.mean(axis=-1), "entropy_cls": entropies[..., 0]}
+    from_cls = entropies[..., classes.cls].mean(axis=-1) if classes.cls.any() else np.full(a.shape[:-2], np.nan)
+    return {"entropy": entropies.mean(axis=-1), "entropy_cls": from_cls}
 
 
 def maximum_measures(a: npt.NDArray[np.floating], classes: TokenClasses, options: Options) -> Measures:
@@ -141,13 +143,18 @@ def measure_surface(
         summary_out: quantity, value (number of segments, their lengths, entropy of a uniform head).
 
     Raises:
-        AtlasError: a shard cannot be used, or there is no segment.
+        AtlasError: a shard cannot be used or is not at level tokens, or there is no segment.
     """
     card = read_card(card_path)
     own: dict[str, list[Floats]] = {}
     moved: dict[tuple[str, str, str], list[Floats]] = {}
     lengths: list[int] = []
     for example in progress(read_attention(shards, limit), total=limit, label="segments"):
+        if example.level != "tokens":
+            raise AtlasError(
+                f"example {example.id}: the attention cache was stored at level {example.level}, but surface patterns are "
+                "those of word pieces: set level: tokens for this corpus."
+            )
         maps = example.maps.astype(np.float32)
         classes = token_classes(example.tokens, card.cls, card.sep)
         for group, option in GROUPS.values():
@@ -222,7 +229,11 @@ def heads_frame(values: npt.NDArray[np.floating], name: str) -> pd.DataFrame:
 def _options_frame(other: dict[tuple[str, str, str], list[Floats]]) -> pd.DataFrame:
     frames = []
     for (name, setting, measure), values in other.items():
-        frame = heads_frame(np.nanmean(np.stack(values), axis=0), "value")
+        stacked = np.stack(values)
+        valid = ~np.isnan(stacked[:, 0, 0])
+        if not valid.any():
+            continue
+        frame = heads_frame(stacked[valid].mean(axis=0), "value")
         frame.insert(0, "measure", measure)
         frame.insert(0, "setting", setting)
         frame.insert(0, "option", name)
@@ -232,4 +243,3 @@ def _options_frame(other: dict[tuple[str, str, str], list[Floats]]) -> pd.DataFr
 
 def _diagonal(a: npt.NDArray[np.float32], offset: int) -> Floats:
     return np.diagonal(a, offset=offset, axis1=-2, axis2=-1).sum(axis=-1, dtype=np.float64)
-

@@ -5,16 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from attention_atlas.corpora.sample.grammar.base import coordinate, fault, is_group
-from attention_atlas.corpora.sample.grammar.modifiers import Modifiers
-from attention_atlas.corpora.sample.grammar.noun_phrases import is_number, prepositional_phrase
+from attention_atlas.corpora.sample.grammar.dependents import Dependents
 from attention_atlas.corpora.sample.grammar.verb_groups import VerbGroup, VerbGroups, read_verb_group
-from attention_atlas.corpora.sample.lexicon import LINKING_VERBS, PREPOSITIONS, find_verb, lexicon
-from attention_atlas.corpora.sample.notation import Group, Item, split
+from attention_atlas.corpora.sample.lexicon import LINKING_VERBS, find_verb
+from attention_atlas.corpora.sample.notation import Item, split
 from attention_atlas.corpora.sample.structure import Edge, Node, comma, nodes, phrase, word
 
-_THAT_DROPPERS = frozenset("say think know believe hope suppose feel tell guess find notice hear".split())
-_WH_WORDS = frozenset("what who where when why how which whose".split())
-_WITH_COMMA = frozenset({"although"})
 _JOINTS = (";and", ";but", ";so", ";or", ";")
 
 
@@ -26,19 +22,18 @@ class Predicate:
     subject_suffix: str
 
 
-class Clauses(Modifiers, VerbGroups):
+class Clauses(Dependents, VerbGroups):
     """Everything that has a verb."""
 
-    gap: Node | None = None
-    stranded: Node | None = None
     narrating = False
 
     def sentence(self, items: tuple[Item, ...]) -> Node:
         """One sentence without its full stop: a clause or several joined by ;and ;but ;so or a semicolon."""
         for joint in _JOINTS:
             if joint in items:
-                left, right = items[: items.index(joint)], items[items.index(joint) + 1 :]
-                return self._joined(self.sentence(left), joint[1:], self.sentence(right))
+                left = self.sentence(items[: items.index(joint)])
+                self.narrating = False
+                return self._joined(left, joint[1:], self.sentence(items[items.index(joint) + 1 :]))
         return self.finite(items, fronting=True)
 
     def _joined(self, left: Node, conjunction: str, right: Node) -> Node:
@@ -66,7 +61,7 @@ class Clauses(Modifiers, VerbGroups):
             group.may_passivise = False
         node = Node("S")
         key = self._subject_key(subject_items)
-        opening = self.opening(body) if fronting and not front and self._tells_event(group, body) else None
+        opening = self.opening(items) if fronting and not front and self._tells_event(group, body) else None
         if opening:
             edge = self.adverbial(opening)
             for inner in nodes(edge.child):
@@ -99,9 +94,7 @@ class Clauses(Modifiers, VerbGroups):
             more_predicates = [self._further(part, group, subject) for part in more]
         verb = predicate.node
         if more_predicates:
-            verb = coordinate(
-                "VP", [verb, *more_predicates], "and", self.style.oxford_comma, "verb phrase coordination"
-            )
+            verb = coordinate("VP", [verb, *more_predicates], "and", self.style.oxford_comma, "verb phrase coordination")
         if predicate.subject_suffix:
             sd, ud = sd + "pass", ud + ":pass" if ud != "expl" else ud
         node.add(subject, sd, ud).add(verb, None, None)
@@ -147,7 +140,8 @@ class Clauses(Modifiers, VerbGroups):
         verb = find_verb(group.lemma)
         return (
             verb.roles[0] == "agent"
-            and not (group.modal or group.perfect or group.negated or group.adverbs or group.tense)
+            and group.lemma not in LINKING_VERBS
+            and not (group.modal or group.passive or group.perfect or group.negated or group.adverbs or group.tense)
             and not is_group(segments[0][0], "(")
             and self.discourse.sentence > 0
             and self.narrating
@@ -181,25 +175,23 @@ class Clauses(Modifiers, VerbGroups):
         return self._predicate_of(read_verb_group(segments[0]), segments[1:], plural, person, form)
 
     def _predicate_of(self, group, rest, plural, person=3, form="finite", extraposed=False) -> Predicate:
-        self._vary(group, form)
+        self._vary(group, form, any(self.adverb_segment(segment) is not None for segment in rest if segment))
         complements = self.complements(rest, group, extraposed)
         node = self.verb_phrase(group, form, complements, plural, person)
         return Predicate(node, "pass" if group.passive else "")
 
-    def _vary(self, group: VerbGroup, form: str) -> None:
+    def _vary(self, group: VerbGroup, form: str, has_adverb: bool) -> None:
         """Near-synonyms and adverbs of manner; not for verbs with particles or with adverbs of their own."""
         if group.particle or group.negated or form in ("question", "base"):
             return
-        if not group.adverbs and not group.modal and not group.progressive and form == "finite":
+        if form == "finite" and not (group.adverbs or has_adverb or group.modal or group.progressive):
             adverb = self.manner(group.lemma)
             group.adverbs = [adverb] if adverb else []
         group.lemma = self.synonym("verbs", group.lemma)
 
     def nonfinite(self, items: tuple[Item, ...], form: str) -> Node:
         """S of an infinitive ("to" added), gerund or past participle, possibly with several verb phrases."""
-        phrases = [
-            self._predicate_of(*self._verb_and_rest(part), False, 3, form).node for part in split(items, "&&")
-        ]
+        phrases = [self._predicate_of(*self._verb_and_rest(part), False, 3, form).node for part in split(items, "&&")]
         node = phrases[0]
         if len(phrases) > 1:
             node = coordinate("VP", phrases, "and", self.style.oxford_comma, "verb phrase coordination")
@@ -286,8 +278,10 @@ class Clauses(Modifiers, VerbGroups):
             return Edge(phrase("ADJP", self.adjective_phrase(segment), "copula with adjective"), None, None)
         if kind == "NP":
             nominal = self._not_mention(self.noun_phrase(segment))
-            return Edge(phrase("NP", nominal, "copula with noun"), None, None) if nominal.reference else self._construed(
-                nominal, "copula with noun"
+            return (
+                Edge(phrase("NP", nominal, "copula with noun"), None, None)
+                if nominal.reference
+                else self._construed(nominal, "copula with noun")
             )
         edge = self.adverbial(segment)
         edge.child.constructions += ("copula with prepositional phrase" if kind == "PP" else "copula with adverb",)
@@ -296,142 +290,3 @@ class Clauses(Modifiers, VerbGroups):
     def _construed(self, node: Node, name: str) -> Edge:
         node.constructions += (name,)
         return Edge(node, None, None)
-
-    def _not_mention(self, node: Node) -> Node:
-        if node.reference is None:
-            node.mention = ""
-        return node
-
-    def _kind(self, segment: tuple[Item, ...]) -> str:
-        first = segment[0]
-        if is_group(first, "("):
-            return "CLAUSE"
-        if is_group(first, "<"):
-            return "ADVERBIAL"
-        if first in ("t:", "m:", "^", "^^"):
-            return "ADVERBIAL"
-        if first in PREPOSITIONS and not self._approximates(segment):
-            return "PP"
-        if len(segment) > 2 and first in lexicon().adverbs and segment[1] in PREPOSITIONS:
-            return "PP"
-        if self.adverb_segment(segment) is not None and not (first in lexicon().nouns and len(segment) == 1):
-            return "ADVP"
-        if self.is_adjective_phrase(segment):
-            return "ADJP"
-        return "NP"
-
-    def _approximates(self, segment: tuple[Item, ...]) -> bool:
-        following = segment[1] if len(segment) > 1 else None
-        if segment[0] == "as":
-            return following in lexicon().adjectives
-        return segment[0] in ("about", "around", "over") and (is_number(following) or str(following).startswith("$"))
-
-    def _adverbial_edges(self, segment: tuple[Item, ...], group: VerbGroup) -> list[Edge]:
-        edge = self.adverbial(segment, passive=group.passive)
-        needs_comma = is_group(segment[0], "<") and (
-            segment[0].items[0] in _WITH_COMMA or (segment[0].items[0] == "ing" and self.chance(0.9))
-        )
-        if needs_comma:
-            return [Edge(comma(), "punct", "punct"), edge]
-        return [edge]
-
-    def adverbial(self, segment: tuple[Item, ...], passive: bool = False) -> Edge:
-        """An adverbial segment with its relations: PP, ADVP, noun phrase of time or measure, or clause."""
-        first = segment[0]
-        if is_group(first, "<"):
-            return self.adverbial_clause(first)
-        if first in ("t:", "m:"):
-            return self._nominal_adverbial(first, segment[1:])
-        adverbs = self.adverb_segment(segment)
-        if adverbs is not None:
-            return Edge(adverbs, "neg" if segment == ("never",) else "advmod", "advmod")
-        if first in lexicon().adverbs and segment[1] in PREPOSITIONS:
-            edge = self.adverbial(segment[1:])
-            edge.child.edges.insert(0, Edge(self.adverb(first), "advmod", "advmod"))
-            edge.child.constructions += ("adverb on prepositional phrase",)
-            return edge
-        if first not in PREPOSITIONS:
-            raise fault("cannot read this adverbial", segment)
-        if len(segment) == 1:
-            return self._stranded(first)
-        if is_group(segment[1], "("):
-            return Edge(self.gerund_phrase(first, segment[1]), "prep", "advcl")
-        agent = passive and first == "by"
-        node = prepositional_phrase(first, self.noun_phrase(segment[1:], "obl"))
-        node.constructions = ("passive with by-phrase",) if agent else ("prepositional phrase on verb",)
-        return Edge(node, "prep", "obl:agent" if agent else "obl")
-
-    def _stranded(self, preposition: str) -> Edge:
-        node = phrase("PP", word(preposition, preposition, "ADP", "IN"))
-        if self.gap is None:
-            raise fault("a preposition without its noun phrase outside a relative clause", (preposition,))
-        self.stranded = node
-        return Edge(node, "prep", "case", ud_to=self.gap)
-
-    def _nominal_adverbial(self, kind: str, items: tuple[Item, ...]) -> Edge:
-        if items[-1] in ("ago", "later", "earlier"):
-            measure = self._not_mention(self.noun_phrase(items[:-1]))
-            measure.entity_type = ""
-            node = Node("ADVP", entity_type="DATE", constructions=(f"measure with {items[-1]}",))
-            node.add(measure, "npadvmod", "obl:npmod").add(self.adverb(items[-1]), None, None)
-            return Edge(node, "advmod", "advmod")
-        self.elaborating, outside = False, self.elaborating
-        node = self._not_mention(self.noun_phrase(items))
-        self.elaborating = outside
-        if kind == "m:":
-            node.constructions += ("noun phrase of measure",)
-            return Edge(node, "npadvmod", "obl:npmod")
-        short = items[-1] in ("morning", "evening", "afternoon", "night")
-        node.entity_type = "TIME" if short else "DATE"
-        node.constructions += ("noun phrase of time",)
-        return Edge(node, "tmod", "obl:tmod")
-
-    def adverbial_clause(self, group: Group) -> Edge:
-        """`<because S>`, `<to V>` (purpose), `<ing V>` and `<ed V>` (participles), `<while ing V>`."""
-        kind, rest = group.items[0], group.items[1:]
-        if kind == "to":
-            return Edge(self._called(self.nonfinite(rest, "infinitive"), "purpose clause"), "advcl", "advcl")
-        if kind in ("ing", "ed"):
-            clause = self.nonfinite(rest, "gerund" if kind == "ing" else "participle")
-            return Edge(self._called(clause, "participial adverbial"), "partmod", "advcl")
-        node = Node("SBAR", constructions=(f"adverbial clause with {'so that' if kind == 'so' else kind}",))
-        if kind == "when":
-            when = phrase("WHADVP", word("when", "when", "ADV", "WRB"))
-            node.add(when, "advmod", "advmod")
-        else:
-            node.add(word(kind, kind, "SCONJ", "IN"), "mark", "mark")
-        if kind == "so":
-            node.add(word("that", "that", "SCONJ", "IN"), "mark", "mark")
-            rest = rest[1:]
-        if rest[0] == "ing":
-            return Edge(node.add(self.nonfinite(rest[1:], "gerund"), None, None), "advcl", "advcl")
-        return Edge(node.add(self.finite(rest), None, None), "advcl", "advcl")
-
-    def _called(self, node: Node, name: str) -> Node:
-        node.constructions += (name,)
-        return node
-
-    def clause_complement(self, group: Group, verb: str = "", subject: bool = False) -> tuple[Node, str, str]:
-        """A clause in round brackets with its relations as complement: xcomp without, ccomp with a subject of its own."""
-        kind, rest = group.items[0], group.items[1:]
-        if kind == "not":
-            kind, rest = rest[0], (kind, *rest[1:])
-        if kind == "to":
-            return self._called(self.nonfinite(rest, "infinitive"), "infinitive complement"), "xcomp", "xcomp"
-        if kind == "ing":
-            return self._called(self.nonfinite(rest, "gerund"), "gerund complement"), "xcomp", "xcomp"
-        if kind in ("that", "whether", "if"):
-            node = Node("SBAR", constructions=("that-clause" if kind == "that" else "indirect yes/no question",))
-            if kind == "that" and not subject and verb in _THAT_DROPPERS and self.chance(0.4):
-                node.constructions = ("that-clause without that",)
-            else:
-                node.add(word(kind, kind, "SCONJ", "IN"), "mark", "mark")
-            return node.add(self.finite(rest), None, None), "ccomp", "ccomp"
-        if kind in _WH_WORDS or kind in PREPOSITIONS:
-            if len(split(group.items, ":")) == 1:
-                node = self.relative_clause(group.items, False)
-                node.constructions = ("indirect question on subject",)
-            else:
-                node = self.gapped("SBAR", *split(group.items, ":"), "indirect question")
-            return node, "ccomp", "ccomp"
-        raise fault("cannot read this clause", group.items)

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 
 from attention_atlas.corpora.sample.grammar.base import GrammarState
 from attention_atlas.corpora.sample.lexicon import collocations, lexicon
 from attention_atlas.corpora.sample.notation import Group, Item, parse
 
-_MODIFIER_RATE = 0.5
-_ADVERB_RATE = 0.4
+_MODIFIER_RATE = 0.55
+_DEFINITE_RATE = 0.22
+_DEGREE_RATE = 0.35
+_ADVERB_RATE = 0.55
 _SYNONYM_RATE = 0.5
 _CONNECTIVE_RATE = 0.1
-_MOMENT_RATE = 0.35
-_TIME_WORDS = frozenset("t: after before since until when while during now still already once never always".split())
+_MOMENT_RATE = 0.5
+_TIME_WORDS = frozenset(
+    "t: after before since until when while during now still already once never always breakfast lunch supper".split()
+)
 _MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
     "December",
@@ -26,6 +31,12 @@ class Elaboration(GrammarState):
 
     elaborating = True
     date: tuple[int, int] | None = None
+    opened = -2
+
+    @functools.cached_property
+    def openings(self) -> list[str]:
+        """Opening adverbials used so far in this document."""
+        return []
 
     def modified_run(self, run: list[str], determiner: str, counted: bool) -> list[str]:
         """The content words of a noun phrase, sometimes with an adjective or noun that commonly stands there.
@@ -35,7 +46,7 @@ class Elaboration(GrammarState):
         """
         words, table = lexicon(), collocations().nouns
         head = run[-1]
-        if not self.elaborating or head not in words.nouns or determiner in ("this", "these", "that", "those", "no"):
+        if not self.elaborating or head not in words.nouns or determiner in ("this", "these", "that", "those", "no", "another"):
             return run
         noun = words.nouns[head]
         options = table.get(noun.lemma)
@@ -50,7 +61,7 @@ class Elaboration(GrammarState):
             return run
         if any(entity.noun.split()[-1:] == [noun.lemma] for entity in self.discourse.cast.values()):
             return run
-        if not self.chance(_MODIFIER_RATE):
+        if not self.chance(_MODIFIER_RATE if determiner in ("a", "an", "") else _DEFINITE_RATE):
             return run
         adjectives, nouns = options
         if nouns and len(run) == 1 and self.chance(0.5):
@@ -68,33 +79,56 @@ class Elaboration(GrammarState):
         options = collocations().verbs.get(lemma)
         return self.rng.choice(options) if options and self.elaborating and self.chance(_ADVERB_RATE) else ""
 
-    def opening(self, body: list[tuple[Item, ...]]) -> tuple[Item, ...] | None:
+    def degree(self, adjective: str) -> str:
+        """An adverb of degree for a predicative adjective that can be graded, or ""."""
+        entry = lexicon().adjectives[adjective]
+        if not self.elaborating or not self.chance(_DEGREE_RATE):
+            return ""
+        if entry.xpos == "JJR" and adjective != "more":
+            return self.rng.choice(("far", "slightly", "even"))
+        return self.rng.choice(("very", "quite", "rather")) if entry.xpos == "JJ" and entry.graded else ""
+
+    def opening(self, clause: tuple[Item, ...]) -> tuple[Item, ...] | None:
         """An adverbial for the front of a sentence of the narrative, or None: a date that moves on through the document,
         a moment of a story, or a connecting phrase.
 
-        `body` holds the segments of the clause; one that already says when it happens gets no further time.
+        A `clause` that already says when it happens gets no further time.
         """
-        if self.chance(_MOMENT_RATE) and not _has_time(body):
+        if self.discourse.sentence - self.opened < 2:
+            return None
+        choice = ""
+        if self.discourse.opens_paragraph and self.chance(_MOMENT_RATE) and not _has_time(clause):
             moments = collocations().moments.get(self.discourse.domain)
-            return parse(self.rng.choice(moments)) if moments else self._next_date()
-        if self.chance(_CONNECTIVE_RATE):
-            return parse(self.rng.choice(collocations().adverbials[self.discourse.domain]))
-        return None
+            choice = self._unused(moments) if moments else self._next_date()
+        elif self.chance(_CONNECTIVE_RATE):
+            choice = self._unused(collocations().adverbials[self.discourse.domain])
+        if not choice:
+            return None
+        self.opened = self.discourse.sentence
+        return parse(choice)
 
-    def _next_date(self) -> tuple[Item, ...]:
+    def _unused(self, options: list[str]) -> str:
+        """One of the options that this document has not used yet, or ""."""
+        left = [option for option in options if option not in self.openings]
+        if not left:
+            return ""
+        self.openings.append(self.rng.choice(left))
+        return self.openings[-1]
+
+    def _next_date(self) -> str:
         month, day = self.date or (self.rng.randrange(12), self.rng.randint(1, 20))
         if self.date:
             day += self.rng.randint(1, 9)
         if day > 28:
             month, day = (month + 1) % 12, day - 28
         self.date = (month, day)
-        return parse(f"on {_MONTHS[month]} {day}")
+        return f"on {_MONTHS[month]} {day}"
 
 
-def _has_time(body: list[tuple[Item, ...]]) -> bool:
-    """Whether a segment names a time: a time phrase, a clause of time, a weekday, month, year or time noun."""
+def _has_time(clause: tuple[Item, ...]) -> bool:
+    """Whether the clause names a time: a time phrase, a clause of time, a weekday, month, year or time noun."""
     words = lexicon()
-    for item in (item for segment in body for item in _flat(segment)):
+    for item in _flat(clause):
         if item in _TIME_WORDS or words.proper.get(item) in ("weekday", "month") or (item.isdigit() and len(item) == 4):
             return True
         if item in words.nouns and words.nouns[item].kind == "time":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from attention_atlas.corpora.sample.grammar.clauses import Clauses
 from attention_atlas.corpora.sample.lexicon import PRONOUNS
 from attention_atlas.corpora.sample.notation import parse
@@ -25,7 +27,7 @@ class Mentions(Clauses):
         for node in nodes(root):
             if node.reference is not None:
                 self._word(node)
-        for leaf, following in zip(order := list(leaves(root)), order[1:], strict=False):
+        for leaf, following in itertools.pairwise(list(leaves(root))):
             if leaf.label == "PRP" and following.slots.pop("contractible", False):
                 contraction = {"is": "'s", "are": "'re", "am": "'m", "have": "'ve", "has": "'s", "will": "'ll"}
                 following.form = contraction[following.form]
@@ -64,7 +66,10 @@ class Mentions(Clauses):
 
     def _possessive(self, node: Node, reference: Reference) -> None:
         if reference.case == "poss":
-            ending = "'" if node.plural and list(leaves(node))[-1].form.endswith("s") else "'s"
+            name = Node("NP", node.edges, entity_type=node.entity_type)
+            node.edges, node.entity_type = [Edge(name, None, None)], ""
+            last = list(leaves(node))[-1]
+            ending = "'" if last.form.endswith("s") and (node.plural or last.label in ("NNS", "NNPS")) else "'s"
             node.add(word(ending, "'s", "PART", "POS"), "possessive", "case")
             node.constructions += ("possessive with 's",)
 
@@ -129,9 +134,10 @@ class Mentions(Clauses):
         node.entity_type = ""
         node.edges = [Edge(inner, None, None)]
         node.constructions = ("apposition on name",)
-        node.add(comma(), "punct", "punct")
-        node.add(self._description(entity.intro), "appos", "appos")
-        node.add(comma(soft=True), "punct", "punct")
+        apposition = self._description(entity.intro)
+        node.add(comma(), "punct", "punct", ud_to=apposition)
+        node.add(apposition, "appos", "appos")
+        node.add(comma(soft=True), "punct", "punct", ud_to=apposition)
 
     def _named(self, node: Node, entity: Entity) -> None:
         """`a young fisherman named Tom Hale`."""

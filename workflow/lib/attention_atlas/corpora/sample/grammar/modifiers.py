@@ -6,13 +6,13 @@ from attention_atlas.corpora.sample.grammar.base import adverb_phrase, coordinat
 from attention_atlas.corpora.sample.grammar.elaboration import Elaboration
 from attention_atlas.corpora.sample.grammar.noun_phrases import (
     NounPhraseReader,
-    is_number,
     lift,
     prepositional_phrase,
 )
-from attention_atlas.corpora.sample.lexicon import ADVERBIAL_PROFORMS, DETERMINERS, PREPOSITIONS, lexicon
+from attention_atlas.corpora.sample.grammar.noun_words import is_number
+from attention_atlas.corpora.sample.lexicon import ADVERBIAL_PROFORMS, APPROXIMATORS, DETERMINERS, PREPOSITIONS, lexicon
 from attention_atlas.corpora.sample.notation import Group, Item, split
-from attention_atlas.corpora.sample.structure import Node, comma, phrase, word
+from attention_atlas.corpora.sample.structure import Edge, Node, comma, phrase, word
 
 _WH_TAGS = {
     "who": ("PRON", "WP"), "whom": ("PRON", "WP"), "what": ("PRON", "WP"), "which": ("PRON", "WDT"),
@@ -54,7 +54,8 @@ class Modifiers(Elaboration):
         words, last = lexicon(), None
         if items[0] in DETERMINERS:
             return False
-        for item in items:
+        measured = len(items) > 2 and items[0] in APPROXIMATORS and is_number(items[1])
+        for item in items[1:] if measured else items:
             if not isinstance(item, str) or (item in PREPOSITIONS and item != "as"):
                 break
             if last is not None and item == "as":
@@ -69,10 +70,13 @@ class Modifiers(Elaboration):
             node.add(word(items[0], items[0], "CCONJ", "CC"), "preconj", "cc:preconj")
             node.constructions += ("correlative conjunction",)
             items = items[1:]
-        if is_number(items[0]) and items[1] in words.nouns:
-            node.add(self.noun_phrase(items[:2]), "npadvmod", "obl:npmod")
+        if is_number(items[0]) or (items[0] in APPROXIMATORS and is_number(items[1])):
+            at = 1
+            while is_number(items[at]):
+                at += 1
+            at += 1
+            node.add(self.noun_phrase(items[:at]), "npadvmod", "obl:npmod")
             node.constructions += ("measure on adjective",)
-            at = 2
         adverbs = []
         while items[at] not in words.adjectives or (
             items[at] in words.adverbs and at + 1 < len(items) and items[at + 1] in words.adjectives
@@ -80,6 +84,9 @@ class Modifiers(Elaboration):
             form = items[at]
             adverbs.append(word("as", "as", "ADV", "RB") if form == "as" else self.adverb(form))
             at += 1
+        if not adverbs and not node.edges:
+            degree = self.degree(items[at])
+            adverbs = [self.adverb(degree)] if degree else []
         if adverbs:
             node.add(adverbs[0] if len(adverbs) == 1 else adverb_phrase(*adverbs), "advmod", "advmod")
             node.constructions += ("adverb on adjective",)
@@ -124,14 +131,15 @@ class Modifiers(Elaboration):
         return pp.add(clause, "pcomp", None)
 
     def noun_modifier(self, noun_phrase: Node, items: tuple[Item, ...]) -> Node:
-        """A bracketed modifier after the noun; the first word says which kind (see notation.py and the README)."""
+        """A bracketed modifier after the noun; the first word says which kind (see notation.py)."""
         nonrestrictive = items[0] == ","
         if nonrestrictive:
             items = items[1:]
         outer, kind, rest = lift(noun_phrase), items[0], items[1:]
         antecedent = noun_phrase.mention if noun_phrase.reference else ""
+        opening = Edge(comma(), "punct", "punct")
         if nonrestrictive or kind == "=":
-            outer.add(comma(), "punct", "punct")
+            outer.edges.append(opening)
         if kind == "=":
             apposition = self.noun_phrase(rest)
             apposition.mention = ""
@@ -146,12 +154,15 @@ class Modifiers(Elaboration):
             outer.add(brackets, "appos", "appos")
         elif kind == "adj":
             outer.constructions = ("adjective phrase after noun",)
+            self.elaborating, outside = False, self.elaborating
             outer.add(self.adjective_phrase(rest), "amod", "amod")
+            self.elaborating = outside
         else:
             with self.within(subject=antecedent, antecedent=outer if outer.mention else noun_phrase):
                 self._clausal_modifier(outer, kind, rest, items)
         if nonrestrictive or kind == "=":
-            outer.add(comma(soft=True), "punct", "punct")
+            modifier = opening.ud_to = outer.edges[-1].child
+            outer.add(comma(soft=True), "punct", "punct", ud_to=modifier)
         return outer
 
     def _clausal_modifier(self, outer: Node, kind: Item, rest: tuple[Item, ...], items: tuple[Item, ...]) -> None:

@@ -4,27 +4,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from attention_atlas.corpora.sample.grammar.base import GrammarState, adverb_phrase, coordinate, fault, is_group
+from attention_atlas.corpora.sample.grammar.base import coordinate, fault, is_group
+from attention_atlas.corpora.sample.grammar.noun_words import NounWords, is_number
 from attention_atlas.corpora.sample.lexicon import (
-    APPROXIMATORS,
     DETERMINERS,
     INDEFINITE_PRONOUNS,
-    NUMBER_WORDS,
-    ORDINALS,
     PREPOSITIONS,
     PRONOUNS,
-    lexicon,
 )
-from attention_atlas.corpora.sample.notation import Item
 from attention_atlas.corpora.sample.reference import Reference
-from attention_atlas.corpora.sample.structure import Edge, Node, comma, phrase, word
+from attention_atlas.corpora.sample.structure import Edge, Node, phrase, word
 
 _CONJUNCTIONS = frozenset({"and", "or", "nor"})
 _PRECONJUNCTIONS = {"both": "and", "either": "or", "neither": "nor"}
 _OBJECT_FORMS = {form: lemma for lemma, forms in PRONOUNS.items() for form in forms[:2]}
 _POSSESSIVE_FORMS = {forms[2]: lemma for lemma, forms in PRONOUNS.items()}
-_DEGREE_WORDS = frozenset({"more", "most", "less", "least"})
 _FOCUS_ADVERBS = frozenset({"almost", "nearly", "only", "even", "just"})
+_QUANTITIES = frozenset("number group pair couple kind sort amount rest part lives".split())
 _SHARES = frozenset("most many half majority rest percent third".split())
 _POSSESSIVE_RATE = 0.6
 _ALONE = frozenset({"this", "that", "these", "those", "all", "some"})
@@ -33,28 +29,8 @@ _DATE_NOUNS = frozenset("day week month year decade century weekend season sprin
 _TIME_NOUNS = frozenset("second minute hour morning afternoon evening night moment".split())
 
 
-def is_number(token: Item | None) -> bool:
-    """Whether a token is a cardinal number in digits or letters."""
-    return isinstance(token, str) and (token in NUMBER_WORDS or token.replace(",", "").replace(".", "").isdigit())
-
-
-class NounPhraseReader:
+class NounPhraseReader(NounWords):
     """Reads one segment left to right; prepositional phrases and modifiers attach to the nearest noun."""
-
-    def __init__(self, grammar: GrammarState, items: tuple[Item, ...], case: str, subject: bool):
-        self.grammar, self.items, self.case, self.subject = grammar, items, case, subject
-        self.at = 0
-        self.words = lexicon()
-
-    def peek(self, ahead: int = 0) -> Item | None:
-        """The item `ahead` places on, None past the end."""
-        return self.items[self.at + ahead] if self.at + ahead < len(self.items) else None
-
-    def take(self) -> Item:
-        """The next item."""
-        item = self.items[self.at]
-        self.at += 1
-        return item
 
     def read(self) -> Node:
         """The whole segment as one noun phrase."""
@@ -63,7 +39,7 @@ class NounPhraseReader:
             raise fault(f"cannot read {self.items[self.at]!r} as part of a noun phrase", self.items)
         return node
 
-    def coordination(self, nested: bool = False) -> Node:
+    def coordination(self) -> Node:
         """One noun phrase or several joined by and/or/nor, with both/either/neither before them."""
         preconjunction = None
         if self.peek() in _PRECONJUNCTIONS and _PRECONJUNCTIONS[self.peek()] in self.items[self.at :]:
@@ -108,10 +84,12 @@ class NounPhraseReader:
             relation = "acl"
         else:
             inner = NounPhraseReader(self.grammar, self.items[self.at :], "obl", False)
-            complement = inner.coordination()
+            complement = inner.simple() if self.enumerates else inner.coordination()
             self.at += inner.at
             if preposition == "of" and self.may_own(complement, noun_phrase) and self.grammar.chance(_POSSESSIVE_RATE):
                 return self.owned(complement, noun_phrase)
+            if preposition == "of" and complement.reference is not None:
+                complement.reference = replace(complement.reference, modified=True)
             pp = prepositional_phrase(preposition, complement)
             relation = "nmod"
         outer = lift(noun_phrase)
@@ -123,14 +101,20 @@ class NounPhraseReader:
     def may_own(self, owner: Node, possession: Node) -> bool:
         """Whether `the roof of Lopez` may become `Lopez 's roof`: a definite noun phrase and a person, group or animal
         without modifiers of its own."""
-        if not possession.edges or possession.edges[0].child.form != "the" or self.case == "nom" and not self.subject:
+        if not possession.edges or possession.edges[0].child.form != "the" or (self.case == "nom" and not self.subject):
             return False
-        if possession.reference or any(edge.sd in ("num", "prep") for edge in possession.edges):
+        if (
+            list_last(possession) in _QUANTITIES
+            or possession.reference
+            or any(edge.sd in ("num", "prep") for edge in possession.edges)
+        ):
             return False
         if owner.reference is not None:
             entity = self.grammar.discourse.entity(owner.reference.entity)
             return entity.kind not in ("thing", "town", "country") and not entity.intro.count("[")
-        head = owner.edges[-1].child if owner.edges else owner
+        if not owner.edges or owner.edges[0].sd not in ("det", "poss"):
+            return False
+        head = owner.edges[-1].child
         found = self.words.nouns.get(head.form)
         return found is not None and found.kind in ("person", "group", "animal") and len(owner.edges) <= 2
 
@@ -155,9 +139,10 @@ class NounPhraseReader:
     def marked(self, possessor: Node) -> Node:
         """A noun phrase with its possessive ending."""
         plural_form = list_last(possessor).endswith("s") and possessor.plural
-        owner = Node("NP", list(possessor.edges), constructions=("possessive with 's", *possessor.constructions))
+        owner = Node("NP", plural=possessor.plural, constructions=("possessive with 's",))
         owner.mention, owner.mention_type = possessor.mention, possessor.mention_type
-        owner.entity_type = possessor.entity_type
+        possessor.mention = possessor.mention_type = ""
+        owner.add(possessor, None, None)
         return owner.add(word("'" if plural_form else "'s", "'s", "PART", "POS"), "possessive", "case")
 
     def core(self) -> Node:
@@ -167,9 +152,15 @@ class NounPhraseReader:
             raise fault("a noun phrase is missing", self.items)
         if token.startswith("@"):
             return self.entity(self.take()[1:])
-        if token in _FOCUS_ADVERBS and (
-            self.peek(1) in DETERMINERS or self.peek(1) in INDEFINITE_PRONOUNS or is_number(self.peek(1))
-            or str(self.peek(1)).startswith("$")
+        if (
+            token in _FOCUS_ADVERBS
+            and not self.approximates()
+            and (
+                self.peek(1) in DETERMINERS
+                or self.peek(1) in INDEFINITE_PRONOUNS
+                or is_number(self.peek(1))
+                or str(self.peek(1)).startswith("$")
+            )
         ):
             adverb = self.grammar.adverb(self.take())
             inner = lift(self.core())
@@ -214,7 +205,7 @@ class NounPhraseReader:
             self.case,
             self.subject and self.at == 1,
             "" if self.subject else frame.subject,
-            modified=is_group(following, "[") or following in PREPOSITIONS or len(self.items) > self.at,
+            modified=following is not None or not _CONJUNCTIONS.isdisjoint(self.items),
             plain=following is not None,
             speaker=frame.speaker,
             addressee=frame.addressee,
@@ -238,7 +229,8 @@ class NounPhraseReader:
         antecedent = self.grammar.frame.antecedent
         if lemma not in ("he", "she", "it", "they") or antecedent is None:
             return
-        if antecedent.plural != (lemma == "they"):
+        member = self.grammar.discourse.cast.get(antecedent.mention)
+        if antecedent.plural != (lemma == "they") or (member and member.pronoun != lemma):
             raise fault(f"the pronoun of {lemma!r} does not fit the subject of its clause", self.items)
         if not antecedent.mention:
             self.note(antecedent, "", False, "nominal")
@@ -251,8 +243,9 @@ class NounPhraseReader:
         if possessor:
             node.add(possessor, "poss", "nmod:poss")
         else:
-            if (self.peek() == "such" and self.peek(1) in ("a", "an")) or self.peek() in ("all", "both") and (
-                self.peek(1) in DETERMINERS or self.peek(1) in _POSSESSIVE_FORMS or _is_entity_possessor(self, 1)
+            if (self.peek() == "such" and self.peek(1) in ("a", "an")) or (
+                self.peek() in ("all", "both")
+                and (self.peek(1) in DETERMINERS or self.peek(1) in _POSSESSIVE_FORMS or _is_entity_possessor(self, 1))
             ):
                 form = self.take()
                 node.add(word(form, form, "DET", "PDT"), "predet", "det:predet")
@@ -281,157 +274,8 @@ class NounPhraseReader:
         self.premodifiers(node, run[:-1])
         head = self.noun(run[-1])
         node.add(head, None, None)
-        node.plural = head.label in ("NNS", "NNPS")
+        node.plural = head.label in ("NNS", "NNPS") or run[-1] in ("few", "many", "several")
         return self.finish(node, determiner, run)
-
-    def numeral(self, node: Node) -> None:
-        """A number before the noun; a sum of money or a bare number becomes the head itself."""
-        approximator = None
-        if self.peek() in APPROXIMATORS and (is_number(self.peek(1)) or str(self.peek(1)).startswith("$")):
-            approximator = word(self.peek(), self.take(), "ADV", "RB")
-        token = self.peek()
-        if isinstance(token, str) and token.startswith("$"):
-            self.take()
-            sign = word("$", "$", "SYM", "$")
-            amount = Node("QP", entity_type="MONEY", constructions=("money",), plural=True)
-            if approximator:
-                amount.add(approximator, "quantmod", "advmod")
-            amount.add(sign, None, None)
-            self.figure(amount, token[1:], "num", "nummod", sign)
-            node.add(amount, None, None)
-            node.plural = True
-            return
-        if not is_number(token):
-            return
-        quantity = Node("QP", constructions=("cardinal number",))
-        if approximator:
-            quantity.add(approximator, "quantmod", "advmod")
-            quantity.constructions += ("approximated number",)
-        self.figure(quantity, self.take(), None, None, None)
-        if len(quantity.edges) == 1:
-            leaf = quantity.edges[0].child
-            leaf.constructions, quantity = quantity.constructions, leaf
-        following = self.peek()
-        alone = following is None or following in PREPOSITIONS or is_group(following, "[")
-        if alone:
-            node.add(quantity, None, None)
-            node.plural = token != "one"
-            if token != "one":
-                quantity.entity_type = "DATE" if _is_year(token) else "CARDINAL"
-        else:
-            quantity.entity_type = "CARDINAL"
-            node.add(quantity, "num", "nummod")
-
-    def figure(self, node: Node, first: str, sd: str | None, ud: str | None, governor: Node | None) -> None:
-        """The words of one number ("4.2 million"): the last one counts, the first hangs on it as number/compound."""
-        if first.isdigit() and (len(first) > 4 or (len(first) == 4 and first.endswith("00") and not _is_year(first))):
-            first = f"{int(first):,}"
-        leaf = word(first, first, "NUM", "CD")
-        if self.peek() in ("hundred", "thousand", "million", "billion", "dozen"):
-            form = self.take()
-            last = word(form, form, "NUM", "CD")
-            node.add(leaf, "number", "compound", last, last)
-            leaf = last
-        node.add(leaf, sd, ud, governor, governor)
-
-    def run(self) -> list[str]:
-        """The content words up to the head noun."""
-        run: list[str] = []
-        while isinstance(self.peek(), str):
-            token = self.peek()
-            if token in (",", "and") and run and self.joins_adjectives(run[-1]):
-                run.append(self.take())
-                continue
-            if is_number(token) and run and run[-1] in self.words.adjectives and self.peek(1) is not None:
-                run.append(self.take())
-                continue
-            if (token in PREPOSITIONS and (run or token not in self.words.adjectives)) or not self.is_content(token):
-                break
-            run.append(self.take())
-        if not run:
-            raise fault(f"no noun where {self.peek()!r} stands", self.items)
-        return run
-
-    def joins_adjectives(self, before: str) -> bool:
-        """Whether the conjunction or comma in front stands between two adjectives before a noun."""
-        following, after = self.peek(1), self.peek(2)
-        return (
-            before in self.words.adjectives
-            and following in self.words.adjectives
-            and isinstance(after, str)
-            and self.is_content(after)
-        )
-
-    def is_content(self, token: str) -> bool:
-        """Whether a token can stand between determiner and noun, or be the noun."""
-        words = self.words
-        if token in words.adverbs and token not in words.nouns and token not in words.adjectives:
-            following = self.peek(1)
-            return isinstance(following, str) and (following in words.adjectives or following in words.adverbs)
-        return any(token in part for part in (words.nouns, words.adjectives, words.proper))
-
-    def premodifiers(self, node: Node, run: list[str]) -> None:
-        """Adjectives (with adverbs, coordinated or stacked) and compound parts before the head noun."""
-        position, adjectives, compounds = 0, 0, 0
-        while position < len(run):
-            token = run[position]
-            if token in self.words.adverbs and self.is_degree(run, position):
-                stop = position + 1
-                while run[stop] not in self.words.adjectives:
-                    stop += 1
-                parts = [self.grammar.adverb(run[k]) for k in range(position, stop)]
-                node.add(self.modified_adjective(parts, run[stop]), "amod", "amod")
-                position, adjectives = stop + 1, adjectives + 1
-            elif token in self.words.adjectives:
-                if position + 2 < len(run) and run[position + 1] == "and":
-                    pair = [self.grammar.adjective(run[position]), self.grammar.adjective(run[position + 2])]
-                    node.add(coordinate("ADJP", pair, "and", False, "adjective coordination"), "amod", "amod")
-                    position += 3
-                else:
-                    node.add(self.grammar.adjective(token), "amod", "amod")
-                    position += 1
-                adjectives += 1
-            elif token == ",":
-                node.add(comma(), "punct", "punct")
-                position += 1
-            elif is_number(token):
-                node.add(word(token, token, "NUM", "CD"), "num", "nummod")
-                position += 1
-            else:
-                node.add(self.noun(token), "nn", "compound")
-                position, compounds = position + 1, compounds + 1
-        if adjectives > 1:
-            node.constructions += ("adjective stack",)
-        if compounds:
-            node.constructions += ("noun compound" if compounds == 1 else "noun compound of three",)
-
-    def is_degree(self, run: list[str], position: int) -> bool:
-        """Whether the adverb at `position` modifies an adjective after it ("more", "most" may be adjectives)."""
-        token, following = run[position], run[position + 1] if position + 1 < len(run) else ""
-        if token in self.words.adjectives and token not in _DEGREE_WORDS:
-            return False
-        return following in self.words.adjectives or (following in self.words.adverbs and token not in self.words.nouns)
-
-    def modified_adjective(self, adverbs: list[Node], form: str) -> Node:
-        """ADJP of an adjective with adverbs before it."""
-        adjective = phrase("ADJP", self.grammar.adjective(form), "adverb on adjective")
-        modifier = adverbs[0] if len(adverbs) == 1 else adverb_phrase(*adverbs)
-        head = adjective.edges.pop()
-        adjective.add(modifier, "advmod", "advmod")
-        adjective.edges.append(head)
-        return adjective
-
-    def noun(self, token: str) -> Node:
-        """A noun or proper noun as a leaf."""
-        if token in self.words.nouns:
-            entry = self.words.nouns[token]
-            return word(token, entry.lemma, "NOUN", "NNS" if entry.plural else "NN")
-        if token in self.words.proper:
-            plural = self.words.proper[token] == "plural"
-            return word(token, token, "PROPN", "NNPS" if plural else "NNP")
-        if token in ORDINALS or token in self.words.adjectives:
-            return self.grammar.adjective(token)
-        raise fault(f"the noun {token!r} is not in the lexicon", self.items)
 
     def finish(self, node: Node, determiner: str, run: tuple[str, ...] | list[str]) -> Node:
         """Dates, quantities and names get their type; other noun phrases are noted as mentions."""
@@ -499,10 +343,6 @@ def prepositional_phrase(preposition: str, noun_phrase: Node) -> Node:
     node = phrase("PP", word(preposition, preposition, "ADP", "IN"))
     node.edges[0].ud = "case"
     return node.add(noun_phrase, "pobj", None)
-
-
-def _is_year(token: str) -> bool:
-    return token.isdigit() and len(token) == 4 and token[:2] in ("18", "19", "20")
 
 
 def _is_entity_possessor(reader: NounPhraseReader, ahead: int) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from attention_atlas.corpora.sample.grammar.mentions import Mentions
-from attention_atlas.corpora.sample.notation import Item, split
+from attention_atlas.corpora.sample.lexicon import collocations
+from attention_atlas.corpora.sample.notation import Item, parse, split
 from attention_atlas.corpora.sample.structure import Node, comma, word
 
 _SAY = ("say", "say", "say", "say", "explain")
@@ -24,8 +25,9 @@ class Speech(Mentions):
                 quoted = self.sentence(content)
             return self._quotation(quoted, speaker, verb, "statement")
         with self.within(subject=speaker[1:]):
-            node = self._attribution(speaker, verb)
-            if len(self._parts(content)) == 1 and verb == "say" and self.chance(0.4):
+            circumstance = self._circumstance()
+            node = self._attribution(speaker, verb, circumstance)
+            if len(self._parts(content)) == 1 and verb == "say" and not circumstance and self.chance(0.4):
                 clause = Node("SBAR", constructions=("indirect speech", "that-clause without that"))
             else:
                 clause = Node("SBAR", constructions=("indirect speech", "that-clause"))
@@ -44,7 +46,7 @@ class Speech(Mentions):
                 quoted = self.wh_question(rest) if wh else self.inverted(rest)
             return self._quotation(quoted, speaker, "ask", "question")
         with self.within(subject=speaker[1:]):
-            node = self._attribution(speaker, "ask", addressee)
+            node = self._attribution(speaker, "ask", [(addressee,)] if addressee else self._circumstance())
             with self.within(tense="pres", shifted=self.frame.tense == "past"):
                 if wh and len(split(rest, ":")) == 1:
                     clause = self.relative_clause(rest, False)
@@ -65,7 +67,7 @@ class Speech(Mentions):
                 quoted = self.imperative(content)
             return self._quotation(quoted, speaker, "say", "imperative")
         with self.within(subject=speaker[1:]):
-            node = self._attribution(speaker, self.rng.choice(("tell", "ask", "tell")), addressee)
+            node = self._attribution(speaker, self.rng.choice(("tell", "ask", "tell")), [(addressee,)])
         with self.within(subject=addressee[1:]):
             clause = self.nonfinite(content, "infinitive")
         clause.constructions += ("command as infinitive",)
@@ -75,10 +77,16 @@ class Speech(Mentions):
     def _parts(self, content: tuple[Item, ...]) -> list[tuple[Item, ...]]:
         return split(content, ";and")
 
-    def _attribution(self, speaker: Item, verb: str, addressee: Item | None = None) -> Node:
+    def _circumstance(self) -> list[tuple[Item, ...]]:
+        """Where or how something is said, sometimes: `in an interview`, `with a smile`."""
+        options = collocations().attributions[self.discourse.domain]
+        return [parse(self.rng.choice(options))] if self.chance(0.4) else []
+
+    def _attribution(self, speaker: Item, verb: str, complements: list[tuple[Item, ...]]) -> Node:
         """S of speaker and verb (its VP is the last child), the clause still to come."""
-        predicate = self.predicate([(verb,), *([(addressee,)] if addressee else [])], False)
-        return Node("S").add(self.noun_phrase((speaker,), "nom", True), "nsubj", "nsubj").add(predicate.node, None, None)
+        subject = self.noun_phrase((speaker,), "nom", True)
+        predicate = self.predicate([(verb,), *complements], False)
+        return Node("S").add(subject, "nsubj", "nsubj").add(predicate.node, None, None)
 
     def _quotation(self, quoted: Node, speaker: Item, verb: str, kind: str) -> Node:
         """Quotation first (with the attribution inverted or not), or attribution first."""
@@ -87,8 +95,10 @@ class Speech(Mentions):
         terminal = _TERMINALS[kind]
         opening, closing = word('"', '"', "PUNCT", "``"), word('"', '"', "PUNCT", "''")
         subject = self.noun_phrase((speaker,), "nom", True)
-        said = self.predicate([(verb,)], False).node
-        if self.chance(0.22) and kind == "statement":
+        inverted = not self._will_be_pronoun(subject) and self.chance(0.6)
+        circumstance = [] if inverted else self._circumstance()
+        said = self.predicate([(verb,), *circumstance], False).node
+        if not inverted and kind == "statement" and self.chance(0.35):
             node = Node("S", constructions=("attribution before quotation",)).add(subject, "nsubj", "nsubj")
             said.add(comma(), "punct", "punct")
             said.add(opening, "punct", "punct", quoted, quoted).add(quoted, "ccomp", "ccomp")
@@ -98,7 +108,6 @@ class Speech(Mentions):
         node = Node("S").add(opening, "punct", "punct", quoted, quoted).add(quoted, "ccomp", "ccomp")
         mark = comma() if terminal == "." else word(terminal, terminal, "PUNCT", ".")
         node.add(mark, "punct", "punct", quoted, quoted).add(closing, "punct", "punct", quoted, quoted)
-        inverted = not self._will_be_pronoun(subject) and self.chance(0.6)
         if inverted:
             node.label, node.constructions = "SINV", ("inverted attribution",)
             node.add(said, None, None).add(subject, "nsubj", "nsubj")
@@ -143,4 +152,3 @@ class Speech(Mentions):
         self.word_mentions(node)
         self.discourse.next_sentence()
         return node
-

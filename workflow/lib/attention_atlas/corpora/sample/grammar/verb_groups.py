@@ -66,20 +66,16 @@ def read_verb_group(items: tuple[Item, ...]) -> VerbGroup:
                 raise fault(f"{rest[0]!r} is no particle", items)
             group.particle = rest[0] if rest else ""
             break
-    find_verb(group.lemma) if group.lemma else _missing(items)
+    if not group.lemma:
+        raise fault("a verb is missing", items)
+    find_verb(group.lemma)
     return group
-
-
-def _missing(items: tuple[Item, ...]) -> None:
-    raise fault("a verb is missing", items)
 
 
 class VerbGroups(GrammarState):
     """Builds the verbs of a clause around its complements."""
 
-    def verb_phrase(
-        self, group: VerbGroup, form: str, complements: list[Edge], plural: bool, person: int
-    ) -> Node:
+    def verb_phrase(self, group: VerbGroup, form: str, complements: list[Edge], plural: bool, person: int) -> Node:
         """VP with auxiliaries; `form` is finite, question, infinitive, gerund, participle or base (imperative)."""
         chain = self._auxiliaries(group, form)
         tag = self._first_tag(group, form, plural, person)
@@ -142,9 +138,7 @@ class VerbGroups(GrammarState):
 
     def _after_first(self, node: Node, auxiliary: Node, group: VerbGroup) -> None:
         """Negation and preverbal adverbs follow the first auxiliary (or the copula)."""
-        if group.negated and node.edges[0].child.label not in ("VB", "VBG", "VBN", "TO"):
-            self._negate(node, auxiliary)
-        elif group.negated and auxiliary.lemma == "do":
+        if group.negated and (auxiliary.label not in ("VB", "VBG", "VBN") or auxiliary.lemma == "do"):
             self._negate(node, auxiliary)
         if group.adverbs:
             node.add(self._adverbs(group), *self._adverb_relations(group))
@@ -167,9 +161,7 @@ class VerbGroups(GrammarState):
     def _adverb_relations(self, group: VerbGroup) -> tuple[str, str]:
         return ("neg" if group.adverbs[-1] == "never" else "advmod"), "advmod"
 
-    def _main(
-        self, group: VerbGroup, tag: str, complements: list[Edge], plural: bool, person: int, auxiliaries: bool
-    ) -> Node:
+    def _main(self, group: VerbGroup, tag: str, complements: list[Edge], plural: bool, person: int, auxiliaries: bool) -> Node:
         copula = group.lemma == "be"
         leaf = word(verb_form(group.lemma, tag, person, plural), group.lemma, "AUX" if copula else "VERB", tag)
         leaf.slots["roles"] = find_verb(group.lemma).roles

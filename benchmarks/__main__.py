@@ -1,0 +1,27 @@
+"""Run the benchmarks: python -m benchmarks [extraction|memory|dependencies|workflow ...]
+
+Each prints ratios against a stated reference that runs side by side with it in the same process; times alone mean little.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from pathlib import Path
+
+NAMES = ("extraction", "memory", "dependencies", "workflow")
+
+
+def main() -> None:
+    """Run the benchmarks that are named, or all of them."""
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "workflow" / "lib"))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", choices=[*NAMES, []], help="benchmarks to run (default: all)")
+    for name in parser.parse_args().names or NAMES:
+        print(f"== {name}", flush=True)
+        importlib.import_module(f"benchmarks.{name}").run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,80 @@
+"""Extraction with caching against the plain forward pass, Hugging Face's own maps, and padding to 128."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import torch
+
+from attention_atlas.attention.cache import write_shard
+from attention_atlas.attention.engine import install
+from attention_atlas.attention.extract import attention_maps, batch_by_length
+from attention_atlas.corpora.examples import Example
+from benchmarks.shapes import LENGTH, bert_base, examples_of, treebank_lengths
+from benchmarks.timing import report, side_by_side
+
+ROUNDS = 5
+
+
+def run() -> None:
+    """Print both comparisons."""
+    plain, hugging_face, atlas = bert_base("sdpa"), bert_base("eager"), bert_base("eager")
+    install(atlas)
+    examples = examples_of([LENGTH] * 16)
+    ids = torch.tensor([e.input_ids for e in examples])
+    mask = torch.ones_like(ids)
+
+    def forward() -> None:
+        with torch.inference_mode():
+            plain(ids, attention_mask=mask)
+
+    def output_attentions() -> None:
+        with torch.inference_mode():
+            maps = hugging_face(ids, attention_mask=mask, output_attentions=True).attentions
+            [layer.half() for layer in maps]
+
+    with tempfile.TemporaryDirectory() as folder:
+
+        def cached() -> None:
+            maps = attention_maps(atlas, examples, pad=0)
+            facts = {"level": "tokens", "examples": [_facts(e) for e in examples]}
+            write_shard(Path(folder, "0.safetensors"), Path(folder, "0.json"), maps, facts)
+
+        print("bert-base shape, 16 x 128 tokens, 2 threads")
+        candidates = {
+            "plain SDPA forward": forward,
+            "extraction, maps in memory": lambda: attention_maps(atlas, examples, pad=0),
+            "extraction, shard written, flushed and checksummed": cached,
+            "output_attentions=True and float16 copy": output_attentions,
+        }
+        report(side_by_side(candidates, ROUNDS), "plain SDPA forward")
+
+    sentences = examples_of(treebank_lengths(64))
+    print(f"{len(sentences)} treebank sentences, mean {sum(len(e.input_ids) for e in sentences) / len(sentences):.1f} tokens")
+    candidates = {
+        "buckets by length": lambda: attention_maps(atlas, sentences, pad=0),
+        "every sentence padded to 128 (the authors' way)": lambda: _padded(hugging_face, sentences),
+    }
+    report(side_by_side(candidates, 2), "buckets by length")
+    print(f"batches: {len(list(batch_by_length(sentences)))}")
+
+
+def _padded(model: torch.nn.Module, examples: list[Example]) -> None:
+    """All maps with every sentence padded to 128, 16 sentences a batch, cropped and rounded afterwards."""
+    for start in range(0, len(examples), 16):
+        batch = examples[start : start + 16]
+        ids = torch.zeros(len(batch), LENGTH, dtype=torch.long)
+        mask = torch.zeros_like(ids)
+        for row, example in enumerate(batch):
+            ids[row, : len(example.input_ids)] = torch.tensor(example.input_ids)
+            mask[row, : len(example.input_ids)] = 1
+        with torch.inference_mode():
+            maps = torch.stack(model(ids, attention_mask=mask, output_attentions=True).attentions, dim=1)
+        for row, example in enumerate(batch):
+            n = len(example.input_ids)
+            maps[row, :, :, :n, :n].half()
+
+
+def _facts(example: Example) -> dict[str, object]:
+    return {name: getattr(example, name) for name in ("record", "id", "tokens", "word", "words")}

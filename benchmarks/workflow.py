@@ -1,0 +1,25 @@
+"""Start of the workflow: a dry run of the whole sample run, against the bare start of Snakemake."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from benchmarks.timing import report, side_by_side
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def run() -> None:
+    """Print both times."""
+    snakemake = [sys.executable, "-m", "snakemake"]
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "config.yaml").write_bytes((ROOT / "config.yaml").read_bytes())
+        dry = [*snakemake, "--snakefile", str(ROOT / "Snakefile"), "--directory", folder, "--dry-run", "--quiet"]
+        candidates = {
+            "snakemake --version": lambda: subprocess.run([*snakemake, "--version"], check=True, capture_output=True),
+            "dry run of the whole sample run": lambda: subprocess.run(dry, check=True, capture_output=True),
+        }
+        report(side_by_side(candidates, 3), "snakemake --version")

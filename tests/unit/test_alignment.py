@@ -1,0 +1,197 @@
+"""Words and their pieces under four kinds of tokenizers, built here: the pieces of words are those of running text."""
+
+from __future__ import annotations
+
+import functools
+import tempfile
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+
+from attention_atlas.corpora.alignment import SPECIAL, WordPieces
+from attention_atlas.errors import AtlasError
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+TEXT = ["the cat sat on the mat", "in one big house the cats sat", "houses are big, and cats are small"]
+
+
+def bert_like() -> Tokenizer:
+    """WordPiece, lower-cased, accents stripped, [CLS] A [SEP] B [SEP] with segment ids 0 and 1."""
+    entries = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "the", "cat", "sat", "un", "##aff", "##able", "house", ",", ".", "'"]
+    entries += [*LETTERS, *("##" + letter for letter in LETTERS)]
+    tokenizer = Tokenizer(models.WordPiece({e: i for i, e in enumerate(entries)}, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS]:0 $A:0 [SEP]:0",
+        pair="[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
+    )
+    return tokenizer
+
+
+def byte_level() -> Tokenizer:
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    specials = [AddedToken(name, special=True) for name in ("<s>", "</s>", "<pad>")]
+    trainer = trainers.BpeTrainer(
+        vocab_size=320, special_tokens=specials, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False
+    )
+    tokenizer.train_from_iterator(TEXT, trainer)
+    return tokenizer
+
+
+def gpt2_like() -> Tokenizer:
+    """Byte-level BPE without special tokens."""
+    return byte_level()
+
+
+def roberta_like() -> Tokenizer:
+    """Byte-level BPE, <s> A </s></s> B </s>, segment ids all 0."""
+    tokenizer = byte_level()
+    tokenizer.post_processor = processors.RobertaProcessing(("</s>", 1), ("<s>", 0), trim_offsets=True, add_prefix_space=False)
+    return tokenizer
+
+
+def xlmr_like() -> Tokenizer:
+    """Unigram over words that begin with a mark, <s> A </s></s> B </s>."""
+    entries = ["<s>", "<pad>", "</s>", "<unk>", "▁", "▁the", "▁cat", "▁sat", "s", "house", "▁in"]
+    entries += [letter for letter in LETTERS + "éß,.'" if letter not in entries]
+    tokenizer = Tokenizer(models.Unigram([(e, -1.0 - (len(e) == 1)) for e in entries], unk_id=3))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>", pair="<s> $A </s> </s> $B </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
+    )
+    return tokenizer
+
+
+BUILDERS = {"bert": bert_like, "roberta": roberta_like, "xlmr": xlmr_like, "gpt2": gpt2_like}
+
+
+@functools.cache
+def load(name: str) -> tuple[Tokenizer, WordPieces]:
+    """A tokenizer and our view of its file."""
+    tokenizer = BUILDERS[name]()
+    with tempfile.TemporaryDirectory() as folder:
+        tokenizer.save(f"{folder}/tokenizer.json")
+        return tokenizer, WordPieces(f"{folder}/tokenizer.json")
+
+
+WORDS = st.lists(
+    st.one_of(
+        st.sampled_from(
+            ["the", "The", "cat", "cats", "unaffable", "house", "it's", "3.5", "éclair", "naïve", "日本", "-", "#"]
+        ),
+        st.text(LETTERS + "éß,.'Z", min_size=1, max_size=7),
+    ),
+    min_size=1,
+    max_size=8,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(words=WORDS, others=WORDS)
+@pytest.mark.parametrize("name", BUILDERS)
+def test_pieces_of_words_are_those_of_running_text_and_inputs_those_of_the_tokenizer(name, words, others):
+    tokenizer, ours = load(name)
+    text, other = " ".join(words), " ".join(others)
+    one, two = ours.pieces(words), ours.pieces(others)
+    assert [piece for ids in one for piece in ids] == tokenizer.encode(text, add_special_tokens=False).ids
+    for texts, expected in (([one], tokenizer.encode(text)), ([one, two], tokenizer.encode(text, other))):
+        made = ours.assemble(texts)
+        assert list(made.input_ids) == expected.ids
+        assert list(made.tokens) == [tokenizer.id_to_token(piece) for piece in expected.ids]
+        assert list(made.segment_ids) == expected.type_ids
+        assert len(made.word) == len(made.input_ids)
+        gold = [word for words_of_text in texts for word in words_of_text]
+        by_word = [[i for i, word in zip(made.input_ids, made.word, strict=True) if word == k] for k in range(len(gold))]
+        assert by_word == [list(ids) for ids in gold]
+        placed = [word for word in made.word if word != SPECIAL]
+        assert placed == sorted(placed)
+
+
+def test_a_hand_made_wordpiece_example():
+    _, ours = load("bert")
+    spelled = ours.pieces(["The", "unaffable", "café"])
+    assert [tuple(map(ours.token, ids)) for ids in spelled] == [
+        ("the",),
+        ("un", "##aff", "##able"),
+        ("c", "##a", "##f", "##e"),
+    ]
+    made = ours.assemble([spelled[:2], spelled[2:]])
+    assert made.tokens == ("[CLS]", "the", "un", "##aff", "##able", "[SEP]", "c", "##a", "##f", "##e", "[SEP]")
+    assert made.word == (-1, 0, 1, 1, 1, -1, 2, 2, 2, 2, -1)
+    assert made.segment_ids == (0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1)
+    assert made.input_ids[:2] == (2, 4)
+    assert len({len(made.input_ids), len(made.tokens), len(made.segment_ids), len(made.word)}) == 1
+
+
+def test_templates():
+    found = {
+        name: [(t.before, t.between, t.after, t.segments) for t in (load(name)[1].single, load(name)[1].pair)]
+        for name in BUILDERS
+    }
+    assert found == {
+        "bert": [((2,), (), (3,), (0, 0, 0, 0, 0)), ((2,), (3,), (3,), (0, 0, 0, 1, 1))],
+        "roberta": [((0,), (), (1,), (0, 0, 0, 0, 0)), ((0,), (1, 1), (1,), (0, 0, 0, 0, 0))],
+        "xlmr": [((0,), (), (2,), (0, 0, 0, 0, 0)), ((0,), (2, 2), (2,), (0, 0, 0, 0, 0))],
+        "gpt2": [((), (), (), (0, 0, 0, 0, 0)), ((), (), (), (0, 0, 0, 1, 1))],
+    }
+
+
+def test_a_word_inside_a_byte_level_text_is_spelled_with_its_space():
+    _, ours = load("gpt2")
+    opening, inside = ours.pieces(["cat", "cat"])
+    assert ours.token(inside[0])[0] == "Ġ"
+    assert ours.token(opening[0])[0] != "Ġ"
+    assert ours.pieces(["cat"], first=False) == [inside]
+
+
+def test_words_that_map_to_nothing_have_no_pieces():
+    _, ours = load("bert")
+    words = ["the", "\u200b", "\u0301", "cat", ""]
+    spelled = ours.pieces(words)
+    assert [len(ids) for ids in spelled] == [1, 0, 0, 1, 0]
+    made = ours.assemble([spelled])
+    assert made.word == (-1, 0, 3, -1)
+    assert ours.pieces([]) == []
+
+
+def test_asking_again_gives_the_same_pieces_in_any_order():
+    _, ours = load("roberta")
+    forward = ours.pieces(["the", "cats", "sat", "the"], first=False)
+    assert ours.pieces(["the", "sat", "cats", "the"], first=False) == [forward[i] for i in (0, 2, 1, 3)]
+    assert forward[0] == forward[3]
+
+
+def test_truncation_and_padding_of_the_file_are_switched_off(tmp_path):
+    tokenizer = bert_like()
+    tokenizer.enable_truncation(4)
+    tokenizer.enable_padding(length=9)
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    ours = WordPieces(tmp_path / "tokenizer.json")
+    assert [len(ids) for ids in ours.pieces(["abcdefghij", "cat"])] == [10, 1]
+    assert len(ours.assemble([ours.pieces(["abcdefghij"])]).tokens) == 12
+    assert ours.single.after == (3,)
+
+
+def test_unknown_characters_stay_with_their_word():
+    _, ours = load("bert")
+    assert [tuple(map(ours.token, ids)) for ids in ours.pieces(["日本", "cat"])] == [("[UNK]", "[UNK]"), ("cat",)]
+
+
+def test_a_tokenizer_that_merges_over_the_ends_of_words_is_refused(tmp_path):
+    entries = ["<unk>", *LETTERS, " ", "e ", "the "]
+    merges = [("e", " ")]
+    tokenizer = Tokenizer(models.BPE({e: i for i, e in enumerate(entries)}, merges, unk_token="<unk>"))
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    with pytest.raises(AtlasError, match="cuts running text otherwise than its words one by one"):
+        WordPieces(tmp_path / "tokenizer.json")
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(AtlasError, match=r"tokenizer\.json: there is no tokenizer\.json here"):
+        WordPieces(tmp_path / "tokenizer.json")

@@ -1,0 +1,336 @@
+"""Pages and figures of Clark et al.: what they show, that they are the same byte for byte, and that they load no model code."""
+
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import matplotlib.image
+import numpy as np
+import pandas as pd
+import pytest
+
+import attention_atlas
+from attention_atlas.figures.attention_lines import draw_attention_lines
+from attention_atlas.figures.by_layer import Series, draw_by_layer
+from attention_atlas.figures.style import plt, save_figure
+from attention_atlas.studies.clark2019.drawn_heads import KINDS, weights_frame
+from attention_atlas.studies.clark2019.figure1 import figure1
+from attention_atlas.studies.clark2019.figure2 import figure2
+from attention_atlas.studies.clark2019.figure4 import figure4
+from attention_atlas.studies.clark2019.figure5 import figure5
+from attention_atlas.studies.clark2019.noop import noop_page
+from attention_atlas.studies.clark2019.options_table import COLUMNS, options_table
+from attention_atlas.studies.clark2019.positions import positions
+from attention_atlas.studies.clark2019.setting import Setting, setting_of
+from attention_atlas.studies.clark2019.surface import MEASURES
+from attention_atlas.studies.clark2019.table1 import published_row, table1
+from attention_atlas.tables import read_table, write_table
+
+SAMPLE = Setting("Run <1>", "minilm", "generated & small", sample=True)
+REAL = Setting("Paper run", "bert", "WSJ", "bert-base-uncased", "wsj-sd-dev")
+WARNING = "Generated text: not the papers"
+LINE = "Run &lt;1&gt;: minilm on generated &amp; small. Generated text: not the papers&#x27; data, numbers are not comparable."
+
+
+def read(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def surface_frame(layers=3, heads=2) -> pd.DataFrame:
+    rows = [
+        (measure, layer, head, round(0.05 + 0.1 * k % 0.8 + 0.03 * layer + 0.01 * head, 4))
+        for k, measure in enumerate(MEASURES)
+        for layer in range(1, layers + 1)
+        for head in range(1, heads + 1)
+    ]
+    frame = pd.DataFrame(rows, columns=["measure", "layer", "head", "value"])
+    return frame.assign(ci_low=frame["value"] - 0.01, ci_high=frame["value"] + 0.01, n=40)
+
+
+def relations_frame() -> pd.DataFrame:
+    relations = ["dep", "det", "all", "auxpass", "null"]
+    n = len(relations)
+    frame = pd.DataFrame({"relation": relations, "n": range(100, 100 + n), "layer": range(1, n + 1), "head": 2})
+    frame["direction"] = ["dependent_to_head", "head_to_dependent"] * 2 + ["dependent_to_head"]
+    numbers = ("accuracy", "accuracy_ci_low", "accuracy_ci_high", "heldout_accuracy", "baseline_accuracy", "heldout_baseline")
+    for k, name in enumerate(numbers):
+        frame[name] = [0.5 + 0.011 * k + 0.05 * i for i in range(n)]
+    return frame.assign(baseline_offset=[1, -1, 0, 2, -3], margin=0.1, margin_ci_low=0.0, margin_ci_high=0.2, p_holm=0.0123)
+
+
+# --- pages -----------------------------------------------------------------------------------------------------------
+
+
+def test_table_1_has_the_papers_rows_in_its_order(tmp_path):
+    write_table(relations_frame(), tmp_path / "r.tsv")
+    table1(tmp_path / "r.tsv", SAMPLE, tmp_path / "t.tsv", tmp_path / "t.html")
+    table = read_table(tmp_path / "t.tsv")
+    assert table["relation"].tolist() == ["all", "det", "auxpass"]
+    det = table.set_index("relation").loc["det"]
+    assert det[["n", "layer", "head", "baseline_offset"]].tolist() == [101, 2, 2, -1]
+    assert det[["accuracy", "accuracy_ci_low", "baseline_accuracy"]].tolist() == pytest.approx([0.55, 0.561, 0.594])
+    assert det[["paper_head", "paper_accuracy", "paper_baseline"]].tolist() == ["8-11", 0.943, 0.517]
+    auxpass = table.set_index("relation").loc["auxpass"]
+    assert auxpass[["paper_accuracy", "paper_baseline", "notebook_accuracy", "notebook_baseline"]].tolist() == [
+        *(0.825, 0.405),
+        *(0.941, 0.825),
+    ]
+
+
+def test_table_1_shows_intervals_and_the_warning_of_the_sample(tmp_path):
+    write_table(relations_frame(), tmp_path / "r.tsv")
+    for setting in (SAMPLE, REAL):
+        table1(tmp_path / "r.tsv", setting, tmp_path / "t.tsv", tmp_path / "t.html")
+        page = read(tmp_path / "t.html")
+        assert (WARNING in page) == setting.sample
+        assert "56.1 to 57.2" in page
+        cells = [
+            "det",
+            "101",
+            "2-2",
+            "head → dep",
+            "55.0",
+            "56.1 to 57.2",
+            "58.3",
+            "59.4",
+            "-1",
+            "0.012",
+            "8-11",
+            "94.3",
+            "51.7",
+        ]
+        assert "\n".join(f"      <td>{cell}</td>" for cell in cells) in page
+    table1(tmp_path / "r.tsv", SAMPLE, tmp_path / "t.tsv", tmp_path / "t.html")
+    assert f"<p>{LINE}</p>" in read(tmp_path / "t.html")
+
+
+def test_a_relation_that_was_not_published_has_no_published_numbers():
+    assert set(published_row("nosuch").values()) == {None}
+    of_cc = published_row("cc")
+    assert [of_cc[f"paper_{column}"] for column in ("head", "accuracy", "baseline")] == [None] * 3
+    assert [of_cc[f"notebook_{column}"] for column in ("accuracy", "baseline")] == pytest.approx([0.478, 0.412])
+
+
+def test_the_page_of_no_op_heads_shows_the_papers_relations(tmp_path):
+    rows = [("det", 1, 2, "relation", "det"), ("det", 1, 2, "relation", "not det"), ("det", 1, 2, "upos", "NOUN")]
+    rows += [("dep", 1, 1, "relation", "dep")]
+    frame = pd.DataFrame(rows, columns=["relation", "layer", "head", "group_by", "group"])
+    frame = frame.assign(n=7, sep_attention=[0.1, 0.8, 0.5, 0.6], ci_low=[0.05, 0.7, 0.4, 0.5], ci_high=0.9)
+    write_table(frame, tmp_path / "n.tsv")
+    noop_page(tmp_path / "n.tsv", SAMPLE, tmp_path / "n.html")
+    page = read(tmp_path / "n.html")
+    assert f"<p>{LINE}</p>" in page
+    assert page.count("<tr>") == 2
+    for cell in ("not det", "0.800", "0.700", "0.900"):
+        assert f"<td>{cell}</td>" in page
+    assert "NOUN" not in page
+
+
+def test_the_page_of_positions_shows_the_strongest_head_of_each_layer(tmp_path):
+    write_table(surface_frame(), tmp_path / "s.tsv")
+    positions(tmp_path / "s.tsv", SAMPLE, tmp_path / "p.tsv", tmp_path / "p.html")
+    table = read_table(tmp_path / "p.tsv")
+    assert table.columns.tolist() == ["position", "layer", "head", "mean_attention", "ci_low", "ci_high", "n"]
+    assert table.groupby("position").size().to_dict() == {"next": 6, "previous": 6, "current": 6}
+    page = read(tmp_path / "p.html")
+    assert f"<p>{LINE}</p>" in page
+    # Head 2 of every layer is the stronger one.
+    assert page.count("<td>2</td>\n      <td>0.") == 9
+    assert page.count("<td>1</td>\n      <td>0.") == 0
+
+
+def test_the_table_of_options_is_a_difference_for_each(tmp_path):
+    def best(setting, accuracies, layers):
+        rows = {"relation": ["all", "det", "poss"], "layer": layers, "head": 1, "direction": "dependent_to_head"}
+        frame = pd.DataFrame({"option": "offsets", "setting": setting, **rows})
+        return frame.assign(accuracy=accuracies, baseline_accuracy=[0.1, 0.2, 0.3])
+
+    # Relations that tie in frequency may stand in another order.
+    moved = best("-3 to 3", [0.4, 0.9, 0.7], [1, 2, 1]).iloc[::-1]
+    dependency = pd.concat([best("-3 to 2", [0.3, 0.8, 0.6], [1, 2, 3]), moved])
+    surface = pd.DataFrame({"option": "entropy_smoothing", "setting": ["0.0001", "0.0001", "0.0", "0.0"], "measure": "entropy"})
+    surface = surface.assign(layer=1, head=[1, 2, 1, 2], value=[2.0, 3.0, 1.9, 2.9])
+    variant = surface_frame().assign(value=lambda f: f["value"] + 0.25)
+    relations = relations_frame()
+    files = {"d": dependency, "o": surface, "s": surface_frame(), "r": relations, "v": variant}
+    files["w"] = relations.assign(accuracy=relations["accuracy"] - 0.2).iloc[::-1]
+    for name, frame in files.items():
+        write_table(frame, tmp_path / f"{name}.tsv")
+    paths = {name: tmp_path / f"{name}.tsv" for name in files}
+    variants = {"casing": {"surface": paths["v"], "relations": paths["w"]}, "recipe": {"surface": paths["v"]}}
+    inputs = (paths["d"], paths["o"], paths["s"], paths["r"], variants, SAMPLE)
+    options_table(*inputs, tmp_path / "t.tsv", tmp_path / "t.html")
+    table = read_table(tmp_path / "t.tsv", COLUMNS)
+    assert list(dict.fromkeys(table["option"])) == ["offsets", "entropy_smoothing", "casing", "recipe"]
+    np.testing.assert_allclose(table["difference"], table["value_other"] - table["value_as_published"], atol=1e-6)
+    values = table.set_index(["option", "quantity"])[["value_as_published", "value_other"]]
+    assert values.loc[("offsets", "Table 1, all: best head")].tolist() == [0.3, 0.4]
+    assert values.loc[("offsets", "Table 1, poss: baseline")].tolist() == [0.3, 0.3]
+    assert values.loc[("offsets", "Table 1, mean over 2 relations: best head")].tolist() == pytest.approx([0.7, 0.8])
+    assert values.loc[("offsets", "Table 1, share of relations with the same best head")].tolist() == [1, 0.5]
+    assert values.loc[("entropy_smoothing", "Figure 4, entropy: mean over heads")].tolist() == [2.5, 2.4]
+    for measure, place in (
+        ("sep", "Figure 2"),
+        ("next", "Section 3.1"),
+        ("row_maximum", "Section 3.3"),
+        ("entropy_cls", "Figure 4"),
+    ):
+        ours, theirs = values.loc[("recipe", f"{place}, {measure}: mean over heads")]
+        assert theirs - ours == pytest.approx(0.25, abs=1e-5)
+    of_casing = table[(table["option"] == "casing") & table["quantity"].str.startswith("Table 1")]
+    assert of_casing["quantity"].tolist() == [f"Table 1, {r}: best head" for r in relations["relation"]]
+    assert of_casing["difference"].tolist() == pytest.approx([-0.2] * 5)
+    assert not (table["option"].eq("recipe") & table["quantity"].str.startswith("Table 1")).any()
+    assert table["note"].notna().all()
+    assert f"<p>{LINE}</p>" in read(tmp_path / "t.html")
+
+
+def test_a_setting_says_what_was_looked_at():
+    assert setting_of({"run": "R", "model": "m", "corpus": "c"}).line == "R: m on c."
+    assert SAMPLE.line.startswith("Run <1>: minilm on generated & small. Generated text")
+    assert "converted" not in SAMPLE.line
+    assert "converted from Universal Dependencies" in replace(REAL, converted=True).line
+
+
+@pytest.mark.parametrize(("converted", "origin"), [(True, "converted"), (False, "annotated")])
+def test_table_1_says_where_its_relations_come_from(tmp_path, converted, origin):
+    write_table(relations_frame(), tmp_path / "r.tsv")
+    table1(tmp_path / "r.tsv", replace(REAL, converted=converted), tmp_path / "t.tsv", tmp_path / "t.html")
+    assert set(read_table(tmp_path / "t.tsv")["relations_are"]) == {origin}
+    assert ("converted from Universal Dependencies" in read(tmp_path / "t.html")) == converted
+
+
+# --- figures ---------------------------------------------------------------------------------------------------------
+
+
+def draw(folder: Path, name: str, setting: Setting = REAL) -> dict[str, Path]:
+    """Draw one figure from made-up tables; returns its files by format."""
+    pictures = {kind: folder / f"{name}.{kind}" for kind in ("svg", "png", "pdf")}
+    write_table(surface_frame(), folder / "surface.tsv")
+    weights = np.random.default_rng(0).dirichlet(np.ones(5), size=5)
+    if name == "figure1":
+        panels = []
+        for head, kind in enumerate(KINDS, start=1):
+            panel = weights_frame(weights, ["...", "a$b$", "the", ".", "[SEP]"], "token")
+            panels.append(panel.assign(kind=kind, layer=2, head=head, value=0.5, example="seg1"))
+        write_table(pd.concat(panels), folder / "w.tsv")
+        figure1(folder / "w.tsv", setting, pictures)
+    elif name == "figure2":
+        figure2(folder / "surface.tsv", setting, folder / "f2.tsv", pictures)
+    elif name == "figure4":
+        write_table(pd.DataFrame({"quantity": ["uniform_entropy"], "value": [4.7]}), folder / "summary.tsv")
+        figure4(folder / "surface.tsv", folder / "summary.tsv", setting, folder / "f4.tsv", pictures)
+    else:
+        panels = []
+        for relation, direction, examples in (("det", "dependent_to_head", 2), ("pobj", "head_to_dependent", 1)):
+            for example in range(1, examples + 1):
+                panel = weights_frame(weights, ["this", "is", "an", "old", "house"], "word")
+                marked = panel["from_position" if direction == "dependent_to_head" else "to_position"] == 3
+                panel = panel.assign(relation=relation, example=example, sentence="s", layer=8, head=11, direction=direction)
+                panels.append(panel.assign(accuracy=0.943 if relation == "det" else None, marked=marked.astype(int)))
+        write_table(pd.concat(panels), folder / "w.tsv")
+        figure5(folder / "w.tsv", setting, pictures)
+    return pictures
+
+
+TEXTS = {
+    "figure1": [
+        "Head 2-1",
+        "broad: entropy 0.50 nats",
+        "next token: 50% of its attention",
+        "[SEP]",
+        "...",
+        ">a$b$<",
+        "segment (seg1)",
+    ],
+    "figure2": ["Layer", "Mean attention (share of mass)", "full stop or comma", "[SEP] → [SEP]", "6 heads", "n = 40 segments"],
+    "figure4": ["Layer", "Entropy of attention (nats)", "uniform attention (4.70)", "From [CLS]", "n = 40 segments"],
+    "figure5": [
+        "Head 8-11: determiners attend to their nouns (det, 94.3 % right)",
+        *("Head 8-11: prepositions attend to their objects (pobj)", "house", "rows renormalised"),
+    ],
+}
+
+
+@pytest.mark.parametrize("name", list(TEXTS))
+def test_a_figure_is_complete_and_the_same_byte_for_byte(tmp_path, name):
+    pictures, others = (draw(tmp_path / folder, name) for folder in ("one", "two"))
+    for kind, path in pictures.items():
+        assert path.read_bytes() == others[kind].read_bytes(), kind
+    assert pictures["pdf"].read_bytes().startswith(b"%PDF")
+    svg = read(pictures["svg"])
+    for text in TEXTS[name]:
+        assert text in svg.replace("&gt;", ">")
+    assert "Paper run: bert on WSJ." in svg
+    picture = matplotlib.image.imread(pictures["png"])
+    assert picture.shape[1] > 600
+    ink = (picture[..., :3].min(axis=-1) < 0.9).mean()
+    assert 0.01 < ink < 0.5
+
+
+@pytest.mark.parametrize("name", list(TEXTS))
+def test_a_figure_of_the_sample_says_so(tmp_path, name):
+    assert WARNING in read(draw(tmp_path, name, SAMPLE)["svg"])
+
+
+def test_the_dependents_are_bold_in_both_columns_and_directions(tmp_path):
+    svg = read(draw(tmp_path, "figure5")["svg"])
+    bold = re.findall(r"<text[^>]*font-weight: 700[^>]*>([^<]*)</text>", svg)
+    assert bold == ["an"] * 6
+
+
+def test_the_plotted_numbers_are_written(tmp_path):
+    draw(tmp_path, "figure2")
+    draw(tmp_path, "figure4")
+    surface = surface_frame()
+    targets = read_table(tmp_path / "f2.tsv", ["target", "layer", "head", "mean_attention", "ci_low", "ci_high", "n"])
+    assert set(targets["target"]) == {"cls", "sep", "punct", "rest_sep", "sep_sep"}
+    ours = targets.query("target == 'sep_sep' and layer == 3 and head == 1")["mean_attention"].item()
+    assert ours == surface.query("measure == 'sep_sep' and layer == 3 and head == 1")["value"].item()
+    entropies = read_table(tmp_path / "f4.tsv", ["source", "layer", "head", "entropy", "ci_low", "ci_high", "n"])
+    assert entropies.groupby("source").size().to_dict() == {"all": 6, "cls": 6}
+    theirs = surface.query("measure == 'entropy_cls'")["value"].tolist()
+    assert entropies.query("source == 'cls'")["entropy"].tolist() == pytest.approx(theirs)
+
+
+def test_dots_are_heads_and_lines_are_means():
+    frame = pd.DataFrame({"m": ["x"] * 5 + ["z"], "layer": [1, 1, 1, 2, 2, 1], "value": [0.1, 0.3, 0.8, 0.5, 0.9, 0.0]})
+    _, axes = plt.subplots()
+    draw_by_layer(axes, frame, [Series("x", "ex", "red", "o"), Series("y", "why", "blue", "s")], "m", "value")
+    assert [line.get_label() for line in axes.lines] == ["ex"]
+    np.testing.assert_allclose(axes.lines[0].get_xydata(), [[1, 0.4], [2, 0.7]])
+    np.testing.assert_allclose(axes.collections[0].get_offsets(), [[1, 0.1], [1, 0.3], [1, 0.8], [2, 0.5], [2, 0.9]])
+    plt.close()
+
+
+def test_lines_run_from_attending_to_attended_words_as_dark_as_their_weights():
+    weights = np.array([[np.nan, 0.001, 0.4], [0.9, 0.0, 0.0], [0.0, 0.0, 0.2]])
+    marked = np.zeros((3, 3), dtype=bool)
+    marked[1, 0] = True
+    _, axes = plt.subplots()
+    draw_attention_lines(axes, ["a", "b", "c"], weights, "#0000ff", marked, "#ff0000", [1])
+    lines = axes.collections[0]
+    ends = [[tuple(point) for point in segment] for segment in lines.get_segments()]
+    # Words stand from top (2) to bottom (0); hardly visible and missing weights have no line.
+    assert ends == [[(0.34, 2), (0.66, 0)], [(0.34, 1), (0.66, 2)], [(0.34, 0), (0.66, 0)]]
+    np.testing.assert_allclose(lines.get_colors(), [[0, 0, 1, 0.4], [1, 0, 0, 0.9], [0, 0, 1, 0.2]])
+    texts = [(t.get_text(), t.get_fontweight()) for t in axes.texts]
+    assert texts == [(w, "bold" if w == "b" else "normal") for w in "aabbcc"]
+    plt.close()
+
+
+def test_a_saved_figure_is_closed(tmp_path):
+    figure, _ = plt.subplots()
+    save_figure(figure, {"svg": tmp_path / "f.svg"})
+    assert not plt.fignum_exists(figure.number)
+
+
+def test_figures_and_tables_load_no_model_code():
+    modules = [f"figure{n}" for n in (1, 2, 4, 5)] + ["table1", "comparison", "options_table", "positions", "noop"]
+    code = "import sys\n" + "".join(f"import attention_atlas.studies.clark2019.{m}\n" for m in modules)
+    code += "print([m for m in ('torch', 'transformers', 'seaborn') if m in sys.modules])"
+    library = str(Path(attention_atlas.__file__).parents[1])
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONPATH": library})
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,384 @@
+"""The configuration: what is filled in and inherited, and the one sentence that each mistake gets."""
+
+from __future__ import annotations
+
+import copy
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+
+from attention_atlas.config import (
+    SCHEMA_PATH,
+    STUDIES,
+    limit_of,
+    missing_files,
+    resolve,
+    shard_count,
+    study_model,
+    study_runs,
+)
+from attention_atlas.errors import AtlasError
+
+SHIPPED = yaml.safe_load((Path(__file__).parents[2] / "config.yaml").read_text(encoding="utf-8"))
+SCHEMA = yaml.safe_load(SCHEMA_PATH.read_text(encoding="utf-8"))
+SMALL = {
+    "targets": ["one"],
+    "models": {"tiny": {"source": {"path": "models/tiny"}}, "large": {"source": {"path": "models/large"}}},
+    "corpora": {
+        "pairs": {"reader": "segments", "source": {"sample": "sentences.txt"}, "limit": 10},
+        "trees": {"reader": "conllu", "source": {"path": "nowhere/trees.conllu"}, "limit": 10},
+    },
+    "runs": {"one": {"model": "tiny", "clark2019": {"segments": "pairs", "dependencies": "trees"}}},
+}
+ABSENT = object()
+
+
+def changed(place: str, value: object, base: dict = SMALL) -> dict:
+    """A copy of `base` with one value set (or, ABSENT, taken away); `place` is parted by slashes."""
+    config = copy.deepcopy(base)
+    *folders, key = place.split("/")
+    node = config
+    for folder in folders:
+        node = node.setdefault(folder, {})
+    if value is ABSENT:
+        del node[key]
+    else:
+        node[key] = value
+    return config
+
+
+def sentence(config: dict) -> str:
+    with pytest.raises(AtlasError) as caught:
+        resolve(config)
+    return str(caught.value)
+
+
+def test_every_shipped_run_resolves_with_a_title_a_model_and_known_corpora():
+    config = resolve(SHIPPED)
+    assert {"sample", "laptop", "open", "paper"} <= set(config["runs"])
+    for run, settings in config["runs"].items():
+        assert settings["title"]
+        for study in set(STUDIES) & set(settings):
+            assert study_model(config, run, study) in config["models"]
+            for role in ("segments", "dependencies"):
+                corpus = settings[study][role]
+                assert shard_count(config, run, corpus) * config["corpora"][corpus]["shard"] >= limit_of(config, run, corpus)
+    assert study_runs(config, "clark2019") == config["targets"]
+
+
+def test_everything_that_is_not_said_has_its_default():
+    assert resolve(SMALL) == {
+        "targets": ["one"],
+        "missing": "error",
+        "data_mirror": None,
+        "sample": {"documents": 220, "seed": 2019},
+        "models": {
+            name: {
+                "source": {"path": f"models/{name}", "folder": "."},
+                "layers": 12,
+                "heads": 12,
+                "init": "pretrained",
+                "seed": 0,
+                "dtype": "float32",
+            }
+            for name in ("tiny", "large")
+        },
+        "corpora": {
+            name: {
+                "reader": reader,
+                "source": {**source, "split": "train", "column": "text", "rows": 1000},
+                "limit": 10,
+                "shard": 128,
+                "max_tokens": 128,
+                "level": "tokens",
+                "view": "none",
+                "lines": "paragraphs",
+                "recipe": "authors",
+                "segment_ids": "zeros",
+                "seed": 0,
+            }
+            for name, reader, source in (
+                ("pairs", "segments", {"sample": "sentences.txt"}),
+                ("trees", "conllu", {"path": "nowhere/trees.conllu"}),
+            )
+        },
+        "runs": {
+            "one": {
+                "model": "tiny",
+                "limits": {},
+                "clark2019": {
+                    "segments": "pairs",
+                    "dependencies": "trees",
+                    "variants": {},
+                    "min_count": 100,
+                    "folds": 10,
+                    "resamples": 1000,
+                    "seed": 0,
+                    "figure1_heads": "auto",
+                    "figure5_heads": "auto",
+                    "options": {"preset": "as_published"},
+                },
+            }
+        },
+    }
+    assert resolve(changed("targets", ABSENT) | {"runs": {"sample": {}}})["targets"] == ["sample"]
+
+
+def test_resolving_changes_neither_its_argument_nor_shares_parts_with_it():
+    before = copy.deepcopy(SMALL)
+    resolved = resolve(SMALL)
+    resolved["corpora"]["pairs"]["source"]["sample"] = "changed"
+    resolved["runs"]["one"]["limits"]["pairs"] = 3
+    assert before == SMALL
+    assert resolve(SMALL)["runs"]["one"]["limits"] == {}
+
+
+def test_a_run_starts_from_the_run_it_extends_dictionaries_merged_and_lists_replaced():
+    heads = [[1, 1], [2, 2], [3, 3], [4, 4]]
+    config = copy.deepcopy(SMALL)
+    config["runs"]["one"]["limits"] = {"pairs": 4, "trees": 5}
+    config["runs"]["one"]["clark2019"] |= {"figure1_heads": heads, "options": {"poss_rule": False, "offsets": [-1, 1]}}
+    # The child stands before its parent and lacks the keys that the schema requires of the whole.
+    config["runs"] = {
+        "grandchild": {"extends": "child", "title": "G", "clark2019": {"options": {"offsets": [2]}}},
+        "child": {"extends": "one", "model": "large", "limits": {"trees": 7}, "clark2019": {"figure1_heads": heads[::-1]}},
+        **config["runs"],
+    }
+    runs = resolve(config)["runs"]
+    assert runs["child"]["limits"] == runs["grandchild"]["limits"] == {"pairs": 4, "trees": 7}
+    assert runs["child"]["clark2019"]["figure1_heads"] == heads[::-1]
+    assert runs["child"]["clark2019"]["options"]["offsets"] == [-1, 1]
+    assert runs["grandchild"]["clark2019"]["options"] == {"poss_rule": False, "offsets": [2], "preset": "as_published"}
+    assert (runs["grandchild"]["title"], runs["grandchild"]["model"]) == ("G", "large")
+    assert runs["one"]["limits"] == {"pairs": 4, "trees": 5}
+    assert not any("extends" in run for run in runs.values())
+
+
+def test_limits_and_whole_shards():
+    config = resolve(changed("corpora/pairs/shard", 4))
+    for limit, shards in ((1, 1), (4, 1), (5, 2), (8, 2), (9, 3)):
+        config["runs"]["one"]["limits"] = {"pairs": limit}
+        assert limit_of(config, "one", "pairs") == limit
+        assert shard_count(config, "one", "pairs") == shards
+    config["runs"]["one"]["limits"] = {"trees": 1}
+    assert (limit_of(config, "one", "pairs"), shard_count(config, "one", "pairs")) == (10, 3)
+
+
+def test_a_studys_own_model_comes_before_the_runs():
+    assert study_model(resolve(SMALL), "one", "clark2019") == "tiny"
+    assert study_model(resolve(changed("runs/one/clark2019/model", "large")), "one", "clark2019") == "large"
+    assert study_model(
+        resolve(changed("runs/one/model", ABSENT, changed("runs/one/clark2019/model", "large"))), "one", STUDIES[0]
+    )
+
+
+def test_runs_without_a_study_are_left_out():
+    config = resolve(changed("runs/bare", {}) | {"targets": ["bare", "one"]})
+    assert study_runs(config, "clark2019") == ["one"]
+    assert study_runs(config, "clark2019", ["bare"]) == []
+
+
+def test_missing_files_name_file_licence_and_layout(tmp_path):
+    base = changed("corpora/trees/licence", "LDC99T42")
+    config = resolve(changed("corpora/trees/layout", "ten columns", base))
+    assert missing_files(config, ["pairs", "trees"]) == {
+        "trees": "corpus trees: the file nowhere/trees.conllu is not there. Licence: LDC99T42. Expected layout: ten columns."
+    }
+    assert missing_files(resolve(SMALL), ["trees"]) == {"trees": "corpus trees: the file nowhere/trees.conllu is not there."}
+    (tmp_path / "here").write_text("x")
+    assert missing_files(resolve(changed("corpora/trees/source/path", str(tmp_path / "here"))), ["trees"]) == {}
+    assert "trees" in missing_files(resolve(changed("corpora/trees/source/path", str(tmp_path))), ["trees"])
+
+
+HUB = {"hub": "someone/something", "revision": "0" * 40}
+URL = {"url": "https://example.org/a.txt", "sha256": "0" * 64}
+MISTAKES = [
+    ("target", ["one"], "config: unknown key 'target'; did you mean 'targets'. Known keys: targets, missing, data_mirror,"),
+    ("sample/documets", 3, "config: sample: unknown key 'documets'; did you mean 'documents'. Known keys: documents, seed."),
+    ("models/tiny/layer", 3, "config: models.tiny: unknown key 'layer'; did you mean 'layers'."),
+    ("models/tiny/source/foldr", "x", "config: models.tiny.source: unknown key 'foldr'; did you mean 'folder'."),
+    ("corpora/pairs/recpie", "clean", "config: corpora.pairs: unknown key 'recpie'; did you mean 'recipe'."),
+    ("corpora/pairs/source/pth", "x", "config: corpora.pairs.source: unknown key 'pth'; did you mean 'path'."),
+    ("runs/one/modle", "tiny", "config: runs.one: unknown key 'modle'; did you mean 'model'."),
+    ("runs/one/clark2020", {}, "config: runs.one: unknown key 'clark2020'; did you mean 'clark2019'."),
+    ("runs/one/clark2019/fold", 5, "config: runs.one.clark2019: unknown key 'fold'; did you mean 'folds'."),
+    ("runs/one/clark2019/variants/recipes", "x", "unknown key 'recipes'; did you mean 'recipe'."),
+    ("runs/one/clark2019/options/wordmode", "mean", "options: unknown key 'wordmode'; did you mean 'word_mode'."),
+    ("zebra", 1, "config: unknown key 'zebra'. Known keys:"),
+    ("targets", ["oen"], "config: targets: there is no run 'oen'; did you mean 'one'. Known: one."),
+    ("runs/one/model", "tniy", "config: runs.one.model: there is no model 'tniy'; did you mean 'tiny'. Known: large, tiny."),
+    ("runs/one/clark2019/model", "tin", "config: runs.one.clark2019.model: there is no model 'tin'; did you mean 'tiny'."),
+    (
+        "runs/one/limits",
+        {"tree": 3},
+        "config: runs.one.limits: there is no corpus 'tree'; did you mean 'trees'. Known: pairs, trees.",
+    ),
+    ("runs/one/clark2019/segments", "pair", "runs.one.clark2019.segments: there is no corpus 'pair'; did you mean 'pairs'."),
+    ("runs/one/clark2019/variants", {"recipe": "x"}, "runs.one.clark2019.variants.recipe: there is no corpus 'x'. Known:"),
+    ("runs/one/clark2019/variants", {"casing": "pairs"}, "clark2019.variants.casing: there is no model 'pairs'. Known:"),
+    (
+        "runs/one/clark2019/segments",
+        "trees",
+        "config: runs.one.clark2019.segments: corpus 'trees' has the reader conllu, but segments is needed here.",
+    ),
+    (
+        "runs/one/clark2019/dependencies",
+        "pairs",
+        "config: runs.one.clark2019.dependencies: corpus 'pairs' has the reader segments, but conllu is needed here.",
+    ),
+    ("runs/one/clark2019/variants", {"segment_ids": "trees"}, "variants.segment_ids: corpus 'trees' has the reader conllu"),
+    ("models", ABSENT, "config: the key 'models' is missing. Registry: name of a model in paths"),
+    ("models/tiny/source", ABSENT, "config: models.tiny: the key 'source' is missing. Exactly one of package, path, hub."),
+    ("corpora/pairs/limit", ABSENT, "config: corpora.pairs: the key 'limit' is missing. Records read at most"),
+    ("corpora/pairs/reader", ABSENT, "config: corpora.pairs: the key 'reader' is missing. conllu: dependency trees"),
+    ("runs/one/clark2019/segments", ABSENT, "config: runs.one.clark2019: the key 'segments' is missing. Corpus of reader"),
+    ("runs/one/model", ABSENT, "config: runs.one.model: the study clark2019 needs a model, and none is named."),
+    (
+        "models/tiny/source/hub",
+        "a/b",
+        "config: models.tiny.source: give exactly one of package, path, hub; found path and hub.",
+    ),
+    ("models/tiny/source", {"folder": "x"}, "models.tiny.source: give exactly one of package, path, hub; found none of them."),
+    ("corpora/trees/source/url", URL["url"], "trees.source: give exactly one of sample, path, url, hub; found path and url."),
+    ("corpora/trees/source", {"url": URL["url"]}, "trees.source: a source of kind url needs the key 'sha256' as well."),
+    ("corpora/trees/source", {"hub": "a/b"}, "corpora.trees.source: a source of kind hub needs the key 'revision' as well."),
+    ("models/tiny/source", {"hub": "a/b"}, "models.tiny.source: a source of kind hub needs the key 'revision' as well."),
+    ("models/tiny/source", {"package": "p"}, "models.tiny.source: a source of kind package needs the key 'module' as well."),
+    ("corpora/trees/source", {**HUB, "revision": "main"}, "trees.source.revision: 'main' does not match '^[0-9a-f]{40}$'."),
+    ("corpora/trees/source", {**URL, "url": "http://x"}, "config: corpora.trees.source.url: 'http://x' does not match"),
+    ("models/tiny/sha256", "0" * 63, "config: models.tiny.sha256:"),
+    (
+        "runs/one/clark2019/options/entropy_smoothing",
+        "1e-3",
+        "options.entropy_smoothing: '1e-3' should be of type number (write 1.0e-3, not 1e-3: YAML reads the latter as text).",
+    ),
+    ("corpora/pairs/limit", "10", "config: corpora.pairs.limit: '10' should be of type integer. Records read at most"),
+    ("corpora/pairs/limit", 0, "config: corpora.pairs.limit: 0 is less than the minimum of 1."),
+    ("models/tiny/layers", True, "config: models.tiny.layers: True should be of type integer."),
+    ("data_mirror", 3, "config: data_mirror: 3 should be of type string or null."),
+    (
+        "models/tiny/dtype",
+        "float",
+        "models.tiny.dtype: 'float' is not one of float32, float16, bfloat16; did you mean 'float32'.",
+    ),
+    ("missing", "warn", "config: missing: 'warn' is not one of error, skip."),
+    ("corpora/pairs/view", "stanford", "corpora.pairs.view: this key belongs to the reader conllu, not to segments."),
+    *[
+        (f"corpora/trees/{key}", value, f"corpora.trees.{key}: this key belongs to the reader segments, not to conllu.")
+        for key, value in (("lines", "sentences"), ("recipe", "clean"), ("segment_ids", "pair"), ("seed", 1))
+    ],
+    ("corpora/Ähre", SMALL["corpora"]["pairs"], "config: corpora: 'Ähre' does not match"),
+    ("runs/with space", {}, "config: runs: 'with space' does not match"),
+    ("models/a_b", SMALL["models"]["tiny"], "config: models: 'a_b' does not match"),
+    ("runs", {2019: {}}, "config: runs: 2019 should be of type string."),
+    ("runs/one", None, "config: runs.one: None should be of type object."),
+    ("runs/one/extends", "two", "config: runs.one.extends: there is no run 'two'."),
+    ("runs/other/extends", "ones", "config: runs.other.extends: there is no run 'ones'; did you mean 'one'."),
+    ("runs/one/extends", "one", "config: runs.one.extends: runs extend each other in a circle (one)."),
+    ("runs/one/extends", ["one"], "config: runs.one.extends: ['one'] should be of type string. Another run whose keys"),
+    ("runs/one/extends", 1, "config: runs.one.extends: 1 should be of type string."),
+    ("runs/one/clark2019/figure1_heads", [[1, 1]], "config: runs.one.clark2019.figure1_heads: [[1, 1]] is too short."),
+    ("runs/one/clark2019/figure5_heads", {"dobj": [0, 1]}, "clark2019.figure5_heads.dobj.0: 0 is less than the minimum of 1."),
+]
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "expected"), MISTAKES, ids=[f"{place}={value!r:.20}" for place, value, _ in MISTAKES]
+)
+def test_a_mistake_gets_one_sentence_that_names_the_key(place, value, expected):
+    said = sentence(changed(place, value))
+    assert expected in said
+    assert said.startswith("config: ")
+    assert "\n" not in said
+    assert said.endswith((".", ")"))
+
+
+def test_runs_that_extend_each_other_in_a_circle_are_listed():
+    config = changed("runs/a/extends", "b", changed("runs/b/extends", "c", changed("runs/c/extends", "a")))
+    said = sentence(config)
+    assert "extend each other in a circle" in said
+    assert all(name in said for name in ("a", "b", "c"))
+
+
+def test_good_sources_of_every_kind_pass(tmp_path):
+    for source in (HUB, URL, {"hub": str(tmp_path)}, {"sample": "ud.conllu"}, {"path": "x"}):
+        assert resolve(changed("corpora/trees/source", source))["corpora"]["trees"]["source"].items() >= source.items()
+    for source in (HUB, {"hub": str(tmp_path)}, {"package": "p", "module": "m"}):
+        assert resolve(changed("models/tiny/source", source))["models"]["tiny"]["source"].items() >= source.items()
+
+
+def resolved_node(node: dict) -> dict:
+    while "$ref" in node:
+        node = SCHEMA["$defs"][node["$ref"].rsplit("/", 1)[1]]
+    return node
+
+
+def nodes(node: dict, place: str):
+    """Every key of the configuration with its place and its part of the schema, alternatives and items included."""
+    node = resolved_node(node)
+    yield place, node
+    for key, child in node.get("properties", {}).items():
+        yield from nodes(child, f"{place}.{key}")
+    for key in ("additionalProperties", "items"):
+        if isinstance(node.get(key), dict):
+            yield from nodes(node[key], f"{place}.<{key}>")
+    for number, child in enumerate(node.get("oneOf", [])):
+        yield from nodes(child, f"{place}.<{number}>")
+
+
+EVERYTHING = list(nodes(SCHEMA, "config"))
+
+
+def test_every_key_is_described_and_no_object_takes_unknown_ones():
+    assert len(EVERYTHING) > 60
+    for place, node in EVERYTHING:
+        for key, child in node.get("properties", {}).items():
+            assert child.get("description") or resolved_node(child).get("description"), f"{place}.{key} has no description"
+        if node.get("type") == "object" or "properties" in node:
+            # A registry takes any name, but only values that its schema describes.
+            assert node.get("additionalProperties") is False or isinstance(node["additionalProperties"], dict), place
+            assert "properties" not in node or node["additionalProperties"] is False, place
+
+
+def test_every_default_is_allowed_by_its_own_schema():
+    Draft202012Validator.check_schema(SCHEMA)
+    with_default = [(place, node) for place, node in EVERYTHING if "default" in node]
+    assert len(with_default) > 20
+    for place, node in with_default:
+        whole = {"$defs": SCHEMA["$defs"], **node}
+        assert list(Draft202012Validator(whole).iter_errors(node["default"])) == [], place
+
+
+def test_every_study_has_its_part_of_the_schema():
+    others = {"extends", "title", "model", "limits"}
+    assert set(SCHEMA["$defs"]["run"]["properties"]) - others == set(STUDIES)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"corpora": {"ewt-dev": {"source": {"rows": 3}}}}, "corpora.ewt-dev.source.rows: this key does not belong to"),
+        ({"corpora": {"sample-trees": {"source": {"sample": "sentences.txt"}}}}, "the reader conllu cannot read sentences.txt"),
+        (
+            {"corpora": {"sample-segments": {"level": "words"}}},
+            "runs.sample.clark2019.segments: its measures are over word pieces",
+        ),
+        (
+            {
+                "corpora": {"sample-trees": {"level": "words"}},
+                "runs": {"sample": {"clark2019": {"options": {"word_mode": "first"}}}},
+            },
+            "runs.sample.clark2019.options.word_mode: first needs level: tokens",
+        ),
+        ({"runs": {"sample": {"clark2019": {"figure1_heads": "best"}}}}, "figure1_heads: 'best' does not fit"),
+    ],
+)
+def test_what_does_not_belong_together_is_refused(change, sentence):
+    def merged(base, over):
+        return base | {k: merged(base.get(k, {}), v) if isinstance(v, dict) else v for k, v in over.items()}
+
+    with pytest.raises(AtlasError, match=re.escape(sentence)):
+        resolve(merged(SHIPPED, change))

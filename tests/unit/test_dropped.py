@@ -1,0 +1,76 @@
+"""The table of what was left out: every record up to the limit is counted once."""
+
+import pandas as pd
+import pytest
+
+from attention_atlas.corpora.examples import Example, write_examples
+from attention_atlas.studies.dropped import dropped_table
+
+HEADER = "record\tid\treason\tdetail\n"
+
+
+def write_shard(folder, number, kept, dropped):
+    """A shard's examples and its table of dropped records; `dropped` is record -> reason."""
+    examples = [Example(r, f"s{r}", (1,), (0,), ("x",), (0,), ("x",), {}) for r in kept]
+    write_examples(folder / f"{number}.parquet", examples)
+    lines = "".join(f"{record}\ts{record}\t{reason}\t'q\"'\n" for record, reason in dropped.items())
+    (folder / f"{number}.dropped.tsv").write_text(HEADER + lines, encoding="utf-8")
+    return folder / f"{number}.parquet", folder / f"{number}.dropped.tsv"
+
+
+def table(folder, corpora):
+    dropped_table(corpora, "Run on <corpora>.", "Left out", folder / "out.tsv", folder / "out.html")
+    return pd.read_csv(folder / "out.tsv", sep="\t")
+
+
+def outcomes(frame, corpus):
+    of = frame[frame["corpus"] == corpus]
+    return dict(zip(of["outcome"], of["n"], strict=True))
+
+
+def test_records_are_counted_over_shards(tmp_path):
+    files = [
+        write_shard(tmp_path, 0, [0, 2], {1: "too long", 3: "word without pieces"}),
+        write_shard(tmp_path, 1, [5, 6], {4: "too long", 7: "too long"}),
+    ]
+    frame = table(tmp_path, {"trees": (*zip(*files, strict=True), 8)})
+    assert frame.columns.tolist() == ["corpus", "outcome", "n", "share"]
+    assert outcomes(frame, "trees") == {"kept": 4, "too long": 3, "word without pieces": 1}
+    assert frame["share"].tolist() == [0.5, 0.375, 0.125]
+    assert frame["outcome"].iloc[0] == "kept"
+
+
+def test_records_behind_the_limit_do_not_count(tmp_path):
+    examples, dropped = write_shard(tmp_path, 0, [0, 2, 4, 5], {1: "too long", 3: "too long"})
+    frame = table(tmp_path, {"trees": ([examples], [dropped], 3)})
+    assert outcomes(frame, "trees") == {"kept": 2, "too long": 1}
+    assert outcomes(table(tmp_path, {"trees": ([examples], [dropped], 4)}), "trees") == {"kept": 2, "too long": 2}
+
+
+def test_a_corpus_that_ends_before_its_limit_says_so(tmp_path):
+    examples, dropped = write_shard(tmp_path, 0, [0, 1, 3], {2: "too long"})
+    frame = table(tmp_path, {"trees": ([examples], [dropped], 10)})
+    counts = outcomes(frame, "trees")
+    assert sum(counts.values()) == 10
+    assert counts["not there: the corpus ends before its limit of 10"] == 6
+    # Shares are of the records that are there.
+    assert frame["share"].dropna().sum() == pytest.approx(1)
+    assert frame["share"].isna().tolist() == [False, False, True]
+
+
+def test_corpora_are_counted_apart(tmp_path):
+    first, second = write_shard(tmp_path, 0, [0, 1], {}), write_shard(tmp_path, 1, [0], {1: "too long"})
+    corpora = {name: ([files[0]], [files[1]], 2) for name, files in (("segments", first), ("trees", second))}
+    frame = table(tmp_path, corpora)
+    assert outcomes(frame, "segments") == {"kept": 2}
+    assert outcomes(frame, "trees") == {"kept": 1, "too long": 1}
+
+
+def test_the_page_shows_the_counts(tmp_path):
+    examples, dropped = write_shard(tmp_path, 0, [0, 1, 3], {2: "too long"})
+    table(tmp_path, {"trees": ([examples], [dropped], 5)})
+    page = (tmp_path / "out.html").read_text(encoding="utf-8")
+    assert "<h1>Left out</h1>" in page
+    assert "Run on &lt;corpora&gt;." in page
+    assert "<td>too long</td>\n      <td>1</td>\n      <td>25.00%</td>" in page
+    assert "not there: the corpus ends before its limit of 5</td>\n      <td>1</td>\n      <td></td>" in page

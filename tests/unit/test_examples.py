@@ -1,0 +1,288 @@
+"""Examples: from raw text and trees to what a model is fed, what is left out and why, one file a shard."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+
+from attention_atlas.corpora.alignment import WordPieces
+from attention_atlas.corpora.conllu import read_conllu
+from attention_atlas.corpora.examples import SCHEMA, Example, build_shard, read_examples, write_examples
+from attention_atlas.corpora.stanford import to_stanford
+from attention_atlas.errors import AtlasError
+
+LIBRARY = Path(__file__).parents[2] / "workflow" / "lib"
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+ENTRY = {
+    "reader": "conllu",
+    "source": {"path": "x"},
+    "limit": 100,
+    "shard": 3,
+    "max_tokens": 12,
+    "level": "tokens",
+    "view": "none",
+    "lines": "sentences",
+    "recipe": "authors",
+    "segment_ids": "zeros",
+    "seed": 0,
+}
+SEGMENTS = ENTRY | {"reader": "segments"}
+NOTHING = "\u200b"
+"""A word that the tokenizer maps to nothing: a space without width."""
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory) -> Path:
+    """WordPiece over letters and a few words, [CLS] A [SEP] B [SEP]."""
+    entries = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", ".", "the", "cat", "##s", *LETTERS]
+    entries += [f"##{letter}" for letter in LETTERS if letter != "s"]
+    built = Tokenizer(models.WordPiece({entry: i for i, entry in enumerate(entries)}, unk_token="[UNK]"))
+    built.normalizer = normalizers.BertNormalizer(lowercase=True)
+    built.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    built.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    path = tmp_path_factory.mktemp("tokenizer") / "tokenizer.json"
+    built.save(str(path))
+    return path
+
+
+def trees(*sentences: str) -> str:
+    """CoNLL-U where every word hangs on the first."""
+    blocks = []
+    for number, sentence in enumerate(sentences, start=1):
+        rows = [
+            f"{i}\t{word}\t{word.lower()}\tNOUN\tNN\t_\t{int(i > 1)}\t{'dep' if i > 1 else 'root'}\t_\t_"
+            for i, word in enumerate(sentence.split(" "), start=1)
+        ]
+        blocks.append("\n".join([f"# sent_id = n{number}", *rows]) + "\n\n")
+    return "".join(blocks)
+
+
+@pytest.fixture
+def build(tmp_path, tokenizer):
+    """(examples, lines of the table of what was dropped) of one shard."""
+
+    def of(text: str, start: int = 0, max_tokens: int = 512, **entry) -> tuple[list[Example], list[str]]:
+        raw = tmp_path / "raw"
+        raw.write_text(text, encoding="utf-8")
+        out, dropped = tmp_path / "out.parquet", tmp_path / "dropped.tsv"
+        build_shard(ENTRY | entry, raw, tokenizer, max_tokens, start, out, dropped)
+        lines = dropped.read_text(encoding="utf-8").splitlines()
+        assert lines[0] == "record\tid\treason\tdetail"
+        return list(read_examples([out])), lines[1:]
+
+    return of
+
+
+def test_a_tree_becomes_an_example_with_its_layers(build):
+    examples, dropped = build(trees("The cats . x"))
+    assert dropped == []
+    (example,) = examples
+    assert example == Example(
+        record=0,
+        id="n1",
+        input_ids=(2, 5, 6, 7, 4, example.input_ids[5], 3),
+        segment_ids=(0,) * 7,
+        tokens=("[CLS]", "the", "cat", "##s", ".", "x", "[SEP]"),
+        word=(-1, 0, 1, 1, 2, 3, -1),
+        words=("The", "cats", ".", "x"),
+        layers={
+            "heads": (0, 1, 1, 1),
+            "relations": ("root", "dep", "dep", "dep"),
+            "lemmas": ("the", "cats", ".", "x"),
+            "upos": ("NOUN",) * 4,
+            "xpos": ("NN",) * 4,
+        },
+    )
+
+
+def test_layers_that_the_corpus_does_not_have_are_left_out(build):
+    (example,), _ = build("1\tcat\t_\t_\tNN\t_\t0\troot\t_\t_\n\n")
+    assert example.layers == {"heads": (0,), "relations": ("root",), "xpos": ("NN",)}
+
+
+def test_the_view_converts_the_trees(build, tmp_path):
+    text = (
+        "1\tcats\tcat\tNOUN\tNNS\t_\t2\tnsubj\t_\t_\n2\tsat\tsit\tVERB\tVBD\t_\t0\troot\t_\t_\n"
+        "3\tin\tin\tADP\tIN\t_\t4\tcase\t_\t_\n4\tit\tit\tPRON\tPRP\t_\t2\tobl\t_\t_\n\n"
+    )
+    (plain,), _ = build(text)
+    (converted,), _ = build(text, view="stanford")
+    assert plain.layers["relations"] == ("nsubj", "root", "case", "obl")
+    assert converted.layers["relations"] == ("nsubj", "root", "prep", "pobj")
+    assert converted.layers["heads"] == to_stanford(next(read_conllu(tmp_path / "raw"))).heads == (2, 0, 2, 3)
+    assert converted.input_ids == plain.input_ids
+
+
+def test_one_word_and_the_longest_that_fits_are_kept_and_one_piece_more_is_dropped(build):
+    fits, longer, far_too_long = "a " * 9 + "a", "a " * 10 + "a", "a " * 599 + "a"
+    examples, dropped = build(trees("cat", fits, longer, far_too_long), shard=4)
+    assert [(e.record, e.id, len(e.input_ids)) for e in examples] == [(0, "n1", 3), (1, "n2", 12)]
+    assert dropped == ["2\tn3\ttoo long\t13 pieces, 12 allowed", "3\tn4\ttoo long\t602 pieces, 12 allowed"]
+    # The model's own bound counts as well.
+    examples, dropped = build(trees("cat", fits), max_tokens=11)
+    assert [e.id for e in examples] == ["n1"]
+    assert dropped == ["1\tn2\ttoo long\t12 pieces, 11 allowed"]
+
+
+def test_a_word_without_pieces_drops_its_sentence(build, caplog):
+    examples, dropped = build(trees("cat", f"cat {NOTHING} cat", "cats"))
+    assert [(e.record, e.id) for e in examples] == [(0, "n1"), (2, "n3")]
+    assert dropped == ["1\tn2\tword without pieces\t'\\u200b'"]
+    assert any("dropped 1: word without pieces" in record.getMessage() for record in caplog.records)
+
+
+def test_shards_share_the_records_between_them(build):
+    text = trees(*["cat"] * 7)
+    found = [[(e.record, e.id) for e in build(text, start=start)[0]] for start in (0, 3, 6)]
+    assert [record for shard in found for record in shard] == [(i, f"n{i + 1}") for i in range(7)]
+    assert [len(shard) for shard in found] == [3, 3, 1]
+
+
+@pytest.mark.parametrize("reader", ["conllu", "segments"])
+def test_a_shard_behind_the_end_is_empty(build, reader):
+    text = trees("cat") if reader == "conllu" else "cat\ncats\n\n"
+    assert build(text, reader=reader, start=3) == ([], [])
+
+
+def test_a_corpus_without_any_usable_example_is_an_error_but_a_later_shard_is_not(build, tmp_path):
+    text = trees("cat", *["a " * 20 + "a"] * 3, NOTHING, "cat")
+    with pytest.raises(AtlasError) as caught:
+        build(text.partition("\n\n")[2])
+    said = f"{tmp_path}/raw: no usable example among the first 3 records (3 too long)."
+    assert str(caught.value) == said
+    assert not (tmp_path / "out.parquet").exists()
+    examples, dropped = build(text, start=1)
+    assert examples == []
+    assert len(dropped) == 3
+    with pytest.raises(AtlasError, match=r"no usable example among the first 3 records \(it has no records\)"):
+        build("one sentence only\n\n", reader="segments")
+
+
+SENTENCES = "".join(("the cat x\ncats a b c\ncatss the\n" * (1 + i % 3)) + "\n" for i in range(12))
+
+
+@pytest.mark.parametrize(("entry", "text"), [(ENTRY, trees(*["cat", "the cats"] * 8)), (SEGMENTS, SENTENCES)])
+def test_a_shard_is_the_same_file_under_a_smaller_and_a_larger_limit(tmp_path, tokenizer, entry, text):
+    (tmp_path / "raw").write_text(text, encoding="utf-8")
+    for shard in range(4):
+        written = []
+        for limit in (4, 400):
+            out, dropped = tmp_path / f"{limit}.parquet", tmp_path / f"{limit}.tsv"
+            build_shard(entry | {"limit": limit}, tmp_path / "raw", tokenizer, 512, 3 * shard, out, dropped)
+            written.append((out.read_bytes(), dropped.read_bytes()))
+        assert written[0] == written[1]
+
+
+def test_segments_fit_and_their_words_and_pieces_belong_together(build, tokenizer):
+    examples = [e for start in (0, 3, 6) for e in build(SENTENCES, reader="segments", start=start)[0]]
+    assert [e.record for e in examples] == list(range(9))
+    ours = WordPieces(tokenizer)
+    cut = 0
+    for example in examples:
+        assert len(example.input_ids) == len(example.tokens) == len(example.word) <= 12
+        assert [t for t in example.tokens if t.startswith("[")] == ["[CLS]", "[SEP]", "[SEP]"]
+        assert set(example.word) == {-1, *range(len(example.words))}
+        for position, word in enumerate(example.words):
+            ids = tuple(i for i, w in zip(example.input_ids, example.word, strict=True) if w == position)
+            whole = ours.pieces([word])[0]
+            assert ids
+            assert ids in {whole[a:b] for a in range(len(whole)) for b in range(a + 1, len(whole) + 1)}
+            cut += ids != whole
+    assert cut
+
+
+def test_segment_ids_are_zeros_or_tell_the_two_texts_apart(build):
+    zeros, _ = build(SENTENCES, reader="segments", segment_ids="zeros")
+    pairs, _ = build(SENTENCES, reader="segments", segment_ids="pair")
+    assert [e.input_ids for e in zeros] == [e.input_ids for e in pairs]
+    for zero, pair in zip(zeros, pairs, strict=True):
+        assert set(zero.segment_ids) == {0}
+        first = pair.tokens.index("[SEP]") + 1
+        assert pair.segment_ids == (0,) * first + (1,) * (len(pair.tokens) - first)
+
+
+def test_the_recipe_the_seed_and_the_layout_of_lines_count(build):
+    text = "the cat. cats sat.\nx y. z w.\na b. c d.\n\n" * 3
+    clean = {"reader": "segments", "recipe": "clean", "lines": "paragraphs"}
+    first, _ = build(text, **clean)
+    other, _ = build(text, **clean, seed=1)
+    assert all("paragraph" in e.id for e in first)
+    assert [e.id for e in first] != [e.id for e in other]
+    assert first == build(text, **clean)[0]
+    authors, _ = build(text, reader="segments", lines="paragraphs")
+    assert all("sentence" in e.id for e in authors)
+
+
+def test_words_without_pieces_are_left_out_of_segments(build):
+    (example,), _ = build(f"cat {NOTHING} x\ncats\n\n", reader="segments")
+    assert example.words == ("cat", "x", "cats")
+    assert max(example.word) == 2
+
+
+def test_what_a_recipe_lost_is_logged_by_the_shard_that_lost_it(build, caplog):
+    caplog.set_level(logging.INFO)
+    text = "a b c d e f g h i j\nx\n\n" + "x\ny\n\n" * 4
+    build(text, reader="segments")
+    lost = [r.getMessage() for r in caplog.records if "were lost" in r.getMessage()]
+    assert len(lost) == 1
+    assert lost[0].endswith("2 sentences after a chunk of one were lost before these segments")
+    caplog.clear()
+    build(text, reader="segments", start=3)
+    assert not any("chunk of one" in r.getMessage() for r in caplog.records)
+    assert any("the corpus ends after record 3, before the limit" in r.getMessage() for r in caplog.records)
+
+
+def test_reading_stops_at_the_limit_over_several_files(tmp_path):
+    paths = []
+    for shard in range(3):
+        paths.append(tmp_path / f"{shard}.parquet")
+        # Record 1 was dropped.
+        records = [r for r in range(2 * shard, 2 * shard + 2) if r != 1]
+        write_examples(paths[-1], [Example(r, f"n{r}", (2, 3), (0, 0), ("a", "b"), (-1, 0), ("b",)) for r in records])
+    for limit in range(8):
+        assert [e.record for e in read_examples(paths, limit)] == [r for r in range(min(limit, 6)) if r != 1]
+    assert [e.record for e in read_examples(paths)] == [0, 2, 3, 4, 5]
+
+
+def test_other_and_damaged_files_are_named(tmp_path):
+    pq.write_table(pa.table({"record": [1]}), tmp_path / "other.parquet")
+    write_examples(tmp_path / "good.parquet", [Example(0, "n", (1,), (0,), ("a",), (0,), ("a",))])
+    assert pq.read_schema(tmp_path / "good.parquet").names == SCHEMA.names
+    content = (tmp_path / "good.parquet").read_bytes()
+    (tmp_path / "cut.parquet").write_bytes(content[:-20])
+    (tmp_path / "empty.parquet").write_bytes(b"")
+    for name in ("other", "cut", "empty", "nowhere"):
+        path = tmp_path / f"{name}.parquet"
+        with pytest.raises(AtlasError) as caught:
+            list(read_examples([path]))
+        assert str(caught.value).startswith(f"{path}: not a readable table of examples (")
+        assert str(caught.value).endswith("Delete it and run again.")
+
+
+FULL_DISK = """
+import resource, signal, sys
+from attention_atlas.corpora.examples import Example, write_examples
+from attention_atlas.errors import AtlasError
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+try:
+    write_examples(sys.argv[1] + "/0.parquet", [Example(i, str(i), (i,), (0,), (str(i),), (0,), (str(i),)) for i in range(500)])
+except AtlasError as error:
+    sys.exit(str(error))
+"""
+
+
+def test_a_full_disk_leaves_no_table(tmp_path):
+    environment = {"PYTHONPATH": str(LIBRARY)}
+    done = subprocess.run([sys.executable, "-c", FULL_DISK, str(tmp_path)], capture_output=True, text=True, env=environment)
+    assert done.stderr.startswith(f"{tmp_path}/0.parquet: no space left to write this file")
+    assert list(tmp_path.iterdir()) == []

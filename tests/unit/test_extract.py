@@ -1,0 +1,202 @@
+"""Extraction: maps of tiny models through the engine against one forward pass an example with eager attention."""
+
+from __future__ import annotations
+
+import json
+import logging
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tiny_models import FIRST_WORD, HEADS, LAYERS, PAD, VOCABULARY, installed, tiny
+
+from attention_atlas.attention import extract
+from attention_atlas.attention.cache import read_attention
+from attention_atlas.attention.extract import attention_maps, batch_by_length, expected_bytes, extract_shard
+from attention_atlas.attention.words import to_words
+from attention_atlas.corpora.examples import Example, write_examples
+from attention_atlas.errors import AtlasError
+from attention_atlas.models.card import ModelCard, write_card
+
+FLOAT16 = 2e-3
+
+
+def example(record: int, length: int) -> Example:
+    """Random pieces between two special tokens, every second word of two pieces, the second half of segment 1."""
+    chance = np.random.default_rng(record)
+    ids = (2, *chance.integers(FIRST_WORD, VOCABULARY, length - 2).tolist(), 3)
+    word, number = [-1], 0
+    while len(word) < length - 1:
+        word += [number] * (1 + number % 2)
+        number += 1
+    word = (*word[: length - 1], -1)
+    words = tuple(f"w{i}" for i in range(max(word) + 1))
+    segments = tuple(int(place >= length // 2) for place in range(length))
+    return Example(record, f"n{record}", ids, segments, tuple(f"t{i}" for i in ids), word, words)
+
+
+EXAMPLES = [example(record, length) for record, length in ((0, 9), (2, 4), (3, 12), (7, 9), (8, 3))]
+
+
+def one_by_one(name: str, of: Example, model=None) -> np.ndarray:
+    """[layer, head, n, n] of a single example without padding, by the model's own output."""
+    inputs = {"input_ids": torch.tensor([of.input_ids])}
+    if name == "bert":
+        inputs["token_type_ids"] = torch.tensor([of.segment_ids])
+    with torch.no_grad():
+        attentions = (model or tiny(name))(**inputs, output_attentions=True).attentions
+    return torch.stack(attentions)[:, 0].float().numpy()
+
+
+@pytest.mark.parametrize("name", ["bert", "distilbert", "gpt2"])
+def test_maps_equal_eager_attention_one_example_at_a_time(name):
+    maps = attention_maps(installed(name), EXAMPLES, PAD)
+    assert list(maps) == [e.record for e in EXAMPLES]
+    for e in EXAMPLES:
+        n = len(e.input_ids)
+        assert maps[e.record].shape == (LAYERS, HEADS, n, n)
+        assert maps[e.record].dtype == np.float16
+        np.testing.assert_allclose(maps[e.record], one_by_one(name, e), rtol=0, atol=FLOAT16)
+        np.testing.assert_allclose(maps[e.record].astype(np.float64).sum(-1), 1, atol=FLOAT16)
+    assert np.abs(maps[0][0].astype(np.float32) - maps[0][1]).max() > 0.05
+
+
+def test_segment_ids_reach_the_model():
+    flat = [Example(**{**vars(e), "segment_ids": (0,) * len(e.input_ids)}) for e in EXAMPLES]
+    with_ids, without = (attention_maps(installed("bert"), examples, PAD) for examples in (EXAMPLES, flat))
+    assert np.abs(with_ids[3].astype(np.float32) - without[3]).max() > 0.01
+
+
+def test_at_level_words_maps_are_reduced_before_they_are_rounded():
+    maps, alone = (attention_maps(installed("bert"), EXAMPLES, PAD, "words", size) for size in (10_000, 1))
+    for e in EXAMPLES:
+        expected = to_words(one_by_one("bert", e), e.word)
+        assert maps[e.record].shape == (LAYERS, HEADS, len(e.words) + 2, len(e.words) + 2)
+        np.testing.assert_allclose(maps[e.record], expected, rtol=0, atol=FLOAT16)
+        np.testing.assert_allclose(maps[e.record].astype(np.float64).sum(-1), 1, atol=FLOAT16)
+        # In a batch of its own an example has eager attention bit for bit, so one rounding gives these very numbers.
+        assert np.array_equal(alone[e.record], expected.astype(np.float16))
+
+
+@pytest.mark.parametrize("batch_tokens", [1, 20, 10_000])
+def test_batching_does_not_matter(batch_tokens):
+    one = attention_maps(installed("bert"), EXAMPLES, PAD, batch_tokens=1)
+    other = attention_maps(installed("bert"), EXAMPLES[::-1], PAD, batch_tokens=batch_tokens)
+    assert list(other) == [e.record for e in EXAMPLES[::-1]]
+    for record, maps in one.items():
+        np.testing.assert_allclose(other[record], maps, rtol=0, atol=1e-3)
+
+
+def test_the_padding_piece_does_not_matter():
+    one, other = (attention_maps(installed("bert"), EXAMPLES, pad) for pad in (PAD, 30))
+    for record, maps in one.items():
+        np.testing.assert_allclose(other[record], maps, rtol=0, atol=1e-3)
+
+
+@settings(max_examples=60, deadline=None)
+@given(lengths=st.lists(st.integers(3, 30), max_size=20), room=st.integers(1, 100))
+def test_batches_hold_every_example_once_longest_first_within_their_bound(lengths, room):
+    examples = [example(record, length) for record, length in enumerate(lengths)]
+    batches = list(batch_by_length(examples, room))
+    flat = [e for batch in batches for e in batch]
+    assert [(-len(e.input_ids), e.record) for e in flat] == sorted((-n, r) for r, n in enumerate(lengths))
+    for batch in batches:
+        longest = max(len(e.input_ids) for e in batch)
+        assert len(batch) == 1 or len(batch) * longest <= room
+    for batch in batches[:-1]:
+        # Greedy: the next example would not have fitted.
+        assert (len(batch) + 1) * len(batch[0].input_ids) > room
+
+
+def test_expected_bytes_are_those_of_the_maps():
+    maps = attention_maps(installed("bert"), EXAMPLES, PAD)
+    assert expected_bytes(EXAMPLES, LAYERS, HEADS) == sum(array.nbytes for array in maps.values())
+    assert expected_bytes([], LAYERS, HEADS) == 0
+
+
+def test_values_that_are_not_finite_are_refused():
+    model = installed("bert")
+    with torch.no_grad():
+        model.encoder.layer[1].output.dense.weight[0, 0] = float("nan")
+    with pytest.raises(AtlasError, match=r"not finite for a batch with example n3\. Check the weights, or set dtype: float32"):
+        attention_maps(model, EXAMPLES, PAD)
+
+
+def test_no_examples_give_no_maps():
+    assert attention_maps(installed("bert"), [], PAD) == {}
+
+
+@pytest.fixture
+def model_folder(tmp_path):
+    tiny("bert").save_pretrained(tmp_path / "model")
+    card = ModelCard(
+        "tiny", "folder model", "bert", LAYERS, HEADS, 40, "[CLS]", "[SEP]", PAD, "ab" * 32, "pretrained", 0, "float32"
+    )
+    write_card(card, tmp_path / "card.json")
+    return tmp_path / "model"
+
+
+def shard(model_folder, examples: list[Example], level: str = "tokens", init: str = "pretrained"):
+    folder = model_folder.parent
+    write_examples(folder / "examples.parquet", examples)
+    entry = {
+        "source": {"path": str(model_folder)},
+        "layers": LAYERS,
+        "heads": HEADS,
+        "init": init,
+        "seed": 0,
+        "dtype": "float32",
+    }
+    out = folder / "maps" / "0.safetensors"
+    extract_shard(
+        entry, folder / "card.json", folder / "examples.parquet", "trees", level, out, out.with_suffix(".json"), threads=1
+    )
+    return out
+
+
+@pytest.mark.parametrize("level", ["tokens", "words"])
+def test_a_shard_from_files_to_files(model_folder, level):
+    out = shard(model_folder, EXAMPLES, level)
+    found = list(read_attention(out.parent))
+    assert [e.record for e in found] == [0, 2, 3, 7, 8]
+    for cached, e in zip(found, EXAMPLES, strict=True):
+        assert (cached.id, cached.tokens, cached.word, cached.gold_words) == (e.id, e.tokens, e.word, e.words)
+        assert cached.level == level
+        expected = one_by_one("bert", e)
+        np.testing.assert_allclose(cached.word_maps(), to_words(expected, e.word), rtol=0, atol=FLOAT16)
+        if level == "tokens":
+            np.testing.assert_allclose(cached.maps, expected, rtol=0, atol=FLOAT16)
+    facts = json.loads(out.with_suffix(".json").read_text())
+    assert facts["model"] == {
+        "name": "tiny",
+        "origin": "folder model",
+        "weights_sha256": "ab" * 32,
+        "init": "pretrained",
+    }
+    assert (facts["corpus"], facts["level"], facts["layers"], facts["heads"]) == ("trees", level, LAYERS, HEADS)
+
+
+def test_a_shard_is_the_same_file_every_time(model_folder):
+    first = shard(model_folder, EXAMPLES).read_bytes()
+    assert shard(model_folder, EXAMPLES).read_bytes() == first
+
+
+def test_an_empty_shard_needs_no_model(model_folder, monkeypatch):
+    monkeypatch.setattr(extract, "load_model", None)
+    out = shard(model_folder, [])
+    assert list(read_attention([out])) == []
+    assert json.loads(out.with_suffix(".json").read_text())["examples"] == []
+
+
+def test_the_expected_size_is_said_beforehand(model_folder, caplog):
+    caplog.set_level(logging.INFO)
+    shard(model_folder, EXAMPLES)
+    assert any("5 examples, about 0.00 GB of maps" in record.getMessage() for record in caplog.records)
+
+
+def test_an_untrained_control_has_other_maps(model_folder):
+    trained = [e.maps for e in read_attention([shard(model_folder, EXAMPLES)])]
+    untrained = [e.maps for e in read_attention([shard(model_folder, EXAMPLES, init="random")])]
+    assert np.abs(trained[0].astype(np.float32) - untrained[0]).max() > 0.05

@@ -1,0 +1,182 @@
+"""Files are whole or not there; packed text is read as it is; every complaint names the file and the line."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import hashlib
+import lzma
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from attention_atlas.errors import AtlasError
+from attention_atlas.files import open_binary, raw_lines, read_lines, sha256, whole_file, write_text
+
+LIBRARY = Path(__file__).parents[2] / "workflow" / "lib"
+PACKERS = {"plain": bytes, "gz": gzip.compress, "xz": lzma.compress, "bz2": bz2.compress}
+PACKED = ("gz", "xz", "bz2")
+
+
+def test_a_finished_block_puts_the_file_under_its_name(tmp_path):
+    target = tmp_path / "new" / "folder" / "file.txt"
+    with whole_file(target) as part:
+        part.write_text("text")
+        assert part.parent == target.parent
+        assert not target.exists()
+    assert target.read_text() == "text"
+    assert list(target.parent.iterdir()) == [target]
+
+
+def fail_after_half(part: Path, error: type[BaseException]) -> None:
+    part.write_text("half")
+    raise error
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, PermissionError])
+def test_an_exception_leaves_nothing_and_keeps_what_was_there(tmp_path, error):
+    target = tmp_path / "file.txt"
+    for before in (None, "old"):
+        if before:
+            target.write_text(before)
+        with pytest.raises(error), whole_file(target) as part:
+            fail_after_half(part, error)
+        assert [path.read_text() for path in tmp_path.iterdir()] == ([before] if before else [])
+
+
+def test_an_open_reader_keeps_the_old_file_while_it_is_replaced(tmp_path):
+    target = tmp_path / "file.txt"
+    target.write_text("old")
+    with target.open() as reader:
+        with whole_file(target) as part:
+            part.write_text("new")
+        assert reader.read() == "old"
+    assert target.read_text() == "new"
+
+
+@pytest.mark.parametrize("mask", [0o022, 0o077, 0o002])
+def test_permissions_are_those_of_any_new_file(tmp_path, mask):
+    before = os.umask(mask)
+    try:
+        write_text(tmp_path / "file.txt", "text")
+        assert os.umask(mask) == mask
+    finally:
+        os.umask(before)
+    assert (tmp_path / "file.txt").stat().st_mode & 0o777 == 0o666 & ~mask
+
+
+def test_text_is_written_as_utf8_with_unix_line_ends(tmp_path):
+    write_text(tmp_path / "file.txt", "é\nb\n")
+    assert (tmp_path / "file.txt").read_bytes() == b"\xc3\xa9\nb\n"
+
+
+FULL_DISK = """
+import resource, signal, sys
+from attention_atlas.errors import AtlasError
+from attention_atlas.files import write_text
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+write_text(sys.argv[1] + "/fits.txt", "x" * 900)
+try:
+    write_text(sys.argv[1] + "/big.txt", "x" * 100_000)
+except AtlasError as error:
+    sys.exit(str(error))
+"""
+
+
+def test_a_full_disk_is_said_in_a_sentence_and_leaves_nothing_behind(tmp_path):
+    (tmp_path / "big.txt").write_text("old")
+    done = subprocess.run(
+        [sys.executable, "-c", FULL_DISK, str(tmp_path)], capture_output=True, text=True, env={"PYTHONPATH": str(LIBRARY)}
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"{tmp_path}/big.txt: no space left to write this file; nothing was left behind.")
+    assert {path.name: path.stat().st_size for path in tmp_path.iterdir()} == {"big.txt": 3, "fits.txt": 900}
+
+
+def test_other_errors_of_the_operating_system_stay_as_they_are(tmp_path):
+    with pytest.raises(PermissionError, match="mine"), whole_file(tmp_path / "file.txt"):
+        raise PermissionError("mine")
+
+
+def test_sha256_reads_the_whole_file(tmp_path):
+    # Three megabytes: more than one block of the reader.
+    data = b"abc" * (1 << 20)
+    (tmp_path / "file").write_bytes(data)
+    assert sha256(tmp_path / "file") == hashlib.sha256(data).hexdigest()
+
+
+@settings(max_examples=25, deadline=None)
+@given(lines=st.lists(st.text(st.characters(exclude_characters="\r\n\ufeff", exclude_categories=["Cs"]), max_size=8)))
+@pytest.mark.parametrize("packer", PACKERS)
+def test_lines_come_back_whatever_they_are_packed_in(tmp_path_factory, packer, lines):
+    path = tmp_path_factory.mktemp("lines") / "text"
+    for end in ("\n", "\r\n"):
+        path.write_bytes(PACKERS[packer]("".join(line + end for line in lines).encode()))
+        assert list(read_lines(path)) == list(enumerate(lines, start=1))
+    assert list(raw_lines(path)) == [(i, (line + "\r\n").encode()) for i, line in enumerate(lines, start=1)]
+
+
+def test_a_byte_order_mark_opens_the_file_only(tmp_path):
+    (tmp_path / "text").write_bytes("\ufeffone\n\ufefftwo".encode())
+    assert list(read_lines(tmp_path / "text")) == [(1, "one"), (2, "\ufefftwo")]
+
+
+def test_a_packed_file_is_known_by_its_content_not_its_name(tmp_path):
+    (tmp_path / "text.gz").write_bytes(b"plain\n")
+    (tmp_path / "text.txt").write_bytes(lzma.compress(b"packed\n"))
+    for name, expected in (("text.gz", b"plain\n"), ("text.txt", b"packed\n")):
+        with open_binary(tmp_path / name) as stream:
+            assert stream.read() == expected
+
+
+def numbered(count: int = 5000) -> bytes:
+    # Squares, so that the text does not pack into nothing and breaks off in the middle of the lines.
+    return "".join(f"line {i} {i * i * 7919 % 100_003}\n" for i in range(count)).encode()
+
+
+@pytest.mark.parametrize("packer", PACKED)
+def test_a_packed_file_that_breaks_off_names_the_line(tmp_path, packer):
+    packed = PACKERS[packer](numbered())
+    for cut in (len(packed) // 2, len(packed) - 3, 12):
+        path = tmp_path / "text"
+        path.write_bytes(packed[:cut])
+        read = []
+        with pytest.raises(AtlasError) as caught:
+            read.extend(read_lines(path))
+        expected = f"{path}:{len(read) + 1}: the packed file is damaged or breaks off here. Fetch it again."
+        assert str(caught.value) == expected
+
+
+@pytest.mark.parametrize("packer", PACKED)
+def test_a_damaged_packed_file_is_a_sentence_too(tmp_path, packer):
+    packed = bytearray(PACKERS[packer](numbered()))
+    for place in range(len(packed) // 2, len(packed) // 2 + 8):
+        packed[place] ^= 0xFF
+    (tmp_path / "text").write_bytes(packed)
+    with pytest.raises(AtlasError, match=r"text:\d+: the packed file is damaged"):
+        list(read_lines(tmp_path / "text"))
+
+
+@pytest.mark.parametrize("packer", PACKERS)
+def test_bytes_that_are_not_utf8_name_line_and_byte(tmp_path, packer):
+    path = tmp_path / "text"
+    path.write_bytes(PACKERS[packer](b"fine\ncaf\xe9 au lait\n"))
+    lines = read_lines(path)
+    assert next(lines) == (1, "fine")
+    with pytest.raises(AtlasError) as caught:
+        next(lines)
+    assert str(caught.value).startswith(f"{path}:2: byte 0xe9 is not UTF-8. Convert the file, for example with iconv")
+
+
+def test_missing_files_and_folders_are_named(tmp_path):
+    with pytest.raises(AtlasError) as caught:
+        open_binary(tmp_path / "nowhere")
+    assert str(caught.value) == f"{tmp_path}/nowhere: there is no such file. Check the path in the configuration."
+    with pytest.raises(AtlasError, match="this is a directory, but a file is needed here"):
+        list(read_lines(tmp_path))

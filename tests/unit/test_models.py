@@ -1,0 +1,247 @@
+"""Models by registry entry: where they are found, what is checked, and one sentence for whatever is wrong."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import huggingface_hub
+import pytest
+import torch
+from tiny_models import HEADS, LAYERS, PAD, batch_for, main_output, tiny
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import BertTokenizerFast, PreTrainedTokenizerFast
+
+from attention_atlas.attention.engine import NAME
+from attention_atlas.errors import AtlasError
+from attention_atlas.files import sha256
+from attention_atlas.models.card import ModelCard, read_card, write_card
+from attention_atlas.models.loading import describe, load_model, locate
+
+ENTRIES = ["[UNK]", "[PAD]", "[CLS]", "[SEP]", "[MASK]", "the", "cat"]
+CARD = ModelCard("tiny", "folder é", "bert", 3, 4, 40, "[CLS]", None, None, "", "random", 7, "float32")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A model folder: configuration, weights and tokenizer of a tiny BERT."""
+    path = tmp_path_factory.mktemp("models") / "tiny"
+    tiny("bert").save_pretrained(path)
+    vocabulary = {entry: i for i, entry in enumerate(ENTRIES)}
+    BertTokenizerFast(vocab=vocabulary, model_max_length=512).save_pretrained(path)
+    return path
+
+
+def entry_for(folder, **changes) -> dict:
+    entry = {"source": {"path": str(folder)}, "layers": LAYERS, "heads": HEADS, "init": "pretrained", "seed": 0}
+    return entry | {"dtype": "float32"} | changes
+
+
+def refusal(call, *arguments) -> str:
+    with pytest.raises(AtlasError) as caught:
+        call(*arguments)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def described(tmp_path, entry: dict) -> ModelCard:
+    describe("tiny", entry, tmp_path / "card.json", tmp_path / "tokenizer.json")
+    return read_card(tmp_path / "card.json")
+
+
+def not_described(tmp_path, entry: dict) -> str:
+    said = refusal(describe, "tiny", entry, tmp_path / "out" / "card.json", tmp_path / "out" / "tokenizer.json")
+    assert not (tmp_path / "out" / "card.json").exists()
+    return said
+
+
+def copied(folder, tmp_path, leave_out: tuple[str, ...] = ()):
+    target = tmp_path / "copy"
+    target.mkdir()
+    for file in folder.iterdir():
+        if file.name not in leave_out:
+            (target / file.name).write_bytes(file.read_bytes())
+    return target
+
+
+def test_a_folder_is_located_directly_and_as_a_local_copy_of_the_hub(folder):
+    assert locate({"source": {"path": str(folder)}}) == folder
+    assert locate({"source": {"hub": str(folder)}}) == folder
+
+
+def test_a_folder_inside_a_package_is_located(folder, tmp_path, monkeypatch):
+    package = tmp_path / "tiny_weights_package"
+    (package / "inner").mkdir(parents=True)
+    (package / "__init__.py").write_text("raise RuntimeError('must not be imported')")
+    (package / "inner" / "config.json").write_text("{}")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    source = {"package": "tiny-weights", "module": "tiny_weights_package", "folder": "inner"}
+    assert locate({"source": source}) == package / "inner"
+    assert "tiny_weights_package" not in sys.modules
+    said = refusal(locate, {"source": source | {"folder": "outer"}})
+    assert said == f"{package}/outer: this is no model folder (there is no config.json in it). Check the model's source."
+
+
+@pytest.mark.parametrize("module", ["no_such_module", "no_such_module.inner"])
+def test_a_package_that_is_not_installed_is_named_with_the_remedy(module):
+    said = refusal(locate, {"source": {"package": "no-such-thing", "module": module, "folder": "."}})
+    assert said == "the package no-such-thing is not installed: pip install no-such-thing."
+
+
+def test_a_missing_folder_and_one_without_a_configuration_are_named(tmp_path):
+    for path in (tmp_path / "nowhere", tmp_path):
+        said = refusal(locate, {"source": {"path": str(path)}})
+        assert said == f"{path}: this is no model folder (there is no config.json in it). Check the model's source."
+
+
+def test_a_hub_out_of_reach_says_what_to_do(monkeypatch):
+    def unreachable(name, revision, allow_patterns):
+        raise ConnectionError("first line\nsecond line")
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", unreachable)
+    said = refusal(locate, {"source": {"hub": "someone/something", "revision": "0123456789" * 4}})
+    assert said.startswith(
+        "model someone/something at 01234567: not in the hub's cache and not to be fetched (ConnectionError). On a machine"
+    )
+    assert "HF_HOME" in said
+    assert said.endswith("put the files into a folder and use a source of kind path.")
+
+
+def test_the_hub_is_asked_for_the_pinned_revision(folder, monkeypatch):
+    asked = []
+
+    def download(name, revision, allow_patterns):
+        asked.append((name, revision))
+        assert "model.safetensors" in allow_patterns
+        return str(folder)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    assert locate({"source": {"hub": "a/b", "revision": "1" * 40}}) == folder
+    assert asked == [("a/b", "1" * 40)]
+
+
+def test_a_model_is_described(folder, tmp_path):
+    assert described(tmp_path, entry_for(folder)) == ModelCard(
+        name="tiny",
+        origin=f"folder {folder}",
+        model_type="bert",
+        layers=LAYERS,
+        heads=HEADS,
+        max_tokens=40,
+        cls="[CLS]",
+        sep="[SEP]",
+        pad=PAD,
+        weights_sha256=sha256(folder / "model.safetensors"),
+        init="pretrained",
+        seed=0,
+        dtype="float32",
+    )
+    written = Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    assert written.encode("The cat").tokens == ["[CLS]", "the", "cat", "[SEP]"]
+
+
+def test_the_origin_says_where_the_weights_are_from(folder, tmp_path, monkeypatch):
+    hub = {"hub": "a/b", "revision": "1" * 40}
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda *args, **options: str(folder))
+    assert described(tmp_path, entry_for(folder, source=hub)).origin == f"hub a/b at {'1' * 40}"
+    assert described(tmp_path, entry_for(folder, source={"hub": str(folder)})).origin == f"hub {folder} at a local copy"
+
+
+@pytest.mark.parametrize(("layers", "heads"), [(12, HEADS), (LAYERS, 12)])
+def test_another_shape_than_the_registrys_is_refused(folder, tmp_path, layers, heads):
+    assert not_described(tmp_path, entry_for(folder, layers=layers, heads=heads)) == (
+        f"model tiny has {LAYERS} layers of {HEADS} heads, but the registry says {layers} of {heads}: "
+        f"set layers: {LAYERS} and heads: {HEADS} in models.tiny."
+    )
+
+
+def test_the_checksum_of_the_weights_is_compared(folder, tmp_path):
+    found, wrong = sha256(folder / "model.safetensors"), "ab" * 32
+    assert described(tmp_path, entry_for(folder, sha256=found)).weights_sha256 == found
+    said = not_described(tmp_path, entry_for(folder, sha256=wrong))
+    assert said == f"{folder}/model.safetensors: wrong checksum: models.tiny.sha256 is {wrong}, the file's is {found}."
+
+
+def test_weights_may_be_missing_only_where_they_are_not_used(folder, tmp_path):
+    bare = copied(folder, tmp_path, leave_out=("model.safetensors",))
+    said = not_described(tmp_path, entry_for(bare))
+    assert said == f"{bare}: model tiny has no weights (model.safetensors or pytorch_model.bin) in this folder."
+    assert described(tmp_path, entry_for(bare, init="random")).weights_sha256 == ""
+
+
+def test_random_initialisation_has_no_checksum_even_beside_weights(folder, tmp_path):
+    card = described(tmp_path, entry_for(folder, init="random", seed=5))
+    assert (card.init, card.seed, card.weights_sha256) == ("random", 5, "")
+
+
+def test_a_tokenizer_that_cannot_be_read_is_a_sentence(folder, tmp_path):
+    bad = copied(folder, tmp_path)
+    (bad / "tokenizer.json").write_text("{")
+    assert not_described(tmp_path, entry_for(bad)).startswith(f"{bad}: the tokenizer cannot be read (")
+    (bad / "config.json").write_text("{")
+    assert not_described(tmp_path, entry_for(bad)).startswith(f"{bad}: the configuration cannot be read (")
+
+
+@pytest.mark.parametrize(("name", "expected"), [("roberta", 38), ("bert", 40), ("gpt2", 40)])
+def test_the_longest_input_counts_positions_as_the_architecture_does(tmp_path, name, expected):
+    path = tmp_path / name
+    tiny(name).save_pretrained(path)
+    tokenizer = Tokenizer(models.WordLevel({entry: i for i, entry in enumerate(ENTRIES)}, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer).save_pretrained(path)
+    # RoBERTa's positions begin behind the padding index, which is 1 here.
+    assert described(tmp_path, entry_for(path)).max_tokens == expected
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=16).save_pretrained(path)
+    card = described(tmp_path, entry_for(path))
+    assert (card.max_tokens, card.cls, card.sep, card.pad) == (16, None, None, None)
+
+
+def test_a_loaded_model_computes_what_was_saved_with_the_engine_installed(folder):
+    model = load_model(entry_for(folder))
+    assert not model.training
+    assert model.config._attn_implementation == NAME
+    with torch.no_grad():
+        ours, saved = (main_output(m(**batch_for("bert"))) for m in (model, tiny("bert")))
+    torch.testing.assert_close(ours, saved, rtol=0, atol=1e-6)
+
+
+def test_the_precision_is_the_registrys(folder):
+    for init in ("pretrained", "random"):
+        model = load_model(entry_for(folder, dtype="bfloat16", init=init))
+        assert {parameter.dtype for parameter in model.parameters()} == {torch.bfloat16}
+        assert not model.training
+
+
+def test_random_initialisation_is_seeded_and_is_not_the_trained_model(folder):
+    def weights(**changes) -> torch.Tensor:
+        torch.manual_seed(99)
+        return load_model(entry_for(folder, **changes)).encoder.layer[0].attention.self.query.weight.detach()
+
+    trained = weights()
+    first = weights(init="random", seed=1)
+    torch.manual_seed(123)
+    assert torch.equal(first, load_model(entry_for(folder, init="random", seed=1)).encoder.layer[0].attention.self.query.weight)
+    assert not torch.allclose(first, weights(init="random", seed=2), atol=1e-3)
+    assert not torch.allclose(first, trained, atol=1e-3)
+    assert torch.equal(trained, tiny("bert").encoder.layer[0].attention.self.query.weight)
+
+
+def test_weights_that_cannot_be_read_are_a_sentence(folder, tmp_path):
+    bad = copied(folder, tmp_path)
+    (bad / "model.safetensors").write_bytes((folder / "model.safetensors").read_bytes()[:500])
+    assert refusal(load_model, entry_for(bad)).startswith(f"{bad}: the weights cannot be read (")
+
+
+def test_cards_come_back_as_they_were_written(tmp_path):
+    write_card(CARD, tmp_path / "card.json")
+    assert read_card(tmp_path / "card.json") == CARD
+
+
+@pytest.mark.parametrize("content", [None, "", "{", "[]", '{"name": "x"}', json.dumps(vars(CARD) | {"further": 1}), b"\xff"])
+def test_anything_else_is_no_card(tmp_path, content):
+    path = tmp_path / "card.json"
+    if content is not None:
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    said = refusal(read_card, path)
+    assert said.startswith(f"{path}: not a readable model card (")
+    assert said.endswith("Delete it and run again.")

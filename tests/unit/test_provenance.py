@@ -1,0 +1,161 @@
+"""The digest of a job's code: it changes with the meaning of what the script imports, and with nothing else."""
+
+from __future__ import annotations
+
+import ast
+import shutil
+from pathlib import Path
+
+import pytest
+
+from attention_atlas import provenance
+from attention_atlas.provenance import script_digest
+
+WORKFLOW = Path(__file__).parents[2] / "workflow"
+SCRIPT = "go.py"
+FILES = {
+    "lib/pack/__init__.py": '"""A package."""\n',
+    "lib/pack/first.py": "import json\n\nfrom pack.inner.second import work\n\n\ndef start():\n    return work()\n",
+    "lib/pack/inner/__init__.py": "",
+    "lib/pack/inner/second.py": (
+        '"""A module."""\n\nfrom pack import third\n\n\nclass Worker:\n    """A class."""\n\n    def run(self):\n'
+        '        """A method."""\n        return third.VALUE + 1\n\n\ndef work():\n    return Worker().run()\n'
+    ),
+    "lib/pack/inner/words.yaml": "a: 1\n",
+    "lib/pack/inner/lexicon/nouns.tsv": "cat\n",
+    "lib/pack/inner/notes.md": "notes\n",
+    "lib/pack/third.py": "VALUE = 3\n",
+    "lib/pack/other/__init__.py": "",
+    "lib/pack/other/unrelated.py": "VALUE = 4\n",
+    "lib/pack/other/unrelated.yaml": "b: 1\n",
+    "lib/json/thing.py": "NOT_OURS = 1\n",
+    "scripts/go.py": "from pack.first import start\n\nstart()\n",
+    "scripts/other.py": "print()\n",
+}
+
+
+@pytest.fixture
+def digest(tmp_path_factory):
+    """Digest of the script above after edits: path -> new content, None takes the file away."""
+
+    def of(*resources: str, **edits) -> str:
+        # A new folder each time: what a path holds is remembered for the life of a process.
+        folder = tmp_path_factory.mktemp("project")
+        for name, content in {**FILES, **edits.get("files", {})}.items():
+            if content is not None:
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                (folder / name).write_text(content, encoding="utf-8")
+        return script_digest(SCRIPT, *resources, library=folder / "lib", scripts=folder / "scripts")
+
+    return of
+
+
+def edited(name: str, old: str, new: str) -> dict[str, str]:
+    assert FILES[name].count(old) == 1
+    return {name: FILES[name].replace(old, new)}
+
+
+def test_the_digest_is_twelve_hex_digits_and_does_not_depend_on_the_folder(digest):
+    assert digest() == digest()
+    assert len(digest()) == 12
+    int(digest(), 16)
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        edited("scripts/go.py", "start()\n", "start(2)\n"),
+        edited("lib/pack/first.py", "return work()", "return work() + 1"),
+        edited("lib/pack/inner/second.py", "VALUE + 1", "VALUE + 2"),
+        edited("lib/pack/inner/second.py", "class Worker:", "class Worker(dict):"),
+        edited("lib/pack/third.py", "3", "4"),
+        edited("lib/pack/third.py", "3", "'3'"),
+        {"lib/pack/inner/words.yaml": "a: 2\n"},
+        {"lib/pack/inner/lexicon/nouns.tsv": "dog\n"},
+        {"lib/pack/inner/lexicon/verbs.tsv": "go\n"},
+        {"lib/pack/inner/words.yaml": None},
+        {"lib/pack/inner/words.yaml": None, "lib/pack/inner/wordz.yaml": FILES["lib/pack/inner/words.yaml"]},
+        {"lib/pack/inner/__init__.py": "from pack.other import unrelated\n"},
+        {"lib/pack/__init__.py": "import os\nos.environ['A'] = 'b'\n"},
+    ],
+    ids=lambda files: "-".join(files).replace("/", "."),
+)
+def test_an_edit_that_the_job_can_notice_changes_the_digest(digest, files):
+    assert digest(files=files) != digest()
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"lib/pack/third.py": "# why three\nVALUE = 3  # three\n"},
+        {"lib/pack/third.py": "\n\nVALUE = (\n    3\n)\n"},
+        {"lib/pack/third.py": '"""Now with a docstring."""\n\nVALUE = 3\n'},
+        edited("lib/pack/inner/second.py", '"""A module."""', '"""Another text."""'),
+        edited("lib/pack/inner/second.py", '"""A class."""', '"""Another text."""'),
+        edited("lib/pack/inner/second.py", '"""A method."""', '"""Another text."""'),
+        {"lib/pack/other/unrelated.py": "VALUE = 5\n"},
+        {"lib/pack/other/unrelated.yaml": "b: 2\n"},
+        {"lib/pack/other/__init__.py": "VALUE = 5\n"},
+        {"lib/pack/inner/notes.md": "more notes\n"},
+        {"lib/pack/inner/fourth.py": "VALUE = 5\n"},
+        {"lib/json/thing.py": "NOT_OURS = 2\n"},
+        {"scripts/other.py": "print(2)\n"},
+    ],
+    ids=lambda files: "-".join(files).replace("/", "."),
+)
+def test_other_edits_do_not_change_the_digest(digest, files):
+    assert digest(files=files) == digest()
+
+
+def test_a_string_that_is_no_docstring_counts(digest):
+    files = {"lib/pack/third.py": "VALUE = 'three'\n"}
+    assert digest(files=files) != digest(files={"lib/pack/third.py": "VALUE = 'four'\n"})
+
+
+def test_modules_that_import_each_other_are_followed_once(digest):
+    circle = edited("lib/pack/third.py", "VALUE = 3\n", "import pack.first\n\nVALUE = 3\n")
+    changed = {**circle, **edited("lib/pack/inner/second.py", "VALUE + 1", "VALUE + 2")}
+    assert digest(files=circle) != digest(files=changed)
+
+
+@pytest.mark.parametrize("package", ["lib/pack/__init__.py", "lib/pack/inner/__init__.py"])
+def test_packages_above_an_imported_module_count_however_it_is_imported(digest, package):
+    plain = {"scripts/go.py": "import pack.inner.second\n", "lib/pack/inner/second.py": "VALUE = 1\n"}
+    assert digest(files={**plain, package: "import os\n"}) != digest(files=plain)
+
+
+def test_named_resources_count(digest, tmp_path, monkeypatch):
+    monkeypatch.setattr(provenance, "_RESOURCES", tmp_path)
+    (tmp_path / "values.yaml").write_text("a: 1\n")
+    first = digest("values.yaml")
+    (tmp_path / "values.yaml").write_text("a: 2\n")
+    assert len({first, digest("values.yaml"), digest()}) == 3
+
+
+def test_every_script_of_the_workflow_has_its_own_digest():
+    names = [path.name for path in (WORKFLOW / "scripts").glob("*.py")]
+    digests = {script_digest(name) for name in names}
+    assert len(digests) == len(names) > 10
+
+
+def test_in_this_library_an_edit_reaches_the_scripts_that_import_the_module_and_no_others(tmp_path):
+    shutil.copytree(WORKFLOW / "lib", tmp_path / "lib", ignore=shutil.ignore_patterns("__pycache__"))
+    module = tmp_path / "lib" / "attention_atlas" / "corpora" / "alignment.py"
+    module.write_text(module.read_text(encoding="utf-8") + "\nADDED = 1\n", encoding="utf-8")
+    changed = {
+        path.name
+        for path in (WORKFLOW / "scripts").glob("*.py")
+        if script_digest(path.name) != script_digest(path.name, library=tmp_path / "lib")
+    }
+    assert {"build_examples.py", "extract_attention.py"} <= changed
+    assert not {"sample_corpus.py", "describe_model.py", "fetch_corpus.py"} & changed
+
+
+def test_no_import_of_the_workflow_is_one_that_the_digest_cannot_follow():
+    # Relative imports are not followed, and imports made from a text are seen by nobody.
+    for path in [*(WORKFLOW / "lib").rglob("*.py"), *(WORKFLOW / "scripts").glob("*.py")]:
+        source = path.read_text(encoding="utf-8")
+        levels = [node.level for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom)]
+        assert set(levels) <= {0}, path
+        assert "import_module(" not in source, path
+        assert "__import__(" not in source, path

@@ -1,0 +1,331 @@
+"""The tables over relations: held-out choice, intervals, tests, options and no-op heads, against slow loops."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from statsmodels.stats.multitest import multipletests
+
+from attention_atlas.attention.cache import write_shard
+from attention_atlas.corpora.examples import Example, write_examples
+from attention_atlas.errors import AtlasError
+from attention_atlas.models.card import ModelCard, write_card
+from attention_atlas.statistics import bootstrap_ratio, folds_of
+from attention_atlas.studies.clark2019.dependencies import DIRECTIONS, Gold, Predictions, Scores, best_head, score
+from attention_atlas.studies.clark2019.options import AS_PUBLISHED, alternatives
+from attention_atlas.studies.clark2019.relations import (
+    Resampling,
+    heads_frame,
+    measure_dependencies,
+    noop_frame,
+    options_frame,
+    relations_frame,
+    summary_frame,
+)
+
+RESAMPLING = Resampling(folds=5, resamples=200, seed=3)
+SHAPE = (2, 3, 4)  # directions, layers, heads
+
+
+def make_gold(sentences, length, labels, seed=0):
+    """Sentences of one length whose words carry labels drawn from `labels`; the first word is the root, heads are random."""
+    generator = np.random.default_rng(seed)
+    tokens = sentences * length
+    position = np.tile(np.arange(1, length + 1), sentences)
+    head = np.where(position == 1, 0, generator.integers(1, position.clip(2)))
+    relation = np.where(position == 1, "root", generator.choice(labels, tokens))
+    return Gold(
+        sentence=np.repeat(np.arange(sentences), length),
+        position=position.astype(np.int16),
+        length=np.full(tokens, length, dtype=np.int16),
+        head=head.astype(np.int16),
+        relation=relation.astype(str),
+        upos=generator.choice(["NOUN", "VERB", "_"], tokens),
+        before_possessive=np.zeros(tokens, dtype=bool),
+        ids=tuple(f"s{i}" for i in range(sentences)),
+    )
+
+
+def random_scores(gold, seed=0, share=0.3):
+    generator = np.random.default_rng(seed)
+    heads = generator.random((len(gold), *SHAPE)) < share
+    offsets = generator.random((len(gold), len(AS_PUBLISHED.offsets))) < share
+    return Scores(heads, offsets, heads, offsets)
+
+
+def row_of(frame, relation):
+    return frame.set_index("relation").loc[relation]
+
+
+def slow_heldout(right, fold):
+    """Each fold is scored by the column that is best on all the others; [token, ...] -> list of outcomes."""
+    outcomes = [None] * len(right)
+    for number in sorted(set(fold.tolist())):
+        elsewhere = [i for i in range(len(right)) if fold[i] != number]
+        best = max((sum(right[i][c] for i in elsewhere), c) for c in range(len(right[0])))[1]
+        for i in range(len(right)):
+            if fold[i] == number:
+                outcomes[i] = bool(right[i][best])
+    return outcomes
+
+
+def test_heldout_accuracy_is_that_of_a_loop_over_folds():
+    gold = make_gold(23, 6, ["det", "dobj"])
+    scores = random_scores(gold)
+    frame = relations_frame(scores, gold, AS_PUBLISHED, 1, RESAMPLING)
+    fold_of_sentence = folds_of(23, 5, 3)
+    for relation in ("all", "det", "dobj"):
+        chosen = np.ones(len(gold), dtype=bool) if relation == "all" else gold.relation == relation
+        # Columns in the order in which ties are broken: layer, head, direction.
+        heads = np.moveaxis(scores.heads[chosen], 1, -1).reshape(chosen.sum(), -1)
+        offsets = scores.offsets[chosen][:, ::-1]  # the first offset wins a tie
+        fold = fold_of_sentence[gold.sentence[chosen]]
+        first, second = slow_heldout(heads.tolist(), fold), slow_heldout(offsets.tolist(), fold)
+        row = row_of(frame, relation)
+        assert row["heldout_accuracy"] == pytest.approx(np.mean(first))
+        assert row["heldout_baseline"] == pytest.approx(np.mean(second))
+        only_first = sum(a and not b for a, b in zip(first, second, strict=True))
+        only_second = sum(b and not a for a, b in zip(first, second, strict=True))
+        total = only_first + only_second
+        tail = sum(math.comb(total, k) for k in range(min(only_first, only_second) + 1)) / 2**total
+        assert row["p_value"] == pytest.approx(min(1, 2 * tail), rel=1e-9)
+
+
+def test_in_sample_columns():
+    gold = make_gold(30, 6, ["det", "dobj"])
+    scores = random_scores(gold)
+    row = row_of(relations_frame(scores, gold, AS_PUBLISHED, 1, RESAMPLING), "det")
+    chosen = gold.relation == "det"
+    counts = scores.heads[chosen].sum(axis=0)
+    direction, layer, head = best_head(counts)
+    offsets = scores.offsets[chosen].mean(axis=0)
+    assert (row["layer"], row["head"], row["direction"]) == (layer + 1, head + 1, DIRECTIONS[direction])
+    assert row["n"] == chosen.sum()
+    assert row["accuracy"] == counts.max() / chosen.sum()
+    assert row["baseline_accuracy"] == offsets.max()
+    assert row["baseline_offset"] == AS_PUBLISHED.offsets[offsets.argmax()]
+    assert row["margin"] == pytest.approx(row["accuracy"] - row["baseline_accuracy"])
+
+
+def test_intervals_resample_sentences_with_the_head_fixed():
+    gold = make_gold(30, 6, ["det", "dobj"])
+    scores = random_scores(gold)
+    frame = relations_frame(scores, gold, AS_PUBLISHED, 1, RESAMPLING)
+    row = row_of(frame, "dobj")
+    right, sizes, margins = np.zeros(30), np.zeros(30), np.zeros(30)
+    place = DIRECTIONS.index(row["direction"]), row["layer"] - 1, row["head"] - 1
+    offset = AS_PUBLISHED.offsets.index(row["baseline_offset"])
+    for i in range(len(gold)):
+        if gold.relation[i] == "dobj":
+            s = gold.sentence[i]
+            sizes[s] += 1
+            right[s] += scores.heads[i][place]
+            margins[s] += int(scores.heads[i][place]) - int(scores.offsets[i, offset])
+    np.testing.assert_allclose((row["accuracy_ci_low"], row["accuracy_ci_high"]), bootstrap_ratio(right, sizes, 200, 3))
+    np.testing.assert_allclose((row["margin_ci_low"], row["margin_ci_high"]), bootstrap_ratio(margins, sizes, 200, 3))
+    for estimate, interval in (("accuracy", "accuracy_ci"), ("heldout_accuracy", "heldout_ci"), ("margin", "margin_ci")):
+        assert (frame[f"{interval}_low"] < frame[estimate]).all()
+        assert (frame[f"{interval}_high"] > frame[estimate]).all()
+
+
+def test_a_head_that_is_always_right_is_found_on_every_fold():
+    gold = make_gold(40, 6, ["det", "dobj"])
+    scores = random_scores(gold)
+    scores.heads[gold.relation == "det", 0, 1, 2] = True
+    row = row_of(relations_frame(scores, gold, AS_PUBLISHED, 1, RESAMPLING), "det")
+    assert (row["layer"], row["head"], row["direction"]) == (2, 3, "dependent_to_head")
+    assert row["accuracy"] == row["heldout_accuracy"] == row["accuracy_ci_low"] == row["heldout_ci_high"] == 1
+    assert row["p_holm"] < 1e-6
+
+
+def test_choosing_among_heads_of_noise_is_seen_on_held_out_folds():
+    frames = []
+    for seed in range(6):
+        gold = make_gold(60, 6, ["det", "dobj"], seed=seed)
+        generator = np.random.default_rng(seed)
+        heads = generator.random((len(gold), 2, 12, 12)) < 0.3
+        offsets = generator.random((len(gold), 6)) < 0.3
+        frames.append(relations_frame(Scores(heads, offsets, heads, offsets), gold, AS_PUBLISHED, 1, RESAMPLING))
+    rows = pd.concat(frames).query("relation != 'all'")
+    assert len(rows) == 12
+    # The best of 288 coins lies far above 0.3 on the tokens it was chosen on, and not elsewhere.
+    assert (rows["accuracy"] > 0.35).all()
+    assert (rows["heldout_accuracy"] < rows["accuracy"]).all()
+    assert rows["heldout_accuracy"].mean() == pytest.approx(0.3, abs=0.03)
+
+
+def test_p_values_are_corrected_over_the_rows():
+    gold = make_gold(40, 8, ["det", "dobj", "amod", "nn"], seed=2)
+    scores = random_scores(gold, seed=2)
+    scores.heads[gold.relation == "det", 0, 0, 0] = True
+    frame = relations_frame(scores, gold, AS_PUBLISHED, 1, RESAMPLING)
+    p = frame["p_value"].to_numpy()
+    order = np.argsort(p, kind="stable")
+    slow, largest = np.empty(len(p)), 0.0
+    for rank, i in enumerate(order):
+        largest = max(largest, min(1.0, p[i] * (len(p) - rank)))
+        slow[i] = largest
+    np.testing.assert_allclose(frame["p_holm"], slow)
+    np.testing.assert_allclose(frame["p_holm"], multipletests(p, method="holm")[1])
+    assert (frame["p_holm"] > frame["p_value"]).any()
+
+
+def test_rare_relations_are_left_out_but_not_the_papers():
+    gold = make_gold(30, 6, ["dep", "cop"], seed=4)
+    gold.relation[[1, 2]] = "prt"
+    gold.relation[[3]] = "para"
+    scores = random_scores(gold)
+    relations = relations_frame(scores, gold, AS_PUBLISHED, 20, RESAMPLING)["relation"].tolist()
+    assert relations[0] == "all"
+    assert relations[-1] == "prt"
+    assert set(relations) == {"all", "dep", "cop", "prt"}
+    assert "para" in set(heads_frame(scores, gold, AS_PUBLISHED)["relation"])
+
+
+def test_every_head_of_every_relation_has_a_row():
+    gold = make_gold(20, 6, ["det", "punct"])
+    scores = random_scores(gold)
+    frame = heads_frame(scores, gold, AS_PUBLISHED)
+    assert list(dict.fromkeys(frame["relation"])) == ["all", "det", "punct", "root"]
+    assert len(frame) == 4 * 24
+    for row in frame.sample(40, random_state=0).itertuples():
+        chosen = (gold.relation == row.relation) | (row.relation == "all")
+        correct = scores.heads[chosen, DIRECTIONS.index(row.direction), row.layer - 1, row.head - 1].sum()
+        assert (row.n, row.correct, row.accuracy) == (chosen.sum(), correct, correct / chosen.sum())
+
+
+def test_the_row_all_has_scores_of_its_own():
+    gold = make_gold(20, 6, ["det"])
+    scores, other = random_scores(gold, seed=0), random_scores(gold, seed=1)
+    mixed = Scores(scores.heads, scores.offsets, other.heads, other.offsets)
+    frame = relations_frame(mixed, gold, AS_PUBLISHED, 1, RESAMPLING)
+    assert row_of(frame, "all")["accuracy"] == other.heads.mean(axis=0).max()
+    everything = heads_frame(mixed, gold, AS_PUBLISHED).query("relation == 'all'")["accuracy"]
+    assert everything.max() == other.heads.mean(axis=0).max()
+
+
+def predictions_for(gold, seed=0, modes=("mean", "first", "max")):
+    generator = np.random.default_rng(seed)
+    picked = {mode: generator.integers(1, gold.length.max() + 1, (len(gold), *SHAPE)).astype(np.int16) for mode in modes}
+    return Predictions(picked, generator.random((len(gold), *SHAPE[1:])).astype(np.float32))
+
+
+def test_options_are_scored_one_at_a_time():
+    gold = make_gold(40, 5, ["det", "poss"])
+    predictions = predictions_for(gold)
+    frame = options_frame(predictions, gold, 1)
+    names = ["word_mode", "poss_in_all", "poss_rule", "all_tokens", "offsets", "offset_edges"]
+    assert list(dict.fromkeys(frame["option"])) == names
+    assert frame.columns.tolist()[:3] == ["option", "setting", "relation"]
+    pairs = list(dict.fromkeys(frame[["option", "setting"]].itertuples(index=False, name=None)))
+    assert pairs[:3] == [("word_mode", mode) for mode in ("mean", "first", "max")]
+    assert pairs[-4:] == [
+        *(("offsets", "-3 to 2"), ("offsets", "-3 to 3")),
+        *(("offset_edges", "clip"), ("offset_edges", "none")),
+    ]
+    assert len(frame) == len(pairs) * 3
+    of = {(name, o.setting(name)): o for name, o in alternatives()} | {
+        (n, AS_PUBLISHED.setting(n)): AS_PUBLISHED for n in names
+    }
+    for row in frame.itertuples():
+        options = of[row.option, row.setting]
+        scores = score(predictions.picked[options.word_mode], gold, options)
+        chosen = gold.tokens_of(row.relation, options)
+        heads, offsets = scores.of(row.relation)
+        assert row.n == chosen.sum()
+        assert row.accuracy == heads[chosen].mean(axis=0).max()
+        assert row.accuracy == heads[chosen, DIRECTIONS.index(row.direction), row.layer - 1, row.head - 1].mean()
+        assert row.baseline_accuracy == offsets[chosen].mean(axis=0).max()
+        assert row.baseline_accuracy == offsets[chosen, options.offsets.index(row.baseline_offset)].mean()
+
+
+def test_word_modes_that_a_cache_cannot_give_are_left_out_of_the_options():
+    gold = make_gold(20, 5, ["det"])
+    frame = options_frame(predictions_for(gold, modes=("mean",)), gold, 1)
+    assert set(frame.loc[frame["option"] == "word_mode", "setting"]) == {"mean"}
+
+
+def test_noop_attention_is_that_of_a_loop():
+    gold = make_gold(12, 6, ["det", "dobj"])
+    predictions = predictions_for(gold)
+    relations = pd.DataFrame({"relation": ["all", "det", "dobj"], "layer": [1, 3, 1], "head": [1, 4, 2]})
+    frame = noop_frame(predictions, gold, relations, RESAMPLING)
+    assert set(frame["relation"]) == {"det", "dobj"}
+    for relation, layer, head in (("det", 3, 4), ("dobj", 1, 2)):
+        rows = frame[frame["relation"] == relation]
+        assert rows["group"].tolist() == [relation, f"not {relation}", "NOUN", "VERB"]
+        assert rows["group_by"].tolist() == ["relation", "relation", "upos", "upos"]
+        for row in rows.itertuples():
+            mass, size = np.zeros(12), np.zeros(12)
+            for i in range(len(gold)):
+                has = gold.relation[i] == relation
+                if {relation: has, f"not {relation}": not has}.get(row.group, gold.upos[i] == row.group):
+                    mass[gold.sentence[i]] += predictions.to_sep[i, layer - 1, head - 1]
+                    size[gold.sentence[i]] += 1
+            assert (row.layer, row.head, row.n) == (layer, head, size.sum())
+            assert row.sep_attention == pytest.approx(mass.sum() / size.sum())
+            np.testing.assert_allclose((row.ci_low, row.ci_high), bootstrap_ratio(mass, size, 200, 3))
+            assert row.ci_low < row.sep_attention < row.ci_high
+
+
+def test_summary_counts_words_and_those_in_several_pieces():
+    examples = [
+        Example(0, "a", (), (), ("[CLS]", "x", "y", "##y", "[SEP]"), (-1, 0, 1, 1, -1), ("x", "yy"), {}),
+        Example(1, "b", (), (), ("[CLS]", "x", "##x", "##x", "z", "[SEP]"), (-1, 0, 0, 0, 1, -1), ("xxx", "z"), {}),
+    ]
+    summary = summary_frame(examples).set_index("quantity")["value"]
+    assert summary.to_dict() == {"sentences": 2, "words": 4, "split_words": 0.5}
+
+
+# --- from a cache to the tables --------------------------------------------------------------------------------------
+
+
+def write_treebank(folder, level="tokens", sentences=12, words=5):
+    """Sentences "w w w ..." in which head 2-1 attends from every word to its head and head 1-1 to the next word."""
+    examples, arrays, facts = [], {}, []
+    for record in range(sentences):
+        tokens = ("[CLS]", *(f"w{i}" for i in range(words)), "[SEP]")
+        word = (-1, *range(words), -1)
+        heads = tuple(0 if i == 2 else (record + i) % words + 1 for i in range(words))
+        heads = tuple(h if h != i + 1 else (i + 1) % words + 1 for i, h in enumerate(heads))
+        layers = {"heads": heads, "relations": tuple("root" if h == 0 else "det" for h in heads)}
+        examples.append(Example(record, f"s{record}", (0,) * 7, (0,) * 7, tokens, word, tokens[1:-1], layers))
+        maps = np.full((2, 2, words + 2, words + 2), 0.05)
+        for i in range(words):
+            maps[0, 0, i + 1, min(i + 2, words + 1)] = 0.7
+            maps[1, 0, i + 1, heads[i] if heads[i] else words + 1] = 0.7
+        arrays[record] = maps.astype(np.float16)
+        facts.append({"record": record, "id": f"s{record}", "tokens": tokens, "word": word, "words": tokens[1:-1]})
+    write_examples(folder / "0.parquet", examples)
+    write_shard(folder / "0.safetensors", folder / "0.json", arrays, {"level": level, "examples": facts})
+    write_card(ModelCard("m", "", "bert", 2, 2, 64, "[CLS]", "[SEP]", 0, "", "random", 0, "float32"), folder / "card.json")
+
+
+def run_treebank(folder, limit, options=AS_PUBLISHED):
+    outs = {name: folder / f"{name}.tsv" for name in ("heads", "relations", "options", "noop", "summary")}
+    files = {f"{name}_out": path for name, path in outs.items()}
+    shards, examples = [folder / "0.safetensors"], [folder / "0.parquet"]
+    measure_dependencies(shards, examples, folder / "card.json", limit, options, 1, RESAMPLING, **files)
+    return {name: pd.read_csv(path, sep="\t") for name, path in outs.items()}
+
+
+def test_a_planted_head_is_found_from_the_cache(tmp_path):
+    write_treebank(tmp_path)
+    tables = run_treebank(tmp_path, limit=10)
+    row = row_of(tables["relations"], "det")
+    assert (row["n"], row["layer"], row["head"], row["direction"]) == (40, 2, 1, "dependent_to_head")
+    assert row["accuracy"] == row["heldout_accuracy"] == 1
+    assert row_of(tables["relations"], "all")["accuracy"] == 0.8
+    assert tables["summary"].set_index("quantity")["value"].to_dict() == {"sentences": 10, "words": 50, "split_words": 0}
+    noop = tables["noop"].set_index("group")["sep_attention"]
+    assert noop["det"] == pytest.approx(0.05, abs=1e-3)
+    assert noop["not det"] == pytest.approx(0.7, abs=1e-3)
+
+
+def test_a_word_mode_that_the_cache_lacks_is_an_error(tmp_path):
+    write_treebank(tmp_path, level="words")
+    assert row_of(run_treebank(tmp_path, limit=10)["relations"], "det")["accuracy"] == 1
+    with pytest.raises(AtlasError, match=r"word_mode: .* first needs level: tokens"):
+        run_treebank(tmp_path, limit=10, options=replace(AS_PUBLISHED, word_mode="first"))

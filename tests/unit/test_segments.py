@@ -1,0 +1,241 @@
+"""Pairs of segments: the authors' recipe with its faults against a slow second writing of it, and the clean recipe."""
+
+from __future__ import annotations
+
+import logging
+import random
+from itertools import islice
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from attention_atlas.corpora.segments import RECIPES, Segment, authors_recipe, clean_recipe
+from attention_atlas.corpora.text import TextDocument
+from attention_atlas.errors import AtlasError
+
+LOST = "sentences after a chunk of one"
+OPEN = "sentences of a last document without a blank line after it"
+
+
+def spell(text: str) -> list:
+    """Words as "name:number of pieces"; a piece is the word's name with its place, so that each is known again."""
+    words = []
+    for word in text.split():
+        name, size = word.split(":")
+        words.append((word, tuple(f"{name}.{place}" for place in range(int(size)))))
+    return [word for word in words if word[1]]
+
+
+def document(sizes: list[list[int]], name: str, closed: bool = True) -> TextDocument:
+    """A document of one paragraph: pieces of each word of each sentence."""
+    sentences = (" ".join(f"{name}-{i}-{j}:{n}" for j, n in enumerate(sentence)) for i, sentence in enumerate(sizes))
+    return TextDocument((tuple(sentences),), closed)
+
+
+def pieces(words: list) -> list[str]:
+    return [piece for _, ids in words for piece in ids]
+
+
+def check_words(words: list) -> None:
+    """No word without pieces, no word twice, and each word's pieces are its own, neighbours, in order."""
+    assert len({word for word, _ in words}) == len(words)
+    for word, ids in words:
+        name, size = word.split(":")
+        places = [int(piece.removeprefix(name + ".")) for piece in ids]
+        assert places
+        assert places == list(range(places[0], places[-1] + 1))
+        assert places[-1] < int(size)
+
+
+def by_hand(documents: list[TextDocument], room: int, chance: random.Random) -> list[tuple[list[str], list[str]]]:
+    """The published script, steps 1 to 4, on flat lists of pieces; the final shuffle left out."""
+    made = []
+    for one in documents:
+        if not one.closed:
+            continue
+        tokenized = [pieces(spell(sentence)) for sentence in one.sentences]
+        waiting = [sentence for sentence in tokenized if sentence]
+        while waiting:
+            chunk = []
+            while waiting and sum(map(len, chunk)) < room:
+                chunk.append(waiting.pop(0))
+            if len(chunk) == 1:
+                break
+            sentences_of_first = chance.randint(1, len(chunk) - 1)
+            first = [piece for sentence in chunk[:sentences_of_first] for piece in sentence]
+            second = [piece for sentence in chunk[sentences_of_first:] for piece in sentence]
+            while len(first) + len(second) > room:
+                longer = second if len(second) >= len(first) else first
+                at_the_front = chance.random() < 0.5
+                del longer[0 if at_the_front else len(longer) - 1]
+            made.append((first, second))
+    return made
+
+
+DOCUMENTS = st.lists(
+    st.tuples(st.lists(st.lists(st.integers(0, 4), max_size=6), min_size=1, max_size=8), st.sampled_from([True, True, False])),
+    min_size=1,
+    max_size=5,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(sizes=DOCUMENTS, room=st.integers(2, 25), seed=st.integers(0, 5))
+def test_the_authors_recipe_equals_a_second_writing_of_it(sizes, room, seed):
+    documents = [document(sentences, f"d{i}", closed) for i, (sentences, closed) in enumerate(sizes)]
+    made = list(authors_recipe(iter(documents), spell, room, seed))
+    assert [(pieces(s.first), pieces(s.second)) for s in made] == by_hand(documents, room, random.Random(seed))
+    for segment in made:
+        check_words(segment.first)
+        check_words(segment.second)
+        assert pieces(segment.first)
+        assert pieces(segment.second)
+        assert len(pieces(segment.first)) + len(pieces(segment.second)) <= room
+    names = [segment.origin for segment in made]
+    assert len(set(names)) == len(names)
+
+
+@settings(max_examples=30, deadline=None)
+@given(sizes=DOCUMENTS, room=st.integers(2, 25), stop=st.integers(0, 6))
+def test_a_larger_number_of_segments_begins_with_the_same_ones(sizes, room, stop):
+    documents = [document(sentences, f"d{i}", closed) for i, (sentences, closed) in enumerate(sizes)]
+    everything = list(authors_recipe(documents, spell, room, 0))
+    assert list(islice(authors_recipe(documents, spell, room, 0), stop)) == everything[:stop]
+
+
+def test_segments_come_in_the_order_of_the_file_and_name_where_they_begin():
+    documents = [document([[2], [2], [2], [2]], "a"), document([[1], [1]], "b")]
+    made = list(authors_recipe(documents, spell, 4, 0))
+    assert [s.origin for s in made] == ["document 1, sentence 1", "document 1, sentence 3", "document 2, sentence 1"]
+    assert [pieces(s.first)[0] for s in made] == ["a-0-0.0", "a-2-0.0", "b-0-0.0"]
+
+
+def test_a_chunk_of_one_sentence_ends_its_document_and_the_loss_is_counted():
+    # The first sentence alone fills the room: nothing of this document is used, nor the next one's left-over sentence.
+    documents = [document([[5], [1], [1]], "a"), document([[3], [3], [1]], "b"), document([[1], [1]], "c")]
+    made = list(authors_recipe(documents, spell, 5, 0))
+    assert [s.origin for s in made] == ["document 2, sentence 1", "document 3, sentence 1"]
+    assert [s.lost for s in made] == [{LOST: 3}, {LOST: 1}]
+
+
+def test_a_last_document_that_is_not_closed_is_lost_and_what_is_lost_behind_the_last_segment_is_logged(caplog):
+    caplog.set_level(logging.INFO)
+    documents = [document([[1], [1]], "a"), document([[9], [1]], "b"), document([[1], [1], [1]], "c", closed=False)]
+    made = list(authors_recipe(documents, spell, 5, 0))
+    assert [s.origin for s in made] == ["document 1, sentence 1"]
+    assert made[0].lost == {}
+    assert [record.getMessage() for record in caplog.records] == [
+        f"behind the last segment 2 {LOST} were lost",
+        f"behind the last segment 3 {OPEN} were lost",
+    ]
+
+
+def test_a_tie_takes_from_the_second_segment():
+    # Two sentences, so the split is known: 3 + 3 pieces must become 3 + 2.
+    for seed in range(10):
+        (segment,) = authors_recipe([document([[1, 1, 1], [1, 1, 1]], "a")], spell, 5, seed)
+        assert (len(pieces(segment.first)), len(pieces(segment.second))) == (3, 2)
+
+
+def test_pieces_are_cut_from_either_end_and_the_seed_decides():
+    ends = set()
+    for seed in range(20):
+        (segment,) = authors_recipe([document([[4], [9]], "a")], spell, 12, seed)
+        ends.add(segment.second[0][1][0])
+    assert ends == {"a-1-0.0", "a-1-0.1"}
+
+
+def test_the_split_can_fall_after_every_sentence_but_the_last():
+    splits = {
+        len(segment.first) for seed in range(60) for segment in authors_recipe([document([[1]] * 4, "a")], spell, 10, seed)
+    }
+    assert splits == {1, 2, 3}
+
+
+def corpus(sizes: list[list[int]]) -> list[TextDocument]:
+    """Documents of paragraphs, each given by its number of one-piece words, in sentences of three words."""
+    documents = []
+    for d, paragraphs in enumerate(sizes):
+        built = []
+        for p, count in enumerate(paragraphs):
+            words = [f"{d}-{p}-{w}:1" for w in range(count)]
+            built.append(tuple(" ".join(words[i : i + 3]) for i in range(0, count, 3)))
+        documents.append(TextDocument(tuple(built), closed=False))
+    return documents
+
+
+def place(word: tuple) -> tuple[int, int, int]:
+    return tuple(int(part) for part in word[0].split(":")[0].split("-"))
+
+
+PARAGRAPHS = st.lists(st.lists(st.integers(1, 12), max_size=4), min_size=1, max_size=4).filter(
+    lambda sizes: any(len(paragraphs) > 1 for paragraphs in sizes)
+)
+
+
+@settings(max_examples=80, deadline=None)
+@given(sizes=PARAGRAPHS, room=st.integers(2, 20), seed=st.integers(0, 5))
+def test_clean_segments_are_neighbouring_paragraphs_that_adjoin_and_fit(sizes, room, seed):
+    made = list(clean_recipe(corpus(sizes), spell, room, seed))
+    seen = []
+    for segment in made:
+        assert segment.lost == {}
+        first, second = [place(word) for word in segment.first], [place(word) for word in segment.second]
+        (d, p), (e, q) = first[0][:2], second[0][:2]
+        assert (e, q) == (d, p + 1)
+        # The end of one and the start of the other are kept: nothing is missing where they meet.
+        assert first == [(d, p, w) for w in range(sizes[d][p] - len(first), sizes[d][p])]
+        assert second == [(e, q, w) for w in range(len(second))]
+        left, right = sizes[d][p], sizes[e][q]
+        while left + right > room:
+            left, right = (left - 1, right) if left > right else (left, right - 1)
+        assert (len(first), len(second)) == (left, right)
+        seen.append((d, p))
+        assert segment.origin == f"document {d + 1}, paragraph {p + 1}"
+    # Every pair of neighbours is a candidate, and each is used once.
+    assert sorted(seen) == [(d, p) for d, paragraphs in enumerate(sizes) for p in range(len(paragraphs) - 1)]
+
+
+def test_clean_segments_are_drawn_from_the_whole_corpus_in_an_order_that_the_seed_decides():
+    documents = corpus([[2, 2]] * 40)
+    orders = [[s.origin for s in clean_recipe(documents, spell, 9, seed)] for seed in (0, 0, 1)]
+    assert orders[0] == orders[1] != orders[2]
+    assert sorted(orders[0]) == sorted(orders[2])
+    assert orders[0] != sorted(orders[0], key=lambda name: int(name.split()[1].rstrip(",")))
+    for stop in (0, 3, 7):
+        assert [s.origin for s in islice(clean_recipe(documents, spell, 9, 0), stop)] == orders[0][:stop]
+
+
+def test_a_tie_between_paragraphs_cuts_the_end_of_the_second():
+    (segment,) = clean_recipe(corpus([[4, 4]]), spell, 7, 0)
+    assert (len(segment.first), len(segment.second)) == (4, 3)
+
+
+def test_words_are_cut_whole():
+    paragraphs = (("a:1 b:5 c:1",), ("d:1 e:1",))
+    (segment,) = clean_recipe([TextDocument(paragraphs, closed=True)], spell, 6, 0)
+    # "b" goes as a whole although three of its pieces would have been enough.
+    assert segment.first == spell("c:1")
+    assert segment.second == spell("d:1 e:1")
+
+
+def test_pairs_that_keep_nothing_on_one_side_are_left_out_with_a_count(caplog):
+    caplog.set_level(logging.INFO)
+    empty = TextDocument((("a:0",), ("b:1",)), closed=True)
+    huge = TextDocument((("a:9",), ("b:9",)), closed=True)
+    good = TextDocument((("c:1",), ("d:1",)), closed=True)
+    assert list(clean_recipe([empty, huge], spell, 5, 0)) == []
+    assert caplog.records[-1].getMessage() == "behind the last segment 2 pairs with an empty side were lost"
+    lost = [sum(s.lost.values()) for seed in range(8) for s in clean_recipe([empty, huge, good], spell, 5, seed)]
+    assert set(lost) == {0, 1, 2}
+
+
+def test_the_clean_recipe_needs_two_paragraphs_in_a_document():
+    with pytest.raises(AtlasError, match="needs documents of at least two paragraphs, and this corpus has none"):
+        next(clean_recipe(corpus([[3], [4], []]), spell, 5, 0))
+
+
+def test_the_recipes_go_by_the_names_of_the_configuration():
+    assert {"authors": authors_recipe, "clean": clean_recipe} == RECIPES
+    assert Segment([], [], "x").lost == {}

@@ -1,0 +1,199 @@
+"""Where corpora come from: the mirror, a pinned address and the hub, without any network."""
+
+from __future__ import annotations
+
+import bz2
+import functools
+import gzip
+import hashlib
+import http.server
+import json
+import lzma
+import threading
+from pathlib import Path
+
+import datasets
+import pooch
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from attention_atlas.corpora.sources import MIRROR_VARIABLE, check_sha256, fetch
+from attention_atlas.errors import AtlasError
+
+TEXT = b"One sentence.\nAnother one.\n" * 200
+DIGEST = hashlib.sha256(TEXT).hexdigest()
+SOURCE = {"url": "https://example.org/data/text.txt", "sha256": DIGEST, "mirror": "folder/text.txt"}
+
+
+@pytest.fixture(autouse=True)
+def no_network(monkeypatch, tmp_path):
+    """Whoever asks for a download is told that there is no way."""
+
+    def refuse(*args, **options):
+        raise ConnectionError("no route to host")
+
+    monkeypatch.setattr(pooch, "retrieve", refuse)
+    monkeypatch.delenv(MIRROR_VARIABLE, raising=False)
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_OFFLINE", True)
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    monkeypatch.setattr(datasets.config, "HF_MODULES_CACHE", str(tmp_path / "modules"))
+
+
+@pytest.fixture
+def mirror(tmp_path):
+    (tmp_path / "mirror" / "folder").mkdir(parents=True)
+    (tmp_path / "mirror" / "folder" / "text.txt").write_bytes(TEXT)
+    return tmp_path / "mirror"
+
+
+def refused(source: dict, target: Path, mirror: Path | None = None) -> str:
+    with pytest.raises(AtlasError) as caught:
+        fetch(source, target, mirror and str(mirror))
+    assert not target.exists()
+    assert list(target.parent.glob(".*")) == []
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_a_file_of_the_mirror_is_taken_and_left_there(tmp_path, mirror):
+    fetch(SOURCE, tmp_path / "out" / "raw", str(mirror))
+    assert (tmp_path / "out" / "raw").read_bytes() == TEXT
+    assert (mirror / "folder" / "text.txt").read_bytes() == TEXT
+
+
+def test_the_environment_names_the_mirror_when_nobody_else_does(tmp_path, mirror, monkeypatch):
+    monkeypatch.setenv(MIRROR_VARIABLE, str(mirror))
+    fetch(SOURCE, tmp_path / "raw")
+    assert (tmp_path / "raw").read_bytes() == TEXT
+    monkeypatch.setenv(MIRROR_VARIABLE, str(tmp_path / "elsewhere"))
+    fetch(SOURCE, tmp_path / "again", str(mirror))
+    assert (tmp_path / "again").read_bytes() == TEXT
+
+
+def test_a_wrong_checksum_names_the_file_what_is_expected_and_what_was_found(tmp_path, mirror):
+    expected = "ab" * 32
+    said = refused({**SOURCE, "sha256": expected}, tmp_path / "raw", mirror)
+    assert said.startswith(f"{mirror}/folder/text.txt: wrong checksum: expected sha256 {expected}, found {DIGEST}.")
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, bz2.compress])
+def test_the_checksum_may_be_of_the_unpacked_file(tmp_path, mirror, pack):
+    packed = pack(TEXT)
+    (mirror / "folder" / "text.txt").write_bytes(packed)
+    fetch(SOURCE, tmp_path / "raw", str(mirror))
+    assert (tmp_path / "raw").read_bytes() == packed
+    check_sha256(tmp_path / "raw", hashlib.sha256(packed).hexdigest())
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, bz2.compress])
+@pytest.mark.parametrize("fault", ["cut", "flipped"])
+def test_a_damaged_packed_file_has_the_wrong_checksum(tmp_path, mirror, pack, fault):
+    packed = bytearray(pack(TEXT))
+    if fault == "cut":
+        del packed[len(packed) // 2 :]
+    else:
+        for place in range(len(packed) // 2, len(packed) // 2 + 6):
+            packed[place] ^= 0xFF
+    (mirror / "folder" / "text.txt").write_bytes(packed)
+    found = hashlib.sha256(packed).hexdigest()
+    assert f"expected sha256 {DIGEST}, found {found}." in refused(SOURCE, tmp_path / "raw", mirror)
+
+
+def test_without_mirror_and_network_the_sentence_says_where_to_put_the_file(tmp_path, mirror):
+    said = refused(SOURCE, tmp_path / "raw")
+    assert said == (
+        f"{SOURCE['url']}: could not be downloaded (ConnectionError). Without a network, put the file under "
+        f"data_mirror (or {MIRROR_VARIABLE}) as folder/text.txt."
+    )
+    (mirror / "folder" / "text.txt").unlink()
+    assert f"It was looked for in the mirror as {mirror}/folder/text.txt." in refused(SOURCE, tmp_path / "raw", mirror)
+    without = {key: value for key, value in SOURCE.items() if key != "mirror"}
+    assert refused(without, tmp_path / "raw", mirror).endswith(f"data_mirror (or {MIRROR_VARIABLE}) as text.txt.")
+
+
+def test_a_download_is_checked_and_a_bad_one_is_not_kept(tmp_path, monkeypatch):
+    served = tmp_path / "served"
+    served.mkdir()
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(served))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.undo()  # the network is refused to the other tests; this one stays on the machine
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        monkeypatch.setattr(pooch, "os_cache", lambda name: tmp_path / "cache" / name)
+        source = SOURCE | {"url": f"http://127.0.0.1:{server.server_port}/text.txt"}
+        (served / "text.txt").write_bytes(b"an error page")
+        assert "wrong checksum" in refused(source, tmp_path / "raw")
+        (served / "text.txt").write_bytes(TEXT)
+        fetch(source, tmp_path / "raw")
+        assert (tmp_path / "raw").read_bytes() == TEXT
+        server.shutdown()
+
+
+ROWS = [
+    {"title": "A", "text": "First paragraph.\n\n  Second paragraph. \n"},
+    {"title": "B", "text": ""},
+    {"title": "C", "text": None},
+    {"title": "D", "text": "Only one: é."},
+    {"title": "E", "text": "Behind the rows."},
+]
+HUB = {"split": "train", "column": "text", "rows": 4}
+
+
+@pytest.fixture(params=["parquet", "jsonl"])
+def dataset(request, tmp_path):
+    """A local folder in the form of a repository of the hub."""
+    folder = tmp_path / "dataset"
+    folder.mkdir()
+    if request.param == "parquet":
+        pq.write_table(pa.Table.from_pylist(ROWS), folder / "train.parquet")
+    else:
+        (folder / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS), encoding="utf-8")
+    return folder
+
+
+def test_a_data_set_becomes_documents_of_a_paragraph_a_line(tmp_path, dataset):
+    fetch({"hub": str(dataset), **HUB}, tmp_path / "raw")
+    assert (tmp_path / "raw").read_text(encoding="utf-8") == "First paragraph.\nSecond paragraph.\n\nOnly one: é.\n\n"
+    fetch({"hub": str(dataset), **HUB, "rows": 1, "column": "title"}, tmp_path / "raw")
+    assert (tmp_path / "raw").read_text(encoding="utf-8") == "A\n\n"
+
+
+def test_a_missing_column_lists_those_that_are_there(tmp_path, dataset):
+    said = refused({"hub": str(dataset), **HUB, "column": "body"}, tmp_path / "raw")
+    assert said == f"data set {dataset}: there is no column 'body'. Columns: text, title."
+
+
+def test_rows_without_text_are_an_error(tmp_path, dataset):
+    for file in dataset.iterdir():
+        file.unlink()
+    (dataset / "train.jsonl").write_text(json.dumps({"text": " \n"}) + "\n", encoding="utf-8")
+    said = refused({"hub": str(dataset), **HUB}, tmp_path / "raw")
+    assert said == f"data set {dataset}: split train has no document with text in column text."
+
+
+def test_a_split_that_is_not_there_is_a_sentence(tmp_path, dataset):
+    said = refused({"hub": str(dataset), **HUB, "split": "dev"}, tmp_path / "raw")
+    assert said.startswith(f"data set {dataset}: could not be opened (")
+    assert "Check repository, revision, config and split" in said
+
+
+def test_a_repository_out_of_reach_is_a_sentence(tmp_path, monkeypatch):
+    def unreachable(*args, **options):
+        raise ConnectionError("no route to host\nor so")
+
+    monkeypatch.setattr(datasets, "load_dataset", unreachable)
+    said = refused({"hub": "nobody/nothing", "revision": "0" * 40, **HUB}, tmp_path / "raw")
+    assert said.startswith("data set nobody/nothing: could not be opened (ConnectionError: no route to host).")
+    assert said.endswith("without a network use a source of kind path.")
+
+
+def test_a_connection_that_breaks_off_while_reading_is_a_sentence(tmp_path, monkeypatch):
+    class Stream:
+        def take(self, count):
+            yield ROWS[0]
+            raise ConnectionError("reset by peer\nby whom")
+
+    monkeypatch.setattr(datasets, "load_dataset", lambda *args, **options: Stream())
+    said = refused({"hub": "a/b", "revision": "0" * 40, **HUB}, tmp_path / "raw")
+    assert said.startswith("data set a/b: could not be read to its end (ConnectionError: reset by peer).")

@@ -1,0 +1,116 @@
+"""Plain text as documents: what parts them, what is a paragraph, and whether a document was closed."""
+
+from __future__ import annotations
+
+import pytest
+
+from attention_atlas.corpora.text import TextDocument, read_documents
+from attention_atlas.errors import AtlasError
+
+
+@pytest.fixture
+def read(tmp_path):
+    def of(text: str, lines: str, **options) -> list[TextDocument]:
+        (tmp_path / "text.txt").write_text(text, encoding="utf-8")
+        return list(read_documents(tmp_path / "text.txt", lines, **options))
+
+    return of
+
+
+def test_sentences_are_taken_as_they_are_one_paragraph_a_document(read):
+    text = "One. Still one.\n  Two. \n\n \nThree.\n"
+    assert read(text, "sentences") == [
+        TextDocument((("One. Still one.", "Two."),), closed=True),
+        TextDocument((("Three.",),), closed=False),
+    ]
+
+
+@pytest.mark.parametrize(("end", "closed"), [("", False), ("\n", False), ("\n\n", True), ("\n \t\n", True), ("\n\n\n\n", True)])
+def test_only_a_blank_line_closes_the_last_document_of_sentences(read, end, closed):
+    documents = read("One.\n\nTwo." + end, "sentences")
+    assert [document.closed for document in documents] == [True, closed]
+    # The other layouts have no such fault.
+    assert all(document.closed for document in read("One.\n\nTwo." + end, "paragraphs"))
+
+
+def test_paragraphs_are_split_into_sentences(read):
+    text = "A cat sat. A dog ran away!\nDid it rain?\n\n\nIt was over.\n"
+    assert read(text, "paragraphs") == [
+        TextDocument((("A cat sat.", "A dog ran away!"), ("Did it rain?",)), closed=True),
+        TextDocument((("It was over.",),), closed=True),
+    ]
+
+
+def test_sentences_of_a_document_run_over_its_paragraphs():
+    document = TextDocument((("a", "b"), (), ("c",)), closed=True)
+    assert document.sentences == ("a", "b", "c")
+
+
+def test_the_language_reaches_the_splitter(read):
+    text = "Er kam am 3. Mai an. Es regnete.\n"
+    assert read(text, "paragraphs", language="de")[0].sentences == ("Er kam am 3. Mai an.", "Es regnete.")
+
+
+WIKITEXT = "".join(
+    f" {line} \n"
+    for line in (
+        "",
+        "= Robert Boulter =",
+        "",
+        "Robert is an actor . He was born .",
+        "",
+        "= = Career = =",
+        "",
+        "He had a part in 2000 @.@ 5 shows .",
+        "= = = Films = = =",
+        "",
+        "The well @-@ known film cost 1 @,@ 000 @,@ 000 pounds .",
+        "",
+        "= Up =",
+        "",
+        "A word .",
+        "= X =",
+        "An equation a = b = c stays .",
+        "= 4 + 4",
+    )
+)
+
+
+def test_wikitext_titles_open_documents_and_headings_are_left_out(read):
+    assert read(WIKITEXT, "wikitext") == [
+        TextDocument(
+            (
+                ("Robert is an actor .", "He was born ."),
+                ("He had a part in 2000.5 shows .",),
+                ("The well-known film cost 1,000,000 pounds .",),
+            ),
+            closed=True,
+        ),
+        TextDocument((("A word .",),), closed=True),
+        TextDocument((("An equation a = b = c stays .",), ("= 4 + 4",)), closed=True),
+    ]
+
+
+def test_text_before_the_first_title_is_a_document_of_its_own(read):
+    documents = read("Before .\n = Title = \nAfter .\n", "wikitext")
+    assert [document.sentences for document in documents] == [("Before .",), ("After .",)]
+
+
+def test_marks_inside_numbers_are_joined_in_wikitext_only(read):
+    for lines in ("sentences", "paragraphs"):
+        assert read("well @-@ known\n", lines)[0].sentences == ("well @-@ known",)
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"), [("", "sentences"), (" \n\n", "paragraphs"), (" = Only = \n = = Heads = = \n", "wikitext")]
+)
+def test_a_file_without_text_is_an_error_that_names_it(read, tmp_path, text, lines):
+    with pytest.raises(AtlasError) as caught:
+        read(text, lines)
+    expected = f"{tmp_path}/text.txt: the file has no text. A text corpus needs at least one line that is not blank."
+    assert str(caught.value) == expected
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(AtlasError, match=r"nowhere\.txt: there is no such file"):
+        list(read_documents(tmp_path / "nowhere.txt", "sentences"))

@@ -1,0 +1,93 @@
+"""What a dry run shows: every target of every run can be planned, and bad configuration is one clear sentence."""
+
+from __future__ import annotations
+
+import pytest
+from conftest import Workspace
+
+from attention_atlas.manifest import load_manifest
+
+RULES = ("all", "clark2019", "tables", "figures", "attention")
+
+
+def give_licensed_files(workspace: Workspace) -> None:
+    """Put an empty file where the licensed treebank is expected; a dry run reads no data."""
+    file = workspace.folder / "licensed" / "wsj" / "dev.conllu"
+    file.parent.mkdir(parents=True)
+    file.touch()
+
+
+@pytest.mark.parametrize("run", ["sample", "laptop", "open", "paper"])
+def test_every_file_of_the_manifest_can_be_planned(workspace, run):
+    give_licensed_files(workspace)
+    files = [path for artifact in load_manifest() for path in artifact.paths(run)]
+    jobs = workspace.jobs(*files)
+    assert {"extract_attention", "clark2019_surface", "clark2019_dependencies", "clark2019_comparison"} <= set(jobs)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_target_rules_can_be_planned_for_all_runs(workspace, rule):
+    give_licensed_files(workspace)
+    assert rule in workspace.jobs("--config", "targets=[sample,laptop,open,paper]", "--", rule)
+
+
+def test_tables_and_figures_together_are_all(workspace):
+    kinds = {rule: set(workspace.jobs("--", rule)) - {rule} for rule in ("tables", "figures", "all")}
+    assert kinds["tables"] | kinds["figures"] == kinds["all"]
+    assert "clark2019_figure2" not in kinds["tables"]
+    assert "clark2019_table1" not in kinds["figures"]
+
+
+def test_missing_licensed_file_is_named_with_licence_and_layout(workspace):
+    done = workspace.snakemake("--dry-run", "--config", "targets=[paper]", check=False)
+    assert done.returncode != 0
+    assert "licensed/wsj/dev.conllu is not there" in done.stdout
+    assert "LDC99T42" in done.stdout
+    assert "basic Stanford Dependencies in columns 7-8" in done.stdout
+    assert "missing: skip" in done.stdout
+
+
+def test_missing_licensed_file_is_named_when_its_table_is_asked_for(workspace):
+    done = workspace.snakemake("--dry-run", "results/paper/clark2019/table1.tsv", check=False)
+    assert done.returncode != 0
+    assert "licensed/wsj/dev.conllu is not there" in done.stdout
+
+
+def test_skipping_missing_files_keeps_everything_else(workspace):
+    jobs = workspace.jobs("--config", "targets=[paper]", "missing=skip")
+    assert {"clark2019_figure1", "clark2019_figure2", "clark2019_figure4", "clark2019_positions"} <= set(jobs)
+    assert "clark2019_table1" not in jobs
+
+
+@pytest.mark.parametrize(
+    ("setting", "sentence"),
+    [
+        ("target=[sample]", "config: unknown key 'target'; did you mean 'targets'"),
+        ("targets=[smaple]", "config: targets: there is no run 'smaple'; did you mean 'sample'"),
+        ("missing=ignore", "config: missing: 'ignore' is not one of error, skip"),
+    ],
+)
+def test_a_typo_is_one_sentence_before_any_job(workspace, setting, sentence):
+    done = workspace.snakemake("--config", setting, check=False)
+    assert done.returncode != 0
+    assert sentence in done.stdout
+    assert "Job stats" not in done.stdout
+
+
+def test_unknown_corpus_in_an_overlay_is_one_sentence(workspace):
+    overlay = workspace.folder / "mine.yaml"
+    overlay.write_text("runs: {mine: {extends: sample, clark2019: {dependencies: ewt}}}\n", encoding="utf-8")
+    done = workspace.snakemake("--dry-run", "--configfile", "config.yaml", "mine.yaml", check=False)
+    assert "config: runs.mine.clark2019.dependencies: there is no corpus 'ewt'" in done.stdout
+
+
+def test_another_model_is_an_overlay(workspace):
+    overlay = workspace.folder / "mine.yaml"
+    overlay.write_text(
+        "targets: [mine]\n"
+        "models: {mine: {source: {path: my-model}, layers: 4, heads: 4}}\n"
+        "runs: {mine: {extends: sample, model: mine}}\n",
+        encoding="utf-8",
+    )
+    output = workspace.snakemake("--dry-run", "--configfile", "config.yaml", "mine.yaml").stdout
+    assert "results/mine/attention/mine/sample-trees/0.safetensors" in output

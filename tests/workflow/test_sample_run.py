@@ -1,0 +1,202 @@
+"""The sample run from start to end, smaller, and what happens afterwards: nothing, or only what has to."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import psutil
+import pytest
+from conftest import Workspace, copy_workflow
+
+from attention_atlas.attention.cache import read_attention
+from attention_atlas.manifest import load_manifest
+
+OVERLAY = """
+sample: {documents: 16}
+corpora:
+  sample-segments: {limit: 12, shard: 8}
+  sample-segments-clean: {limit: 8, shard: 8}
+  sample-segments-pair: {limit: 8, shard: 8}
+  sample-trees: {limit: 120, shard: 64}
+runs: {sample: {clark2019: {resamples: 100}}}
+"""
+SMALL = ("--configfile", "config.yaml", "small.yaml")
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """A workspace in which the small sample run has been built."""
+    workspace = copy_workflow(tmp_path_factory.mktemp("sample"))
+    (workspace.folder / "small.yaml").write_text(OVERLAY, encoding="utf-8")
+    workspace.snakemake(*SMALL)
+    return workspace
+
+
+@pytest.fixture
+def copy(done: Workspace, tmp_path: Path) -> Workspace:
+    """A copy of the built workspace that a test may change; dates are kept, so nothing is to be done in it."""
+    shutil.copytree(done.folder, tmp_path / "copy")
+    return Workspace(tmp_path / "copy")
+
+
+def digests(workspace: Workspace) -> dict[str, str]:
+    """Digest of every table, figure, example table and shard; logs, benchmarks and model cards aside."""
+    results = workspace.folder / "results" / "sample"
+    kept = {".tsv", ".html", ".svg", ".png", ".pdf", ".parquet", ".safetensors", ".json", ".txt", ".conllu", ".jsonl"}
+    files = [p for p in sorted(results.rglob("*")) if p.suffix in kept and p.relative_to(results).parts[0] != "benchmarks"]
+    return {str(p.relative_to(results)): hashlib.sha256(p.read_bytes()).hexdigest() for p in files}
+
+
+def test_every_artefact_is_there_and_not_empty(done):
+    for artifact in load_manifest():
+        for path in artifact.paths("sample"):
+            assert (done.folder / path).stat().st_size > 100, path
+
+
+def test_second_start_does_nothing(done):
+    assert "Nothing to be done" in done.snakemake(*SMALL).stdout
+
+
+def test_contract_columns(done):
+    folder = done.folder / "results/sample/clark2019"
+    wanted = {
+        "dependency_heads.tsv": "relation layer head direction n correct accuracy",
+        "table1.tsv": "relation n layer head direction accuracy accuracy_ci_low accuracy_ci_high heldout_accuracy "
+        "baseline_offset baseline_accuracy",
+        "figure2.tsv": "target layer head mean_attention",
+        "figure4.tsv": "source layer head entropy",
+        "comparison.tsv": "id item quantity published ours ci_low ci_high n comparable why verdict",
+    }
+    for name, columns in wanted.items():
+        found = list(pd.read_csv(folder / name, sep="\t").columns)
+        assert found[: len(columns.split())] == columns.split(), name
+
+
+def test_tables_hold_what_they_must(done):
+    folder = done.folder / "results/sample/clark2019"
+    heads = pd.read_csv(folder / "dependency_heads.tsv", sep="\t")
+    assert (heads.groupby("relation").size() == 6 * 12 * 2).all()
+    assert ((heads["correct"] / heads["n"] - heads["accuracy"]).abs() < 1e-5).all()
+    table1 = pd.read_csv(folder / "table1.tsv", sep="\t")
+    best = heads[heads["relation"].isin(table1["relation"])].groupby("relation")["accuracy"].max()
+    assert np.allclose(table1.set_index("relation")["accuracy"], best[table1["relation"]], atol=1e-5)
+    assert (table1["accuracy_ci_low"] <= table1["accuracy"]).all()
+    assert (table1["accuracy"] <= table1["accuracy_ci_high"]).all()
+    assert (table1["heldout_accuracy"] <= table1["accuracy"] + 1e-9).all()
+    comparison = pd.read_csv(folder / "comparison.tsv", sep="\t")
+    assert not comparison["verdict"].isin(["match", "differs"]).any(), "sample numbers are never compared with the papers'"
+
+
+@pytest.mark.parametrize("corpus", ["sample-segments", "sample-trees"])
+def test_cached_maps_are_attention(done, corpus):
+    folder = done.folder / f"results/sample/attention/minilm/{corpus}"
+    examples = list(read_attention(folder))
+    assert examples
+    for example in examples:
+        assert example.maps.shape == (6, 12, len(example.tokens), len(example.tokens))
+        assert np.allclose(example.maps.astype(np.float32).sum(axis=-1), 1, atol=5e-3)
+        assert np.allclose(example.word_maps().sum(axis=-1), 1, atol=5e-3)
+
+
+def test_a_style_edit_reruns_one_figure(copy):
+    source = copy.folder / "workflow/lib/attention_atlas/studies/clark2019/figure2.py"
+    text = source.read_text(encoding="utf-8")
+    assert "figsize=(5.6, 6.2)" in text
+    source.write_text(text.replace("figsize=(5.6, 6.2)", "figsize=(5.8, 6.2)"), encoding="utf-8")
+    assert copy.jobs(*SMALL) == {"clark2019_figure2": 1, "all": 1}
+
+
+def test_an_edit_of_a_measurement_keeps_the_cache(copy):
+    source = copy.folder / "workflow/lib/attention_atlas/studies/clark2019/surface.py"
+    text = source.read_text(encoding="utf-8")
+    source.write_text(text.replace('"shortest": sizes.min()', '"shortest": sizes.min() + 0'), encoding="utf-8")
+    jobs = copy.jobs(*SMALL)
+    assert jobs["clark2019_surface"] == 1
+    assert "extract_attention" not in jobs
+    assert "clark2019_dependencies" not in jobs
+
+
+def test_a_comment_reruns_nothing(copy):
+    source = copy.folder / "workflow/lib/attention_atlas/attention/engine.py"
+    source.write_text(source.read_text(encoding="utf-8") + "\n# a remark\n", encoding="utf-8")
+    assert copy.jobs(*SMALL) == {}
+
+
+def test_growth_makes_only_new_shards(copy):
+    overlay = copy.folder / "small.yaml"
+    overlay.write_text(OVERLAY.replace("sample-segments: {limit: 12", "sample-segments: {limit: 32"), encoding="utf-8")
+    jobs = copy.jobs(*SMALL)
+    # 12 records in shards of 8 are two whole shards, 32 are four.
+    assert jobs["extract_attention"] == jobs["build_examples"] == 2
+    assert "sample_corpus" not in jobs
+    assert "clark2019_dependencies" not in jobs
+
+
+def test_a_new_option_leaves_the_cache_alone(copy):
+    overlay = copy.folder / "small.yaml"
+    changed = OVERLAY.replace("resamples: 100", "resamples: 100, options: {word_mode: first}")
+    overlay.write_text(changed, encoding="utf-8")
+    jobs = copy.jobs(*SMALL)
+    assert "clark2019_dependencies" in jobs
+    assert "extract_attention" not in jobs
+
+
+def test_a_damaged_shard_is_named_and_made_anew(copy):
+    shard = copy.folder / "results/sample/attention/minilm/sample-trees/1.safetensors"
+    sound = shard.read_bytes()
+    shard.write_bytes(sound[: len(sound) // 2])
+    relations = "results/sample/clark2019/relations.tsv"
+    failed = copy.snakemake(*SMALL, "--", relations, check=False)
+    assert failed.returncode != 0
+    assert "1.safetensors: this attention shard cannot be used (the checksum is wrong)" in failed.stdout
+    assert (
+        "Traceback (most recent call last)" not in (copy.folder / "results/sample/logs/clark2019/dependencies.log").read_text()
+    )
+    shard.unlink()
+    output = copy.snakemake(*SMALL, "--", relations).stdout
+    assert output.count("rule extract_attention:") == 1
+    assert shard.read_bytes() == sound
+
+
+def test_a_killed_run_resumes_to_the_same_results(done, tmp_path):
+    workspace = copy_workflow(tmp_path)
+    (tmp_path / "small.yaml").write_text(OVERLAY, encoding="utf-8")
+    target = "results/sample/attention/minilm/sample-trees/0.safetensors"
+    command = [sys.executable, "-m", "snakemake", "--workflow-profile", "workflow/profiles/local", "--cores", "2", *SMALL]
+    process = subprocess.Popen(
+        [*command, "--", target], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
+    log = tmp_path / "results/sample/logs/extract_attention/minilm/sample-trees/0.log"
+    until = time.monotonic() + 120
+    while not log.exists() and process.poll() is None and time.monotonic() < until:
+        time.sleep(0.05)
+    assert log.exists(), "the extraction never started"
+    for victim in (*psutil.Process(process.pid).children(recursive=True), psutil.Process(process.pid)):
+        victim.send_signal(signal.SIGKILL)
+    process.wait()
+    assert not (tmp_path / target).exists(), "a killed job must leave no file with its final name"
+    workspace.snakemake(*SMALL, "--unlock")
+    workspace.snakemake(*SMALL, "--", target)
+    assert (tmp_path / target).read_bytes() == (done.folder / target).read_bytes()
+
+
+def test_the_same_run_gives_the_same_bytes(done, tmp_path):
+    again = copy_workflow(tmp_path)
+    (tmp_path / "small.yaml").write_text(OVERLAY, encoding="utf-8")
+    again.snakemake(*SMALL)
+    first, second = digests(done), digests(again)
+    assert first.keys() == second.keys()
+    assert [name for name in first if first[name] != second[name]] == []
+
+
+def test_the_report_holds_every_figure_and_table(done):
+    done.snakemake(*SMALL, "--report", "report.zip")
+    assert (done.folder / "report.zip").stat().st_size > 100_000
