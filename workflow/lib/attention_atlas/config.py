@@ -222,9 +222,7 @@ def _check_study(config: Mapping[str, Any], run: str, study: str) -> None:
         _known(settings[role], config["corpora"], "corpus", f"{place}.{role}")
         _reads(config, settings[role], reader, f"{place}.{role}")
     if config["corpora"][settings["segments"]]["level"] != "tokens":
-        raise AtlasError(
-            f"config: {place}.segments: the corpus must have level: tokens, since its measures are over word pieces."
-        )
+        raise AtlasError(f"config: {place}.segments: its measures are over word pieces, so the corpus needs level: tokens.")
     mode = settings["options"].get("word_mode", "mean")
     if mode != "mean" and config["corpora"][settings["dependencies"]]["level"] != "tokens":
         raise AtlasError(
