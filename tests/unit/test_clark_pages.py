@@ -334,3 +334,13 @@ def test_figures_and_tables_load_no_model_code():
     library = str(Path(attention_atlas.__file__).parents[1])
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONPATH": library})
     assert done.stdout.strip() == "[]"
+
+
+def test_a_panel_without_any_series_says_so():
+    frame = pd.DataFrame({"target": ["punct"] * 2, "layer": [1, 2], "head": [1, 1], "mean_attention": [0.1, 0.2]})
+    figure, (empty, drawn) = plt.subplots(1, 2)
+    draw_by_layer(empty, frame, [Series("sep_sep", "[SEP]", "red", "o")], "target", "mean_attention")
+    draw_by_layer(drawn, frame, [Series("punct", "stop", "red", "o")], "target", "mean_attention")
+    assert [text.get_text() for text in empty.texts] == ["the model has no such token"]
+    assert not drawn.texts
+    plt.close(figure)

@@ -382,3 +382,9 @@ def test_what_does_not_belong_together_is_refused(change, sentence):
 
     with pytest.raises(AtlasError, match=re.escape(sentence)):
         resolve(merged(SHIPPED, change))
+
+
+def test_a_title_is_not_inherited():
+    config = resolve(SHIPPED | {"runs": SHIPPED["runs"] | {"mine": {"extends": "sample", "model": "bert-base-cased"}}})
+    assert "title" not in config["runs"]["mine"], "it would name the parent's model"
+    assert config["runs"]["mine"]["clark2019"] == config["runs"]["sample"]["clark2019"]

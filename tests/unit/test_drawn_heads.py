@@ -7,7 +7,7 @@ import pytest
 from attention_atlas.attention.cache import write_shard
 from attention_atlas.corpora.examples import Example, write_examples
 from attention_atlas.errors import AtlasError
-from attention_atlas.studies.clark2019.drawn_heads import figure1_weights, figure5_weights, weights_frame
+from attention_atlas.studies.clark2019.drawn_heads import display_token, figure1_weights, figure5_weights, weights_frame
 from attention_atlas.tables import read_table, write_table
 
 
@@ -271,3 +271,11 @@ def test_a_frame_of_weights_is_row_by_row():
         [2, "b", 2, "b", 0.7],
     ]
     assert frame.columns.tolist() == ["from_position", "from_token", "to_position", "to_token", "weight"]
+
+
+@pytest.mark.parametrize(
+    ("token", "shown"),
+    [("##ing", "ing"), ("Ġthe", "the"), ("▁the", "the"), ("[SEP]", "[SEP]"), ("Ġ", "Ġ"), ("##", "##"), ("a", "a")],
+)
+def test_tokens_are_drawn_without_the_marks_of_pieces(token, shown):
+    assert display_token(token) == shown

@@ -91,7 +91,9 @@ def _inherited(runs: Mapping[str, Any], name: str, below: tuple[str, ...]) -> di
         raise AtlasError(f"config: runs.{name}.extends: there is no run '{parent}'{_did_you_mean(parent, runs)}.")
     if parent in (name, *below):
         raise AtlasError(f"config: runs.{name}.extends: runs extend each other in a circle ({', '.join((*below, name))}).")
-    return _merged(_inherited(runs, parent, (*below, name)), {k: v for k, v in run.items() if k != "extends"})
+    # A title says what the parent looks at, which is what its heir changes.
+    base = {key: value for key, value in _inherited(runs, parent, (*below, name)).items() if key != "title"}
+    return _merged(base, {key: value for key, value in run.items() if key != "extends"})
 
 
 def _merged(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

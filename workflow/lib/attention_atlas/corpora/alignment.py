@@ -15,6 +15,11 @@ SPECIAL = -1
 _PROBES = ("the cat sat", "in one big house")
 
 
+def without_space_mark(token: str) -> str:
+    """A vocabulary entry without the mark that byte-level (Ġ) and sentence-piece (▁) vocabularies give a word's first piece."""
+    return token.lstrip("Ġ▁") or token
+
+
 @dataclass(frozen=True)
 class Template:
     """Special tokens around one text or two, as the model was trained: ids before, between and after, and segment ids."""

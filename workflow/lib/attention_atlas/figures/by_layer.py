@@ -25,11 +25,13 @@ def draw_by_layer(axes: Axes, frame: pd.DataFrame, series: list[Series], column:
     Args:
         axes: where to draw.
         frame: one row a head: `column`, layer (1-indexed), `value`.
-        series: the measures, in order; one that `frame` lacks is left out.
+        series: the measures, in order; one that `frame` lacks is left out, and a panel without any says so.
         column: column that names the measure.
         value: column of the values.
     """
     present = [s for s in series if (frame[column] == s.key).any()]
+    if not present:
+        axes.text(0.5, 0.5, "the model has no such token", transform=axes.transAxes, ha="center", color="#555555")
     for place, s in enumerate(present):
         heads = frame[frame[column] == s.key]
         shift = 0.16 * (place - (len(present) - 1) / 2)

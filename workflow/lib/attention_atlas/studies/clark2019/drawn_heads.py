@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from attention_atlas.attention.cache import CachedExample, read_attention
+from attention_atlas.corpora.alignment import without_space_mark
 from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.studies.clark2019.dependencies import DEPENDENT_TO_HEAD, predicted_words
@@ -46,7 +47,7 @@ def figure1_weights(shard: str | Path, surface_path: str | Path, heads: str | Se
     for kind, (layer, head) in _figure1_heads(surface, heads).items():
         window = _head_map(example, layer, head)[-WINDOW:, -WINDOW:]
         weights = _renormalised(window)
-        tokens = [token.removeprefix("##") if token.startswith("##") else token for token in example.tokens[-WINDOW:]]
+        tokens = [display_token(token) for token in example.tokens[-WINDOW:]]
         tokens[0] = "..."
         weights[0, :] = weights[:, 0] = np.nan
         frame = weights_frame(weights, tokens, "token")
@@ -54,6 +55,11 @@ def figure1_weights(shard: str | Path, surface_path: str | Path, heads: str | Se
         value = float(of_head["value"].iloc[0]) if len(of_head) else np.nan
         frames.append(_labelled(frame, kind=kind, layer=layer, head=head, value=value, example=example.id))
     write_table(pd.concat(frames, ignore_index=True), out)
+
+
+def display_token(token: str) -> str:
+    """A vocabulary entry as a reader expects it: without the marks of word pieces (##, Ġ, ▁)."""
+    return without_space_mark(token.removeprefix("##") or token)
 
 
 def _figure1_heads(surface: pd.DataFrame, heads: str | Sequence[Sequence[int]]) -> dict[str, tuple[int, int]]:

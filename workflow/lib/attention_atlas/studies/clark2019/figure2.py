@@ -36,7 +36,8 @@ def figure2(surface_path: str | Path, setting: Setting, out: str | Path, picture
         axes.set_ylim(0, 1)
         axes.set_ylabel("Mean attention (share of mass)")
         axes.set_title(title, loc="left")
-        axes.legend(loc="upper right")
+        if axes.get_legend_handles_labels()[0]:
+            axes.legend(loc="upper right")
         axes.label_outer()
     heads = len(table[["layer", "head"]].drop_duplicates())
     n = int(table["n"].max())

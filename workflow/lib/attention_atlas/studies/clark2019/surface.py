@@ -15,6 +15,7 @@ import pandas as pd
 from scipy.special import entr
 
 from attention_atlas.attention.cache import read_attention
+from attention_atlas.corpora.alignment import without_space_mark
 from attention_atlas.errors import AtlasError
 from attention_atlas.models.card import read_card
 from attention_atlas.progress import progress
@@ -30,7 +31,6 @@ POSITIONS = ("next", "previous", "current")
 ENTROPIES = ("entropy", "entropy_cls")
 MEASURES = (*TARGETS, *POSITIONS, *ENTROPIES, "row_maximum")
 _PUNCTUATION = {".", ","}
-_PIECE_MARKS = "Ġ▁"
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def token_classes(tokens: Sequence[str], cls: str | None, sep: str | None) -> To
         cls, sep: vocabulary entries of the special tokens, None where the model has none.
     """
     names = np.asarray(tokens, dtype=object)
-    plain = [token.strip(_PIECE_MARKS) in _PUNCTUATION for token in tokens]
+    plain = [without_space_mark(token) in _PUNCTUATION for token in tokens]
     return TokenClasses(names == cls, names == sep, np.asarray(plain, dtype=bool))
 
 
