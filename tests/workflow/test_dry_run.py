@@ -91,3 +91,4 @@ def test_another_model_is_an_overlay(workspace):
     )
     output = workspace.snakemake("--dry-run", "--configfile", "config.yaml", "mine.yaml").stdout
     assert "results/mine/attention/mine/sample-trees/0.safetensors" in output
+    assert "clark2019_dropped" in output, "a run without a title is called by its name"

@@ -204,7 +204,7 @@ rule clark2019_dropped:
         runtime="10m",
     params:
         corpora=shards_by_corpus(STUDY),
-        line=settings("title"),
+        line=run_title,
         code=script_digest("clark2019_dropped.py"),
     script:
         "../scripts/clark2019_dropped.py"

@@ -140,14 +140,19 @@ def about(study, name):
     }
 
 
+def run_title(wildcards):
+    """What tables and figures call a run."""
+    return config["runs"][wildcards.run].get("title", wildcards.run)
+
+
 def title_of(corpus):
     return config["corpora"][corpus].get("title", corpus)
 
 
-def setting(run, model, corpus):
+def setting(wildcards, model, corpus):
     """What a table or figure says about the run, see attention_atlas.studies.clark2019.setting."""
     return {
-        "run": config["runs"][run].get("title", run),
+        "run": run_title(wildcards),
         "model": model,
         "corpus": title_of(corpus),
         "model_reference": config["models"][model].get("reference", ""),
@@ -302,7 +307,7 @@ def limit_for(study, role):
 
 def setting_for(study, role):
     def words(wildcards):
-        return setting(wildcards.run, *looked_at(wildcards, study, role))
+        return setting(wildcards, *looked_at(wildcards, study, role))
 
     return words
 
