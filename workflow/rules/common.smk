@@ -67,20 +67,20 @@ def artifact_files(kind=None, study=None):
                 gaps |= absent
             else:
                 files += artifact.paths(run)
-    return files if settle(gaps) else []
+    settle(gaps)
+    return files
 
 
 def settle(gaps):
     """Report missing files: as an error, or as a warning when the configuration says to skip what needs them."""
     if not gaps:
-        return True
+        return
     text = " ".join(gaps.values())
     if config["missing"] == "error":
         raise WorkflowError(
             f"{text} Put the file there, or set `missing: skip` to build everything that does not need it."
         )
     logger.warning(f"left out what needs missing files: {text}")
-    return True
 
 
 def all_artifacts(wildcards):
@@ -110,7 +110,8 @@ def all_attention(wildcards):
                 if absent
                 else shard_paths(run, model, corpus, "attention", "safetensors")
             )
-    return files if settle(gaps) else []
+    settle(gaps)
+    return files
 
 
 def shard_paths(run, model, corpus, folder, suffix):
