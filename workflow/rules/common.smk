@@ -8,6 +8,7 @@ from attention_atlas.config import (
     missing_files,
     resolve,
     shard_count,
+    study_corpora,
     study_model,
     study_runs,
 )
@@ -32,20 +33,17 @@ def one_of(names):
     return "|".join(re.escape(name) for name in names)
 
 
-def study_corpora(run, study):
-    """Role -> corpus of a study in a run."""
-    settings = config["runs"][run][study]
-    return {role: settings[role] for role in ("segments", "dependencies")}
-
-
 def extracted(run, study):
     """(model, corpus) pairs whose attention a study reads, variants included."""
     settings = config["runs"][run][study]
-    model, corpora = study_model(config, run, study), study_corpora(run, study)
+    model, corpora = (
+        study_model(config, run, study),
+        study_corpora(config, run, study),
+    )
     pairs = [(model, corpus) for corpus in corpora.values()]
     for variant, name in settings["variants"].items():
         if variant == "casing":
-            pairs += [(name, corpus) for corpus in corpora.values()]
+            pairs += [(name, corpora[role]) for role in ("segments", "dependencies")]
         else:
             pairs.append((model, name))
     return list(dict.fromkeys(pairs))
@@ -54,14 +52,17 @@ def extracted(run, study):
 def artifact_files(kind=None, study=None):
     """Files of the manifest's artefacts for all target runs.
 
-    Artefacts whose licensed corpora are missing are left out (`missing: skip`) or are an error that lists those corpora.
+    Artefacts that need a corpus which a run does not name are none of that run's. Those whose licensed corpora are missing
+    are left out (`missing: skip`) or are an error that lists those corpora.
     """
     files, gaps = [], {}
     for artifact in load_manifest():
         if (kind and artifact.kind != kind) or (study and artifact.study != study):
             continue
         for run in study_runs(config, artifact.study):
-            corpora = study_corpora(run, artifact.study)
+            corpora = study_corpora(config, run, artifact.study)
+            if not corpora.keys() >= set(artifact.needs):
+                continue
             absent = missing_files(config, [corpora[role] for role in artifact.needs])
             if absent:
                 gaps |= absent
@@ -263,6 +264,10 @@ def corpus_level(wildcards):
 def looked_at(wildcards, study, role):
     """(model, corpus) behind a role of the study, or behind one of its variants."""
     chosen = config["runs"][wildcards.run][study]
+    if role not in chosen:
+        raise WorkflowError(
+            f"runs.{wildcards.run}.{study} names no corpus for the role '{role}', which this file needs: add it to the run."
+        )
     model, corpus = study_model(config, wildcards.run, study), chosen[role]
     variant = wildcards.get("variant")
     if variant == "casing":

@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import difflib
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,27 @@ from jsonschema.exceptions import ValidationError, best_match
 from attention_atlas.errors import AtlasError
 
 SCHEMA_PATH = Path(__file__).resolve().parents[2] / "schemas" / "config.schema.yaml"
-STUDIES = ("clark2019",)
+
+
+@dataclass(frozen=True)
+class Role:
+    """What a study reads a corpus as: the reader that the corpus needs, and whether the study can do without."""
+
+    reader: str
+    required: bool = False
+
+
+# Study -> its keys that name a corpus. An artefact whose role a run does not name is no artefact of that run.
+ROLES: dict[str, dict[str, Role]] = {
+    "clark2019": {
+        "segments": Role("segments", required=True),
+        "dependencies": Role("conllu", required=True),
+        "coreference": Role("conll2012"),
+        "gap": Role("gap"),
+        "probe_training": Role("conllu"),
+    },
+}
+STUDIES = tuple(ROLES)
 _SOURCES = {"models": ("package", "path", "hub"), "corpora": ("sample", "path", "url", "hub")}
 _SOURCE_NEEDS = {"package": ("module",), "url": ("sha256",), "hub": ("revision",)}
 _SOURCE_KEYS = {
@@ -28,8 +49,8 @@ _SOURCE_KEYS = {
     "url": {"sha256", "mirror"},
     "hub": {"revision", "config", "split", "column", "rows"},
 }
-_SAMPLE_SUFFIX = {"conllu": ".conllu", "segments": ".txt"}
-_READER_KEYS = {"conllu": {"view"}, "segments": {"lines", "recipe", "segment_ids", "seed"}}
+_SAMPLE_SUFFIX = {"conllu": ".conllu", "segments": ".txt", "conll2012": ".conll", "gap": ".tsv"}
+_READER_KEYS = {"conllu": {"view"}, "segments": {"lines", "recipe", "segment_ids", "seed"}, "conll2012": set(), "gap": set()}
 
 
 def resolve(raw: Mapping[str, Any]) -> dict[str, Any]:
@@ -66,6 +87,12 @@ def shard_count(config: Mapping[str, Any], run: str, corpus: str) -> int:
 def study_model(config: Mapping[str, Any], run: str, study: str) -> str:
     """Name of the model that `study` looks at in `run`."""
     return config["runs"][run][study].get("model") or config["runs"][run]["model"]
+
+
+def study_corpora(config: Mapping[str, Any], run: str, study: str) -> dict[str, str]:
+    """Role -> corpus of `study` in `run`, for the roles that the run names."""
+    settings = config["runs"][run][study]
+    return {role: settings[role] for role in ROLES[study] if role in settings}
 
 
 def missing_files(config: Mapping[str, Any], corpora: Iterator[str] | list[str]) -> dict[str, str]:
@@ -219,10 +246,9 @@ def _check_study(config: Mapping[str, Any], run: str, study: str) -> None:
         raise AtlasError(f"config: runs.{run}.model: the study {study} needs a model, and none is named.")
     if "model" in settings:
         _known(settings["model"], config["models"], "model", f"{place}.model")
-    roles = {"segments": "segments", "dependencies": "conllu"}
-    for role, reader in roles.items():
-        _known(settings[role], config["corpora"], "corpus", f"{place}.{role}")
-        _reads(config, settings[role], reader, f"{place}.{role}")
+    for role, corpus in study_corpora(config, run, study).items():
+        _known(corpus, config["corpora"], "corpus", f"{place}.{role}")
+        _reads(config, corpus, ROLES[study][role].reader, f"{place}.{role}")
     if config["corpora"][settings["segments"]]["level"] != "tokens":
         raise AtlasError(f"config: {place}.segments: its measures are over word pieces, so the corpus needs level: tokens.")
     mode = settings["options"].get("word_mode", "mean")
