@@ -95,8 +95,7 @@ def attention_maps(
     batches = list(batch_by_length(examples, batch_tokens))
     for batch in progress(batches, label="forward passes"):
         sizes = [len(e.input_ids) if level == "tokens" else len(unit_starts(e.word)) for e in batch]
-        for example, size in zip(batch, sizes, strict=True):
-            maps[example.record] = np.empty((layers, heads, size, size), np.float16)
+        maps.update(zip((e.record for e in batch), _empty_maps(layers, heads, sizes), strict=True))
 
         def keep(site: Site, probabilities: torch.Tensor, batch: Sequence[Example] = batch) -> None:
             if site.site_kind == kind:
@@ -130,6 +129,18 @@ def batch_by_length(examples: Sequence[Example], batch_tokens: int = BATCH_TOKEN
 def expected_bytes(examples: Sequence[Example], layers: int, heads: int) -> int:
     """Size of the token-level maps of `examples` in bytes."""
     return sum(2 * layers * heads * len(e.input_ids) ** 2 for e in examples)
+
+
+def _empty_maps(layers: int, heads: int, sizes: Sequence[int]) -> list[npt.NDArray[np.float16]]:
+    """Uninitialised maps [layer, head, n, n] in one block of memory.
+
+    One large block comes in huge pages; blocks of a few megabytes come in small ones, whose first touch takes a multiple of the
+    time of filling them.
+    """
+    ends = np.cumsum([layers * heads * size * size for size in sizes])
+    block = np.empty(int(ends[-1]), np.float16)
+    parts = np.split(block, ends[:-1])
+    return [part.reshape(layers, heads, size, size) for part, size in zip(parts, sizes, strict=True)]
 
 
 def _store(
