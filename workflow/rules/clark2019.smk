@@ -352,6 +352,91 @@ rule clark2019_figure5:
         "../scripts/clark2019_figure5.py"
 
 
+rule clark2019_head_distances:
+    input:
+        shards=shards_of(STUDY, "segments"),
+        descriptions=shards_of(STUDY, "segments", suffix="json"),
+    output:
+        distances="results/{run}/clark2019/head_distances.tsv",
+        blocks="results/{run}/clark2019/head_distance_blocks.tsv",
+    log:
+        "results/{run}/logs/clark2019/head_distances.log",
+    benchmark:
+        "results/{run}/benchmarks/clark2019/head_distances.tsv"
+    conda:
+        "../../envs/analysis.yaml"
+    threads: 2
+    resources:
+        mem_mb=distance_memory(STUDY, "segments"),
+        runtime="4h",
+    params:
+        limit=limit_for(STUDY, "segments"),
+        smoothing=settings(STUDY, "clustering", "smoothing"),
+        blocks=settings(STUDY, "clustering", "blocks"),
+        code=script_digest("clark2019_head_distances.py"),
+    script:
+        "../scripts/clark2019_head_distances.py"
+
+
+rule clark2019_clustering:
+    input:
+        distances="results/{run}/clark2019/head_distances.tsv",
+        blocks="results/{run}/clark2019/head_distance_blocks.tsv",
+        surface="results/{run}/clark2019/surface.tsv",
+        relations="results/{run}/clark2019/relations.tsv",
+        table2=with_role(STUDY, "coreference", "table2.tsv"),
+    output:
+        heads="results/{run}/clark2019/figure6.tsv",
+        layers="results/{run}/clark2019/figure6_layers.tsv",
+        test="results/{run}/clark2019/figure6_test.tsv",
+        html=report(
+            "results/{run}/clark2019/figure6_test.html", **about(STUDY, "figure6_test")
+        ),
+    log:
+        "results/{run}/logs/clark2019/clustering.log",
+    benchmark:
+        "results/{run}/benchmarks/clark2019/clustering.tsv"
+    conda:
+        "../../envs/analysis.yaml"
+    resources:
+        mem_mb=2000,
+        runtime="30m",
+    params:
+        options=settings(STUDY, "clustering"),
+        resamples=settings(STUDY, "resamples"),
+        seed=settings(STUDY, "seed"),
+        setting=setting_for(STUDY, "segments"),
+        code=script_digest("clark2019_clustering.py"),
+    script:
+        "../scripts/clark2019_clustering.py"
+
+
+rule clark2019_figure6:
+    input:
+        heads="results/{run}/clark2019/figure6.tsv",
+        layers="results/{run}/clark2019/figure6_layers.tsv",
+        test="results/{run}/clark2019/figure6_test.tsv",
+        segments="results/{run}/clark2019/segments.tsv",
+    output:
+        svg=report("results/{run}/clark2019/figure6.svg", **about(STUDY, "figure6")),
+        png="results/{run}/clark2019/figure6.png",
+        pdf="results/{run}/clark2019/figure6.pdf",
+    log:
+        "results/{run}/logs/clark2019/figure6.log",
+    benchmark:
+        "results/{run}/benchmarks/clark2019/figure6.tsv"
+    conda:
+        "../../envs/analysis.yaml"
+    resources:
+        mem_mb=1000,
+        runtime="10m",
+    params:
+        setting=setting_for(STUDY, "segments"),
+        code=script_digest("clark2019_figure6.py"),
+    script:
+        "../scripts/clark2019_figure6.py"
+
+
 rule clark2019_comparison:
     input:
         surface="results/{run}/clark2019/surface.tsv",

@@ -311,6 +311,29 @@ def limit_for(study, role):
     return number
 
 
+def with_role(study, role, name):
+    """Input function: a table of the study, or nothing where the run names no corpus for the role that it needs."""
+
+    def path(wildcards):
+        there = role in config["runs"][wildcards.run][study]
+        return [f"results/{wildcards.run}/{study}/{name}"] if there else []
+
+    return path
+
+
+def distance_memory(study, role):
+    """Resources function: megabytes for the maps of one example and for the sums over all pairs of heads in each block."""
+
+    def megabytes(wildcards, attempt):
+        model, corpus = looked_at(wildcards, study, role)
+        heads = config["models"][model]["layers"] * config["models"][model]["heads"]
+        maps = 2 * heads * config["corpora"][corpus]["max_tokens"] ** 2
+        blocks = config["runs"][wildcards.run][study]["clustering"]["blocks"]
+        return int((maps + 8 * blocks * heads**2) / 2**20 + 1500) * attempt
+
+    return megabytes
+
+
 def setting_for(study, role):
     def words(wildcards):
         return setting(wildcards, *looked_at(wildcards, study, role))

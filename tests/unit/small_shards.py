@@ -1,0 +1,39 @@
+"""Small attention caches with random maps, for tests of what reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from attention_atlas.attention.cache import write_shard
+
+
+def write_example_shards(
+    folder: Path, sizes: Sequence[int], layers: int, heads: int, seed: int = 0
+) -> tuple[list[Path], list[np.ndarray]]:
+    """Write a shard of two examples at a time, with [CLS] first and [SEP] last; paths and the maps as they are read back."""
+    generator = np.random.default_rng(seed)
+    maps = {}
+    for record, n in enumerate(sizes):
+        raw = generator.random((layers, heads, n, n)) ** 3
+        maps[record] = (raw / raw.sum(axis=-1, keepdims=True)).astype(np.float16)
+    paths = []
+    for shard, start in enumerate(range(0, len(sizes), 2)):
+        own = [record for record in range(start, min(start + 2, len(sizes)))]
+        examples = [
+            {
+                "record": record,
+                "id": f"e{record}",
+                "tokens": ["[CLS]", *(f"w{k}" for k in range(sizes[record] - 2)), "[SEP]"],
+                "word": [-1, *range(sizes[record] - 2), -1],
+                "words": [f"w{k}" for k in range(sizes[record] - 2)],
+            }
+            for record in own
+        ]
+        path = folder / f"{shard}.safetensors"
+        facts = {"level": "tokens", "layers": layers, "heads": heads, "examples": examples}
+        write_shard(path, path.with_suffix(".json"), {record: maps[record] for record in own}, facts)
+        paths.append(path)
+    return paths, [maps[record] for record in range(len(sizes))]

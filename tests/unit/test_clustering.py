@@ -1,0 +1,195 @@
+"""Figure 6: planted structure is found, names follow the rules of the published code, and p is uniform under the null."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.spatial import procrustes
+from scipy.spatial.distance import cdist
+from small_shards import write_example_shards
+
+from attention_atlas.attention.divergence import head_divergence
+from attention_atlas.errors import AtlasError
+from attention_atlas.studies.clark2019.clustering import (
+    behaviours,
+    by_layer_distance,
+    cluster_heads,
+    layout_quality,
+    layouts,
+    mean_between,
+    mean_within,
+    named_heads,
+    permutation_p,
+)
+from attention_atlas.studies.clark2019.figure6 import figure6
+from attention_atlas.studies.clark2019.head_distances import measure_head_distances, pairs_frame, read_distances
+from attention_atlas.studies.clark2019.setting import Setting
+from attention_atlas.tables import read_table, write_table
+
+OPTIONS = {"broad_entropy": 3.8, "position": 0.5, "special": 0.6, "permutations": 199}
+
+
+def symmetric(generator, size):
+    half = np.triu(generator.random((size, size)), 1)
+    return half + half.T
+
+
+def test_pairs_survive_the_table(tmp_path):
+    distances = symmetric(np.random.default_rng(0), 6)
+    write_table(pairs_frame(distances, heads=3), tmp_path / "d.tsv")
+    table = read_table(tmp_path / "d.tsv")
+    assert len(table) == 15
+    row = table.query("layer_a == 1 and head_a == 3 and layer_b == 2 and head_b == 1").iloc[0]
+    assert row["js"] == pytest.approx(distances[2, 3], rel=1e-5)
+    matrix, names = read_distances(tmp_path / "d.tsv")
+    assert matrix == pytest.approx(distances, rel=1e-5)
+    assert names.to_numpy().tolist() == [[1, 1], [1, 2], [1, 3], [2, 1], [2, 2], [2, 3]]
+
+
+def test_a_table_without_all_pairs_is_refused(tmp_path):
+    write_table(pairs_frame(symmetric(np.random.default_rng(0), 6), 3).iloc[:-2], tmp_path / "d.tsv")
+    with pytest.raises(AtlasError, match="13 pairs of 6 heads"):
+        read_distances(tmp_path / "d.tsv")
+
+
+def test_distances_of_segments_are_means_over_tokens(tmp_path):
+    shards, maps = write_example_shards(tmp_path, sizes=[5, 9, 4], layers=2, heads=2)
+    measure_head_distances(shards, 3, 0.001, 2, 1, tmp_path / "d.tsv", tmp_path / "b.tsv")
+    total = sum(head_divergence(m.reshape(4, *m.shape[2:]), 0.001) for m in maps)
+    matrix, _ = read_distances(tmp_path / "d.tsv")
+    assert matrix == pytest.approx(total / 18, abs=1e-6)
+    blocks = read_table(tmp_path / "b.tsv")
+    assert blocks.groupby("block")["tokens"].first().tolist() == [9, 9]
+    assert blocks["pairs"].tolist() == [2, 4, 2, 4]
+    within = blocks[blocks["layer_distance"] == 0]
+    mean = np.average(within["js"], weights=within["tokens"])
+    assert mean == pytest.approx(mean_within(matrix, np.array([1, 1, 2, 2])), abs=1e-5)
+    measure_head_distances(shards, 1, 0.001, 2, 1, tmp_path / "one.tsv", tmp_path / "b1.tsv")
+    one = head_divergence(maps[0].reshape(4, 5, 5), 0.001) / 5
+    assert read_distances(tmp_path / "one.tsv")[0] == pytest.approx(one, abs=1e-6)
+
+
+def test_points_of_the_plane_are_found_again():
+    points = np.random.default_rng(2).normal(size=(15, 2))
+    distances = cdist(points, points)
+    layout, others = layouts(distances, seed=0)
+    assert procrustes(points, layout)[2] < 1e-6
+    quality = layout_quality(distances, layout, others)
+    assert quality["stress"] < 1e-3
+    assert quality["pearson"] > 0.999
+    assert quality["procrustes_max"] < 1e-6
+    # Turned so that x is the widest direction.
+    assert layout[:, 0].std() >= layout[:, 1].std()
+    assert np.abs(layout.mean(axis=0)).max() < 1e-9
+    assert layouts(distances, seed=0)[0] == pytest.approx(layout, abs=0)
+
+
+def test_means_within_and_between_by_hand():
+    distances = np.array([[0, 1, 5, 6], [1, 0, 7, 8], [5, 7, 0, 3], [6, 8, 3, 0]], dtype=float)
+    labels = np.array([1, 1, 2, 2])
+    assert mean_within(distances, labels) == 2
+    assert mean_between(distances, labels) == 6.5
+
+
+def test_permutation_finds_planted_layers_and_counts_by_enumeration():
+    labels = np.repeat([1, 2, 3], 4)
+    generator = np.random.default_rng(5)
+    planted = symmetric(generator, 12) + 2 * (labels[:, None] != labels[None, :])
+    np.fill_diagonal(planted, 0)
+    assert permutation_p(planted, labels, 999, seed=0) == pytest.approx(1 / 1000)
+    # Of the three ways to pair four heads one is the observed one: a third of all permutations is as extreme.
+    small = np.array([[0, 1, 5, 6], [1, 0, 7, 8], [5, 7, 0, 3], [6, 8, 3, 0]], dtype=float)
+    assert permutation_p(small, np.array([1, 1, 2, 2]), 3000, seed=1) == pytest.approx(1 / 3, abs=0.03)
+
+
+def test_p_is_uniform_without_structure():
+    labels = np.repeat([1, 2, 3, 4], 4)
+    values = [permutation_p(symmetric(np.random.default_rng(k), 16), labels, 99, seed=k) for k in range(120)]
+    assert 0.4 < np.mean(values) < 0.6
+    assert np.mean(np.array(values) <= 0.1) < 0.2
+
+
+def surface_of(values):
+    rows = [(measure, 1, head, value) for measure, heads in values.items() for head, value in enumerate(heads, start=1)]
+    return pd.DataFrame(rows, columns=["measure", "layer", "head", "value"])
+
+
+def test_later_behaviours_override_earlier_ones():
+    values = {
+        "next": [0.6, 0.1, 0.1, 0.5, 0.6, 0.0, 0.6],
+        "previous": [0.1, 0.6, 0.1, 0.1, 0.6, 0.0, 0.1],
+        "entropy": [1.0, 1.0, 3.9, 1.0, 3.8, 1.0, 3.9],
+        "cls": [0.0, 0.0, 0.0, 0.0, 0.0, 0.7, 0.0],
+        "sep": [0.0, 0.0, 0.0, 0.0, 0.0, 0.7, 0.0],
+        "punct": [0.0, 0.0, 0.0, 0.0, 0.0, 0.6, 0.61],
+    }
+    named = behaviours(surface_of(values), OPTIONS)["behaviour"].tolist()
+    assert named == ["next", "previous", "broad", "none", "previous", "sep", "punctuation"]
+
+
+def test_a_model_without_special_tokens_has_no_such_behaviour():
+    values = {"next": [0.6, 0.1], "previous": [0.1, 0.1], "entropy": [1.0, 1.0], "punct": [0.0, 0.9]}
+    assert behaviours(surface_of(values), OPTIONS)["behaviour"].tolist() == ["next", "punctuation"]
+
+
+def test_heads_are_named_by_their_relations():
+    relations = pd.DataFrame({"relation": ["det", "pobj", "prep", "dobj"], "layer": [1, 2, 3, 1], "head": [4, 5, 6, 4]})
+    assert named_heads(relations, None) == {(1, 4): "det, dobj", (2, 5): "pobj"}
+    table2 = pd.DataFrame(
+        {
+            "system": ["nearest", "best_head", "best_head"],
+            "mention_type": ["all", "pronoun", "all"],
+            "layer": [None, 6, 2],
+            "head": [None, 6, 5],
+        }
+    )
+    assert named_heads(relations, table2)[(2, 5)] == "coreference, pobj"
+
+
+def test_intervals_by_distance_of_layers():
+    blocks = pd.DataFrame(
+        {
+            "block": [1, 1, 2, 2],
+            "layer_distance": [0, 1, 0, 1],
+            "pairs": [2, 4, 2, 4],
+            "tokens": [10, 10, 30, 30],
+            "js": [0.1, 0.2, 0.3, 0.2],
+        }
+    )
+    found = by_layer_distance(blocks, 200, seed=0)
+    assert found["js"].tolist() == pytest.approx([0.25, 0.2])
+    assert found["pairs"].tolist() == [2, 4]
+    assert found.loc[0, ["ci_low", "ci_high"]].tolist() == pytest.approx([0.1, 0.3])
+    assert found.loc[1, ["ci_low", "ci_high"]].tolist() == pytest.approx([0.2, 0.2])
+
+
+def test_tables_and_figure_from_shards(tmp_path):
+    shards, _ = write_example_shards(tmp_path, sizes=[6, 8, 7, 9], layers=3, heads=3)
+    measure_head_distances(shards, 4, 0.001, 4, 1, tmp_path / "d.tsv", tmp_path / "b.tsv")
+    surface = pd.concat(
+        [
+            surface_of({m: [0.7] * 3 for m in ("next",)} | {m: [0.1] * 3 for m in ("previous", "entropy", "punct")}).assign(
+                layer=k
+            )
+            for k in (1, 2, 3)
+        ]
+    )
+    write_table(surface, tmp_path / "surface.tsv")
+    write_table(pd.DataFrame({"relation": ["det"], "layer": [2], "head": [3]}), tmp_path / "relations.tsv")
+    write_table(pd.DataFrame({"quantity": ["segments"], "value": [4]}), tmp_path / "segments.tsv")
+    setting = Setting("r", "m", "c")
+    paths = [tmp_path / name for name in ("figure6.tsv", "layers.tsv", "test.tsv", "test.html")]
+    inputs = [tmp_path / name for name in ("d.tsv", "b.tsv", "surface.tsv", "relations.tsv")]
+    cluster_heads(*inputs, None, OPTIONS, 100, 0, setting, *paths)
+    first = [path.read_bytes() for path in paths]
+    heads = read_table(paths[0])
+    assert heads.columns.tolist() == ["layer", "head", "x", "y", "behaviour", "relation"]
+    assert heads["behaviour"].tolist() == ["next"] * 9
+    assert heads.loc[heads["relation"].notna(), ["layer", "head", "relation"]].to_numpy().tolist() == [[2, 3, "det"]]
+    test = read_table(paths[2]).set_index("quantity")
+    assert test.loc["difference", "ci_low"] <= test.loc["difference", "value"] <= test.loc["difference", "ci_high"]
+    assert test["meaning"].notna().all()
+    cluster_heads(*inputs, None, OPTIONS, 100, 0, setting, *paths)
+    assert [path.read_bytes() for path in paths] == first
+    pictures = {kind: tmp_path / f"f.{kind}" for kind in ("svg", "png", "pdf")}
+    figure6(paths[0], paths[1], paths[2], tmp_path / "segments.tsv", setting, pictures)
+    assert all(path.stat().st_size > 1000 for path in pictures.values())

@@ -1,0 +1,245 @@
+"""Figure 6: heads in the plane by multidimensional scaling, their behaviours, and whether heads of one layer are alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.spatial import procrustes
+from scipy.spatial.distance import pdist, squareform
+from scipy.stats import pearsonr, spearmanr
+
+from attention_atlas.html_tables import write_html_table
+from attention_atlas.statistics import bootstrap_ratio
+from attention_atlas.studies.clark2019.head_distances import read_distances
+from attention_atlas.studies.clark2019.setting import Setting
+from attention_atlas.tables import read_table, write_table
+
+Floats = npt.NDArray[np.float64]
+
+# Relations whose best heads the paper marks in its figure.
+RELATIONS = ("det", "dobj", "pobj", "auxpass", "poss")
+_OTHER_SEEDS = 5
+_CHUNK = 500
+_MEANING = {
+    "stress": "Kruskal's stress of the layout (0: the plane holds all distances)",
+    "pearson": "correlation of distances in the plane with the divergences",
+    "spearman": "rank correlation of the same",
+    "procrustes_mean": "mean disparity of layouts from other seeds after rotation and scaling (0: the same picture)",
+    "procrustes_max": "largest of these disparities",
+    "within_layer": "mean divergence of heads of one layer (nats a token)",
+    "between_layers": "mean divergence of heads of different layers (nats a token)",
+    "difference": "between minus within (nats a token)",
+    "permutation_p": "share of permuted layer labels with as large a difference",
+}
+
+
+def cluster_heads(
+    distances_path: str | Path,
+    blocks_path: str | Path,
+    surface_path: str | Path,
+    relations_path: str | Path,
+    table2_path: str | Path | None,
+    options: Mapping[str, Any],
+    resamples: int,
+    seed: int,
+    setting: Setting,
+    out: str | Path,
+    layers_out: str | Path,
+    test_out: str | Path,
+    html_out: str | Path,
+) -> None:
+    """Place all heads in the plane, name their behaviours, and test whether heads of one layer are alike.
+
+    Args:
+        distances_path, blocks_path: tables of `head_distances`.
+        surface_path, relations_path, table2_path: behaviours of heads; without coreference the last is None.
+        options: broad_entropy (nats), position, special (shares), permutations.
+        resamples: of the bootstrap over blocks of segments.
+        seed: of layout, permutations and bootstrap.
+        setting: what was looked at.
+        out: layer, head, x, y, behaviour, relation.
+        layers_out: layer_distance, pairs, js, ci_low, ci_high.
+        test_out, html_out: quantity, value, ci_low, ci_high, n, meaning; and its page.
+
+    Raises:
+        AtlasError: a table cannot be used.
+    """
+    distances, heads = read_distances(distances_path)
+    layout, others = layouts(distances, seed)
+    table = heads.assign(x=layout[:, 0], y=layout[:, 1])
+    surface = read_table(surface_path, ["measure", "layer", "head", "value"])
+    table = table.merge(behaviours(surface, options), on=["layer", "head"], how="left")
+    relations = read_table(relations_path, ["relation", "layer", "head"])
+    table2 = read_table(table2_path, ["system", "mention_type", "layer", "head"]) if table2_path else None
+    table["relation"] = [
+        named_heads(relations, table2).get(pair, "") for pair in zip(table["layer"], table["head"], strict=True)
+    ]
+    write_table(table, out)
+    blocks = read_table(blocks_path, ["block", "layer_distance", "pairs", "tokens", "js"])
+    write_table(by_layer_distance(blocks, resamples, seed), layers_out)
+    labels = heads["layer"].to_numpy()
+    test = layout_quality(distances, layout, others) | {
+        "within_layer": mean_within(distances, labels),
+        "between_layers": mean_between(distances, labels),
+    }
+    test["difference"] = test["between_layers"] - test["within_layer"]
+    test["permutation_p"] = permutation_p(distances, labels, options["permutations"], seed)
+    summary = pd.DataFrame({"quantity": list(test), "value": list(test.values())})
+    low, high = _difference_interval(blocks, resamples, seed)
+    is_difference = summary["quantity"] == "difference"
+    summary["ci_low"], summary["ci_high"] = np.where(is_difference, low, np.nan), np.where(is_difference, high, np.nan)
+    summary["n"] = len(heads)
+    summary["meaning"] = summary["quantity"].map(_MEANING)
+    write_table(summary, test_out)
+    notes = [
+        setting.line,
+        f"{len(heads)} heads. Divergence: Jensen-Shannon, natural logarithm, mean over all tokens of all segments; the "
+        "published code writes the sum, which is the same picture at another scale. Permutation test: the layer labels of the "
+        f"heads are shuffled {options['permutations']} times. Interval: bootstrap over {blocks['block'].nunique()} groups of segments.",
+    ]
+    write_html_table(summary, html_out, "Clark et al. 2019, Figure 6: are heads of one layer alike?", notes, formats={"n": "d"})
+
+
+def layouts(distances: Floats, seed: int) -> tuple[Floats, list[Floats]]:
+    """Metric multidimensional scaling to the plane: the layout [head, 2] and layouts from other seeds.
+
+    The settings are those of the published code, with a seed; a layout is turned so that x is its widest direction.
+    """
+    from sklearn.manifold import MDS
+
+    def scaled(random_state: int) -> Floats:
+        scaling = MDS(
+            n_components=2,
+            metric_mds=True,
+            metric="precomputed",
+            n_init=5,
+            init="random",
+            max_iter=1000,
+            eps=1e-10,
+            random_state=random_state,
+        )
+        return _turned(scaling.fit_transform(distances))
+
+    return scaled(seed), [scaled(seed + k) for k in range(1, _OTHER_SEEDS + 1)]
+
+
+def _turned(layout: Floats) -> Floats:
+    centred = layout - layout.mean(axis=0)
+    axes = np.linalg.svd(centred, full_matrices=False)[2]
+    turned = centred @ axes.T
+    # Of the two signs of an axis the one in which the farthest head is on the positive side.
+    farthest = np.abs(turned).argmax(axis=0)
+    return turned * np.sign(turned[farthest, [0, 1]])
+
+
+def layout_quality(distances: Floats, layout: Floats, others: list[Floats]) -> dict[str, float]:
+    """How well the plane holds the distances, and how much of the picture is the seed's."""
+    wanted, got = squareform(distances, checks=False), pdist(layout)
+    disparities = [procrustes(layout, other)[2] for other in others]
+    return {
+        "stress": float(np.sqrt(((wanted - got) ** 2).sum() / (wanted**2).sum())),
+        "pearson": float(pearsonr(wanted, got).statistic),
+        "spearman": float(spearmanr(wanted, got).statistic),
+        "procrustes_mean": float(np.mean(disparities)),
+        "procrustes_max": float(np.max(disparities)),
+    }
+
+
+def behaviours(surface: pd.DataFrame, options: Mapping[str, Any]) -> pd.DataFrame:
+    """What each head does most: layer, head, behaviour; of several the last in the order of the published code."""
+    wide = surface.pivot(index=["layer", "head"], columns="measure", values="value")
+    absent = pd.Series(0.0, index=wide.index)
+    rules = (
+        ("next", "next", options["position"]),
+        ("previous", "previous", options["position"]),
+        ("broad", "entropy", options["broad_entropy"]),
+        ("cls", "cls", options["special"]),
+        ("sep", "sep", options["special"]),
+        ("punctuation", "punct", options["special"]),
+    )
+    named = pd.Series("none", index=wide.index)
+    for name, measure, threshold in rules:
+        named = named.mask(wide.get(measure, absent) > threshold, name)
+    return named.rename("behaviour").reset_index()
+
+
+def named_heads(relations: pd.DataFrame, table2: pd.DataFrame | None) -> dict[tuple[int, int], str]:
+    """(layer, head) -> the relations, and coreference, that it is the best head of."""
+    found: dict[tuple[int, int], list[str]] = {}
+    best = relations[relations["relation"].isin(RELATIONS)]
+    for row in best.itertuples():
+        found.setdefault((int(row.layer), int(row.head)), []).append(row.relation)
+    if table2 is not None:
+        row = table2[(table2["system"] == "best_head") & (table2["mention_type"] == "all")].iloc[0]
+        found.setdefault((int(row["layer"]), int(row["head"])), []).append("coreference")
+    return {pair: ", ".join(sorted(names)) for pair, names in found.items()}
+
+
+def mean_within(distances: Floats, labels: npt.NDArray[np.integer]) -> float:
+    """Mean distance of two different heads of one layer."""
+    same = labels[:, None] == labels[None, :]
+    np.fill_diagonal(same, False)
+    return float(distances[same].mean())
+
+
+def mean_between(distances: Floats, labels: npt.NDArray[np.integer]) -> float:
+    """Mean distance of two heads of different layers."""
+    return float(distances[labels[:, None] != labels[None, :]].mean())
+
+
+def permutation_p(distances: Floats, labels: npt.NDArray[np.integer], permutations: int, seed: int) -> float:
+    """One-sided p that heads of one layer are no closer than heads of different layers, over shuffled layer labels.
+
+    The total of all distances does not change, so the difference of the means is as extreme as the sum within layers is small.
+    """
+    generator = np.random.default_rng(seed)
+    one_hot = (labels[:, None] == np.unique(labels)[None, :]).astype(float)
+    observed = float(np.einsum("al,ab,bl->", one_hot, distances, one_hot, optimize=True))
+    as_small = 0
+    for start in range(0, permutations, _CHUNK):
+        size = min(_CHUNK, permutations - start)
+        order = generator.permuted(np.tile(np.arange(len(labels)), (size, 1)), axis=1)
+        shuffled = one_hot[order]
+        sums = (np.matmul(distances, shuffled) * shuffled).sum(axis=(1, 2))
+        # Equal sums may differ in their last digits, since the order of the terms does.
+        as_small += int((sums <= observed * (1 + 1e-12)).sum())
+    return (as_small + 1) / (permutations + 1)
+
+
+def by_layer_distance(blocks: pd.DataFrame, resamples: int, seed: int) -> pd.DataFrame:
+    """Mean divergence by how far layers are apart, with intervals over groups of segments."""
+    mass, tokens = _by_block(blocks)
+    low, high = bootstrap_ratio(mass.to_numpy(), tokens[:, None], resamples, seed)
+    pairs = blocks.drop_duplicates("layer_distance").set_index("layer_distance")["pairs"]
+    means = mass.to_numpy().sum(axis=0) / tokens.sum()
+    return pd.DataFrame(
+        {
+            "layer_distance": mass.columns,
+            "pairs": pairs.loc[mass.columns].to_numpy(),
+            "js": means,
+            "ci_low": low,
+            "ci_high": high,
+        }
+    )
+
+
+def _difference_interval(blocks: pd.DataFrame, resamples: int, seed: int) -> tuple[float, float]:
+    """Interval of between minus within layers over groups of segments."""
+    mass, tokens = _by_block(blocks)
+    pairs = blocks.drop_duplicates("layer_distance").set_index("layer_distance")["pairs"].loc[mass.columns]
+    apart = pairs.index > 0
+    between = (mass.loc[:, apart] * pairs[apart]).sum(axis=1) / pairs[apart].sum()
+    low, high = bootstrap_ratio((between - mass[0]).to_numpy()[:, None], tokens[:, None], resamples, seed)
+    return float(low[0]), float(high[0])
+
+
+def _by_block(blocks: pd.DataFrame) -> tuple[pd.DataFrame, Floats]:
+    """Divergence summed over tokens, [block, layer distance], and the tokens of each block."""
+    wide = blocks.pivot(index="block", columns="layer_distance", values="js")
+    tokens = blocks.drop_duplicates("block").set_index("block")["tokens"].loc[wide.index].to_numpy(dtype=float)
+    return wide.mul(tokens, axis=0), tokens

@@ -1,0 +1,106 @@
+"""Figure 6: heads in the plane, by behaviour and by layer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.colors import BoundaryNorm
+from matplotlib.figure import Figure
+
+from attention_atlas.figures.style import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, save_figure, use_style
+from attention_atlas.studies.clark2019.setting import Setting
+from attention_atlas.tables import read_table
+
+_LOOKS = {
+    "none": ("no clear behaviour", GREY, "o"),
+    "next": ("next token", VERMILION, ">"),
+    "previous": ("previous token", BLUE, "<"),
+    "broad": ("broad attention", ORANGE, "^"),
+    "cls": ("to [CLS]", GREEN, "P"),
+    "sep": ("to [SEP]", SKY, "D"),
+    "punctuation": ("to . and ,", PURPLE, "s"),
+}
+
+
+def figure6(
+    heads_path: str | Path,
+    layers_path: str | Path,
+    test_path: str | Path,
+    segments_path: str | Path,
+    setting: Setting,
+    pictures: Mapping[str, str | Path],
+) -> None:
+    """Draw the layout by behaviour and by layer, and the mean divergence by how far layers are apart.
+
+    Args:
+        heads_path, layers_path, test_path: tables of `clustering`.
+        segments_path: summary of the segments.
+        setting: what was looked at.
+        pictures: format -> file.
+
+    Raises:
+        AtlasError: a table cannot be used.
+    """
+    heads = read_table(heads_path, ["layer", "head", "x", "y", "behaviour", "relation"])
+    apart = read_table(layers_path, ["layer_distance", "js", "ci_low", "ci_high"])
+    test = read_table(test_path, ["quantity", "value"]).set_index("quantity")["value"]
+    segments = read_table(segments_path, ["quantity", "value"]).set_index("quantity")["value"]
+    use_style()
+    figure, panels = plt.subplots(1, 3, figsize=(11.4, 4.3), constrained_layout=True, width_ratios=[1, 1.12, 0.62])
+    _by_behaviour(panels[0], heads)
+    _by_layer(figure, panels[1], heads)
+    _by_distance(panels[2], apart)
+    # Nats are nats in both directions and both panels.
+    reach = 1.08 * float(heads[["x", "y"]].abs().to_numpy().max())
+    for axes in panels[:2]:
+        axes.set(aspect="equal", xlim=(-reach, reach), ylim=(-reach, reach))
+        axes.set_xlabel("MDS axis 1 (nats a token)")
+        axes.set_ylabel("MDS axis 2 (nats a token)")
+    footnote = (
+        f"{setting.line}\n{len(heads)} heads, n = {int(segments['segments'])} segments. Stress {test['stress']:.2f}; within "
+        f"layers {test['within_layer']:.3f}, between layers {test['between_layers']:.3f} nats a token, permutation p = "
+        f"{test['permutation_p']:.2g}."
+    )
+    save_figure(figure, pictures, footnote)
+
+
+def _by_behaviour(axes: Axes, heads: pd.DataFrame) -> None:
+    for name, (label, colour, marker) in _LOOKS.items():
+        own = heads[heads["behaviour"] == name]
+        if not own.empty:
+            axes.scatter(own["x"], own["y"], s=30, color=colour, marker=marker, alpha=0.85, linewidths=0, label=label)
+    marked = heads[heads["relation"].notna()]
+    axes.scatter(marked["x"], marked["y"], s=95, facecolors="none", edgecolors="black", linewidths=1.1)
+    for row in marked.itertuples():
+        axes.annotate(
+            f"{row.relation} ({row.layer}-{row.head})", (row.x, row.y), xytext=(6, 6), textcoords="offset points", fontsize=7.5
+        )
+    axes.set_title("By behaviour", loc="left")
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3, columnspacing=1.0, handletextpad=0.2)
+
+
+def _by_layer(figure: Figure, axes: Axes, heads: pd.DataFrame) -> None:
+    layers = int(heads["layer"].max())
+    bounds = np.arange(0.5, layers + 1)
+    colours = plt.get_cmap("viridis", layers)
+    points = axes.scatter(
+        heads["x"], heads["y"], s=30, c=heads["layer"], cmap=colours, norm=BoundaryNorm(bounds, layers), alpha=0.9, linewidths=0
+    )
+    axes.set_title("By layer", loc="left")
+    step = max(1, layers // 12)
+    figure.colorbar(points, ax=axes, label="Layer", ticks=range(1, layers + 1, step), shrink=0.8)
+
+
+def _by_distance(axes: Axes, apart: pd.DataFrame) -> None:
+    errors = [apart["js"] - apart["ci_low"], apart["ci_high"] - apart["js"]]
+    axes.errorbar(apart["layer_distance"], apart["js"], yerr=errors, color=BLUE, marker="o", markersize=4, capsize=2)
+    axes.set_title("By distance of layers", loc="left")
+    axes.set_xlabel("Layers apart (0: the same layer)")
+    axes.set_ylabel("Mean divergence (nats a token)")
+    axes.set_ylim(bottom=0)
+    axes.xaxis.get_major_locator().set_params(integer=True)

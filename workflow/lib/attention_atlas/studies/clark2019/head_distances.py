@@ -1,0 +1,108 @@
+"""How unlike heads are: Jensen-Shannon divergence between all pairs, averaged over the tokens of all segments (section 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from attention_atlas.attention.cache import read_attention
+from attention_atlas.attention.divergence import head_divergence
+from attention_atlas.errors import AtlasError
+from attention_atlas.progress import progress
+from attention_atlas.tables import read_table, write_table
+
+COLUMNS = ["layer_a", "head_a", "layer_b", "head_b", "js"]
+Floats = npt.NDArray[np.float64]
+
+
+def measure_head_distances(
+    shards: Sequence[str | Path],
+    limit: int,
+    smoothing: float,
+    blocks: int,
+    threads: int,
+    out: str | Path,
+    blocks_out: str | Path,
+) -> None:
+    """Measure all pairs of heads on all segments and write the tables.
+
+    Args:
+        shards: attention shards of the segments, in order.
+        limit: records of the corpus that count.
+        smoothing: share of the uniform distribution mixed into every row.
+        blocks: groups of segments, in turn, whose sums are kept apart for the bootstrap.
+        threads: threads of the computation.
+        out: layer_a, head_a, layer_b, head_b, js: every unordered pair once, a before b; js in nats, mean over all tokens.
+        blocks_out: block, layer_distance, pairs, tokens, js: mean divergence of pairs whose layers are so far apart.
+
+    Raises:
+        AtlasError: a shard cannot be used, or there is no segment.
+    """
+    sums: Floats | None = None
+    tokens = np.zeros(blocks)
+    shape = (0, 0)
+    for number, example in enumerate(progress(read_attention(shards, limit), total=limit, label="segments")):
+        layers, heads, n = example.maps.shape[:3]
+        divergence = head_divergence(example.maps.reshape(layers * heads, n, n), smoothing, threads)
+        if sums is None:
+            shape = (layers, heads)
+            sums = np.zeros((blocks, layers * heads, layers * heads))
+        sums[number % blocks] += divergence
+        tokens[number % blocks] += n
+    if sums is None:
+        raise AtlasError("there is no segment to compare heads on: every record was dropped, or the limit is too small.")
+    filled = tokens > 0
+    write_table(pairs_frame(sums.sum(axis=0) / tokens.sum(), shape[1]), out)
+    write_table(_blocks_frame(sums[filled], tokens[filled], shape[1]), blocks_out)
+
+
+def pairs_frame(distances: Floats, heads: int) -> pd.DataFrame:
+    """[head, head] over all heads of all layers as a frame of the pairs above the diagonal, columns `COLUMNS`."""
+    a, b = np.triu_indices(len(distances), 1)
+    columns = (a // heads + 1, a % heads + 1, b // heads + 1, b % heads + 1, distances[a, b])
+    return pd.DataFrame(dict(zip(COLUMNS, columns, strict=True)))
+
+
+def read_distances(path: str | Path) -> tuple[Floats, pd.DataFrame]:
+    """Read head_distances.tsv back as a square matrix.
+
+    Returns:
+        [head, head], symmetric with a zero diagonal, in nats; and the heads of its rows: layer, head (1-indexed).
+
+    Raises:
+        AtlasError: the table cannot be read, or lacks pairs.
+    """
+    table = read_table(path, COLUMNS)
+    ends = [table[[f"layer_{end}", f"head_{end}"]].set_axis(["layer", "head"], axis=1) for end in "ab"]
+    names = pd.concat(ends).drop_duplicates().sort_values(["layer", "head"], ignore_index=True)
+    size = len(names)
+    if len(table) != size * (size - 1) // 2:
+        raise AtlasError(f"{path}: {len(table)} pairs of {size} heads; delete the file and run again.")
+    place = {pair: k for k, pair in enumerate(names.itertuples(index=False, name=None))}
+    rows = [place[pair] for pair in ends[0].itertuples(index=False, name=None)]
+    columns = [place[pair] for pair in ends[1].itertuples(index=False, name=None)]
+    matrix = np.zeros((size, size))
+    matrix[rows, columns] = matrix[columns, rows] = table["js"]
+    return matrix, names
+
+
+def _blocks_frame(sums: Floats, tokens: Floats, heads: int) -> pd.DataFrame:
+    """Mean divergence of the pairs at each distance of layers, a block of segments at a time."""
+    a, b = np.triu_indices(sums.shape[1], 1)
+    apart = np.abs(a // heads - b // heads)
+    rows = [
+        {
+            "block": block + 1,
+            "layer_distance": distance,
+            "pairs": int((apart == distance).sum()),
+            "tokens": int(tokens[block]),
+            "js": float(sums[block, a[apart == distance], b[apart == distance]].mean() / tokens[block]),
+        }
+        for block in range(len(sums))
+        for distance in np.unique(apart)
+    ]
+    return pd.DataFrame(rows)

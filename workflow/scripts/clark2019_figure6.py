@@ -1,0 +1,13 @@
+from attention_atlas.smk import job
+from attention_atlas.studies.clark2019.figure6 import figure6
+from attention_atlas.studies.clark2019.setting import setting_of
+
+with job(snakemake):
+    figure6(
+        heads_path=snakemake.input.heads,
+        layers_path=snakemake.input.layers,
+        test_path=snakemake.input.test,
+        segments_path=snakemake.input.segments,
+        setting=setting_of(snakemake.params.setting),
+        pictures={kind: snakemake.output[kind] for kind in ("svg", "png", "pdf")},
+    )
