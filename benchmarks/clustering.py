@@ -40,9 +40,7 @@ def run() -> None:
     report(side_by_side(candidates, 3), f"blocks, {threads} threads")
     heads, length = LARGE
     held = heads * length**2 * 2 / 2**20
-    print(
-        f"{heads} heads x {length} tokens: maps of {held:.0f} MiB in float16, {_peak() - held:.0f} MiB on top of them at the peak"
-    )
+    print(f"{heads} heads x {length} tokens: maps of {held:.0f} MiB in float16, at the peak {_peak() - held:.0f} MiB on top")
 
 
 def random_maps(heads: int, n: int) -> np.ndarray:

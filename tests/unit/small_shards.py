@@ -21,7 +21,7 @@ def write_example_shards(
         maps[record] = (raw / raw.sum(axis=-1, keepdims=True)).astype(np.float16)
     paths = []
     for shard, start in enumerate(range(0, len(sizes), 2)):
-        own = [record for record in range(start, min(start + 2, len(sizes)))]
+        own = list(range(start, min(start + 2, len(sizes))))
         examples = [
             {
                 "record": record,

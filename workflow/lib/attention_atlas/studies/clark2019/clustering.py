@@ -100,7 +100,8 @@ def cluster_heads(
         setting.line,
         f"{len(heads)} heads. Divergence: Jensen-Shannon, natural logarithm, mean over all tokens of all segments; the "
         "published code writes the sum, which is the same picture at another scale. Permutation test: the layer labels of the "
-        f"heads are shuffled {options['permutations']} times. Interval: bootstrap over {blocks['block'].nunique()} groups of segments.",
+        f"heads are shuffled {options['permutations']} times. "
+        f"Interval: bootstrap over {blocks['block'].nunique()} groups of segments.",
     ]
     write_html_table(summary, html_out, "Clark et al. 2019, Figure 6: are heads of one layer alike?", notes, formats={"n": "d"})
 
