@@ -135,6 +135,7 @@ def test_a_model_is_described(folder, tmp_path):
         init="pretrained",
         seed=0,
         dtype="float32",
+        mask=4,
     )
     written = Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
     assert written.encode("The cat").tokens == ["[CLS]", "the", "cat", "[SEP]"]

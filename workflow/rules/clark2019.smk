@@ -352,6 +352,64 @@ rule clark2019_figure5:
         "../scripts/clark2019_figure5.py"
 
 
+rule clark2019_gradients:
+    input:
+        card=card_of(STUDY, "segments"),
+        head=head_of(STUDY, "segments", "safetensors"),
+        facts=head_of(STUDY, "segments", "json"),
+        examples=shards_of(STUDY, "segments", "examples", "parquet"),
+    output:
+        tsv="results/{run}/clark2019/figure3.tsv",
+        variants="results/{run}/clark2019/figure3_variants.tsv",
+        html=report(
+            "results/{run}/clark2019/figure3_variants.html",
+            **about(STUDY, "figure3_variants"),
+        ),
+    log:
+        "results/{run}/logs/clark2019/gradients.log",
+    benchmark:
+        "results/{run}/benchmarks/clark2019/gradients.tsv"
+    conda:
+        "../../envs/model.yaml"
+    threads: 2
+    resources:
+        mem_mb=6000,
+        runtime="4h",
+    params:
+        model=model_of(STUDY),
+        limit=limit_for(STUDY, "segments"),
+        options=settings(STUDY, "gradients"),
+        resamples=settings(STUDY, "resamples"),
+        seed=settings(STUDY, "seed"),
+        setting=setting_for(STUDY, "segments"),
+        code=script_digest("clark2019_gradients.py"),
+    script:
+        "../scripts/clark2019_gradients.py"
+
+
+rule clark2019_figure3:
+    input:
+        table="results/{run}/clark2019/figure3.tsv",
+    output:
+        svg=report("results/{run}/clark2019/figure3.svg", **about(STUDY, "figure3")),
+        png="results/{run}/clark2019/figure3.png",
+        pdf="results/{run}/clark2019/figure3.pdf",
+    log:
+        "results/{run}/logs/clark2019/figure3.log",
+    benchmark:
+        "results/{run}/benchmarks/clark2019/figure3.tsv"
+    conda:
+        "../../envs/analysis.yaml"
+    resources:
+        mem_mb=1000,
+        runtime="10m",
+    params:
+        setting=setting_for(STUDY, "segments"),
+        code=script_digest("clark2019_figure3.py"),
+    script:
+        "../scripts/clark2019_figure3.py"
+
+
 rule clark2019_head_distances:
     input:
         shards=shards_of(STUDY, "segments"),

@@ -193,8 +193,12 @@ def settings(*path):
 
 
 def model_entry(wildcards):
+    return weights_entry(wildcards.model)
+
+
+def weights_entry(model):
     """The part of a model's registry entry that its weights depend on."""
-    entry = config["models"][wildcards.model]
+    entry = config["models"][model]
     return {
         key: entry[key]
         for key in ("source", "sha256", "layers", "heads", "init", "seed", "dtype")
@@ -257,6 +261,21 @@ def shard_memory(wildcards, attempt):
     return int(maps + 3000) * attempt
 
 
+def example_shards(wildcards):
+    """All shards of examples of the corpus and model in the path."""
+    return shard_paths(
+        wildcards.run, wildcards.model, wildcards.corpus, "examples", "parquet"
+    )
+
+
+def corpus_limit(wildcards):
+    return limit_of(config, wildcards.run, wildcards.corpus)
+
+
+def mask_head_settings(wildcards):
+    return config["models"][wildcards.model]["mask_head"]
+
+
 def corpus_level(wildcards):
     return config["corpora"][wildcards.corpus]["level"]
 
@@ -302,6 +321,25 @@ def card_of(study, role):
         return card(wildcards.run, looked_at(wildcards, study, role)[0])
 
     return path
+
+
+def head_of(study, role, suffix):
+    """Input function: the model's head for hidden pieces, or its facts, for the text of a role."""
+
+    def path(wildcards):
+        model, corpus = looked_at(wildcards, study, role)
+        return f"results/{wildcards.run}/models/{model}/mask_head/{corpus}.{suffix}"
+
+    return path
+
+
+def model_of(study):
+    """Params function: registry entry of the study's model."""
+
+    def entry(wildcards):
+        return weights_entry(study_model(config, wildcards.run, study))
+
+    return entry
 
 
 def limit_for(study, role):

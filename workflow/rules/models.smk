@@ -1,4 +1,4 @@
-# Input: the files of a model (package, folder or hub). Output: its card and its tokenizer.
+# Input: the files of a model (package, folder or hub). Output: its card and its tokenizer, and its head for hidden pieces.
 
 
 rule describe_model:
@@ -22,3 +22,29 @@ rule describe_model:
         code=script_digest("describe_model.py"),
     script:
         "../scripts/describe_model.py"
+
+
+rule mask_head:
+    input:
+        card="results/{run}/models/{model}/card.json",
+        examples=example_shards,
+    output:
+        head="results/{run}/models/{model}/mask_head/{corpus}.safetensors",
+        facts="results/{run}/models/{model}/mask_head/{corpus}.json",
+    log:
+        "results/{run}/logs/mask_head/{model}/{corpus}.log",
+    benchmark:
+        "results/{run}/benchmarks/mask_head/{model}/{corpus}.tsv"
+    conda:
+        "../../envs/model.yaml"
+    threads: 2
+    resources:
+        mem_mb=6000,
+        runtime="2h",
+    params:
+        model=model_entry,
+        limit=corpus_limit,
+        settings=mask_head_settings,
+        code=script_digest("mask_head.py"),
+    script:
+        "../scripts/mask_head.py"

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import inspect
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
+from attention_atlas.attention.batches import BATCH_TOKENS, batch_by_length, model_inputs
 from attention_atlas.attention.cache import write_shard
 from attention_atlas.attention.engine import Site, attention_shape, watch
 from attention_atlas.attention.words import to_words, unit_starts
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from transformers import PreTrainedModel
 
-BATCH_TOKENS = 2048
 _log = logging.getLogger(__name__)
 
 
@@ -88,9 +87,6 @@ def attention_maps(
         AtlasError: the model gives values that are not finite.
     """
     kind, (layers, heads) = next(iter(attention_shape(model).items()))
-    # GPT-2 and its kin take such ids too, but would add the embedding of the piece of that number.
-    has_segments = getattr(model.config, "type_vocab_size", 0) > 1
-    takes_segments = has_segments and "token_type_ids" in inspect.signature(model.forward).parameters
     maps: dict[int, npt.NDArray[np.float16]] = {e.record: np.empty(0, np.float16) for e in examples}
     batches = list(batch_by_length(examples, batch_tokens))
     for batch in progress(batches, label="forward passes"):
@@ -101,8 +97,8 @@ def attention_maps(
             if site.site_kind == kind:
                 _store(probabilities, batch, [maps[e.record][site.layer] for e in batch], level)
 
-        ids, segments, mask = _tensors(batch, pad, model.device)
-        inputs = {"input_ids": ids, "attention_mask": mask} | ({"token_type_ids": segments} if takes_segments else {})
+        inputs = model_inputs(model, batch, pad)
+        mask = inputs["attention_mask"]
         with torch.inference_mode(), watch(model, observers=[keep]) as session:
             session.batch(mask)
             hidden = model(**inputs)[0]
@@ -112,18 +108,6 @@ def attention_maps(
                 "Check the weights, or set dtype: float32 for this model."
             )
     return maps
-
-
-def batch_by_length(examples: Sequence[Example], batch_tokens: int = BATCH_TOKENS) -> Iterator[list[Example]]:
-    """Group examples of like length, longest first, into batches of at most `batch_tokens` padded pieces (one at the least)."""
-    batch: list[Example] = []
-    for example in sorted(examples, key=lambda e: (-len(e.input_ids), e.record)):
-        if batch and (len(batch) + 1) * len(batch[0].input_ids) > batch_tokens:
-            yield batch
-            batch = []
-        batch.append(example)
-    if batch:
-        yield batch
 
 
 def expected_bytes(examples: Sequence[Example], layers: int, heads: int) -> int:
@@ -155,16 +139,3 @@ def _store(
             torch.from_numpy(place).copy_(cropped)
         else:
             place[:] = to_words(cropped.float().numpy(), example.word)
-
-
-def _tensors(batch: Sequence[Example], pad: int, device: Any) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    longest = max(len(e.input_ids) for e in batch)
-    ids = torch.full((len(batch), longest), pad, dtype=torch.long)
-    segments = torch.zeros_like(ids)
-    mask = torch.zeros_like(ids)
-    for row, example in enumerate(batch):
-        n = len(example.input_ids)
-        ids[row, :n] = torch.tensor(example.input_ids)
-        segments[row, :n] = torch.tensor(example.segment_ids)
-        mask[row, :n] = 1
-    return ids.to(device), segments.to(device), mask.to(device)

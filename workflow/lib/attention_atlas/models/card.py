@@ -26,6 +26,7 @@ class ModelCard:
         init: pretrained or random.
         seed: of the random initialisation.
         dtype: precision of the forward pass.
+        mask: id of the token that stands for a hidden piece, None where the vocabulary has none.
     """
 
     name: str
@@ -41,6 +42,7 @@ class ModelCard:
     init: str
     seed: int
     dtype: str
+    mask: int | None = None
 
 
 def write_card(card: ModelCard, path: str | Path) -> None:

@@ -82,6 +82,7 @@ def describe(name: str, entry: Mapping[str, Any], card_out: str | Path, tokenize
         init=entry["init"],
         seed=entry["seed"],
         dtype=entry["dtype"],
+        mask=tokenizer.mask_token_id,
     )
     write_card(card, card_out)
     _log.info("model %s: %s, %d layers x %d heads", name, card.origin, layers, heads)

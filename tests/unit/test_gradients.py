@@ -1,0 +1,196 @@
+"""Figure 3: the derivative of the loss by each attention weight, and its means by target class."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from test_mlm_head import MASK, example, prepare, setup
+from tiny_models import HEADS, LAYERS, PAD, tiny
+
+from attention_atlas.attention.batches import model_inputs
+from attention_atlas.attention.engine import ENCODER_SELF, Site, install, watch
+from attention_atlas.models.card import read_card
+from attention_atlas.models.masking import mask_pieces, unmasked
+from attention_atlas.models.mlm_head import HeadFacts, MaskedModel, load_masked_model
+from attention_atlas.studies.clark2019 import gradients as module
+from attention_atlas.studies.clark2019.figure3 import figure3
+from attention_atlas.studies.clark2019.gradients import attention_gradients, gradients, measure_gradients, variants_table
+from attention_atlas.studies.clark2019.setting import Setting
+from attention_atlas.tables import read_table
+
+EXAMPLES = [example(k, n) for k, n in enumerate((9, 14, 7, 11))]
+
+
+def masked_model(double: bool = False) -> MaskedModel:
+    model = tiny("bert_mlm")
+    install(model)
+    model.requires_grad_(False)
+    return MaskedModel(model.double() if double else model, None, HeadFacts("checkpoint"))
+
+
+class Nudge:
+    """A plan that adds `size` to one attention weight of one example."""
+
+    def __init__(self, site, place, size):
+        self.site, self.place, self.size = site, place, size
+
+    def compile(self, shape, device):
+        return {self.site: self}
+
+    def apply(self, probabilities, additive_mask, facts):
+        changed = probabilities.clone()
+        changed[self.place] += self.size
+        return changed
+
+
+@pytest.mark.parametrize("layer", range(LAYERS))
+def test_equals_finite_differences_of_the_loss(layer):
+    model = masked_model(double=True)
+    one = mask_pieces(EXAMPLES[0], MASK, 60, 0)
+    _, slopes = attention_gradients(model, [EXAMPLES[0]], [one], PAD)
+    inputs = model_inputs(model.model, [EXAMPLES[0]], PAD)
+    inputs["input_ids"][0] = torch.from_numpy(one.input_ids)
+    targets = torch.from_numpy(np.where(one.chosen, one.targets, -100))[None]
+    query = int(one.chosen.nonzero()[0][0])
+    for place in ((0, 0, query, 3), (0, HEADS - 1, query, 0), (0, 1, 2, 5)):
+        losses = []
+        for size in (1e-5, -1e-5):
+            with torch.no_grad(), watch(model.model, plan=Nudge(Site(*ENCODER_SELF, layer), place, size)):
+                losses.append(float(model.loss(inputs, targets)))
+        assert float(slopes[layer][place]) == pytest.approx((losses[0] - losses[1]) / 2e-5, rel=1e-4, abs=1e-8)
+
+
+def test_equals_autograd_on_the_models_own_eager_attention():
+    pieces = [mask_pieces(e, MASK, 60, 0) for e in EXAMPLES]
+    maps, slopes = attention_gradients(masked_model(), EXAMPLES, pieces, PAD)
+    eager = tiny("bert_mlm")
+    inputs = model_inputs(eager, EXAMPLES, PAD)
+    targets = torch.full_like(inputs["input_ids"], -100)
+    for row, one in enumerate(pieces):
+        inputs["input_ids"][row, : len(one.input_ids)] = torch.from_numpy(one.input_ids)
+        targets[row, : len(one.input_ids)] = torch.from_numpy(np.where(one.chosen, one.targets, -100))
+    output = eager(**inputs, output_attentions=True)
+    loss = torch.nn.functional.cross_entropy(output.logits.flatten(0, 1), targets.flatten(), reduction="sum")
+    assert len(output.attentions) == LAYERS
+    expected = torch.autograd.grad(loss, output.attentions)
+    for ours, theirs, a, b in zip(slopes, expected, maps, output.attentions, strict=True):
+        assert torch.allclose(ours, theirs, atol=1e-6)
+        assert torch.equal(a, b)
+
+
+@pytest.mark.parametrize("masking", ["masked", "unmasked"])
+def test_only_predicted_rows_of_the_last_layer_reach_the_loss(masking):
+    pieces = [mask_pieces(e, MASK, 60, 0) if masking == "masked" else unmasked(e) for e in EXAMPLES]
+    _, slopes = attention_gradients(masked_model(), EXAMPLES, pieces, PAD)
+    for row, (e, one) in enumerate(zip(EXAMPLES, pieces, strict=True)):
+        n = len(e.input_ids)
+        moved = slopes[-1][row, :, :n, :n].abs().sum(dim=(0, 2)).numpy() > 0
+        assert (moved == one.chosen).all()
+        for layer in slopes[:-1]:
+            assert (layer[row, :, :n, :n].abs().sum(dim=(0, 2)) > 0).all()
+            # Queries that are padding reach nothing.
+            assert (layer[row, :, n:] == 0).all()
+
+
+def slow(model, card, examples, masking, seed, cls_is_other):
+    """One example, layer, head and class at a time."""
+    found = {m: np.full((len(examples), 3, LAYERS, HEADS), np.nan) for m in module.MEASURES}
+    for k, e in enumerate(examples):
+        one = mask_pieces(e, MASK, 60, seed) if masking == "masked" else unmasked(e)
+        maps, slopes = attention_gradients(model, [e], [one], PAD)
+        sep = [t == "[SEP]" for t in e.tokens]
+        punct = [t in (".", ",") for t in e.tokens]
+        other = [not s and not q and (cls_is_other or t != "[CLS]") for s, q, t in zip(sep, punct, e.tokens, strict=True)]
+        for c, members in enumerate((sep, punct, other)):
+            columns = [j for j, member in enumerate(members) if member]
+            if not columns:
+                continue
+            for layer in range(LAYERS):
+                rows = [i for i in range(len(e.tokens)) if layer < LAYERS - 1 or one.chosen[i]]
+                for head in range(HEADS):
+                    g = slopes[layer][0, head].abs().numpy()
+                    a = maps[layer][0, head].numpy()
+                    cells = [(i, j) for i in rows for j in columns]
+                    found["per_weight"][k, c, layer, head] = np.mean([g[cell] for cell in cells])
+                    found["per_query"][k, c, layer, head] = sum(g[cell] for cell in cells) / len(rows)
+                    found["gradient_x_attention"][k, c, layer, head] = np.mean([g[cell] * a[cell] for cell in cells])
+    return found
+
+
+def with_comma(e, place=3):
+    tokens = list(e.tokens)
+    tokens[place] = ","
+    return type(e)(**{**vars(e), "tokens": tuple(tokens)})
+
+
+@pytest.mark.parametrize(("masking", "cls_is_other"), [("masked", True), ("unmasked", False)])
+def test_means_by_class_equal_loops(masking, cls_is_other, tmp_path, monkeypatch):
+    setup(tmp_path, "bert_mlm", EXAMPLES)
+    card = read_card(tmp_path / "card.json")
+    examples = [EXAMPLES[0], with_comma(EXAMPLES[1]), EXAMPLES[2], with_comma(EXAMPLES[3])]
+    expected = slow(masked_model(), card, examples, masking, 5, cls_is_other)
+    for batch_tokens in (1024, 16):
+        monkeypatch.setattr(module, "_BATCH_TOKENS", batch_tokens)
+        found = gradients(masked_model(), card, examples, masking, 5, cls_is_other)
+        for measure in module.MEASURES:
+            assert found[measure] == pytest.approx(expected[measure], rel=2e-4, nan_ok=True), measure
+            assert np.isnan(found[measure][[0, 2], 1]).all()
+
+
+def test_tables_and_figure(tmp_path):
+    entry = setup(tmp_path, "bert", [with_comma(example(k)) for k in range(20)])
+    head, facts = prepare(tmp_path, entry, steps=3)
+
+    def measure(out):
+        paths = [tmp_path / f"{out}.{kind}" for kind in ("tsv", "variants.tsv", "html")]
+        inputs = [entry, tmp_path / "card.json", head, tmp_path / "head.json", [tmp_path / "0.parquet"], 15]
+        measure_gradients(*inputs, {"cls_is_other": True}, 100, 0, Setting("r", "m", "c"), 1, *paths)
+        return paths
+
+    paths = measure("a")
+    table = read_table(paths[0])
+    assert table.columns.tolist() == list(module.COLUMNS)
+    assert len(table) == 2 * 3 * 3 * LAYERS * HEADS
+    assert set(table["n"]) == {15}
+    assert set(table["mlm_head"]) == {facts.words}
+    assert ((table["ci_low"] <= table["value"]) & (table["value"] <= table["ci_high"])).all()
+    card = read_card(tmp_path / "card.json")
+    model = load_masked_model(entry, head, facts)
+    expected = gradients(model, card, [with_comma(example(k)) for k in range(15)], "masked", 0)["per_query"].mean(axis=0)
+    shown = table.query("masking == 'masked' and measure == 'per_query' and target == 'punct'")["value"].to_numpy()
+    assert shown == pytest.approx(expected[1].ravel(), rel=1e-4)
+    variants = read_table(paths[1])
+    assert len(variants) == 6 * LAYERS
+    assert variants["masking"].tolist()[: 3 * LAYERS] == ["masked"] * 3 * LAYERS
+    assert [path.read_bytes() for path in measure("b")] == [path.read_bytes() for path in paths]
+    pictures = {kind: tmp_path / f"f.{kind}" for kind in ("svg", "png", "pdf")}
+    figure3(paths[0], Setting("r", "m", "c"), pictures)
+    assert "to [SEP]" in pictures["svg"].read_text()
+
+
+def test_a_model_without_mask_gives_empty_tables_and_a_figure_that_says_so(tmp_path):
+    entry = setup(tmp_path, "gpt2", EXAMPLES, mask=None)
+    head, _ = prepare(tmp_path, entry)
+    paths = [tmp_path / name for name in ("t.tsv", "v.tsv", "h.html")]
+    inputs = [entry, tmp_path / "card.json", head, tmp_path / "head.json", [tmp_path / "0.parquet"], 15]
+    measure_gradients(*inputs, {"cls_is_other": True}, 100, 0, Setting("r", "m", "c"), 1, *paths)
+    assert read_table(paths[0]).empty
+    assert "the model has no [MASK]" in paths[2].read_text()
+    figure3(paths[0], Setting("r", "m", "c"), {"svg": tmp_path / "f.svg"})
+    assert "the model has no [MASK]" in (tmp_path / "f.svg").read_text()
+
+
+def test_the_variants_are_means_over_heads():
+    frame = pd.DataFrame(
+        {
+            "masking": "masked",
+            "measure": "per_weight",
+            "target": ["sep", "sep", "other", "other"],
+            "layer": 1,
+            "head": [1, 2, 1, 2],
+            "value": [1.0, 3.0, 4.0, 12.0],
+        }
+    )
+    row = variants_table(frame).iloc[0]
+    assert (row["sep"], row["other"], row["sep_to_other"]) == (2.0, 8.0, 0.25)
+    assert np.isnan(row["punct"])

@@ -1,0 +1,154 @@
+"""Hidden pieces and the head that predicts them: the checkpoint's where it has one, else one trained on a frozen encoder."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tiny_models import HEADS, LAYERS, PAD, VOCABULARY, tiny
+from torch import nn
+
+from attention_atlas.attention.batches import model_inputs
+from attention_atlas.corpora.examples import Example, write_examples
+from attention_atlas.errors import AtlasError
+from attention_atlas.models.card import ModelCard, write_card
+from attention_atlas.models.masking import mask_pieces, unmasked
+from attention_atlas.models.mlm_head import load_masked_model, prepare_head, read_head_facts
+
+CLS, SEP, MASK = 2, 3, 4
+SETTINGS = {"copies": 2, "steps": 60, "batch": 32, "learning_rate": 0.01, "seed": 0}
+
+
+def example(record: int, n: int = 12, pieces=None) -> Example:
+    generator = np.random.default_rng(record)
+    inner = tuple(int(i) for i in (pieces if pieces is not None else generator.integers(5, VOCABULARY, n)))
+    ids = (CLS, *inner, SEP)
+    word = (-1, *range(len(inner)), -1)
+    tokens = ("[CLS]", *(f"w{i}" for i in inner), "[SEP]")
+    return Example(record, f"e{record}", ids, (0,) * len(ids), tokens, word, tokens[1:-1])
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(1, 60), st.integers(0, 500), st.integers(0, 5))
+def test_fifteen_per_cent_are_chosen_and_no_special_token(n, record, seed):
+    one = mask_pieces(example(record, n), MASK, VOCABULARY, seed)
+    assert one.chosen.sum() == max(1, round(0.15 * n))
+    assert not one.chosen[[0, -1]].any()
+    assert (one.targets == example(record, n).input_ids).all()
+    changed = one.input_ids != one.targets
+    assert not (changed & ~one.chosen).any()
+
+
+def test_four_fifths_become_mask_a_tenth_random_a_tenth_stays():
+    ones = [mask_pieces(example(k, 100), MASK, 30000, 0) for k in range(400)]
+    fed = np.concatenate([o.input_ids[o.chosen] for o in ones])
+    true = np.concatenate([o.targets[o.chosen] for o in ones])
+    assert np.mean(fed == MASK) == pytest.approx(0.8, abs=0.02)
+    assert np.mean(fed == true) == pytest.approx(0.1, abs=0.02)
+    assert len(set(fed[(fed != MASK) & (fed != true)])) > 200
+
+
+def test_the_choice_depends_on_seed_and_record_alone():
+    first = mask_pieces(example(7), MASK, VOCABULARY, 1)
+    assert (mask_pieces(example(7), MASK, VOCABULARY, 1).input_ids == first.input_ids).all()
+    others = [mask_pieces(example(7, 40), MASK, VOCABULARY, seed).chosen.tolist() for seed in range(4)]
+    assert len({tuple(o) for o in others}) == 4
+
+
+def test_unmasked_has_a_loss_on_every_word():
+    one = unmasked(example(1))
+    assert (one.input_ids == example(1).input_ids).all()
+    assert one.chosen.tolist() == [False, *[True] * 12, False]
+
+
+def setup(folder, name, examples, mask=MASK, init="pretrained"):
+    tiny(name).save_pretrained(folder / "model")
+    card = ModelCard("t", "f", "bert", LAYERS, HEADS, 40, "[CLS]", "[SEP]", PAD, "", init, 0, "float32", mask)
+    write_card(card, folder / "card.json")
+    write_examples(folder / "0.parquet", examples)
+    return {"source": {"path": str(folder / "model")}, "init": init, "seed": 0, "dtype": "float32"}
+
+
+def prepare(folder, entry, limit=100, **settings):
+    out, facts = folder / "head.safetensors", folder / "head.json"
+    prepare_head(entry, folder / "card.json", [folder / "0.parquet"], limit, SETTINGS | settings, 1, out, facts)
+    return out, read_head_facts(facts)
+
+
+def test_the_head_of_the_checkpoint_is_used_as_it_is(tmp_path):
+    examples = [example(k) for k in range(3)]
+    entry = setup(tmp_path, "bert_mlm", examples)
+    path, facts = prepare(tmp_path, entry)
+    assert (facts.origin, facts.words) == ("checkpoint", "head of the checkpoint")
+    model = load_masked_model(entry, path, facts)
+    reference = tiny("bert_mlm")
+    inputs = model_inputs(reference, examples, PAD)
+    targets = torch.where(inputs["input_ids"] >= 5, inputs["input_ids"], -100)
+    with torch.no_grad():
+        expected = nn.functional.cross_entropy(
+            reference(**inputs).logits.flatten(0, 1), targets.flatten(), reduction="sum", ignore_index=-100
+        )
+        assert model.loss(inputs, targets) == pytest.approx(float(expected), rel=1e-5)
+    assert model.vocabulary == VOCABULARY
+
+
+@pytest.mark.parametrize("name", ["bert", "roberta", "distilbert", "electra", "albert"])
+def test_without_one_a_head_is_trained_and_never_left_random(tmp_path, name):
+    entry = setup(tmp_path, name, [example(k) for k in range(20)])
+    path, facts = prepare(tmp_path, entry, steps=3)
+    assert facts.origin == "trained"
+    assert (facts.texts, facts.steps, facts.positions) == (18, 3, 18 * 2 * 2)
+    assert "head trained here on 18 texts with the encoder frozen" in facts.words
+    model = load_masked_model(entry, path, facts)
+    assert model.head is not None
+    assert not any(p.requires_grad for p in model.model.parameters())
+
+
+def test_a_trained_head_learns_what_the_text_holds(tmp_path):
+    # Each text repeats one piece, so that a hidden one can be told from its neighbours.
+    examples = [example(k, pieces=[5 + k % 6] * 12) for k in range(60)]
+    entry = setup(tmp_path, "bert", examples)
+    path, facts = prepare(tmp_path, entry, steps=200)
+    assert facts.unigram_loss == pytest.approx(np.log(6), abs=0.2)
+    assert facts.heldout_loss < 0.5 * facts.unigram_loss
+    assert facts.heldout_accuracy > 0.8
+    first = path.read_bytes()
+    assert prepare(tmp_path, entry, steps=200)[0].read_bytes() == first
+
+
+def test_the_encoder_is_not_changed_by_training(tmp_path):
+    entry = setup(tmp_path, "bert", [example(k) for k in range(20)])
+    path, facts = prepare(tmp_path, entry, steps=5)
+    loaded, reference = load_masked_model(entry, path, facts).model, tiny("bert")
+    for (name, ours), (_, theirs) in zip(loaded.named_parameters(), reference.named_parameters(), strict=True):
+        assert torch.equal(ours, theirs), name
+
+
+def test_random_weights_have_no_head_of_a_checkpoint(tmp_path):
+    entry = setup(tmp_path, "bert_mlm", [example(k) for k in range(20)], init="random")
+    assert prepare(tmp_path, entry, steps=2)[1].origin == "trained"
+
+
+def test_a_model_without_a_mask_token_has_no_head(tmp_path):
+    entry = setup(tmp_path, "gpt2", [example(k) for k in range(20)], mask=None)
+    facts = prepare(tmp_path, entry)[1]
+    assert (facts.origin, facts.words) == ("none", "the model has no [MASK]")
+
+
+def test_too_little_text_is_said(tmp_path):
+    entry = setup(tmp_path, "bert", [example(k) for k in range(5)])
+    with pytest.raises(AtlasError, match="5 texts are too few to train a head for hidden pieces on: 10 are needed"):
+        prepare(tmp_path, entry)
+
+
+def test_damaged_files_are_named(tmp_path):
+    entry = setup(tmp_path, "bert", [example(k) for k in range(20)])
+    path, facts = prepare(tmp_path, entry, steps=1)
+    path.write_bytes(path.read_bytes()[:-40])
+    with pytest.raises(AtlasError, match=r"head\.safetensors: not the head of this model"):
+        load_masked_model(entry, path, facts)
+    (tmp_path / "head.json").write_text(json.dumps({"origin": "x", "colour": 1}))
+    with pytest.raises(AtlasError, match=r"head\.json: not a readable description of a head"):
+        read_head_facts(tmp_path / "head.json")

@@ -1,0 +1,47 @@
+"""Batches of examples of like length, and the tensors that a model is fed."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Sequence
+
+import torch
+from transformers import PreTrainedModel
+
+from attention_atlas.corpora.examples import Example
+
+BATCH_TOKENS = 2048
+
+
+def batch_by_length(examples: Sequence[Example], batch_tokens: int = BATCH_TOKENS) -> Iterator[list[Example]]:
+    """Group examples of like length, longest first, into batches of at most `batch_tokens` padded pieces (one at the least)."""
+    batch: list[Example] = []
+    for example in sorted(examples, key=lambda e: (-len(e.input_ids), e.record)):
+        if batch and (len(batch) + 1) * len(batch[0].input_ids) > batch_tokens:
+            yield batch
+            batch = []
+        batch.append(example)
+    if batch:
+        yield batch
+
+
+def model_inputs(model: PreTrainedModel, batch: Sequence[Example], pad: int) -> dict[str, torch.Tensor]:
+    """Arguments of the model's forward pass for examples padded to the longest: input_ids, attention_mask, [batch, n] each.
+
+    Segment ids come with them where the model knows segments. GPT-2 and its kin take such ids too, but would add the embedding
+    of the piece of that number.
+    """
+    longest = max(len(e.input_ids) for e in batch)
+    ids = torch.full((len(batch), longest), pad, dtype=torch.long)
+    segments = torch.zeros_like(ids)
+    mask = torch.zeros_like(ids)
+    for row, example in enumerate(batch):
+        n = len(example.input_ids)
+        ids[row, :n] = torch.tensor(example.input_ids)
+        segments[row, :n] = torch.tensor(example.segment_ids)
+        mask[row, :n] = 1
+    inputs = {"input_ids": ids, "attention_mask": mask}
+    has_segments = getattr(model.config, "type_vocab_size", 0) > 1
+    if has_segments and "token_type_ids" in inspect.signature(model.forward).parameters:
+        inputs["token_type_ids"] = segments
+    return {name: tensor.to(model.device) for name, tensor in inputs.items()}

@@ -1,0 +1,283 @@
+"""Predicting hidden pieces: the head of the checkpoint, or one trained here on a frozen encoder."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+from attention_atlas.attention.batches import batch_by_length, model_inputs
+from attention_atlas.attention.engine import install
+from attention_atlas.corpora.examples import Example, read_examples
+from attention_atlas.errors import AtlasError
+from attention_atlas.files import whole_file, write_text
+from attention_atlas.models.card import ModelCard, read_card
+from attention_atlas.models.loading import load_model, locate
+from attention_atlas.models.masking import Masked, mask_pieces
+from attention_atlas.progress import progress
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+_log = logging.getLogger(__name__)
+_HELD_OUT = 10
+"""Every tenth record is kept from training, to see what the head has learnt."""
+
+
+@dataclass(frozen=True)
+class HeadFacts:
+    """Where a head comes from and how good it is.
+
+    Attributes:
+        origin: "checkpoint", "trained" or "none" (a model without a mask token).
+        texts, positions, steps: examples and hidden pieces it was trained on, and optimiser steps; 0 for a checkpoint's head.
+        heldout_loss, heldout_accuracy: mean loss (nats) and accuracy on hidden pieces of texts that training did not see.
+        unigram_loss: loss of predicting the frequencies of the training pieces, on the same pieces.
+    """
+
+    origin: str
+    texts: int = 0
+    positions: int = 0
+    steps: int = 0
+    heldout_loss: float | None = None
+    heldout_accuracy: float | None = None
+    unigram_loss: float | None = None
+
+    @property
+    def words(self) -> str:
+        """What tables and figures say of the head."""
+        if self.origin == "checkpoint":
+            return "head of the checkpoint"
+        if self.origin == "none":
+            return "the model has no [MASK]"
+        return (
+            f"head trained here on {self.texts} texts with the encoder frozen (held-out loss {self.heldout_loss:.2f}, "
+            f"unigram {self.unigram_loss:.2f} nats)"
+        )
+
+
+class TiedHead(nn.Module):
+    """BERT's head for hidden pieces: dense, GELU and layer norm, then the (frozen) input embeddings and a bias a piece."""
+
+    def __init__(self, hidden: int, embeddings: torch.Tensor) -> None:
+        super().__init__()
+        width = embeddings.shape[1]
+        self.dense = nn.Linear(hidden, width)
+        self.norm = nn.LayerNorm(width, eps=1e-12)
+        self.bias = nn.Parameter(torch.zeros(embeddings.shape[0]))
+        self.register_buffer("embeddings", embeddings.detach(), persistent=False)
+
+    def forward(self, hidden: torch.Tensor) -> torch.Tensor:
+        """Logits [..., piece] of hidden states [..., width]."""
+        return self.norm(nn.functional.gelu(self.dense(hidden))) @ self.embeddings.T + self.bias
+
+
+@dataclass(frozen=True)
+class MaskedModel:
+    """A model that predicts pieces.
+
+    Attributes:
+        model: what is watched: the encoder, or the whole masked language model of the checkpoint.
+        head: for an encoder, the head that was trained here.
+        facts: where the head comes from.
+    """
+
+    model: PreTrainedModel
+    head: TiedHead | None
+    facts: HeadFacts
+
+    def loss(self, inputs: Mapping[str, torch.Tensor], targets: torch.Tensor) -> torch.Tensor:
+        """Cross-entropy in nats summed over all pieces with a target.
+
+        Args:
+            inputs: arguments of the forward pass.
+            targets: [batch, n] true pieces, -100 where there is no loss.
+        """
+        wanted = targets != -100
+        output = self.model(**inputs)
+        # The vocabulary is wide: an own head looks at the wanted pieces only.
+        logits = output.logits[wanted] if self.head is None else self.head(output[0][wanted])
+        wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
+        return nn.functional.cross_entropy(wide, targets[wanted], reduction="sum")
+
+    @property
+    def vocabulary(self) -> int:
+        return int(self.model.get_input_embeddings().weight.shape[0])
+
+
+def prepare_head(
+    model_entry: Mapping[str, Any],
+    card_path: str | Path,
+    example_files: Sequence[str | Path],
+    limit: int,
+    settings: Mapping[str, Any],
+    threads: int,
+    out: str | Path,
+    facts_out: str | Path,
+) -> None:
+    """Find the checkpoint's head for hidden pieces, or train one on the run's own text, and write it with its facts.
+
+    Args:
+        model_entry: registry entry of the model.
+        card_path: its model card.
+        example_files: examples of the text, in order.
+        limit: records that count.
+        settings: copies (maskings of each text), steps, batch, learning_rate, seed.
+        threads: threads of the training.
+        out: safetensors file; it holds no weights where the checkpoint has a head.
+        facts_out: JSON file, `HeadFacts`.
+
+    Raises:
+        AtlasError: the model cannot be loaded, or there is too little text to train on.
+    """
+    torch.set_num_threads(threads)
+    card = read_card(card_path)
+    weights: dict[str, torch.Tensor] = {}
+    if card.mask is None:
+        facts = HeadFacts("none")
+    elif _checkpoint_model(model_entry) is not None:
+        facts = HeadFacts("checkpoint")
+    else:
+        weights, facts = _train(model_entry, card, list(read_examples(example_files, limit)), settings)
+    _log.info("prediction of hidden pieces: %s", facts.words)
+    with whole_file(out) as part:
+        save_file(weights or {"none": torch.zeros(1)}, part)
+    write_text(facts_out, json.dumps(asdict(facts), indent=2) + "\n")
+
+
+def read_head_facts(path: str | Path) -> HeadFacts:
+    """Read the facts of a head.
+
+    Raises:
+        AtlasError: the file is missing or is something else.
+    """
+    try:
+        return HeadFacts(**json.loads(Path(path).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError) as error:
+        raise AtlasError(f"{path}: not a readable description of a head ({error}). Delete it and run again.") from error
+
+
+def load_masked_model(
+    model_entry: Mapping[str, Any], head_path: str | Path, facts: HeadFacts, device: str = "cpu"
+) -> MaskedModel:
+    """Load a model with its head, with the attention engine installed, in evaluation mode and without gradients of weights.
+
+    Raises:
+        AtlasError: the files cannot be read.
+    """
+    if facts.origin == "checkpoint":
+        model = _checkpoint_model(model_entry)
+        if model is None:
+            raise AtlasError(f"{head_path}: the checkpoint has no head any more; delete this file and run again.")
+        install(model)
+        return MaskedModel(model.to(device).eval().requires_grad_(False), None, facts)
+    encoder = load_model(model_entry, device).requires_grad_(False)
+    head = _new_head(encoder)
+    try:
+        head.load_state_dict(load_file(head_path))
+    except (OSError, RuntimeError, SafetensorError) as error:
+        raise AtlasError(
+            f"{head_path}: not the head of this model ({type(error).__name__}). Delete it and run again."
+        ) from error
+    return MaskedModel(encoder, head.to(device).eval().requires_grad_(False), facts)
+
+
+def _checkpoint_model(entry: Mapping[str, Any]) -> PreTrainedModel | None:
+    """The masked language model of a checkpoint, None when weights of its head are not in the files."""
+    from transformers import AutoModelForMaskedLM
+
+    if entry["init"] != "pretrained":
+        return None
+    try:
+        model, info = AutoModelForMaskedLM.from_pretrained(
+            locate(entry), dtype=getattr(torch, entry["dtype"]), local_files_only=True, output_loading_info=True
+        )
+    except ValueError:  # the architecture has no such class
+        return None
+    # transformers fills what is missing with random numbers; tied weights are not counted as missing.
+    return None if info["missing_keys"] else model
+
+
+def _new_head(encoder: PreTrainedModel) -> TiedHead:
+    return TiedHead(encoder.config.hidden_size, encoder.get_input_embeddings().weight).to(encoder.device)
+
+
+def _train(
+    entry: Mapping[str, Any], card: ModelCard, examples: Sequence[Example], settings: Mapping[str, Any]
+) -> tuple[dict[str, torch.Tensor], HeadFacts]:
+    held = [e for e in examples if e.record % _HELD_OUT == _HELD_OUT - 1]
+    kept = [e for e in examples if e.record % _HELD_OUT != _HELD_OUT - 1]
+    if not held or not kept:
+        raise AtlasError(
+            f"{len(examples)} texts are too few to train a head for hidden pieces on: {_HELD_OUT} are needed; raise the limit "
+            "of the segments corpus."
+        )
+    torch.manual_seed(settings["seed"])
+    encoder = load_model(entry, "cuda" if torch.cuda.is_available() else "cpu").requires_grad_(False)
+    head = _new_head(encoder)
+    assert card.mask is not None
+    hidden, targets = _hidden_pieces(encoder, kept, card, settings["copies"], settings["seed"])
+    seen, wanted = _hidden_pieces(encoder, held, card, 1, settings["seed"])
+    counts = torch.bincount(targets, minlength=head.bias.shape[0]).float() + 0.1
+    unigram = (counts / counts.sum()).log()
+    with torch.no_grad():
+        # A start from the frequencies of the pieces leaves only the dependence on context to learn.
+        head.bias.copy_(unigram)
+    optimiser = torch.optim.AdamW(head.parameters(), lr=settings["learning_rate"])
+    schedule = torch.optim.lr_scheduler.LinearLR(optimiser, 1.0, 0.01, settings["steps"])
+    generator = torch.Generator().manual_seed(settings["seed"])
+    head.train()
+    for _ in progress(range(settings["steps"]), label="training a head for hidden pieces"):
+        chosen = torch.randint(len(targets), (settings["batch"],), generator=generator).to(hidden.device)
+        loss = nn.functional.cross_entropy(head(hidden[chosen]), targets[chosen])
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        schedule.step()
+    with torch.no_grad():
+        logits = torch.cat([head(part) for part in seen.split(1024)])
+        facts = HeadFacts(
+            origin="trained",
+            texts=len(kept),
+            positions=len(targets),
+            steps=settings["steps"],
+            heldout_loss=float(nn.functional.cross_entropy(logits, wanted)),
+            heldout_accuracy=float((logits.argmax(-1) == wanted).float().mean()),
+            unigram_loss=float(-unigram[wanted].mean()),
+        )
+    return {name: tensor.detach().cpu().contiguous() for name, tensor in head.state_dict().items()}, facts
+
+
+@torch.inference_mode()
+def _encode(encoder: PreTrainedModel, batch: Sequence[Example], masked: Sequence[Masked], pad: int) -> torch.Tensor:
+    inputs = model_inputs(encoder, batch, pad)
+    for row, one in enumerate(masked):
+        inputs["input_ids"][row, : len(one.input_ids)] = torch.from_numpy(one.input_ids)
+    return encoder(**inputs)[0]
+
+
+def _hidden_pieces(
+    encoder: PreTrainedModel, examples: Sequence[Example], card: ModelCard, copies: int, seed: int
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Last hidden states [piece, width] and true ids [piece] of the hidden pieces of all examples, `copies` times masked."""
+    assert card.mask is not None
+    vocabulary = encoder.get_input_embeddings().weight.shape[0]
+    states, targets = [], []
+    for copy in range(copies):
+        for batch in progress(list(batch_by_length(examples)), label=f"masked texts, copy {copy + 1} of {copies}"):
+            # Maskings other than the one whose gradient is taken.
+            masked = [mask_pieces(e, card.mask, vocabulary, seed + 1 + copy) for e in batch]
+            output = _encode(encoder, batch, masked, card.pad or 0)
+            for row, one in enumerate(masked):
+                places = torch.from_numpy(one.chosen.nonzero()[0])
+                states.append(output[row, places.to(output.device)].clone())
+                targets.append(torch.from_numpy(one.targets)[places])
+    return torch.cat(states).clone(), torch.cat(targets).to(encoder.device)

@@ -1,0 +1,69 @@
+"""Figure 3: magnitude of the gradient by target class, in the variants that the paper leaves open."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from attention_atlas.figures.by_layer import Series, draw_by_layer
+from attention_atlas.figures.style import BLUE, ORANGE, PURPLE, save_figure, use_style
+from attention_atlas.studies.clark2019.setting import Setting
+from attention_atlas.tables import read_table
+
+_SERIES = [
+    Series("sep", "to [SEP]", BLUE, "s"),
+    Series("punct", "to . and ,", PURPLE, "^"),
+    Series("other", "to other tokens", ORANGE, "o"),
+]
+_PANELS = (
+    ("masked", "per_weight", "Masked, per weight", "|dL/dA|, mean over weights"),
+    ("unmasked", "per_weight", "Unmasked, per weight", "|dL/dA|, mean over weights"),
+    ("masked", "per_query", "Masked, summed over the class", "|dL/dA|, sum a query"),
+    ("masked", "gradient_x_attention", "Masked, gradient x attention", "|A dL/dA|, mean over weights"),
+)
+
+
+def figure3(table_path: str | Path, setting: Setting, pictures: Mapping[str, str | Path]) -> None:
+    """Draw heads as dots and layer means as lines, on a logarithmic scale.
+
+    Args:
+        table_path: figure3.tsv.
+        setting: what was looked at.
+        pictures: format -> file.
+
+    Raises:
+        AtlasError: the table cannot be used.
+    """
+    table = read_table(table_path, ["masking", "measure", "target", "layer", "head", "value", "n", "mlm_head"])
+    use_style()
+    figure, panels = plt.subplots(2, 2, figsize=(8.4, 6.2), constrained_layout=True)
+    if table.empty:
+        for axes in panels.flat:
+            axes.axis("off")
+        panels[0, 0].text(0.5, 0.5, "the model has no [MASK]: there is no such loss", ha="center", color="#555555")
+        save_figure(figure, pictures, setting.line)
+        return
+    for axes, (masking, measure, title, label) in zip(panels.flat, _PANELS, strict=True):
+        own = table[(table["masking"] == masking) & (table["measure"] == measure)]
+        draw_by_layer(axes, own, _SERIES, "target", "value")
+        axes.set_title(title, loc="left")
+        axes.set_ylabel(label + " (nats)")
+        _logarithmic(axes)
+    handles, labels = panels[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=3)
+    heads = len(table[["layer", "head"]].drop_duplicates())
+    head = table["mlm_head"].iloc[0]
+    segments = int(table["n"].max())
+    footnote = f"{setting.line}\nDots: {heads} heads; lines: means. n = {segments} segments. Hidden pieces: {head}."
+    save_figure(figure, pictures, footnote)
+
+
+def _logarithmic(axes: Axes) -> None:
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())

@@ -1,0 +1,14 @@
+from attention_atlas.models.mlm_head import prepare_head
+from attention_atlas.smk import job
+
+with job(snakemake):
+    prepare_head(
+        model_entry=snakemake.params.model,
+        card_path=snakemake.input.card,
+        example_files=snakemake.input.examples,
+        limit=snakemake.params.limit,
+        settings=snakemake.params.settings,
+        threads=snakemake.threads,
+        out=snakemake.output.head,
+        facts_out=snakemake.output.facts,
+    )
