@@ -410,6 +410,117 @@ rule clark2019_figure3:
         "../scripts/clark2019_figure3.py"
 
 
+rule clark2019_coreference:
+    input:
+        shards=shards_of(STUDY, "coreference"),
+        descriptions=shards_of(STUDY, "coreference", suffix="json"),
+        examples=shards_of(STUDY, "coreference", "examples", "parquet"),
+    output:
+        table="results/{run}/clark2019/table2.tsv",
+        heads="results/{run}/clark2019/coreference_heads.tsv",
+        options="results/{run}/clark2019/coreference_options.tsv",
+        summary="results/{run}/clark2019/coreference.tsv",
+    log:
+        "results/{run}/logs/clark2019/coreference.log",
+    benchmark:
+        "results/{run}/benchmarks/clark2019/coreference.tsv"
+    conda:
+        "../../envs/analysis.yaml"
+    resources:
+        mem_mb=4000,
+        runtime="2h",
+    params:
+        limit=limit_for(STUDY, "coreference"),
+        options=settings(STUDY, "coreference_options"),
+        folds=settings(STUDY, "folds"),
+        resamples=settings(STUDY, "resamples"),
+        seed=settings(STUDY, "seed"),
+        code=script_digest("clark2019_coreference.py"),
+    script:
+        "../scripts/clark2019_coreference.py"
+
+
+use rule clark2019_coreference as clark2019_coreference_windows with:
+    input:
+        shards=shards_of(STUDY, "coreference_windows"),
+        descriptions=shards_of(STUDY, "coreference_windows", suffix="json"),
+        examples=shards_of(STUDY, "coreference_windows", "examples", "parquet"),
+    output:
+        table="results/{run}/clark2019/variants/windows/table2.tsv",
+        heads="results/{run}/clark2019/variants/windows/coreference_heads.tsv",
+        options="results/{run}/clark2019/variants/windows/coreference_options.tsv",
+        summary="results/{run}/clark2019/variants/windows/coreference.tsv",
+    log:
+        "results/{run}/logs/clark2019/variants/windows/coreference.log",
+    benchmark:
+        "results/{run}/benchmarks/clark2019/variants/windows/coreference.tsv"
+    params:
+        limit=limit_for(STUDY, "coreference_windows"),
+        options=settings(STUDY, "coreference_options"),
+        folds=settings(STUDY, "folds"),
+        resamples=settings(STUDY, "resamples"),
+        seed=settings(STUDY, "seed"),
+        code=script_digest("clark2019_coreference.py"),
+
+
+rule clark2019_table2:
+    input:
+        table="results/{run}/clark2019/table2.tsv",
+        options="results/{run}/clark2019/coreference_options.tsv",
+        summary="results/{run}/clark2019/coreference.tsv",
+        windows=with_role(STUDY, "coreference_windows", "variants/windows/table2.tsv"),
+    output:
+        html=report("results/{run}/clark2019/table2.html", **about(STUDY, "table2")),
+        options="results/{run}/clark2019/table2_options.tsv",
+        options_html=report(
+            "results/{run}/clark2019/table2_options.html",
+            **about(STUDY, "table2_options"),
+        ),
+    log:
+        "results/{run}/logs/clark2019/table2.log",
+    benchmark:
+        "results/{run}/benchmarks/clark2019/table2.tsv"
+    conda:
+        "../../envs/analysis.yaml"
+    resources:
+        mem_mb=1000,
+        runtime="10m",
+    params:
+        setting=setting_for(STUDY, "coreference"),
+        code=script_digest("clark2019_table2.py", "published/clark2019.yaml"),
+    script:
+        "../scripts/clark2019_table2.py"
+
+
+rule clark2019_gap:
+    input:
+        shards=shards_of(STUDY, "gap"),
+        descriptions=shards_of(STUDY, "gap", suffix="json"),
+        examples=shards_of(STUDY, "gap", "examples", "parquet"),
+    output:
+        tsv="results/{run}/clark2019/gap.tsv",
+        heads="results/{run}/clark2019/gap_heads.tsv",
+        html=report("results/{run}/clark2019/gap.html", **about(STUDY, "gap")),
+    log:
+        "results/{run}/logs/clark2019/gap.log",
+    benchmark:
+        "results/{run}/benchmarks/clark2019/gap.tsv"
+    conda:
+        "../../envs/analysis.yaml"
+    resources:
+        mem_mb=3000,
+        runtime="1h",
+    params:
+        limit=limit_for(STUDY, "gap"),
+        folds=settings(STUDY, "folds"),
+        resamples=settings(STUDY, "resamples"),
+        seed=settings(STUDY, "seed"),
+        setting=setting_for(STUDY, "gap"),
+        code=script_digest("clark2019_gap.py"),
+    script:
+        "../scripts/clark2019_gap.py"
+
+
 rule clark2019_head_distances:
     input:
         shards=shards_of(STUDY, "segments"),

@@ -213,6 +213,7 @@ EXAMPLE_KEYS = (
     "recipe",
     "segment_ids",
     "seed",
+    "windows",
     "max_tokens",
     "shard",
 )
@@ -220,15 +221,25 @@ EXAMPLE_KEYS = (
 
 def raw_file(wildcards):
     """The raw file of a corpus: the user's own, generated, or fetched."""
-    source = config["corpora"][wildcards.corpus]["source"]
+    return raw_path(wildcards.run, wildcards.corpus)
+
+
+def raw_path(run, corpus):
+    source = config["corpora"][corpus]["source"]
     if "path" in source:
-        gaps = missing_files(config, [wildcards.corpus])
+        gaps = missing_files(config, [corpus])
         if gaps:
             raise WorkflowError(" ".join(gaps.values()))
         return source["path"]
     if "sample" in source:
-        return f"results/{wildcards.run}/corpora/sample/{source['sample']}"
-    return f"results/{wildcards.run}/corpora/{wildcards.corpus}.raw"
+        return f"results/{run}/corpora/sample/{source['sample']}"
+    return f"results/{run}/corpora/{corpus}.raw"
+
+
+def trees_file(wildcards):
+    """The treebank with the sentences of a coreference corpus, if it has one."""
+    trees = config["corpora"][wildcards.corpus].get("trees")
+    return [raw_path(wildcards.run, trees)] if trees else []
 
 
 def fetched_source(wildcards):
@@ -237,7 +248,8 @@ def fetched_source(wildcards):
 
 def example_entry(wildcards):
     """The part of a corpus's registry entry that its examples depend on; not its limit, so that a larger one keeps shards."""
-    return {key: config["corpora"][wildcards.corpus][key] for key in EXAMPLE_KEYS}
+    entry = config["corpora"][wildcards.corpus]
+    return {key: entry[key] for key in EXAMPLE_KEYS}
 
 
 def shard_start(wildcards):

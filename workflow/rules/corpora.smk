@@ -7,6 +7,8 @@ rule sample_corpus:
         sentences="results/{run}/corpora/sample/sentences.txt",
         ud="results/{run}/corpora/sample/ud.conllu",
         sd="results/{run}/corpora/sample/sd.conllu",
+        coreference="results/{run}/corpora/sample/coreference.conll",
+        gap="results/{run}/corpora/sample/gap.tsv",
         layers="results/{run}/corpora/sample/documents.jsonl",
     log:
         "results/{run}/logs/sample_corpus.log",
@@ -51,6 +53,7 @@ rule build_examples:
         raw=raw_file,
         card="results/{run}/models/{model}/card.json",
         tokenizer="results/{run}/models/{model}/tokenizer.json",
+        trees=trees_file,
     output:
         examples="results/{run}/examples/{model}/{corpus}/{shard}.parquet",
         dropped="results/{run}/examples/{model}/{corpus}/{shard}.dropped.tsv",

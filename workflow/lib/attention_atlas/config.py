@@ -35,6 +35,7 @@ ROLES: dict[str, dict[str, Role]] = {
         "segments": Role("segments", required=True),
         "dependencies": Role("conllu", required=True),
         "coreference": Role("conll2012"),
+        "coreference_windows": Role("conll2012"),
         "gap": Role("gap"),
         "probe_training": Role("conllu"),
     },
@@ -46,11 +47,16 @@ _SOURCE_KEYS = {
     "package": {"module", "folder"},
     "path": set(),
     "sample": set(),
-    "url": {"sha256", "mirror"},
+    "url": {"sha256", "content_sha256", "mirror"},
     "hub": {"revision", "config", "split", "column", "rows"},
 }
 _SAMPLE_SUFFIX = {"conllu": ".conllu", "segments": ".txt", "conll2012": ".conll", "gap": ".tsv"}
-_READER_KEYS = {"conllu": {"view"}, "segments": {"lines", "recipe", "segment_ids", "seed"}, "conll2012": set(), "gap": set()}
+_READER_KEYS = {
+    "conllu": {"view"},
+    "segments": {"lines", "recipe", "segment_ids", "seed"},
+    "conll2012": {"windows", "trees"},
+    "gap": set(),
+}
 
 
 def resolve(raw: Mapping[str, Any]) -> dict[str, Any]:
@@ -101,7 +107,8 @@ def missing_files(config: Mapping[str, Any], corpora: Iterator[str] | list[str])
     for name in corpora:
         entry = config["corpora"][name]
         path = entry["source"].get("path")
-        if path and not Path(path).is_file():
+        there = Path(path).exists() if path and entry["reader"] == "conll2012" else bool(path) and Path(path).is_file()
+        if path and not there:
             licence = f" Licence: {entry['licence']}." if "licence" in entry else ""
             layout = f" Expected layout: {entry['layout']}." if "layout" in entry else ""
             gaps[name] = f"corpus {name}: the file {path} is not there.{licence}{layout}"
@@ -208,6 +215,8 @@ def _check_source_keys(config: Mapping[str, Any]) -> None:
                 found = "none of them" if not given else " and ".join(given)
                 raise AtlasError(f"{place}.source: give exactly one of {', '.join(kinds)}; found {found}.")
             for key in _SOURCE_NEEDS.get(given[0], ()):
+                if key == "sha256" and "content_sha256" in source:
+                    continue
                 local = given[0] == "hub" and Path(source["hub"]).is_dir()
                 if key not in source and not local:
                     raise AtlasError(f"{place}.source: a source of kind {given[0]} needs the key '{key}' as well.")
@@ -218,6 +227,10 @@ def _check_source_keys(config: Mapping[str, Any]) -> None:
         sample = entry["source"].get("sample")
         if sample and not sample.endswith(_SAMPLE_SUFFIX[entry["reader"]]):
             raise AtlasError(f"config: corpora.{name}.source.sample: the reader {entry['reader']} cannot read {sample}.")
+        trees = entry.get("trees")
+        if trees is not None:
+            _known(trees, config["corpora"], "corpus", f"corpora.{name}.trees")
+            _reads(config, trees, "conllu", f"corpora.{name}.trees")
         for reader, keys in _READER_KEYS.items():
             wrong = sorted(keys & set(entry)) if entry["reader"] != reader else []
             if wrong:

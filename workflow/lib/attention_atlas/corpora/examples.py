@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, field, fields
+from dataclasses import astuple, dataclass, field, fields, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -15,11 +15,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from attention_atlas.corpora.alignment import Pieces, WordPieces
+from attention_atlas.corpora.conll2012 import Document, read_conll2012
 from attention_atlas.corpora.conllu import read_conllu
+from attention_atlas.corpora.gap import Passage, read_gap
+from attention_atlas.corpora.mentions import HEAD_RULES, Mention
 from attention_atlas.corpora.segments import RECIPES, Segment, Word
 from attention_atlas.corpora.stanford import to_stanford
 from attention_atlas.corpora.text import read_documents
 from attention_atlas.corpora.trees import Tree
+from attention_atlas.corpora.windows import document_mentions, document_windows, mentions_between, trees_of_documents
 from attention_atlas.errors import AtlasError
 from attention_atlas.files import whole_file
 from attention_atlas.tables import write_table
@@ -33,7 +37,17 @@ WORD_LAYERS: dict[str, pa.DataType] = {
     "lemmas": pa.string(),
     "upos": pa.string(),
     "xpos": pa.string(),
+    "sentence": pa.int32(),
 }
+_MENTION = pa.struct(
+    [
+        *((name, pa.int32()) for name in ("start", "stop")),
+        ("cluster", pa.string()),
+        *((name, pa.bool_()) for name in ("first", "singleton")),
+        *((f"head_{rule}", pa.int32()) for rule in HEAD_RULES),
+        ("role", pa.string()),
+    ]
+)
 SCHEMA = pa.schema(
     [
         ("record", pa.int64()),
@@ -44,6 +58,7 @@ SCHEMA = pa.schema(
         ("word", pa.list_(pa.int32())),
         ("words", pa.list_(pa.string())),
         *((name, pa.list_(kind)) for name, kind in WORD_LAYERS.items()),
+        ("mentions", pa.list_(_MENTION)),
     ]
 )
 
@@ -59,6 +74,7 @@ class Example:
         word: for each piece the position of its word, -1 for a special token.
         words: the m words.
         layers: gold layers by name, each with m values (`heads`: 1-indexed, 0 = ROOT); absent layers are left out.
+        mentions: spans of words that refer; None where the corpus has no such layer.
     """
 
     record: int
@@ -69,6 +85,7 @@ class Example:
     word: tuple[int, ...]
     words: tuple[str, ...]
     layers: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    mentions: tuple[Mention, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -89,6 +106,7 @@ def build_shard(
     start: int,
     out: str | Path,
     dropped_out: str | Path,
+    trees: str | Path | None = None,
 ) -> None:
     """Write the examples of records start .. start + shard - 1 of a corpus, and the table of those dropped.
 
@@ -100,6 +118,7 @@ def build_shard(
         start: first record.
         out: Parquet file to write (columns: `SCHEMA`).
         dropped_out: tab-separated table to write: record, id, reason, detail.
+        trees: CoNLL-U file with the sentences of a coreference corpus, for head words by dependencies.
 
     Raises:
         AtlasError: bad input, or a corpus that gives no example in its first shard.
@@ -109,7 +128,7 @@ def build_shard(
     stop = start + entry["shard"]
     examples: list[Example] = []
     dropped: list[Dropped] = []
-    for item in _records(entry, raw, pieces, bound, start, stop):
+    for item in _records(entry, raw, pieces, bound, start, stop, trees):
         (examples if isinstance(item, Example) else dropped).append(item)
     if not examples and start == 0:
         reasons = "; ".join(f"{n} {reason}" for reason, n in Counter(d.reason for d in dropped).items()) or "it has no records"
@@ -122,10 +141,11 @@ def build_shard(
 
 def write_examples(path: str | Path, examples: Sequence[Example]) -> None:
     """Write examples as Parquet, whole or not at all."""
-    columns = {
+    columns: dict[str, list[Any]] = {
         name: [getattr(example, name) if name not in WORD_LAYERS else example.layers.get(name) for example in examples]
         for name in SCHEMA.names
     }
+    columns["mentions"] = [None if e.mentions is None else [_mention_row(m) for m in e.mentions] for e in examples]
     with whole_file(path) as part:
         pq.write_table(pa.table(columns, schema=SCHEMA), part)
 
@@ -147,12 +167,36 @@ def read_examples(paths: Iterable[str | Path], limit: int | None = None) -> Iter
                 return
             layers = {name: tuple(row[name]) for name in WORD_LAYERS if row[name] is not None}
             fixed = {name: tuple(row[name]) for name in ("input_ids", "segment_ids", "tokens", "word", "words")}
-            yield Example(record=row["record"], id=row["id"], layers=layers, **fixed)
+            mentions = None if row["mentions"] is None else tuple(map(_mention, row["mentions"]))
+            yield Example(record=row["record"], id=row["id"], layers=layers, mentions=mentions, **fixed)
+
+
+def _mention_row(mention: Mention) -> dict[str, Any]:
+    plain = {name: getattr(mention, name) for name in ("start", "stop", "cluster", "first", "singleton", "role")}
+    return plain | {f"head_{rule}": mention.heads.get(rule) for rule in HEAD_RULES}
+
+
+def _mention(row: Mapping[str, Any]) -> Mention:
+    heads = {rule: row[f"head_{rule}"] for rule in HEAD_RULES if row[f"head_{rule}"] is not None}
+    return Mention(row["start"], row["stop"], row["cluster"], row["first"], row["singleton"], heads, row["role"])
 
 
 def _records(
-    entry: Mapping[str, Any], raw: str | Path, pieces: WordPieces, bound: int, start: int, stop: int
+    entry: Mapping[str, Any],
+    raw: str | Path,
+    pieces: WordPieces,
+    bound: int,
+    start: int,
+    stop: int,
+    trees: str | Path | None,
 ) -> Iterator[Example | Dropped]:
+    if entry["reader"] == "conll2012":
+        yield from islice(_windows(entry, raw, pieces, bound, trees), start, stop)
+        return
+    if entry["reader"] == "gap":
+        for number, passage in enumerate(islice(read_gap(raw), start, stop), start=start):
+            yield _from_passage(passage, number, pieces, bound)
+        return
     if entry["reader"] == "conllu":
         for number, tree in enumerate(read_conllu(raw, start, stop), start=start):
             yield _from_tree(to_stanford(tree) if entry["view"] == "stanford" else tree, number, pieces, bound)
@@ -170,15 +214,66 @@ def _records(
 
 
 def _from_tree(tree: Tree, record: int, pieces: WordPieces, bound: int) -> Example | Dropped:
-    spelled = pieces.pieces(tree.words)
-    empty = [word for word, ids in zip(tree.words, spelled, strict=True) if not ids]
+    known = {name: getattr(tree, name) for name in WORD_LAYERS if hasattr(tree, name)}
+    layers = {name: values for name, values in known.items() if any(value not in ("_", "") for value in values)}
+    return _from_words(tree.words, record, tree.id, pieces, bound, layers)
+
+
+def _from_words(
+    words: Sequence[str],
+    record: int,
+    name: str,
+    pieces: WordPieces,
+    bound: int,
+    layers: Mapping[str, tuple[Any, ...]],
+    mentions: tuple[Mention, ...] | None = None,
+) -> Example | Dropped:
+    """An example of one text given in words."""
+    spelled = pieces.pieces(words)
+    empty = [word for word, ids in zip(words, spelled, strict=True) if not ids]
     if empty:
-        return Dropped(record, tree.id, "word without pieces", repr(empty[0]))
+        return Dropped(record, name, "word without pieces", repr(empty[0]))
     assembled = pieces.assemble([spelled])
     if len(assembled.input_ids) > bound:
-        return Dropped(record, tree.id, "too long", f"{len(assembled.input_ids)} pieces, {bound} allowed")
-    layers = {name: getattr(tree, name) for name in WORD_LAYERS if any(v not in ("_", "") for v in getattr(tree, name))}
-    return _example(record, tree.id, assembled, tree.words, layers)
+        return Dropped(record, name, "too long", f"{len(assembled.input_ids)} pieces, {bound} allowed")
+    return replace(_example(record, name, assembled, words, layers), mentions=mentions)
+
+
+def _windows(
+    entry: Mapping[str, Any], raw: str | Path, pieces: WordPieces, bound: int, trees: str | Path | None
+) -> Iterator[Example | Dropped]:
+    """The windows of all documents, in order."""
+    room = bound - len(pieces.single.before) - len(pieces.single.after)
+    documents: Iterator[tuple[Document, list[Tree] | None]] = ((document, None) for document in read_conll2012(raw))
+    if trees is not None:
+        documents = trees_of_documents(read_conll2012(raw), read_conllu(trees))
+    record = 0
+    for document, own_trees in documents:
+        sizes = [len(ids) for ids in pieces.pieces(document.words)]
+        mentions = document_mentions(document, own_trees)
+        for number, (first, last) in enumerate(document_windows(document.sentence, sizes, room, entry["windows"]), start=1):
+            inside, cut = mentions_between(mentions, first, last)
+            if cut:
+                _log.info("%s: %s: %d mentions are cut by the edge of window %d and left out", raw, document.id, cut, number)
+            layers: dict[str, tuple[Any, ...]] = {"sentence": document.sentence[first:last]}
+            if any(tag != "_" for tag in document.tags):
+                layers["xpos"] = document.tags[first:last]
+            name = document.id if entry["windows"] == "first" else f"{document.id}#{number}"
+            yield _from_words(document.words[first:last], record, name, pieces, bound, layers, inside)
+            record += 1
+
+
+def _from_passage(passage: Passage, record: int, pieces: WordPieces, bound: int) -> Example | Dropped:
+    spans = (
+        ("pronoun", passage.pronoun, True),
+        ("A", passage.a, passage.a_coreferent),
+        ("B", passage.b, passage.b_coreferent),
+    )
+    mentions = tuple(
+        Mention(start, stop, "pronoun" if coreferent else role, heads={"last": stop - 1}, role=role)
+        for role, (start, stop), coreferent in spans
+    )
+    return _from_words(passage.words, record, passage.id, pieces, bound, {}, mentions)
 
 
 def _from_segment(segment: Segment, record: int, pieces: WordPieces, segment_ids: str) -> Example:

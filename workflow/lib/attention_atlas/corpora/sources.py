@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from attention_atlas.corpora.conll2012 import column_files
 from attention_atlas.errors import AtlasError
 from attention_atlas.files import DAMAGED, open_binary, sha256, whole_file
 from attention_atlas.progress import progress
@@ -40,7 +41,10 @@ def fetch(source: Mapping[str, Any], target: str | Path, mirror: str | None = No
         file = found
     else:
         file = _download(source, found)
-    check_sha256(file, source["sha256"])
+    if "content_sha256" in source:
+        check_content(file, source["content_sha256"])
+    else:
+        check_sha256(file, source["sha256"])
     with whole_file(target) as part:
         shutil.copyfile(file, part)
 
@@ -66,12 +70,30 @@ def check_sha256(path: str | Path, expected: str) -> None:
         )
 
 
+def check_content(path: str | Path, expected: str) -> None:
+    """Accept an archive whose coreference files, in the order of their names and whatever their folders, have this SHA-256.
+
+    Raises:
+        AtlasError: they have not, or it is no archive.
+    """
+    digest = hashlib.sha256()
+    for _, lines in column_files(Path(path), by_base_name=True):
+        for _, line in lines:
+            digest.update(line)
+    if digest.hexdigest() != expected:
+        raise AtlasError(
+            f"{path}: wrong checksum: expected content_sha256 {expected}, found {digest.hexdigest()}. The archive is damaged "
+            "or holds other files; delete it and fetch it again, or correct content_sha256 if the change is meant."
+        )
+
+
 def _download(source: Mapping[str, Any], looked: Path | None) -> Path:
     import pooch
 
     folder = pooch.os_cache("attention-atlas")
     try:
-        return Path(pooch.retrieve(source["url"], known_hash=f"sha256:{source['sha256']}", path=folder))
+        known = f"sha256:{source['sha256']}" if "sha256" in source else None
+        return Path(pooch.retrieve(source["url"], known_hash=known, path=folder))
     except ValueError as error:  # pooch keeps no file with another checksum
         raise AtlasError(f"{source['url']}: wrong checksum: {error}") from error
     except Exception as error:  # requests, urllib3 and the operating system all have their own

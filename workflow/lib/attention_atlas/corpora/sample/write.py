@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
+from attention_atlas.corpora.sample.coreference import conll2012_lines, gap_lines
 from attention_atlas.corpora.sample.generate import Document, Sentence, generate_documents
 from attention_atlas.files import write_text
 
@@ -18,6 +19,8 @@ def write_sample(directory: str | Path, documents: int, seed: int) -> None:
     * ``sentences.txt``: a sentence a line, a blank line after every document (Clark et al. 2019, input of the
       unlabelled segments);
     * ``ud.conllu`` and ``sd.conllu``: CoNLL-U with the UD and the SD tree in columns 7 and 8;
+    * ``coreference.conll``: coreference with parses in the columns of CoNLL-2012;
+    * ``gap.tsv``: passages with an ambiguous pronoun in the columns of GAP;
     * ``documents.jsonl``: a document a line with all layers.
 
     Raises:
@@ -32,6 +35,8 @@ def write_sample(directory: str | Path, documents: int, seed: int) -> None:
     )
     write_text(folder / "ud.conllu", "".join(conllu_lines(made, "ud")))
     write_text(folder / "sd.conllu", "".join(conllu_lines(made, "sd")))
+    write_text(folder / "coreference.conll", "".join(conll2012_lines(made)))
+    write_text(folder / "gap.tsv", "".join(gap_lines(made)))
     write_text(folder / "documents.jsonl", "".join(json_line(document) for document in made))
 
 

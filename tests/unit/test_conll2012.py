@@ -1,0 +1,161 @@
+"""Coreference columns: every variant is read, nested mentions included, and what is malformed is named with its line."""
+
+import io
+import tarfile
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from attention_atlas.corpora.conll2012 import Span, read_conll2012
+from attention_atlas.corpora.sources import check_content
+from attention_atlas.errors import AtlasError
+
+FULL = """#begin document (bn/abc); part 001
+bn/abc   1   0   The    DT  (TOP(S(NP(NP*    -  -  -  -  *  (3
+bn/abc   1   1   dog    NN  *)               -  -  -  -  *  -
+bn/abc   1   2   of     IN  (PP*             -  -  -  -  *  -
+bn/abc   1   3   Mary   NNP (NP*)))          -  -  -  -  *  (1)|3)
+bn/abc   1   4   ran    VBD (VP*)))          -  -  -  -  *  -
+
+bn/abc   1   0   She    PRP (TOP(S(NP*)      -  -  -  -  *  (1)
+bn/abc   1   1   (      -LRB- *              -  -  -  -  *  -
+bn/abc   1   2   fed    VBD (VP*             -  -  -  -  *  -
+bn/abc   1   3   it     PRP (NP*))))         -  -  -  -  *  (3)
+#end document
+"""
+
+
+def read(folder, text, name="a.conll"):
+    (folder / name).write_text(text, encoding="utf-8")
+    return list(read_conll2012(folder / name))
+
+
+def refusal(folder, text):
+    with pytest.raises(AtlasError) as caught:
+        read(folder, text)
+    return str(caught.value).removeprefix(str(folder) + "/")
+
+
+def test_twelve_columns(tmp_path):
+    (document,) = read(tmp_path, FULL)
+    assert document.id == "bn/abc/1"
+    assert document.words == ("The", "dog", "of", "Mary", "ran", "She", "(", "fed", "it")
+    assert document.sentence == (0, 0, 0, 0, 0, 1, 1, 1, 1)
+    assert document.tags[:4] == ("DT", "NN", "IN", "NNP")
+    assert document.spans == (Span(0, 4, "3"), Span(3, 4, "1"), Span(5, 6, "1"), Span(8, 9, "3"))
+    assert document.parses[0] == "(TOP(S(NP(NP(DT The)(NN dog))(PP(IN of)(NP(NNP Mary))))(VP(VBD ran))))"
+    assert "(-LRB- -LRB-)" in document.parses[1]
+
+
+def test_litbanks_columns_with_tabs_and_an_empty_last_one(tmp_path):
+    rows = ["d\t0\t0\tIn" + "\t_" * 8 + "\t", "d\t0\t1\tLondon" + "\t_" * 8 + "\t(4)", "d\t0\t2\t." + "\t_" * 8 + "\t"]
+    (document,) = read(tmp_path, "#begin document (d); part 0\n" + "\n".join(rows) + "\n\n#end document\n")
+    assert (document.id, document.words) == ("d", ("In", "London", "."))
+    assert document.tags == ("_", "_", "_")
+    assert document.parses == ("",)
+    assert document.spans == (Span(1, 2, "4"),)
+
+
+@pytest.mark.parametrize("separator", ["\t", "  "])
+def test_three_columns_with_and_without_marks_of_documents(tmp_path, separator):
+    lines = [separator.join(row) for row in (("d", "Mary", "(0)"), ("d", "saw", "-"), ("d", "herself", "(0)"))]
+    for text in ("\n".join(lines), "#begin document (d);\n" + "\n".join(lines) + "\n#end document"):
+        (document,) = read(tmp_path, text)
+        assert (document.id, document.words) == ("d", ("Mary", "saw", "herself"))
+        assert document.spans == (Span(0, 1, "0"), Span(2, 3, "0"))
+
+
+def test_mentions_of_one_chain_can_be_nested(tmp_path):
+    rows = ["d a (0", "d b (0", "d c 0)", "d e 0)"]
+    (document,) = read(tmp_path, "\n".join(rows))
+    assert document.spans == (Span(0, 4, "0"), Span(1, 3, "0"))
+
+
+def test_windows_line_ends_byte_order_mark_and_empty_documents(tmp_path):
+    text = "\ufeff" + FULL.replace("\n", "\r\n") + "#begin document (empty); part 000\r\n#end document\r\n"
+    assert [d.id for d in read(tmp_path, text)] == ["bn/abc/1"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("d a (0\nd b -\n", "a.conll:1: the mention of chain 0 that begins here does not end in its sentence"),
+        ("d a -\nd b 0)\n", "a.conll:2: a mention of chain 0 ends here that never began"),
+        ("d a (0)\nd b x\n", "a.conll:2: the last column is 'x', not chains"),
+        ("d a (0)\nd b\n", "a.conll:2: 2 columns; three are the least"),
+        ("#begin document (a); part 0\nd a -\n#begin document (b); part 0\n", "a.conll:3: a document begins before"),
+        ("#beginning\n", "a.conll:1: expected '#begin document (name); part 000'"),
+        ("d\t\t-\n", "a.conll:1: the word is empty"),
+        ("", "a.conll: there is no document in this source"),
+        ("#begin document (a); part 0\n#end document\n", "a.conll: there is no document in this source"),
+    ],
+)
+def test_malformed_files_are_named_with_their_line(tmp_path, text, expected):
+    assert refusal(tmp_path, text).startswith(expected)
+
+
+def test_bytes_that_are_no_utf8_are_named(tmp_path):
+    (tmp_path / "a.conll").write_bytes(b"d a -\nd caf\xe9 -\n")
+    with pytest.raises(AtlasError, match=r"a\.conll:2: byte 6 of this line is not UTF-8"):
+        list(read_conll2012(tmp_path / "a.conll"))
+
+
+def archive(path, files):
+    with tarfile.open(path, "w:xz") as out:
+        for name, text in files.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(text.encode())
+            out.addfile(info, io.BytesIO(text.encode()))
+    return path
+
+
+def test_folders_and_archives_are_read_in_the_order_of_names(tmp_path):
+    files = {"z/b_gold_conll": "b b (0)\n", "a.conll": "a a (0)\n", "notes.txt": "no\n", "z/../../c.conll": "c c (0)\n"}
+    packed = archive(tmp_path / "x.tar.xz", files)
+    assert [d.id for d in read_conll2012(packed)] == ["a", "c", "b"]
+    # Nothing is unpacked, so a name that leads out of the folder leads nowhere.
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["x.tar.xz"]
+    folder = tmp_path / "folder"
+    (folder / "deep").mkdir(parents=True)
+    (folder / "deep" / "b.v4_gold_conll").write_text("b b (0)\n")
+    (folder / "a.conll").write_text("a a (0)\n")
+    assert [d.id for d in read_conll2012(folder)] == ["a", "b"]
+
+
+def test_the_content_of_an_archive_is_checked_whatever_its_packing(tmp_path):
+    import hashlib
+
+    expected = hashlib.sha256(b"a a (0)\nb b (0)\n").hexdigest()
+    for name, files in (
+        ("one", {"a.conll": "a a (0)\n", "b.conll": "b b (0)\n"}),
+        ("two", {"r/z/a.conll": "a a (0)\n", "r/b.conll": "b b (0)\n"}),
+    ):
+        check_content(archive(tmp_path / name, files), expected)
+    with pytest.raises(AtlasError, match="wrong checksum: expected content_sha256"):
+        check_content(archive(tmp_path / "three", {"a.conll": "a a (1)\n", "b.conll": "b b (0)\n"}), expected)
+
+
+def test_a_truncated_archive_and_an_empty_folder_are_named(tmp_path):
+    packed = archive(tmp_path / "x.tar.xz", {"a.conll": "a a (0)\n" * 5000})
+    whole = packed.read_bytes()
+    packed.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(AtlasError, match=r"x\.tar\.xz"):
+        list(read_conll2012(packed))
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(AtlasError, match="no file in this folder whose name ends in conll"):
+        list(read_conll2012(tmp_path / "empty"))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(alphabet="ab()|-01 \t\n#d", max_size=80))
+def test_nonsense_is_read_or_refused_and_nothing_else(tmp_path_factory, text):
+    path = tmp_path_factory.mktemp("f") / "a.conll"
+    path.write_text(text, encoding="utf-8")
+    try:
+        for document in read_conll2012(path):
+            assert len(document.words) == len(document.sentence) == len(document.tags)
+            assert all(0 <= s.start < s.stop <= len(document.words) for s in document.spans)
+            assert all(document.sentence[s.start] == document.sentence[s.stop - 1] for s in document.spans)
+    except AtlasError:
+        pass

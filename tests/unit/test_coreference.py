@@ -1,0 +1,294 @@
+"""Table 2: heads and baselines on hand-made windows, equal to loops; and GAP."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from small_shards import write_example_shards
+
+from attention_atlas.attention.cache import read_attention
+from attention_atlas.corpora.examples import Example, read_examples, write_examples
+from attention_atlas.corpora.mentions import Mention
+from attention_atlas.errors import AtlasError
+from attention_atlas.studies.clark2019.antecedents import (
+    BASELINES,
+    DEFAULT,
+    CoreferenceOptions,
+    alternatives,
+    head_rule_for,
+    task_of,
+)
+from attention_atlas.studies.clark2019.coreference import (
+    DIRECTIONS,
+    Outcome,
+    heldout,
+    judge,
+    measure_coreference,
+    outcomes,
+    picked_words,
+    table2_frame,
+)
+from attention_atlas.studies.clark2019.gap import baselines_of, choice_of, measure_gap, preferred
+from attention_atlas.studies.clark2019.setting import Setting
+from attention_atlas.studies.clark2019.table2 import table2_pages
+from attention_atlas.tables import read_table
+
+#        0       1     2     3     4      5     6       7     8      9
+WORDS = ("Mary", "met", "the", "dog", "of", "Tom", ".", "The", "dog", "liked", "her", "and", "Tom")
+TAGS = ("NNP", "VBD", "DT", "NN", "IN", "NNP", ".", "DT", "NN", "VBD", "PRP", "CC", "NNP")
+
+
+def mention(start, stop, cluster, head, first=False, singleton=False):
+    return Mention(start, stop, cluster, first, singleton, {"last": stop - 1, "dependency": head})
+
+
+MENTIONS = (
+    mention(0, 1, "m", 0, first=True),
+    mention(2, 6, "d", 3, first=True),
+    mention(5, 6, "t", 5, first=True),
+    mention(7, 9, "d", 8),
+    mention(10, 11, "m", 10),
+    mention(12, 13, "t", 12),
+)
+
+
+def example(record=0, mentions=MENTIONS, name=None):
+    n = len(WORDS)
+    return Example(
+        record,
+        name or f"e{record}",
+        tuple(range(n + 2)),
+        (0,) * (n + 2),
+        ("[CLS]", *WORDS, "[SEP]"),
+        (-1, *range(n), -1),
+        WORDS,
+        {"xpos": TAGS, "sentence": (0,) * 7 + (1,) * 6},
+        mentions,
+    )
+
+
+def test_a_task_by_hand():
+    task = task_of(example(), DEFAULT, "dependency")
+    assert task.heads.tolist() == [8, 10, 12]
+    assert task.types == ("nominal", "pronoun", "proper")
+    allowed = [np.flatnonzero(row).tolist() for row in task.candidates]
+    assert allowed == [[0, 3, 5], [0, 3, 5, 8], [0, 3, 5, 8, 10]]
+    assert [np.flatnonzero(row).tolist() for row in task.correct] == [[3], [0], [5]]
+    assert task.chance.tolist() == pytest.approx([1 / 3, 1 / 4, 1 / 5])
+    assert task.baselines["nearest"].tolist() == [5, 8, 10]
+    assert task.baselines["head_match"].tolist() == [3, -1, 5]
+    # her: no string or head like it; Tom is masculine, the dog of unknown gender agrees and is nearer than Mary.
+    assert task.baselines["rule_based"].tolist() == [3, 8, 5]
+
+
+def test_the_third_sieve_goes_by_gender():
+    singular = (*MENTIONS[:3], MENTIONS[4])
+    assert task_of(example(mentions=singular), DEFAULT, "dependency").baselines["rule_based"].tolist() == [3]
+    without_dog = (MENTIONS[0], MENTIONS[2], MENTIONS[4])
+    assert task_of(example(mentions=without_dog), DEFAULT, "dependency").baselines["rule_based"].tolist() == [0]
+
+
+def test_options_change_candidates_and_scored_mentions():
+    def allowed(**changes):
+        task = task_of(example(), CoreferenceOptions(**changes), "dependency")
+        return {int(h): np.flatnonzero(row).tolist() for h, row in zip(task.heads, task.candidates, strict=True)}
+
+    assert allowed(candidates="other_mentions")[8] == [0, 3, 5, 10, 12]
+    assert allowed(candidates="words")[10] == [k for k in range(len(WORDS)) if k != 10]
+    late = (*MENTIONS[1:4], MENTIONS[4], MENTIONS[5])
+    assert task_of(example(mentions=late), DEFAULT, "dependency").heads.tolist() == [8, 12]
+    task = task_of(example(mentions=late), CoreferenceOptions(scored="not_first"), "dependency")
+    assert task.heads.tolist() == [8, 10, 12]
+    assert not task.correct[1].any()
+
+
+def test_mentions_by_last_word_share_heads():
+    task = task_of(example(), DEFAULT, "last")
+    # The dog of Tom and Tom end in one word: it stands for both.
+    assert task.heads.tolist() == [8, 10, 12]
+    assert [np.flatnonzero(row).tolist() for row in task.correct] == [[5], [0], [5]]
+    assert np.flatnonzero(task.candidates[0]).tolist() == [0, 5]
+    dropped = task_of(example(), CoreferenceOptions(shared_heads="drop"), "last")
+    assert dropped.heads.tolist() == [10]
+
+
+def test_singletons_are_candidates_only_where_asked_for():
+    mentions = (*MENTIONS, mention(9, 10, "s", 9, first=True, singleton=True))
+    assert not task_of(example(mentions=mentions), DEFAULT, "dependency").candidates[:, 9].any()
+    assert task_of(example(mentions=mentions), CoreferenceOptions(singletons=True), "dependency").candidates[1, 9]
+
+
+def test_head_rules():
+    assert head_rule_for([example()], "auto") == "dependency"
+    assert head_rule_for([example()], "last") == "last"
+    with pytest.raises(
+        AtlasError, match="head_rule: constituents needs what this corpus does not have; it allows dependency, last"
+    ):
+        head_rule_for([example()], "constituents")
+    with pytest.raises(AtlasError, match="no mention in this corpus"):
+        head_rule_for([example(mentions=())], "auto")
+    with pytest.raises(AtlasError, match="needs a corpus of reader conll2012"):
+        head_rule_for([example(mentions=None)], "auto")
+
+
+def slow_picks(maps, task):
+    layers, heads = maps.shape[:2]
+    found = np.full((len(task.heads), 2, layers, heads), -1)
+    for k, own in enumerate(task.heads):
+        words = np.flatnonzero(task.candidates[k])
+        for layer in range(layers):
+            for head in range(heads):
+                for direction in range(2):
+                    best = -1.0
+                    for word in words:
+                        weight = (
+                            maps[layer, head, own + 1, word + 1] if direction == 0 else maps[layer, head, word + 1, own + 1]
+                        )
+                        if weight > best:
+                            best = weight
+                            found[k, direction, layer, head] = word
+    return found
+
+
+@pytest.mark.parametrize("candidates", ["earlier_mentions", "other_mentions", "words"])
+def test_picks_equal_a_loop(candidates):
+    n = len(WORDS) + 2
+    maps = np.random.default_rng(1).random((2, 3, n, n)).astype(np.float32)
+    special = np.arange(n) % (n - 1) == 0
+    task = task_of(example(), CoreferenceOptions(candidates=candidates), "dependency")
+    picked = picked_words(maps, special, task)
+    assert (picked == slow_picks(maps, task)).all()
+    right = judge(picked, task)
+    for index in np.ndindex(picked.shape):
+        assert right[index] == task.correct[index[0], picked[index]]
+
+
+def test_a_mention_without_candidates_is_wrong():
+    alone = (mention(8, 9, "d", 8), mention(10, 11, "m", 10))
+    task = task_of(example(mentions=alone), CoreferenceOptions(scored="not_first"), "dependency")
+    n = len(WORDS) + 2
+    picked = picked_words(np.ones((1, 1, n, n)), np.arange(n) % (n - 1) == 0, task)
+    assert picked.ravel().tolist() == [-1, -1, 8, 8]
+    assert not judge(picked, task).any()
+    assert not judge(task.baselines["nearest"], task).any()
+
+
+def cache_of(tmp_path, examples):
+    shards, maps = write_example_shards(tmp_path, [len(WORDS) + 2] * len(examples), layers=2, heads=3)
+    write_examples(tmp_path / "0.parquet", examples)
+    return shards, maps
+
+
+def test_tables_from_the_cache(tmp_path):
+    examples = [example(k) for k in range(6)]
+    shards, maps = cache_of(tmp_path, examples)
+    settings = {"candidates": "earlier_mentions", "head_rule": "auto"}
+    outs = [tmp_path / name for name in ("t2.tsv", "heads.tsv", "options.tsv", "summary.tsv")]
+    measure_coreference(shards, [tmp_path / "0.parquet"], 6, settings, 3, 100, 0, *outs)
+    heads = read_table(outs[1])
+    assert heads.columns.tolist() == ["layer", "head", "direction", "mention_type", "n", "correct", "accuracy"]
+    task = task_of(examples[0], DEFAULT, "dependency")
+    counts = np.zeros((2, 2, 3))
+    for m in maps:
+        counts += judge(slow_picks(m.astype(np.float32), task), task).sum(axis=0)
+    shown = heads.query("mention_type == 'all'").pivot(index=["direction", "layer"], columns="head", values="correct")
+    for number, direction in enumerate(DIRECTIONS):
+        assert (shown.loc[direction].to_numpy() == counts[number]).all()
+    table = read_table(outs[0]).set_index(["system", "mention_type"])
+    assert table.loc[("nearest", "all"), "accuracy"] == 0
+    assert table.loc[("head_match", "all"), "accuracy"] == pytest.approx(2 / 3, abs=1e-5)
+    assert table.loc[("rule_based", "nominal"), ["n", "accuracy"]].tolist() == [6, 1]
+    assert table.loc[("chance", "all"), "accuracy"] == pytest.approx((1 / 3 + 1 / 4 + 1 / 5) / 3, abs=1e-5)
+    best = table.loc[("best_head", "all")]
+    assert best["correct"] == counts.max()
+    options = read_table(outs[2])
+    assert {"none", "candidates", "word_mode", "head_rule"} <= set(options["option"])
+    assert set(options.query("option == 'head_rule'")["setting"]) == {"last"}
+    table2_pages(
+        outs[0], outs[2], outs[3], outs[0], Setting("r", "m", "c"), tmp_path / "a.html", tmp_path / "o.tsv", tmp_path / "o.html"
+    )
+    page = (tmp_path / "a.html").read_text()
+    assert "Rule-based (four sieves)" in page
+    assert "windows" in set(read_table(tmp_path / "o.tsv")["option"])
+
+
+def test_heldout_choice_never_sees_its_own_documents():
+    # Two heads: one right on the first document only, one on the second only. In-sample 50 %, held out nothing is right.
+    heads = np.zeros((20, 2, 1, 2), dtype=bool)
+    heads[:10, 0, 0, 0] = True
+    heads[10:, 0, 0, 1] = True
+    outcome = Outcome(
+        np.repeat([0, 1], 10), np.array(["pronoun"] * 20), heads, {name: np.zeros(20) for name in ("chance", *BASELINES)}
+    )
+    assert not heldout(outcome, 2, 0).any()
+    table = table2_frame(outcome, 2, 100, 0).set_index(["system", "mention_type"])
+    assert table.loc[("best_head", "all"), "accuracy"] == 0.5
+    assert table.loc[("best_head", "all"), "heldout_accuracy"] == 0
+    assert table.loc[("best_head", "proper"), "n"] == 0
+
+
+def test_alternatives_move_one_option_each():
+    for name, options in alternatives(DEFAULT):
+        changed = [f for f in vars(options) if getattr(options, f) != getattr(DEFAULT, f)]
+        assert changed == [name]
+    moved = alternatives(CoreferenceOptions(candidates="words"))
+    assert ("candidates", CoreferenceOptions()) in moved
+
+
+def test_a_cache_of_another_corpus_is_refused(tmp_path):
+    shards, _ = cache_of(tmp_path, [example(0), example(1)])
+    with pytest.raises(AtlasError, match="holds example e0 where the corpus has other"):
+        outcomes([example(0, name="other")], read_attention(shards), [DEFAULT], ["dependency"])
+    with pytest.raises(AtlasError, match="has 2 of 3 windows"):
+        outcomes([example(k) for k in range(3)], read_attention(shards), [DEFAULT], ["dependency"])
+
+
+def test_mentions_survive_the_table_of_examples(tmp_path):
+    write_examples(tmp_path / "0.parquet", [example(0), example(1, mentions=())])
+    first, second = read_examples([tmp_path / "0.parquet"])
+    assert first == example(0)
+    assert second.mentions == ()
+
+
+def passage(a_right=True, b_right=False, record=0):
+    roles = (("pronoun", 10, 11, True), ("A", 0, 1, a_right), ("B", 5, 6, b_right))
+    mentions = tuple(Mention(s, e, "pronoun" if c else r, heads={"last": e - 1}, role=r) for r, s, e, c in roles)
+    return example(record, mentions)
+
+
+def test_a_choice_needs_exactly_one_right_name():
+    choice = choice_of(passage())
+    assert (choice.right, choice.wrong, choice.masculine) == ((0, 1), (5, 6), False)
+    assert choice_of(passage(False, True)).right == (5, 6)
+    assert choice_of(passage(False, False)) is None
+    assert choice_of(passage(True, True)) is None
+    assert baselines_of(choice) == {"nearest_name": False, "first_name": True}
+    with pytest.raises(AtlasError, match="needs a corpus of reader gap"):
+        choice_of(example())
+
+
+def test_preference_by_hand():
+    n = len(WORDS) + 2
+    maps = np.full((1, 2, n, n), 0.01)
+    maps[0, 0, 11, 1] = 0.5  # the pronoun attends to the right name in head 1
+    maps[0, 1, 6, 11] = 0.5  # and is attended to by the wrong one in head 2
+    special = np.arange(n) % (n - 1) == 0
+    assert preferred(maps, special, choice_of(passage())).tolist() == [[[True, False]], [[False, False]]]
+
+
+def test_gap_tables(tmp_path):
+    examples = [passage(True, False, 0), passage(False, True, 1), passage(False, False, 2), passage(True, False, 3)]
+    shards, maps = cache_of(tmp_path, examples)
+    outs = [tmp_path / name for name in ("gap.tsv", "heads.tsv", "gap.html")]
+    measure_gap(shards, [tmp_path / "0.parquet"], 4, 2, 100, 0, Setting("r", "m", "c"), *outs)
+    table = read_table(outs[0]).set_index(["system", "gender"])
+    assert table.loc[("first_name", "all"), ["n", "accuracy"]].tolist() == pytest.approx([3, 2 / 3], abs=1e-5)
+    assert table.loc[("nearest_name", "feminine"), "accuracy"] == pytest.approx(1 / 3, abs=1e-5)
+    assert table.loc[("nearest_name", "masculine"), "n"] == 0
+    assert table.loc[("chance", "all"), "accuracy"] == 0.5
+    heads = read_table(outs[1]).query("gender == 'all' and direction == 'pronoun_to_name'")
+    right = [(1, 6), (6, 1), (1, 6)]
+    kept = [maps[k].astype(np.float32) for k in (0, 1, 3)]
+    expected = sum(m[..., 11, good] > m[..., 11, bad] for m, (good, bad) in zip(kept, right, strict=True))
+    assert heads["correct"].tolist() == expected.ravel().tolist()
+    assert "1 passages in which the pronoun refers to neither" in outs[2].read_text()
+    assert isinstance(pd.read_csv(outs[0], sep="\t"), pd.DataFrame)

@@ -1,0 +1,73 @@
+"""GAP's columns: offsets are characters, and rows whose offsets lie are named with their line."""
+
+import pytest
+
+from attention_atlas.corpora.gap import COLUMNS, read_gap
+from attention_atlas.corpora.sample.write import write_sample
+from attention_atlas.errors import AtlasError
+
+TEXT = 'Ann "Café" Lee met Mr. Bo Ray-Day. She liked him.'
+
+
+def row(**changes):
+    cells = {
+        "ID": "test-1",
+        "Text": TEXT,
+        "Pronoun": "She",
+        "Pronoun-offset": str(TEXT.index("She")),
+        "A": 'Ann "Café" Lee',
+        "A-offset": "0",
+        "A-coref": "TRUE",
+        "B": "Bo Ray-Day",
+        "B-offset": str(TEXT.index("Bo")),
+        "B-coref": "False",
+        "URL": "u",
+    } | changes
+    return "\t".join(cells.values())
+
+
+def read(folder, *rows, header=COLUMNS):
+    (folder / "g.tsv").write_text("\n".join(["\t".join(header), *rows]) + "\n", encoding="utf-8")
+    return list(read_gap(folder / "g.tsv"))
+
+
+def test_a_passage(tmp_path):
+    (passage,) = read(tmp_path, row())
+    assert passage.words[:5] == ("Ann", '"', "Café", '"', "Lee")
+    assert passage.words[slice(*passage.pronoun)] == ("She",)
+    assert passage.words[slice(*passage.a)] == ("Ann", '"', "Café", '"', "Lee")
+    assert passage.words[slice(*passage.b)] == ("Bo", "Ray", "-", "Day")
+    assert (passage.a_coreferent, passage.b_coreferent) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"A-offset": "1"}, "g.tsv:2: 'Ann \"Café\" Lee' is not at character 1 of the text"),
+        ({"B-offset": "999"}, "g.tsv:2: 'Bo Ray-Day' is not at character 999"),
+        ({"Pronoun-offset": "x"}, "g.tsv:2: 'She' is not at character x"),
+        ({"Pronoun": "", "Pronoun-offset": "0"}, "g.tsv:2: '' is not at character 0"),
+        ({"A-coref": "yes"}, "g.tsv:2: A-coref is 'yes'; it must be TRUE or FALSE"),
+        ({"URL": "u\tv"}, "g.tsv:2: 12 columns in place of 11"),
+    ],
+)
+def test_faulty_rows_are_named(tmp_path, changes, expected):
+    with pytest.raises(AtlasError) as caught:
+        read(tmp_path, row(**changes))
+    assert str(caught.value).removeprefix(f"{tmp_path}/").startswith(expected)
+
+
+def test_a_missing_column_is_named(tmp_path):
+    with pytest.raises(AtlasError, match=r"g\.tsv:1: the column 'B-coref' is missing"):
+        read(tmp_path, header=[name for name in COLUMNS if name != "B-coref"])
+
+
+def test_the_sample_offers_two_names_of_one_gender_and_not_always_the_same_place(tmp_path):
+    write_sample(tmp_path, 60, 5)
+    passages = list(read_gap(tmp_path / "gap.tsv"))
+    assert len(passages) >= 12
+    assert all(p.a_coreferent != p.b_coreferent for p in passages)
+    share = sum(p.a_coreferent for p in passages) / len(passages)
+    assert 0.15 < share < 0.9
+    assert all(p.a[0] < p.b[0] for p in passages)
+    assert all(not (p.a[0] <= p.pronoun[0] < p.a[1]) and not (p.b[0] <= p.pronoun[0] < p.b[1]) for p in passages)

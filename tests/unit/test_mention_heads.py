@@ -1,0 +1,203 @@
+"""Head words of mentions by every rule, types of mentions, agreement, and windows of documents."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from nltk import Tree
+
+from attention_atlas.corpora.agreement import FEMININE, MASCULINE, NEUTER, PLURAL, SINGULAR, agree, features
+from attention_atlas.corpora.conll2012 import Document, Span, read_conll2012
+from attention_atlas.corpora.conllu import read_conllu
+from attention_atlas.corpora.mentions import dependency_head, mention_type, surface_head
+from attention_atlas.corpora.noun_heads import head_leaf, span_head
+from attention_atlas.corpora.sample.write import write_sample
+from attention_atlas.corpora.windows import document_mentions, document_windows, mentions_between, trees_of_documents
+from attention_atlas.errors import AtlasError
+
+
+@pytest.mark.parametrize(
+    ("phrase", "head"),
+    [
+        ("(NP (DT the) (JJ old) (NN dog))", "dog"),
+        ("(NP (NP (DT the) (NN dog)) (PP (IN of) (NP (NNP Mary))))", "dog"),
+        ("(NP (NP (NNP Mary) (POS 's)) (NN dog))", "dog"),
+        ("(NP (NNP Mary) (POS 's))", "Mary"),
+        ("(NP (NP (NNP Joan) (NNP Bennett)) (, ,) (NP (DT a) (NN girl)))", "Bennett"),
+        ("(NP (NNP Mr.) (NP (NNP James) (NNP Novak)))", "Novak"),
+        ("(NP (PRP$ his) (NN mother))", "mother"),
+        ("(NP (PRP it))", "it"),
+        ("(NP (DT the) (JJ rich))", "rich"),
+        ("(NP (DT those))", "those"),
+        ("(NP (NN bread) (CC and) (NN butter))", "bread"),
+        ("(NP (DT the) (NN man) (SBAR (WHNP (WP who)) (S (VP (VBD slept)))))", "man"),
+        ("(NP (CD three) (NNS dogs))", "dogs"),
+        ("(S (NP (PRP he)) (VP (VBD ran)))", "ran"),
+        ("(PP (IN of) (NP (NN bread)))", "of"),
+    ],
+)
+def test_heads_of_constituents(phrase, head):
+    tree = Tree.fromstring(phrase)
+    assert tree.leaves()[head_leaf(tree)] == head
+
+
+def test_a_span_that_is_no_constituent_is_read_as_a_flat_phrase():
+    tree = Tree.fromstring("(S (NP (DT the) (JJ big) (NN dog) (CC and) (NN cat)) (VP (VBD ran)))")
+    assert span_head(tree, 0, 5) == 2
+    assert span_head(tree, 0, 3) == 2
+    assert span_head(tree, 4, 5) == 4
+    assert span_head(tree, 1, 6) in range(1, 6)
+
+
+@pytest.mark.parametrize(
+    ("words", "head"),
+    [
+        ("the old dog", 2),
+        ("the dog of Mary", 1),
+        ("Mary 's dog", 2),
+        ("Mary 's", 0),
+        ("up the river", 2),
+        ("a man , tall and thin", 1),
+        ("the house where he lived", 1),
+        ("his", 0),
+        ('"', 0),
+    ],
+)
+def test_heads_by_the_surface(words, head):
+    assert surface_head(words.split()) == head
+
+
+def test_heads_by_dependencies():
+    # the(2) dog(5) of(2) Mary(3) ran(0)
+    heads = (2, 5, 2, 3, 0)
+    assert dependency_head(0, 4, heads) == 1
+    assert dependency_head(3, 4, heads) == 3
+    # Two words hang outside: the one with more of the span below it.
+    assert dependency_head(1, 5, heads) == 4
+    assert dependency_head(2, 5, (2, 5, 5, 3, 0)) == 4
+
+
+@pytest.mark.parametrize(
+    ("head", "tag", "starts", "span", "expected"),
+    [
+        ("his", "PRP$", False, ["his"], "pronoun"),
+        ("Mary", "NNP", True, ["Mary"], "proper"),
+        ("dogs", "NNS", False, ["the", "dogs"], "nominal"),
+        ("That", "DT", True, ["That"], "nominal"),
+        ("She", "_", True, ["She"], "pronoun"),
+        ("Mary", "_", False, ["Mary"], "proper"),
+        ("Dogs", "_", True, ["Dogs"], "nominal"),
+        ("King", "_", False, ["a", "King"], "nominal"),
+        ("one", "_", False, ["the", "one"], "nominal"),
+    ],
+)
+def test_types_of_mentions(head, tag, starts, span, expected):
+    assert mention_type(head, tag, starts, span) == expected
+
+
+@pytest.mark.parametrize(
+    ("words", "head", "tag", "expected"),
+    [
+        (["her"], 0, "PRP", (SINGULAR, FEMININE, 3)),
+        (["it"], 0, "_", (SINGULAR, NEUTER, 3)),
+        (["they"], 0, "_", (PLURAL, None, 3)),
+        (["we"], 0, "_", (PLURAL, None, 1)),
+        (["you"], 0, "_", (None, None, 2)),
+        (["Mr.", "Novak"], 1, "NNP", (SINGULAR, MASCULINE, 3)),
+        (["the", "dogs"], 1, "NNS", (PLURAL, None, 3)),
+        (["these", "dogs"], 1, "_", (PLURAL, None, 3)),
+        (["a", "widow"], 1, "_", (SINGULAR, FEMININE, 3)),
+        (["Ann", "and", "Bob"], 0, "NNP", (PLURAL, None, 3)),
+    ],
+)
+def test_features(words, head, tag, expected):
+    assert tuple(features(words, head, tag)) == expected
+
+
+def test_the_unknown_agrees_with_everything():
+    unknown, she, he = features(["Kim"], 0, "_"), features(["she"], 0, "_"), features(["he"], 0, "_")
+    assert agree(unknown, she)
+    assert agree(she, unknown)
+    assert not agree(she, he)
+    assert not agree(features(["I"], 0, "_"), she)
+    assert not agree(features(["they"], 0, "_"), she)
+
+
+def test_windows():
+    sentence, sizes = [0, 0, 0, 1, 1, 2, 2, 2], [1, 1, 1, 1, 1, 2, 1, 1]
+    assert document_windows(sentence, sizes, 4, "first") == [(0, 4)]
+    # Ends with a sentence where one ends in the second half of the window.
+    assert document_windows(sentence, sizes, 4, "all") == [(0, 3), (3, 5), (5, 8)]
+    assert document_windows(sentence, sizes, 100, "all") == [(0, 8)]
+    assert document_windows([0] * 5, [1] * 5, 2, "all") == [(0, 2), (2, 4), (4, 5)]
+    assert document_windows([0] * 3, [1, 9, 1], 2, "all") == [(0, 1), (1, 2), (2, 3)]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(st.integers(1, 4), st.booleans()), min_size=1, max_size=40), st.integers(4, 12))
+def test_windows_hold_every_word_once_and_fit(words, room):
+    sizes = [size for size, _ in words]
+    sentence = [sum(ends for _, ends in words[:k]) for k in range(len(words))]
+    found = document_windows(sentence, sizes, room, "all")
+    assert [k for start, stop in found for k in range(start, stop)] == list(range(len(words)))
+    assert all(sum(sizes[start:stop]) <= room for start, stop in found)
+
+
+DOCUMENT = Document(
+    "d",
+    ("The", "dog", "of", "Mary", "ran", "She", "fed", "it"),
+    (0, 0, 0, 0, 0, 1, 1, 1),
+    ("DT", "NN", "IN", "NNP", "VBD", "PRP", "VBD", "PRP"),
+    ("(S (NP (NP (DT The)(NN dog))(PP (IN of)(NP (NNP Mary))))(VP (VBD ran)))", ""),
+    (Span(0, 4, "3"), Span(3, 4, "1"), Span(5, 6, "1"), Span(6, 7, "9"), Span(7, 8, "3")),
+)
+
+
+def test_mentions_of_a_document_and_of_its_windows():
+    mentions = document_mentions(DOCUMENT, None)
+    assert [(m.first, m.singleton) for m in mentions] == [
+        (True, False),
+        (True, False),
+        (False, False),
+        (True, True),
+        (False, False),
+    ]
+    assert mentions[0].heads == {"constituents": 1, "surface": 1, "last": 3}
+    assert mentions[4].heads == {"surface": 7, "last": 7}
+    inside, cut = mentions_between(mentions, 3, 8)
+    assert cut == 1
+    assert [(m.start, m.stop, m.cluster, m.heads["last"]) for m in inside] == [
+        (0, 1, "1", 0),
+        (2, 3, "1", 2),
+        (3, 4, "9", 3),
+        (4, 5, "3", 4),
+    ]
+
+
+def test_a_broken_parse_is_named():
+    broken = Document(**{**vars(DOCUMENT), "parses": ("(S (NP (DT The)", "")})
+    with pytest.raises(AtlasError, match="document d: the parse of sentence 1 cannot be read"):
+        document_mentions(broken, None)
+    short = Document(**{**vars(DOCUMENT), "parses": ("(S (NP (DT The)))", "")})
+    with pytest.raises(AtlasError, match="the parse of sentence 1 has 1 of 5 words"):
+        document_mentions(short, None)
+
+
+def test_the_generators_own_heads_are_found_by_the_rules(tmp_path):
+    write_sample(tmp_path, 12, 3)
+    documents = list(read_conll2012(tmp_path / "coreference.conll"))
+    with_trees = list(trees_of_documents(iter(documents), read_conllu(tmp_path / "sd.conllu")))
+    mentions = [m for document, trees in with_trees for m in document_mentions(document, trees)]
+    assert len(mentions) > 150
+    for rule, least in (("constituents", 0.99), ("surface", 0.95)):
+        assert sum(m.heads[rule] == m.heads["dependency"] for m in mentions) >= least * len(mentions), rule
+
+
+def test_trees_of_other_sentences_are_refused(tmp_path):
+    write_sample(tmp_path, 2, 3)
+    documents = list(read_conll2012(tmp_path / "coreference.conll"))
+    other = list(read_conllu(tmp_path / "sd.conllu", 1))
+    with pytest.raises(AtlasError, match="the treebank of this corpus ends before its sentences do"):
+        list(trees_of_documents(iter(documents), iter(other)))
+    first = documents[0]
+    with pytest.raises(AtlasError, match="both must hold the same sentences in the same order"):
+        document_mentions(first, other[: len(first.parses)])

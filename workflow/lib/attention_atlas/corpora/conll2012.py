@@ -1,0 +1,213 @@
+"""Reading coreference from files in the column format of CoNLL-2012 and its shorter variants.
+
+    #begin document (name); part 000
+    name  0  0  The  DT  (TOP(S(NP*  ...  (12
+    ...
+    #end document
+
+With five or more columns the word is the fourth; with three it is the second (document, word, chains); the last column holds
+the chains. Part of speech and parse (columns five and six) are read where there are twelve columns or more. A file, a folder of
+files or a tar archive of them can be read, packed or not; documents come in the order of the files' names.
+"""
+
+from __future__ import annotations
+
+import re
+import tarfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from attention_atlas.errors import AtlasError
+from attention_atlas.files import DAMAGED, raw_lines
+
+_BEGIN = re.compile(r"#begin document \(?(.*?)\)?;?(?: part (\d+))?\s*$")
+_CHAIN = re.compile(r"(\()?([^()|]+)(\))?")
+_NOTHING = {"-", "_", "", "*"}
+_SUFFIXES = ("conll", "v4_gold_conll", "v4_auto_conll", "gold_conll", "auto_conll")
+_FULL = 12
+
+
+@dataclass(frozen=True)
+class Span:
+    """A mention: words start .. stop - 1 of the document (from 0) and the chain that it belongs to."""
+
+    start: int
+    stop: int
+    chain: str
+
+
+@dataclass(frozen=True)
+class Document:
+    """One part of a document.
+
+    Attributes:
+        id: name, with the part where there are several.
+        words: all words.
+        sentence: for each word the number of its sentence, from 0.
+        tags: part of speech of each word, "_" where the file has none.
+        parses: for each sentence its parse in brackets, "" where the file has none.
+        spans: mentions in the order in which they open, longer ones first.
+    """
+
+    id: str
+    words: tuple[str, ...]
+    sentence: tuple[int, ...]
+    tags: tuple[str, ...]
+    parses: tuple[str, ...]
+    spans: tuple[Span, ...]
+
+
+def read_conll2012(path: str | Path) -> Iterator[Document]:
+    """Yield the documents of a file, a folder or an archive.
+
+    Raises:
+        AtlasError: nothing to read, or a malformed line; the message names file and line.
+    """
+    found = False
+    for name, lines in column_files(Path(path)):
+        for document in _documents(name, lines):
+            found = True
+            yield document
+    if not found:
+        raise AtlasError(f"{path}: there is no document in this source; give files in the column format of CoNLL-2012.")
+
+
+def column_files(path: Path, by_base_name: bool = False) -> Iterator[tuple[str, Iterable[tuple[int, bytes]]]]:
+    """Name and numbered lines of each file in a source, in the order of the names.
+
+    Args:
+        path: file, folder or archive.
+        by_base_name: order by the names without their folders.
+
+    Raises:
+        AtlasError: nothing to read, or a damaged archive.
+    """
+
+    def order(name: str) -> str:
+        return name.rsplit("/", 1)[-1] if by_base_name else name
+
+    if path.is_dir():
+        inside = sorted((p for p in path.rglob("*") if p.is_file() and p.name.endswith(_SUFFIXES)), key=lambda p: order(str(p)))
+        if not inside:
+            raise AtlasError(f"{path}: there is no file in this folder whose name ends in conll.")
+        for file in inside:
+            yield str(file), raw_lines(file)
+    elif path.is_file() and tarfile.is_tarfile(path):
+        try:
+            with tarfile.open(path) as archive:
+                members = [m for m in archive.getmembers() if m.isfile() and m.name.endswith(_SUFFIXES)]
+                for member in sorted(members, key=lambda m: order(m.name)):
+                    # Read in memory: nothing is unpacked to the disk, so names in the archive lead nowhere.
+                    stream = archive.extractfile(member)
+                    assert stream is not None
+                    yield f"{path}:{member.name}", list(enumerate(stream, start=1))
+        except (tarfile.TarError, *DAMAGED) as error:
+            raise AtlasError(f"{path}: the archive is damaged ({error}); fetch it again.") from error
+    else:
+        yield str(path), raw_lines(path)
+
+
+class _Builder:
+    """Collects one document."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.words: list[str] = []
+        self.sentence: list[int] = []
+        self.tags: list[str] = []
+        self.parses: list[str] = []
+        self.spans: list[Span] = []
+        self._bits: list[str] = []
+        self._open: dict[str, list[tuple[int, int]]] = {}
+
+    def add(self, columns: list[str], where: str, line: int) -> None:
+        place = len(self.words)
+        word = columns[3] if len(columns) >= 5 else columns[-2]
+        if not word:
+            raise AtlasError(f"{where}: the word is empty; fill it in.")
+        self.words.append(word)
+        self.sentence.append(len(self.parses))
+        full = len(columns) >= _FULL
+        self.tags.append(columns[4] if full and columns[4] not in _NOTHING else "_")
+        bit = columns[5] if full else "_"
+        # A bracket that is a word would open a constituent.
+        leaf = word.replace("(", "-LRB-").replace(")", "-RRB-")
+        self._bits.append(bit.replace("*", f"({self.tags[-1]} {leaf})") if "*" in bit else "")
+        if columns[-1] not in _NOTHING:
+            self._chains(columns[-1], place, where, line)
+
+    def _chains(self, text: str, place: int, where: str, line: int) -> None:
+        for part in text.split("|"):
+            match = _CHAIN.fullmatch(part.strip())
+            if match is None or not (match[1] or match[3]):
+                raise AtlasError(f"{where}: the last column is {text!r}, not chains such as (3, 3) or (3)|(5.")
+            chain = match[2]
+            if match[1]:
+                self._open.setdefault(chain, []).append((place, line))
+            if match[3]:
+                if not self._open.get(chain):
+                    raise AtlasError(
+                        f"{where}: a mention of chain {chain} ends here that never began; correct the last column."
+                    )
+                start, _ = self._open[chain].pop()
+                self.spans.append(Span(start, place + 1, chain))
+
+    def end_sentence(self, name: str) -> None:
+        if not self._bits:
+            return
+        for chain, starts in self._open.items():
+            if starts:
+                raise AtlasError(
+                    f"{name}:{starts[-1][1]}: the mention of chain {chain} that begins here does not end in its sentence; "
+                    "correct the last column."
+                )
+        self.parses.append("".join(self._bits) if all(self._bits) else "")
+        self._bits = []
+
+    def done(self) -> Document:
+        spans = sorted(set(self.spans), key=lambda s: (s.start, -s.stop, s.chain))
+        return Document(self.name, tuple(self.words), tuple(self.sentence), tuple(self.tags), tuple(self.parses), tuple(spans))
+
+
+def _documents(name: str, lines: Iterable[tuple[int, bytes]]) -> Iterator[Document]:
+    builder: _Builder | None = None
+    for number, raw in lines:
+        where = f"{name}:{number}"
+        try:
+            line = raw.decode("utf-8").strip("\r\n").removeprefix("\ufeff")
+        except UnicodeDecodeError as error:
+            raise AtlasError(
+                f"{where}: byte {error.start + 1} of this line is not UTF-8; convert the file to UTF-8."
+            ) from error
+        if line.startswith("#begin"):
+            if builder is not None and builder.words:
+                raise AtlasError(f"{where}: a document begins before the one above has ended; add #end document.")
+            match = _BEGIN.match(line)
+            if match is None:
+                raise AtlasError(f"{where}: expected '#begin document (name); part 000', found {line!r}.")
+            part = int(match[2] or 0)
+            builder = _Builder(match[1] + (f"/{part}" if part else ""))
+        elif line.startswith("#end"):
+            if builder is not None:
+                builder.end_sentence(name)
+                if builder.words:
+                    yield builder.done()
+            builder = None
+        elif not line.strip():
+            if builder is not None:
+                builder.end_sentence(name)
+        elif line.startswith("#"):
+            continue
+        else:
+            columns = line.split("\t") if "\t" in line else line.split()
+            if len(columns) < 3:
+                raise AtlasError(f"{where}: {len(columns)} columns; three are the least (document, word, chains).")
+            if builder is None:
+                # Short variants come without marks of documents.
+                builder = _Builder(columns[0])
+            builder.add(columns, where, number)
+    if builder is not None:
+        builder.end_sentence(name)
+        if builder.words:
+            yield builder.done()

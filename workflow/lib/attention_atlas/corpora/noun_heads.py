@@ -1,0 +1,98 @@
+"""Head words of constituents, by short rules in the manner of Collins (1999, appendix A)."""
+
+from __future__ import annotations
+
+from nltk import Tree
+
+_NOUNS = ("NN", "NNS", "NNP", "NNPS", "NX", "POS", "JJR", "NML")
+_PHRASES = ("NP", "NML", "NX")
+# Category -> (side from which is looked, labels in order of preference); the first child from that side is the last resort.
+_OTHERS = {
+    "S": ("left", ("VP", "S", "SBAR", "ADJP", "NP")),
+    "SINV": ("left", ("VP", "S", "SINV", "ADJP", "NP")),
+    "SQ": ("left", ("VBZ", "VBD", "VBP", "VB", "MD", "VP", "SQ")),
+    "SBAR": ("left", ("S", "SQ", "SINV", "SBAR", "WHNP", "IN")),
+    "VP": ("left", ("VBD", "VBN", "MD", "VBZ", "VB", "VBG", "VBP", "VP", "ADJP", "NN", "NNS", "NP", "TO")),
+    "PP": ("right", ("IN", "TO", "VBG", "VBN", "RP", "FW")),
+    "ADJP": ("left", ("NNS", "QP", "NN", "$", "ADVP", "JJ", "VBN", "VBG", "ADJP", "JJR", "NP", "JJS")),
+    "ADVP": ("right", ("RB", "RBR", "RBS", "FW", "ADVP", "TO", "CD", "JJR", "JJ", "IN", "NP", "JJS", "NN")),
+    "QP": ("left", ("$", "IN", "NNS", "NN", "JJ", "CD", "RB", "DT", "QP")),
+    "WHNP": ("left", ("WDT", "WP", "WP$", "WHADJP", "WHPP", "WHNP", "NN", "NNS")),
+}
+
+
+def head_leaf(tree: Tree) -> int:
+    """Position among its leaves of the head word of a constituent.
+
+    Noun phrases: the last noun of the phrase itself, not of what modifies it from behind; a phrase that ends in a possessive
+    mark has the noun before it; else the first noun phrase inside, the last adjective or number, and last the last word.
+    """
+    position, node = 0, tree
+    while isinstance(node, Tree) and not _is_word(node):
+        child = _head_child(node)
+        position += sum(len(sibling.leaves()) for sibling in node[:child])
+        node = node[child]
+    return position
+
+
+def span_head(tree: Tree, start: int, stop: int) -> int:
+    """Position among the leaves of `tree` of the head word of the leaves start .. stop - 1.
+
+    The span's own constituent decides; a span that is none is read as a flat noun phrase of the largest constituents inside it.
+    """
+    parts = _cover(tree, start, stop)
+    if len(parts) == 1:
+        return start + head_leaf(parts[0])
+    child = _noun_child([part.label().split("-")[0].split("=")[0] for part in parts])
+    return start + sum(len(part.leaves()) for part in parts[:child]) + head_leaf(parts[child])
+
+
+def _cover(tree: Tree, start: int, stop: int) -> list[Tree]:
+    """The largest constituents that together hold exactly the leaves start .. stop - 1."""
+    if start <= 0 and stop >= len(tree.leaves()):
+        return [tree]
+    parts: list[Tree] = []
+    begin = 0
+    for child in tree:
+        end = begin + len(child.leaves())
+        if end > start and begin < stop:
+            parts += _cover(child, start - begin, stop - begin)
+        begin = end
+    return parts
+
+
+def _is_word(node: Tree) -> bool:
+    return len(node) == 1 and isinstance(node[0], str)
+
+
+def _head_child(node: Tree) -> int:
+    labels = [child.label().split("-")[0].split("=")[0] for child in node]
+    own = node.label().split("-")[0].split("=")[0]
+    if own in _PHRASES or own not in _OTHERS:
+        return _noun_child(labels)
+    side, preferred = _OTHERS[own]
+    order = range(len(labels)) if side == "left" else range(len(labels) - 1, -1, -1)
+    for label in preferred:
+        for k in order:
+            if labels[k] == label:
+                return k
+    return order[0]
+
+
+def _noun_child(labels: list[str]) -> int:
+    # What follows a comma, a preposition or a clause modifies; a head stands before it.
+    stop = next(
+        (k for k, label in enumerate(labels) if k and label in (",", ":", "PP", "SBAR", "S", "VP", "-LRB-", "CC")), None
+    )
+    core = range(stop if stop is not None else len(labels))
+    possessive = len(labels) > 1 and labels[-1] == "POS" and stop is None
+    # A phrase straight behind a name is the rest of that name: (NP (NNP Mr.) (NP (NNP James) (NNP Novak))).
+    named = [k for k in core if k and labels[k] in _PHRASES and labels[k - 1].startswith("NNP")]
+    nouns = sorted({*named, *(k for k in core if labels[k] in _NOUNS and not (possessive and k == len(labels) - 1))})
+    if nouns:
+        return nouns[-1]
+    for wanted in (_PHRASES, ("PRP", "PRP$", "WP", "EX"), ("$", "CD", "QP", "JJ", "JJS", "RB"), ("DT", "WDT")):
+        found = [k for k in core if labels[k] in wanted]
+        if found:
+            return found[0] if wanted is _PHRASES else found[-1]
+    return core[-1]

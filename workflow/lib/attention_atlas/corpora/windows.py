@@ -1,0 +1,143 @@
+"""Windows of documents: the stretches of text that a model is fed, and the mentions that lie in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from nltk import Tree as Constituents
+
+from attention_atlas.corpora.conll2012 import Document
+from attention_atlas.corpora.mentions import Mention, dependency_head, surface_head
+from attention_atlas.corpora.noun_heads import span_head
+from attention_atlas.corpora.trees import Tree
+from attention_atlas.errors import AtlasError
+
+
+def document_windows(sentence: Sequence[int], sizes: Sequence[int], room: int, windows: str) -> list[tuple[int, int]]:
+    """Words start .. stop - 1 of each window of a document.
+
+    Args:
+        sentence: for each word the number of its sentence.
+        sizes: pieces of each word.
+        room: pieces that fit into a window, special tokens aside.
+        windows: "first" cuts the document after the last word that fits (Clark et al. 2019: documents truncated to 128 tokens);
+            "all" goes on, each window ending with a sentence where one ends in its second half.
+    """
+    found: list[tuple[int, int]] = []
+    start = 0
+    while start < len(sizes):
+        stop, used = start, 0
+        while stop < len(sizes) and used + sizes[stop] <= room:
+            used += sizes[stop]
+            stop += 1
+        if windows == "first":
+            return [(start, max(stop, 1))]
+        if stop < len(sizes):
+            ends = [k for k in range(start + (stop - start) // 2 + 1, stop + 1) if sentence[k] != sentence[k - 1]]
+            stop = ends[-1] if ends else stop
+        # A word longer than a window is a window of its own, which is then dropped as too long.
+        stop = max(stop, start + 1)
+        found.append((start, stop))
+        start = stop
+    return found
+
+
+def document_mentions(document: Document, trees: Sequence[Tree] | None) -> list[Mention]:
+    """All mentions of a document, at positions in the document, with their head words by every rule that the source allows.
+
+    Args:
+        document: words, parses and spans.
+        trees: dependency trees of its sentences, None where there are none.
+
+    Raises:
+        AtlasError: a parse cannot be read, or the trees are of other sentences.
+    """
+    starts = [k for k, number in enumerate(document.sentence) if k == 0 or number != document.sentence[k - 1]]
+    if trees is not None:
+        _check_trees(document, trees, starts)
+    parsed: dict[int, Constituents] = {}
+    sizes: dict[str, int] = {}
+    for span in document.spans:
+        sizes[span.chain] = sizes.get(span.chain, 0) + 1
+    seen: set[str] = set()
+    mentions = []
+    for span in document.spans:
+        number = document.sentence[span.start]
+        begin = starts[number]
+        inside = (span.start - begin, span.stop - begin)
+        words = document.words[span.start : span.stop]
+        heads = {"surface": span.start + surface_head(words), "last": span.stop - 1}
+        if document.parses[number]:
+            if number not in parsed:
+                parsed[number] = _parse(document, number)
+            heads["constituents"] = begin + span_head(parsed[number], *inside)
+        if trees is not None:
+            heads["dependency"] = begin + dependency_head(*inside, trees[number].heads)
+        mentions.append(
+            Mention(
+                span.start, span.stop, span.chain, span.chain not in seen, sizes[span.chain] == 1, dict(sorted(heads.items()))
+            )
+        )
+        seen.add(span.chain)
+    return mentions
+
+
+def mentions_between(mentions: Sequence[Mention], start: int, stop: int) -> tuple[tuple[Mention, ...], int]:
+    """Mentions inside of a window, at positions in the window, and the number of those that its edges cut."""
+    whole = [m for m in mentions if start <= m.start and m.stop <= stop]
+    cut = sum(m.start < stop < m.stop or m.start < start < m.stop for m in mentions)
+    return tuple(_moved(m, start) for m in whole), cut
+
+
+def trees_of_documents(documents: Iterator[Document], trees: Iterator[Tree]) -> Iterator[tuple[Document, list[Tree]]]:
+    """Each document with the dependency trees of its sentences, read side by side.
+
+    Raises:
+        AtlasError: the trees end before the documents do.
+    """
+    for document in documents:
+        own = []
+        for _ in document.parses:
+            tree = next(trees, None)
+            if tree is None:
+                raise AtlasError(f"document {document.id}: the treebank of this corpus ends before its sentences do.")
+            own.append(tree)
+        yield document, own
+
+
+def _check_trees(document: Document, trees: Sequence[Tree], starts: Sequence[int]) -> None:
+    ends = [*starts[1:], len(document.words)]
+    for tree, start, end in zip(trees, starts, ends, strict=True):
+        if tree.words != document.words[start:end]:
+            raise AtlasError(
+                f"document {document.id}: the sentence {' '.join(document.words[start:end])!r} is {' '.join(tree.words)!r} "
+                "in the treebank of this corpus; both must hold the same sentences in the same order."
+            )
+
+
+def _parse(document: Document, number: int) -> Constituents:
+    text = document.parses[number]
+    size = document.sentence.count(number)
+    try:
+        tree = Constituents.fromstring(text)
+    except ValueError as error:
+        message = " ".join(str(error).split())
+        raise AtlasError(f"document {document.id}: the parse of sentence {number + 1} cannot be read ({message}).") from error
+    if len(tree.leaves()) != size:
+        raise AtlasError(
+            f"document {document.id}: the parse of sentence {number + 1} has {len(tree.leaves())} of {size} words."
+        )
+    return tree
+
+
+def _moved(mention: Mention, start: int) -> Mention:
+    heads: Mapping[str, int] = {rule: head - start for rule, head in mention.heads.items()}
+    return Mention(
+        mention.start - start,
+        mention.stop - start,
+        mention.cluster,
+        mention.first,
+        mention.singleton,
+        dict(heads),
+        mention.role,
+    )

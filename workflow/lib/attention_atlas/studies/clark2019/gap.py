@@ -1,0 +1,253 @@
+"""GAP: which of two names a pronoun's attention prefers, by gender. Not in the paper: a free, balanced check of Table 2."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from attention_atlas.attention.cache import CachedExample, read_attention
+from attention_atlas.corpora.examples import Example, read_examples
+from attention_atlas.corpora.mentions import Mention
+from attention_atlas.errors import AtlasError
+from attention_atlas.html_tables import write_html_table
+from attention_atlas.progress import progress
+from attention_atlas.statistics import bootstrap_ratio, folds_of
+from attention_atlas.studies.clark2019.dependencies import best_head
+from attention_atlas.studies.clark2019.setting import Setting
+from attention_atlas.tables import write_table
+
+DIRECTIONS = ("pronoun_to_name", "name_to_pronoun")
+GENDERS = ("all", "masculine", "feminine")
+_MASCULINE = frozenset({"he", "him", "his", "himself"})
+NEAREST, FIRST, BEST_HEAD, CHANCE = "nearest_name", "first_name", "best_head", "chance"
+SYSTEMS = (CHANCE, FIRST, NEAREST, BEST_HEAD)
+COLUMNS = (
+    *("system", "gender", "layer", "head", "direction", "n", "correct", "accuracy"),
+    *("ci_low", "ci_high", "heldout_accuracy"),
+)
+_NAMES = {
+    CHANCE: "One of two at random",
+    FIRST: "The name that comes first",
+    NEAREST: "The name nearest to the pronoun",
+    BEST_HEAD: "Best attention head",
+}
+Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One passage: the pronoun, the right name and the wrong one, as words start .. stop - 1; whether the pronoun is
+    masculine."""
+
+    pronoun: tuple[int, int]
+    right: tuple[int, int]
+    wrong: tuple[int, int]
+    masculine: bool
+
+
+def choice_of(example: Example) -> Choice | None:
+    """The choice that a passage poses; None where neither name, or both, are what the pronoun refers to.
+
+    Raises:
+        AtlasError: the example is no passage of GAP.
+    """
+    by_role: dict[str, Mention] = {m.role: m for m in example.mentions or ()}
+    if not {"pronoun", "A", "B"} <= set(by_role):
+        raise AtlasError(f"example {example.id} has no pronoun and two names: this table needs a corpus of reader gap.")
+    names = [by_role["A"], by_role["B"]]
+    right = [m for m in names if m.cluster == by_role["pronoun"].cluster]
+    if len(right) != 1:
+        return None
+    wrong = names[1] if right[0] is names[0] else names[0]
+    pronoun = by_role["pronoun"]
+    masculine = example.words[pronoun.start].lower() in _MASCULINE
+    return Choice((pronoun.start, pronoun.stop), (right[0].start, right[0].stop), (wrong.start, wrong.stop), masculine)
+
+
+def preferred(maps: npt.NDArray[np.floating], special: Bools, choice: Choice) -> Bools:
+    """Whether every head prefers the right name.
+
+    From pronoun to name, the name whose words get more attention from the pronoun, summed over the name's words; the other way
+    round, the name whose words attend more to the pronoun, on average. Equal weights are no preference and count as wrong.
+
+    Args:
+        maps: [layer, head, m, m] over words and special tokens.
+        special: [m] which rows are special tokens.
+        choice: the passage.
+
+    Returns:
+        [direction, layer, head]
+    """
+    words = np.flatnonzero(~special)
+    own = words[slice(*choice.pronoun)]
+    names = [words[slice(*span)] for span in (choice.right, choice.wrong)]
+    towards = [maps[..., own[:, None], name].sum(axis=-1).mean(axis=-1) for name in names]
+    back = [maps[..., name[:, None], own].sum(axis=-1).mean(axis=-1) for name in names]
+    return np.stack([towards[0] > towards[1], back[0] > back[1]])
+
+
+def baselines_of(choice: Choice) -> dict[str, bool]:
+    """Whether the nearest and the first name are right; distance counts words between pronoun and name."""
+
+    def distance(span: tuple[int, int]) -> int:
+        return span[0] - choice.pronoun[1] if span[0] > choice.pronoun[0] else choice.pronoun[0] - span[1]
+
+    return {NEAREST: distance(choice.right) < distance(choice.wrong), FIRST: choice.right[0] < choice.wrong[0]}
+
+
+def measure_gap(
+    shards: Sequence[str | Path],
+    example_files: Sequence[str | Path],
+    limit: int,
+    folds: int,
+    resamples: int,
+    seed: int,
+    setting: Setting,
+    out: str | Path,
+    heads_out: str | Path,
+    html_out: str | Path,
+) -> None:
+    """Score all heads and baselines on all passages and write the tables.
+
+    Args:
+        shards, example_files: attention and examples of the passages, in order.
+        limit: records of the corpus that count.
+        folds, resamples, seed: of the held-out choice and the bootstrap, over passages.
+        setting: what was looked at.
+        out: columns `COLUMNS`.
+        heads_out: layer, head, direction, gender, n, correct, accuracy.
+        html_out: page with accuracies by gender and their ratio.
+
+    Raises:
+        AtlasError: the cache cannot be used, or no passage has exactly one right name.
+    """
+    examples = list(read_examples(example_files, limit))
+    cached = progress(read_attention(shards, limit), total=len(examples), label="passages")
+    choices, heads = _scored(examples, cached)
+    masculine = np.asarray([choice.masculine for choice in choices])
+    of_gender = {"all": np.ones(len(choices), bool), "masculine": masculine, "feminine": ~masculine}
+    systems = {name: np.asarray([baselines_of(choice)[name] for choice in choices], float) for name in (FIRST, NEAREST)}
+    systems[CHANCE] = np.full(len(choices), 0.5)
+    direction, layer, head = best_head(heads.sum(axis=0))
+    systems[BEST_HEAD] = heads[:, direction, layer, head].astype(float)
+    held = _heldout(heads, folds, seed)
+    rows = []
+    for system in SYSTEMS:
+        for gender in GENDERS:
+            right = systems[system][of_gender[gender]]
+            low, high = np.nan, np.nan
+            if len(right):
+                ends = bootstrap_ratio(right[:, None], np.ones((len(right), 1)), resamples, seed)
+                low, high = float(ends[0][0]), float(ends[1][0])
+            is_head = system == BEST_HEAD
+            rows.append(
+                {
+                    "system": system,
+                    "gender": gender,
+                    "layer": layer + 1 if is_head else None,
+                    "head": head + 1 if is_head else None,
+                    "direction": DIRECTIONS[direction] if is_head else None,
+                    "n": len(right),
+                    "correct": right.sum(),
+                    "accuracy": right.mean() if len(right) else np.nan,
+                    "ci_low": low,
+                    "ci_high": high,
+                    "heldout_accuracy": held[of_gender[gender]].mean() if is_head and len(right) else np.nan,
+                }
+            )
+    table = pd.DataFrame(rows, columns=list(COLUMNS)).astype({"layer": "Int64", "head": "Int64"})
+    write_table(table, out)
+    write_table(_heads_frame(heads, of_gender), heads_out)
+    _page(table, len(examples) - len(choices), setting, html_out)
+
+
+def _scored(examples: Sequence[Example], cached: Iterable[CachedExample]) -> tuple[list[Choice], Bools]:
+    choices, heads, seen = [], [], 0
+    for example, maps in zip(examples, cached, strict=False):
+        if (example.record, example.id) != (maps.record, maps.id):
+            raise AtlasError(
+                f"the attention cache holds example {maps.id} where the corpus has {example.id}: delete the attention folder "
+                "of this corpus and run again."
+            )
+        choice = choice_of(example)
+        if choice is not None:
+            choices.append(choice)
+            heads.append(preferred(maps.word_maps(), maps.special_units, choice))
+        seen += 1
+    if seen != len(examples):
+        raise AtlasError(f"the attention cache has {seen} of {len(examples)} passages: delete its folder and run again.")
+    if not choices:
+        raise AtlasError("no passage has exactly one name that the pronoun refers to: there is nothing to choose.")
+    return choices, np.stack(heads)
+
+
+def _heldout(heads: Bools, folds: int, seed: int) -> Bools:
+    """[passage] whether the head that is best on the other folds is right."""
+    right = np.zeros(len(heads), dtype=bool)
+    fold = folds_of(len(heads), min(folds, len(heads)), seed)
+    for number in range(int(fold.max()) + 1):
+        here = fold == number
+        if not here.all():
+            right[here] = heads[here][(slice(None), *best_head(heads[~here].sum(axis=0)))]
+    return right
+
+
+def _heads_frame(heads: Bools, of_gender: Mapping[str, Bools]) -> pd.DataFrame:
+    frames = []
+    for gender, members in of_gender.items():
+        correct = heads[members].sum(axis=0)
+        _, layers, per_layer = correct.shape
+        for number, direction in enumerate(DIRECTIONS):
+            frame = {
+                "layer": np.repeat(np.arange(1, layers + 1), per_layer),
+                "head": np.tile(np.arange(1, per_layer + 1), layers),
+                "direction": direction,
+                "gender": gender,
+                "n": int(members.sum()),
+                "correct": correct[number].ravel(),
+            }
+            frames.append(pd.DataFrame(frame))
+    table = pd.concat(frames, ignore_index=True)
+    return table.assign(accuracy=table["correct"] / table["n"].where(table["n"] > 0))
+
+
+def _page(table: pd.DataFrame, undecided: int, setting: Setting, path: str | Path) -> None:
+    best = table[table["system"] == BEST_HEAD].iloc[0]
+    rows = []
+    for system in SYSTEMS:
+        own = table[table["system"] == system].set_index("gender")
+        name = f"{_NAMES[system]} {best['layer']}-{best['head']}" if system == BEST_HEAD else _NAMES[system]
+        row: dict[str, object] = {"system": name}
+        for gender in GENDERS:
+            cell = own.loc[gender]
+            interval = f"({100 * cell['ci_low']:.1f} to {100 * cell['ci_high']:.1f})"
+            row[gender] = f"{100 * cell['accuracy']:.1f} {interval}" if cell["n"] else ""
+        row["ratio"] = own.loc["feminine", "accuracy"] / own.loc["masculine", "accuracy"]
+        rows.append(row)
+    held = table[table["system"] == BEST_HEAD].set_index("gender")["heldout_accuracy"]
+    rows.append(
+        {"system": "Head chosen on other passages"}
+        | {gender: f"{100 * held[gender]:.1f}" for gender in GENDERS}
+        | {"ratio": held["feminine"] / held["masculine"]}
+    )
+    counts = table[table["system"] == BEST_HEAD].set_index("gender")["n"]
+    rows.append({"system": "n"} | {gender: str(counts[gender]) for gender in GENDERS} | {"ratio": np.nan})
+    notes = [
+        setting.line,
+        "Share of passages, in %, in which the right one of two names is preferred; interval: bootstrap over passages. "
+        f"{undecided} passages in which the pronoun refers to neither name are left out. Best head: {best['direction']}, "
+        "chosen on the same passages. Not the official score of GAP, which judges each name by itself.",
+    ]
+    names = {
+        "system": "System",
+        "all": "All",
+        "masculine": "Masculine",
+        "feminine": "Feminine",
+        "ratio": "Feminine / masculine",
+    }
+    write_html_table(pd.DataFrame(rows), path, "GAP: pronoun resolution by gender", notes, names)

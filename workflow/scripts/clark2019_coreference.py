@@ -1,0 +1,17 @@
+from attention_atlas.smk import job
+from attention_atlas.studies.clark2019.coreference import measure_coreference
+
+with job(snakemake):
+    measure_coreference(
+        shards=snakemake.input.shards,
+        example_files=snakemake.input.examples,
+        limit=snakemake.params.limit,
+        settings=snakemake.params.options,
+        folds=snakemake.params.folds,
+        resamples=snakemake.params.resamples,
+        seed=snakemake.params.seed,
+        out=snakemake.output.table,
+        heads_out=snakemake.output.heads,
+        options_out=snakemake.output.options,
+        summary_out=snakemake.output.summary,
+    )

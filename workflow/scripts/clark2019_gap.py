@@ -1,0 +1,17 @@
+from attention_atlas.smk import job
+from attention_atlas.studies.clark2019.gap import measure_gap
+from attention_atlas.studies.clark2019.setting import setting_of
+
+with job(snakemake):
+    measure_gap(
+        shards=snakemake.input.shards,
+        example_files=snakemake.input.examples,
+        limit=snakemake.params.limit,
+        folds=snakemake.params.folds,
+        resamples=snakemake.params.resamples,
+        seed=snakemake.params.seed,
+        setting=setting_of(snakemake.params.setting),
+        out=snakemake.output.tsv,
+        heads_out=snakemake.output.heads,
+        html_out=snakemake.output.html,
+    )
