@@ -521,6 +521,101 @@ rule clark2019_gap:
         "../scripts/clark2019_gap.py"
 
 
+rule clark2019_word_vectors:
+    input:
+        card=card_of(STUDY, "dependencies"),
+        training=shards_of(STUDY, "probe_training", "examples", "parquet"),
+        evaluation=shards_of(STUDY, "dependencies", "examples", "parquet"),
+        file=vectors_file(STUDY),
+    output:
+        vectors="results/{run}/clark2019/probes/vectors.safetensors",
+        facts="results/{run}/clark2019/probes/vectors.json",
+    log:
+        "results/{run}/logs/clark2019/word_vectors.log",
+    benchmark:
+        "results/{run}/benchmarks/clark2019/word_vectors.tsv"
+    conda:
+        "../../envs/model.yaml"
+    resources:
+        mem_mb=4000,
+        runtime="1h",
+    params:
+        name=study_model_name(STUDY),
+        model=model_of(STUDY),
+        training_limit=limit_for(STUDY, "probe_training"),
+        evaluation_limit=limit_for(STUDY, "dependencies"),
+        encoding=vectors_encoding(STUDY),
+        dimensions=settings(STUDY, "probes", "dimensions"),
+        code=script_digest("clark2019_word_vectors.py"),
+    script:
+        "../scripts/clark2019_word_vectors.py"
+
+
+rule clark2019_probes:
+    input:
+        card="results/{run}/models/{model}/card.json",
+        training=probed("probe_training", STUDY),
+        training_descriptions=probed("probe_training", STUDY, suffix="json"),
+        training_examples=probed("probe_training", STUDY, "examples", "parquet"),
+        evaluation=probed("dependencies", STUDY),
+        evaluation_descriptions=probed("dependencies", STUDY, suffix="json"),
+        evaluation_examples=probed("dependencies", STUDY, "examples", "parquet"),
+        vectors="results/{run}/clark2019/probes/vectors.safetensors",
+        facts="results/{run}/clark2019/probes/vectors.json",
+    output:
+        table="results/{run}/clark2019/probes/{model}.tsv",
+        summary="results/{run}/clark2019/probes/{model}.training.tsv",
+    log:
+        "results/{run}/logs/clark2019/probes/{model}.log",
+    benchmark:
+        "results/{run}/benchmarks/clark2019/probes/{model}.tsv"
+    conda:
+        "../../envs/model.yaml"
+    threads: 2
+    resources:
+        mem_mb=6000,
+        runtime="8h",
+    params:
+        own=study_model_name(STUDY),
+        training_limit=limit_for(STUDY, "probe_training"),
+        evaluation_limit=limit_for(STUDY, "dependencies"),
+        recipe=probe_recipe(STUDY),
+        decodings=settings(STUDY, "probes", "decodings"),
+        code=script_digest("clark2019_probes.py"),
+    script:
+        "../scripts/clark2019_probes.py"
+
+
+rule clark2019_table3:
+    input:
+        own=probe_tables(STUDY, "tsv"),
+        training=probe_tables(STUDY, "training.tsv"),
+        random=random_probe_tables(STUDY),
+        examples=shards_of(STUDY, "dependencies", "examples", "parquet"),
+    output:
+        tsv="results/{run}/clark2019/table3.tsv",
+        seeds="results/{run}/clark2019/table3_seeds.tsv",
+        html=report("results/{run}/clark2019/table3.html", **about(STUDY, "table3")),
+    log:
+        "results/{run}/logs/clark2019/table3.log",
+    benchmark:
+        "results/{run}/benchmarks/clark2019/table3.tsv"
+    conda:
+        "../../envs/analysis.yaml"
+    resources:
+        mem_mb=2000,
+        runtime="20m",
+    params:
+        limit=limit_for(STUDY, "dependencies"),
+        resamples=settings(STUDY, "resamples"),
+        seed=settings(STUDY, "seed"),
+        setting=setting_for(STUDY, "dependencies"),
+        trained_on=title_for(STUDY, "probe_training"),
+        code=script_digest("clark2019_table3.py", "published/clark2019.yaml"),
+    script:
+        "../scripts/clark2019_table3.py"
+
+
 rule clark2019_head_distances:
     input:
         shards=shards_of(STUDY, "segments"),
@@ -613,6 +708,10 @@ rule clark2019_comparison:
         relations="results/{run}/clark2019/relations.tsv",
         heads="results/{run}/clark2019/dependency_heads.tsv",
         treebank="results/{run}/clark2019/treebank.tsv",
+        figure3="results/{run}/clark2019/figure3.tsv",
+        table2=with_role(STUDY, "coreference", "table2.tsv"),
+        table3=with_role(STUDY, "probe_training", "table3.tsv"),
+        training=own_training_summary(STUDY),
     output:
         tsv="results/{run}/clark2019/comparison.tsv",
         html=report(
@@ -628,8 +727,8 @@ rule clark2019_comparison:
         mem_mb=1000,
         runtime="10m",
     params:
-        segments_setting=setting_for(STUDY, "segments"),
-        treebank_setting=setting_for(STUDY, "dependencies"),
+        settings=compared_settings(STUDY),
+        thresholds=settings(STUDY, "clustering"),
         code=script_digest("clark2019_comparison.py", "published/clark2019.yaml"),
     script:
         "../scripts/clark2019_comparison.py"

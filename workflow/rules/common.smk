@@ -40,7 +40,13 @@ def extracted(run, study):
         study_model(config, run, study),
         study_corpora(config, run, study),
     )
-    pairs = [(model, corpus) for corpus in corpora.values()]
+    pairs = [(model, corpus) for role, corpus in corpora.items() if role != "vectors"]
+    if "probe_training" in corpora:
+        pairs += [
+            (random, corpora[role])
+            for random in settings["probes"]["random_models"]
+            for role in ("probe_training", "dependencies")
+        ]
     for variant, name in settings["variants"].items():
         if variant == "casing":
             pairs += [(name, corpora[role]) for role in ("segments", "dependencies")]
@@ -63,7 +69,8 @@ def artifact_files(kind=None, study=None):
             corpora = study_corpora(config, run, artifact.study)
             if not corpora.keys() >= set(artifact.needs):
                 continue
-            absent = missing_files(config, [corpora[role] for role in artifact.needs])
+            used = [*artifact.needs, *(r for r in artifact.uses if r in corpora)]
+            absent = missing_files(config, [corpora[role] for role in used])
             if absent:
                 gaps |= absent
             else:
@@ -352,6 +359,106 @@ def model_of(study):
         return weights_entry(study_model(config, wildcards.run, study))
 
     return entry
+
+
+def probed(role, study, folder="attention", suffix="safetensors"):
+    """Input function: all shards of a role, for the model in the path."""
+
+    def paths(wildcards):
+        corpus = looked_at(wildcards, study, role)[1]
+        return shard_paths(wildcards.run, wildcards.model, corpus, folder, suffix)
+
+    return paths
+
+
+def vectors_file(study):
+    """Input function: the word vectors that the run names, if any."""
+
+    def path(wildcards):
+        corpus = config["runs"][wildcards.run][study].get("vectors")
+        return [raw_path(wildcards.run, corpus)] if corpus else []
+
+    return path
+
+
+def vectors_encoding(study):
+    def name(wildcards):
+        corpus = config["runs"][wildcards.run][study].get("vectors")
+        return config["corpora"][corpus]["encoding"] if corpus else ""
+
+    return name
+
+
+def study_model_name(study):
+    def name(wildcards):
+        return study_model(config, wildcards.run, study)
+
+    return name
+
+
+def probe_tables(study, suffix):
+    """Input function: what the probes of the run's own model got right."""
+
+    def path(wildcards):
+        model = study_model(config, wildcards.run, study)
+        return f"results/{wildcards.run}/{study}/probes/{model}.{suffix}"
+
+    return path
+
+
+def own_training_summary(study):
+    """Input function: what the probes were trained on, or nothing where a run trains none."""
+
+    def path(wildcards):
+        there = "probe_training" in config["runs"][wildcards.run][study]
+        return [probe_tables(study, "training.tsv")(wildcards)] if there else []
+
+    return path
+
+
+def compared_settings(study):
+    """Params function: role -> what was looked at, for the comparison with the published numbers."""
+
+    def words(wildcards):
+        roles = study_corpora(config, wildcards.run, study)
+        compared = ("segments", "dependencies", "coreference", "probe_training")
+        return {
+            role: setting_for(study, role)(wildcards)
+            for role in compared
+            if role in roles
+        }
+
+    return words
+
+
+def random_probe_tables(study):
+    """Input function: what the probes of models with random weights got right."""
+
+    def paths(wildcards):
+        models = config["runs"][wildcards.run][study]["probes"]["random_models"]
+        return [
+            f"results/{wildcards.run}/{study}/probes/{model}.tsv" for model in models
+        ]
+
+    return paths
+
+
+def probe_recipe(study):
+    """Params function: how probes are trained."""
+
+    def recipe(wildcards):
+        chosen = config["runs"][wildcards.run][study]["probes"]
+        keys = ("batch", "epochs", "learning_rate", "order", "seeds")
+        return {key: chosen[key] for key in keys}
+
+    return recipe
+
+
+def title_for(study, role):
+    def name(wildcards):
+        return title_of(looked_at(wildcards, study, role)[1])
+
+    return name
 
 
 def limit_for(study, role):

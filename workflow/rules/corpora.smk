@@ -7,6 +7,7 @@ rule sample_corpus:
         sentences="results/{run}/corpora/sample/sentences.txt",
         ud="results/{run}/corpora/sample/ud.conllu",
         sd="results/{run}/corpora/sample/sd.conllu",
+        sd_train="results/{run}/corpora/sample/sd-train.conllu",
         coreference="results/{run}/corpora/sample/coreference.conll",
         gap="results/{run}/corpora/sample/gap.tsv",
         layers="results/{run}/corpora/sample/documents.jsonl",
@@ -21,6 +22,7 @@ rule sample_corpus:
         runtime="10m",
     params:
         documents=config["sample"]["documents"],
+        train_documents=config["sample"]["train_documents"],
         seed=config["sample"]["seed"],
         code=script_digest("sample_corpus.py"),
     script:

@@ -1,16 +1,23 @@
 from attention_atlas.smk import job
-from attention_atlas.studies.clark2019.comparison import comparison
+from attention_atlas.studies.clark2019.comparison.write import Tables, comparison
 from attention_atlas.studies.clark2019.setting import setting_of
 
 with job(snakemake):
+    files = snakemake.input
     comparison(
-        surface_path=snakemake.input.surface,
-        summary_path=snakemake.input.summary,
-        relations_path=snakemake.input.relations,
-        heads_path=snakemake.input.heads,
-        treebank_path=snakemake.input.treebank,
-        segments_setting=setting_of(snakemake.params.segments_setting),
-        treebank_setting=setting_of(snakemake.params.treebank_setting),
+        tables=Tables(
+            surface=files.surface,
+            segments=files.summary,
+            relations=files.relations,
+            heads=files.heads,
+            treebank=files.treebank,
+            figure3=files.figure3,
+            table2=next(iter(files.table2), None),
+            table3=next(iter(files.table3), None),
+            training=next(iter(files.training), None),
+        ),
+        settings={role: setting_of(values) for role, values in snakemake.params.settings.items()},
+        thresholds=snakemake.params.thresholds,
         out=snakemake.output.tsv,
         html_out=snakemake.output.html,
     )

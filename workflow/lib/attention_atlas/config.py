@@ -38,6 +38,7 @@ ROLES: dict[str, dict[str, Role]] = {
         "coreference_windows": Role("conll2012"),
         "gap": Role("gap"),
         "probe_training": Role("conllu"),
+        "vectors": Role("vectors"),
     },
 }
 STUDIES = tuple(ROLES)
@@ -50,12 +51,13 @@ _SOURCE_KEYS = {
     "url": {"sha256", "content_sha256", "mirror"},
     "hub": {"revision", "config", "split", "column", "rows"},
 }
-_SAMPLE_SUFFIX = {"conllu": ".conllu", "segments": ".txt", "conll2012": ".conll", "gap": ".tsv"}
+_SAMPLE_SUFFIX = {"conllu": ".conllu", "segments": ".txt", "conll2012": ".conll", "gap": ".tsv", "vectors": ".vec"}
 _READER_KEYS = {
     "conllu": {"view"},
     "segments": {"lines", "recipe", "segment_ids", "seed"},
     "conll2012": {"windows", "trees"},
     "gap": set(),
+    "vectors": {"encoding"},
 }
 
 
@@ -270,6 +272,8 @@ def _check_study(config: Mapping[str, Any], run: str, study: str) -> None:
             f"config: {place}.options.word_mode: {mode} needs level: tokens for corpus '{settings['dependencies']}', since a "
             "cache over words holds the mean alone."
         )
+    for name in settings["probes"]["random_models"]:
+        _known(name, config["models"], "model", f"{place}.probes.random_models")
     for variant, name in settings["variants"].items():
         where = f"{place}.variants.{variant}"
         if variant == "casing":

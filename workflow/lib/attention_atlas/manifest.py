@@ -24,6 +24,7 @@ class Artifact:
         number: the paper's own.
         title: what it shows.
         needs: roles of the corpora that it cannot do without.
+        uses: roles of further corpora that it reads where a run names them.
         files: its files below results/{run}/{study}.
     """
 
@@ -34,6 +35,7 @@ class Artifact:
     number: str
     title: str
     needs: tuple[str, ...]
+    uses: tuple[str, ...]
     files: tuple[str, ...]
 
     def paths(self, run: str) -> list[str]:
@@ -62,5 +64,5 @@ def find_artifact(study: str, name: str) -> Artifact:
 def _entries(studies: dict[str, dict]) -> Iterator[Artifact]:
     for study, entry in studies.items():
         for item in entry["artifacts"]:
-            lists = {name: tuple(item[name]) for name in ("needs", "files")}
+            lists = {name: tuple(item.get(name, ())) for name in ("needs", "uses", "files")}
             yield Artifact(study=study, category=entry["title"], **{**item, **lists})

@@ -23,8 +23,8 @@ class ModelCard:
         cls, sep: vocabulary entries of the tokens that open and close a text, None where the model has none.
         pad: id of the padding token, None where the vocabulary has none.
         weights_sha256: of the weights file; empty for random initialisation.
-        init: pretrained or random.
-        seed: of the random initialisation.
+        init: pretrained, random, or random_encoder (word and position embeddings pretrained, all else random).
+        seed: of random initialisation.
         dtype: precision of the forward pass.
         mask: id of the token that stands for a hidden piece, None where the vocabulary has none.
     """

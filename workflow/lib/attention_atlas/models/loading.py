@@ -78,7 +78,7 @@ def describe(name: str, entry: Mapping[str, Any], card_out: str | Path, tokenize
         cls=tokenizer.cls_token,
         sep=tokenizer.sep_token,
         pad=tokenizer.pad_token_id,
-        weights_sha256=weights if entry["init"] == "pretrained" else "",
+        weights_sha256=weights if entry["init"] != "random" else "",
         init=entry["init"],
         seed=entry["seed"],
         dtype=entry["dtype"],
@@ -107,10 +107,33 @@ def load_model(entry: Mapping[str, Any], device: str = "cpu") -> PreTrainedModel
     if entry["init"] == "random":
         torch.manual_seed(entry["seed"])
         model = AutoModel.from_config(AutoConfig.from_pretrained(folder)).to(dtype)
+    elif entry["init"] == "random_encoder":
+        pretrained = _read(lambda: AutoModel.from_pretrained(folder, dtype=dtype, local_files_only=True), folder, "weights")
+        torch.manual_seed(entry["seed"])
+        model = _with_embeddings_of(pretrained, AutoModel.from_config(AutoConfig.from_pretrained(folder)).to(dtype))
     else:
         model = _read(lambda: AutoModel.from_pretrained(folder, dtype=dtype, local_files_only=True), folder, "weights")
     install(model)
     return model.to(device).eval()
+
+
+def _with_embeddings_of(pretrained: PreTrainedModel, random: PreTrainedModel) -> PreTrainedModel:
+    """Give `random` the word and position embeddings of `pretrained` (the control of Clark et al. 2019, section 5).
+
+    The paper names these two alone, so segment embeddings and the layer norm of the embeddings stay as initialised.
+
+    Raises:
+        AtlasError: no such embeddings are found.
+    """
+    marks = ("word_embeddings.weight", "position_embeddings.weight", "wte.weight", "wpe.weight")
+    kept = {name: weight for name, weight in pretrained.state_dict().items() if name.endswith(marks)}
+    if not kept:
+        raise AtlasError(
+            f"{type(pretrained).__name__} has no weights named like word or position embeddings ({', '.join(marks)}), so it "
+            "cannot be initialised with init: random_encoder; use init: random."
+        )
+    random.load_state_dict(kept, strict=False)
+    return random
 
 
 def _from_hub(source: Mapping[str, Any]) -> Path:

@@ -12,13 +12,14 @@ from attention_atlas.corpora.sample.generate import Document, Sentence, generate
 from attention_atlas.files import write_text
 
 
-def write_sample(directory: str | Path, documents: int, seed: int) -> None:
+def write_sample(directory: str | Path, documents: int, seed: int, train_documents: int = 0) -> None:
     """Write the corpus into `directory`, each file whole or not at all.
 
     * ``documents.txt``: a paragraph a line, a blank line between documents;
     * ``sentences.txt``: a sentence a line, a blank line after every document (Clark et al. 2019, input of the
       unlabelled segments);
     * ``ud.conllu`` and ``sd.conllu``: CoNLL-U with the UD and the SD tree in columns 7 and 8;
+    * ``sd-train.conllu``: the SD trees of `train_documents` further documents, for training;
     * ``coreference.conll``: coreference with parses in the columns of CoNLL-2012;
     * ``gap.tsv``: passages with an ambiguous pronoun in the columns of GAP;
     * ``documents.jsonl``: a document a line with all layers.
@@ -35,6 +36,8 @@ def write_sample(directory: str | Path, documents: int, seed: int) -> None:
     )
     write_text(folder / "ud.conllu", "".join(conllu_lines(made, "ud")))
     write_text(folder / "sd.conllu", "".join(conllu_lines(made, "sd")))
+    further = generate_documents(train_documents, seed, start=documents)
+    write_text(folder / "sd-train.conllu", "".join(conllu_lines(further, "sd")))
     write_text(folder / "coreference.conll", "".join(conll2012_lines(made)))
     write_text(folder / "gap.tsv", "".join(gap_lines(made)))
     write_text(folder / "documents.jsonl", "".join(json_line(document) for document in made))

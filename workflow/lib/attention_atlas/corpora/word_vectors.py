@@ -1,0 +1,159 @@
+"""Word vectors: a text file in the form of GloVe, or a model's own input embeddings."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
+
+from attention_atlas.corpora.alignment import SPECIAL
+from attention_atlas.corpora.examples import Example
+from attention_atlas.errors import AtlasError
+from attention_atlas.files import raw_lines, whole_file, write_text
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class WordVectors:
+    """Vectors by lower-cased word.
+
+    Attributes:
+        label: what they are, in words.
+        index: word -> row of `vectors`; row 0 is zeros, for words without a vector.
+        vectors: [row, dimension] float32.
+    """
+
+    label: str
+    index: Mapping[str, int]
+    vectors: npt.NDArray[np.float32]
+
+    @property
+    def dimensions(self) -> int:
+        return int(self.vectors.shape[1])
+
+    def of(self, words: Sequence[str]) -> npt.NDArray[np.float32]:
+        """[word, dimension]; zeros for words without a vector."""
+        return self.vectors[[self.index.get(word.lower(), 0) for word in words]]
+
+    def coverage(self, examples: Iterable[Example]) -> float:
+        """Share of the words of examples that have a vector."""
+        known = [word.lower() in self.index for example in examples for word in example.words]
+        return float(np.mean(known)) if known else 0.0
+
+
+def read_vector_file(path: str | Path, words: set[str], encoding: str = "utf-8") -> WordVectors:
+    """Read the vectors of `words` (lower-cased) from lines "word number number ...", packed or not.
+
+    A first line of two whole numbers (rows and dimensions, as word2vec writes it) is passed over. A last line that breaks off
+    is left out with a warning, since samples of large files end so.
+
+    Raises:
+        AtlasError: a line that has another number of columns or no number, bytes of another encoding, or no line at all; the
+            message names file and line.
+    """
+    index: dict[str, int] = {}
+    rows: list[npt.NDArray[np.float32]] = []
+    dimensions = 0
+    fault = ""
+    for number, raw in raw_lines(path):
+        if fault:
+            raise AtlasError(fault)
+        try:
+            line = raw.decode(encoding)
+        except (UnicodeDecodeError, LookupError) as error:
+            raise AtlasError(f"{path}:{number}: not {encoding} ({error}). Set `encoding` of this corpus.") from error
+        word, *numbers = line.rstrip("\r\n").rstrip(" ").split(" ")
+        if number == 1 and len(numbers) == 1 and word.isdecimal() and numbers[0].isdecimal():
+            continue
+        dimensions = dimensions or len(numbers)
+        if len(numbers) != dimensions or not dimensions:
+            fault = f"{path}:{number}: {len(numbers)} numbers in place of {dimensions or 'at least one'}; the file is damaged."
+            continue
+        if word not in words or word in index:
+            continue
+        try:
+            rows.append(np.asarray(numbers, dtype=np.float32))
+        except ValueError:
+            fault = f"{path}:{number}: the vector of '{word}' holds something that is no number; the file is damaged."
+            continue
+        if not np.isfinite(rows[-1]).all():
+            raise AtlasError(f"{path}:{number}: the vector of '{word}' is not finite; the file is damaged.")
+        index[word] = len(rows)
+    if not dimensions:
+        raise AtlasError(f"{path}: there is no vector in this file; give lines of a word and its numbers, parted by spaces.")
+    if fault:
+        _log.warning("%s It is the last line, which is left out.", fault)
+    vectors = np.vstack([np.zeros((1, dimensions), np.float32), *rows])
+    return WordVectors(f"{Path(path).name}, {dimensions} dimensions", index, vectors)
+
+
+def static_vectors(
+    embeddings: npt.NDArray[np.float32], examples: Sequence[Example], fitted_on: Sequence[Example], dimensions: int, model: str
+) -> WordVectors:
+    """A model's input embeddings as word vectors: the mean of a word's pieces, reduced by principal components.
+
+    Args:
+        embeddings: [piece, width] the model's input embeddings.
+        examples: all examples whose words need a vector.
+        fitted_on: those whose vocabulary the components are fitted on.
+        dimensions: number of components.
+        model: name of the model, for the label.
+    """
+    from sklearn.decomposition import PCA
+
+    pieces: dict[str, tuple[int, ...]] = {}
+    for example in examples:
+        for word, ids in zip(example.words, _pieces(example), strict=True):
+            if ids:
+                pieces.setdefault(word.lower(), ids)
+    names = sorted(pieces)
+    means = np.stack([embeddings[list(pieces[name])].mean(axis=0) for name in names])
+    seen = {word.lower() for example in fitted_on for word in example.words}
+    chosen = np.asarray([name in seen for name in names])
+    count = min(dimensions, means.shape[1], int(chosen.sum()))
+    components = PCA(count, svd_solver="full").fit(means[chosen].astype(np.float64))
+    reduced = components.transform(means.astype(np.float64)).astype(np.float32)
+    # Of like size as published vectors, so that one learning rate fits both.
+    reduced /= np.float32(reduced[chosen].std() / 0.4)
+    vectors = np.vstack([np.zeros((1, count), np.float32), reduced])
+    label = f"static input embeddings of {model}, {count} dimensions"
+    return WordVectors(label, {name: k for k, name in enumerate(names, start=1)}, vectors)
+
+
+def _pieces(example: Example) -> list[tuple[int, ...]]:
+    found: list[list[int]] = [[] for _ in example.words]
+    for piece, word in zip(example.input_ids, example.word, strict=True):
+        if word != SPECIAL:
+            found[word].append(piece)
+    return [tuple(ids) for ids in found]
+
+
+def write_vectors(vectors: WordVectors, path: str | Path, facts_path: str | Path, **facts: Any) -> None:
+    """Write vectors (safetensors) and their words and label (JSON)."""
+    with whole_file(path) as part:
+        save_file({"vectors": np.ascontiguousarray(vectors.vectors)}, part)
+    words = sorted(vectors.index, key=lambda word: vectors.index[word])
+    write_text(facts_path, json.dumps({"label": vectors.label, **facts, "words": words}, ensure_ascii=False) + "\n")
+
+
+def read_vectors(path: str | Path, facts_path: str | Path) -> WordVectors:
+    """Read what `write_vectors` wrote.
+
+    Raises:
+        AtlasError: a file is missing or damaged.
+    """
+    try:
+        facts = json.loads(Path(facts_path).read_text(encoding="utf-8"))
+        index = {word: row for row, word in enumerate(facts["words"], start=1)}
+        return WordVectors(facts["label"], index, load_file(path)["vectors"])
+    except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
+        raise AtlasError(f"{path}: these word vectors cannot be read ({error}). Delete them and run again.") from error

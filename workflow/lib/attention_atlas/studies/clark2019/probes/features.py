@@ -1,0 +1,162 @@
+"""What probes see of sentences: attention between words with the ROOT column, distances, and word vectors with their
+alignment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from attention_atlas.attention.cache import CachedExample
+from attention_atlas.corpora.examples import Example
+from attention_atlas.corpora.word_vectors import WordVectors
+from attention_atlas.errors import AtlasError
+
+ALIGNMENTS = ("legacy", "fixed")
+DISTANCES = 8
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One sentence for the probes: n words, K maps.
+
+    Attributes:
+        record, words: of the example.
+        maps: [K, n, n] attention from word to word, raw weights; no rows or columns of special tokens, no renormalisation.
+        cls, sep: [2 K, n] for ROOT: attention from each word to [CLS] and to all [SEP] (first K rows), and from them to the
+            word (last K rows); zeros where the model has no such token.
+        vectors: [n, d] word vectors.
+        heads: [n] gold heads, 0 = ROOT.
+        punctuation: [n] which words have the relation punct.
+    """
+
+    record: int
+    words: tuple[str, ...]
+    maps: npt.NDArray[np.float32]
+    cls: npt.NDArray[np.float32]
+    sep: npt.NDArray[np.float32]
+    vectors: npt.NDArray[np.float32]
+    heads: npt.NDArray[np.int64]
+    punctuation: npt.NDArray[np.bool_]
+
+
+def sentences(
+    examples: Iterable[Example], cached: Iterable[CachedExample], vectors: WordVectors, cls: str | None, sep: str | None
+) -> Iterator[Sentence]:
+    """Sentences of a treebank with their attention, one in memory at a time.
+
+    Args:
+        examples: the sentences, in the order of the cache.
+        cached: their attention.
+        vectors: word vectors.
+        cls, sep: vocabulary entries of the special tokens, None where the model has none.
+
+    Raises:
+        AtlasError: cache and examples are not of the same corpus, or there are no trees.
+    """
+    for example, maps in zip(examples, cached, strict=False):
+        if (example.record, example.id) != (maps.record, maps.id):
+            raise AtlasError(
+                f"the attention cache holds example {maps.id} where the corpus has {example.id}: delete the attention folder "
+                "of this corpus and run again."
+            )
+        if "heads" not in example.layers:
+            raise AtlasError(f"example {example.id} has no dependency tree: Table 3 needs corpora of reader conllu.")
+        yield _sentence(example, maps, vectors, cls, sep)
+
+
+def _sentence(example: Example, cached: CachedExample, vectors: WordVectors, cls: str | None, sep: str | None) -> Sentence:
+    by_word = cached.word_maps()
+    by_word = by_word.reshape(-1, *by_word.shape[-2:])
+    special = cached.special_units
+    names = np.asarray(cached.words, dtype=object)
+
+    def root(token: str | None) -> npt.NDArray[np.float32]:
+        places = special & (names == token)
+        to, back = by_word[:, ~special][..., places].sum(-1), by_word[:, places][..., ~special].sum(-2)
+        return np.concatenate([to, back])
+
+    return Sentence(
+        example.record,
+        example.words,
+        np.ascontiguousarray(by_word[:, ~special][..., ~special]),
+        root(cls),
+        root(sep),
+        vectors.of(example.words),
+        np.asarray(example.layers["heads"], dtype=np.int64),
+        np.asarray([relation == "punct" for relation in example.layers["relations"]]),
+    )
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Sentences padded to the longest, N words.
+
+    Attributes:
+        pairs: [b, N, 2 K, N] attention from word i to word j (first K) and from j to i (last K), laid out as [b, i, k, j].
+        cls, sep: [b, N, 2 K] the same for ROOT.
+        vectors: [b, N, d].
+        heads: [b, N] gold heads, -100 for padding.
+        mask: [b, N] real words.
+    """
+
+    pairs: torch.Tensor
+    cls: torch.Tensor
+    sep: torch.Tensor
+    vectors: torch.Tensor
+    heads: torch.Tensor
+    mask: torch.Tensor
+
+    def candidates(self, alignment: str) -> torch.Tensor:
+        """Vectors of the candidates ROOT, w_1 .. w_N, [b, N + 1, d].
+
+        fixed: zeros for ROOT. legacy, as the published code has it: the zeros come last, so that ROOT has the vector of w_1 and
+        every word that of the next one.
+        """
+        if alignment == "fixed":
+            return torch.nn.functional.pad(self.vectors, (0, 0, 1, 0))
+        return torch.nn.functional.pad(self.vectors, (0, 0, 0, 1))
+
+    @property
+    def candidate_mask(self) -> torch.Tensor:
+        """[b, N + 1] ROOT and the real words."""
+        return torch.nn.functional.pad(self.mask, (1, 0), value=True)
+
+
+def batch_of(group: Sequence[Sentence], device: str = "cpu") -> Batch:
+    """Pad sentences to the longest of them."""
+    longest = max(len(s.heads) for s in group)
+    maps = group[0].maps.shape[0]
+    size = (len(group), longest)
+    pairs = np.zeros((*size, 2 * maps, longest), np.float32)
+    cls, sep = np.zeros((2, *size, 2 * maps), np.float32)
+    vectors = np.zeros((*size, group[0].vectors.shape[1]), np.float32)
+    heads = np.full(size, -100)
+    for row, s in enumerate(group):
+        n = len(s.heads)
+        pairs[row, :n, :maps, :n] = s.maps.transpose(1, 0, 2)
+        pairs[row, :n, maps:, :n] = s.maps.transpose(2, 0, 1)
+        cls[row, :n], sep[row, :n] = s.cls.T, s.sep.T
+        vectors[row, :n] = s.vectors
+        heads[row, :n] = s.heads
+    tensors = [torch.from_numpy(array).to(device) for array in (pairs, cls, sep, vectors, heads)]
+    return Batch(*tensors, mask=tensors[-1] >= 0)
+
+
+def distance_features(words: int) -> torch.Tensor:
+    """Distances from each word i to the candidates ROOT, w_1 .. w_n: [n, n + 1, 8].
+
+    (j - i) / n where the candidate stands behind, (i - j) / n where it stands before; whether j - i is 0, -1, 1, -2, 2; whether
+    it is ROOT, which has no other feature.
+    """
+    i = torch.arange(1, words + 1)[:, None]
+    j = torch.arange(words + 1)[None, :]
+    offset = (j - i).float()
+    real = (j > 0).float()
+    columns = [offset.clamp(min=0) / words, (-offset).clamp(min=0) / words]
+    columns += [(offset == k).float() for k in (0, -1, 1, -2, 2)]
+    root = (j == 0).float().expand(words, -1)
+    return torch.stack([*(column * real for column in columns), root], dim=-1)
