@@ -88,7 +88,8 @@ def table3(
 
 def _summarised(frame: pd.DataFrame, resamples: int, seed: int) -> pd.DataFrame:
     """Mean over draws (seeds, models), their standard deviation, and an interval over sentences, with and without
-    punctuation.""" rows = []
+    punctuation."""
+    rows = []
     first = frame.iloc[0]
     by_draw = frame.groupby("draw")
     draws = by_draw.ngroups
