@@ -170,7 +170,7 @@ def _page(table: pd.DataFrame, training: pd.Series, setting: Setting, training_t
         "words have one.",
         "Accuracy in %: share of words whose head is found, without punctuation unless said; mean over seeds and standard "
         "deviation. ROOT as published: word vectors shifted against attention by one place, a fault of the published code; "
-        "ROOT in place: mended. Further columns are with ROOT in place. Tree: best tree in place of each word's best candidate.",
+        "ROOT in place: mended, and so in further columns. Tree: best tree in place of each word's best candidate.",
     ]
     names = {
         "probe": "Probe",
