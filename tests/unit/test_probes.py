@@ -1,0 +1,336 @@
+"""Table 3: probes equal the formulas written out in loops, however they are batched, stacked and streamed."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from small_shards import write_example_shards
+
+from attention_atlas.corpora.examples import Example, write_examples
+from attention_atlas.corpora.word_vectors import WordVectors, write_vectors
+from attention_atlas.errors import AtlasError
+from attention_atlas.models.card import ModelCard, write_card
+from attention_atlas.studies.clark2019.probes import training as module
+from attention_atlas.studies.clark2019.probes.decoding import decode
+from attention_atlas.studies.clark2019.probes.features import Sentence, batch_of, distance_features, sentences
+from attention_atlas.studies.clark2019.probes.models import AttentionProbe, AttentionWordsProbe, DistanceProbe
+from attention_atlas.studies.clark2019.probes.table3 import table3
+from attention_atlas.studies.clark2019.probes.training import Recipe, make_probes, predictions, run_probes, train
+from attention_atlas.studies.clark2019.setting import Setting
+from attention_atlas.tables import read_table
+
+K, D = 3, 4
+SEEDS = (0, 7)
+
+
+def sentence(n, record=0):
+    generator = np.random.default_rng([n, record])
+    maps = generator.random((K, n, n)).astype(np.float32)
+    cls, sep = generator.random((2, 2 * K, n)).astype(np.float32)
+    heads = np.array([generator.choice([h for h in range(n + 1) if h != k]) for k in range(1, n + 1)])
+    vectors = generator.normal(size=(n, D)).astype(np.float32)
+    return Sentence(record, tuple(f"w{record}-{k}" for k in range(n)), maps, cls, sep, vectors, heads, np.arange(n) == n - 1)
+
+
+SENTENCES = [sentence(n, k) for k, n in enumerate((5, 3, 1, 4))]
+
+
+def scrambled(probe):
+    """Give every parameter other values, so that no formula hides behind a zero or a one."""
+    for number, parameter in enumerate(probe.parameters()):
+        generator = torch.Generator().manual_seed(number)
+        parameter.data = torch.randn(parameter.shape, generator=generator) * 0.5
+    return probe
+
+
+def pair_features(s, i, j):
+    """a_k(i, j) and a_k(j, i) for k maps, 1-indexed words, j = 0 is ROOT (without its scalars)."""
+    return np.concatenate([s.maps[:, i - 1, j - 1], s.maps[:, j - 1, i - 1]])
+
+
+def root_features(s, i, scalars):
+    return scalars[0] * s.cls[:, i - 1] + scalars[1] * s.sep[:, i - 1]
+
+
+def candidate_vector(s, j, alignment):
+    n = len(s.heads)
+    place = j - 1 if alignment == "fixed" else j
+    return s.vectors[place] if 0 <= place < n else np.zeros(D)
+
+
+def slow_scores(probe, s, seed_index):
+    n = len(s.heads)
+    scores = np.zeros((n, n + 1))
+    p = {name: value.detach().numpy()[seed_index] for name, value in probe.named_parameters()}
+    for i, j in itertools.product(range(1, n + 1), range(n + 1)):
+        if isinstance(probe, DistanceProbe):
+            hidden = distance(i, j, n) @ p["of_distance"] + s.vectors[i - 1] @ p["of_word"]
+            hidden = hidden + candidate_vector(s, j, probe.alignment) @ p["of_candidate"] + p["bias"]
+            scores[i - 1, j] = np.tanh(hidden) @ p["out"]
+            continue
+        features = root_features(s, i, p["root"]) if j == 0 else pair_features(s, i, j)
+        if isinstance(probe, AttentionProbe):
+            weights = p["weights"]
+        else:
+            both = np.concatenate([s.vectors[i - 1], candidate_vector(s, j, probe.alignment)])
+            weights = both @ np.concatenate([p["of_word"], p["of_candidate"]]) + p["bias"]
+        scores[i - 1, j] = weights @ features
+    return scores
+
+
+def distance(i, j, n):
+    if j == 0:
+        return np.array([0] * 7 + [1.0])
+    return np.array([max(j - i, 0) / n, max(i - j, 0) / n, *(float(j - i == k) for k in (0, -1, 1, -2, 2)), 0])
+
+
+def probes():
+    return [
+        AttentionProbe(SEEDS, K),
+        AttentionWordsProbe(SEEDS, K, D, "legacy"),
+        AttentionWordsProbe(SEEDS, K, D, "fixed"),
+        DistanceProbe(SEEDS, D, "legacy"),
+        DistanceProbe(SEEDS, D, "fixed"),
+    ]
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_scores_and_loss_equal_the_formula_word_by_word(number):
+    probe = scrambled(probes()[number])
+    batch = batch_of(SENTENCES)
+    scores = probe(batch).detach().numpy()
+    losses = np.zeros(len(SEEDS))
+    for (row, s), k in itertools.product(enumerate(SENTENCES), range(len(SEEDS))):
+        n = len(s.heads)
+        expected = slow_scores(probe, s, k)
+        assert scores[k, row, :n, : n + 1] == pytest.approx(expected, abs=1e-4)
+        assert (scores[k, row, :n, n + 1 :] < -1e8).all()
+        normal = np.log(np.exp(expected).sum(axis=1))
+        losses[k] += sum(normal[i] - expected[i, s.heads[i]] for i in range(n))
+    assert probe.loss(batch).detach().numpy() == pytest.approx(losses, rel=1e-4)
+    # A batch is the sum of its sentences.
+    alone = sum(probe.loss(batch_of([s])).detach().numpy() for s in SENTENCES)
+    assert alone == pytest.approx(losses, rel=1e-4)
+
+
+def test_distance_features():
+    found = distance_features(4).numpy()
+    for i, j in itertools.product(range(1, 5), range(5)):
+        assert found[i - 1, j] == pytest.approx(distance(i, j, 4))
+
+
+def test_the_fault_of_the_published_code_pairs_root_with_the_first_word():
+    batch = batch_of([SENTENCES[1]])
+    fixed, legacy = batch.candidates("fixed")[0].numpy(), batch.candidates("legacy")[0].numpy()
+    vectors = SENTENCES[1].vectors
+    assert (fixed[0] == 0).all()
+    assert (fixed[1:] == vectors).all()
+    assert (legacy[:3] == vectors).all()
+    assert (legacy[3] == 0).all()
+
+
+@pytest.mark.parametrize("kind", ["attention_only", "attention_words", "distances_words"])
+def test_seeds_together_are_seeds_one_by_one(kind):
+    def trained(seeds):
+        recipe = Recipe(2, 2, 0.01, "file", seeds)
+        made = make_probes([(kind, "fixed")], recipe, K, D)
+        train(made, lambda epoch: iter(SENTENCES), recipe)
+        return made[kind, "fixed"]
+
+    both = trained(SEEDS)
+    for k, seed in enumerate(SEEDS):
+        for together, alone in zip(both.parameters(), trained((seed,)).parameters(), strict=True):
+            assert together[k].detach().numpy() == pytest.approx(alone[0].detach().numpy(), abs=1e-5)
+    first = next(both.parameters())
+    assert not torch.allclose(first[0], first[1])
+
+
+def test_probes_trained_side_by_side_are_probes_trained_alone():
+    recipe = Recipe(2, 2, 0.01, "shuffled", (3,))
+    keys = [("attention_only", "-"), ("attention_words", "legacy")]
+    together = make_probes(keys, recipe, K, D)
+    train(together, lambda epoch: iter(SENTENCES), recipe)
+    for key in keys:
+        alone = make_probes([key], recipe, K, D)
+        train(alone, lambda epoch: iter(SENTENCES), recipe)
+        for a, b in zip(together[key].parameters(), alone[key].parameters(), strict=True):
+            assert torch.equal(a, b)
+
+
+def test_training_learns_a_planted_head():
+    def planted(record):
+        s = sentence(6, record)
+        maps = s.maps * 0.1
+        for i, head in enumerate(s.heads):
+            if head:
+                maps[1, i, head - 1] += 1
+        cls = np.zeros_like(s.cls)
+        cls[1] = s.heads == 0
+        return Sentence(s.record, s.words, maps, cls, s.sep * 0, s.vectors, s.heads, s.punctuation)
+
+    group = [planted(k) for k in range(60)]
+    recipe = Recipe(4, 6, 0.05, "shuffled", (0, 1))
+    made = make_probes([("attention_only", "-")], recipe, K, D)
+    train(made, lambda epoch: iter(group), recipe)
+    weights = made["attention_only", "-"].weights.detach().numpy()
+    assert (weights.argmax(axis=1) == 1).all()
+    found = predictions(made, iter(group), recipe, ["argmax", "tree"])
+    totals = found.groupby("decoding")[["right_all", "words_all"]].sum()
+    assert (totals["right_all"] / totals["words_all"]).loc["argmax"] > 0.95
+
+
+def test_every_sentence_is_seen_once_an_epoch_in_either_order(monkeypatch):
+    monkeypatch.setattr(module, "_CHUNK", 5)
+    group = [sentence(1 + k % 4, k) for k in range(13)]
+    for order in ("file", "shuffled"):
+        recipe = Recipe(2, 1, 0.1, order, (0,))
+        parts = list(module._batches(iter(group), recipe, np.random.default_rng(0)))
+        seen = [s.record for part in parts for s in part]
+        assert sorted(seen) == list(range(13))
+        assert max(map(len, parts)) == 2
+        assert (seen == list(range(13))) == (order == "file")
+
+
+def test_training_keeps_no_more_than_a_chunk(monkeypatch):
+    monkeypatch.setattr(module, "_CHUNK", 4)
+    pulled = []
+
+    def stream(epoch):
+        for k in range(12):
+            pulled.append(k)
+            yield sentence(3, k)
+
+    batches = module._batches(stream(0), Recipe(2, 1, 0.1, "shuffled", (0,)), np.random.default_rng(0))
+    next(batches)
+    assert len(pulled) <= 5
+
+
+def test_nothing_to_train_on_and_losses_that_are_not_finite_are_said():
+    recipe = Recipe(2, 1, 0.01, "file", (0,))
+    with pytest.raises(AtlasError, match="no sentence to train probes on"):
+        train(make_probes([("attention_only", "-")], recipe, K, D), lambda epoch: iter(()), recipe)
+    broken = Sentence(**{**vars(SENTENCES[0]), "vectors": SENTENCES[0].vectors * np.float32(np.nan)})
+    with pytest.raises(AtlasError, match="the loss of a probe is not finite"):
+        train(make_probes([("attention_words", "fixed")], recipe, K, D), lambda epoch: iter([broken]), recipe)
+
+
+def best_tree(scores):
+    """The best tree with one root by trying all assignments."""
+    n = len(scores)
+    best, found = -np.inf, None
+    for heads in itertools.product(range(n + 1), repeat=n):
+        if heads.count(0) != 1:
+            continue
+        reached = {0}
+        while more := {k + 1 for k, h in enumerate(heads) if h in reached} - reached:
+            reached |= more
+        total = sum(scores[k, h] for k, h in enumerate(heads))
+        if len(reached) == n + 1 and total > best:
+            best, found = total, heads
+    return list(found)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(1, 5), st.integers(0, 10_000))
+def test_the_tree_is_the_best_of_all_trees(n, seed):
+    scores = np.random.default_rng(seed).normal(size=(n, n + 1)) * 5
+    assert decode(scores, "tree").tolist() == best_tree(scores)
+
+
+def test_the_best_candidates_are_kept_where_they_are_a_tree():
+    scores = np.full((3, 4), -5.0)
+    scores[0, 2], scores[1, 0], scores[2, 1] = 1, 1, 1
+    assert decode(scores, "argmax").tolist() == decode(scores, "tree").tolist() == [2, 0, 1]
+    with pytest.raises(ValueError, match="unknown decoding"):
+        decode(scores, "beam")
+
+
+def corpus(folder, name, sizes, same_as=None):
+    folder = folder / name
+    folder.mkdir()
+    shards, maps = write_example_shards(folder, [n + 2 for n in sizes], layers=1, heads=K, seed=len(sizes))
+    examples = []
+    for record, n in enumerate(sizes):
+        s = sentence(n, record)
+        words = tuple(f"w{k}" for k in range(n)) if same_as is None else same_as[record]
+        layers = {"heads": tuple(int(h) for h in s.heads), "relations": tuple("punct" if p else "dep" for p in s.punctuation)}
+        ids = tuple(range(n + 2))
+        examples.append(
+            Example(record, f"e{record}", ids, (0,) * (n + 2), ("t",) * (n + 2), (-1, *range(n), -1), words, layers)
+        )
+    write_examples(folder / "0.parquet", examples)
+    return shards, [folder / "0.parquet"], examples, maps
+
+
+def test_sentences_hold_what_the_maps_hold(tmp_path):
+    shards, _, examples, maps = corpus(tmp_path, "a", [4, 2])
+    from attention_atlas.attention.cache import read_attention
+
+    vectors = WordVectors("v", {"w1": 1}, np.array([[0, 0], [1, 2]], np.float32))
+    first, second = sentences(examples, read_attention(shards), vectors, "[CLS]", "[SEP]")
+    a = maps[0][0].astype(np.float32)
+    assert first.maps == pytest.approx(a[:, 1:5, 1:5])
+    assert first.cls[:K] == pytest.approx(a[:, 1:5, 0])
+    assert first.cls[K:] == pytest.approx(a[:, 0, 1:5])
+    assert first.sep[:K] == pytest.approx(a[:, 1:5, 5])
+    assert first.sep[K:] == pytest.approx(a[:, 5, 1:5])
+    assert first.vectors.tolist() == [[0, 0], [1, 2], [0, 0], [0, 0]]
+    assert second.punctuation.tolist() == [False, True]
+    without = next(sentences(examples, read_attention(shards), vectors, None, None))
+    assert not without.cls.any()
+
+
+def test_the_table_from_shards_is_the_same_each_time(tmp_path):
+    training = corpus(tmp_path, "train", [4, 3, 5, 2, 4, 6])
+    judged_words = {0: training[2][1].words, 1: ("other", "words", "here", "now")}
+    evaluation = corpus(tmp_path, "dev", [3, 4], judged_words)
+    vectors = WordVectors(
+        "own vectors", {f"w{k}": k + 1 for k in range(6)}, np.random.default_rng(0).normal(size=(7, D)).astype(np.float32)
+    )
+    write_vectors(vectors, tmp_path / "v.safetensors", tmp_path / "v.json")
+    write_card(ModelCard("m", "", "bert", 1, K, 64, "[CLS]", "[SEP]", 0, "", "random", 0, "float32"), tmp_path / "card.json")
+
+    def run(name, own):
+        outs = [tmp_path / f"{name}.tsv", tmp_path / f"{name}.training.tsv"]
+        data = [(training[0], training[1], 6), (evaluation[0], evaluation[1], 2)]
+        recipe = Recipe(2, 2, 0.01, "shuffled", (0, 1, 2))
+        vector_files = [tmp_path / "v.safetensors", tmp_path / "v.json"]
+        run_probes(name, own, tmp_path / "card.json", *data, *vector_files, recipe, ["argmax", "tree"], 1, *outs)
+        return outs
+
+    own, summary = run("m", True)
+    random, _ = run("r", False)
+    facts = read_table(summary).set_index("quantity")["value"]
+    # Sentence 1 of the training set is judged, too.
+    assert (facts["sentences"], facts["duplicates"]) == ("5", "1")
+    assert set(read_table(own)["probe"]) == {"attention_only", "attention_words", "distances_words"}
+    assert set(read_table(random)["probe"]) == {"attention_words"}
+    first = own.read_bytes()
+    assert run("m", True)[0].read_bytes() == first
+
+    outs = [tmp_path / name for name in ("t3.tsv", "seeds.tsv", "t3.html")]
+    table3(own, [random], summary, evaluation[1], 2, 100, 0, Setting("r", "m", "dev"), "train", *outs)
+    table = read_table(outs[0])
+    assert list(dict.fromkeys(table["probe"])) == [
+        *("right_branching", "best_offset", "distances_words", "random_attention_words", "attention_only", "attention_words")
+    ]
+    scored = table.query("punctuation == 'without' and decoding == 'argmax'").set_index(["probe", "root_alignment"])
+    heads = [np.array(e.layers["heads"]) for e in evaluation[2]]
+    # The last word of a sentence is punctuation here and does not count.
+    right = sum((h[:-1] == np.arange(2, len(h) + 1)).sum() for h in heads)
+    assert scored.loc[("right_branching", "-"), "uas"] == pytest.approx(right / 5, rel=1e-5)
+    assert scored.loc[("right_branching", "-"), "n"] == 5
+    raw = read_table(own).query("probe == 'attention_only' and decoding == 'argmax'")
+    by_seed = raw.groupby("seed")[["right", "words"]].sum()
+    accuracies = by_seed["right"] / by_seed["words"]
+    assert scored.loc[("attention_only", "-"), "uas"] == pytest.approx(accuracies.mean(), rel=1e-5)
+    assert scored.loc[("attention_only", "-"), "sd"] == pytest.approx(accuracies.std(ddof=1), abs=1e-5)
+    assert scored.loc[("attention_only", "-"), "seeds"] == 3
+    assert scored.loc[("distances_words", "fixed"), "vectors"] == "own vectors"
+    assert len(read_table(outs[1])) == 2 * 3 * (5 + 2)
+    assert "ROOT in place" in outs[2].read_text()
+    assert isinstance(table, pd.DataFrame)

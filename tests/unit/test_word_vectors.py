@@ -1,0 +1,114 @@
+"""Word vectors: what a file holds is read, what is damaged is named, and embeddings are reduced as principal components."""
+
+import gzip
+import json
+import logging
+
+import numpy as np
+import pytest
+
+from attention_atlas.corpora.examples import Example
+from attention_atlas.corpora.word_vectors import WordVectors, read_vector_file, read_vectors, static_vectors, write_vectors
+from attention_atlas.errors import AtlasError
+
+WORDS = {"the", "dog", "café", "unheard"}
+
+
+def file(folder, text, encoding="utf-8", name="g.txt"):
+    path = folder / name
+    path.write_bytes(text.encode(encoding))
+    return path
+
+
+def test_a_file_in_the_form_of_glove(tmp_path):
+    path = file(tmp_path, "the 1 2\nof 5 5\ndog 0.5 -1e-1\ncafé 3 4\n")
+    vectors = read_vector_file(path, WORDS)
+    assert (vectors.label, vectors.dimensions) == ("g.txt, 2 dimensions", 2)
+    expected = np.array([[1, 2], [0.5, -0.1], [0, 0], [3, 4]])
+    assert vectors.of(["The", "dog", "nothing", "CAFÉ"]) == pytest.approx(expected)
+    packed = tmp_path / "g.txt.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    assert (read_vector_file(packed, WORDS).vectors == vectors.vectors).all()
+
+
+def test_a_first_line_of_word2vec_is_passed_over_and_a_word_given_twice_counts_once(tmp_path):
+    vectors = read_vector_file(file(tmp_path, "2 3\nthe 1 2 3\ndog 4 5 6\nthe 7 8 9\n"), WORDS)
+    assert vectors.of(["the"]).tolist() == [[1, 2, 3]]
+    assert vectors.dimensions == 3
+
+
+def test_other_encodings_are_read_when_named(tmp_path):
+    path = file(tmp_path, "the 1 2\ncafé 3 4\n", "cp1252")
+    assert read_vector_file(path, WORDS, "cp1252").of(["café"]).tolist() == [[3, 4]]
+    with pytest.raises(AtlasError, match=r"g\.txt:2: not utf-8 .*Set `encoding` of this corpus"):
+        read_vector_file(path, WORDS)
+    with pytest.raises(AtlasError, match=r"g\.txt:1: not nonsense"):
+        read_vector_file(path, WORDS, "nonsense")
+
+
+def test_a_last_line_that_breaks_off_is_left_out_with_a_warning(tmp_path, caplog):
+    with caplog.at_level(logging.WARNING):
+        vectors = read_vector_file(file(tmp_path, "the 1 2\ndog 3"), WORDS)
+    assert "dog" not in vectors.index
+    assert "g.txt:2: 1 numbers in place of 2" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("the 1 2\ndog 3\nof 1 2\n", "g.txt:2: 1 numbers in place of 2; the file is damaged"),
+        ("the 1 x\nof 1 2\n", "g.txt:1: the vector of 'the' holds something that is no number"),
+        ("the 1 nan\nof 1 2\n", "g.txt:1: the vector of 'the' is not finite"),
+        ("", "g.txt: there is no vector in this file"),
+    ],
+)
+def test_damaged_files_are_named(tmp_path, text, expected):
+    with pytest.raises(AtlasError) as caught:
+        read_vector_file(file(tmp_path, text), WORDS)
+    assert expected in str(caught.value)
+
+
+def example(words, pieces):
+    ids = [0, *(i for word in pieces for i in word), 0]
+    word = [-1, *(k for k, own in enumerate(pieces) for _ in own), -1]
+    return Example(0, "e", tuple(ids), (0,) * len(ids), tuple(map(str, ids)), tuple(word), tuple(words))
+
+
+def test_static_vectors_are_reduced_means_of_pieces():
+    generator = np.random.default_rng(0)
+    embeddings = generator.normal(size=(40, 12)).astype(np.float32)
+    pieces = [(k, k + 1) if k % 3 else (k,) for k in range(1, 30)]
+    words = [f"w{k}" for k in range(1, 30)]
+    seen, unseen = example(words[:20], pieces[:20]), example(words[20:], pieces[20:])
+    vectors = static_vectors(embeddings, [seen, unseen], [seen], 4, "m")
+    assert vectors.label == "static input embeddings of m, 4 dimensions"
+    means = np.stack([embeddings[list(own)].mean(axis=0) for own in pieces]).astype(np.float64)
+    centred = means - means[:20].mean(axis=0)
+    axes = np.linalg.svd(centred[:20], full_matrices=False)[2][:4]
+    expected = centred @ axes.T
+    found = vectors.of([w.upper() for w in words])
+    # The sign of a component is free, its size is set for all at once.
+    signs = np.sign((found * expected).sum(axis=0))
+    assert found / found[0] == pytest.approx(expected * signs / (expected * signs)[0], rel=1e-3)
+    assert found[:20].std() == pytest.approx(0.4, rel=1e-4)
+    assert vectors.coverage([seen, unseen]) == 1
+    again = static_vectors(embeddings, [seen, unseen], [seen], 4, "m")
+    assert (again.vectors == vectors.vectors).all()
+
+
+def test_fewer_words_than_dimensions():
+    embeddings = np.random.default_rng(1).normal(size=(10, 6)).astype(np.float32)
+    few = example(["a", "b", "c"], [(1,), (2,), (3,)])
+    assert static_vectors(embeddings, [few], [few], 100, "m").dimensions == 3
+
+
+def test_what_is_written_is_read(tmp_path):
+    vectors = WordVectors("v", {"a": 1, "b": 2}, np.arange(6, dtype=np.float32).reshape(3, 2))
+    write_vectors(vectors, tmp_path / "v.safetensors", tmp_path / "v.json", coverage=0.5)
+    read = read_vectors(tmp_path / "v.safetensors", tmp_path / "v.json")
+    assert (read.label, dict(read.index)) == ("v", {"a": 1, "b": 2})
+    assert (read.vectors == vectors.vectors).all()
+    assert json.loads((tmp_path / "v.json").read_text())["coverage"] == 0.5
+    (tmp_path / "v.safetensors").write_bytes(b"x")
+    with pytest.raises(AtlasError, match="these word vectors cannot be read"):
+        read_vectors(tmp_path / "v.safetensors", tmp_path / "v.json")
