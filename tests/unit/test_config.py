@@ -74,7 +74,7 @@ def test_everything_that_is_not_said_has_its_default():
         "targets": ["one"],
         "missing": "error",
         "data_mirror": None,
-        "sample": {"documents": 220, "seed": 2019},
+        "sample": {"documents": 220, "train_documents": 300, "seed": 2019},
         "models": {
             name: {
                 "source": {"path": f"models/{name}", "folder": "."},
@@ -83,6 +83,7 @@ def test_everything_that_is_not_said_has_its_default():
                 "init": "pretrained",
                 "seed": 0,
                 "dtype": "float32",
+                "mask_head": {"copies": 4, "steps": 300, "batch": 256, "learning_rate": 0.001, "seed": 0},
             }
             for name in ("tiny", "large")
         },
@@ -94,6 +95,8 @@ def test_everything_that_is_not_said_has_its_default():
                 "shard": 128,
                 "max_tokens": 128,
                 "level": "tokens",
+                "windows": "first",
+                "encoding": "utf-8",
                 "view": "none",
                 "lines": "paragraphs",
                 "recipe": "authors",
@@ -120,6 +123,33 @@ def test_everything_that_is_not_said_has_its_default():
                     "figure1_heads": "auto",
                     "figure5_heads": "auto",
                     "options": {"preset": "as_published"},
+                    "coreference_options": {
+                        "candidates": "earlier_mentions",
+                        "scored": "with_antecedent",
+                        "head_rule": "auto",
+                        "singletons": False,
+                        "shared_heads": "keep",
+                        "word_mode": "mean",
+                    },
+                    "gradients": {"cls_is_other": True},
+                    "probes": {
+                        "seeds": [0, 1, 2],
+                        "batch": 8,
+                        "epochs": 3,
+                        "learning_rate": 0.002,
+                        "order": "shuffled",
+                        "decodings": ["argmax", "tree"],
+                        "dimensions": 100,
+                        "random_models": [],
+                    },
+                    "clustering": {
+                        "smoothing": 0.001,
+                        "broad_entropy": 3.8,
+                        "position": 0.5,
+                        "special": 0.6,
+                        "permutations": 9999,
+                        "blocks": 50,
+                    },
                 },
             }
         },
@@ -197,7 +227,11 @@ HUB = {"hub": "someone/something", "revision": "0" * 40}
 URL = {"url": "https://example.org/a.txt", "sha256": "0" * 64}
 MISTAKES = [
     ("target", ["one"], "config: unknown key 'target'; did you mean 'targets'. Known keys: targets, missing, data_mirror,"),
-    ("sample/documets", 3, "config: sample: unknown key 'documets'; did you mean 'documents'. Known keys: documents, seed."),
+    (
+        "sample/documets",
+        3,
+        "config: sample: unknown key 'documets'; did you mean 'documents'. Known keys: documents, train_documents, seed.",
+    ),
     ("models/tiny/layer", 3, "config: models.tiny: unknown key 'layer'; did you mean 'layers'."),
     ("models/tiny/source/foldr", "x", "config: models.tiny.source: unknown key 'foldr'; did you mean 'folder'."),
     ("corpora/pairs/recpie", "clean", "config: corpora.pairs: unknown key 'recpie'; did you mean 'recipe'."),

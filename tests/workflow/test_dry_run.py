@@ -11,10 +11,12 @@ RULES = ("all", "clark2019", "tables", "figures", "attention")
 
 
 def give_licensed_files(workspace: Workspace) -> None:
-    """Put an empty file where the licensed treebank is expected; a dry run reads no data."""
-    file = workspace.folder / "licensed" / "wsj" / "dev.conllu"
-    file.parent.mkdir(parents=True)
-    file.touch()
+    """Put empty files where licensed corpora are expected; a dry run reads no data."""
+    licensed = workspace.folder / "licensed"
+    (licensed / "conll-2012" / "development").mkdir(parents=True)
+    (licensed / "wsj").mkdir()
+    for name in ("wsj/dev.conllu", "wsj/train.conllu", "glove.6B.100d.txt"):
+        (licensed / name).touch()
 
 
 @pytest.mark.parametrize("run", ["sample", "laptop", "open", "paper"])
@@ -44,6 +46,8 @@ def test_missing_licensed_file_is_named_with_licence_and_layout(workspace):
     assert "licensed/wsj/dev.conllu is not there" in done.stdout
     assert "LDC99T42" in done.stdout
     assert "basic Stanford Dependencies in columns 7-8" in done.stdout
+    assert "licensed/conll-2012/development is not there" in done.stdout
+    assert "LDC2013T19" in done.stdout
     assert "missing: skip" in done.stdout
 
 
@@ -56,7 +60,22 @@ def test_missing_licensed_file_is_named_when_its_table_is_asked_for(workspace):
 def test_skipping_missing_files_keeps_everything_else(workspace):
     jobs = workspace.jobs("--config", "targets=[paper]", "missing=skip")
     assert {"clark2019_figure1", "clark2019_figure2", "clark2019_figure4", "clark2019_positions"} <= set(jobs)
-    assert "clark2019_table1" not in jobs
+    assert {"clark2019_table1", "clark2019_table2", "clark2019_table3"}.isdisjoint(jobs)
+    assert {"clark2019_figure3", "clark2019_gap"} <= set(jobs)
+
+
+def test_a_run_without_a_role_leaves_its_artefacts_out_and_says_so_when_asked(workspace):
+    overlay = workspace.folder / "mine.yaml"
+    overlay.write_text(
+        "targets: [mine]\nruns: {mine: {model: minilm, clark2019: {segments: sample-segments, dependencies: sample-trees}}}\n",
+        encoding="utf-8",
+    )
+    files = ("--configfile", "config.yaml", "mine.yaml")
+    jobs = workspace.jobs(*files)
+    assert {"clark2019_figure3", "clark2019_figure6", "clark2019_comparison"} <= set(jobs)
+    assert {"clark2019_table2", "clark2019_table3", "clark2019_gap"}.isdisjoint(jobs)
+    done = workspace.snakemake("--dry-run", *files, "--", "results/mine/clark2019/table2.html", check=False)
+    assert "runs.mine.clark2019 names no corpus for the role 'coreference', which this file needs" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -20,13 +20,23 @@ from attention_atlas.attention.cache import read_attention
 from attention_atlas.manifest import load_manifest
 
 OVERLAY = """
-sample: {documents: 16}
+sample: {documents: 16, train_documents: 12}
+models:
+  minilm: {mask_head: {copies: 1, steps: 5}}
 corpora:
   sample-segments: {limit: 12, shard: 8}
   sample-segments-clean: {limit: 8, shard: 8}
   sample-segments-pair: {limit: 8, shard: 8}
   sample-trees: {limit: 120, shard: 64}
-runs: {sample: {clark2019: {resamples: 100}}}
+  sample-trees-train: {limit: 100, shard: 100}
+  sample-coreference: {limit: 16, shard: 16}
+  sample-coreference-all: {limit: 16, shard: 16}
+runs:
+  sample:
+    clark2019:
+      resamples: 100
+      probes: {epochs: 1, seeds: [0, 1], random_models: [minilm-random-1]}
+      clustering: {permutations: 99, blocks: 4}
 """
 SMALL = ("--configfile", "config.yaml", "small.yaml")
 
@@ -73,6 +83,13 @@ def test_contract_columns(done):
         "baseline_offset baseline_accuracy",
         "figure2.tsv": "target layer head mean_attention",
         "figure4.tsv": "source layer head entropy",
+        "figure3.tsv": "masking measure target layer head value",
+        "table2.tsv": "system mention_type layer head direction n correct accuracy",
+        "coreference_heads.tsv": "layer head direction mention_type n correct accuracy",
+        "gap.tsv": "system gender layer head direction n correct accuracy",
+        "table3.tsv": "probe root_alignment decoding punctuation seeds uas sd",
+        "figure6.tsv": "layer head x y behaviour relation",
+        "head_distances.tsv": "layer_a head_a layer_b head_b js",
         "comparison.tsv": "id item quantity published ours ci_low ci_high n comparable why verdict",
     }
     for name, columns in wanted.items():
@@ -93,6 +110,18 @@ def test_tables_hold_what_they_must(done):
     assert (table1["heldout_accuracy"] <= table1["accuracy"] + 1e-9).all()
     comparison = pd.read_csv(folder / "comparison.tsv", sep="\t")
     assert not comparison["verdict"].isin(["match", "differs"]).any(), "sample numbers are never compared with the papers'"
+    assert not comparison["why"].eq("nothing in this run measures it").any()
+    distances = pd.read_csv(folder / "head_distances.tsv", sep="\t")
+    assert len(distances) == 72 * 71 / 2
+    assert distances["js"].between(0, np.log(2)).all()
+    probes = pd.read_csv(folder / "table3.tsv", sep="\t").set_index(["probe", "root_alignment", "decoding", "punctuation"])
+    assert set(probes.index.get_level_values(0)) == {
+        *("right_branching", "best_offset", "distances_words", "random_attention_words", "attention_only", "attention_words")
+    }
+    assert probes["uas"].between(0, 1).all()
+    coreference = pd.read_csv(folder / "table2.tsv", sep="\t").set_index(["system", "mention_type"])
+    heads = pd.read_csv(folder / "coreference_heads.tsv", sep="\t").query("mention_type == 'all'")
+    assert coreference.loc[("best_head", "all"), "correct"] == heads["correct"].max()
 
 
 @pytest.mark.parametrize("corpus", ["sample-segments", "sample-trees"])

@@ -1,0 +1,153 @@
+"""Published values of Figure 3 and of Tables 2 and 3 beside ours: only what is the same quantity is compared."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from test_comparison import PUBLISHED, SAMPLE, SEGMENTS, TREEBANK, published_tables, run
+
+from attention_atlas.published.compare import CLOSE, EXACT, NO, QUALITATIVE
+from attention_atlas.studies.clark2019.comparison.gradients import gradient_rows
+from attention_atlas.studies.clark2019.comparison.probes import probe_rows
+from attention_atlas.studies.clark2019.setting import Setting
+
+ONTONOTES = Setting("Paper run", "bert", "CoNLL-2012", "bert-base-uncased", "conll2012")
+WSJ_TRAIN = Setting("Paper run", "bert", "WSJ train", "bert-base-uncased", "wsj-sd-train")
+EWT = Setting("Open run", "bert", "EWT dev", "bert-base-uncased", "ud-ewt-dev")
+SYSTEMS = {"nearest": "nearest", "head_match": "headmatch", "rule_based": "rulebased", "best_head": "head5_4"}
+
+
+def table2() -> pd.DataFrame:
+    rows = [
+        (system, kind, 5 if system == "best_head" else None, 4 if system == "best_head" else None, value / 100)
+        for system, key in SYSTEMS.items()
+        for kind in ("all", "pronoun", "proper", "nominal")
+        for value in [PUBLISHED[f"t2_{key}_{kind}"]["value"]]
+    ]
+    frame = pd.DataFrame(rows, columns=["system", "mention_type", "layer", "head", "accuracy"])
+    return frame.assign(n=900, ci_low=frame["accuracy"] - 0.001, ci_high=frame["accuracy"] + 0.001, direction="x", correct=1)
+
+
+def table3(**changed) -> pd.DataFrame:
+    uas = {
+        ("right_branching", "-"): 0.26,
+        ("distances_words", "legacy"): 0.58,
+        ("distances_words", "fixed"): 0.65,
+        ("random_attention_words", "legacy"): 0.30,
+        ("attention_only", "-"): 0.61,
+        ("attention_words", "legacy"): 0.77,
+        ("attention_words", "fixed"): 0.80,
+    }
+    rows = [(p, a, "argmax", "without", 3, v) for (p, a), v in uas.items()]
+    rows += [(p, a, "tree", "without", 3, 0.99) for p, a in uas] + [(p, a, "argmax", "with", 3, 0.01) for p, a in uas]
+    frame = pd.DataFrame(rows, columns=["probe", "root_alignment", "decoding", "punctuation", "seeds", "uas"])
+    return frame.assign(ci_low=frame["uas"] - 0.001, ci_high=frame["uas"] + 0.001, n=35000, **changed)
+
+
+def figure3(means, layers=12) -> pd.DataFrame:
+    rows = [
+        (masking, measure, target, layer, head, value * (1 if target == "sep" else 3))
+        for masking in ("masked", "unmasked")
+        for measure in ("per_weight", "per_query")
+        for target in ("sep", "other")
+        for layer, value in zip(range(1, layers + 1), means, strict=True)
+        for head in (1, 2)
+    ]
+    return pd.DataFrame(rows, columns=["masking", "measure", "target", "layer", "head", "value"]).assign(n=992)
+
+
+def training(sentences=36160) -> pd.DataFrame:
+    return pd.DataFrame({"quantity": ["sentences", "vectors"], "value": [str(sentences), "GloVe"]})
+
+
+def everything(tmp_path, **settings):
+    tables = published_tables() | {"table2": table2(), "table3": table3(), "training": training()}
+    tables["figure3"] = figure3([1.0, 0.9, 0.8, 0.4, *[0.05] * 8])
+    roles = {"coreference": ONTONOTES, "probe_training": WSJ_TRAIN} | settings
+    return run(tmp_path, tables, roles.pop("segments", SEGMENTS), roles.pop("dependencies", TREEBANK), **roles)
+
+
+def test_every_entry_has_a_reason_and_only_what_cannot_be_computed_is_not(tmp_path):
+    frame = everything(tmp_path)
+    assert len(frame) == 183
+    assert not frame["why"].eq("nothing in this run measures it").any()
+    absent = set(frame.loc[frame["verdict"] == "not computed", "id"])
+    assert {"t2_neural_all", "t3_structural"} <= absent
+    # No head of these tables has a broad entropy.
+    rest = absent - {"t2_neural_all", "t3_structural", "txt_high_entropy_max"}
+    assert {i for i in rest if not i.startswith("rep_ja_")} == set()
+
+
+def test_what_the_paper_found_matches(tmp_path):
+    frame = everything(tmp_path)
+    for item in ("Table 2", "Table 3", "Fig 5 caption"):
+        own = frame[(frame["item"] == item) & (frame["verdict"] != "not computed")]
+        assert set(own["verdict"]) == {"match"}, item
+        assert set(own["comparable"]) <= {CLOSE, EXACT}
+    assert len(frame[(frame["item"] == "Table 2") & (frame["verdict"] == "match")]) == 16
+    assert "best head here: 5-4" in frame.loc["t2_head5_4_all", "why"]
+    assert frame.loc["nb_train_sentences", ["ours", "verdict", "comparable"]].tolist() == ["36160", "match", EXACT]
+    assert frame.loc["txt_grad_layer", ["ours", "verdict"]].tolist() == ["5", "holds"]
+    assert frame.loc["issue17_gain", ["ours", "verdict"]].tolist() == ["3", "holds"]
+    assert frame.loc["nb_thresholds", ["ours", "comparable"]].tolist() == ["3.8; 0.5; 0.6", NO]
+
+
+def test_other_numbers_differ(tmp_path):
+    tables = published_tables() | {"table2": table2(), "table3": table3(), "training": training(40000)}
+    for name, columns in (("table2", ["accuracy"]), ("table3", ["uas"])):
+        tables[name][[*columns, "ci_low", "ci_high"]] += 0.05
+    frame = run(tmp_path, tables, coreference=ONTONOTES, probe_training=WSJ_TRAIN)
+    own = frame[frame["item"].isin(["Table 2", "Table 3"]) & (frame["verdict"] != "not computed")]
+    assert set(own["verdict"]) == {"differs"}
+    assert frame.loc["nb_train_sentences", "verdict"] == "differs"
+
+
+def test_other_data_and_models_are_not_compared(tmp_path):
+    frame = everything(tmp_path, segments=SAMPLE, dependencies=SAMPLE, coreference=SAMPLE, probe_training=SAMPLE)
+    own = frame[frame["item"].isin(["Table 2", "Table 3", "Fig 5 caption"])]
+    assert set(own["verdict"]) == {"not comparable", "not computed"}
+    assert set(frame.loc[frame["comparable"] == QUALITATIVE, "verdict"]) == {"holds"}
+    other_model = Setting("r", "electra", "CoNLL-2012", "", "conll2012")
+    frame = everything(tmp_path, coreference=other_model)
+    # Baselines need the corpus alone.
+    assert frame.loc[["t2_nearest_all", "t2_head5_4_all"], "verdict"].tolist() == ["match", "not comparable"]
+
+
+def test_the_third_partys_numbers_are_those_on_its_own_treebank(tmp_path):
+    frame = everything(tmp_path, dependencies=EWT)
+    identifiers = ["rep_ja_attn_probe", "rep_ja_attn_glove_fixed", "rep_ja_fix_gain_attn_glove", "rep_ja_rightbranch"]
+    assert set(frame.loc[identifiers, "comparable"]) == {CLOSE}
+    assert set(frame.loc[identifiers, "verdict"]) == {"differs"}
+    assert frame.loc["rep_ja_fix_gain_dist_glove", "ours"] == "7"
+    rows = probe_rows(table3(), PUBLISHED, EWT)
+    assert rows["rep_ja_attn_probe"].target == 61.4
+    frame = everything(tmp_path)
+    assert set(frame.loc[identifiers, "verdict"]) == {"not comparable"}
+
+
+@pytest.mark.parametrize(
+    ("means", "value", "holds"),
+    [
+        ([1, 0.9, 0.09, 0.05, 0.05, 0.02], 3, True),
+        ([1, 0.05, 0.9, 0.05, 0.05, 0.02], 4, False),
+        ([0.05, 0.05, 0.05, 0.05, 0.05, 1], "none", False),
+        ([1, 0.05, 0.05, 0.05, 0.05, 0.2], "none", False),
+    ],
+)
+def test_the_claim_on_gradients(means, value, holds):
+    row = gradient_rows(figure3(means, 6), SEGMENTS)["txt_grad_layer"]
+    assert (row.value, row.holds) == (value, holds)
+
+
+def test_a_model_without_mask_has_no_such_claim(tmp_path):
+    tables = published_tables() | {"figure3": figure3([1] * 6, 6).iloc[:0]}
+    frame = run(tmp_path, tables)
+    assert frame.loc["txt_grad_layer", ["why", "verdict"]].tolist() == [
+        "the gradient is not measured: the model has no [MASK]",
+        "not computed",
+    ]
+
+
+def test_random_models_are_averaged():
+    doubled = pd.concat([table3(), table3().query("probe == 'random_attention_words'").assign(uas=0.4)])
+    assert probe_rows(doubled, PUBLISHED, TREEBANK)["t3_random_attn_glove"].value == pytest.approx(35)
+    assert np.isclose(probe_rows(table3(), PUBLISHED, TREEBANK)["t3_attn"].value, 61)
