@@ -74,7 +74,7 @@ def test_everything_that_is_not_said_has_its_default():
         "targets": ["one"],
         "missing": "error",
         "data_mirror": None,
-        "sample": {"documents": 220, "train_documents": 300, "seed": 2019},
+        "sample": {"documents": 220, "train_documents": 125, "seed": 2019},
         "models": {
             name: {
                 "source": {"path": f"models/{name}", "folder": "."},
