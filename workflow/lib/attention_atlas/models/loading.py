@@ -96,12 +96,10 @@ def load_model(entry: Mapping[str, Any], device: str = "cpu") -> PreTrainedModel
     """
     import torch
     from transformers import AutoConfig, AutoModel
-    from transformers import logging as transformers_logging
 
     from attention_atlas.attention.engine import install
 
-    transformers_logging.set_verbosity_error()
-    transformers_logging.disable_progress_bar()
+    quiet()
     folder = locate(entry)
     dtype = getattr(torch, entry["dtype"])
     if entry["init"] == "random":
@@ -115,6 +113,14 @@ def load_model(entry: Mapping[str, Any], device: str = "cpu") -> PreTrainedModel
         model = _read(lambda: AutoModel.from_pretrained(folder, dtype=dtype, local_files_only=True), folder, "weights")
     install(model)
     return model.to(device).eval()
+
+
+def quiet() -> None:
+    """Keep transformers from reporting weights that a model does not need, and from drawing bars into logs."""
+    from transformers import logging as transformers_logging
+
+    transformers_logging.set_verbosity_error()
+    transformers_logging.disable_progress_bar()
 
 
 def _with_embeddings_of(pretrained: PreTrainedModel, random: PreTrainedModel) -> PreTrainedModel:

@@ -20,7 +20,7 @@ from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.files import whole_file, write_text
 from attention_atlas.models.card import ModelCard, read_card
-from attention_atlas.models.loading import load_model, locate
+from attention_atlas.models.loading import load_model, locate, quiet
 from attention_atlas.models.masking import Masked, mask_pieces
 from attention_atlas.progress import progress
 
@@ -196,6 +196,7 @@ def _checkpoint_model(entry: Mapping[str, Any]) -> PreTrainedModel | None:
 
     if entry["init"] != "pretrained":
         return None
+    quiet()
     try:
         model, info = AutoModelForMaskedLM.from_pretrained(
             locate(entry), dtype=getattr(torch, entry["dtype"]), local_files_only=True, output_loading_info=True
