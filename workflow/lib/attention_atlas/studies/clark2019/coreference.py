@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from attention_atlas.attention.cache import CachedExample, read_attention
+from attention_atlas.attention.pairing import with_attention
 from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.corpora.mentions import MENTION_TYPES
 from attention_atlas.errors import AtlasError
@@ -108,13 +109,7 @@ def outcomes(
     """
     names = list(dict.fromkeys(_document(e) for e in examples))
     kept: list[list[tuple[int, Task, Bools]]] = [[] for _ in settings]
-    seen = 0
-    for example, maps in zip(examples, cached, strict=False):
-        if (example.record, example.id) != (maps.record, maps.id):
-            raise AtlasError(
-                f"the attention cache holds example {maps.id} where the corpus has {example.id}: delete the attention folder "
-                "of this corpus and run again."
-            )
+    for example, maps in with_attention(examples, cached):
         by_mode: dict[str, npt.NDArray[np.float32]] = {}
         for options, rule, own in zip(settings, rules, kept, strict=True):
             task = task_of(example, options, rule)
@@ -123,9 +118,6 @@ def outcomes(
                     by_mode[options.word_mode] = maps.word_maps(options.word_mode)
                 picked = picked_words(by_mode[options.word_mode], maps.special_units, task)
                 own.append((names.index(_document(example)), task, judge(picked, task)))
-        seen += 1
-    if seen != len(examples):
-        raise AtlasError(f"the attention cache has {seen} of {len(examples)} windows: delete its folder and run again.")
     return [_joined(own) for own in kept]
 
 

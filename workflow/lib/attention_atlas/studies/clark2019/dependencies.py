@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from attention_atlas.attention.cache import CachedExample
+from attention_atlas.attention.pairing import with_attention
 from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError
 from attention_atlas.studies.clark2019.options import Options
@@ -235,13 +236,7 @@ def predict(examples: Sequence[Example], cached: Iterable[CachedExample], modes:
     """
     picked: dict[str, list[Ints]] = {mode: [] for mode in modes}
     to_sep: list[npt.NDArray[np.float32]] = []
-    seen = 0
-    for example, maps in zip(examples, cached, strict=False):
-        if (example.record, example.id) != (maps.record, maps.id):
-            raise AtlasError(
-                f"the attention cache holds example {maps.id} where the corpus has {example.id}: delete the attention folder "
-                "of this corpus and run again."
-            )
+    for _, maps in with_attention(examples, cached):
         special = maps.special_units
         for mode in list(picked):
             if mode != "mean" and maps.level == "words":
@@ -253,7 +248,4 @@ def predict(examples: Sequence[Example], cached: Iterable[CachedExample], modes:
                 seps = np.asarray([name == sep for name in maps.words]) & special
                 mass = by_word[..., ~special, :][..., seps].sum(axis=-1)
                 to_sep.append(np.moveaxis(mass, -1, 0))
-        seen += 1
-    if seen != len(examples):
-        raise AtlasError(f"the attention cache has {seen} of {len(examples)} sentences: delete its folder and run again.")
     return Predictions({mode: np.concatenate(parts) for mode, parts in picked.items()}, np.concatenate(to_sep))

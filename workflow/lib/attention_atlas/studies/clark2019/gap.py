@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from attention_atlas.attention.cache import CachedExample, read_attention
+from attention_atlas.attention.pairing import with_attention
 from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.corpora.mentions import Mention
 from attention_atlas.errors import AtlasError
@@ -167,20 +168,12 @@ def measure_gap(
 
 
 def _scored(examples: Sequence[Example], cached: Iterable[CachedExample]) -> tuple[list[Choice], Bools]:
-    choices, heads, seen = [], [], 0
-    for example, maps in zip(examples, cached, strict=False):
-        if (example.record, example.id) != (maps.record, maps.id):
-            raise AtlasError(
-                f"the attention cache holds example {maps.id} where the corpus has {example.id}: delete the attention folder "
-                "of this corpus and run again."
-            )
+    choices, heads = [], []
+    for example, maps in with_attention(examples, cached):
         choice = choice_of(example)
         if choice is not None:
             choices.append(choice)
             heads.append(preferred(maps.word_maps(), maps.special_units, choice))
-        seen += 1
-    if seen != len(examples):
-        raise AtlasError(f"the attention cache has {seen} of {len(examples)} passages: delete its folder and run again.")
     if not choices:
         raise AtlasError("no passage has exactly one name that the pronoun refers to: there is nothing to choose.")
     return choices, np.stack(heads)

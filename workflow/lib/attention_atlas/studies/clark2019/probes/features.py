@@ -11,6 +11,7 @@ import numpy.typing as npt
 import torch
 
 from attention_atlas.attention.cache import CachedExample
+from attention_atlas.attention.pairing import with_attention
 from attention_atlas.corpora.examples import Example
 from attention_atlas.corpora.word_vectors import WordVectors
 from attention_atlas.errors import AtlasError
@@ -57,12 +58,7 @@ def sentences(
     Raises:
         AtlasError: cache and examples are not of the same corpus, or there are no trees.
     """
-    for example, maps in zip(examples, cached, strict=False):
-        if (example.record, example.id) != (maps.record, maps.id):
-            raise AtlasError(
-                f"the attention cache holds example {maps.id} where the corpus has {example.id}: delete the attention folder "
-                "of this corpus and run again."
-            )
+    for example, maps in with_attention(examples, cached):
         if "heads" not in example.layers:
             raise AtlasError(f"example {example.id} has no dependency tree: Table 3 needs corpora of reader conllu.")
         yield _sentence(example, maps, vectors, cls, sep)

@@ -1,0 +1,31 @@
+"""Examples with their attention: the two must be of the same corpus, in the same order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from attention_atlas.attention.cache import CachedExample
+from attention_atlas.corpora.examples import Example
+from attention_atlas.errors import AtlasError
+
+
+def with_attention(examples: Iterable[Example], cached: Iterable[CachedExample]) -> Iterator[tuple[Example, CachedExample]]:
+    """Yield each example with its attention.
+
+    Raises:
+        AtlasError: the cache holds other examples, or fewer.
+    """
+    maps = iter(cached)
+    for number, example in enumerate(examples):
+        own = next(maps, None)
+        if own is None:
+            raise AtlasError(
+                f"the attention cache ends after {number} examples, before {example.id}: delete the attention folder of this "
+                "corpus and run again."
+            )
+        if (example.record, example.id) != (own.record, own.id):
+            raise AtlasError(
+                f"the attention cache holds example {own.id} where the corpus has {example.id}: delete the attention folder of "
+                "this corpus and run again."
+            )
+        yield example, own
