@@ -209,6 +209,8 @@ def test_tables_from_the_cache(tmp_path):
     page = (tmp_path / "a.html").read_text()
     assert "Rule-based (four sieves)" in page
     assert "windows" in set(read_table(tmp_path / "o.tsv")["option"])
+    page = (tmp_path / "o.html").read_text()
+    assert f"{int(best['layer'])}-{int(best['head'])}, {best['direction']}" in page
 
 
 def test_heldout_choice_never_sees_its_own_documents():

@@ -46,10 +46,10 @@ def table2_pages(
     """
     table = read_table(table_path, list(COLUMNS)).astype({"layer": "Int64", "head": "Int64"})
     options = read_table(options_path, ["option", "setting", "system", "layer", "head", "direction", "n", "accuracy"])
-    options = options.astype({"layer": "Int64", "head": "Int64"})
     if windows_path:
         other = read_table(windows_path, list(COLUMNS)).query("mention_type == 'all'").assign(option="windows", setting="other")
         options = pd.concat([options, other[options.columns.intersection(other.columns)]], ignore_index=True)
+    options = options.astype({"layer": "Int64", "head": "Int64"})
     write_table(options, options_out)
     summary = read_table(summary_path, ["quantity", "value"]).set_index("quantity")["value"]
     best = table[table["system"] == BEST_HEAD].iloc[0]
@@ -83,7 +83,7 @@ def table2_pages(
     shown = 100 * shown.loc[heads.index, [*BASELINES, BEST_HEAD]]
     shown["best"] = [f"{row.layer}-{row.head}, {row.direction}" for row in heads.itertuples()]
     shown["n"] = heads["n"]
-    shown = shown.reset_index()
+    shown = shown.reset_index().rename_axis(columns=None)
     shown["why"] = shown["option"].map(NOTES).fillna("")
     names = {system: _SYSTEM_NAMES[system] + " %" for system in (*BASELINES, BEST_HEAD)} | {"best": "Head", "why": "Why open"}
     formats = dict.fromkeys((*BASELINES, BEST_HEAD), ".1f") | {"n": "d"}
