@@ -311,6 +311,7 @@ rule clark2019_figure5_weights:
         description=first_shard_of(STUDY, "dependencies", suffix="json"),
         examples=first_shard_of(STUDY, "dependencies", "examples", "parquet"),
         relations="results/{run}/clark2019/relations.tsv",
+        coreference=first_coreference(STUDY),
     output:
         tsv="results/{run}/clark2019/figure5.tsv",
     log:
@@ -324,6 +325,7 @@ rule clark2019_figure5_weights:
         runtime="10m",
     params:
         heads=settings(STUDY, "figure5_heads"),
+        coreference_options=settings(STUDY, "coreference_options"),
         code=script_digest("clark2019_figure5_weights.py"),
     script:
         "../scripts/clark2019_figure5_weights.py"

@@ -468,6 +468,21 @@ def limit_for(study, role):
     return number
 
 
+def first_coreference(study):
+    """Input function: what the coreference head is drawn from, in a run with such a corpus: shard, examples, Table 2."""
+
+    def paths(wildcards):
+        run = wildcards.run
+        if "coreference" not in config["runs"][run][study]:
+            return []
+        model, corpus = looked_at(wildcards, study, "coreference")
+        kinds = (("attention", "safetensors"), ("examples", "parquet"))
+        firsts = [shard_paths(run, model, corpus, *kind)[0] for kind in kinds]
+        return [*firsts, f"results/{run}/{study}/table2.tsv"]
+
+    return paths
+
+
 def with_role(study, role, name):
     """Input function: a table of the study, or nothing where the run names no corpus for the role that it needs."""
 

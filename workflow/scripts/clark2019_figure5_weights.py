@@ -8,4 +8,6 @@ with job(snakemake):
         relations_path=snakemake.input.relations,
         heads=snakemake.params.heads,
         out=snakemake.output.tsv,
+        coreference=tuple(snakemake.input.coreference) or None,
+        coreference_options=snakemake.params.coreference_options,
     )

@@ -16,6 +16,7 @@ from attention_atlas.corpora.alignment import without_space_mark
 from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.studies.clark2019.dependencies import DEPENDENT_TO_HEAD, predicted_words
+from attention_atlas.studies.clark2019.drawn_coreference import COREFERENCE, coreference_frames, drawn_stretches
 from attention_atlas.tables import read_table, write_table
 
 WINDOW = 15
@@ -92,6 +93,8 @@ def figure5_weights(
     relations_path: str | Path,
     heads: str | Mapping[str, Sequence[int]],
     out: str | Path,
+    coreference: tuple[str | Path, str | Path, str | Path] | None = None,
+    coreference_options: Mapping[str, Any] | None = None,
 ) -> None:
     """Write the weights that Figure 5 draws: for each relation its head on two sentences where it works best (section 4.2).
 
@@ -101,12 +104,15 @@ def figure5_weights(
     Args:
         shard, examples_path: first attention shard of the treebank and its examples.
         relations_path: table of best heads.
-        heads: `auto` (the best head of each of the paper's relations) or relation -> [layer, head], 1-indexed.
+        heads: `auto` (the best head of each of the paper's relations, and of coreference) or relation -> [layer, head], from 1.
+        coreference: first attention shard of the coreference corpus, its examples, and Table 2, where the run has them.
+        coreference_options: options of Table 2.
         out: relation, example, sentence, layer, head, direction, accuracy, from_position, from_word, to_position, to_word,
             weight, marked (a line of the relation).
     """
     relations = read_table(relations_path, ["relation", "layer", "head", "direction", "accuracy"]).set_index("relation")
     drawn = _figure5_heads(relations, heads)
+    wanted = drawn.pop(COREFERENCE, None)
     pairs = [
         (example, cached)
         for example, cached in zip(read_examples([examples_path]), read_attention([shard]), strict=True)
@@ -124,6 +130,9 @@ def figure5_weights(
             labels = {"relation": relation, "example": number, "sentence": candidate.example.id, "layer": layer, "head": head}
             accuracy = float(relations.loc[relation, "accuracy"]) if best else np.nan
             frames.append(_labelled(frame, **labels, direction=direction, accuracy=accuracy))
+    if coreference is not None and (isinstance(heads, str) or wanted is not None):
+        found = drawn_stretches(*coreference, coreference_options or {}, wanted)
+        frames += coreference_frames(*found, weights_frame)
     if not frames:
         raise AtlasError(f"{examples_path}: no sentence of {_SHORTEST} to {_LONGEST} words has a relation that Figure 5 draws.")
     write_table(pd.concat(frames, ignore_index=True), out)

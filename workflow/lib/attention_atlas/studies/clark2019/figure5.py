@@ -21,7 +21,9 @@ _NAMES = {
     "poss": ("possessors", "nouns"),
     "auxpass": ("passive auxiliaries", "verbs"),
     "pobj": ("objects", "prepositions"),
+    "coreference": ("mentions", "antecedents"),
 }
+_FORWARD = (DEPENDENT_TO_HEAD, "mention_to_antecedent")
 
 
 def figure5(weights_path: str | Path, setting: Setting, pictures: Mapping[str, str | Path]) -> None:
@@ -48,7 +50,7 @@ def figure5(weights_path: str | Path, setting: Setting, pictures: Mapping[str, s
 def _draw(axes: plt.Axes, panel: pd.DataFrame) -> None:
     n = int(panel["from_position"].max())
     marked = panel["marked"].to_numpy().reshape(n, n).astype(bool)
-    forward = panel["direction"].iloc[0] == DEPENDENT_TO_HEAD
+    forward = panel["direction"].iloc[0] in _FORWARD
     bold = [i for i in range(n) if (marked[i].all() if forward else marked[:, i].all())]
     words = panel["from_word"].astype(str).to_numpy()[::n].tolist()
     draw_attention_lines(axes, words, panel["weight"].to_numpy().reshape(n, n), BLUE, marked, VERMILION, bold)
@@ -56,6 +58,6 @@ def _draw(axes: plt.Axes, panel: pd.DataFrame) -> None:
 
 def _title(relation: str, first: pd.Series) -> str:
     dependents, heads = _NAMES.get(relation, ("dependents", "heads"))
-    source, goal = (dependents, heads) if first["direction"] == DEPENDENT_TO_HEAD else (heads, dependents)
+    source, goal = (dependents, heads) if first["direction"] in _FORWARD else (heads, dependents)
     accuracy = f", {100 * first['accuracy']:.1f} % right" if pd.notna(first["accuracy"]) else ""
     return f"Head {first['layer']}-{first['head']}: {source} attend to their {goal} ({relation}{accuracy})"

@@ -1,0 +1,90 @@
+"""The coreference head in Figure 5: whole sentences in which it is right, renormalised, with the mentions' lines marked."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from small_shards import write_example_shards
+from test_coreference import example
+
+from attention_atlas.corpora.examples import write_examples
+from attention_atlas.errors import AtlasError
+from attention_atlas.studies.clark2019.antecedents import DEFAULT, task_of
+from attention_atlas.studies.clark2019.coreference import COLUMNS, DIRECTIONS, judge, picked_words
+from attention_atlas.studies.clark2019.drawn_coreference import drawn_stretches
+from attention_atlas.studies.clark2019.drawn_heads import figure5_weights
+from attention_atlas.studies.clark2019.figure5 import figure5
+from attention_atlas.studies.clark2019.setting import Setting
+from attention_atlas.tables import read_table, write_table
+
+
+def files(folder, direction, documents=3):
+    examples = [example(k) for k in range(documents)]
+    n = len(examples[0].tokens)
+    shards, maps = write_example_shards(folder, [n] * 2, layers=2, heads=3)
+    examples = examples[:2]
+    write_examples(folder / "0.parquet", examples)
+    row = dict.fromkeys(COLUMNS, 1) | {
+        "system": "best_head",
+        "mention_type": "all",
+        "layer": 2,
+        "head": 1,
+        "direction": direction,
+        "accuracy": 0.75,
+    }
+    write_table(pd.DataFrame([row]), folder / "table2.tsv")
+    return (shards[0], folder / "0.parquet", folder / "table2.tsv"), examples, maps
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_stretches_hold_what_the_head_does(tmp_path, direction):
+    inputs, examples, maps = files(tmp_path, direction)
+    stretches, drawn, found_direction, accuracy = drawn_stretches(*inputs, {}, None)
+    assert (drawn, found_direction, accuracy) == ((2, 1), direction, 0.75)
+    assert {s.example.id for s in stretches} == {"e0", "e1"}
+    for stretch in stretches:
+        # Only both sentences together hold mentions and antecedents.
+        assert (stretch.start, stretch.stop) == (0, 13)
+        a = maps[stretch.example.record][1, 0].astype(np.float32)[1:14, 1:14]
+        assert stretch.weights == pytest.approx(a / a.sum(axis=-1, keepdims=True), rel=1e-5)
+        task = task_of(examples[stretch.example.record], DEFAULT, "dependency")
+        special = np.arange(15) % 14 == 0
+        raw = maps[stretch.example.record][1:2, :1].astype(np.float32)
+        right = judge(picked_words(raw, special, task), task)[:, DIRECTIONS.index(direction), 0, 0]
+        assert (stretch.right, stretch.wrong) == (right.sum(), (~right).sum())
+        lines = stretch.marked if direction == DIRECTIONS[0] else stretch.marked.T
+        assert np.flatnonzero(lines.all(axis=1)).tolist() == [8, 10, 12]
+        assert lines.sum() == 3 * 13
+
+
+def test_a_head_can_be_named_and_must_exist(tmp_path):
+    inputs, _, _ = files(tmp_path, DIRECTIONS[0])
+    _, drawn, _, accuracy = drawn_stretches(*inputs, {}, [1, 3])
+    assert drawn == (1, 3)
+    assert np.isnan(accuracy)
+    with pytest.raises(AtlasError, match="figure5_heads: the model has no head 3-1"):
+        drawn_stretches(*inputs, {}, [3, 1])
+
+
+def test_figure_5_has_a_row_for_coreference(tmp_path):
+    (tmp_path / "c").mkdir()
+    inputs, _, _ = files(tmp_path / "c", DIRECTIONS[0])
+    trees = example(0)
+    layers = dict(trees.layers) | {"heads": (2, 0, 4, 2, 4, 5, 2, 9, 10, 0, 10, 13, 10), "relations": ("dobj",) * 13}
+    short = [type(trees)(**{**vars(trees), "record": k, "id": f"e{k}", "layers": layers, "mentions": None}) for k in range(2)]
+    shards, _ = write_example_shards(tmp_path, [15, 15], layers=2, heads=3)
+    write_examples(tmp_path / "0.parquet", short)
+    relations = pd.DataFrame(
+        {"relation": ["dobj"], "layer": [1], "head": [1], "direction": ["dependent_to_head"], "accuracy": [0.5]}
+    )
+    write_table(relations, tmp_path / "relations.tsv")
+    paths = (shards[0], tmp_path / "0.parquet", tmp_path / "relations.tsv")
+    figure5_weights(*paths, "auto", tmp_path / "f5.tsv", inputs, {})
+    table = read_table(tmp_path / "f5.tsv")
+    assert "coreference" in set(table["relation"])
+    own = table[table["relation"] == "coreference"]
+    assert set(own["sentence"]) == {"e0, words 1 to 13", "e1, words 1 to 13"}
+    assert own.groupby(["example", "from_position"])["weight"].sum().to_numpy() == pytest.approx(1, abs=1e-4)
+    figure5(tmp_path / "f5.tsv", Setting("r", "m", "c"), {"svg": tmp_path / "f5.svg"})
+    assert "Head 2-1: mentions attend to their antecedents (coreference, 75.0 % right)" in (tmp_path / "f5.svg").read_text()
+    figure5_weights(*paths, {"coreference": [1, 2]}, tmp_path / "named.tsv", inputs, {})
+    assert set(read_table(tmp_path / "named.tsv")["relation"]) == {"coreference"}

@@ -1,0 +1,139 @@
+"""The coreference head in Figure 5: stretches of text in which it finds antecedents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from attention_atlas.attention.cache import CachedExample, read_attention
+from attention_atlas.attention.pairing import with_attention
+from attention_atlas.corpora.examples import Example, read_examples
+from attention_atlas.errors import AtlasError
+from attention_atlas.studies.clark2019.antecedents import Task, head_rule_for, options_of, task_of
+from attention_atlas.studies.clark2019.coreference import BEST_HEAD, COLUMNS, DIRECTIONS, TO_ANTECEDENT, judge, picked_words
+from attention_atlas.tables import read_table
+
+COREFERENCE = "coreference"
+_SHORTEST, _LONGEST = 8, 16
+_EACH = 2
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Words start .. stop - 1 of a window: what the head finds there."""
+
+    example: Example
+    start: int
+    stop: int
+    right: int
+    wrong: int
+    weights: npt.NDArray[np.float32]
+    marked: npt.NDArray[np.bool_]
+
+
+def drawn_stretches(
+    shard: str | Path,
+    examples_path: str | Path,
+    table2_path: str | Path,
+    settings: Mapping[str, Any],
+    head: Sequence[int] | None = None,
+) -> tuple[list[Stretch], tuple[int, int], str, float]:
+    """Stretches of whole sentences in which the coreference head is right most often, a document each.
+
+    A mention counts where an antecedent of it stands in the stretch; the head picks among all candidates of the window.
+
+    Args:
+        shard, examples_path: first attention shard of the coreference corpus and its examples.
+        table2_path: Table 2.
+        settings: `CoreferenceOptions` of the run.
+        head: [layer, head] from 1 to draw; None takes the best head.
+
+    Returns:
+        The stretches; layer and head; direction; accuracy of the head on all mentions (NaN for another than the best).
+
+    Raises:
+        AtlasError: a file cannot be used, or the model has no such head.
+    """
+    table = read_table(table2_path, list(COLUMNS))
+    best = table[(table["system"] == BEST_HEAD) & (table["mention_type"] == "all")].iloc[0]
+    drawn = (int(best["layer"]), int(best["head"])) if head is None else (int(head[0]), int(head[1]))
+    direction = str(best["direction"])
+    options = options_of(settings)
+    examples = list(read_examples([examples_path]))
+    rule = head_rule_for(examples, options.head_rule)
+    found = []
+    for example, maps in with_attention(examples, read_attention([shard])):
+        task = task_of(example, options, rule)
+        if len(task.heads):
+            found += _stretches(example, maps, task, drawn, direction)
+    found.sort(key=lambda s: (s.wrong - s.right, s.stop - s.start, s.example.record))
+    by_document: dict[str, Stretch] = {}
+    for stretch in found:
+        by_document.setdefault(stretch.example.id, stretch)
+    is_best = drawn == (int(best["layer"]), int(best["head"]))
+    return list(by_document.values())[:_EACH], drawn, direction, float(best["accuracy"]) if is_best else float("nan")
+
+
+def _stretches(example: Example, cached: CachedExample, task: Task, drawn: tuple[int, int], direction: str) -> list[Stretch]:
+    layers, heads = cached.maps.shape[:2]
+    if not (1 <= drawn[0] <= layers and 1 <= drawn[1] <= heads):
+        raise AtlasError(f"figure5_heads: the model has no head {drawn[0]}-{drawn[1]}.")
+    by_word = cached.word_maps()[drawn[0] - 1, drawn[1] - 1]
+    special = cached.special_units
+    picked = picked_words(by_word[None, None], special, task)[:, DIRECTIONS.index(direction), 0, 0]
+    right = judge(picked, task)
+    inner = by_word[~special][:, ~special]
+    sentence = example.layers["sentence"]
+    edges = [k for k in range(len(sentence) + 1) if k in (0, len(sentence)) or sentence[k] != sentence[k - 1]]
+    found = []
+    for start in edges:
+        for stop in edges:
+            if not _SHORTEST <= stop - start <= _LONGEST:
+                continue
+            inside = np.arange(len(sentence))
+            inside = (inside >= start) & (inside < stop)
+            asked = inside[task.heads] & (task.correct & inside).any(axis=1)
+            if not asked.any():
+                continue
+            weights = inner[start:stop, start:stop]
+            total = weights.sum(axis=-1, keepdims=True)
+            marked = np.zeros(weights.shape, dtype=bool)
+            places = task.heads[asked] - start
+            if direction == TO_ANTECEDENT:
+                marked[places] = True
+            else:
+                marked[:, places] = True
+            shares = np.divide(weights, total, out=np.zeros_like(weights), where=total > 0)
+            good = right & inside[np.maximum(picked, 0)]
+            found.append(Stretch(example, start, stop, int(good[asked].sum()), int((~good[asked]).sum()), shares, marked))
+    return found
+
+
+def coreference_frames(
+    stretches: Sequence[Stretch], drawn: tuple[int, int], direction: str, accuracy: float, weights_frame: Any
+) -> list[pd.DataFrame]:
+    """Tables of weights in the form of figure5.tsv, a stretch each."""
+    frames = []
+    for number, stretch in enumerate(stretches, start=1):
+        words = list(stretch.example.words[stretch.start : stretch.stop])
+        frame = weights_frame(stretch.weights, words, "word")
+        frame["marked"] = stretch.marked.ravel().astype(int)
+        labels = {
+            "relation": COREFERENCE,
+            "example": number,
+            "sentence": f"{stretch.example.id}, words {stretch.start + 1} to {stretch.stop}",
+            "layer": drawn[0],
+            "head": drawn[1],
+            "direction": direction,
+            "accuracy": accuracy,
+        }
+        for place, (name, value) in enumerate(labels.items()):
+            frame.insert(place, name, value)
+        frames.append(frame)
+    return frames
