@@ -151,3 +151,16 @@ def test_random_models_are_averaged():
     doubled = pd.concat([table3(), table3().query("probe == 'random_attention_words'").assign(uas=0.4)])
     assert probe_rows(doubled, PUBLISHED, TREEBANK)["t3_random_attn_glove"].value == pytest.approx(35)
     assert np.isclose(probe_rows(table3(), PUBLISHED, TREEBANK)["t3_attn"].value, 61)
+
+
+def test_what_a_small_treebank_or_another_model_lacks_is_said(tmp_path):
+    tables = published_tables()
+    tables["relations"] = tables["relations"].query("relation in ('all', 'det')")
+    tables["heads"] = tables["heads"].query("relation == 'det'")
+    special = ["cls", "sep", "rest_sep", "sep_sep", "entropy_cls"]
+    tables["surface"] = tables["surface"][~tables["surface"]["measure"].isin(special)]
+    frame = run(tmp_path, tables)
+    assert not frame["why"].eq("nothing in this run measures it").any()
+    assert frame.loc["t1_dobj_acc", "why"] == "WSJ has too few words of this relation"
+    assert frame.loc["nb_count_prep", "verdict"] == "not computed"
+    assert set(frame.loc[["dig_fig2_sep", "txt_sep_sep", "rep_ja_sep_share"], "why"]) == {"the model has no such special token"}

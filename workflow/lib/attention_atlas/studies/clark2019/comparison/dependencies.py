@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from attention_atlas.published.compare import CLOSE, EXACT, QUALITATIVE, Measured
-from attention_atlas.studies.clark2019.comparison.sameness import TREEBANK, UD_EWT, same
+from attention_atlas.studies.clark2019.comparison.sameness import TREEBANK, UD_EWT, absent, same
 from attention_atlas.studies.clark2019.dependencies import ALL
 from attention_atlas.studies.clark2019.setting import Setting
 
@@ -58,6 +58,12 @@ def dependency_rows(
             f"claim, put to {setting.model} on {setting.corpus}: best heads of {', '.join(named)} are right in over 75 %",
             holds=min(accuracies) > 75,
         )
+    kinds = ("t1_", "nb_t1_", "nb_count_")
+    rows |= {
+        identifier: absent(f"{setting.corpus} has too few words of this relation")
+        for identifier in published
+        if identifier.startswith(kinds) and identifier not in rows
+    }
     return rows
 
 

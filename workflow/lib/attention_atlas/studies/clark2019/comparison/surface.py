@@ -21,6 +21,8 @@ _BY_LAYER = {
     "dig_ent": "entropy",
     "dig_ent_cls": "entropy_cls",
 }
+_NO_TOKEN = "the model has no such special token"
+_OF_SPECIAL = ("txt_cls_entropy_l12", "rep_ja_sep_share", "txt_sep_6_10", "txt_sep_sep")
 _POSITIONS = {"prev": "previous", "next": "next", "self": "current"}
 
 
@@ -51,16 +53,16 @@ def surface_rows(
         setting: model and segments of the run.
     """
     tables = _Surface(surface)
-    return _figures(tables, summary, published, setting) | _set_up(summary, setting) | _claims(tables, summary, setting)
+    found = _figures(tables, summary, published, setting) | _set_up(summary, setting) | _claims(tables, summary, setting)
+    return {identifier: absent(_NO_TOKEN) for identifier in _OF_SPECIAL} | found
 
 
 def _figures(tables: _Surface, summary: pd.Series, published: Mapping[str, Any], setting: Setting) -> dict[str, Measured]:
     comparable, why = same(setting, SEGMENTS, best=CLOSE)
     n = int(summary["segments"])
     rows = {
-        identifier: Measured(tables.layer_means(name), comparable, why, n=n)
+        identifier: absent(_NO_TOKEN) if tables[name].empty else Measured(tables.layer_means(name), comparable, why, n=n)
         for identifier, name in _BY_LAYER.items()
-        if not tables[name].empty
     }
     for identifier in published:
         word, _, layer = identifier.removeprefix("dig_").partition("_L")
