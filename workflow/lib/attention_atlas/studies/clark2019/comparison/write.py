@@ -29,6 +29,8 @@ _NOT_HERE = {
     "Table 3": "this run does not train this probe (roles probe_training, dependencies)",
     "notebook probe": "this run does not train this probe (roles probe_training, dependencies)",
     "GitHub issue 17": "this run does not train this probe (roles probe_training, dependencies)",
+    "notebook data": "this run trains no probe (role probe_training)",
+    "Section 1": "the treebank has none of these relations",
     "Section 3.2 / Fig 3": "the gradient is not measured: the model has no [MASK]",
     "replication": "a third party's number on data or models that no run looks at; listed for the record",
 }
