@@ -171,7 +171,7 @@ def test_growth_makes_only_new_shards(copy):
 
 def test_a_new_option_leaves_the_cache_alone(copy):
     overlay = copy.folder / "small.yaml"
-    changed = OVERLAY.replace("resamples: 100", "resamples: 100, options: {word_mode: first}")
+    changed = OVERLAY.replace("resamples: 100", "resamples: 100\n      options: {word_mode: first}")
     overlay.write_text(changed, encoding="utf-8")
     jobs = copy.jobs(*SMALL)
     assert "clark2019_dependencies" in jobs
