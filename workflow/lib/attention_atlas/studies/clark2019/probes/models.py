@@ -69,13 +69,18 @@ class AttentionWordsProbe(Probe):
     def forward(self, batch: Batch) -> torch.Tensor:
         maps = self.bias.shape[-1] // 2
         rows = torch.einsum("bid,sdk->bisk", batch.vectors, self.of_word) + self.bias
-        columns = torch.einsum("bjd,sdk->bjsk", batch.candidates(self.alignment), self.of_candidate)
+        candidates = batch.candidates(self.alignment)
         # pairs[b, i, k, j] seen from the candidate: its own row j holds a_ji in the first half and a_ij in the second.
-        swapped = torch.cat([columns[..., maps:], columns[..., :maps]], dim=-1)
-        inner = torch.matmul(rows, batch.pairs).permute(2, 0, 1, 3)
-        inner = inner + torch.matmul(swapped[:, 1:], batch.pairs).permute(2, 0, 3, 1)
-        weights = (rows + columns[:, :1]).permute(2, 0, 1, 3)
-        first = (weights * _root(self.root, batch)).sum(-1)
+        swapped = torch.cat([self.of_candidate[..., maps:], self.of_candidate[..., :maps]], dim=-1)
+        columns = torch.einsum("bjd,sdk->bjsk", candidates[:, 1:], swapped)
+        # One product for both, since reading the maps is what takes the time.
+        seeds = len(self.bias)
+        both = torch.matmul(torch.cat([rows, columns], dim=2), batch.pairs)
+        inner = both[:, :, :seeds].permute(2, 0, 1, 3) + both[:, :, seeds:].permute(2, 0, 3, 1)
+        weights = rows + torch.einsum("bd,sdk->bsk", candidates[:, 0], self.of_candidate)[:, None]
+        # ROOT: s F[i, CLS] + e F[i, SEP], each a product of its own.
+        to_cls, to_sep = (torch.matmul(weights, f[..., None])[..., 0].permute(2, 0, 1) for f in (batch.cls, batch.sep))
+        first = self.root[:, 0, None, None] * to_cls + self.root[:, 1, None, None] * to_sep
         return _masked(torch.cat([first[..., None], inner], dim=-1), batch)
 
 
