@@ -8,7 +8,6 @@ from __future__ import annotations
 import copy
 import difflib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,29 +20,23 @@ from attention_atlas.errors import AtlasError
 SCHEMA_PATH = Path(__file__).resolve().parents[2] / "schemas" / "config.schema.yaml"
 
 
-@dataclass(frozen=True)
-class Role:
-    """What a study reads a corpus as: the reader that the corpus needs, and whether the study can do without."""
-
-    reader: str
-    required: bool = False
-
-
-# Study -> its keys that name a corpus. An artefact whose role a run does not name is no artefact of that run.
-ROLES: dict[str, dict[str, Role]] = {
+# Study -> its keys that name a corpus -> the reader that the corpus needs. An artefact whose role a run does not name is no
+# artefact of that run; the schema says which roles every run of a study has to name.
+ROLES: dict[str, dict[str, str]] = {
     "clark2019": {
-        "segments": Role("segments", required=True),
-        "dependencies": Role("conllu", required=True),
-        "coreference": Role("conll2012"),
-        "coreference_windows": Role("conll2012"),
-        "gap": Role("gap"),
-        "probe_training": Role("conllu"),
-        "vectors": Role("vectors"),
+        "segments": "segments",
+        "dependencies": "conllu",
+        "coreference": "conll2012",
+        "coreference_windows": "conll2012",
+        "gap": "gap",
+        "probe_training": "conllu",
+        "vectors": "vectors",
     },
 }
 STUDIES = tuple(ROLES)
 _SOURCES = {"models": ("package", "path", "hub"), "corpora": ("sample", "path", "url", "hub")}
-_SOURCE_NEEDS = {"package": ("module",), "url": ("sha256",), "hub": ("revision",)}
+# Keys that a kind of source needs: one of each group.
+_SOURCE_NEEDS = {"package": [("module",)], "url": [("sha256", "content_sha256")], "hub": [("revision",)]}
 _SOURCE_KEYS = {
     "package": {"module", "folder"},
     "path": set(),
@@ -109,8 +102,9 @@ def missing_files(config: Mapping[str, Any], corpora: Iterator[str] | list[str])
     for name in corpora:
         entry = config["corpora"][name]
         path = entry["source"].get("path")
-        there = Path(path).exists() if path and entry["reader"] == "conll2012" else bool(path) and Path(path).is_file()
-        if path and not there:
+        # Coreference comes as a folder of files, too.
+        there = Path.exists if entry["reader"] == "conll2012" else Path.is_file
+        if path and not there(Path(path)):
             licence = f" Licence: {entry['licence']}." if "licence" in entry else ""
             layout = f" Expected layout: {entry['layout']}." if "layout" in entry else ""
             gaps[name] = f"corpus {name}: the file {path} is not there.{licence}{layout}"
@@ -216,12 +210,10 @@ def _check_source_keys(config: Mapping[str, Any]) -> None:
             if len(given) != 1:
                 found = "none of them" if not given else " and ".join(given)
                 raise AtlasError(f"{place}.source: give exactly one of {', '.join(kinds)}; found {found}.")
-            for key in _SOURCE_NEEDS.get(given[0], ()):
-                if key == "sha256" and "content_sha256" in source:
-                    continue
+            for keys in _SOURCE_NEEDS.get(given[0], ()):
                 local = given[0] == "hub" and Path(source["hub"]).is_dir()
-                if key not in source and not local:
-                    raise AtlasError(f"{place}.source: a source of kind {given[0]} needs the key '{key}' as well.")
+                if not local and not any(key in source for key in keys):
+                    raise AtlasError(f"{place}.source: a source of kind {given[0]} needs the key '{keys[0]}' as well.")
             wrong = sorted(set(source) - {given[0]} - _SOURCE_KEYS[given[0]])
             if wrong:
                 raise AtlasError(f"{place}.source.{wrong[0]}: this key does not belong to a source of kind {given[0]}.")
@@ -263,7 +255,7 @@ def _check_study(config: Mapping[str, Any], run: str, study: str) -> None:
         _known(settings["model"], config["models"], "model", f"{place}.model")
     for role, corpus in study_corpora(config, run, study).items():
         _known(corpus, config["corpora"], "corpus", f"{place}.{role}")
-        _reads(config, corpus, ROLES[study][role].reader, f"{place}.{role}")
+        _reads(config, corpus, ROLES[study][role], f"{place}.{role}")
     if config["corpora"][settings["segments"]]["level"] != "tokens":
         raise AtlasError(f"config: {place}.segments: its measures are over word pieces, so the corpus needs level: tokens.")
     mode = settings["options"].get("word_mode", "mean")

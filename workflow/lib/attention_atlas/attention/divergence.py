@@ -6,7 +6,6 @@ that of p + q. The entries of a map are taken in blocks that stay in the process
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -40,14 +39,11 @@ def head_divergence(maps: npt.NDArray[np.floating], smoothing: float = 0.0, thre
     entropies = np.zeros(heads)
     # sum of s log2 s over all entries, s = p + q
     joint = np.zeros((heads, heads))
-    if threads > 1:
-        with ThreadPoolExecutor(threads) as pool:
-            found = pool.map(_compare, _blocks(maps, smoothing))
-            for own, pairs in found:
-                entropies += own
-                joint += pairs
-    else:
-        for own, pairs in map(_compare, _blocks(maps, smoothing)):
+    flat = maps.reshape(heads, n * n)
+    with ThreadPoolExecutor(threads) as pool:
+        # Only the places of the blocks wait in the pool, so that no more than one block a thread is in memory.
+        starts = range(0, n * n, _BLOCK)
+        for own, pairs in pool.map(lambda start: _compare(_smoothed(flat[:, start : start + _BLOCK], smoothing, n)), starts):
             entropies += own
             joint += pairs
     # H(m) = -sum (s/2) ln (s/2) = rows ln 2 - (ln 2 / 2) sum s log2 s, as the entries of s sum to 2 in every row.
@@ -58,17 +54,14 @@ def head_divergence(maps: npt.NDArray[np.floating], smoothing: float = 0.0, thre
     return divergence + divergence.T
 
 
-def _blocks(maps: npt.NDArray[np.floating], smoothing: float) -> Iterator[npt.NDArray[np.float32]]:
-    """Smoothed entries [head, entry] in float32, a block at a time."""
-    heads, n = maps.shape[:2]
-    flat = maps.reshape(heads, n * n)
-    for start in range(0, n * n, _BLOCK):
-        block = flat[:, start : start + _BLOCK].astype(np.float32)
-        if smoothing:
-            block *= 1 - smoothing
-            block += smoothing / n
-        # The logarithm of nothing is no number; the smallest number leaves the sum as it is.
-        yield np.maximum(block, _TINY, out=block)
+def _smoothed(entries: npt.NDArray[np.floating], smoothing: float, n: int) -> npt.NDArray[np.float32]:
+    """A block of entries [head, entry] of rows of length n in float32, with the uniform distribution mixed in."""
+    block = entries.astype(np.float32)
+    if smoothing:
+        block *= 1 - smoothing
+        block += smoothing / n
+    # The logarithm of nothing is no number; the smallest number leaves the sum as it is.
+    return np.maximum(block, _TINY, out=block)
 
 
 def _compare(block: npt.NDArray[np.float32]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:

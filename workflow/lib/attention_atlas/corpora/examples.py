@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from attention_atlas.corpora.alignment import Pieces, WordPieces
-from attention_atlas.corpora.conll2012 import Document, read_conll2012
+from attention_atlas.corpora.conll2012 import read_conll2012
 from attention_atlas.corpora.conllu import read_conllu
 from attention_atlas.corpora.gap import Passage, read_gap
 from attention_atlas.corpora.mentions import HEAD_RULES, Mention
@@ -244,11 +244,10 @@ def _windows(
 ) -> Iterator[Example | Dropped]:
     """The windows of all documents, in order."""
     room = bound - len(pieces.single.before) - len(pieces.single.after)
-    documents: Iterator[tuple[Document, list[Tree] | None]] = ((document, None) for document in read_conll2012(raw))
-    if trees is not None:
-        documents = trees_of_documents(read_conll2012(raw), read_conllu(trees))
+    documents = read_conll2012(raw)
+    paired = trees_of_documents(documents, read_conllu(trees)) if trees is not None else ((d, None) for d in documents)
     record = 0
-    for document, own_trees in documents:
+    for document, own_trees in paired:
         sizes = [len(ids) for ids in pieces.pieces(document.words)]
         mentions = document_mentions(document, own_trees)
         for number, (first, last) in enumerate(document_windows(document.sentence, sizes, room, entry["windows"]), start=1):

@@ -43,7 +43,7 @@ def span_head(tree: Tree, start: int, stop: int) -> int:
     parts = _cover(tree, start, stop)
     if len(parts) == 1:
         return start + head_leaf(parts[0])
-    child = _noun_child([part.label().split("-")[0].split("=")[0] for part in parts])
+    child = _noun_child(list(map(_category, parts)))
     return start + sum(len(part.leaves()) for part in parts[:child]) + head_leaf(parts[child])
 
 
@@ -61,13 +61,17 @@ def _cover(tree: Tree, start: int, stop: int) -> list[Tree]:
     return parts
 
 
+def _category(node: Tree) -> str:
+    """A constituent's label without function tags and indices: NP-SBJ and NP=2 are NP."""
+    return node.label().split("-")[0].split("=")[0]
+
+
 def _is_word(node: Tree) -> bool:
     return len(node) == 1 and isinstance(node[0], str)
 
 
 def _head_child(node: Tree) -> int:
-    labels = [child.label().split("-")[0].split("=")[0] for child in node]
-    own = node.label().split("-")[0].split("=")[0]
+    labels, own = list(map(_category, node)), _category(node)
     if own in _PHRASES or own not in _OTHERS:
         return _noun_child(labels)
     side, preferred = _OTHERS[own]

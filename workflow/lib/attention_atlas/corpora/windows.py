@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from nltk import Tree as Constituents
 
@@ -131,13 +132,5 @@ def _parse(document: Document, number: int) -> Constituents:
 
 
 def _moved(mention: Mention, start: int) -> Mention:
-    heads: Mapping[str, int] = {rule: head - start for rule, head in mention.heads.items()}
-    return Mention(
-        mention.start - start,
-        mention.stop - start,
-        mention.cluster,
-        mention.first,
-        mention.singleton,
-        dict(heads),
-        mention.role,
-    )
+    heads = {rule: head - start for rule, head in mention.heads.items()}
+    return replace(mention, start=mention.start - start, stop=mention.stop - start, heads=heads)
