@@ -31,6 +31,8 @@ from attention_atlas.errors import AtlasError
         ("(NP (NN bread) (CC and) (NN butter))", "bread"),
         ("(NP (DT the) (NN man) (SBAR (WHNP (WP who)) (S (VP (VBD slept)))))", "man"),
         ("(NP (CD three) (NNS dogs))", "dogs"),
+        ("(NP (DT a) (NN city) (-LRB- -LRB-) (JJ dirty) (NN town) (-RRB- -RRB-))", "city"),
+        ("(NP-SBJ (NN bread) (PP-LOC (IN on) (NP (NN table))))", "bread"),
         ("(S (NP (PRP he)) (VP (VBD ran)))", "ran"),
         ("(PP (IN of) (NP (NN bread)))", "of"),
     ],

@@ -62,8 +62,8 @@ def _cover(tree: Tree, start: int, stop: int) -> list[Tree]:
 
 
 def _category(node: Tree) -> str:
-    """A constituent's label without function tags and indices: NP-SBJ and NP=2 are NP."""
-    return node.label().split("-")[0].split("=")[0]
+    """A constituent's label without function tags and indices: NP-SBJ and NP=2 are NP, -LRB- is itself."""
+    return node.label().split("-")[0].split("=")[0] or node.label()
 
 
 def _is_word(node: Tree) -> bool:
