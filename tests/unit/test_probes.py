@@ -16,8 +16,8 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.models.card import ModelCard, write_card
 from attention_atlas.studies.clark2019.probes import training as module
 from attention_atlas.studies.clark2019.probes.decoding import decode
-from attention_atlas.studies.clark2019.probes.features import Sentence, batch_of, distance_features, sentences
-from attention_atlas.studies.clark2019.probes.models import AttentionProbe, AttentionWordsProbe, DistanceProbe
+from attention_atlas.studies.clark2019.probes.features import Sentence, batch_of, distance_features, laid_out, sentences
+from attention_atlas.studies.clark2019.probes.models import AttentionProbe, AttentionWordsProbe, DistanceProbe, _over_pairs
 from attention_atlas.studies.clark2019.probes.table3 import table3
 from attention_atlas.studies.clark2019.probes.training import Recipe, make_probes, predictions, run_probes, train
 from attention_atlas.studies.clark2019.setting import Setting
@@ -33,10 +33,25 @@ def sentence(n, record=0):
     cls, sep = generator.random((2, 2 * K, n)).astype(np.float32)
     heads = np.array([generator.choice([h for h in range(n + 1) if h != k]) for k in range(1, n + 1)])
     vectors = generator.normal(size=(n, D)).astype(np.float32)
-    return Sentence(record, tuple(f"w{record}-{k}" for k in range(n)), maps, cls, sep, vectors, heads, np.arange(n) == n - 1)
+    pairs = laid_out(maps, cls, sep)
+    # The second word of every sentence is the same.
+    words = tuple("same" if k == 1 else f"w{record}-{k}" for k in range(n))
+    vectors[1:2] = np.arange(D)
+    return Sentence(record, words, pairs, vectors, heads, np.arange(n) == n - 1)
 
 
 SENTENCES = [sentence(n, k) for k, n in enumerate((5, 3, 1, 4))]
+
+
+def test_maps_are_laid_out_word_by_word():
+    maps, cls, sep = np.random.default_rng(0).random((K, 4, 4)), np.arange(2 * K * 4).reshape(2 * K, 4), np.ones((2 * K, 4))
+    found = laid_out(maps.astype(np.float32), cls.astype(np.float32), sep.astype(np.float32))
+    for i, k, j in itertools.product(range(4), range(K), range(4)):
+        assert found[i, k, 2 + j] == np.float32(maps[k, i, j])
+        assert found[i, K + k, 2 + j] == np.float32(maps[k, j, i])
+        assert found[i, k, 0] == cls[k, i]
+        assert found[i, K + k, 0] == cls[K + k, i]
+    assert (found[..., 1] == 1).all()
 
 
 def scrambled(probe):
@@ -48,12 +63,12 @@ def scrambled(probe):
 
 
 def pair_features(s, i, j):
-    """a_k(i, j) and a_k(j, i) for k maps, 1-indexed words, j = 0 is ROOT (without its scalars)."""
-    return np.concatenate([s.maps[:, i - 1, j - 1], s.maps[:, j - 1, i - 1]])
+    """a_k(i, j) and a_k(j, i) for k maps, 1-indexed words."""
+    return np.concatenate([s.pairs[i - 1, :K, j + 1], s.pairs[j - 1, :K, i + 1]])
 
 
 def root_features(s, i, scalars):
-    return scalars[0] * s.cls[:, i - 1] + scalars[1] * s.sep[:, i - 1]
+    return scalars[0] * s.pairs[i - 1, :, 0] + scalars[1] * s.pairs[i - 1, :, 1]
 
 
 def candidate_vector(s, j, alignment):
@@ -62,21 +77,22 @@ def candidate_vector(s, j, alignment):
     return s.vectors[place] if 0 <= place < n else np.zeros(D)
 
 
-def slow_scores(probe, s, seed_index):
+def slow_scores(probe, s, slot):
     n = len(s.heads)
     scores = np.zeros((n, n + 1))
-    p = {name: value.detach().numpy()[seed_index] for name, value in probe.named_parameters()}
+    alignment, _ = probe.slots[slot]
+    p = {name: value.detach().numpy()[slot] for name, value in probe.named_parameters()}
     for i, j in itertools.product(range(1, n + 1), range(n + 1)):
         if isinstance(probe, DistanceProbe):
             hidden = distance(i, j, n) @ p["of_distance"] + s.vectors[i - 1] @ p["of_word"]
-            hidden = hidden + candidate_vector(s, j, probe.alignment) @ p["of_candidate"] + p["bias"]
+            hidden = hidden + candidate_vector(s, j, alignment) @ p["of_candidate"] + p["bias"]
             scores[i - 1, j] = np.tanh(hidden) @ p["out"]
             continue
         features = root_features(s, i, p["root"]) if j == 0 else pair_features(s, i, j)
         if isinstance(probe, AttentionProbe):
             weights = p["weights"]
         else:
-            both = np.concatenate([s.vectors[i - 1], candidate_vector(s, j, probe.alignment)])
+            both = np.concatenate([s.vectors[i - 1], candidate_vector(s, j, alignment)])
             weights = both @ np.concatenate([p["of_word"], p["of_candidate"]]) + p["bias"]
         scores[i - 1, j] = weights @ features
     return scores
@@ -91,10 +107,10 @@ def distance(i, j, n):
 def probes():
     return [
         AttentionProbe(SEEDS, K),
-        AttentionWordsProbe(SEEDS, K, D, "legacy"),
-        AttentionWordsProbe(SEEDS, K, D, "fixed"),
-        DistanceProbe(SEEDS, D, "legacy"),
-        DistanceProbe(SEEDS, D, "fixed"),
+        AttentionWordsProbe(["fixed"], SEEDS, K, D),
+        AttentionWordsProbe(["legacy", "fixed"], SEEDS, K, D),
+        DistanceProbe(["legacy"], SEEDS, D),
+        DistanceProbe(["legacy", "fixed"], SEEDS, D),
     ]
 
 
@@ -103,8 +119,8 @@ def test_scores_and_loss_equal_the_formula_word_by_word(number):
     probe = scrambled(probes()[number])
     batch = batch_of(SENTENCES)
     scores = probe(batch).detach().numpy()
-    losses = np.zeros(len(SEEDS))
-    for (row, s), k in itertools.product(enumerate(SENTENCES), range(len(SEEDS))):
+    losses = np.zeros(len(probe.slots))
+    for (row, s), k in itertools.product(enumerate(SENTENCES), range(len(probe.slots))):
         n = len(s.heads)
         expected = slow_scores(probe, s, k)
         assert scores[k, row, :n, : n + 1] == pytest.approx(expected, abs=1e-4)
@@ -117,6 +133,12 @@ def test_scores_and_loss_equal_the_formula_word_by_word(number):
     assert alone == pytest.approx(losses, rel=1e-4)
 
 
+def test_the_gradient_by_the_weights_of_maps_is_that_of_finite_differences():
+    pairs = [torch.from_numpy(s.pairs).double() for s in SENTENCES[:3]]
+    weights = torch.randn(3, 5, 2, 2 * K, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    assert torch.autograd.gradcheck(lambda w: _over_pairs(w, pairs), weights.requires_grad_())
+
+
 def test_distance_features():
     found = distance_features(4).numpy()
     for i, j in itertools.product(range(1, 5), range(5)):
@@ -125,7 +147,7 @@ def test_distance_features():
 
 def test_the_fault_of_the_published_code_pairs_root_with_the_first_word():
     batch = batch_of([SENTENCES[1]])
-    fixed, legacy = batch.candidates("fixed")[0].numpy(), batch.candidates("legacy")[0].numpy()
+    fixed, legacy = (batch.words[batch.candidates(name)][0].numpy() for name in ("fixed", "legacy"))
     vectors = SENTENCES[1].vectors
     assert (fixed[0] == 0).all()
     assert (fixed[1:] == vectors).all()
@@ -137,48 +159,51 @@ def test_the_fault_of_the_published_code_pairs_root_with_the_first_word():
 def test_seeds_together_are_seeds_one_by_one(kind):
     def trained(seeds):
         recipe = Recipe(2, 2, 0.01, "file", seeds)
-        made = make_probes([(kind, "fixed")], recipe, K, D)
+        made = make_probes([kind], recipe, K, D)
         train(made, lambda epoch: iter(SENTENCES), recipe)
-        return made[kind, "fixed"]
+        return made[kind]
 
     both = trained(SEEDS)
-    for k, seed in enumerate(SEEDS):
-        for together, alone in zip(both.parameters(), trained((seed,)).parameters(), strict=True):
-            assert together[k].detach().numpy() == pytest.approx(alone[0].detach().numpy(), abs=1e-5)
+    for seed in SEEDS:
+        probe = trained((seed,))
+        for together, alone in zip(both.parameters(), probe.parameters(), strict=True):
+            for k, slot in enumerate(probe.slots):
+                own = together[both.slots.index(slot)].detach().numpy()
+                assert own == pytest.approx(alone[k].detach().numpy(), abs=1e-5)
     first = next(both.parameters())
     assert not torch.allclose(first[0], first[1])
 
 
 def test_probes_trained_side_by_side_are_probes_trained_alone():
     recipe = Recipe(2, 2, 0.01, "shuffled", (3,))
-    keys = [("attention_only", "-"), ("attention_words", "legacy")]
-    together = make_probes(keys, recipe, K, D)
+    names = ["attention_only", "attention_words"]
+    together = make_probes(names, recipe, K, D)
     train(together, lambda epoch: iter(SENTENCES), recipe)
-    for key in keys:
-        alone = make_probes([key], recipe, K, D)
+    for name in names:
+        alone = make_probes([name], recipe, K, D)
         train(alone, lambda epoch: iter(SENTENCES), recipe)
-        for a, b in zip(together[key].parameters(), alone[key].parameters(), strict=True):
+        for a, b in zip(together[name].parameters(), alone[name].parameters(), strict=True):
             assert torch.equal(a, b)
 
 
 def test_training_learns_a_planted_head():
     def planted(record):
         s = sentence(6, record)
-        maps = s.maps * 0.1
+        maps = s.pairs[:, :K, 2:].transpose(1, 0, 2) * 0.1
         for i, head in enumerate(s.heads):
             if head:
                 maps[1, i, head - 1] += 1
-        cls = np.zeros_like(s.cls)
+        cls, sep = np.zeros((2, 2 * K, len(s.heads)), np.float32)
         cls[1] = s.heads == 0
-        return Sentence(s.record, s.words, maps, cls, s.sep * 0, s.vectors, s.heads, s.punctuation)
+        return Sentence(s.record, s.words, laid_out(maps, cls, sep), s.vectors, s.heads, s.punctuation)
 
     group = [planted(k) for k in range(60)]
     recipe = Recipe(4, 6, 0.05, "shuffled", (0, 1))
-    made = make_probes([("attention_only", "-")], recipe, K, D)
+    made = make_probes(["attention_only"], recipe, K, D)
     train(made, lambda epoch: iter(group), recipe)
-    weights = made["attention_only", "-"].weights.detach().numpy()
+    weights = made["attention_only"].weights.detach().numpy()
     assert (weights.argmax(axis=1) == 1).all()
-    found = predictions(made, iter(group), recipe, ["argmax", "tree"])
+    found = predictions(made, iter(group), ["argmax", "tree"])
     totals = found.groupby("decoding")[["right_all", "words_all"]].sum()
     assert (totals["right_all"] / totals["words_all"]).loc["argmax"] > 0.95
 
@@ -187,8 +212,7 @@ def test_every_sentence_is_seen_once_an_epoch_in_either_order(monkeypatch):
     monkeypatch.setattr(module, "_CHUNK", 5)
     group = [sentence(1 + k % 4, k) for k in range(13)]
     for order in ("file", "shuffled"):
-        recipe = Recipe(2, 1, 0.1, order, (0,))
-        parts = list(module._batches(iter(group), recipe, np.random.default_rng(0)))
+        parts = list(module._batches(iter(group), 2, order, np.random.default_rng(0)))
         seen = [s.record for part in parts for s in part]
         assert sorted(seen) == list(range(13))
         assert max(map(len, parts)) == 2
@@ -204,7 +228,7 @@ def test_training_keeps_no_more_than_a_chunk(monkeypatch):
             pulled.append(k)
             yield sentence(3, k)
 
-    batches = module._batches(stream(0), Recipe(2, 1, 0.1, "shuffled", (0,)), np.random.default_rng(0))
+    batches = module._batches(stream(0), 2, "shuffled", np.random.default_rng(0))
     next(batches)
     assert len(pulled) <= 5
 
@@ -212,10 +236,10 @@ def test_training_keeps_no_more_than_a_chunk(monkeypatch):
 def test_nothing_to_train_on_and_losses_that_are_not_finite_are_said():
     recipe = Recipe(2, 1, 0.01, "file", (0,))
     with pytest.raises(AtlasError, match="no sentence to train probes on"):
-        train(make_probes([("attention_only", "-")], recipe, K, D), lambda epoch: iter(()), recipe)
+        train(make_probes(["attention_only"], recipe, K, D), lambda epoch: iter(()), recipe)
     broken = Sentence(**{**vars(SENTENCES[0]), "vectors": SENTENCES[0].vectors * np.float32(np.nan)})
     with pytest.raises(AtlasError, match="the loss of a probe is not finite"):
-        train(make_probes([("attention_words", "fixed")], recipe, K, D), lambda epoch: iter([broken]), recipe)
+        train(make_probes(["attention_words"], recipe, K, D), lambda epoch: iter([broken]), recipe)
 
 
 def best_tree(scores):
@@ -273,15 +297,17 @@ def test_sentences_hold_what_the_maps_hold(tmp_path):
     vectors = WordVectors("v", {"w1": 1}, np.array([[0, 0], [1, 2]], np.float32))
     first, second = sentences(examples, read_attention(shards), vectors, "[CLS]", "[SEP]")
     a = maps[0][0].astype(np.float32)
-    assert first.maps == pytest.approx(a[:, 1:5, 1:5])
-    assert first.cls[:K] == pytest.approx(a[:, 1:5, 0])
-    assert first.cls[K:] == pytest.approx(a[:, 0, 1:5])
-    assert first.sep[:K] == pytest.approx(a[:, 1:5, 5])
-    assert first.sep[K:] == pytest.approx(a[:, 5, 1:5])
+    inner, cls, sep = first.pairs[..., 2:], first.pairs[..., 0].T, first.pairs[..., 1].T
+    assert inner[:, :K].transpose(1, 0, 2) == pytest.approx(a[:, 1:5, 1:5])
+    assert inner[:, K:].transpose(1, 2, 0) == pytest.approx(a[:, 1:5, 1:5])
+    assert cls[:K] == pytest.approx(a[:, 1:5, 0])
+    assert cls[K:] == pytest.approx(a[:, 0, 1:5])
+    assert sep[:K] == pytest.approx(a[:, 1:5, 5])
+    assert sep[K:] == pytest.approx(a[:, 5, 1:5])
     assert first.vectors.tolist() == [[0, 0], [1, 2], [0, 0], [0, 0]]
     assert second.punctuation.tolist() == [False, True]
     without = next(sentences(examples, read_attention(shards), vectors, None, None))
-    assert not without.cls.any()
+    assert not without.pairs[..., :2].any()
 
 
 def test_the_table_from_shards_is_the_same_each_time(tmp_path):

@@ -26,22 +26,39 @@ class Sentence:
 
     Attributes:
         record, words: of the example.
-        maps: [K, n, n] attention from word to word, raw weights; no rows or columns of special tokens, no renormalisation.
-        cls, sep: [2 K, n] for ROOT: attention from each word to [CLS] and to all [SEP] (first K rows), and from them to the
-            word (last K rows); zeros where the model has no such token.
-        vectors: [n, d] word vectors.
+        pairs: [n, 2 K, n + 2] attention between words as `laid_out` gives it.
+        vectors: [n, d] word vectors; equal words have equal vectors.
         heads: [n] gold heads, 0 = ROOT.
         punctuation: [n] which words have the relation punct.
     """
 
     record: int
     words: tuple[str, ...]
-    maps: npt.NDArray[np.float32]
-    cls: npt.NDArray[np.float32]
-    sep: npt.NDArray[np.float32]
+    pairs: npt.NDArray[np.float32]
     vectors: npt.NDArray[np.float32]
     heads: npt.NDArray[np.int64]
     punctuation: npt.NDArray[np.bool_]
+
+
+def laid_out(
+    maps: npt.NDArray[np.float32], cls: npt.NDArray[np.float32], sep: npt.NDArray[np.float32]
+) -> npt.NDArray[np.float32]:
+    """Attention in the order in which probes read it: from a word to a candidate and back, all maps of a word together.
+
+    Args:
+        maps: [K, n, n] attention from word to word, raw weights; no rows or columns of special tokens, no renormalisation.
+        cls, sep: [2 K, n] for ROOT: attention from each word to [CLS] and to all [SEP] (first K rows), and from them to the
+            word (last K rows); zeros where the model has no such token.
+
+    Returns:
+        [n, 2 K, n + 2] of word i: attention to a candidate (first K) and from it (last K); the candidates are [CLS], [SEP] and
+        the words.
+    """
+    heads, n, _ = maps.shape
+    pairs = np.empty((n, 2 * heads, n + 2), np.float32)
+    pairs[..., 0], pairs[..., 1] = cls.T, sep.T
+    pairs[:, :heads, 2:], pairs[:, heads:, 2:] = maps.transpose(1, 0, 2), maps.transpose(2, 0, 1)
+    return pairs
 
 
 def sentences(
@@ -78,9 +95,7 @@ def _sentence(example: Example, cached: CachedExample, vectors: WordVectors, cls
     return Sentence(
         example.record,
         example.words,
-        np.ascontiguousarray(by_word[:, ~special][..., ~special]),
-        root(cls),
-        root(sep),
+        laid_out(by_word[:, ~special][..., ~special], root(cls), root(sep)),
         vectors.of(example.words),
         np.asarray(example.layers["heads"], dtype=np.int64),
         np.asarray([relation == "punct" for relation in example.layers["relations"]]),
@@ -89,32 +104,32 @@ def _sentence(example: Example, cached: CachedExample, vectors: WordVectors, cls
 
 @dataclass(frozen=True)
 class Batch:
-    """Sentences padded to the longest, N words.
+    """Sentences put together, padded to the longest, N words; but maps are as they are, since a copy of them would take as long
+    as all else.
 
     Attributes:
-        pairs: [b, N, 2 K, N] attention from word i to word j (first K) and from j to i (last K), laid out as [b, i, k, j].
-        cls, sep: [b, N, 2 K] the same for ROOT.
-        vectors: [b, N, d].
+        pairs: of each sentence, [n, 2 K, n + 2], see `laid_out`.
+        special: [b, N, 2 K, 2] the first two columns of `pairs`.
+        words: [U + 1, d] vectors of the distinct words of the batch; the first row is zeros, for padding.
+        word: [b, N] row of `words`.
         heads: [b, N] gold heads, -100 for padding.
         mask: [b, N] real words.
     """
 
-    pairs: torch.Tensor
-    cls: torch.Tensor
-    sep: torch.Tensor
-    vectors: torch.Tensor
+    pairs: tuple[torch.Tensor, ...]
+    special: torch.Tensor
+    words: torch.Tensor
+    word: torch.Tensor
     heads: torch.Tensor
     mask: torch.Tensor
 
     def candidates(self, alignment: str) -> torch.Tensor:
-        """Vectors of the candidates ROOT, w_1 .. w_N, [b, N + 1, d].
+        """[b, N + 1] row of `words` of the candidates ROOT, w_1 .. w_N.
 
         fixed: zeros for ROOT. legacy, as the published code has it: the zeros come last, so that ROOT has the vector of w_1 and
         every word that of the next one.
         """
-        if alignment == "fixed":
-            return torch.nn.functional.pad(self.vectors, (0, 0, 1, 0))
-        return torch.nn.functional.pad(self.vectors, (0, 0, 0, 1))
+        return torch.nn.functional.pad(self.word, (1, 0) if alignment == "fixed" else (0, 1))
 
     @property
     def candidate_mask(self) -> torch.Tensor:
@@ -123,23 +138,24 @@ class Batch:
 
 
 def batch_of(group: Sequence[Sentence], device: str = "cpu") -> Batch:
-    """Pad sentences to the longest of them."""
+    """Put sentences together; all but their maps is padded to the longest of them."""
     longest = max(len(s.heads) for s in group)
-    maps = group[0].maps.shape[0]
     size = (len(group), longest)
-    pairs = np.zeros((*size, 2 * maps, longest), np.float32)
-    cls, sep = np.zeros((2, *size, 2 * maps), np.float32)
-    vectors = np.zeros((*size, group[0].vectors.shape[1]), np.float32)
-    heads = np.full(size, -100)
+    special = np.zeros((*size, group[0].pairs.shape[1], 2), np.float32)
+    rows: dict[str, int] = {}
+    words = [np.zeros_like(group[0].vectors[0])]
+    word, heads = np.zeros(size, np.int64), np.full(size, -100)
     for row, s in enumerate(group):
         n = len(s.heads)
-        pairs[row, :n, :maps, :n] = s.maps.transpose(1, 0, 2)
-        pairs[row, :n, maps:, :n] = s.maps.transpose(2, 0, 1)
-        cls[row, :n], sep[row, :n] = s.cls.T, s.sep.T
-        vectors[row, :n] = s.vectors
+        special[row, :n] = s.pairs[..., :2]
+        for k, name in enumerate(s.words):
+            if name not in rows:
+                rows[name] = len(words)
+                words.append(s.vectors[k])
+            word[row, k] = rows[name]
         heads[row, :n] = s.heads
-    tensors = [torch.from_numpy(array).to(device) for array in (pairs, cls, sep, vectors, heads)]
-    return Batch(*tensors, mask=tensors[-1] >= 0)
+    tensors = [torch.from_numpy(array).to(device) for array in (special, np.stack(words), word, heads)]
+    return Batch(tuple(torch.from_numpy(s.pairs).to(device) for s in group), *tensors, mask=tensors[-1] >= 0)
 
 
 def distance_features(words: int) -> torch.Tensor:

@@ -1,12 +1,14 @@
-"""The probes of section 5, several seeds of one at a time: every parameter has a leading axis of seeds.
+"""The probes of section 5, all alignments and seeds of one at a time: every parameter has a leading axis of them, the slots.
 
-Each gives scores [seed, b, N, N + 1]: for every word the candidates ROOT, w_1 .. w_N; their softmax is p(head | word).
+Each gives scores [slot, b, N, N + 1]: for every word the candidates ROOT, w_1 .. w_N; their softmax is p(head | word).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import product
+from typing import Any, cast
 
 import torch
 from torch import nn
@@ -16,18 +18,28 @@ from attention_atlas.studies.clark2019.probes.features import DISTANCES, Batch, 
 HIDDEN = 256
 
 
-def glorot(seeds: Sequence[int], rows: int, columns: int) -> nn.Parameter:
-    """[seed, rows, columns] uniform with Glorot's bound, as TensorFlow's default; the draw depends on the seed alone."""
+def glorot(slots: Sequence[tuple[str, int]], rows: int, columns: int) -> torch.Tensor:
+    """[slot, rows, columns] uniform with Glorot's bound, as TensorFlow's default; the draw depends on the seed alone."""
     bound = math.sqrt(6 / (rows + columns))
-    drawn = [torch.rand((rows, columns), generator=torch.Generator().manual_seed(seed)) for seed in seeds]
-    return nn.Parameter((2 * torch.stack(drawn) - 1) * bound)
+    drawn = [torch.rand((rows, columns), generator=torch.Generator().manual_seed(seed)) for _, seed in slots]
+    return (2 * torch.stack(drawn) - 1) * bound
 
 
 class Probe(nn.Module):
-    """Base of the probes: what they have in common is the loss."""
+    """Base of the probes.
+
+    Attributes:
+        alignments: of ROOT and the word vectors, "-" where a probe sees no vectors.
+        slots: alignment and seed of each entry of the leading axis; all seeds of the first alignment come first.
+    """
+
+    def __init__(self, alignments: Sequence[str], seeds: Sequence[int]) -> None:
+        super().__init__()
+        self.alignments = tuple(alignments)
+        self.slots = tuple(product(alignments, seeds))
 
     def loss(self, batch: Batch) -> torch.Tensor:
-        """[seed] cross-entropy in nats summed over all words of the batch, punctuation included."""
+        """[slot] cross-entropy in nats summed over all words of the batch, punctuation included."""
         scores = self(batch)
         wanted = batch.mask
         targets = batch.heads[wanted].expand(scores.shape[0], -1)
@@ -38,15 +50,14 @@ class AttentionProbe(Probe):
     """Attention alone: sum_k w_k a_ij + u_k a_ji; ROOT by attention to and from [CLS] and [SEP] with two learned scalars."""
 
     def __init__(self, seeds: Sequence[int], maps: int) -> None:
-        super().__init__()
-        self.weights = nn.Parameter(glorot(seeds, 2 * maps, 1)[..., 0].detach())
-        self.root = nn.Parameter(torch.ones(len(seeds), 2) * 0.5)
+        super().__init__(["-"], seeds)
+        self.weights = nn.Parameter(glorot(self.slots, 2 * maps, 1)[..., 0])
+        self.root = nn.Parameter(torch.full((len(self.slots), 2), 0.5))
 
     def forward(self, batch: Batch) -> torch.Tensor:
-        inner = torch.einsum("sk,bikj->sbij", self.weights, batch.pairs)
-        root = _root(self.root, batch)
-        first = torch.einsum("sk,sbik->sbi", self.weights, root)
-        return _masked(torch.cat([first[..., None], inner], dim=-1), batch)
+        weights = self.weights.expand(*batch.mask.shape, -1, -1)
+        scores = _over_pairs(weights, batch.pairs).permute(2, 0, 1, 3)
+        return _masked(_with_root(self.root, scores[..., :2], scores[..., 2:]), batch)
 
 
 class AttentionWordsProbe(Probe):
@@ -54,49 +65,48 @@ class AttentionWordsProbe(Probe):
     bias.
 
     The published code has the bias, the paper's formula has not. Since the weights are a sum of what the word and what the
-    candidate give, scores are two matrix products, and no tensor over pairs and weights is built.
+    candidate give, scores are two matrix products, and no tensor over pairs and weights is built; what a word gives is computed
+    once for all its places in the batch.
     """
 
-    def __init__(self, seeds: Sequence[int], maps: int, dimensions: int, alignment: str) -> None:
-        super().__init__()
-        self.alignment = alignment
-        full = glorot(seeds, 2 * dimensions, 2 * maps).detach()
+    def __init__(self, alignments: Sequence[str], seeds: Sequence[int], maps: int, dimensions: int) -> None:
+        super().__init__(alignments, seeds)
+        full = glorot(self.slots, 2 * dimensions, 2 * maps)
         self.of_word = nn.Parameter(full[:, :dimensions].clone())
         self.of_candidate = nn.Parameter(full[:, dimensions:].clone())
-        self.bias = nn.Parameter(torch.zeros(len(seeds), 2 * maps))
-        self.root = nn.Parameter(torch.ones(len(seeds), 2) * 0.5)
+        self.bias = nn.Parameter(torch.zeros(len(self.slots), 2 * maps))
+        self.root = nn.Parameter(torch.full((len(self.slots), 2), 0.5))
 
     def forward(self, batch: Batch) -> torch.Tensor:
-        maps = self.bias.shape[-1] // 2
-        rows = torch.einsum("bid,sdk->bisk", batch.vectors, self.of_word) + self.bias
-        candidates = batch.candidates(self.alignment)
-        # pairs[b, i, k, j] seen from the candidate: its own row j holds a_ji in the first half and a_ij in the second.
-        swapped = torch.cat([self.of_candidate[..., maps:], self.of_candidate[..., :maps]], dim=-1)
-        columns = torch.einsum("bjd,sdk->bjsk", candidates[:, 1:], swapped)
-        # One product for both, since reading the maps is what takes the time.
-        seeds = len(self.bias)
-        both = torch.matmul(torch.cat([rows, columns], dim=2), batch.pairs)
-        inner = both[:, :, :seeds].permute(2, 0, 1, 3) + both[:, :, seeds:].permute(2, 0, 3, 1)
-        weights = rows + torch.einsum("bd,sdk->bsk", candidates[:, 0], self.of_candidate)[:, None]
-        # ROOT: s F[i, CLS] + e F[i, SEP], each a product of its own.
-        to_cls, to_sep = (torch.matmul(weights, f[..., None])[..., 0].permute(2, 0, 1) for f in (batch.cls, batch.sep))
-        first = self.root[:, 0, None, None] * to_cls + self.root[:, 1, None, None] * to_sep
-        return _masked(torch.cat([first[..., None], inner], dim=-1), batch)
+        slots, maps = len(self.slots), self.bias.shape[-1]
+        # The maps of a candidate's own row hold a_ji in the first half and a_ij in the second.
+        parts = torch.cat([self.of_word, self.of_candidate.roll(maps // 2, dims=-1)])
+        bias = torch.cat([self.bias, torch.zeros_like(self.bias)])
+        given = torch.addmm(bias.flatten(), batch.words, parts.transpose(0, 1).flatten(1)).view(-1, maps)
+        candidates = torch.stack([batch.candidates(alignment) for alignment, _ in self.slots], dim=-1)
+        places = torch.cat([batch.word[..., None].expand(-1, -1, slots), candidates[:, 1:]], dim=-1)
+        of_slot = torch.arange(2 * slots, device=places.device)
+        weights = nn.functional.embedding(places * (2 * slots) + of_slot, given)
+        # One product for words and candidates of all slots, since reading the maps is what takes the time.
+        both = _over_pairs(weights, batch.pairs)
+        rows, columns = both[:, :, :slots].permute(2, 0, 1, 3), both[:, :, slots:].permute(2, 0, 3, 1)
+        of_root = nn.functional.embedding(candidates[:, 0] * (2 * slots) + of_slot[slots:], given).roll(maps // 2, dims=-1)
+        to_root = rows[..., :2] + torch.einsum("bsk,bikc->sbic", of_root, batch.special)
+        return _masked(_with_root(self.root, to_root, rows[..., 2:] + columns[:, :, 2:]), batch)
 
 
 class DistanceProbe(Probe):
     """No attention: a hidden layer over distances and both words' vectors (and, as in the published code, one zero)."""
 
-    def __init__(self, seeds: Sequence[int], dimensions: int, alignment: str) -> None:
-        super().__init__()
-        self.alignment = alignment
+    def __init__(self, alignments: Sequence[str], seeds: Sequence[int], dimensions: int) -> None:
+        super().__init__(alignments, seeds)
         # One input more than is used: the published code feeds a zero, which only widens the initial bound.
-        full = glorot(seeds, 1 + DISTANCES + 2 * dimensions, HIDDEN).detach()[:, 1:]
+        full = glorot(self.slots, 1 + DISTANCES + 2 * dimensions, HIDDEN)[:, 1:]
         self.of_distance = nn.Parameter(full[:, :DISTANCES].clone())
         self.of_word = nn.Parameter(full[:, DISTANCES : DISTANCES + dimensions].clone())
         self.of_candidate = nn.Parameter(full[:, DISTANCES + dimensions :].clone())
-        self.bias = nn.Parameter(torch.zeros(len(seeds), HIDDEN))
-        self.out = nn.Parameter(glorot(seeds, HIDDEN, 1)[..., 0].detach())
+        self.bias = nn.Parameter(torch.zeros(len(self.slots), HIDDEN))
+        self.out = nn.Parameter(glorot(self.slots, HIDDEN, 1)[..., 0])
 
     def forward(self, batch: Batch) -> torch.Tensor:
         lengths = batch.mask.sum(-1)
@@ -104,19 +114,53 @@ class DistanceProbe(Probe):
         for row, n in enumerate(lengths.tolist()):
             features[row, :n, : n + 1] = distance_features(n)
         scores = []
-        # A seed at a time: the hidden layer of all pairs is the largest tensor of all probes.
-        for s in range(len(self.bias)):
-            word = batch.vectors @ self.of_word[s] + self.bias[s]
-            candidate = batch.candidates(self.alignment) @ self.of_candidate[s]
+        # A slot at a time: the hidden layer of all pairs is the largest tensor of all probes.
+        for s, (alignment, _) in enumerate(self.slots):
+            word = (batch.words @ self.of_word[s] + self.bias[s])[batch.word]
+            candidate = (batch.words @ self.of_candidate[s])[batch.candidates(alignment)]
             hidden = torch.tanh(features @ self.of_distance[s] + word[:, :, None] + candidate[:, None])
             scores.append(hidden @ self.out[s])
         return _masked(torch.stack(scores), batch)
 
 
-def _root(scalars: torch.Tensor, batch: Batch) -> torch.Tensor:
-    """Features of ROOT: s F[i, CLS] + e F[i, SEP], [seed, b, N, 2 K]."""
-    s, e = scalars[:, 0, None, None, None], scalars[:, 1, None, None, None]
-    return s * batch.cls + e * batch.sep
+class _OverPairs(torch.autograd.Function):
+    """`_over_pairs`; maps get no gradient."""
+
+    @staticmethod
+    def forward(context: Any, weights: torch.Tensor, *pairs: torch.Tensor) -> torch.Tensor:
+        context.save_for_backward(*pairs)
+        context.shape = weights.shape
+        size, longest, slots, _ = weights.shape
+        scores = weights.new_zeros(size, longest, slots, longest + 2)
+        for own, given, maps in zip(scores, weights, pairs, strict=True):
+            n = len(maps)
+            own[:n, :, : n + 2] = torch.bmm(given[:n], maps)
+        return scores
+
+    @staticmethod
+    def backward(context: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        pairs = context.saved_tensors
+        result = gradients[0].new_zeros(context.shape)
+        for own, given, maps in zip(result, gradients[0], pairs, strict=True):
+            n = len(maps)
+            torch.bmm(given[:n, :, : n + 2], maps.transpose(1, 2), out=own[:n])
+        return result, *[None] * len(pairs)
+
+
+def _over_pairs(weights: torch.Tensor, pairs: Sequence[torch.Tensor]) -> torch.Tensor:
+    """Maps summed with weights: [b, N, slot, 2 K] of every word -> [b, N, slot, N + 2] for [CLS], [SEP] and the words."""
+    return cast(torch.Tensor, _OverPairs.apply(weights, *pairs))
+
+
+def _with_root(scalars: torch.Tensor, special: torch.Tensor, words: torch.Tensor) -> torch.Tensor:
+    """Scores of ROOT, s times that of [CLS] and e times that of [SEP], before those of the words.
+
+    Args:
+        scalars: [slot, 2] s and e.
+        special: [slot, b, N, 2]
+        words: [slot, b, N, N]
+    """
+    return torch.cat([(special * scalars[:, None, None]).sum(-1, keepdim=True), words], dim=-1)
 
 
 def _masked(scores: torch.Tensor, batch: Batch) -> torch.Tensor:

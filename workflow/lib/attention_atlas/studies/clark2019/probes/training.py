@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, product
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.models.card import ModelCard, read_card
 from attention_atlas.progress import progress
 from attention_atlas.studies.clark2019.probes.decoding import decode
-from attention_atlas.studies.clark2019.probes.features import ALIGNMENTS, Batch, Sentence, batch_of, sentences
+from attention_atlas.studies.clark2019.probes.features import ALIGNMENTS, Sentence, batch_of, sentences
 from attention_atlas.studies.clark2019.probes.models import AttentionProbe, AttentionWordsProbe, DistanceProbe, Probe
 from attention_atlas.tables import write_table
 
@@ -28,8 +28,6 @@ ATTENTION, ATTENTION_WORDS, DISTANCES_WORDS = "attention_only", "attention_words
 _CHUNK = 512
 """Sentences in memory at a time; they are shuffled and put into batches of like length within a chunk."""
 _log = logging.getLogger(__name__)
-Key = tuple[str, str]
-"""Probe and alignment ("-" where there are no word vectors)."""
 
 
 @dataclass(frozen=True)
@@ -51,20 +49,17 @@ class Recipe:
     seeds: tuple[int, ...]
 
 
-def make_probes(keys: Sequence[Key], recipe: Recipe, maps: int, dimensions: int) -> dict[Key, Probe]:
-    """A probe, all seeds stacked, for every key."""
-    probes: dict[Key, Probe] = {}
-    for name, alignment in keys:
-        if name == ATTENTION:
-            probes[name, alignment] = AttentionProbe(recipe.seeds, maps)
-        elif name == ATTENTION_WORDS:
-            probes[name, alignment] = AttentionWordsProbe(recipe.seeds, maps, dimensions, alignment)
-        else:
-            probes[name, alignment] = DistanceProbe(recipe.seeds, dimensions, alignment)
-    return probes
+def make_probes(names: Sequence[str], recipe: Recipe, maps: int, dimensions: int) -> dict[str, Probe]:
+    """The named probes, each for all seeds and, where it sees word vectors, both alignments."""
+    makers: dict[str, Callable[[], Probe]] = {
+        ATTENTION: lambda: AttentionProbe(recipe.seeds, maps),
+        ATTENTION_WORDS: lambda: AttentionWordsProbe(ALIGNMENTS, recipe.seeds, maps, dimensions),
+        DISTANCES_WORDS: lambda: DistanceProbe(ALIGNMENTS, recipe.seeds, dimensions),
+    }
+    return {name: makers[name]() for name in names}
 
 
-def train(probes: Mapping[Key, Probe], stream: Callable[[int], Iterator[Sentence]], recipe: Recipe, device: str = "cpu") -> int:
+def train(probes: Mapping[str, Probe], stream: Callable[[int], Iterator[Sentence]], recipe: Recipe, device: str = "cpu") -> int:
     """Train all probes side by side; every batch is read and padded once for all of them.
 
     Args:
@@ -84,44 +79,45 @@ def train(probes: Mapping[Key, Probe], stream: Callable[[int], Iterator[Sentence
     for epoch in range(recipe.epochs):
         seen = 0
         generator = np.random.default_rng([epoch, *recipe.seeds])
-        totals = np.zeros(len(probes))
-        for group in _batches(stream(epoch), recipe, generator):
+        totals = {name: torch.zeros(len(probe.slots), dtype=torch.float64) for name, probe in probes.items()}
+        for group in _batches(stream(epoch), recipe.batch, recipe.order, generator):
             batch = batch_of(group, device)
             seen += len(group)
-            for number, (probe, optimiser) in enumerate(zip(probes.values(), optimisers, strict=True)):
-                # Seeds share no parameters, so the sum of their losses gives each its own gradient.
-                loss = probe.loss(batch).sum()
+            for (name, probe), optimiser in zip(probes.items(), optimisers, strict=True):
+                losses = probe.loss(batch)
                 optimiser.zero_grad(set_to_none=True)
-                loss.backward()
+                # Slots share no parameters, so the sum of their losses gives each its own gradient.
+                losses.sum().backward()
                 optimiser.step()
-                totals[number] += float(loss.detach())
+                totals[name] += losses.detach().double().cpu()
         if not seen:
             raise AtlasError("there is no sentence to train probes on: every record was dropped, or the limit is too small.")
-        if not np.isfinite(totals).all():
+        if not all(total.isfinite().all() for total in totals.values()):
             raise AtlasError("the loss of a probe is not finite: lower learning_rate of the probes, or check the word vectors.")
         shown = ", ".join(
-            f"{'/'.join(key)} {total / seen / len(recipe.seeds):.2f}" for key, total in zip(probes, totals, strict=True)
+            f"{name}/{alignment} {part.mean() / seen:.2f}"
+            for name, probe in probes.items()
+            for alignment, part in zip(probe.alignments, totals[name].chunk(len(probe.alignments)), strict=True)
         )
         _log.info("epoch %d of %d: %d sentences, loss a sentence: %s", epoch + 1, recipe.epochs, seen, shown)
     return seen
 
 
-def _batches(stream: Iterator[Sentence], recipe: Recipe, generator: np.random.Generator) -> Iterator[list[Sentence]]:
+def _batches(stream: Iterator[Sentence], size: int, order: str, generator: np.random.Generator) -> Iterator[list[Sentence]]:
     for _, chunk in groupby(enumerate(stream), key=lambda numbered: numbered[0] // _CHUNK):
         group = [sentence for _, sentence in chunk]
-        if recipe.order == "shuffled":
+        if order == "shuffled":
             # Like lengths together, ties at random; then the batches in random order.
             keys = [(len(s.heads), r) for s, r in zip(group, generator.random(len(group)), strict=True)]
             group = [group[k] for k in sorted(range(len(group)), key=keys.__getitem__)]
-        parts = [group[start : start + recipe.batch] for start in range(0, len(group), recipe.batch)]
-        order = generator.permutation(len(parts)) if recipe.order == "shuffled" else range(len(parts))
-        for k in order:
+        parts = [group[start : start + size] for start in range(0, len(group), size)]
+        for k in generator.permutation(len(parts)) if order == "shuffled" else range(len(parts)):
             yield parts[k]
 
 
 @torch.inference_mode()
 def predictions(
-    probes: Mapping[Key, Probe], stream: Iterator[Sentence], recipe: Recipe, decodings: Sequence[str], batch: int = 32
+    probes: Mapping[str, Probe], stream: Iterator[Sentence], decodings: Sequence[str], batch: int = 32
 ) -> pd.DataFrame:
     """What every probe gets right on every sentence.
 
@@ -131,17 +127,15 @@ def predictions(
     """
     device = next(next(iter(probes.values())).parameters()).device
     rows: list[dict[str, Any]] = []
-    for group in _batches(stream, Recipe(batch, 1, 0.0, "file", recipe.seeds), np.random.default_rng(0)):
-        padded: Batch = batch_of(group, str(device))
-        for (name, alignment), probe in probes.items():
+    for group in _batches(stream, batch, "file", np.random.default_rng(0)):
+        padded = batch_of(group, str(device))
+        for name, probe in probes.items():
             scores = probe(padded).double().cpu().numpy()
-            for decoding in decodings:
-                for s, seed in enumerate(recipe.seeds):
-                    for row, sentence in enumerate(group):
-                        n = len(sentence.heads)
-                        picked = decode(scores[s, row, :n, : n + 1], decoding)
-                        counts = _counts(picked, sentence)
-                        rows.append({"probe": name, "root_alignment": alignment, "decoding": decoding, "seed": seed} | counts)
+            for (slot, (alignment, seed)), decoding in product(enumerate(probe.slots), decodings):
+                labels = {"probe": name, "root_alignment": alignment, "decoding": decoding, "seed": seed}
+                for row, sentence in enumerate(group):
+                    n = len(sentence.heads)
+                    rows.append(labels | _counts(decode(scores[slot, row, :n, : n + 1], decoding), sentence))
     return pd.DataFrame(rows)
 
 
@@ -206,15 +200,13 @@ def run_probes(
         found = sentences(examples, cached, vectors, card.cls, card.sep)
         yield from (sentence for sentence in found if sentence.words not in known)
 
-    keys: list[Key] = [(ATTENTION_WORDS, alignment) for alignment in ALIGNMENTS]
-    if own:
-        keys = [(ATTENTION, "-"), *keys, *((DISTANCES_WORDS, alignment) for alignment in ALIGNMENTS)]
+    names = (ATTENTION, ATTENTION_WORDS, DISTANCES_WORDS) if own else (ATTENTION_WORDS,)
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    probes = make_probes(keys, recipe, card.layers * card.heads, vectors.dimensions)
+    probes = make_probes(names, recipe, card.layers * card.heads, vectors.dimensions)
     for probe in probes.values():
         probe.to(device)
     seen = train(probes, stream, recipe, device)
-    found = predictions(probes, _evaluation(judged, evaluation, vectors, card), recipe, decodings)
+    found = predictions(probes, _evaluation(judged, evaluation, vectors, card), decodings)
     write_table(found.assign(model=model_name), out)
     summary = {
         "sentences": seen,
