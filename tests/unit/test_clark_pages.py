@@ -15,7 +15,8 @@ import attention_atlas
 from attention_atlas.figures.attention_lines import draw_attention_lines
 from attention_atlas.figures.by_layer import Series, draw_by_layer
 from attention_atlas.figures.style import plt, save_figure
-from attention_atlas.studies.clark2019.drawn_heads import KINDS, weights_frame
+from attention_atlas.studies.clark2019.drawn_heads import KINDS
+from attention_atlas.studies.clark2019.drawn_weights import weights_frame
 from attention_atlas.studies.clark2019.figure1 import figure1
 from attention_atlas.studies.clark2019.figure2 import figure2
 from attention_atlas.studies.clark2019.figure4 import figure4

@@ -9,6 +9,7 @@ from attention_atlas.attention.cache import read_attention
 from attention_atlas.corpora.examples import Example, read_examples, write_examples
 from attention_atlas.corpora.mentions import Mention
 from attention_atlas.errors import AtlasError
+from attention_atlas.heads import Resampling
 from attention_atlas.studies.clark2019.antecedents import (
     BASELINES,
     DEFAULT,
@@ -20,7 +21,6 @@ from attention_atlas.studies.clark2019.antecedents import (
 from attention_atlas.studies.clark2019.coreference import (
     DIRECTIONS,
     Outcome,
-    heldout,
     judge,
     measure_coreference,
     outcomes,
@@ -29,6 +29,7 @@ from attention_atlas.studies.clark2019.coreference import (
 )
 from attention_atlas.studies.clark2019.gap import baselines_of, choice_of, measure_gap, preferred
 from attention_atlas.studies.clark2019.setting import Setting
+from attention_atlas.studies.clark2019.systems import heldout_of_clusters
 from attention_atlas.studies.clark2019.table2 import table2_pages
 from attention_atlas.tables import read_table
 
@@ -183,9 +184,9 @@ def test_tables_from_the_cache(tmp_path):
     shards, maps = cache_of(tmp_path, examples)
     settings = {"candidates": "earlier_mentions", "head_rule": "auto"}
     outs = [tmp_path / name for name in ("t2.tsv", "heads.tsv", "options.tsv", "summary.tsv")]
-    measure_coreference(shards, [tmp_path / "0.parquet"], 6, settings, 3, 100, 0, *outs)
+    measure_coreference(shards, [tmp_path / "0.parquet"], 6, settings, Resampling(3, 100, 0), *outs)
     heads = read_table(outs[1])
-    assert heads.columns.tolist() == ["layer", "head", "direction", "mention_type", "n", "correct", "accuracy"]
+    assert heads.columns.tolist() == ["mention_type", "layer", "head", "direction", "n", "correct", "accuracy"]
     task = task_of(examples[0], DEFAULT, "dependency")
     counts = np.zeros((2, 2, 3))
     for m in maps:
@@ -221,8 +222,8 @@ def test_heldout_choice_never_sees_its_own_documents():
     outcome = Outcome(
         np.repeat([0, 1], 10), np.array(["pronoun"] * 20), heads, {name: np.zeros(20) for name in ("chance", *BASELINES)}
     )
-    assert not heldout(outcome, 2, 0).any()
-    table = table2_frame(outcome, 2, 100, 0).set_index(["system", "mention_type"])
+    assert not heldout_of_clusters(outcome.heads, outcome.document, Resampling(2, 100, 0)).any()
+    table = table2_frame(outcome, Resampling(2, 100, 0)).set_index(["system", "mention_type"])
     assert table.loc[("best_head", "all"), "accuracy"] == 0.5
     assert table.loc[("best_head", "all"), "heldout_accuracy"] == 0
     assert table.loc[("best_head", "proper"), "n"] == 0
@@ -281,7 +282,7 @@ def test_gap_tables(tmp_path):
     examples = [passage(True, False, 0), passage(False, True, 1), passage(False, False, 2), passage(True, False, 3)]
     shards, maps = cache_of(tmp_path, examples)
     outs = [tmp_path / name for name in ("gap.tsv", "heads.tsv", "gap.html")]
-    measure_gap(shards, [tmp_path / "0.parquet"], 4, 2, 100, 0, Setting("r", "m", "c"), *outs)
+    measure_gap(shards, [tmp_path / "0.parquet"], 4, Resampling(2, 100, 0), Setting("r", "m", "c"), *outs)
     table = read_table(outs[0]).set_index(["system", "gender"])
     assert table.loc[("first_name", "all"), ["n", "accuracy"]].tolist() == pytest.approx([3, 2 / 3], abs=1e-5)
     assert table.loc[("nearest_name", "feminine"), "accuracy"] == pytest.approx(1 / 3, abs=1e-5)

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from attention_atlas.attention.cache import CachedExample
 from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError
+from attention_atlas.heads import best_head
 from attention_atlas.studies.clark2019.dependencies import (
     DIRECTIONS,
     PAPER_RELATIONS,
-    best_head,
     gather_gold,
     is_correct,
     offset_words,

@@ -11,18 +11,18 @@ from statsmodels.stats.multitest import multipletests
 from attention_atlas.attention.cache import write_shard
 from attention_atlas.corpora.examples import Example, write_examples
 from attention_atlas.errors import AtlasError
+from attention_atlas.heads import Resampling, best_head
 from attention_atlas.models.card import ModelCard, write_card
 from attention_atlas.statistics import bootstrap_ratio, folds_of
-from attention_atlas.studies.clark2019.dependencies import DIRECTIONS, Gold, Predictions, Scores, best_head, score
+from attention_atlas.studies.clark2019.dependencies import DIRECTIONS, Gold, Predictions, Scores, score
 from attention_atlas.studies.clark2019.options import AS_PUBLISHED, alternatives
 from attention_atlas.studies.clark2019.relations import (
-    Resampling,
     heads_frame,
     measure_dependencies,
     noop_frame,
     options_frame,
     relations_frame,
-    summary_frame,
+    summary,
 )
 
 RESAMPLING = Resampling(folds=5, resamples=200, seed=3)
@@ -275,8 +275,7 @@ def test_summary_counts_words_and_those_in_several_pieces():
         Example(0, "a", (), (), ("[CLS]", "x", "y", "##y", "[SEP]"), (-1, 0, 1, 1, -1), ("x", "yy"), {}),
         Example(1, "b", (), (), ("[CLS]", "x", "##x", "##x", "z", "[SEP]"), (-1, 0, 0, 0, 1, -1), ("xxx", "z"), {}),
     ]
-    summary = summary_frame(examples).set_index("quantity")["value"]
-    assert summary.to_dict() == {"sentences": 2, "words": 4, "split_words": 0.5}
+    assert summary(examples) == {"sentences": 2, "words": 4, "split_words": 0.5}
 
 
 # --- from a cache to the tables --------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from attention_atlas.manifest import load_manifest
 OVERLAY = """
 sample: {documents: 16, train_documents: 12}
 models:
-  minilm: {mask_head: {copies: 1, steps: 5}}
+  minilm: {mlm_head: {copies: 1, steps: 5}}
 corpora:
   sample-segments: {limit: 12, shard: 8}
   sample-segments-clean: {limit: 8, shard: 8}

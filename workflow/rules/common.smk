@@ -291,8 +291,8 @@ def corpus_limit(wildcards):
     return limit_of(config, wildcards.run, wildcards.corpus)
 
 
-def mask_head_settings(wildcards):
-    return config["models"][wildcards.model]["mask_head"]
+def mlm_head_settings(wildcards):
+    return config["models"][wildcards.model]["mlm_head"]
 
 
 def corpus_level(wildcards):
@@ -347,7 +347,7 @@ def head_of(study, role, suffix):
 
     def path(wildcards):
         model, corpus = looked_at(wildcards, study, role)
-        return f"results/{wildcards.run}/models/{model}/mask_head/{corpus}.{suffix}"
+        return f"results/{wildcards.run}/models/{model}/mlm_head/{corpus}.{suffix}"
 
     return path
 

@@ -24,17 +24,17 @@ rule describe_model:
         "../scripts/describe_model.py"
 
 
-rule mask_head:
+rule mlm_head:
     input:
         card="results/{run}/models/{model}/card.json",
         examples=example_shards,
     output:
-        head="results/{run}/models/{model}/mask_head/{corpus}.safetensors",
-        facts="results/{run}/models/{model}/mask_head/{corpus}.json",
+        head="results/{run}/models/{model}/mlm_head/{corpus}.safetensors",
+        facts="results/{run}/models/{model}/mlm_head/{corpus}.json",
     log:
-        "results/{run}/logs/mask_head/{model}/{corpus}.log",
+        "results/{run}/logs/mlm_head/{model}/{corpus}.log",
     benchmark:
-        "results/{run}/benchmarks/mask_head/{model}/{corpus}.tsv"
+        "results/{run}/benchmarks/mlm_head/{model}/{corpus}.tsv"
     conda:
         "../../envs/model.yaml"
     threads: 2
@@ -44,7 +44,7 @@ rule mask_head:
     params:
         model=model_entry,
         limit=corpus_limit,
-        settings=mask_head_settings,
-        code=script_digest("mask_head.py"),
+        settings=mlm_head_settings,
+        code=script_digest("mlm_head.py"),
     script:
-        "../scripts/mask_head.py"
+        "../scripts/mlm_head.py"

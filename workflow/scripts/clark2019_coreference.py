@@ -1,3 +1,4 @@
+from attention_atlas.heads import Resampling
 from attention_atlas.smk import job
 from attention_atlas.studies.clark2019.coreference import measure_coreference
 
@@ -7,9 +8,7 @@ with job(snakemake):
         example_files=snakemake.input.examples,
         limit=snakemake.params.limit,
         settings=snakemake.params.options,
-        folds=snakemake.params.folds,
-        resamples=snakemake.params.resamples,
-        seed=snakemake.params.seed,
+        resampling=Resampling(snakemake.params.folds, snakemake.params.resamples, snakemake.params.seed),
         out=snakemake.output.table,
         heads_out=snakemake.output.heads,
         options_out=snakemake.output.options,

@@ -1,3 +1,4 @@
+from attention_atlas.heads import Resampling
 from attention_atlas.smk import job
 from attention_atlas.studies.clark2019.gap import measure_gap
 from attention_atlas.studies.clark2019.setting import setting_of
@@ -7,9 +8,7 @@ with job(snakemake):
         shards=snakemake.input.shards,
         example_files=snakemake.input.examples,
         limit=snakemake.params.limit,
-        folds=snakemake.params.folds,
-        resamples=snakemake.params.resamples,
-        seed=snakemake.params.seed,
+        resampling=Resampling(snakemake.params.folds, snakemake.params.resamples, snakemake.params.seed),
         setting=setting_of(snakemake.params.setting),
         out=snakemake.output.tsv,
         heads_out=snakemake.output.heads,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -14,6 +15,20 @@ def write_table(frame: pd.DataFrame, path: str | Path) -> None:
     """Write a frame as TSV: header in snake_case, six significant digits, empty cell for a missing value."""
     with whole_file(path) as part:
         frame.to_csv(part, sep="\t", index=False, float_format="%.6g", lineterminator="\n")
+
+
+def write_quantities(values: Mapping[str, object], path: str | Path) -> None:
+    """Write single values by name: quantity, value."""
+    write_table(pd.DataFrame({"quantity": list(values), "value": list(values.values())}), path)
+
+
+def read_quantities(path: str | Path) -> pd.Series:
+    """Read what `write_quantities` wrote: quantity -> value, as text where not all of them are numbers.
+
+    Raises:
+        AtlasError: as `read_table`.
+    """
+    return read_table(path, ["quantity", "value"]).set_index("quantity")["value"]
 
 
 def read_table(path: str | Path, columns: list[str] | None = None) -> pd.DataFrame:

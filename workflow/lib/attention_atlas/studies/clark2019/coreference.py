@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,8 @@ from attention_atlas.attention.pairing import with_attention
 from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.corpora.mentions import MENTION_TYPES
 from attention_atlas.errors import AtlasError
+from attention_atlas.heads import Bools, Resampling, accuracy_rows
 from attention_atlas.progress import progress
-from attention_atlas.statistics import bootstrap_ratio, folds_of
 from attention_atlas.studies.clark2019.antecedents import (
     BASELINES,
     CoreferenceOptions,
@@ -27,20 +27,15 @@ from attention_atlas.studies.clark2019.antecedents import (
     options_of,
     task_of,
 )
-from attention_atlas.studies.clark2019.dependencies import best_head
-from attention_atlas.tables import write_table
+from attention_atlas.studies.clark2019.systems import ALL, BEST_HEAD, system_columns, system_rows
+from attention_atlas.tables import write_quantities, write_table
 
 TO_ANTECEDENT, FROM_ANTECEDENT = "mention_to_antecedent", "antecedent_to_mention"
 DIRECTIONS = (TO_ANTECEDENT, FROM_ANTECEDENT)
-ALL = "all"
 ROWS = (ALL, *MENTION_TYPES)
-CHANCE, BEST_HEAD = "chance", "best_head"
+CHANCE = "chance"
 SYSTEMS = (CHANCE, *BASELINES, BEST_HEAD)
-COLUMNS = (
-    *("system", "mention_type", "layer", "head", "direction", "n", "correct", "accuracy"),
-    *("ci_low", "ci_high", "heldout_accuracy"),
-)
-Bools = npt.NDArray[np.bool_]
+COLUMNS = tuple(system_columns("mention_type"))
 
 
 @dataclass(frozen=True)
@@ -139,88 +134,20 @@ def _joined(parts: list[tuple[int, Task, Bools]]) -> Outcome:
     )
 
 
-def table2_frame(outcome: Outcome, folds: int, resamples: int, seed: int) -> pd.DataFrame:
-    """Rows of Table 2: every system on every type of mention, columns `COLUMNS`.
-
-    The best head is the one with most correct mentions of all types, as in the paper; held out, it is chosen on the other folds
-    of documents.
-    """
-    direction, layer, head = best_head(outcome.heads.sum(axis=0))
-    held = heldout(outcome, folds, seed)
-    scores = {**outcome.systems, BEST_HEAD: outcome.heads[:, direction, layer, head].astype(float)}
-    rows = []
-    for system in SYSTEMS:
-        for name in ROWS:
-            of_type = outcome.of(name)
-            right = scores[system][of_type]
-            is_head = system == BEST_HEAD
-            low, high = _interval(right, outcome.document[of_type], resamples, seed)
-            rows.append(
-                {
-                    "system": system,
-                    "mention_type": name,
-                    "layer": layer + 1 if is_head else None,
-                    "head": head + 1 if is_head else None,
-                    "direction": DIRECTIONS[direction] if is_head else None,
-                    "n": len(right),
-                    "correct": right.sum(),
-                    "accuracy": right.mean() if len(right) else np.nan,
-                    "ci_low": low,
-                    "ci_high": high,
-                    "heldout_accuracy": held[of_type].mean() if is_head and of_type.any() else np.nan,
-                }
-            )
-    return pd.DataFrame(rows, columns=list(COLUMNS)).astype({"layer": "Int64", "head": "Int64"})
+def table2_frame(outcome: Outcome, resampling: Resampling) -> pd.DataFrame:
+    """Rows of Table 2: every system on every type of mention, columns `COLUMNS`; clusters are documents."""
+    groups = ("mention_type", {name: outcome.of(name) for name in ROWS})
+    return system_rows(outcome.heads, DIRECTIONS, outcome.systems, groups, outcome.document, resampling)
 
 
-def heldout(outcome: Outcome, folds: int, seed: int) -> Bools:
-    """[mention] whether the head that is best on the other folds of documents is right."""
-    documents = np.unique(outcome.document)
-    folds = min(folds, len(documents))
-    right = np.zeros(len(outcome.document), dtype=bool)
-    if folds < 2:
-        return right
-    fold_of = dict(zip(documents.tolist(), folds_of(len(documents), folds, seed).tolist(), strict=True))
-    fold = np.asarray([fold_of[d] for d in outcome.document.tolist()])
-    for number in range(folds):
-        here = fold == number
-        right[here] = outcome.heads[here][(slice(None), *best_head(outcome.heads[~here].sum(axis=0)))]
-    return right
-
-
-def _interval(right: npt.NDArray[np.float64], document: npt.NDArray[np.intp], resamples: int, seed: int) -> tuple[float, float]:
-    if not len(right):
-        return np.nan, np.nan
-    size = int(document.max()) + 1
-    hits = np.bincount(document, weights=right, minlength=size)
-    total = np.bincount(document, minlength=size)
-    present = total > 0
-    low, high = bootstrap_ratio(hits[present][:, None], total[present][:, None], resamples, seed)
-    return float(low[0]), float(high[0])
-
-
-def heads_table(outcome: Outcome) -> pd.DataFrame:
-    """All heads in both directions on every type of mention: layer, head, direction, mention_type, n, correct, accuracy."""
+def heads_frame(outcome: Outcome) -> pd.DataFrame:
+    """All heads in both directions on every type of mention: mention_type, layer, head, direction, n, correct, accuracy."""
     frames = []
     for name in ROWS:
-        own = outcome.heads[outcome.of(name)]
-        correct = own.sum(axis=0)
-        _, layers, heads = correct.shape
-        for number, direction in enumerate(DIRECTIONS):
-            frames.append(
-                pd.DataFrame(
-                    {
-                        "layer": np.repeat(np.arange(1, layers + 1), heads),
-                        "head": np.tile(np.arange(1, heads + 1), layers),
-                        "direction": direction,
-                        "mention_type": name,
-                        "n": len(own),
-                        "correct": correct[number].ravel(),
-                    }
-                )
-            )
-    table = pd.concat(frames, ignore_index=True)
-    return table.assign(accuracy=table["correct"] / table["n"].where(table["n"] > 0))
+        frame = accuracy_rows(outcome.heads[outcome.of(name)], DIRECTIONS)
+        frame.insert(0, "mention_type", name)
+        frames.append(frame)
+    return pd.concat(frames, ignore_index=True)
 
 
 def measure_coreference(
@@ -228,9 +155,7 @@ def measure_coreference(
     example_files: Sequence[str | Path],
     limit: int,
     settings: Mapping[str, Any],
-    folds: int,
-    resamples: int,
-    seed: int,
+    resampling: Resampling,
     out: str | Path,
     heads_out: str | Path,
     options_out: str | Path,
@@ -242,7 +167,7 @@ def measure_coreference(
         shards, example_files: attention and examples of the coreference corpus, in order.
         limit: records of the corpus that count.
         settings: `CoreferenceOptions` of the run.
-        folds, resamples, seed: of the held-out choice and the bootstrap, over documents.
+        resampling: folds and bootstrap, over documents.
         out: columns `COLUMNS`.
         heads_out: all heads on every type of mention.
         options_out: option, setting, system, mention_type, layer, head, direction, n, accuracy: each option moved alone.
@@ -265,13 +190,13 @@ def measure_coreference(
             runs.append((name, changed, changed_rule))
     cached = progress(read_attention(shards, limit), total=len(examples), label="windows")
     found = outcomes(examples, cached, [options for _, options, _ in runs], [r for _, _, r in runs])
-    table = table2_frame(found[0], folds, resamples, seed)
+    table = table2_frame(found[0], resampling)
     write_table(table, out)
-    write_table(heads_table(found[0]), heads_out)
+    write_table(heads_frame(found[0]), heads_out)
     rows = []
     for (name, options, own_rule), outcome in zip(runs, found, strict=True):
         shown = own_rule if name == "head_rule" else options.setting(name) if name else "the run's own"
-        frame = table2_frame(outcome, folds, 100, seed)
+        frame = table2_frame(outcome, replace(resampling, resamples=100))
         frame = frame[frame["mention_type"] == ALL].drop(columns=["correct", "ci_low", "ci_high"])
         rows.append(frame.assign(option=name or "none", setting=shown))
     columns = ["option", "setting", "system", "layer", "head", "direction", "n", "accuracy", "heldout_accuracy"]
@@ -286,4 +211,4 @@ def measure_coreference(
         "head_rule": rule,
         "tags": "part of speech" if any("xpos" in e.layers for e in examples) else "surface",
     }
-    write_table(pd.DataFrame({"quantity": list(summary), "value": list(summary.values())}), summary_out)
+    write_quantities(summary, summary_out)

@@ -196,19 +196,6 @@ def score(picked: Ints, gold: Gold, options: Options) -> Scores:
     return Scores(heads_right, offsets_right, is_correct(picked, gold, False), is_correct(offsets, gold, False))
 
 
-def best_head(correct: npt.NDArray[np.integer]) -> tuple[int, int, int]:
-    """(direction, layer, head), 0-indexed, of the most correct; ties go to the larger layer, then head, then direction.
-
-    Args:
-        correct: [direction, layer, head] counts.
-    """
-    by_layer = np.moveaxis(correct, 0, -1)
-    flat = by_layer.ravel()
-    last = len(flat) - 1 - int(flat[::-1].argmax())
-    layer, head, direction = np.unravel_index(last, by_layer.shape)
-    return int(direction), int(layer), int(head)
-
-
 @dataclass(frozen=True)
 class Predictions:
     """What is kept of all maps: picks by word mode, and the mass that each word sends to [SEP].

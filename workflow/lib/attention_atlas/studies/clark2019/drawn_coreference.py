@@ -17,6 +17,7 @@ from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.studies.clark2019.antecedents import Task, head_rule_for, options_of, task_of
 from attention_atlas.studies.clark2019.coreference import BEST_HEAD, COLUMNS, DIRECTIONS, TO_ANTECEDENT, judge, picked_words
+from attention_atlas.studies.clark2019.drawn_weights import labelled, renormalised, weights_frame
 from attention_atlas.tables import read_table
 
 COREFERENCE = "coreference"
@@ -102,21 +103,21 @@ def _stretches(example: Example, cached: CachedExample, task: Task, drawn: tuple
             if not asked.any():
                 continue
             weights = inner[start:stop, start:stop]
-            total = weights.sum(axis=-1, keepdims=True)
             marked = np.zeros(weights.shape, dtype=bool)
             places = task.heads[asked] - start
             if direction == TO_ANTECEDENT:
                 marked[places] = True
             else:
                 marked[:, places] = True
-            shares = np.divide(weights, total, out=np.zeros_like(weights), where=total > 0)
             good = right & inside[np.maximum(picked, 0)]
-            found.append(Stretch(example, start, stop, int(good[asked].sum()), int((~good[asked]).sum()), shares, marked))
+            found.append(
+                Stretch(example, start, stop, int(good[asked].sum()), int((~good[asked]).sum()), renormalised(weights), marked)
+            )
     return found
 
 
 def coreference_frames(
-    stretches: Sequence[Stretch], drawn: tuple[int, int], direction: str, accuracy: float, weights_frame: Any
+    stretches: Sequence[Stretch], drawn: tuple[int, int], direction: str, accuracy: float
 ) -> list[pd.DataFrame]:
     """Tables of weights in the form of figure5.tsv, a stretch each."""
     frames = []
@@ -133,7 +134,5 @@ def coreference_frames(
             "direction": direction,
             "accuracy": accuracy,
         }
-        for place, (name, value) in enumerate(labels.items()):
-            frame.insert(place, name, value)
-        frames.append(frame)
+        frames.append(labelled(frame, **labels))
     return frames

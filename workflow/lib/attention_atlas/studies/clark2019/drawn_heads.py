@@ -12,11 +12,13 @@ import numpy.typing as npt
 import pandas as pd
 
 from attention_atlas.attention.cache import CachedExample, read_attention
+from attention_atlas.attention.pairing import with_attention
 from attention_atlas.corpora.alignment import without_space_mark
 from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.studies.clark2019.dependencies import DEPENDENT_TO_HEAD, predicted_words
 from attention_atlas.studies.clark2019.drawn_coreference import COREFERENCE, coreference_frames, drawn_stretches
+from attention_atlas.studies.clark2019.drawn_weights import labelled, renormalised, weights_frame
 from attention_atlas.tables import read_table, write_table
 
 WINDOW = 15
@@ -47,14 +49,14 @@ def figure1_weights(shard: str | Path, surface_path: str | Path, heads: str | Se
     frames = []
     for kind, (layer, head) in _figure1_heads(surface, heads).items():
         window = _head_map(example, layer, head)[-WINDOW:, -WINDOW:]
-        weights = _renormalised(window)
+        weights = renormalised(window)
         tokens = [display_token(token) for token in example.tokens[-WINDOW:]]
         tokens[0] = "..."
         weights[0, :] = weights[:, 0] = np.nan
         frame = weights_frame(weights, tokens, "token")
         of_head = surface[(surface["measure"] == KINDS[kind]) & (surface["layer"] == layer) & (surface["head"] == head)]
         value = float(of_head["value"].iloc[0]) if len(of_head) else np.nan
-        frames.append(_labelled(frame, kind=kind, layer=layer, head=head, value=value, example=example.id))
+        frames.append(labelled(frame, kind=kind, layer=layer, head=head, value=value, example=example.id))
     write_table(pd.concat(frames, ignore_index=True), out)
 
 
@@ -115,7 +117,7 @@ def figure5_weights(
     wanted = drawn.pop(COREFERENCE, None)
     pairs = [
         (example, cached)
-        for example, cached in zip(read_examples([examples_path]), read_attention([shard]), strict=True)
+        for example, cached in with_attention(read_examples([examples_path]), read_attention([shard]))
         if _SHORTEST <= len(example.words) <= _LONGEST and max(map(len, example.words)) <= _LONGEST_WORD
     ]
     frames = []
@@ -129,10 +131,10 @@ def figure5_weights(
             frame["marked"] = candidate.marked.ravel().astype(int)
             labels = {"relation": relation, "example": number, "sentence": candidate.example.id, "layer": layer, "head": head}
             accuracy = float(relations.loc[relation, "accuracy"]) if best else np.nan
-            frames.append(_labelled(frame, **labels, direction=direction, accuracy=accuracy))
+            frames.append(labelled(frame, **labels, direction=direction, accuracy=accuracy))
     if coreference is not None and (isinstance(heads, str) or wanted is not None):
         found = drawn_stretches(*coreference, coreference_options or {}, wanted)
-        frames += coreference_frames(*found, weights_frame)
+        frames += coreference_frames(*found)
     if not frames:
         raise AtlasError(f"{examples_path}: no sentence of {_SHORTEST} to {_LONGEST} words has a relation that Figure 5 draws.")
     write_table(pd.concat(frames, ignore_index=True), out)
@@ -160,7 +162,7 @@ def _candidate(
     picked = predicted_words(by_word, special)[:, 0 if forward else 1]
     gold = np.asarray(example.layers["heads"])
     right = int((picked[tokens] == gold[tokens]).sum())
-    weights = _renormalised(by_word[~special][:, ~special])
+    weights = renormalised(by_word[~special][:, ~special])
     marked = np.zeros(weights.shape, dtype=bool)
     if forward:
         marked[tokens] = True
@@ -169,31 +171,6 @@ def _candidate(
         marked[:, tokens] = True
         mass = weights[gold[tokens] - 1, tokens].mean()
     return _Candidate(example, weights, marked, right, len(tokens) - right, float(mass))
-
-
-def _renormalised(weights: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """Rows divided by their sums; a row without any weight stays 0."""
-    total = weights.sum(axis=-1, keepdims=True)
-    return np.divide(weights, total, out=np.zeros_like(weights), where=total > 0)
-
-
-def weights_frame(weights: npt.NDArray[np.floating], names: Sequence[str], unit: str) -> pd.DataFrame:
-    """[n, n] weights as a frame: from_position, from_{unit}, to_position, to_{unit} (1-indexed), weight."""
-    n = len(names)
-    rows, columns = np.indices((n, n))
-    return pd.DataFrame(
-        {
-            "from_position": rows.ravel() + 1,
-            f"from_{unit}": [names[i] for i in rows.ravel()],
-            "to_position": columns.ravel() + 1,
-            f"to_{unit}": [names[i] for i in columns.ravel()],
-            "weight": weights.ravel(),
-        }
-    )
-
-
-def _labelled(frame: pd.DataFrame, **labels: Any) -> pd.DataFrame:
-    return pd.concat([pd.DataFrame({name: [value] * len(frame) for name, value in labels.items()}), frame], axis=1)
 
 
 def _head_map(example: CachedExample, layer: int, head: int) -> npt.NDArray[np.float32]:

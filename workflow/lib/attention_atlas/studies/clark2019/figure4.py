@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 from attention_atlas.figures.by_layer import Series, draw_by_layer
 from attention_atlas.figures.style import BLUE, GREY, VERMILION, save_figure, use_style
 from attention_atlas.studies.clark2019.setting import Setting
-from attention_atlas.tables import read_table, write_table
+from attention_atlas.tables import read_quantities, read_table, write_table
 
 _SOURCES = {"entropy": "all", "entropy_cls": "cls"}
 
@@ -20,7 +20,7 @@ def figure4(
 ) -> None:
     """Write the plotted numbers (source, layer, head, entropy, ci_low, ci_high, n) in nats and draw both panels."""
     surface = read_table(surface_path, ["measure", "layer", "head", "value", "ci_low", "ci_high", "n"])
-    summary = read_table(summary_path, ["quantity", "value"]).set_index("quantity")["value"]
+    summary = read_quantities(summary_path)
     table = surface[surface["measure"].isin(_SOURCES)].rename(columns={"measure": "source", "value": "entropy"})
     table = table.assign(source=table["source"].map(_SOURCES))
     write_table(table, out)

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from attention_atlas.figures.style import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, save_figure, use_style
 from attention_atlas.studies.clark2019.setting import Setting
-from attention_atlas.tables import read_table
+from attention_atlas.tables import read_quantities, read_table
 
 _LOOKS = {
     "none": ("no clear behaviour", GREY, "o"),
@@ -48,8 +48,8 @@ def figure6(
     """
     heads = read_table(heads_path, ["layer", "head", "x", "y", "behaviour", "relation"])
     apart = read_table(layers_path, ["layer_distance", "js", "ci_low", "ci_high"])
-    test = read_table(test_path, ["quantity", "value"]).set_index("quantity")["value"]
-    segments = read_table(segments_path, ["quantity", "value"]).set_index("quantity")["value"]
+    test = read_quantities(test_path)
+    segments = read_quantities(segments_path)
     use_style()
     figure, panels = plt.subplots(1, 3, figsize=(11.4, 4.3), constrained_layout=True, width_ratios=[1, 1.12, 0.62])
     _by_behaviour(panels[0], heads)

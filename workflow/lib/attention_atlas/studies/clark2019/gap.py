@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,29 +15,24 @@ from attention_atlas.attention.pairing import with_attention
 from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.corpora.mentions import Mention
 from attention_atlas.errors import AtlasError
+from attention_atlas.heads import Bools, Resampling, accuracy_rows
 from attention_atlas.html_tables import write_html_table
 from attention_atlas.progress import progress
-from attention_atlas.statistics import bootstrap_ratio, folds_of
-from attention_atlas.studies.clark2019.dependencies import best_head
 from attention_atlas.studies.clark2019.setting import Setting
+from attention_atlas.studies.clark2019.systems import ALL, BEST_HEAD, shown_rows, system_columns, system_rows
 from attention_atlas.tables import write_table
 
 DIRECTIONS = ("pronoun_to_name", "name_to_pronoun")
-GENDERS = ("all", "masculine", "feminine")
+GENDERS = (ALL, "masculine", "feminine")
 _MASCULINE = frozenset({"he", "him", "his", "himself"})
-NEAREST, FIRST, BEST_HEAD, CHANCE = "nearest_name", "first_name", "best_head", "chance"
-SYSTEMS = (CHANCE, FIRST, NEAREST, BEST_HEAD)
-COLUMNS = (
-    *("system", "gender", "layer", "head", "direction", "n", "correct", "accuracy"),
-    *("ci_low", "ci_high", "heldout_accuracy"),
-)
+NEAREST, FIRST, CHANCE = "nearest_name", "first_name", "chance"
+COLUMNS = tuple(system_columns("gender"))
 _NAMES = {
     CHANCE: "One of two at random",
     FIRST: "The name that comes first",
     NEAREST: "The name nearest to the pronoun",
     BEST_HEAD: "Best attention head",
 }
-Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -105,9 +100,7 @@ def measure_gap(
     shards: Sequence[str | Path],
     example_files: Sequence[str | Path],
     limit: int,
-    folds: int,
-    resamples: int,
-    seed: int,
+    resampling: Resampling,
     setting: Setting,
     out: str | Path,
     heads_out: str | Path,
@@ -118,10 +111,10 @@ def measure_gap(
     Args:
         shards, example_files: attention and examples of the passages, in order.
         limit: records of the corpus that count.
-        folds, resamples, seed: of the held-out choice and the bootstrap, over passages.
+        resampling: folds and bootstrap, over passages.
         setting: what was looked at.
         out: columns `COLUMNS`.
-        heads_out: layer, head, direction, gender, n, correct, accuracy.
+        heads_out: gender, layer, head, direction, n, correct, accuracy.
         html_out: page with accuracies by gender and their ratio.
 
     Raises:
@@ -131,39 +124,19 @@ def measure_gap(
     cached = progress(read_attention(shards, limit), total=len(examples), label="passages")
     choices, heads = _scored(examples, cached)
     masculine = np.asarray([choice.masculine for choice in choices])
-    of_gender = {"all": np.ones(len(choices), bool), "masculine": masculine, "feminine": ~masculine}
-    systems = {name: np.asarray([baselines_of(choice)[name] for choice in choices], float) for name in (FIRST, NEAREST)}
-    systems[CHANCE] = np.full(len(choices), 0.5)
-    direction, layer, head = best_head(heads.sum(axis=0))
-    systems[BEST_HEAD] = heads[:, direction, layer, head].astype(float)
-    held = _heldout(heads, folds, seed)
-    rows = []
-    for system in SYSTEMS:
-        for gender in GENDERS:
-            right = systems[system][of_gender[gender]]
-            low, high = np.nan, np.nan
-            if len(right):
-                ends = bootstrap_ratio(right[:, None], np.ones((len(right), 1)), resamples, seed)
-                low, high = float(ends[0][0]), float(ends[1][0])
-            is_head = system == BEST_HEAD
-            rows.append(
-                {
-                    "system": system,
-                    "gender": gender,
-                    "layer": layer + 1 if is_head else None,
-                    "head": head + 1 if is_head else None,
-                    "direction": DIRECTIONS[direction] if is_head else None,
-                    "n": len(right),
-                    "correct": right.sum(),
-                    "accuracy": right.mean() if len(right) else np.nan,
-                    "ci_low": low,
-                    "ci_high": high,
-                    "heldout_accuracy": held[of_gender[gender]].mean() if is_head and len(right) else np.nan,
-                }
-            )
-    table = pd.DataFrame(rows, columns=list(COLUMNS)).astype({"layer": "Int64", "head": "Int64"})
+    of_gender = {ALL: np.ones(len(choices), bool), "masculine": masculine, "feminine": ~masculine}
+    by_rule = [baselines_of(choice) for choice in choices]
+    baselines = {CHANCE: np.full(len(choices), 0.5)}
+    baselines |= {name: np.asarray([right[name] for right in by_rule], float) for name in (FIRST, NEAREST)}
+    passage = np.arange(len(choices))
+    table = system_rows(heads, DIRECTIONS, baselines, ("gender", of_gender), passage, resampling)
     write_table(table, out)
-    write_table(_heads_frame(heads, of_gender), heads_out)
+    frames = []
+    for gender, members in of_gender.items():
+        frame = accuracy_rows(heads[members], DIRECTIONS)
+        frame.insert(0, "gender", gender)
+        frames.append(frame)
+    write_table(pd.concat(frames, ignore_index=True), heads_out)
     _page(table, len(examples) - len(choices), setting, html_out)
 
 
@@ -179,68 +152,25 @@ def _scored(examples: Sequence[Example], cached: Iterable[CachedExample]) -> tup
     return choices, np.stack(heads)
 
 
-def _heldout(heads: Bools, folds: int, seed: int) -> Bools:
-    """[passage] whether the head that is best on the other folds is right."""
-    right = np.zeros(len(heads), dtype=bool)
-    fold = folds_of(len(heads), min(folds, len(heads)), seed)
-    for number in range(int(fold.max()) + 1):
-        here = fold == number
-        if not here.all():
-            right[here] = heads[here][(slice(None), *best_head(heads[~here].sum(axis=0)))]
-    return right
-
-
-def _heads_frame(heads: Bools, of_gender: Mapping[str, Bools]) -> pd.DataFrame:
-    frames = []
-    for gender, members in of_gender.items():
-        correct = heads[members].sum(axis=0)
-        _, layers, per_layer = correct.shape
-        for number, direction in enumerate(DIRECTIONS):
-            frame = {
-                "layer": np.repeat(np.arange(1, layers + 1), per_layer),
-                "head": np.tile(np.arange(1, per_layer + 1), layers),
-                "direction": direction,
-                "gender": gender,
-                "n": int(members.sum()),
-                "correct": correct[number].ravel(),
-            }
-            frames.append(pd.DataFrame(frame))
-    table = pd.concat(frames, ignore_index=True)
-    return table.assign(accuracy=table["correct"] / table["n"].where(table["n"] > 0))
-
-
 def _page(table: pd.DataFrame, undecided: int, setting: Setting, path: str | Path) -> None:
-    best = table[table["system"] == BEST_HEAD].iloc[0]
-    rows = []
-    for system in SYSTEMS:
-        own = table[table["system"] == system].set_index("gender")
-        name = f"{_NAMES[system]} {best['layer']}-{best['head']}" if system == BEST_HEAD else _NAMES[system]
-        row: dict[str, object] = {"system": name}
-        for gender in GENDERS:
-            cell = own.loc[gender]
-            interval = f"({100 * cell['ci_low']:.1f} to {100 * cell['ci_high']:.1f})"
-            row[gender] = f"{100 * cell['accuracy']:.1f} {interval}" if cell["n"] else ""
-        row["ratio"] = own.loc["feminine", "accuracy"] / own.loc["masculine", "accuracy"]
-        rows.append(row)
-    held = table[table["system"] == BEST_HEAD].set_index("gender")["heldout_accuracy"]
-    rows.append(
-        {"system": "Head chosen on other passages"}
-        | {gender: f"{100 * held[gender]:.1f}" for gender in GENDERS}
-        | {"ratio": held["feminine"] / held["masculine"]}
-    )
-    counts = table[table["system"] == BEST_HEAD].set_index("gender")["n"]
-    rows.append({"system": "n"} | {gender: str(counts[gender]) for gender in GENDERS} | {"ratio": np.nan})
+    best = table[table["system"] == BEST_HEAD].set_index("gender")
+    accuracy = table.pivot(index="system", columns="gender", values="accuracy")
+    ratio = (accuracy["feminine"] / accuracy["masculine"]).loc[list(_NAMES)]
+    held = best["heldout_accuracy"]
+    rows = shown_rows(table, "gender", _NAMES, "Head chosen on other passages")
+    rows["ratio"] = [*ratio, held["feminine"] / held["masculine"], np.nan]
     notes = [
         setting.line,
         "Share of passages, in %, in which the right one of two names is preferred; interval: bootstrap over passages. "
-        f"{undecided} passages in which the pronoun refers to neither name are left out. Best head: {best['direction']}, "
-        "chosen on the same passages. Not the official score of GAP, which judges each name by itself.",
+        f"{undecided} passages in which the pronoun refers to neither name are left out. Best head: "
+        f"{best.loc[ALL, 'direction']}, chosen on the same passages. Not the official score of GAP, which judges each name by "
+        "itself.",
     ]
     names = {
         "system": "System",
-        "all": "All",
+        ALL: "All",
         "masculine": "Masculine",
         "feminine": "Feminine",
         "ratio": "Feminine / masculine",
     }
-    write_html_table(pd.DataFrame(rows), path, "GAP: pronoun resolution by gender", notes, names)
+    write_html_table(rows, path, "GAP: pronoun resolution by gender", notes, names)

@@ -20,14 +20,14 @@ from attention_atlas.attention.engine import ENCODER_SELF, Site, watch
 from attention_atlas.corpora.alignment import SPECIAL
 from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.errors import AtlasError
+from attention_atlas.heads import mean_rows
 from attention_atlas.html_tables import write_html_table
 from attention_atlas.models.card import ModelCard, read_card
 from attention_atlas.models.masking import Masked, mask_pieces, unmasked
 from attention_atlas.models.mlm_head import MaskedModel, load_masked_model, read_head_facts
 from attention_atlas.progress import progress
-from attention_atlas.statistics import bootstrap_ratio
 from attention_atlas.studies.clark2019.setting import Setting
-from attention_atlas.studies.clark2019.surface import heads_frame, token_classes
+from attention_atlas.studies.clark2019.surface import token_classes
 from attention_atlas.tables import write_table
 
 MASKINGS = ("masked", "unmasked")
@@ -227,18 +227,9 @@ def _classes(
 
 def _frame(values: Floats, masking: str, measure: str, resamples: int, seed: int) -> pd.DataFrame:
     """Means over segments with intervals, a row a target and head."""
-    frames = []
-    for number, target in enumerate(TARGETS):
-        own = values[:, number]
-        own = own[~np.isnan(own[:, 0, 0])]
-        if not len(own):
-            continue
-        low, high = bootstrap_ratio(own, np.ones((len(own), 1, 1)), resamples, seed)
-        frame = heads_frame(own.mean(axis=0), "value")
-        frames.append(
-            frame.assign(masking=masking, measure=measure, target=target, ci_low=low.ravel(), ci_high=high.ravel(), n=len(own))
-        )
-    return pd.concat(frames, ignore_index=True)[list(COLUMNS[:-1])]
+    frames = [mean_rows(values[:, number], resamples, seed).assign(target=target) for number, target in enumerate(TARGETS)]
+    table = pd.concat([frame for frame in frames if len(frame)], ignore_index=True)
+    return table.assign(masking=masking, measure=measure)[list(COLUMNS[:-1])]
 
 
 def variants_table(frame: pd.DataFrame) -> pd.DataFrame:

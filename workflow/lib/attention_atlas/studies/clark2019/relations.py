@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from attention_atlas.attention.cache import read_attention
 from attention_atlas.corpora.alignment import SPECIAL
 from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.errors import AtlasError
+from attention_atlas.heads import Resampling, accuracy_rows, best_head, heldout
 from attention_atlas.models.card import read_card
 from attention_atlas.progress import progress
 from attention_atlas.statistics import bootstrap_ratio, folds_of
@@ -28,26 +28,16 @@ from attention_atlas.studies.clark2019.dependencies import (
     Gold,
     Predictions,
     Scores,
-    best_head,
     gather_gold,
     predict,
     score,
 )
 from attention_atlas.studies.clark2019.options import AS_PUBLISHED, Options, alternatives
-from attention_atlas.tables import write_table
+from attention_atlas.tables import write_quantities, write_table
 
 WORD_MODES = ("mean", "first", "max")
 NOOP_COLUMNS = ["relation", "layer", "head", "group_by", "group", "n", "sep_attention", "ci_low", "ci_high"]
 _SURFACE_OPTIONS = {"sep_sep_denominator", "position_denominator", "entropy_smoothing"}
-
-
-@dataclass(frozen=True)
-class Resampling:
-    """Settings of folds and bootstrap."""
-
-    folds: int
-    resamples: int
-    seed: int
 
 
 def measure_dependencies(
@@ -97,18 +87,17 @@ def measure_dependencies(
     write_table(relations, relations_out)
     write_table(options_frame(predictions, gold, min_count), options_out)
     write_table(noop_frame(predictions, gold, relations, resampling), noop_out)
-    write_table(summary_frame(examples), summary_out)
+    write_quantities(summary(examples), summary_out)
 
 
-def summary_frame(examples: Sequence[Example]) -> pd.DataFrame:
+def summary(examples: Sequence[Example]) -> dict[str, float]:
     """Number of sentences and words, and the share of words that are cut into several pieces (section 4.1)."""
     pieces = Counter((number, word) for number, example in enumerate(examples) for word in example.word if word != SPECIAL)
-    rows = {
+    return {
         "sentences": len(examples),
         "words": len(pieces),
         "split_words": sum(count > 1 for count in pieces.values()) / len(pieces),
     }
-    return pd.DataFrame({"quantity": list(rows), "value": list(rows.values())})
 
 
 def heads_frame(scores: Scores, gold: Gold, options: Options) -> pd.DataFrame:
@@ -117,22 +106,9 @@ def heads_frame(scores: Scores, gold: Gold, options: Options) -> pd.DataFrame:
     labels = [ALL, *gold.relations(), *(label for label in ("punct", "root") if (gold.relation == label).any())]
     for relation in labels:
         chosen = gold.tokens_of(relation, options)
-        correct = scores.of(relation)[0][chosen].sum(axis=0)
-        directions, layers, heads = np.indices(correct.shape)
-        n = int(chosen.sum())
-        frames.append(
-            pd.DataFrame(
-                {
-                    "relation": relation,
-                    "layer": layers.ravel() + 1,
-                    "head": heads.ravel() + 1,
-                    "direction": np.asarray(DIRECTIONS)[directions.ravel()],
-                    "n": n,
-                    "correct": correct.ravel(),
-                    "accuracy": correct.ravel() / n,
-                }
-            )
-        )
+        frame = accuracy_rows(scores.of(relation)[0][chosen], DIRECTIONS)
+        frame.insert(0, "relation", relation)
+        frames.append(frame)
     return pd.concat(frames, ignore_index=True)
 
 
@@ -169,8 +145,9 @@ def _relation_row(
     right, offset_right = heads[chosen], offsets[chosen]
     best = best_head(right.sum(axis=0))
     offset = int(offset_right.sum(axis=0).argmax())
-    heldout, heldout_offset = _heldout(right, offset_right, fold)
-    columns = np.stack([right[:, *best], offset_right[:, offset], heldout, heldout_offset], axis=1).astype(np.float64)
+    held = heldout(right, fold)
+    held_offset = heldout(offset_right, fold, lambda counts: (int(counts.argmax()),))
+    columns = np.stack([right[:, *best], offset_right[:, offset], held, held_offset], axis=1).astype(np.float64)
     sums = np.zeros((gold.sentences, 6))
     np.add.at(sums, sentence, np.column_stack([columns, columns[:, 0] - columns[:, 1], np.ones(len(columns))]))
     low, high = bootstrap_ratio(sums[:, :5], sums[:, 5:], resampling.resamples, resampling.seed)
@@ -194,19 +171,8 @@ def _relation_row(
         "margin_ci_low": low[4],
         "margin_ci_high": high[4],
         "heldout_baseline": mean[3],
-        "p_value": _mcnemar(heldout, heldout_offset),
+        "p_value": _mcnemar(held, held_offset),
     }
-
-
-def _heldout(right: Bools, offset_right: Bools, fold: npt.NDArray[np.intp]) -> tuple[Bools, Bools]:
-    """[token] whether the head, and the offset, chosen on the other folds are right in each token's own fold."""
-    total, offset_total = right.sum(axis=0), offset_right.sum(axis=0)
-    heldout, heldout_offset = np.zeros(len(right), dtype=bool), np.zeros(len(right), dtype=bool)
-    for number in np.unique(fold):
-        here = fold == number
-        heldout[here] = right[here][:, *best_head(total - right[here].sum(axis=0))]
-        heldout_offset[here] = offset_right[here][:, int((offset_total - offset_right[here].sum(axis=0)).argmax())]
-    return heldout, heldout_offset
 
 
 def _mcnemar(first: Bools, second: Bools) -> float:

@@ -17,11 +17,11 @@ from scipy.special import entr
 from attention_atlas.attention.cache import read_attention
 from attention_atlas.corpora.alignment import without_space_mark
 from attention_atlas.errors import AtlasError
+from attention_atlas.heads import head_rows, mean_rows
 from attention_atlas.models.card import read_card
 from attention_atlas.progress import progress
-from attention_atlas.statistics import bootstrap_ratio
 from attention_atlas.studies.clark2019.options import AS_PUBLISHED, Options, alternatives
-from attention_atlas.tables import write_table
+from attention_atlas.tables import write_quantities, write_table
 
 Floats = npt.NDArray[np.float64]
 Measures = dict[str, Floats]
@@ -170,9 +170,11 @@ def measure_surface(
         lengths.append(len(example.tokens))
     if not lengths:
         raise AtlasError("there is no segment to measure: every record was dropped, or the limit is too small.")
-    write_table(_heads_frame(own, resamples, seed), out)
+    frames = [mean_rows(np.stack(values), resamples, seed).assign(measure=measure) for measure, values in own.items()]
+    columns = ["measure", "layer", "head", "value", "ci_low", "ci_high", "n"]
+    write_table(pd.concat([frame for frame in frames if len(frame)], ignore_index=True)[columns], out)
     write_table(_options_frame(moved), options_out)
-    write_table(summary_frame(lengths), summary_out)
+    write_quantities(summary(lengths), summary_out)
 
 
 def _value(options: Options, option: str | None) -> object:
@@ -184,46 +186,16 @@ def _settings(option: str | None) -> list[Options]:
     return [AS_PUBLISHED, *(changed for name, changed in alternatives() if name == option)] if option else []
 
 
-def summary_frame(lengths: Sequence[int]) -> pd.DataFrame:
+def summary(lengths: Sequence[int]) -> dict[str, float]:
     """Number of segments, their lengths in tokens, and the mean entropy of a uniform head (nats)."""
     sizes = np.asarray(lengths, dtype=np.float64)
-    rows = {
+    return {
         "segments": len(sizes),
         "mean_tokens": sizes.mean(),
         "shortest": sizes.min(),
         "longest": sizes.max(),
         "uniform_entropy": np.log(sizes).mean(),
     }
-    return pd.DataFrame({"quantity": list(rows), "value": list(rows.values())})
-
-
-def _heads_frame(per_segment: dict[str, list[Floats]], resamples: int, seed: int) -> pd.DataFrame:
-    frames = []
-    for measure, values in per_segment.items():
-        stacked = np.stack(values)
-        valid = ~np.isnan(stacked[:, 0, 0])
-        if not valid.any():
-            continue
-        kept = stacked[valid]
-        low, high = bootstrap_ratio(kept, np.ones((len(kept), 1, 1)), resamples, seed)
-        frame = heads_frame(kept.mean(axis=0), "value")
-        frame["ci_low"], frame["ci_high"] = low.ravel(), high.ravel()
-        frame["n"] = len(kept)
-        frame.insert(0, "measure", measure)
-        frames.append(frame)
-    return pd.concat(frames, ignore_index=True)
-
-
-def heads_frame(values: npt.NDArray[np.floating], name: str) -> pd.DataFrame:
-    """[layer, head] as a frame with 1-indexed columns layer and head and one row a head."""
-    layers, heads = values.shape
-    return pd.DataFrame(
-        {
-            "layer": np.repeat(np.arange(1, layers + 1), heads),
-            "head": np.tile(np.arange(1, heads + 1), layers),
-            name: values.ravel(),
-        }
-    )
 
 
 def _options_frame(other: dict[tuple[str, str, str], list[Floats]]) -> pd.DataFrame:
@@ -233,7 +205,7 @@ def _options_frame(other: dict[tuple[str, str, str], list[Floats]]) -> pd.DataFr
         valid = ~np.isnan(stacked[:, 0, 0])
         if not valid.any():
             continue
-        frame = heads_frame(stacked[valid].mean(axis=0), "value")
+        frame = head_rows(stacked[valid].mean(axis=0), "value")
         frame.insert(0, "measure", measure)
         frame.insert(0, "setting", setting)
         frame.insert(0, "option", name)

@@ -9,9 +9,10 @@ import pandas as pd
 from attention_atlas.html_tables import write_html_table
 from attention_atlas.published.values import load_published
 from attention_atlas.studies.clark2019.antecedents import BASELINES, NOTES
-from attention_atlas.studies.clark2019.coreference import BEST_HEAD, CHANCE, COLUMNS, ROWS, SYSTEMS
+from attention_atlas.studies.clark2019.coreference import CHANCE, COLUMNS, ROWS
 from attention_atlas.studies.clark2019.setting import Setting
-from attention_atlas.tables import read_table, write_table
+from attention_atlas.studies.clark2019.systems import BEST_HEAD, shown_rows
+from attention_atlas.tables import read_quantities, read_table, write_table
 
 _SYSTEM_NAMES = {
     CHANCE: "A candidate at random",
@@ -51,24 +52,8 @@ def table2_pages(
         options = pd.concat([options, other[options.columns.intersection(other.columns)]], ignore_index=True)
     options = options.astype({"layer": "Int64", "head": "Int64"})
     write_table(options, options_out)
-    summary = read_table(summary_path, ["quantity", "value"]).set_index("quantity")["value"]
+    summary = read_quantities(summary_path)
     best = table[table["system"] == BEST_HEAD].iloc[0]
-    rows = []
-    for system in SYSTEMS:
-        own = table[table["system"] == system].set_index("mention_type")
-        cells = {
-            name: f"{100 * own.loc[name, 'accuracy']:.1f} ({100 * own.loc[name, 'ci_low']:.1f} to "
-            f"{100 * own.loc[name, 'ci_high']:.1f})"
-            if own.loc[name, "n"]
-            else ""
-            for name in ROWS
-        }
-        label = _SYSTEM_NAMES[system]
-        rows.append({"system": f"{label} {best['layer']}-{best['head']}" if system == BEST_HEAD else label} | cells)
-    held = table[table["system"] == BEST_HEAD].set_index("mention_type")["heldout_accuracy"]
-    rows.append({"system": "Head chosen on other documents"} | {name: f"{100 * held[name]:.1f}" for name in ROWS})
-    counts = table[table["system"] == BEST_HEAD].set_index("mention_type")["n"]
-    rows.append({"system": "n"} | {name: str(counts[name]) for name in ROWS})
     notes = [
         setting.line,
         "Share of mentions, in %, whose head word picks the head word of one of their antecedents; interval: bootstrap over "
@@ -77,7 +62,8 @@ def table2_pages(
         _printed(),
     ]
     names = {"system": "System", "all": "All", "pronoun": "Pronoun", "proper": "Proper", "nominal": "Nominal"}
-    write_html_table(pd.DataFrame(rows), out, "Clark et al. 2019, Table 2", notes, names)
+    rows = shown_rows(table, "mention_type", _SYSTEM_NAMES, "Head chosen on other documents")
+    write_html_table(rows, out, "Clark et al. 2019, Table 2", notes, names)
     shown = options[options["system"] != CHANCE].pivot(index=["option", "setting"], columns="system", values="accuracy")
     heads = options[options["system"] == BEST_HEAD].set_index(["option", "setting"])
     shown = 100 * shown.loc[heads.index, [*BASELINES, BEST_HEAD]]

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from attention_atlas.html_tables import write_html_table
 from attention_atlas.published.compare import Measured, compare
 from attention_atlas.published.values import load_published
@@ -20,7 +18,7 @@ from attention_atlas.studies.clark2019.comparison.probes import probe_rows, trai
 from attention_atlas.studies.clark2019.comparison.sameness import absent
 from attention_atlas.studies.clark2019.comparison.surface import surface_rows
 from attention_atlas.studies.clark2019.setting import Setting
-from attention_atlas.tables import read_table, write_table
+from attention_atlas.tables import read_quantities, read_table, write_table
 
 # Item of the published list -> why a run that has no row for it has none.
 _NOT_HERE = {
@@ -94,10 +92,10 @@ def comparison(
 
 def _measured(tables: Tables, settings: Mapping[str, Setting], published: Mapping[str, Any]) -> dict[str, Measured]:
     surface = read_table(tables.surface, ["measure", "layer", "head", "value", "ci_low", "ci_high", "n"])
-    rows = surface_rows(surface, _quantities(tables.segments), published, settings["segments"])
+    rows = surface_rows(surface, read_quantities(tables.segments), published, settings["segments"])
     relations = read_table(tables.relations).set_index("relation")
     counts = read_table(tables.heads).drop_duplicates("relation").set_index("relation")["n"]
-    rows |= dependency_rows(relations, counts, _quantities(tables.treebank), published, settings["dependencies"])
+    rows |= dependency_rows(relations, counts, read_quantities(tables.treebank), published, settings["dependencies"])
     if tables.figure3:
         rows |= gradient_rows(read_table(tables.figure3), settings["segments"])
     if tables.table2:
@@ -105,9 +103,5 @@ def _measured(tables: Tables, settings: Mapping[str, Setting], published: Mappin
     if tables.table3:
         rows |= probe_rows(read_table(tables.table3), published, settings["dependencies"])
     if tables.training:
-        rows |= training_rows(_quantities(tables.training), settings["probe_training"])
+        rows |= training_rows(read_quantities(tables.training), settings["probe_training"])
     return rows
-
-
-def _quantities(path: str | Path) -> pd.Series:
-    return read_table(path, ["quantity", "value"]).set_index("quantity")["value"]

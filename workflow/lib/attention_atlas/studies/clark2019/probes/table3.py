@@ -13,7 +13,7 @@ from attention_atlas.html_tables import write_html_table
 from attention_atlas.published.values import load_published
 from attention_atlas.statistics import bootstrap_ratio
 from attention_atlas.studies.clark2019.setting import Setting
-from attention_atlas.tables import read_table, write_table
+from attention_atlas.tables import read_quantities, read_table, write_table
 
 RIGHT_BRANCHING, BEST_OFFSET, RANDOM = "right_branching", "best_offset", "random_attention_words"
 OFFSETS = (-3, -2, -1, 1, 2, 3)
@@ -65,7 +65,7 @@ def table3(
     own = read_table(own_path, [*_KEYS, "seed", "record", "words", "right", "model"])
     random = [read_table(path, [*_KEYS, "seed", "record", "words", "right", "model"]) for path in random_paths]
     random = [frame.assign(probe=RANDOM) for frame in random]
-    training = read_table(training_path, ["quantity", "value"]).set_index("quantity")["value"]
+    training = read_quantities(training_path)
     judged = pd.concat([own, *random], ignore_index=True)
     # A seed of a random model is one more draw of the same thing.
     judged["draw"] = judged["model"] + "/" + judged["seed"].astype(str)

@@ -22,7 +22,7 @@ from attention_atlas.progress import progress
 from attention_atlas.studies.clark2019.probes.decoding import decode
 from attention_atlas.studies.clark2019.probes.features import ALIGNMENTS, Sentence, batch_of, sentences
 from attention_atlas.studies.clark2019.probes.models import AttentionProbe, AttentionWordsProbe, DistanceProbe, Probe
-from attention_atlas.tables import write_table
+from attention_atlas.tables import write_quantities, write_table
 
 ATTENTION, ATTENTION_WORDS, DISTANCES_WORDS = "attention_only", "attention_words", "distances_words"
 _CHUNK = 512
@@ -218,7 +218,7 @@ def run_probes(
         "vectors": vectors.label,
         "coverage": vectors.coverage(judged),
     }
-    write_table(pd.DataFrame({"quantity": list(summary), "value": list(summary.values())}), summary_out)
+    write_quantities(summary, summary_out)
 
 
 def _evaluation(

@@ -1,0 +1,90 @@
+"""Heads as rows of tables, and the choice of the best head, in sample and held out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from attention_atlas.statistics import bootstrap_ratio
+
+Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Resampling:
+    """Settings of held-out folds and of the bootstrap."""
+
+    folds: int
+    resamples: int
+    seed: int
+
+
+def best_head(correct: npt.NDArray[np.integer]) -> tuple[int, int, int]:
+    """(direction, layer, head), 0-indexed, of the most correct; ties go to the larger layer, then head, then direction.
+
+    Args:
+        correct: [direction, layer, head] counts.
+    """
+    by_layer = np.moveaxis(correct, 0, -1)
+    flat = by_layer.ravel()
+    last = len(flat) - 1 - int(flat[::-1].argmax())
+    layer, head, direction = np.unravel_index(last, by_layer.shape)
+    return int(direction), int(layer), int(head)
+
+
+def heldout(
+    right: Bools, fold: npt.NDArray[np.intp], choose: Callable[[npt.NDArray[np.integer]], tuple[int, ...]] = best_head
+) -> Bools:
+    """Whether what is chosen on the other folds is right on each item; False where there is no other fold.
+
+    Args:
+        right: [item, ...] whether each alternative is right.
+        fold: [item] fold of each item.
+        choose: counts [...] -> the alternative.
+
+    Returns:
+        [item]
+    """
+    total = right.sum(axis=0)
+    result = np.zeros(len(right), dtype=bool)
+    for number in np.unique(fold):
+        here = fold == number
+        if not here.all():
+            result[here] = right[here][(slice(None), *choose(total - right[here].sum(axis=0)))]
+    return result
+
+
+def head_rows(values: npt.NDArray[np.generic], name: str) -> pd.DataFrame:
+    """[layer, head] as a frame with 1-indexed columns layer and head and one row a head."""
+    layers, heads = np.indices(values.shape)
+    return pd.DataFrame({"layer": layers.ravel() + 1, "head": heads.ravel() + 1, name: values.ravel()})
+
+
+def mean_rows(values: npt.NDArray[np.floating], resamples: int, seed: int) -> pd.DataFrame:
+    """Means of every head over clusters, [cluster, layer, head]: layer, head, value, ci_low, ci_high, n.
+
+    Clusters without a value (NaN) do not count; there is no row where none has one.
+    """
+    kept = values[~np.isnan(values[:, 0, 0])]
+    if not len(kept):
+        return pd.DataFrame(columns=["layer", "head", "value", "ci_low", "ci_high", "n"])
+    low, high = bootstrap_ratio(kept, np.ones((len(kept), 1, 1)), resamples, seed)
+    return head_rows(kept.mean(axis=0), "value").assign(ci_low=low.ravel(), ci_high=high.ravel(), n=len(kept))
+
+
+def accuracy_rows(right: Bools, directions: Sequence[str]) -> pd.DataFrame:
+    """Accuracy of every head in every direction: layer, head, direction, n, correct, accuracy (NaN where n is 0).
+
+    Args:
+        right: [item, direction, layer, head].
+        directions: their names.
+    """
+    counts = right.sum(axis=0)
+    frames = [head_rows(own, "correct").assign(direction=name) for own, name in zip(counts, directions, strict=True)]
+    table = pd.concat(frames, ignore_index=True).assign(n=len(right))
+    table["accuracy"] = table["correct"] / table["n"].where(table["n"] > 0)
+    return table[["layer", "head", "direction", "n", "correct", "accuracy"]]

@@ -1,0 +1,115 @@
+"""Systems that pick one of several mentions, by groups of what they are asked: the shape of Table 2 and of GAP's table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from attention_atlas.heads import Bools, Resampling, best_head, heldout
+from attention_atlas.statistics import bootstrap_ratio, folds_of
+
+ALL, BEST_HEAD = "all", "best_head"
+
+
+def system_columns(group: str) -> list[str]:
+    """Columns of `system_rows`."""
+    return [
+        *("system", group, "layer", "head", "direction", "n", "correct", "accuracy"),
+        *("ci_low", "ci_high", "heldout_accuracy"),
+    ]
+
+
+def system_rows(
+    heads: Bools,
+    directions: Sequence[str],
+    baselines: Mapping[str, npt.NDArray[np.float64]],
+    groups: tuple[str, Mapping[str, Bools]],
+    cluster: npt.NDArray[np.intp],
+    resampling: Resampling,
+) -> pd.DataFrame:
+    """Accuracy of the baselines and of the best head in every group.
+
+    The best head is the one that is right most often over all items, as in the paper; held out, it is chosen on the other folds
+    of clusters.
+
+    Args:
+        heads: [item, direction, layer, head] whether each head is right.
+        directions: their names.
+        baselines: system -> [item], as 0 and 1, or as a share for chance.
+        groups: name of the column, and group -> [item] which items belong to it.
+        cluster: [item] number of the document or passage, for folds and bootstrap.
+        resampling: folds and bootstrap.
+
+    Returns:
+        `system_columns`, a row a system and group; the best head comes last.
+    """
+    direction, layer, head = best_head(heads.sum(axis=0))
+    held = heldout_of_clusters(heads, cluster, resampling)
+    column, members = groups
+    rows = []
+    for system, right in {**baselines, BEST_HEAD: heads[:, direction, layer, head].astype(float)}.items():
+        is_head = system == BEST_HEAD
+        for name, of_group in members.items():
+            own = right[of_group]
+            low, high = _interval(own, cluster[of_group], resampling)
+            rows.append(
+                {
+                    "system": system,
+                    column: name,
+                    "layer": layer + 1 if is_head else None,
+                    "head": head + 1 if is_head else None,
+                    "direction": directions[direction] if is_head else None,
+                    "n": len(own),
+                    "correct": own.sum(),
+                    "accuracy": own.mean() if len(own) else np.nan,
+                    "ci_low": low,
+                    "ci_high": high,
+                    "heldout_accuracy": held[of_group].mean() if is_head and len(own) else np.nan,
+                }
+            )
+    return pd.DataFrame(rows, columns=system_columns(column)).astype({"layer": "Int64", "head": "Int64"})
+
+
+def heldout_of_clusters(heads: Bools, cluster: npt.NDArray[np.intp], resampling: Resampling) -> Bools:
+    """[item] whether the head that is best on the other folds of clusters is right."""
+    present, number = np.unique(cluster, return_inverse=True)
+    fold = folds_of(len(present), min(resampling.folds, len(present)), resampling.seed)[number]
+    return heldout(heads, fold)
+
+
+def _interval(right: npt.NDArray[np.float64], cluster: npt.NDArray[np.intp], resampling: Resampling) -> tuple[float, float]:
+    if not len(right):
+        return np.nan, np.nan
+    hits, total = np.bincount(cluster, weights=right), np.bincount(cluster)
+    present = total > 0
+    low, high = bootstrap_ratio(hits[present][:, None], total[present][:, None], resampling.resamples, resampling.seed)
+    return float(low[0]), float(high[0])
+
+
+def shown_rows(table: pd.DataFrame, group: str, names: Mapping[str, str], heldout_name: str) -> pd.DataFrame:
+    """`system_rows` as a reader sees them: a row a system with accuracies and intervals in %, the held-out choice, and n.
+
+    Args:
+        table: of `system_rows`.
+        group: column of the groups.
+        names: system -> what it is called, in the order of the rows.
+        heldout_name: what the row of the head chosen on other clusters is called.
+    """
+    groups = list(dict.fromkeys(table[group]))
+    rows = []
+    for system, name in names.items():
+        own = table[table["system"] == system].set_index(group)
+        cells = {g: _cell(own.loc[g]) for g in groups}
+        first = own.iloc[0]
+        rows.append({"system": f"{name} {first['layer']}-{first['head']}" if system == BEST_HEAD else name} | cells)
+    best = table[table["system"] == BEST_HEAD].set_index(group)
+    held = {g: f"{100 * best.loc[g, 'heldout_accuracy']:.1f}" if best.loc[g, "n"] else "" for g in groups}
+    return pd.DataFrame([*rows, {"system": heldout_name} | held, {"system": "n"} | {g: str(best.loc[g, "n"]) for g in groups}])
+
+
+def _cell(row: pd.Series) -> str:
+    interval = f"({100 * row['ci_low']:.1f} to {100 * row['ci_high']:.1f})"
+    return f"{100 * row['accuracy']:.1f} {interval}" if row["n"] else ""
