@@ -85,7 +85,7 @@ def test_contract_columns(done):
         "figure4.tsv": "source layer head entropy",
         "figure3.tsv": "masking measure target layer head value",
         "table2.tsv": "system mention_type layer head direction n correct accuracy",
-        "coreference_heads.tsv": "layer head direction mention_type n correct accuracy",
+        "coreference_heads.tsv": "mention_type layer head direction n correct accuracy",
         "gap.tsv": "system gender layer head direction n correct accuracy",
         "table3.tsv": "probe root_alignment decoding punctuation seeds uas sd",
         "figure6.tsv": "layer head x y behaviour relation",
