@@ -1,6 +1,7 @@
 # make            set up .venv and build the sample run: every table and figure of every study, on generated text
 # make test       checks and tests: no network, no GPU, no corpora needed
 # make test-real  the laptop run and tests on real corpora; ATLAS_DATA names a mirror folder, else they are downloaded
+# make test-slurm the sample run on a real Slurm, and through faults of its jobs and nodes; LOCAL_SLURM names what starts one
 # make bench      benchmarks: ratios against a stated reference, side by side in one run
 # make report     results/$(RUN)/report.zip: every figure and table with its caption
 # make sync       rewrite envs/*.yaml and the generated parts of the README
@@ -13,7 +14,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SNAKEMAKE := $(BIN)/snakemake --workflow-profile workflow/profiles/local --cores $(CORES)
 
-.PHONY: all setup test lint test-real bench report sync clean
+.PHONY: all setup test lint test-real test-slurm slurm-packages bench report sync clean
 
 all: setup
 	$(SNAKEMAKE)
@@ -40,6 +41,13 @@ test: lint
 test-real: setup
 	$(SNAKEMAKE) --config 'targets=[laptop]'
 	$(BIN)/pytest -rs -s tests/real
+
+test-slurm: setup
+	$(BIN)/pytest -rs tests/slurm
+
+slurm-packages:
+	apt-get update
+	apt-get install --yes --no-install-recommends slurmctld slurmd slurm-client munge
 
 bench: setup
 	$(BIN)/python -m benchmarks

@@ -74,6 +74,7 @@ def test_everything_that_is_not_said_has_its_default():
         "targets": ["one"],
         "missing": "error",
         "data_mirror": None,
+        "device": "auto",
         "sample": {"documents": 220, "train_documents": 125, "seed": 2019},
         "models": {
             name: {
@@ -226,7 +227,11 @@ def test_missing_files_name_file_licence_and_layout(tmp_path):
 HUB = {"hub": "someone/something", "revision": "0" * 40}
 URL = {"url": "https://example.org/a.txt", "sha256": "0" * 64}
 MISTAKES = [
-    ("target", ["one"], "config: unknown key 'target'; did you mean 'targets'. Known keys: targets, missing, data_mirror,"),
+    (
+        "target",
+        ["one"],
+        "config: unknown key 'target'; did you mean 'targets'. Known keys: targets, missing, data_mirror, device,",
+    ),
     (
         "sample/documets",
         3,

@@ -130,7 +130,7 @@ def test_means_by_class_equal_loops(masking, cls_is_other, tmp_path, monkeypatch
     examples = [EXAMPLES[0], with_comma(EXAMPLES[1]), EXAMPLES[2], with_comma(EXAMPLES[3])]
     expected = slow(masked_model(), card, examples, masking, 5, cls_is_other)
     for batch_tokens in (1024, 16):
-        monkeypatch.setattr(module, "_BATCH_TOKENS", batch_tokens)
+        monkeypatch.setattr(module, "GRADIENT_TOKENS", batch_tokens)
         found = gradients(masked_model(), card, examples, masking, 5, cls_is_other)
         for measure in module.MEASURES:
             assert found[measure] == pytest.approx(expected[measure], rel=2e-4, nan_ok=True), measure

@@ -245,4 +245,4 @@ def test_anything_else_is_no_card(tmp_path, content):
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
     said = refusal(read_card, path)
     assert said.startswith(f"{path}: not a readable model card (")
-    assert said.endswith("Delete it and run again.")
+    assert said.endswith("Delete it and run again: only it is made anew.")

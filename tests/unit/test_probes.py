@@ -209,7 +209,7 @@ def test_training_learns_a_planted_head():
 
 
 def test_every_sentence_is_seen_once_an_epoch_in_either_order(monkeypatch):
-    monkeypatch.setattr(module, "_CHUNK", 5)
+    monkeypatch.setattr(module, "PROBE_CHUNK", 5)
     group = [sentence(1 + k % 4, k) for k in range(13)]
     for order in ("file", "shuffled"):
         parts = list(module._batches(iter(group), 2, order, np.random.default_rng(0)))
@@ -220,7 +220,7 @@ def test_every_sentence_is_seen_once_an_epoch_in_either_order(monkeypatch):
 
 
 def test_training_keeps_no_more_than_a_chunk(monkeypatch):
-    monkeypatch.setattr(module, "_CHUNK", 4)
+    monkeypatch.setattr(module, "PROBE_CHUNK", 4)
     pulled = []
 
     def stream(epoch):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from conftest import Workspace
+from workspaces import Workspace
 
 from attention_atlas.manifest import load_manifest
 

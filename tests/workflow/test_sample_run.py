@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 import signal
 import subprocess
@@ -14,38 +13,16 @@ import numpy as np
 import pandas as pd
 import psutil
 import pytest
-from conftest import Workspace, copy_workflow
+from workspaces import OVERLAY, SMALL, Workspace, digests, small_run
 
 from attention_atlas.attention.cache import read_attention
 from attention_atlas.manifest import load_manifest
-
-OVERLAY = """
-sample: {documents: 16, train_documents: 12}
-models:
-  minilm: {mlm_head: {copies: 1, steps: 5}}
-corpora:
-  sample-segments: {limit: 12, shard: 8}
-  sample-segments-clean: {limit: 8, shard: 8}
-  sample-segments-pair: {limit: 8, shard: 8}
-  sample-trees: {limit: 120, shard: 64}
-  sample-trees-train: {limit: 100, shard: 100}
-  sample-coreference: {limit: 16, shard: 16}
-  sample-coreference-all: {limit: 16, shard: 16}
-runs:
-  sample:
-    clark2019:
-      resamples: 100
-      probes: {epochs: 1, seeds: [0, 1], random_models: [minilm-random-1]}
-      clustering: {permutations: 99, blocks: 4}
-"""
-SMALL = ("--configfile", "config.yaml", "small.yaml")
 
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     """A workspace in which the small sample run has been built."""
-    workspace = copy_workflow(tmp_path_factory.mktemp("sample"))
-    (workspace.folder / "small.yaml").write_text(OVERLAY, encoding="utf-8")
+    workspace = small_run(tmp_path_factory.mktemp("sample"))
     workspace.snakemake(*SMALL)
     return workspace
 
@@ -55,14 +32,6 @@ def copy(done: Workspace, tmp_path: Path) -> Workspace:
     """A copy of the built workspace that a test may change; dates are kept, so nothing is to be done in it."""
     shutil.copytree(done.folder, tmp_path / "copy")
     return Workspace(tmp_path / "copy")
-
-
-def digests(workspace: Workspace) -> dict[str, str]:
-    """Digest of every table, figure, example table and shard; logs, benchmarks and model cards aside."""
-    results = workspace.folder / "results" / "sample"
-    kept = {".tsv", ".html", ".svg", ".png", ".pdf", ".parquet", ".safetensors", ".json", ".txt", ".conllu", ".jsonl"}
-    files = [p for p in sorted(results.rglob("*")) if p.suffix in kept and p.relative_to(results).parts[0] != "benchmarks"]
-    return {str(p.relative_to(results)): hashlib.sha256(p.read_bytes()).hexdigest() for p in files}
 
 
 def test_every_artefact_is_there_and_not_empty(done):
@@ -196,8 +165,7 @@ def test_a_damaged_shard_is_named_and_made_anew(copy):
 
 
 def test_a_killed_run_resumes_to_the_same_results(done, tmp_path):
-    workspace = copy_workflow(tmp_path)
-    (tmp_path / "small.yaml").write_text(OVERLAY, encoding="utf-8")
+    workspace = small_run(tmp_path)
     target = "results/sample/attention/minilm/sample-trees/0.safetensors"
     command = [sys.executable, "-m", "snakemake", "--workflow-profile", "workflow/profiles/local", "--cores", "2", *SMALL]
     process = subprocess.Popen(
@@ -218,8 +186,7 @@ def test_a_killed_run_resumes_to_the_same_results(done, tmp_path):
 
 
 def test_the_same_run_gives_the_same_bytes(done, tmp_path):
-    again = copy_workflow(tmp_path)
-    (tmp_path / "small.yaml").write_text(OVERLAY, encoding="utf-8")
+    again = small_run(tmp_path)
     again.snakemake(*SMALL)
     first, second = digests(done), digests(again)
     assert first.keys() == second.keys()

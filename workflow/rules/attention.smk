@@ -12,12 +12,15 @@ rule extract_attention:
         "results/{run}/logs/extract_attention/{model}/{corpus}/{shard}.log",
     benchmark:
         "results/{run}/benchmarks/extract_attention/{model}/{corpus}/{shard}.tsv"
+    group:
+        "extraction"
     conda:
         "../../envs/model.yaml"
     threads: 2
     resources:
-        mem_mb=shard_memory,
-        runtime="2h",
+        mem_mb=extraction_memory,
+        runtime=extraction_minutes,
+        gpu=gpus,
     params:
         model=model_entry,
         level=corpus_level,

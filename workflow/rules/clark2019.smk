@@ -24,8 +24,8 @@ rule clark2019_surface:
     conda:
         "../../envs/analysis.yaml"
     resources:
-        mem_mb=4000,
-        runtime="1h",
+        mem_mb=maps_memory(STUDY, "segments", kept=200),
+        runtime=minutes(60),
     params:
         limit=limit_for(STUDY, "segments"),
         options=settings(STUDY, "options"),
@@ -66,8 +66,8 @@ rule clark2019_dependencies:
     conda:
         "../../envs/analysis.yaml"
     resources:
-        mem_mb=6000,
-        runtime="1h",
+        mem_mb=maps_memory(STUDY, "dependencies", kept=2000),
+        runtime=minutes(60),
     params:
         limit=limit_for(STUDY, "dependencies"),
         options=settings(STUDY, "options"),
@@ -103,11 +103,13 @@ rule clark2019_table1:
         "results/{run}/logs/clark2019/table1.log",
     benchmark:
         "results/{run}/benchmarks/clark2019/table1.tsv"
+    group:
+        "clark2019_pages"
     conda:
         "../../envs/analysis.yaml"
     resources:
-        mem_mb=1000,
-        runtime="10m",
+        mem_mb=memory(1000),
+        runtime=minutes(10),
     params:
         setting=setting_for(STUDY, "dependencies"),
         code=script_digest("clark2019_table1.py", "published/clark2019.yaml"),
@@ -127,11 +129,13 @@ rule clark2019_positions:
         "results/{run}/logs/clark2019/positions.log",
     benchmark:
         "results/{run}/benchmarks/clark2019/positions.tsv"
+    group:
+        "clark2019_pages"
     conda:
         "../../envs/analysis.yaml"
     resources:
-        mem_mb=1000,
-        runtime="10m",
+        mem_mb=memory(1000),
+        runtime=minutes(10),
     params:
         setting=setting_for(STUDY, "segments"),
         code=script_digest("clark2019_positions.py"),
@@ -148,11 +152,13 @@ rule clark2019_noop:
         "results/{run}/logs/clark2019/noop.log",
     benchmark:
         "results/{run}/benchmarks/clark2019/noop.tsv"
+    group:
+        "clark2019_pages"
     conda:
         "../../envs/analysis.yaml"
     resources:
-        mem_mb=1000,
-        runtime="10m",
+        mem_mb=memory(1000),
+        runtime=minutes(10),
     params:
         setting=setting_for(STUDY, "dependencies"),
         code=script_digest("clark2019_noop.py"),
@@ -174,11 +180,13 @@ rule clark2019_options:
         "results/{run}/logs/clark2019/options.log",
     benchmark:
         "results/{run}/benchmarks/clark2019/options.tsv"
+    group:
+        "clark2019_pages"
     conda:
         "../../envs/analysis.yaml"
     resources:
-        mem_mb=1000,
-        runtime="10m",
+        mem_mb=memory(1000),
+        runtime=minutes(10),
     params:
         variants=variant_tables(STUDY),
         setting=setting_for(STUDY, "dependencies"),
@@ -197,11 +205,13 @@ rule clark2019_dropped:
         "results/{run}/logs/clark2019/dropped.log",
     benchmark:
         "results/{run}/benchmarks/clark2019/dropped.tsv"
+    group:
+        "clark2019_pages"
     conda:
         "../../envs/analysis.yaml"
     resources:
-        mem_mb=1000,
-        runtime="10m",
+        mem_mb=memory(1000),
+        runtime=minutes(10),
     params:
         corpora=shards_by_corpus(STUDY),
         line=run_title,
@@ -221,11 +231,13 @@ rule clark2019_figure1_weights:
         "results/{run}/logs/clark2019/figure1_weights.log",
     benchmark:
         "results/{run}/benchmarks/clark2019/figure1_weights.tsv"
+    group:
+        "clark2019_pages"
     conda:
         "../../envs/analysis.yaml"
     resources:
-        mem_mb=2000,
-        runtime="10m",
+        mem_mb=maps_memory(STUDY, "segments"),
+        runtime=minutes(10),
     params:
         heads=settings(STUDY, "figure1_heads"),
         code=script_digest("clark2019_figure1_weights.py"),
@@ -244,11 +256,13 @@ rule clark2019_figure1:
         "results/{run}/logs/clark2019/figure1.log",
     benchmark:
         "results/{run}/benchmarks/clark2019/figure1.tsv"
+    group:
+        "clark2019_pages"
     conda:
         "../../envs/analysis.yaml"
     resources:
-        mem_mb=1000,
-        runtime="10m",
+        mem_mb=memory(1000),
+        runtime=minutes(10),
     params:
         setting=setting_for(STUDY, "segments"),
         code=script_digest("clark2019_figure1.py"),
@@ -268,11 +282,13 @@ rule clark2019_figure2:
         "results/{run}/logs/clark2019/figure2.log",
     benchmark:
         "results/{run}/benchmarks/clark2019/figure2.tsv"
+    group:
+        "clark2019_pages"
     conda:
         "../../envs/analysis.yaml"
     resources:
-        mem_mb=1000,
-        runtime="10m",
+        mem_mb=memory(1000),
+        runtime=minutes(10),
     params:
         setting=setting_for(STUDY, "segments"),
         code=script_digest("clark2019_figure2.py"),
@@ -293,11 +309,13 @@ rule clark2019_figure4:
         "results/{run}/logs/clark2019/figure4.log",
     benchmark:
         "results/{run}/benchmarks/clark2019/figure4.tsv"
+    group:
+        "clark2019_pages"
     conda:
         "../../envs/analysis.yaml"
     resources:
-        mem_mb=1000,
-        runtime="10m",
+        mem_mb=memory(1000),
+        runtime=minutes(10),
     params:
         setting=setting_for(STUDY, "segments"),
         code=script_digest("clark2019_figure4.py"),
@@ -318,11 +336,13 @@ rule clark2019_figure5_weights:
         "results/{run}/logs/clark2019/figure5_weights.log",
     benchmark:
         "results/{run}/benchmarks/clark2019/figure5_weights.tsv"
+    group:
+        "clark2019_pages"
     conda:
         "../../envs/analysis.yaml"
     resources:
-        mem_mb=2000,
-        runtime="10m",
+        mem_mb=maps_memory(STUDY, "dependencies", kept=8000),
+        runtime=minutes(10),
     params:
         heads=settings(STUDY, "figure5_heads"),
         coreference_options=settings(STUDY, "coreference_options"),
@@ -342,11 +362,13 @@ rule clark2019_figure5:
         "results/{run}/logs/clark2019/figure5.log",
     benchmark:
         "results/{run}/benchmarks/clark2019/figure5.tsv"
+    group:
+        "clark2019_pages"
     conda:
         "../../envs/analysis.yaml"
     resources:
-        mem_mb=1000,
-        runtime="10m",
+        mem_mb=memory(1000),
+        runtime=minutes(10),
     params:
         setting=setting_for(STUDY, "dependencies"),
         code=script_digest("clark2019_figure5.py"),
@@ -375,8 +397,9 @@ rule clark2019_gradients:
         "../../envs/model.yaml"
     threads: 2
     resources:
-        mem_mb=6000,
-        runtime="4h",
+        mem_mb=gradient_memory(STUDY, "segments"),
+        runtime=minutes(240),
+        gpu=gpus,
     params:
         model=model_of(STUDY),
         limit=limit_for(STUDY, "segments"),
@@ -400,11 +423,13 @@ rule clark2019_figure3:
         "results/{run}/logs/clark2019/figure3.log",
     benchmark:
         "results/{run}/benchmarks/clark2019/figure3.tsv"
+    group:
+        "clark2019_pages"
     conda:
         "../../envs/analysis.yaml"
     resources:
-        mem_mb=1000,
-        runtime="10m",
+        mem_mb=memory(1000),
+        runtime=minutes(10),
     params:
         setting=setting_for(STUDY, "segments"),
         code=script_digest("clark2019_figure3.py"),
@@ -429,8 +454,8 @@ rule clark2019_coreference:
     conda:
         "../../envs/analysis.yaml"
     resources:
-        mem_mb=4000,
-        runtime="2h",
+        mem_mb=maps_memory(STUDY, "coreference", kept=4000),
+        runtime=minutes(120),
     params:
         limit=limit_for(STUDY, "coreference"),
         options=settings(STUDY, "coreference_options"),
@@ -482,11 +507,13 @@ rule clark2019_table2:
         "results/{run}/logs/clark2019/table2.log",
     benchmark:
         "results/{run}/benchmarks/clark2019/table2.tsv"
+    group:
+        "clark2019_pages"
     conda:
         "../../envs/analysis.yaml"
     resources:
-        mem_mb=1000,
-        runtime="10m",
+        mem_mb=memory(1000),
+        runtime=minutes(10),
     params:
         setting=setting_for(STUDY, "coreference"),
         code=script_digest("clark2019_table2.py", "published/clark2019.yaml"),
@@ -510,8 +537,8 @@ rule clark2019_gap:
     conda:
         "../../envs/analysis.yaml"
     resources:
-        mem_mb=3000,
-        runtime="1h",
+        mem_mb=maps_memory(STUDY, "gap", kept=100),
+        runtime=minutes(60),
     params:
         limit=limit_for(STUDY, "gap"),
         folds=settings(STUDY, "folds"),
@@ -539,8 +566,8 @@ rule clark2019_word_vectors:
     conda:
         "../../envs/model.yaml"
     resources:
-        mem_mb=4000,
-        runtime="1h",
+        mem_mb=memory(4000),
+        runtime=minutes(60),
     params:
         name=study_model_name(STUDY),
         model=model_of(STUDY),
@@ -575,8 +602,9 @@ rule clark2019_probes:
         "../../envs/model.yaml"
     threads: 2
     resources:
-        mem_mb=6000,
-        runtime="8h",
+        mem_mb=probe_memory(STUDY, "probe_training"),
+        runtime=minutes(480),
+        gpu=gpus,
     params:
         own=study_model_name(STUDY),
         training_limit=limit_for(STUDY, "probe_training"),
@@ -602,11 +630,13 @@ rule clark2019_table3:
         "results/{run}/logs/clark2019/table3.log",
     benchmark:
         "results/{run}/benchmarks/clark2019/table3.tsv"
+    group:
+        "clark2019_pages"
     conda:
         "../../envs/analysis.yaml"
     resources:
-        mem_mb=2000,
-        runtime="20m",
+        mem_mb=memory(2000),
+        runtime=minutes(20),
     params:
         limit=limit_for(STUDY, "dependencies"),
         resamples=settings(STUDY, "resamples"),
@@ -634,7 +664,7 @@ rule clark2019_head_distances:
     threads: 2
     resources:
         mem_mb=distance_memory(STUDY, "segments"),
-        runtime="4h",
+        runtime=minutes(240),
     params:
         limit=limit_for(STUDY, "segments"),
         smoothing=settings(STUDY, "clustering", "smoothing"),
@@ -662,11 +692,13 @@ rule clark2019_clustering:
         "results/{run}/logs/clark2019/clustering.log",
     benchmark:
         "results/{run}/benchmarks/clark2019/clustering.tsv"
+    group:
+        "clark2019_pages"
     conda:
         "../../envs/analysis.yaml"
     resources:
-        mem_mb=2000,
-        runtime="30m",
+        mem_mb=memory(2000),
+        runtime=minutes(30),
     params:
         options=settings(STUDY, "clustering"),
         resamples=settings(STUDY, "resamples"),
@@ -691,11 +723,13 @@ rule clark2019_figure6:
         "results/{run}/logs/clark2019/figure6.log",
     benchmark:
         "results/{run}/benchmarks/clark2019/figure6.tsv"
+    group:
+        "clark2019_pages"
     conda:
         "../../envs/analysis.yaml"
     resources:
-        mem_mb=1000,
-        runtime="10m",
+        mem_mb=memory(1000),
+        runtime=minutes(10),
     params:
         setting=setting_for(STUDY, "segments"),
         code=script_digest("clark2019_figure6.py"),
@@ -723,11 +757,13 @@ rule clark2019_comparison:
         "results/{run}/logs/clark2019/comparison.log",
     benchmark:
         "results/{run}/benchmarks/clark2019/comparison.tsv"
+    group:
+        "clark2019_pages"
     conda:
         "../../envs/analysis.yaml"
     resources:
-        mem_mb=1000,
-        runtime="10m",
+        mem_mb=memory(1000),
+        runtime=minutes(10),
     params:
         settings=compared_settings(STUDY),
         thresholds=settings(STUDY, "clustering"),

@@ -23,8 +23,9 @@ except AtlasError as error:
 config.clear()
 config.update(resolved)
 
+# Jobs look for a mirror and for the device in the environment, so that naming one does not change any job's parameters.
+os.environ.update(ATLAS_DEVICE=config["device"])
 if config["data_mirror"]:
-    # Jobs look for a mirror in the environment, so that naming one does not change any job's parameters.
     os.environ.update(ATLAS_DATA=str(config["data_mirror"]))
 
 
@@ -263,23 +264,6 @@ def shard_start(wildcards):
     return int(wildcards.shard) * config["corpora"][wildcards.corpus]["shard"]
 
 
-def shard_memory(wildcards, attempt):
-    """Megabytes of one shard's maps, and room for the model and one layer; more after a failure."""
-    shape, entry = (
-        config["models"][wildcards.model],
-        config["corpora"][wildcards.corpus],
-    )
-    maps = (
-        2
-        * entry["shard"]
-        * shape["layers"]
-        * shape["heads"]
-        * entry["max_tokens"] ** 2
-        / 2**20
-    )
-    return int(maps + 3000) * attempt
-
-
 def example_shards(wildcards):
     """All shards of examples of the corpus and model in the path."""
     return shard_paths(
@@ -491,19 +475,6 @@ def with_role(study, role, name):
         return [f"results/{wildcards.run}/{study}/{name}"] if there else []
 
     return path
-
-
-def distance_memory(study, role):
-    """Resources function: megabytes for the maps of one example and for the sums over all pairs of heads in each block."""
-
-    def megabytes(wildcards, attempt):
-        model, corpus = looked_at(wildcards, study, role)
-        heads = config["models"][model]["layers"] * config["models"][model]["heads"]
-        maps = 2 * heads * config["corpora"][corpus]["max_tokens"] ** 2
-        blocks = config["runs"][wildcards.run][study]["clustering"]["blocks"]
-        return int((maps + 8 * blocks * heads**2) / 2**20 + 1500) * attempt
-
-    return megabytes
 
 
 def setting_for(study, role):

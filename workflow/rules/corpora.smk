@@ -18,8 +18,8 @@ rule sample_corpus:
     conda:
         "../../envs/analysis.yaml"
     resources:
-        mem_mb=1000,
-        runtime="10m",
+        mem_mb=memory(1000),
+        runtime=minutes(10),
     params:
         documents=config["sample"]["documents"],
         train_documents=config["sample"]["train_documents"],
@@ -41,8 +41,8 @@ rule fetch_corpus:
     conda:
         "../../envs/model.yaml"
     resources:
-        mem_mb=2000,
-        runtime="4h",
+        mem_mb=memory(2000),
+        runtime=minutes(240),
     params:
         source=fetched_source,
         code=script_digest("fetch_corpus.py"),
@@ -63,11 +63,13 @@ rule build_examples:
         "results/{run}/logs/build_examples/{model}/{corpus}/{shard}.log",
     benchmark:
         "results/{run}/benchmarks/build_examples/{model}/{corpus}/{shard}.tsv"
+    group:
+        "extraction"
     conda:
         "../../envs/analysis.yaml"
     resources:
-        mem_mb=2000,
-        runtime="30m",
+        mem_mb=memory(2000),
+        runtime=minutes(30),
     params:
         corpus=example_entry,
         start=shard_start,

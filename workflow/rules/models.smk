@@ -15,8 +15,8 @@ rule describe_model:
     conda:
         "../../envs/model.yaml"
     resources:
-        mem_mb=4000,
-        runtime="1h",
+        mem_mb=memory(4000),
+        runtime=minutes(60),
     params:
         model=model_entry,
         code=script_digest("describe_model.py"),
@@ -39,8 +39,9 @@ rule mlm_head:
         "../../envs/model.yaml"
     threads: 2
     resources:
-        mem_mb=6000,
-        runtime="2h",
+        mem_mb=head_training_memory,
+        runtime=minutes(120),
+        gpu=gpus,
     params:
         model=model_entry,
         limit=corpus_limit,

@@ -9,16 +9,18 @@ import platform
 import random
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
-from attention_atlas.errors import AtlasError
+from attention_atlas.errors import AtlasError, DamagedFile
 
 
 @contextlib.contextmanager
 def job(snakemake: Any) -> Iterator[logging.Logger]:
     """Log to the rule's log file and to standard error, fix seeds and threads, and end failures properly.
 
-    An `AtlasError` is logged as one line and ends the job with status 1; any other exception leaves its traceback in the log.
+    An `AtlasError` is logged as one line and ends the job with status 1; any other exception leaves its traceback in the log. A
+    damaged input is set aside, so that a plain restart makes it anew.
     """
     threads = str(getattr(snakemake, "threads", 1) or 1)
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
@@ -41,6 +43,10 @@ def job(snakemake: Any) -> Iterator[logging.Logger]:
     try:
         yield log
         log.info("done")
+    except DamagedFile as error:
+        log.error("%s", error)
+        set_aside(error.path, log)
+        sys.exit(1)
     except AtlasError as error:
         log.error("%s", error)
         sys.exit(1)
@@ -51,3 +57,11 @@ def job(snakemake: Any) -> Iterator[logging.Logger]:
         for handler in handlers:
             root.removeHandler(handler)
             handler.close()
+
+
+def set_aside(path: Path, log: logging.Logger) -> None:
+    """Give a damaged file another name; nothing happens where it is not there, or another job has done so."""
+    aside = path.with_name(f"{path.name}.damaged")
+    with contextlib.suppress(FileNotFoundError):
+        path.replace(aside)
+        log.error("it is now %s; start again, and only this file and what was waiting for it is made", aside.name)

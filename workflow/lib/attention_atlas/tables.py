@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from attention_atlas.errors import AtlasError
+from attention_atlas.errors import AtlasError, DamagedFile
 from attention_atlas.files import whole_file
 
 
@@ -41,7 +41,7 @@ def read_table(path: str | Path, columns: list[str] | None = None) -> pd.DataFra
         # Relations such as "null" or "nan" are names here; only an empty cell is a missing value.
         frame = pd.read_csv(path, sep="\t", keep_default_na=False, na_values=[""])
     except (OSError, ValueError) as error:
-        raise AtlasError(f"{path}: this table cannot be read ({error}). Delete it and run again.") from error
+        raise DamagedFile(path, f"this table cannot be read ({error})") from error
     absent = [name for name in columns or [] if name not in frame.columns]
     if absent:
         raise AtlasError(f"{path}: the column '{absent[0]}' is missing. Found: {', '.join(frame.columns)}.")

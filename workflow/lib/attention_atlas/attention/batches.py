@@ -8,12 +8,11 @@ from collections.abc import Iterator, Sequence
 import torch
 from transformers import PreTrainedModel
 
+from attention_atlas.batch_sizes import EXTRACTION_TOKENS
 from attention_atlas.corpora.examples import Example
 
-BATCH_TOKENS = 2048
 
-
-def batch_by_length(examples: Sequence[Example], batch_tokens: int = BATCH_TOKENS) -> Iterator[list[Example]]:
+def batch_by_length(examples: Sequence[Example], batch_tokens: int = EXTRACTION_TOKENS) -> Iterator[list[Example]]:
     """Group examples of like length, longest first, into batches of at most `batch_tokens` padded pieces (one at the least)."""
     batch: list[Example] = []
     for example in sorted(examples, key=lambda e: (-len(e.input_ids), e.record)):

@@ -28,7 +28,7 @@ from safetensors.numpy import save_file
 
 from attention_atlas.attention.words import to_words, unit_starts
 from attention_atlas.corpora.alignment import SPECIAL
-from attention_atlas.errors import AtlasError
+from attention_atlas.errors import AtlasError, DamagedFile
 from attention_atlas.files import whole_file, write_text
 
 FORMAT = 1
@@ -194,5 +194,5 @@ def _checksum(path: str | Path) -> str:
     return digest.hexdigest()
 
 
-def _damaged(path: str | Path, what: str) -> AtlasError:
-    return AtlasError(f"{path}: this attention shard cannot be used ({what}). Delete it and run again: only it is made anew.")
+def _damaged(path: str | Path, what: str) -> DamagedFile:
+    return DamagedFile(path, f"this attention shard cannot be used ({what})")

@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from attention_atlas.attention.batches import BATCH_TOKENS, batch_by_length, model_inputs
+from attention_atlas.attention.batches import batch_by_length, model_inputs
 from attention_atlas.attention.cache import write_shard
 from attention_atlas.attention.engine import Site, attention_shape, watch
 from attention_atlas.attention.words import to_words, unit_starts
+from attention_atlas.batch_sizes import EXTRACTION_TOKENS
 from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.models.card import read_card
+from attention_atlas.models.devices import pick_device
 from attention_atlas.models.loading import load_model
 from attention_atlas.progress import progress
 
@@ -56,8 +58,7 @@ def extract_shard(
     examples = list(read_examples([examples_path]))
     maps: dict[int, npt.NDArray[np.float16]] = {}
     if examples:
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-        model = load_model(model_entry, device)
+        model = load_model(model_entry, pick_device())
         _log.info("%d examples, about %.2f GB of maps", len(examples), expected_bytes(examples, card.layers, card.heads) / 1e9)
         maps = attention_maps(model, examples, card.pad or 0, level)
     facts = {
@@ -76,7 +77,7 @@ def attention_maps(
     examples: Sequence[Example],
     pad: int,
     level: str = "tokens",
-    batch_tokens: int = BATCH_TOKENS,
+    batch_tokens: int = EXTRACTION_TOKENS,
 ) -> dict[int, npt.NDArray[np.float16]]:
     """Attention of every example: record -> [layer, head, n, n] float16 without padding, in the order of `examples`.
 

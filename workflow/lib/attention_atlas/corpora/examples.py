@@ -24,7 +24,7 @@ from attention_atlas.corpora.stanford import to_stanford
 from attention_atlas.corpora.text import read_documents
 from attention_atlas.corpora.trees import Tree
 from attention_atlas.corpora.windows import document_mentions, document_windows, mentions_between, trees_of_documents
-from attention_atlas.errors import AtlasError
+from attention_atlas.errors import AtlasError, DamagedFile
 from attention_atlas.files import whole_file
 from attention_atlas.tables import write_table
 
@@ -161,7 +161,7 @@ def read_examples(paths: Iterable[str | Path], limit: int | None = None) -> Iter
             # The schema is compared as well: given one, the reader fills missing columns with nothing.
             table = pq.read_table(path).cast(SCHEMA)
         except (OSError, ValueError, pa.ArrowException) as error:
-            raise AtlasError(f"{path}: not a readable table of examples ({error}). Delete it and run again.") from error
+            raise DamagedFile(path, f"not a readable table of examples ({error})") from error
         for row in table.to_pylist():
             if limit is not None and row["record"] >= limit:
                 return

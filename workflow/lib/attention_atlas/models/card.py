@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from attention_atlas.errors import AtlasError
+from attention_atlas.errors import DamagedFile
 from attention_atlas.files import write_text
 
 
@@ -59,4 +59,4 @@ def read_card(path: str | Path) -> ModelCard:
     try:
         return ModelCard(**json.loads(Path(path).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError) as error:
-        raise AtlasError(f"{path}: not a readable model card ({error}). Delete it and run again.") from error
+        raise DamagedFile(path, f"not a readable model card ({error})") from error

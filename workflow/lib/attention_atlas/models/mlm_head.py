@@ -17,9 +17,10 @@ from torch import nn
 from attention_atlas.attention.batches import batch_by_length, model_inputs
 from attention_atlas.attention.engine import install
 from attention_atlas.corpora.examples import Example, read_examples
-from attention_atlas.errors import AtlasError
+from attention_atlas.errors import AtlasError, DamagedFile
 from attention_atlas.files import whole_file, write_text
 from attention_atlas.models.card import ModelCard, read_card
+from attention_atlas.models.devices import pick_device
 from attention_atlas.models.loading import load_model, locate, quiet
 from attention_atlas.models.masking import Masked, mask_pieces
 from attention_atlas.progress import progress
@@ -162,7 +163,7 @@ def read_head_facts(path: str | Path) -> HeadFacts:
     try:
         return HeadFacts(**json.loads(Path(path).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError) as error:
-        raise AtlasError(f"{path}: not a readable description of a head ({error}). Delete it and run again.") from error
+        raise DamagedFile(path, f"not a readable description of a head ({error})") from error
 
 
 def load_masked_model(
@@ -184,9 +185,7 @@ def load_masked_model(
     try:
         head.load_state_dict(load_file(head_path))
     except (OSError, RuntimeError, SafetensorError) as error:
-        raise AtlasError(
-            f"{head_path}: not the head of this model ({type(error).__name__}). Delete it and run again."
-        ) from error
+        raise DamagedFile(head_path, f"not the head of this model ({type(error).__name__})") from error
     return MaskedModel(encoder, head.to(device).eval().requires_grad_(False), facts)
 
 
@@ -222,7 +221,7 @@ def _train(
             "of the segments corpus."
         )
     torch.manual_seed(settings["seed"])
-    encoder = load_model(entry, "cuda" if torch.cuda.is_available() else "cpu").requires_grad_(False)
+    encoder = load_model(entry, pick_device()).requires_grad_(False)
     head = _new_head(encoder)
     assert card.mask is not None
     hidden, targets = _hidden_pieces(encoder, kept, card, settings["copies"], settings["seed"])

@@ -17,12 +17,14 @@ import torch
 
 from attention_atlas.attention.batches import batch_by_length, model_inputs
 from attention_atlas.attention.engine import ENCODER_SELF, Site, watch
+from attention_atlas.batch_sizes import GRADIENT_TOKENS
 from attention_atlas.corpora.alignment import SPECIAL
 from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.heads import mean_rows
 from attention_atlas.html_tables import write_html_table
 from attention_atlas.models.card import ModelCard, read_card
+from attention_atlas.models.devices import pick_device
 from attention_atlas.models.masking import Masked, mask_pieces, unmasked
 from attention_atlas.models.mlm_head import MaskedModel, load_masked_model, read_head_facts
 from attention_atlas.progress import progress
@@ -35,7 +37,6 @@ MEASURES = ("per_weight", "per_query", "gradient_x_attention")
 TARGETS = ("sep", "punct", "other")
 COLUMNS = ("masking", "measure", "target", "layer", "head", "value", "ci_low", "ci_high", "n", "mlm_head")
 # Logits over the whole vocabulary are held for every piece of a batch.
-_BATCH_TOKENS = 1024
 Floats = npt.NDArray[np.float64]
 
 
@@ -79,7 +80,7 @@ def measure_gradients(
         examples = list(read_examples(example_files, limit))
         if not examples:
             raise AtlasError("there is no segment to take gradients on: every record was dropped, or the limit is too small.")
-        masked_model = load_masked_model(model_entry, head_path, facts, "cuda" if torch.cuda.is_available() else "cpu")
+        masked_model = load_masked_model(model_entry, head_path, facts, pick_device())
         frames = []
         for masking in MASKINGS:
             found = gradients(masked_model, card, examples, masking, seed, options["cls_is_other"])
@@ -124,7 +125,7 @@ def gradients(
     order = {example.record: k for k, example in enumerate(examples)}
     shape = (len(examples), len(TARGETS), card.layers, card.heads)
     found = {measure: np.full(shape, np.nan) for measure in MEASURES}
-    batches = list(batch_by_length(examples, _BATCH_TOKENS))
+    batches = list(batch_by_length(examples, GRADIENT_TOKENS))
     for batch in progress(batches, label=f"gradients, {masking}"):
         if masking == "masked":
             pieces = [mask_pieces(e, card.mask, masked_model.vocabulary, seed) for e in batch]

@@ -14,10 +14,12 @@ import pandas as pd
 import torch
 
 from attention_atlas.attention.cache import read_attention
+from attention_atlas.batch_sizes import PROBE_CHUNK
 from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.corpora.word_vectors import WordVectors, read_vectors
 from attention_atlas.errors import AtlasError
 from attention_atlas.models.card import ModelCard, read_card
+from attention_atlas.models.devices import pick_device
 from attention_atlas.progress import progress
 from attention_atlas.studies.clark2019.probes.decoding import decode
 from attention_atlas.studies.clark2019.probes.features import ALIGNMENTS, Sentence, batch_of, sentences
@@ -25,8 +27,6 @@ from attention_atlas.studies.clark2019.probes.models import AttentionProbe, Atte
 from attention_atlas.tables import write_quantities, write_table
 
 ATTENTION, ATTENTION_WORDS, DISTANCES_WORDS = "attention_only", "attention_words", "distances_words"
-_CHUNK = 512
-"""Sentences in memory at a time; they are shuffled and put into batches of like length within a chunk."""
 _log = logging.getLogger(__name__)
 
 
@@ -104,7 +104,8 @@ def train(probes: Mapping[str, Probe], stream: Callable[[int], Iterator[Sentence
 
 
 def _batches(stream: Iterator[Sentence], size: int, order: str, generator: np.random.Generator) -> Iterator[list[Sentence]]:
-    for _, chunk in groupby(enumerate(stream), key=lambda numbered: numbered[0] // _CHUNK):
+    # Sentences are shuffled and put into batches of like length within a chunk.
+    for _, chunk in groupby(enumerate(stream), key=lambda numbered: numbered[0] // PROBE_CHUNK):
         group = [sentence for _, sentence in chunk]
         if order == "shuffled":
             # Like lengths together, ties at random; then the batches in random order.
@@ -201,7 +202,7 @@ def run_probes(
         yield from (sentence for sentence in found if sentence.words not in known)
 
     names = (ATTENTION, ATTENTION_WORDS, DISTANCES_WORDS) if own else (ATTENTION_WORDS,)
-    device = "cuda" if torch.cuda.is_available() else "cpu"
+    device = pick_device()
     probes = make_probes(names, recipe, card.layers * card.heads, vectors.dimensions)
     for probe in probes.values():
         probe.to(device)

@@ -1,0 +1,66 @@
+"""The workflow on a real Slurm: the same tables as on one machine, and through faults of jobs and nodes."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+
+import pytest
+from conftest import Cluster
+from workspaces import SMALL, Workspace, digests, small_run
+
+FOLDER = "results/sample/clark2019"
+# Extraction of one corpus and the part of the study that reads it: both kinds of groups, and jobs of their own.
+TARGETS = tuple(f"{FOLDER}/{name}" for name in ("table1.html", "noop.html", "figure5.svg", "table2.html", "gap.html"))
+SHARD = "results/sample/attention/minilm/sample-segments/0.safetensors"
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """What the targets are when they are built on this machine."""
+    workspace = small_run(tmp_path_factory.mktemp("local"))
+    workspace.snakemake(*SMALL, "--", *TARGETS, SHARD)
+    return workspace
+
+
+@pytest.fixture
+def started(cluster: Cluster, workspace: Workspace) -> Iterator[subprocess.Popen[str]]:
+    """Snakemake on one shard, and the shard's job is running."""
+    process = cluster.start(workspace, "--", SHARD)
+    yield process
+    if process.poll() is None:
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+
+
+def extraction(cluster: Cluster, known: set[str]) -> dict[str, str]:
+    """The running job that extracts attention, once it has begun to."""
+    until = time.monotonic() + 120
+    while time.monotonic() < until:
+        for job in cluster.jobs():
+            if job["JobID"] not in known and job["State"] == "RUNNING" and "extract" in job["Comment"]:
+                return job
+        time.sleep(0.3)
+    raise AssertionError(f"no extraction runs: {cluster.jobs()}")
+
+
+def test_slurm_and_one_machine_give_the_same_files(cluster, workspace, local):
+    before = {job["JobID"] for job in cluster.jobs()}
+    output = cluster.run(workspace, "--", *TARGETS, SHARD)
+    jobs = [job for job in cluster.jobs() if job["JobID"] not in before]
+    assert jobs
+    assert {job["State"] for job in jobs} == {"COMPLETED"}
+    # Every submitted job is one that Slurm has seen, and what is quick shares jobs.
+    submitted = re.findall(r"SLURM jobid (\d+)", output)
+    assert {job["JobID"] for job in jobs} == set(submitted)
+    done = int(re.findall(r"(\d+) of \d+ steps \(100%\) done", output)[-1])
+    assert len(jobs) < done
+    # Files that need a network are fetched here, not in a job.
+    assert not any("describe_model" in job["Comment"] for job in jobs)
+    here, there = digests(local), digests(workspace)
+    assert here.keys() == there.keys()
+    assert [name for name in here if here[name] != there[name]] == []
+    assert "Nothing to be done" in cluster.run(workspace, "--", *TARGETS, SHARD)

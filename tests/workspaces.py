@@ -1,0 +1,97 @@
+"""A copy of the workflow in a folder of its own, Snakemake on it, and a small sample run."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+OVERLAY = """
+sample: {documents: 16, train_documents: 12}
+models:
+  minilm: {mlm_head: {copies: 1, steps: 5}}
+corpora:
+  sample-segments: {limit: 12, shard: 8}
+  sample-segments-clean: {limit: 8, shard: 8}
+  sample-segments-pair: {limit: 8, shard: 8}
+  sample-trees: {limit: 120, shard: 64}
+  sample-trees-train: {limit: 100, shard: 100}
+  sample-coreference: {limit: 16, shard: 16}
+  sample-coreference-all: {limit: 16, shard: 16}
+runs:
+  sample:
+    clark2019:
+      resamples: 100
+      probes: {epochs: 1, seeds: [0, 1], random_models: [minilm-random-1]}
+      clustering: {permutations: 99, blocks: 4}
+"""
+SMALL = ("--configfile", "config.yaml", "small.yaml")
+PARTS = ("Snakefile", "config.yaml", "workflow", "envs")
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """A folder with a copy of the workflow."""
+
+    folder: Path
+
+    def snakemake(self, *arguments: str, check: bool = True, **environment: str) -> subprocess.CompletedProcess[str]:
+        """Run Snakemake with the local profile; both outputs in `stdout`."""
+        command = [sys.executable, "-m", "snakemake", "--workflow-profile", "workflow/profiles/local", "--cores", "2"]
+        clean = {name: value for name, value in os.environ.items() if name not in ("ATLAS_DATA", "SNAKEMAKE_PROFILE")}
+        done = subprocess.run(
+            [*command, *arguments],
+            cwd=self.folder,
+            env=clean | environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        assert not check or done.returncode == 0, done.stdout[-6000:]
+        return done
+
+    def jobs(self, *arguments: str) -> dict[str, int]:
+        """Rule -> number of jobs that a dry run would start."""
+        output = self.snakemake("--dry-run", *arguments).stdout
+        if "Nothing to be done" in output:
+            return {}
+        lines = output[output.index("Job stats:") :].splitlines()[3:]
+        table = (line.split() for line in lines)
+        counts = {}
+        for row in table:
+            if len(row) != 2 or row[0] == "total":
+                break
+            counts[row[0]] = int(row[1])
+        return counts
+
+
+def copy_workflow(folder: Path) -> Workspace:
+    """Copy what a run needs."""
+    for part in PARTS:
+        source = ROOT / part
+        if source.is_dir():
+            shutil.copytree(source, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, folder / part)
+    return Workspace(folder)
+
+
+def small_run(folder: Path) -> Workspace:
+    """A copy of the workflow with the overlay that makes the sample run small."""
+    workspace = copy_workflow(folder)
+    (folder / "small.yaml").write_text(OVERLAY, encoding="utf-8")
+    return workspace
+
+
+def digests(workspace: Workspace) -> dict[str, str]:
+    """Digest of every table, figure, example table and shard; logs, benchmarks and model cards aside."""
+    results = workspace.folder / "results" / "sample"
+    kept = {".tsv", ".html", ".svg", ".png", ".pdf", ".parquet", ".safetensors", ".json", ".txt", ".conllu", ".jsonl"}
+    files = [p for p in sorted(results.rglob("*")) if p.suffix in kept and p.relative_to(results).parts[0] != "benchmarks"]
+    return {str(p.relative_to(results)): hashlib.sha256(p.read_bytes()).hexdigest() for p in files}

@@ -1,0 +1,8 @@
+"""How much goes through a model, or is held for training, at a time; what jobs need follows from it (see `costs`)."""
+
+EXTRACTION_TOKENS = 2048
+"""Padded pieces of a batch of forward passes."""
+GRADIENT_TOKENS = 1024
+"""Padded pieces of a batch of backward passes."""
+PROBE_CHUNK = 512
+"""Sentences in memory while probes are trained."""

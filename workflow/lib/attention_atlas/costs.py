@@ -1,0 +1,112 @@
+"""What a job needs by its shapes: memory, floating-point operations, cells of attention maps.
+
+Memory is a bound that a job is to stay below, in MiB; the figures for a process were measured as `max_rss` of the sample run on
+Linux. They include what Snakemake itself takes inside a job that a cluster runs for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from attention_atlas.batch_sizes import EXTRACTION_TOKENS, GRADIENT_TOKENS, PROBE_CHUNK
+
+VOCABULARY = 30522
+"""Word pieces of BERT, for models whose vocabulary is not known before they are loaded."""
+HEAD_WIDTH = 64
+SNAKEMAKE = 300
+ANALYSIS = 500 + SNAKEMAKE
+"""A process with numpy, pandas, statsmodels and matplotlib."""
+TORCH = 900 + SNAKEMAKE
+"""A process with torch and transformers."""
+_MIB = 2**20
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Size of an encoder, from its registry entry."""
+
+    layers: int
+    heads: int
+
+    @property
+    def hidden(self) -> int:
+        return self.heads * HEAD_WIDTH
+
+    @property
+    def parameters(self) -> int:
+        """Weights of the blocks and of the word embeddings."""
+        return 12 * self.layers * self.hidden**2 + VOCABULARY * self.hidden
+
+    def cells(self, tokens: float) -> float:
+        """Cells of all maps of an example of `tokens` pieces."""
+        return self.layers * self.heads * tokens**2
+
+    def forward_flop(self, tokens: float) -> float:
+        """Floating-point operations of a forward pass: 24 L h^2 a piece for the weights, 4 L n h for attention."""
+        return self.layers * tokens * (24 * self.hidden**2 + 4 * tokens * self.hidden)
+
+
+def shape_of(model: Mapping[str, Any]) -> Shape:
+    """Shape of a registry entry."""
+    return Shape(model["layers"], model["heads"])
+
+
+def typical_tokens(corpus: Mapping[str, Any]) -> float:
+    """Pieces of an example of a corpus on average: as the registry says, else the longest that is kept."""
+    return float(corpus.get("mean_tokens", corpus["max_tokens"]))
+
+
+def mean_cells(model: Mapping[str, Any], corpus: Mapping[str, Any]) -> float:
+    """Cells of the maps of an example on average, at most: lengths vary, so twice those of the mean length."""
+    shape = shape_of(model)
+    return min(2 * shape.cells(typical_tokens(corpus)), shape.cells(corpus["max_tokens"]))
+
+
+def cache_bytes(model: Mapping[str, Any], corpus: Mapping[str, Any], records: int) -> float:
+    """Bytes of the maps of so many records in float16, at the longest."""
+    return 2 * records * shape_of(model).cells(corpus["max_tokens"])
+
+
+def extraction_memory(model: Mapping[str, Any], corpus: Mapping[str, Any]) -> int:
+    """The maps of a shard, the weights, and four copies of one layer of a batch."""
+    shape = shape_of(model)
+    layer = 16 * EXTRACTION_TOKENS * corpus["max_tokens"] * shape.heads
+    return _memory(TORCH, 2 * corpus["shard"] * mean_cells(model, corpus) + 4 * shape.parameters + layer)
+
+
+def gradient_memory(model: Mapping[str, Any], corpus: Mapping[str, Any]) -> int:
+    """Maps and derivatives of all layers of a batch, what the backward pass keeps, weights, and scores over all pieces."""
+    shape = shape_of(model)
+    maps = 24 * shape.layers * shape.heads * GRADIENT_TOKENS * corpus["max_tokens"]
+    return _memory(TORCH, maps + 12 * shape.parameters + 16 * GRADIENT_TOKENS * VOCABULARY)
+
+
+def head_training_memory(model: Mapping[str, Any], corpus: Mapping[str, Any], copies: int, records: int) -> int:
+    """Hidden states of the pieces that are hidden (15 %) of all copies, weights, and scores over all pieces."""
+    shape = shape_of(model)
+    states = 4 * 0.15 * copies * records * corpus["max_tokens"] * shape.hidden
+    return _memory(TORCH, 2 * states + 8 * shape.parameters + 16 * GRADIENT_TOKENS * VOCABULARY)
+
+
+def probe_memory(model: Mapping[str, Any], corpus: Mapping[str, Any]) -> int:
+    """The sentences of a chunk, each map twice in float32."""
+    return _memory(TORCH, 8 * PROBE_CHUNK * mean_cells(model, corpus))
+
+
+def example_memory(model: Mapping[str, Any], corpus: Mapping[str, Any], records: int, kept: float) -> int:
+    """Eight copies of one example's maps in float32, and `kept` bytes for each head and record."""
+    shape = shape_of(model)
+    maps = 32 * shape.cells(corpus["max_tokens"])
+    return _memory(ANALYSIS, maps + kept * records * shape.layers * shape.heads)
+
+
+def distance_memory(model: Mapping[str, Any], corpus: Mapping[str, Any], blocks: int) -> int:
+    """The maps of one example and the sums over all pairs of heads in each block of segments."""
+    shape = shape_of(model)
+    return _memory(TORCH, 8 * shape.cells(corpus["max_tokens"]) + 16 * blocks * (shape.layers * shape.heads) ** 2)
+
+
+def _memory(process: int, data: float) -> int:
+    return int(process + data / _MIB)

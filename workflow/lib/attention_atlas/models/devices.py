@@ -1,0 +1,35 @@
+"""Which device models run on."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+from attention_atlas.errors import AtlasError
+
+DEVICE_VARIABLE = "ATLAS_DEVICE"
+
+
+def gpu_here() -> bool:
+    """Whether this machine has a GPU, without importing torch: whether NVIDIA's tool is installed."""
+    return shutil.which("nvidia-smi") is not None
+
+
+def pick_device() -> str:
+    """ "cpu" or "cuda", as the environment variable ATLAS_DEVICE says (auto, the default: a GPU where there is one).
+
+    The workflow sets it from `device` in the configuration; it is no parameter of a job, since results on a GPU are those on a
+    CPU within rounding.
+
+    Raises:
+        AtlasError: a GPU is asked for and there is none, or the variable says something else.
+    """
+    import torch
+
+    wanted = os.environ.get(DEVICE_VARIABLE, "auto")
+    if wanted not in ("auto", "cpu", "cuda"):
+        raise AtlasError(f"{DEVICE_VARIABLE}={wanted}: say auto, cpu or cuda.")
+    there = torch.cuda.is_available()
+    if wanted == "cuda" and not there:
+        raise AtlasError("device: cuda, but torch sees no GPU here. Set device: auto or cpu, or use a machine with one.")
+    return "cuda" if there and wanted != "cpu" else "cpu"

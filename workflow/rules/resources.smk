@@ -1,0 +1,97 @@
+# What jobs ask a scheduler for. Memory follows from shapes and grows with each attempt; see attention_atlas.costs.
+
+from attention_atlas import costs
+from attention_atlas.models.devices import gpu_here
+
+
+def memory(megabytes):
+    """Resources function: a fixed number of megabytes for jobs that read tables, more after a failure."""
+
+    def grown(wildcards, attempt):
+        return megabytes * attempt
+
+    return grown
+
+
+def minutes(number):
+    """Resources function: minutes, more after a failure."""
+
+    def grown(wildcards, attempt):
+        return number * attempt
+
+    return grown
+
+
+def entries(wildcards):
+    return config["models"][wildcards.model], config["corpora"][wildcards.corpus]
+
+
+def extraction_memory(wildcards, attempt):
+    return costs.extraction_memory(*entries(wildcards)) * attempt
+
+
+def extraction_minutes(wildcards, attempt):
+    """Ten minutes, and the forward passes of a whole shard at 5 GFLOP/s."""
+    model, corpus = entries(wildcards)
+    flop = corpus["shard"] * costs.shape_of(model).forward_flop(corpus["max_tokens"])
+    return int(10 + flop / 5e9 / 60) * attempt
+
+
+def head_training_memory(wildcards, attempt):
+    model, corpus = entries(wildcards)
+    records = limit_of(config, wildcards.run, wildcards.corpus)
+    copies = model["mlm_head"]["copies"]
+    return costs.head_training_memory(model, corpus, copies, records) * attempt
+
+
+def role_entries(wildcards, study, role):
+    model, corpus = looked_at(wildcards, study, role)
+    return config["models"][model], config["corpora"][corpus]
+
+
+def gradient_memory(study, role):
+    """Resources function: megabytes for derivatives by all maps of a role's corpus."""
+
+    def grown(wildcards, attempt):
+        return costs.gradient_memory(*role_entries(wildcards, study, role)) * attempt
+
+    return grown
+
+
+def maps_memory(study, role, kept=0):
+    """Resources function: megabytes to read the maps of a role, an example at a time, and keep some bytes a head and record."""
+
+    def grown(wildcards, attempt):
+        model, corpus = role_entries(wildcards, study, role)
+        records = limit_for(study, role)(wildcards)
+        return costs.example_memory(model, corpus, records, kept) * attempt
+
+    return grown
+
+
+def probe_memory(study, role):
+    """Resources function: megabytes to train probes of the model in the path."""
+
+    def grown(wildcards, attempt):
+        corpus = config["corpora"][looked_at(wildcards, study, role)[1]]
+        model = config["models"][wildcards.model]
+        return costs.probe_memory(model, corpus) * attempt
+
+    return grown
+
+
+def distance_memory(study, role):
+    """Resources function: megabytes for the distances of all pairs of heads."""
+
+    def grown(wildcards, attempt):
+        blocks = config["runs"][wildcards.run][study]["clustering"]["blocks"]
+        model, corpus = role_entries(wildcards, study, role)
+        return costs.distance_memory(model, corpus, blocks) * attempt
+
+    return grown
+
+
+def gpus(wildcards):
+    """GPUs for a job that runs a model: one where the configuration asks for it, or where this machine has one."""
+    wanted = config["device"]
+    return int(wanted == "cuda" or (wanted == "auto" and gpu_here()))
