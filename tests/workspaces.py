@@ -7,8 +7,10 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 OVERLAY = """
@@ -42,19 +44,24 @@ class Workspace:
 
     def snakemake(self, *arguments: str, check: bool = True, **environment: str) -> subprocess.CompletedProcess[str]:
         """Run Snakemake with the local profile; both outputs in `stdout`."""
+        process = self.start(*arguments, environment=environment)
+        output, _ = process.communicate()
+        assert not check or process.returncode == 0, output[-6000:]
+        return subprocess.CompletedProcess(process.args, process.returncode, output)
+
+    def start(self, *arguments: str, environment: Mapping[str, str] | None = None, **options: Any) -> subprocess.Popen[str]:
+        """Start Snakemake with the local profile; both outputs in the pipe."""
         command = [sys.executable, "-m", "snakemake", "--workflow-profile", "workflow/profiles/local", "--cores", "2"]
         clean = {name: value for name, value in os.environ.items() if name not in ("ATLAS_DATA", "SNAKEMAKE_PROFILE")}
-        done = subprocess.run(
+        return subprocess.Popen(
             [*command, *arguments],
             cwd=self.folder,
-            env=clean | environment,
+            env=clean | dict(environment or {}),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            check=False,
+            **options,
         )
-        assert not check or done.returncode == 0, done.stdout[-6000:]
-        return done
 
     def jobs(self, *arguments: str) -> dict[str, int]:
         """Rule -> number of jobs that a dry run would start."""

@@ -1,15 +1,10 @@
-"""The workflow on a real Slurm: the same tables as on one machine, and through faults of jobs and nodes."""
+"""The workflow on a real Slurm gives the same files as on one machine."""
 
 from __future__ import annotations
 
 import re
-import signal
-import subprocess
-import time
-from collections.abc import Iterator
 
 import pytest
-from conftest import Cluster
 from workspaces import SMALL, Workspace, digests, small_run
 
 FOLDER = "results/sample/clark2019"
@@ -24,27 +19,6 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     workspace = small_run(tmp_path_factory.mktemp("local"))
     workspace.snakemake(*SMALL, "--", *TARGETS, SHARD)
     return workspace
-
-
-@pytest.fixture
-def started(cluster: Cluster, workspace: Workspace) -> Iterator[subprocess.Popen[str]]:
-    """Snakemake on one shard, and the shard's job is running."""
-    process = cluster.start(workspace, "--", SHARD)
-    yield process
-    if process.poll() is None:
-        process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
-
-
-def extraction(cluster: Cluster, known: set[str]) -> dict[str, str]:
-    """The running job that extracts attention, once it has begun to."""
-    until = time.monotonic() + 120
-    while time.monotonic() < until:
-        for job in cluster.jobs():
-            if job["JobID"] not in known and job["State"] == "RUNNING" and "extract" in job["Comment"]:
-                return job
-        time.sleep(0.3)
-    raise AssertionError(f"no extraction runs: {cluster.jobs()}")
 
 
 def test_slurm_and_one_machine_give_the_same_files(cluster, workspace, local):

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import psutil
 import pytest
 from workspaces import OVERLAY, SMALL, Workspace, digests, small_run
 
@@ -145,44 +140,6 @@ def test_a_new_option_leaves_the_cache_alone(copy):
     jobs = copy.jobs(*SMALL)
     assert "clark2019_dependencies" in jobs
     assert "extract_attention" not in jobs
-
-
-def test_a_damaged_shard_is_named_and_made_anew(copy):
-    shard = copy.folder / "results/sample/attention/minilm/sample-trees/1.safetensors"
-    sound = shard.read_bytes()
-    shard.write_bytes(sound[: len(sound) // 2])
-    relations = "results/sample/clark2019/relations.tsv"
-    failed = copy.snakemake(*SMALL, "--", relations, check=False)
-    assert failed.returncode != 0
-    assert "1.safetensors: this attention shard cannot be used (the checksum is wrong)" in failed.stdout
-    assert (
-        "Traceback (most recent call last)" not in (copy.folder / "results/sample/logs/clark2019/dependencies.log").read_text()
-    )
-    shard.unlink()
-    output = copy.snakemake(*SMALL, "--", relations).stdout
-    assert output.count("rule extract_attention:") == 1
-    assert shard.read_bytes() == sound
-
-
-def test_a_killed_run_resumes_to_the_same_results(done, tmp_path):
-    workspace = small_run(tmp_path)
-    target = "results/sample/attention/minilm/sample-trees/0.safetensors"
-    command = [sys.executable, "-m", "snakemake", "--workflow-profile", "workflow/profiles/local", "--cores", "2", *SMALL]
-    process = subprocess.Popen(
-        [*command, "--", target], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
-    )
-    log = tmp_path / "results/sample/logs/extract_attention/minilm/sample-trees/0.log"
-    until = time.monotonic() + 120
-    while not log.exists() and process.poll() is None and time.monotonic() < until:
-        time.sleep(0.05)
-    assert log.exists(), "the extraction never started"
-    for victim in (*psutil.Process(process.pid).children(recursive=True), psutil.Process(process.pid)):
-        victim.send_signal(signal.SIGKILL)
-    process.wait()
-    assert not (tmp_path / target).exists(), "a killed job must leave no file with its final name"
-    workspace.snakemake(*SMALL, "--unlock")
-    workspace.snakemake(*SMALL, "--", target)
-    assert (tmp_path / target).read_bytes() == (done.folder / target).read_bytes()
 
 
 def test_the_same_run_gives_the_same_bytes(done, tmp_path):

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from attention_atlas.errors import AtlasError, DamagedFile
+from attention_atlas.redaction import RedactingFormatter
 
 
 @contextlib.contextmanager
@@ -33,7 +34,7 @@ def job(snakemake: Any) -> Iterator[logging.Logger]:
     ]
     root = logging.getLogger()
     for handler in handlers:
-        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s", "%Y-%m-%d %H:%M:%S"))
+        handler.setFormatter(RedactingFormatter("%(asctime)s %(levelname)s %(message)s", "%Y-%m-%d %H:%M:%S"))
         root.addHandler(handler)
     root.setLevel(logging.INFO)
     for noisy in ("httpx", "httpcore", "urllib3", "fsspec", "matplotlib", "fontTools"):

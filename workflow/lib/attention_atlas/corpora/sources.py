@@ -15,6 +15,7 @@ from attention_atlas.corpora.conll2012 import column_files
 from attention_atlas.errors import AtlasError
 from attention_atlas.files import DAMAGED, open_binary, sha256, whole_file
 from attention_atlas.progress import progress
+from attention_atlas.redaction import redacted
 
 MIRROR_VARIABLE = "ATLAS_DATA"
 _log = logging.getLogger(__name__)
@@ -150,4 +151,4 @@ def _rows(rows: Iterable[Mapping[str, Any]], name: str) -> Iterator[Mapping[str,
 
 
 def _first_line(error: Exception) -> str:
-    return str(error).splitlines()[0][:200] if str(error) else "no message"
+    return redacted(str(error).splitlines()[0][:200]) if str(error) else "no message"

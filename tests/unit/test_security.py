@@ -1,0 +1,213 @@
+"""Nothing that is read runs code, nothing writes outside its folder, and no secret is told."""
+
+import ast
+import copy
+import io
+import json
+import logging
+import os
+import pickle
+import tarfile
+from pathlib import Path
+from types import SimpleNamespace
+
+import datasets
+import pytest
+import yaml
+from tiny_models import HEADS, LAYERS, tiny
+
+from attention_atlas.config import resolve
+from attention_atlas.corpora.conll2012 import read_conll2012
+from attention_atlas.corpora.sources import fetch
+from attention_atlas.errors import AtlasError
+from attention_atlas.models.loading import describe, load_model
+from attention_atlas.smk import job
+
+ROOT = Path(__file__).resolve().parents[2]
+CODE = [*(ROOT / "workflow").rglob("*.py"), *(ROOT / "tools").rglob("*.py")]
+RULES = [ROOT / "Snakefile", *(ROOT / "workflow/rules").glob("*.smk")]
+SCHEMA = ROOT / "workflow/schemas/config.schema.yaml"
+TOKEN = "hf_" + "aBcD1234" * 4
+
+
+def calls(path: Path) -> list[tuple[str, ast.Call]]:
+    """Every call of a module, with the dotted name of what is called."""
+    found = [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call)]
+    return [(ast.unparse(node.func), node) for node in found]
+
+
+def imports(path: Path) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names.add((node.module or "").split(".")[0])
+    return names
+
+
+class Payload:
+    """Leaves a mark in the file system when it is unpickled."""
+
+    def __init__(self, mark: Path) -> None:
+        self.mark = mark
+
+    def __reduce__(self):
+        return Path.touch, (self.mark,)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A tiny model's folder."""
+    tiny("bert").save_pretrained(tmp_path / "tiny")
+    return tmp_path / "tiny"
+
+
+def entry_for(folder: Path) -> dict:
+    source = {"path": str(folder)}
+    return {"source": source, "layers": LAYERS, "heads": HEADS, "init": "pretrained", "seed": 0, "dtype": "float32"}
+
+
+def test_no_module_reads_pickles():
+    assert len(CODE) > 80
+    for path in CODE:
+        assert not imports(path) & {"pickle", "cloudpickle", "dill", "joblib", "shelve", "marshal"}, path
+        for name, call in calls(path):
+            assert name not in ("torch.load", "pd.read_pickle", "eval", "exec"), f"{path}:{call.lineno}"
+            assert not any(k.arg == "allow_pickle" for k in call.keywords), f"{path}:{call.lineno}"
+
+
+def test_weights_that_are_a_pickle_with_code_do_not_run_it(folder, tmp_path):
+    mark = tmp_path / "it ran"
+    # The payload works where pickles are read as they are.
+    pickle.loads(pickle.dumps(Payload(mark)))
+    assert mark.exists()
+    mark.unlink()
+    (folder / "model.safetensors").unlink()
+    (folder / "pytorch_model.bin").write_bytes(pickle.dumps(Payload(mark)))
+    with pytest.raises(AtlasError, match="the weights cannot be read"):
+        load_model(entry_for(folder))
+    assert not mark.exists()
+
+
+def test_code_that_comes_with_a_model_does_not_run(folder, tmp_path):
+    for path in CODE:
+        for name, call in calls(path):
+            assert not any(k.arg == "trust_remote_code" for k in call.keywords), f"{path}:{call.lineno} {name}"
+    mark = tmp_path / "it ran"
+    text = f"from pathlib import Path\nPath({str(mark)!r}).touch()\nfrom transformers import BertConfig as OtherConfig\n"
+    (folder / "other.py").write_text(text + "from transformers import BertModel as OtherModel\n")
+    settings = json.loads((folder / "config.json").read_text())
+    settings["auto_map"] = {"AutoConfig": "other.OtherConfig", "AutoModel": "other.OtherModel"}
+    settings["model_type"] = "other"
+    (folder / "config.json").write_text(json.dumps(settings))
+    with pytest.raises(AtlasError):
+        load_model(entry_for(folder))
+    with pytest.raises(AtlasError):
+        describe("tiny", entry_for(folder), tmp_path / "card.json", tmp_path / "tokenizer.json")
+    assert not mark.exists()
+
+
+def test_names_and_links_in_archives_lead_nowhere(tmp_path):
+    secret = tmp_path / "secret.conll"
+    secret.write_text("secret secret (0)\n")
+    packed = tmp_path / "inside" / "x.tar"
+    packed.parent.mkdir()
+    with tarfile.open(packed, "w") as out:
+        for name in ("../up.conll", "/tmp/atlas-absolute.conll", "a.conll"):
+            info = tarfile.TarInfo(name)
+            info.size = len(b"a a (0)\n")
+            out.addfile(info, io.BytesIO(b"a a (0)\n"))
+        for kind, name in ((tarfile.SYMTYPE, "link.conll"), (tarfile.LNKTYPE, "hard.conll")):
+            info = tarfile.TarInfo(name)
+            info.type, info.linkname = kind, "../secret.conll"
+            out.addfile(info)
+    before = {str(p) for p in tmp_path.rglob("*")}
+    words = {word for document in read_conll2012(packed) for word in document.words}
+    assert words == {"a"}
+    assert {str(p) for p in tmp_path.rglob("*")} == before
+    assert not Path("/tmp/atlas-absolute.conll").exists()
+    for path in CODE:
+        assert not [name for name, _ in calls(path) if name.split(".")[-1] in ("extractall", "unpack_archive")], path
+
+
+def shipped() -> dict:
+    return yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
+
+
+def test_every_download_of_the_shipped_configuration_is_pinned():
+    config = resolve(shipped())
+    downloads = [entry["source"] for entry in config["corpora"].values()]
+    for source in downloads:
+        if "url" in source:
+            assert "sha256" in source or "content_sha256" in source, source
+        if "hub" in source:
+            assert len(source["revision"]) == 40, source
+    for model in config["models"].values():
+        assert "hub" not in model["source"] or len(model["source"]["revision"]) == 40
+
+
+@pytest.mark.parametrize("key", ["url", "hub"])
+def test_a_download_that_is_not_pinned_is_refused(key):
+    config = copy.deepcopy(shipped())
+    entry = config["corpora"]["wikitext2-segments"]
+    entry["source"] = {"url": "https://example.org/a.txt"} if key == "url" else {"hub": "someone/something"}
+    with pytest.raises(AtlasError, match="sha256" if key == "url" else "revision"):
+        resolve(config)
+
+
+def test_no_shell_sees_what_the_configuration_says():
+    for path in RULES:
+        text = path.read_text(encoding="utf-8")
+        assert "shell:" not in text, path
+        assert "shell(" not in text, path
+    for path in CODE:
+        for name, call in calls(path):
+            assert name not in ("os.system", "os.popen", "subprocess.getoutput"), f"{path}:{call.lineno}"
+            assert not any(k.arg == "shell" for k in call.keywords), f"{path}:{call.lineno}"
+
+
+@pytest.mark.parametrize("name", ["a;touch pwned", "$(touch pwned)", "../up", "a b", "-rf"])
+def test_names_that_stand_in_paths_cannot_be_commands_or_lead_out(name):
+    config = copy.deepcopy(shipped())
+    config["corpora"][name] = config["corpora"]["sample-trees"]
+    with pytest.raises(AtlasError):
+        resolve(config)
+
+
+def properties(schema: object) -> set[str]:
+    """Names of all keys that a schema knows, at any depth."""
+    if not isinstance(schema, dict):
+        return set()
+    return set(schema.get("properties", {})).union(
+        *(properties(part) for part in schema.values()), *(properties(part) for part in schema.get("properties", {}).values())
+    )
+
+
+def fail(log: logging.Logger) -> None:
+    log.info("header %s and %s", TOKEN, "another-form-of-secret")
+    raise ValueError("in a traceback: another-form-of-secret")
+
+
+def test_a_token_is_never_configured_told_or_logged(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
+    assert not {"token", "hub_token", "hf_token"} & properties(yaml.safe_load(SCHEMA.read_text(encoding="utf-8")))
+
+    def refused(*arguments, **options):
+        raise PermissionError(f"401 for Authorization: Bearer {TOKEN}")
+
+    monkeypatch.setattr(datasets, "load_dataset", refused)
+    source = {"hub": "someone/something", "split": "train", "rows": 1, "column": "text"}
+    with pytest.raises(AtlasError) as caught:
+        fetch(source, tmp_path / "raw")
+    assert "401" in str(caught.value)
+    assert TOKEN not in str(caught.value)
+    monkeypatch.setitem(os.environ, "HF_TOKEN", "another-form-of-secret")
+    fake = SimpleNamespace(log=[str(tmp_path / "log")], rule="r", threads=1)
+    with pytest.raises(ValueError, match="secret"), job(fake) as log:
+        fail(log)
+    logging.getLogger().setLevel(logging.WARNING)
+    for told in (Path(tmp_path, "log").read_text(), capsys.readouterr().err):
+        assert "in a traceback" in told
+        assert TOKEN not in told
+        assert "another-form-of-secret" not in told

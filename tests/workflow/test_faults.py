@@ -1,0 +1,159 @@
+"""Faults while the workflow runs: after each a plain restart completes, with the files of an undisturbed run."""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+from workspaces import SMALL, Workspace, small_run
+
+SHARDS = "results/sample/attention/minilm/sample-trees"
+SHARD, RELATIONS = f"{SHARDS}/0.safetensors", "results/sample/clark2019/relations.tsv"
+EXTRACTION_LOG = "results/sample/logs/extract_attention/minilm/sample-trees/0.log"
+WAIT = 180
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """An undisturbed run as far as the relations."""
+    workspace = small_run(tmp_path_factory.mktemp("whole"))
+    workspace.snakemake(*SMALL, "--", RELATIONS)
+    return workspace
+
+
+@pytest.fixture
+def built(whole: Workspace, tmp_path: Path) -> Workspace:
+    """A copy of the undisturbed run; dates are kept, so nothing is to be done in it."""
+    shutil.copytree(whole.folder, tmp_path / "built")
+    return Workspace(tmp_path / "built")
+
+
+@pytest.fixture
+def unbuilt(whole: Workspace, tmp_path: Path) -> Workspace:
+    """A copy of the undisturbed run in which attention and what follows from it is still to be made."""
+    shutil.copytree(whole.folder, tmp_path / "unbuilt")
+    for folder in ("attention", "clark2019", "logs"):
+        shutil.rmtree(tmp_path / "unbuilt/results/sample" / folder)
+    return Workspace(tmp_path / "unbuilt")
+
+
+def until(condition: Callable[[], object], process: subprocess.Popen[str]) -> None:
+    """Wait for a condition while a process runs; fail where it never holds."""
+    end = time.monotonic() + WAIT
+    while not condition():
+        assert process.poll() is None, f"ended before the fault: {process.communicate()[0][-3000:]}"
+        assert time.monotonic() < end, "waited too long for the moment of the fault"
+        time.sleep(0.002)
+
+
+def parts(workspace: Workspace) -> list[Path]:
+    """Files being written: temporary names beside the final ones."""
+    return [path for path in (workspace.folder / SHARDS).glob(".*.part") if path.stat().st_size]
+
+
+def jobs_of(process: subprocess.Popen[str]) -> list[psutil.Process]:
+    """Everything that a Snakemake has started."""
+    return psutil.Process(process.pid).children(recursive=True)
+
+
+def restarts(workspace: Workspace, whole: Workspace, unlock: bool = False) -> None:
+    """A plain restart completes and gives the files of the undisturbed run, and no half file is left under a final name."""
+    if unlock:
+        workspace.snakemake(*SMALL, "--unlock")
+    workspace.snakemake(*SMALL, "--", RELATIONS)
+    for name in sorted(p.name for p in (whole.folder / SHARDS).iterdir()):
+        assert (workspace.folder / SHARDS / name).read_bytes() == (whole.folder / SHARDS / name).read_bytes(), name
+    assert (workspace.folder / RELATIONS).read_bytes() == (whole.folder / RELATIONS).read_bytes()
+
+
+def test_a_job_killed_in_the_middle_of_writing(unbuilt, whole):
+    process = unbuilt.start(*SMALL, "--", RELATIONS)
+    until(lambda: parts(unbuilt), process)
+    assert not (unbuilt.folder / SHARD).exists() or len(parts(unbuilt)) > 0
+    for job in jobs_of(process):
+        job.kill()
+    output, _ = process.communicate(timeout=WAIT)
+    assert process.returncode != 0, output
+    assert not (unbuilt.folder / RELATIONS).exists()
+    restarts(unbuilt, whole)
+
+
+def test_everything_killed(unbuilt, whole):
+    process = unbuilt.start(*SMALL, "--", RELATIONS)
+    until((unbuilt.folder / EXTRACTION_LOG).exists, process)
+    for victim in (*jobs_of(process), psutil.Process(process.pid)):
+        victim.kill()
+    process.communicate()
+    assert not (unbuilt.folder / SHARD).exists(), "a killed job must leave no file with its final name"
+    restarts(unbuilt, whole, unlock=True)
+
+
+def test_an_interrupt_from_the_keyboard(unbuilt, whole):
+    process = unbuilt.start(*SMALL, "--", RELATIONS, start_new_session=True)
+    until((unbuilt.folder / EXTRACTION_LOG).exists, process)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to Snakemake and to its jobs
+    process.communicate(timeout=WAIT)
+    assert process.returncode != 0
+    assert not (unbuilt.folder / SHARD).exists()
+    restarts(unbuilt, whole)  # no lock is left
+
+
+def test_a_full_disk(unbuilt, whole):
+    smallest = min(path.stat().st_size for path in (whole.folder / SHARDS).glob("*.safetensors"))
+
+    def limited() -> None:
+        # No file may grow beyond this size; Python turns the signal into an error, as a full disk does.
+        resource.setrlimit(resource.RLIMIT_FSIZE, (smallest // 2, smallest // 2))
+
+    process = unbuilt.start(*SMALL, "--", RELATIONS, preexec_fn=limited)
+    output, _ = process.communicate(timeout=WAIT)
+    assert process.returncode != 0
+    assert "no space left to write this file; nothing was left behind" in output
+    assert list((unbuilt.folder / SHARDS).glob("*.safetensors")) == []
+    assert parts(unbuilt) == []
+    restarts(unbuilt, whole)
+
+
+@pytest.mark.parametrize("damage", ["flipped", "truncated", "description"])
+def test_a_damaged_shard_is_named_set_aside_and_made_anew(built, whole, damage):
+    shard = built.folder / SHARDS / "1.safetensors"
+    sound = shard.read_bytes()
+    if damage == "flipped":
+        middle = len(sound) // 2
+        shard.write_bytes(sound[:middle] + bytes([sound[middle] ^ 1]) + sound[middle + 1 :])
+    elif damage == "truncated":
+        shard.write_bytes(sound[: len(sound) // 2])
+    else:
+        shard.with_suffix(".json").write_text('{"format": 1, ')
+    (built.folder / RELATIONS).unlink()
+    failed = built.snakemake(*SMALL, "--", RELATIONS, check=False)
+    assert failed.returncode != 0
+    assert "1.safetensors: this attention shard cannot be used" in failed.stdout
+    assert "it is now 1.safetensors.damaged; start again" in failed.stdout
+    assert (
+        "Traceback (most recent call last)" not in (built.folder / "results/sample/logs/clark2019/dependencies.log").read_text()
+    )
+    output = built.snakemake(*SMALL, "--", RELATIONS).stdout
+    assert output.count("rule extract_attention:") == 1
+    (shard.parent / "1.safetensors.damaged").unlink()
+    restarts(built, whole)
+
+
+def test_two_workflows_in_one_folder(unbuilt, whole):
+    process = unbuilt.start(*SMALL, "--", RELATIONS)
+    until((unbuilt.folder / EXTRACTION_LOG).exists, process)
+    second = unbuilt.snakemake(*SMALL, "--", RELATIONS, check=False)
+    assert second.returncode != 0
+    assert "Directory cannot be locked" in second.stdout
+    output, _ = process.communicate(timeout=WAIT)
+    assert process.returncode == 0, output[-3000:]
+    restarts(unbuilt, whole)
+    assert unbuilt.jobs(*SMALL, "--", RELATIONS) == {}
