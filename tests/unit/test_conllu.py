@@ -105,6 +105,8 @@ BAD = [
     pytest.param(row(1, "x", 0, "root") * 2, ":2: the word id is '1' where 2 is due", id="no-blank-line"),
     pytest.param(row("x", "x", 0, "root"), ":1: the word id is 'x' where 1 is due", id="word-id"),
     pytest.param("1-2\tx\t_\t_\t_\t_\t_\t_\t_\t_\n", ":1: this sentence has only multiword tokens", id="no-words"),
+    pytest.param("2-1\tx" + "\t_" * 8 + "\n" + SHORT, ":1: the id '2-1' is no range of words", id="range-backwards"),
+    pytest.param("0-0\tx" + "\t_" * 8 + "\n" + SHORT, ":1: the id '0-0' is no range of words", id="range-of-nothing"),
     pytest.param("\n" + row(1, "x", 0, "root") + row(2, "y", 9, "dep"), ":3: word 2 'y' has head 9", id="outside"),
     pytest.param(row(1, "x", 0, "root") + row(2, "y", 2, "dep"), ":2: word 2 'y' is its own head", id="own-head"),
     pytest.param(
@@ -116,6 +118,11 @@ BAD = [
     pytest.param(GOOD.encode() + b"# text = caf\xe9\n" + SHORT.encode(), ":11: byte 13 of this line is not", id="latin"),
     pytest.param(SHORT.encode("utf-16"), ":1: NUL bytes", id="utf16"),
 ]
+
+
+def test_an_empty_last_cell_at_the_end_of_the_file(tmp_path):
+    tree = next(read_conllu(write(tmp_path, "1\tx\tx\tX\tX\t_\t0\troot\t_\t")))
+    assert tree.spaces_after == (True,)
 
 
 @pytest.mark.parametrize(("content", "message"), BAD)

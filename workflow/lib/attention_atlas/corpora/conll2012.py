@@ -93,7 +93,7 @@ def column_files(path: Path, by_base_name: bool = False) -> Iterator[tuple[str, 
             raise AtlasError(f"{path}: there is no file in this folder whose name ends in conll.")
         for file in inside:
             yield str(file), raw_lines(file)
-    elif path.is_file() and tarfile.is_tarfile(path):
+    elif path.is_file() and _is_archive(path):
         try:
             with tarfile.open(path) as archive:
                 members = [m for m in archive.getmembers() if m.isfile() and m.name.endswith(_SUFFIXES)]
@@ -106,6 +106,13 @@ def column_files(path: Path, by_base_name: bool = False) -> Iterator[tuple[str, 
             raise AtlasError(f"{path}: the archive is damaged ({error}); fetch it again.") from error
     else:
         yield str(path), raw_lines(path)
+
+
+def _is_archive(path: Path) -> bool:
+    try:
+        return tarfile.is_tarfile(path)
+    except DAMAGED:  # begins like a packed file; reading it says what is wrong
+        return False
 
 
 class _Builder:

@@ -110,6 +110,10 @@ def _parse(block: _Block, position: int, path: str | Path) -> Tree:
             f"{path}:{numbers[0]}: this sentence has only multiword tokens or empty nodes and no word; "
             "add the words or take the sentence out."
         )
+    for number, token in tokens:
+        first, last = _ends(token["id"])
+        if not 1 <= first <= last:
+            raise AtlasError(f"{path}:{number}: the id {token['id']!r} is no range of words; write it as in 3-4.")
     for expected, (number, token) in enumerate(words, start=1):
         _check_word(token, expected, f"{path}:{number}")
     tree = Tree(
@@ -170,15 +174,22 @@ def _check_word(token: conllu.Token, expected: int, where: str) -> None:
         raise AtlasError(f"{where}: the relation (column 8, DEPREL) is empty; fill it in.")
 
 
+def _ends(identifier: str) -> tuple[int, int]:
+    """First and last word of a range such as 3-4; (1, 1) for anything else."""
+    first, dash, last = identifier.partition("-")
+    return (int(first), int(last)) if dash and first.isdecimal() and last.isdecimal() else (1, 1)
+
+
 def _spaces_after(tokens: list[conllu.Token], size: int) -> tuple[bool, ...]:
     """Spaces after the `size` words; the words of a multiword token "i-j" follow what that token's line says."""
     spaces = [True] * size
     held_until = 0
     for token in tokens:
-        follows = (token["misc"] or {}).get("SpaceAfter") != "No"
+        # The library leaves out a column that ends the text without a character.
+        follows = (token.get("misc") or {}).get("SpaceAfter") != "No"
         identifier = token["id"]
         if "-" in identifier:
-            first, last = (int(end) for end in identifier.split("-"))
+            first, last = _ends(identifier)
             held_until = min(last, size)
             spaces[first - 1 : held_until] = [False] * (held_until - first + 1)
             spaces[held_until - 1] = follows
