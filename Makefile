@@ -2,6 +2,7 @@
 # make test       checks and tests: no network, no GPU, no corpora needed
 # make test-real  the laptop run and tests on real corpora; ATLAS_DATA names a mirror folder, else they are downloaded
 # make test-slurm the sample run on a real Slurm, and through faults of its jobs and nodes; LOCAL_SLURM names what starts one
+# make plan       jobs, bytes, memory and hours that RUN=paper (or another) will take
 # make bench      benchmarks: ratios against a stated reference, side by side in one run
 # make report     results/$(RUN)/report.zip: every figure and table with its caption
 # make sync       rewrite envs/*.yaml and the generated parts of the README
@@ -14,7 +15,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SNAKEMAKE := $(BIN)/snakemake --workflow-profile workflow/profiles/local --cores $(CORES)
 
-.PHONY: all setup test lint test-real test-slurm slurm-packages bench report sync clean
+.PHONY: all setup test lint test-real test-slurm slurm-packages plan bench report sync clean
 
 all: setup
 	$(SNAKEMAKE)
@@ -48,6 +49,9 @@ test-slurm: setup
 slurm-packages:
 	apt-get update
 	apt-get install --yes --no-install-recommends slurmctld slurmd slurm-client munge
+
+plan: setup
+	$(BIN)/python tools/plan.py $(RUN)
 
 bench: setup
 	$(BIN)/python -m benchmarks

@@ -38,6 +38,15 @@ def test_equals_the_formula(heads, n, smoothing, threads):
     assert head_divergence(maps, smoothing, threads) == pytest.approx(slow(maps, smoothing), abs=2e-6 * n)
 
 
+@pytest.mark.parametrize(("n", "smoothing"), [(9, 0.001), (4, 0.0), (130, 0.001)])
+def test_torch_gives_the_same(n, smoothing, monkeypatch):
+    monkeypatch.setattr(divergence, "_DEVICE_BLOCK", 1000)
+    maps = rows(np.random.default_rng(n), 4, n, 3.0).astype(np.float16)
+    found = head_divergence(maps, smoothing, device="cpu")
+    assert found == pytest.approx(head_divergence(maps, smoothing), abs=2e-6 * n)
+    assert (found == found.T).all()
+
+
 def test_equals_scipy_row_by_row():
     maps = rows(np.random.default_rng(1), 3, 12, 4.0)
     expected = (jensenshannon(maps[0], maps[2], axis=-1) ** 2).sum()

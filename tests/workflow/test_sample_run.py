@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from workspaces import OVERLAY, SMALL, Workspace, digests, small_run
 
 from attention_atlas.attention.cache import read_attention
+from attention_atlas.costs import SNAKEMAKE
 from attention_atlas.manifest import load_manifest
 
 
@@ -123,14 +125,26 @@ def test_a_comment_reruns_nothing(copy):
     assert copy.jobs(*SMALL) == {}
 
 
-def test_growth_makes_only_new_shards(copy):
+def test_twice_as_many_segments_make_only_new_shards(copy):
     overlay = copy.folder / "small.yaml"
-    overlay.write_text(OVERLAY.replace("sample-segments: {limit: 12", "sample-segments: {limit: 32"), encoding="utf-8")
+    overlay.write_text(OVERLAY.replace("sample-segments: {limit: 12", "sample-segments: {limit: 24"), encoding="utf-8")
     jobs = copy.jobs(*SMALL)
-    # 12 records in shards of 8 are two whole shards, 32 are four.
-    assert jobs["extract_attention"] == jobs["build_examples"] == 2
-    assert "sample_corpus" not in jobs
-    assert "clark2019_dependencies" not in jobs
+    # 12 records in shards of 8 are two whole shards, 24 are three.
+    assert jobs["extract_attention"] == jobs["build_examples"] == 1
+    # What reads the segments is measured again; what reads other corpora, and models and raw text, is not.
+    assert jobs["clark2019_surface"] == jobs["clark2019_head_distances"] == 1
+    assert not {"sample_corpus", "describe_model", "clark2019_dependencies", "clark2019_probes"} & jobs.keys()
+
+
+def test_another_model_makes_only_its_own(copy):
+    overlay = copy.folder / "small.yaml"
+    changed = OVERLAY.replace("random_models: [minilm-random-1]", "random_models: [minilm-random-1, minilm-random-2]")
+    overlay.write_text(changed, encoding="utf-8")
+    # Its card, two shards of the treebank and one of the training treebank, its probes, and the tables that name it.
+    assert copy.jobs(*SMALL) == {
+        **{"describe_model": 1, "build_examples": 3, "extract_attention": 3, "clark2019_probes": 1},
+        **{"clark2019_table3": 1, "clark2019_comparison": 1, "clark2019_dropped": 1, "all": 1},
+    }
 
 
 def test_a_new_option_leaves_the_cache_alone(copy):
@@ -138,8 +152,8 @@ def test_a_new_option_leaves_the_cache_alone(copy):
     changed = OVERLAY.replace("resamples: 100", "resamples: 100\n      options: {word_mode: first}")
     overlay.write_text(changed, encoding="utf-8")
     jobs = copy.jobs(*SMALL)
-    assert "clark2019_dependencies" in jobs
-    assert "extract_attention" not in jobs
+    assert jobs["clark2019_dependencies"] == 1
+    assert not {"extract_attention", "build_examples", "clark2019_probes", "clark2019_coreference"} & jobs.keys()
 
 
 def test_the_same_run_gives_the_same_bytes(done, tmp_path):
@@ -148,6 +162,16 @@ def test_the_same_run_gives_the_same_bytes(done, tmp_path):
     first, second = digests(done), digests(again)
     assert first.keys() == second.keys()
     assert [name for name in first if first[name] != second[name]] == []
+
+
+def test_jobs_ask_for_the_memory_that_they_take(done):
+    """No job took more than it asks a scheduler for, which leaves room for the Snakemake around it on a cluster."""
+    planned = done.snakemake(*SMALL, "--dry-run", "--forceall").stdout
+    asked = re.findall(r"benchmark: (\S+)(?:(?!benchmark:).)*?resources: .*?mem_mb=(\d+)", planned, re.S)
+    assert len(asked) > 40
+    for path, megabytes in asked:
+        taken = pd.read_csv(done.folder / path, sep="\t", na_values="-")["max_rss"].iloc[0]
+        assert not taken > int(megabytes) - SNAKEMAKE, f"{path}: {taken} MiB of {megabytes} MB"
 
 
 def test_the_report_holds_every_figure_and_table(done):

@@ -660,11 +660,12 @@ rule clark2019_head_distances:
     benchmark:
         "results/{run}/benchmarks/clark2019/head_distances.tsv"
     conda:
-        "../../envs/analysis.yaml"
+        "../../envs/model.yaml"
     threads: 2
     resources:
         mem_mb=distance_memory(STUDY, "segments"),
         runtime=minutes(240),
+        gpu=gpus,
     params:
         limit=limit_for(STUDY, "segments"),
         smoothing=settings(STUDY, "clustering", "smoothing"),

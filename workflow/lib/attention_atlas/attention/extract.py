@@ -132,7 +132,10 @@ def _store(
     probabilities: torch.Tensor, batch: Sequence[Example], places: Sequence[npt.NDArray[np.float16]], level: str
 ) -> None:
     """Copy one layer's maps [batch, head, N, N] to each example's place [head, n, n], rounding to float16 on the way."""
-    here = probabilities if probabilities.device.type == "cpu" else probabilities.cpu()
+    here = probabilities
+    if here.device.type != "cpu":
+        # Half as much to bring here; sums over the pieces of words are taken before rounding.
+        here = (here.half() if level == "tokens" else here).cpu()
     for row, (example, place) in enumerate(zip(batch, places, strict=True)):
         n = len(example.input_ids)
         cropped = here[row, :, :n, :n]

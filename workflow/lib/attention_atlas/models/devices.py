@@ -24,12 +24,14 @@ def pick_device() -> str:
     Raises:
         AtlasError: a GPU is asked for and there is none, or the variable says something else.
     """
-    import torch
-
     wanted = os.environ.get(DEVICE_VARIABLE, "auto")
     if wanted not in ("auto", "cpu", "cuda"):
         raise AtlasError(f"{DEVICE_VARIABLE}={wanted}: say auto, cpu or cuda.")
+    if wanted == "cpu" or (wanted == "auto" and not gpu_here()):
+        return "cpu"  # without importing torch
+    import torch
+
     there = torch.cuda.is_available()
     if wanted == "cuda" and not there:
         raise AtlasError("device: cuda, but torch sees no GPU here. Set device: auto or cpu, or use a machine with one.")
-    return "cuda" if there and wanted != "cpu" else "cpu"
+    return "cuda" if there else "cpu"

@@ -12,6 +12,7 @@ import pandas as pd
 from attention_atlas.attention.cache import read_attention
 from attention_atlas.attention.divergence import head_divergence
 from attention_atlas.errors import AtlasError
+from attention_atlas.models.devices import pick_device
 from attention_atlas.progress import progress
 from attention_atlas.tables import read_table, write_table
 
@@ -45,9 +46,10 @@ def measure_head_distances(
     sums: Floats | None = None
     tokens = np.zeros(blocks)
     shape = (0, 0)
+    gpu = "cuda" if pick_device() == "cuda" else None
     for number, example in enumerate(progress(read_attention(shards, limit), total=limit, label="segments")):
         layers, heads, n = example.maps.shape[:3]
-        divergence = head_divergence(example.maps.reshape(layers * heads, n, n), smoothing, threads)
+        divergence = head_divergence(example.maps.reshape(layers * heads, n, n), smoothing, threads, gpu)
         if sums is None:
             shape = (layers, heads)
             sums = np.zeros((blocks, layers * heads, layers * heads))

@@ -1,0 +1,116 @@
+"""Work of jobs by shapes, the fit of seconds to it, and how long a plan takes."""
+
+import itertools
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from attention_atlas.config import resolve
+from attention_atlas.costs import Shape, extraction_memory, gradient_memory
+from attention_atlas.workload import Planned, fit, makespan, read_coefficients, seconds, workload
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def config():
+    return resolve(yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8")))
+
+
+def test_operations_of_a_forward_pass_are_those_of_its_matrix_products():
+    shape, n = Shape(layers=2, heads=3), 7
+    h = shape.hidden
+    products = []
+    for _ in range(shape.layers):
+        products += [(n, h, h)] * 4  # queries, keys, values, output
+        products += [(n, 64, n)] * 3 + [(n, n, 64)] * 3  # scores and sums of three heads
+        products += [(n, h, 4 * h), (n, 4 * h, h)]
+    assert shape.forward_flop(n) == sum(2 * a * b * c for a, b, c in products)
+    assert shape.cells(n) == 2 * 3 * n * n
+
+
+def test_work_of_jobs(config):
+    shard = {"run": "sample", "model": "minilm", "corpus": "sample-trees", "shard": "0"}
+    work = workload(config, "extract_attention", shard)
+    shape = Shape(6, 12)
+    assert work["gflop"] == pytest.approx(1024 * shape.forward_flop(20) / 1e9)
+    assert work["gcells"] == pytest.approx(1024 * 72 * 400 / 1e9)
+    pairs = workload(config, "clark2019_head_distances", {"run": "sample"})["gpairs"]
+    tokens = config["corpora"]["sample-segments"].get("mean_tokens", 128)
+    assert pairs == pytest.approx(128 * tokens**2 * (72 * 71 / 2) / 1e9)
+    assert workload(config, "clark2019_figure2", {"run": "sample"}) == {}
+    # A model in the path counts, not that of the run.
+    probes = workload(config, "clark2019_probes", {"run": "open", "model": "bert-base-random-1"})
+    assert probes["gcells"] == pytest.approx(3 * 12544 * 144 * 21**2 / 1e9)
+
+
+def test_work_grows_with_examples_and_a_variant_costs_what_its_rule_does(config):
+    twice = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
+    twice["corpora"]["sample-segments"]["limit"] *= 2
+    run = {"run": "sample"}
+    for rule in ("clark2019_surface", "clark2019_gradients", "clark2019_head_distances"):
+        for kind, amount in workload(config, rule, run).items():
+            assert workload(resolve(twice), rule, run)[kind] == pytest.approx(2 * amount)
+    coefficients = {"clark2019_surface": {"fixed": 1.0, "gcells": 2.0}, "other": {"fixed": 3.0}}
+    own = workload(config, "clark2019_surface", run)
+    assert seconds(coefficients, "clark2019_surface_variant", own) == seconds(coefficients, "clark2019_surface", own)
+    assert seconds(coefficients, "never_measured", {}) == 3.0
+
+
+def test_the_fit_finds_what_made_the_numbers():
+    measured = [("a", {"gflop": g, "gcells": c}, 2 + 0.5 * g + 3 * c) for g, c in itertools.product([1, 5, 20], [0, 2, 9])]
+    measured += [("b", {}, 1.0), ("c", {}, 3.0)]
+    found = fit(measured)
+    assert found["a"] == pytest.approx({"fixed": 2, "gflop": 0.5, "gcells": 3})
+    assert found["other"] == {"fixed": 2.0}
+    assert all(value >= 0 for own in found.values() for value in own.values())
+
+
+def test_the_shipped_coefficients_cover_every_heavy_rule():
+    shipped = read_coefficients()
+    assert {"extract_attention", "mlm_head", "clark2019_gradients", "clark2019_probes", "other"} <= set(shipped["seconds"])
+    assert shipped["measured_on"]
+
+
+def job(time, threads=1, after=()):
+    return Planned("r", time, threads, after)
+
+
+def test_makespan():
+    assert makespan([job(3), job(4)], 1) == 7
+    assert makespan([job(3), job(4)], 2) == 4
+    assert makespan([job(3), job(4, after=(0,)), job(5, after=(0,))], 2) == 8
+    assert makespan([job(3, threads=2), job(4)], 2) == 7
+    assert makespan([job(3, threads=9)], 2) == 3
+    # Each job waits for its start.
+    assert makespan([job(3), job(4, after=(0,))], 2, delay=10) == 27
+    assert makespan([], 2) == 0
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 3), st.sets(st.integers(0, 8), max_size=3)), max_size=9))
+def test_makespan_lies_between_its_bounds(drawn):
+    jobs = [job(t, n, tuple(sorted(a for a in after if a < place))) for place, (t, n, after) in enumerate(drawn)]
+    chain = [0.0] * len(jobs)
+    for place, one in enumerate(jobs):
+        chain[place] = one.seconds + max((chain[a] for a in one.after), default=0)
+    for processors in (1, 2, 4):
+        found = makespan(jobs, processors)
+        area = sum(one.seconds * min(one.threads, processors) for one in jobs) / processors
+        assert max([area, *chain], default=0) <= found + 1e-9
+        assert found <= sum(one.seconds for one in jobs) + 1e-9
+
+
+def test_memory_grows_with_shapes(config):
+    small, large = config["models"]["minilm"], config["models"]["bert-base-uncased"]
+    corpus = config["corpora"]["wikitext2-segments"]
+    for memory in (extraction_memory, gradient_memory):
+        assert memory(small, corpus) < memory(large, corpus)
+        assert memory(large, corpus) < memory(large, corpus | {"max_tokens": 512})
+    # Twice the records of a shard are that many more maps, and nothing else.
+    maps = 2 * corpus["shard"] * 144 * corpus["max_tokens"] ** 2 / 2**20
+    more = extraction_memory(large, corpus | {"shard": 2 * corpus["shard"]}) - extraction_memory(large, corpus)
+    assert more == pytest.approx(maps, abs=1)

@@ -1,0 +1,225 @@
+"""What a run will take before it is started: jobs, bytes cached, memory, operations, hours.
+
+python tools/plan.py RUN               the plan of a run
+python tools/plan.py RUN --measured    beside it, what its jobs took on this machine (results/RUN/benchmarks)
+python tools/plan.py --fit FOLDER ...  fit the cost model to runs that have been built (folders with results/ and config.yaml)
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "workflow" / "lib"))
+
+import pandas as pd  # noqa: E402
+import yaml  # noqa: E402
+
+from attention_atlas.config import resolve  # noqa: E402
+from attention_atlas.errors import AtlasError  # noqa: E402
+from attention_atlas.workload import (  # noqa: E402
+    COEFFICIENTS_PATH,
+    ON_GPU,
+    Planned,
+    fit,
+    makespan,
+    read_coefficients,
+    seconds,
+    workload,
+)
+
+NODES, NODE_PROCESSORS, QUEUE_SECONDS = 32, 4, 20
+# Nominal, not measured: an H200 does 67e12 float32 operations a second; a third of that, and half of PCIe 5.0's 64 GB/s.
+GPU_FLOP, GPU_COPY = 22e12, 32e9
+_JOB = re.compile(r"^(?:local)?rule (\w+):\n((?:    .+\n)+)", re.M)
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job as Snakemake plans it."""
+
+    rule: str
+    wildcards: dict[str, str]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    benchmark: str
+    threads: int
+    megabytes: int
+
+
+def planned_jobs(run: str, configs: list[Path]) -> list[Job]:
+    """All jobs of a run from scratch, by a dry run in an empty folder in which licensed files are taken to be there."""
+    merged = _configuration(configs)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "config.yaml").write_text(yaml.safe_dump(merged, sort_keys=False), encoding="utf-8")
+        for entry in merged["corpora"].values():
+            if "path" in entry["source"] and not Path(entry["source"]["path"]).is_absolute():
+                place = folder / entry["source"]["path"]
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.mkdir(exist_ok=True) if entry["reader"] == "conll2012" else place.touch()
+        command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), "--directory", name, "--dry-run"]
+        shown = subprocess.run(
+            [*command, "--cores", "64", "--config", f"targets=[{run}]"], check=False, capture_output=True, text=True
+        )
+    text = shown.stdout + shown.stderr
+    if shown.returncode:
+        sys.exit(text[-3000:])
+    return [_job(rule, body) for rule, body in _JOB.findall(text) if "benchmark:" in body]
+
+
+def _job(rule: str, body: str) -> Job:
+    fields = dict(line.strip().split(": ", 1) for line in body.splitlines() if ": " in line)
+
+    def listed(name: str) -> tuple[str, ...]:
+        return tuple(part for part in fields.get(name, "").split(", ") if part)
+
+    wildcards = dict(part.split("=", 1) for part in listed("wildcards"))
+    memory = re.search(r"mem_mb=(\d+)", fields["resources"])
+    assert memory is not None
+    threads = int(fields.get("threads", "1"))
+    return Job(rule, wildcards, listed("input"), listed("output"), fields["benchmark"], threads, int(memory[1]))
+
+
+def _configuration(paths: list[Path]) -> dict[str, Any]:
+    merged: dict[str, Any] = {}
+    for path in paths:
+        merged = _merged(merged, yaml.safe_load(path.read_text(encoding="utf-8")))
+    return merged
+
+
+def _merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+    both = dict(base)
+    for key, value in over.items():
+        both[key] = _merged(both[key], value) if isinstance(value, dict) and isinstance(both.get(key), dict) else value
+    return both
+
+
+def dependencies(jobs: list[Job]) -> tuple[list[Job], list[tuple[int, ...]]]:
+    """The jobs, each after those that make its inputs, and the places of those."""
+    makers = {path: job for job in jobs for path in job.outputs}
+    order: list[Job] = []
+    done: set[int] = set()
+
+    def visit(job: Job) -> None:
+        if id(job) in done:
+            return
+        done.add(id(job))
+        for path in job.inputs:
+            if path in makers:
+                visit(makers[path])
+        order.append(job)
+
+    for job in jobs:
+        visit(job)
+    place = {id(job): number for number, job in enumerate(order)}
+    return order, [tuple(place[id(makers[path])] for path in job.inputs if path in makers) for job in order]
+
+
+def plan(run: str, configs: list[Path], measured: Path | None) -> None:
+    """Print the plan of a run.
+
+    Args:
+        run: its name.
+        configs: config.yaml and overlays.
+        measured: results/{run} with benchmark files, for what jobs took beside what they are expected to take.
+    """
+    config, model = resolve(_configuration(configs)), read_coefficients()
+    jobs, after = dependencies(planned_jobs(run, configs))
+    works = [workload(config, job.rule, job.wildcards) for job in jobs]
+    here = [seconds(model["seconds"], job.rule, work) for job, work in zip(jobs, works, strict=True)]
+    on_gpu = [_on_gpu(job, work, taken, model["seconds"]) for job, work, taken in zip(jobs, works, here, strict=True)]
+    cached = [2 * work["gcells"] if job.rule == "extract_attention" else 0.0 for job, work in zip(jobs, works, strict=True)]
+    columns: dict[str, tuple[list[Any], str]] = {
+        "jobs": ([1] * len(jobs), "sum"),
+        "GFLOP": ([work.get("gflop", 0.0) for work in works], "sum"),
+        "cached GB": (cached, "sum"),
+        "memory MB": ([job.megabytes for job in jobs], "max"),
+        "minutes": ([taken / 60 for taken in here], "sum"),
+    }
+    if measured is not None:
+        taken = [_measured(measured / Path(job.benchmark).relative_to(f"results/{run}")) for job in jobs]
+        columns["measured"] = ([value / 60 for value in taken], "sum")
+    table = pd.DataFrame({"rule": [job.rule for job in jobs]} | {name: values for name, (values, _) in columns.items()})
+    kinds = {name: kind for name, (_, kind) in columns.items()}
+    by_rule = table.groupby("rule", sort=False).agg(kinds)
+    shown = pd.concat([by_rule, by_rule.agg(kinds).to_frame("total").T])
+    print(shown.astype({"jobs": int, "memory MB": int}).to_string(float_format=lambda value: f"{value:.1f}"))
+    processors = os.cpu_count() or 1
+
+    def hours(durations: list[float], count: int, delay: float = 0.0) -> str:
+        queue = [Planned(job.rule, time, job.threads, own) for job, time, own in zip(jobs, durations, after, strict=True)]
+        return f"{makespan(queue, count, delay) / 3600:8.2f} h"
+
+    print(f"\nexpected; cost model from {model['measured_on']}")
+    print(f"{hours(here, processors)}  on a machine like the one measured, {processors} processors")
+    print(f"{hours(on_gpu, processors)}  with one H200 beside them, at its nominal speed (not measured)")
+    cluster = hours(here, NODES * NODE_PROCESSORS, QUEUE_SECONDS)
+    print(f"{cluster}  on {NODES} nodes of {NODE_PROCESSORS} such processors, {QUEUE_SECONDS} s for a job to start")
+    if measured is not None:
+        print(f"{hours(taken, processors)}  if jobs took what was measured: planned / measured {sum(here) / sum(taken):.2f}")
+
+
+def _on_gpu(job: Job, work: dict[str, float], here: float, coefficients: dict[str, dict[str, float]]) -> float:
+    """Seconds with a GPU: a model's operations and copies at its speed, everything else as here."""
+    if job.rule not in ON_GPU:
+        return here
+    fixed = coefficients.get(job.rule, coefficients["other"]).get("fixed", 0.0)
+    flop = 1e9 * (work.get("gflop", 0.0) + work.get("steps", 0.0))
+    return min(here, fixed + flop / GPU_FLOP + 4e9 * work.get("gcells", 0.0) / GPU_COPY)
+
+
+def _measured(path: Path) -> float:
+    if not path.is_file():
+        sys.exit(f"{path}: this job has not been measured; build the run first.")
+    return float(pd.read_csv(path, sep="\t", na_values="-")["s"].iloc[0])
+
+
+def fitted(folders: list[Path], out: Path) -> None:
+    """Fit the cost model to sample runs that have been built; each folder has config.yaml and, if need be, sweep.yaml."""
+    observed = []
+    for folder in folders:
+        configs = [folder / name for name in ("config.yaml", "sweep.yaml") if (folder / name).is_file()]
+        config = resolve(_configuration(configs))
+        for job in planned_jobs("sample", configs):
+            observed.append((job.rule, workload(config, job.rule, job.wildcards), _measured(folder / job.benchmark)))
+    rounded = {
+        rule: {kind: float(f"{value:.3g}") for kind, value in own.items()} for rule, own in sorted(fit(observed).items())
+    }
+    source = f"{len(observed)} jobs of {len(folders)} sample runs, {os.cpu_count()} processors"
+    note = (
+        "# Seconds of jobs: fixed, and for one unit of each kind of work (attention_atlas.workload). By tools/plan.py --fit.\n"
+    )
+    facts = yaml.safe_dump({"measured_on": source, "seconds": rounded}, sort_keys=False)
+    out.write_text(note + facts, encoding="utf-8")
+    print(f"{out}: {len(rounded)} rules")
+
+
+def main() -> None:
+    """Plan, or fit."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", nargs="?", default="sample")
+    parser.add_argument("--measured", action="store_true")
+    parser.add_argument("--configfile", nargs="*", type=Path, default=[], help="overlays over config.yaml")
+    parser.add_argument("--fit", nargs="*", type=Path)
+    arguments = parser.parse_args()
+    try:
+        if arguments.fit:
+            fitted(arguments.fit, COEFFICIENTS_PATH)
+        else:
+            where = Path("results", arguments.run) if arguments.measured else None
+            plan(arguments.run, [ROOT / "config.yaml", *arguments.configfile], where)
+    except AtlasError as error:
+        sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    main()

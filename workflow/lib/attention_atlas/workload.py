@@ -1,0 +1,198 @@
+"""How much work a job does, by its rule and shapes, and how long that takes: a linear model fitted to measured jobs.
+
+    seconds = fixed + sum over kinds of work (amount x seconds for one)
+
+Kinds of work: gflop (1e9 floating-point operations of a model), gcells (1e9 cells of attention maps that are read or written),
+gpairs (1e9 cells compared between two heads), records, and kwords (1,000 words seen by one probe, times its epochs).
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+from scipy.optimize import nnls
+
+from attention_atlas.config import limit_of, study_model
+from attention_atlas.costs import VOCABULARY, Shape, shape_of, typical_tokens
+
+COEFFICIENTS_PATH = Path(__file__).resolve().parents[2] / "resources" / "costs.yaml"
+GIGA = 1e9
+MASKINGS = 3
+"""Ways of hiding pieces for which derivatives are taken (Figure 3)."""
+Work = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a job works on: a model's shape, a corpus and its records, and the run's settings of the study."""
+
+    shape: Shape
+    tokens: float
+    records: int
+    settings: Mapping[str, Any]
+
+    @property
+    def gflop(self) -> float:
+        return self.records * self.shape.forward_flop(self.tokens) / GIGA
+
+    @property
+    def gcells(self) -> float:
+        return self.records * self.shape.cells(self.tokens) / GIGA
+
+    @property
+    def gpairs(self) -> float:
+        heads = self.shape.layers * self.shape.heads
+        return self.records * self.tokens**2 * heads * (heads - 1) / 2 / GIGA
+
+
+def _probes(part: Part) -> Work:
+    probes = part.settings["probes"]
+    passes = probes["epochs"] * len(probes["seeds"])
+    return {"gcells": probes["epochs"] * part.gcells, "kwords": passes * part.records * part.tokens / 1000}
+
+
+# Rule -> (role whose corpus it reads, "" for the corpus in the path; its work).
+_WORK: dict[str, tuple[str, Callable[[Part], Work]]] = {
+    "build_examples": ("", lambda p: {"records": p.records}),
+    "extract_attention": ("", lambda p: {"gflop": p.gflop, "gcells": p.gcells}),
+    "mlm_head": ("", lambda p: {"gflop": p.settings["copies"] * p.gflop, "steps": _head_gflop(p)}),
+    "clark2019_surface": ("segments", lambda p: {"gcells": p.gcells}),
+    "clark2019_dependencies": ("dependencies", lambda p: {"gcells": p.gcells, "records": p.records}),
+    "clark2019_gradients": ("segments", lambda p: {"gflop": MASKINGS * 3 * p.gflop, "gcells": MASKINGS * p.gcells}),
+    "clark2019_coreference": ("coreference", lambda p: {"gcells": p.gcells, "records": p.records}),
+    "clark2019_coreference_windows": ("coreference_windows", lambda p: {"gcells": p.gcells, "records": p.records}),
+    "clark2019_gap": ("gap", lambda p: {"gcells": p.gcells}),
+    "clark2019_word_vectors": ("probe_training", lambda p: {"records": p.records}),
+    "clark2019_probes": ("probe_training", _probes),
+    "clark2019_head_distances": ("segments", lambda p: {"gpairs": p.gpairs}),
+}
+_SAME_COST = {"clark2019_surface_variant": "clark2019_surface", "clark2019_dependencies_variant": "clark2019_dependencies"}
+# What a GPU takes over: rules whose floating-point operations are a model's.
+ON_GPU = ("extract_attention", "mlm_head", "clark2019_gradients")
+
+
+def _head_gflop(part: Part) -> float:
+    """Steps of training a head for hidden pieces, as GFLOP of the scores over all pieces, forward and backward."""
+    return 6 * part.settings["steps"] * part.settings["batch"] * VOCABULARY * part.shape.hidden / GIGA
+
+
+def workload(config: Mapping[str, Any], rule: str, wildcards: Mapping[str, str]) -> Work:
+    """Amounts of work of a job, by kind; empty for jobs of a fixed few seconds.
+
+    Args:
+        config: the resolved configuration.
+        rule, wildcards: of the job; `run` is one of the wildcards.
+    """
+    rule = _SAME_COST.get(rule, rule)
+    if rule not in _WORK:
+        return {}
+    role, work = _WORK[rule]
+    run = wildcards["run"]
+    if not role:
+        corpus, model = wildcards["corpus"], wildcards["model"]
+        settings = config["models"][model]["mlm_head"]
+    else:
+        study = rule.split("_")[0]
+        settings = config["runs"][run][study]
+        corpus, model = settings[role], wildcards.get("model") or study_model(config, run, study)
+    entry = config["corpora"][corpus]
+    records = limit_of(config, run, corpus)
+    if "shard" in wildcards:
+        records = min(entry["shard"], records - int(wildcards["shard"]) * entry["shard"])
+        if rule in ("build_examples", "extract_attention"):
+            records = entry["shard"]  # shards are whole
+    return work(Part(shape_of(config["models"][model]), typical_tokens(entry), records, settings))
+
+
+def seconds(coefficients: Mapping[str, Mapping[str, float]], rule: str, work: Work) -> float:
+    """Expected seconds of a job; jobs of rules that were never measured take those of a typical small job."""
+    own = coefficients.get(_SAME_COST.get(rule, rule)) or coefficients["other"]
+    return own.get("fixed", 0.0) + sum(amount * own.get(kind, 0.0) for kind, amount in work.items())
+
+
+def fit(measured: Iterable[tuple[str, Work, float]]) -> dict[str, dict[str, float]]:
+    """Coefficients of each rule by non-negative least squares of relative errors.
+
+    Args:
+        measured: rule, work and seconds of each measured job.
+
+    Returns:
+        rule -> {"fixed": seconds, kind of work: seconds for one}; under "other" the median of all jobs without work.
+    """
+    by_rule: dict[str, list[tuple[Work, float]]] = {}
+    for rule, work, taken in measured:
+        by_rule.setdefault(_SAME_COST.get(rule, rule), []).append((work, taken))
+    fixed = [taken for jobs in by_rule.values() for work, taken in jobs if not work]
+    found = {"other": {"fixed": float(np.median(fixed)) if fixed else 2.0}}
+    for rule, jobs in by_rule.items():
+        kinds = sorted({kind for work, _ in jobs for kind in work})
+        times = np.asarray([max(taken, 0.1) for _, taken in jobs])
+        columns = np.asarray([[1.0, *(work.get(kind, 0.0) for kind in kinds)] for work, _ in jobs])
+        solution, _ = nnls(columns / times[:, None], np.ones(len(jobs)))
+        found[rule] = {name: float(value) for name, value in zip(["fixed", *kinds], solution, strict=True) if value > 0}
+    return found
+
+
+def read_coefficients(path: str | Path = COEFFICIENTS_PATH) -> dict[str, Any]:
+    """The fitted coefficients and what they were measured on."""
+    found: dict[str, Any] = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    return found
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A job of a plan: its rule, seconds, processors, and the jobs that it waits for, by position."""
+
+    rule: str
+    seconds: float
+    threads: int
+    after: tuple[int, ...]
+
+
+def makespan(jobs: Sequence[Planned], processors: int, delay: float = 0.0) -> float:
+    """Seconds from the first start to the last end when every job starts as soon as it can, longest first.
+
+    Args:
+        jobs: each after the jobs that it waits for.
+        processors: how many there are; a job that wants more takes all.
+        delay: seconds between a job being ready and its start (a cluster's queue and start-up).
+    """
+    # A job's weight is the longest way from it to the end.
+    weight = [job.seconds for job in jobs]
+    for place in range(len(jobs) - 1, -1, -1):
+        for before in jobs[place].after:
+            weight[before] = max(weight[before], jobs[before].seconds + weight[place])
+    waiting = [len(set(job.after)) for job in jobs]
+    followers: list[list[int]] = [[] for _ in jobs]
+    for place, job in enumerate(jobs):
+        for before in set(job.after):
+            followers[before].append(place)
+    ready = [(-weight[place], place) for place, count in enumerate(waiting) if not count]
+    heapq.heapify(ready)
+    running: list[tuple[float, int]] = []
+    now, free = 0.0, processors
+    while ready or running:
+        held = []
+        while ready:
+            entry = heapq.heappop(ready)
+            wanted = min(jobs[entry[1]].threads, processors)
+            if wanted <= free:
+                free -= wanted
+                heapq.heappush(running, (now + delay + jobs[entry[1]].seconds, entry[1]))
+            else:
+                held.append(entry)
+        for entry in held:
+            heapq.heappush(ready, entry)
+        now, done = heapq.heappop(running)
+        free += min(jobs[done].threads, processors)
+        for place in followers[done]:
+            waiting[place] -= 1
+            if not waiting[place]:
+                heapq.heappush(ready, (-weight[place], place))
+    return now
