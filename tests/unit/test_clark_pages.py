@@ -232,7 +232,7 @@ def draw(folder: Path, name: str, setting: Setting = REAL) -> dict[str, Path]:
                 panel = panel.assign(relation=relation, example=example, sentence="s", layer=8, head=11, direction=direction)
                 panels.append(panel.assign(accuracy=0.943 if relation == "det" else None, marked=marked.astype(int)))
         write_table(pd.concat(panels), folder / "w.tsv")
-        figure5(folder / "w.tsv", setting, pictures)
+        figure5(folder / "w.tsv", setting, "", pictures)
     return pictures
 
 

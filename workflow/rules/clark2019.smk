@@ -371,6 +371,7 @@ rule clark2019_figure5:
         runtime=minutes(10),
     params:
         setting=setting_for(STUDY, "dependencies"),
+        coreference=title_if(STUDY, "coreference"),
         code=script_digest("clark2019_figure5.py"),
     script:
         "../scripts/clark2019_figure5.py"

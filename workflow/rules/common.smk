@@ -445,6 +445,16 @@ def title_for(study, role):
     return name
 
 
+def title_if(study, role):
+    """Params function: title of a role's corpus, or nothing where the run names none."""
+
+    def name(wildcards):
+        corpus = config["runs"][wildcards.run][study].get(role)
+        return title_of(corpus) if corpus else ""
+
+    return name
+
+
 def limit_for(study, role):
     def number(wildcards):
         return limit_of(config, wildcards.run, looked_at(wildcards, study, role)[1])

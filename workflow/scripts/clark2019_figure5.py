@@ -4,4 +4,4 @@ from attention_atlas.studies.clark2019.setting import setting_of
 
 with job(snakemake):
     pictures = {kind: snakemake.output[kind] for kind in ("svg", "png", "pdf")}
-    figure5(snakemake.input.weights, setting_of(snakemake.params.setting), pictures)
+    figure5(snakemake.input.weights, setting_of(snakemake.params.setting), snakemake.params.coreference, pictures)

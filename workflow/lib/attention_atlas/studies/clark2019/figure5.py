@@ -26,8 +26,18 @@ _NAMES = {
 _FORWARD = (DEPENDENT_TO_HEAD, "mention_to_antecedent")
 
 
-def figure5(weights_path: str | Path, setting: Setting, pictures: Mapping[str, str | Path]) -> None:
-    """Draw one row a relation, one panel a sentence, from the table of weights."""
+def figure5(weights_path: str | Path, setting: Setting, coreference: str, pictures: Mapping[str, str | Path]) -> None:
+    """Draw one row a relation, one panel a sentence, from the table of weights.
+
+    Args:
+        weights_path: table of `drawn_heads`.
+        setting: what was looked at.
+        coreference: title of the corpus of the row of coreference, "" where there is none.
+        pictures: format -> file.
+
+    Raises:
+        AtlasError: the table cannot be used.
+    """
     table = read_table(weights_path, ["relation", "example", "layer", "head", "direction", "from_word", "weight", "marked"])
     use_style()
     relations = list(table.groupby("relation", sort=False))
@@ -44,7 +54,8 @@ def figure5(weights_path: str | Path, setting: Setting, pictures: Mapping[str, s
     note = (
         "Orange: lines of the relation. [CLS] and [SEP] left out, rows renormalised; the darker a line, the larger the weight."
     )
-    save_figure(figure, pictures, f"{setting.line}\n{note}")
+    corpus = f" Coreference: {coreference}." if coreference else ""
+    save_figure(figure, pictures, f"{setting.line}{corpus}\n{note}")
 
 
 def _draw(axes: plt.Axes, panel: pd.DataFrame) -> None:

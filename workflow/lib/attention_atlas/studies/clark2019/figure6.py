@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from string import ascii_lowercase
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -51,12 +52,12 @@ def figure6(
     test = read_quantities(test_path)
     segments = read_quantities(segments_path)
     use_style()
-    figure, panels = plt.subplots(1, 3, figsize=(11.4, 4.3), constrained_layout=True, width_ratios=[1, 1.12, 0.62])
+    figure, panels = plt.subplots(1, 3, figsize=(11.4, 4.9), constrained_layout=True, width_ratios=[1, 1.12, 0.62])
+    # Nats are nats in both directions and both panels.
+    reach = 1.08 * float(heads[["x", "y"]].abs().to_numpy().max())
     _by_behaviour(panels[0], heads)
     _by_layer(figure, panels[1], heads)
     _by_distance(panels[2], apart)
-    # Nats are nats in both directions and both panels.
-    reach = 1.08 * float(heads[["x", "y"]].abs().to_numpy().max())
     for axes in panels[:2]:
         axes.set(aspect="equal", xlim=(-reach, reach), ylim=(-reach, reach))
         axes.set_xlabel("MDS axis 1 (nats a token)")
@@ -74,14 +75,27 @@ def _by_behaviour(axes: Axes, heads: pd.DataFrame) -> None:
         own = heads[heads["behaviour"] == name]
         if not own.empty:
             axes.scatter(own["x"], own["y"], s=30, color=colour, marker=marker, alpha=0.85, linewidths=0, label=label)
-    marked = heads[heads["relation"].notna()]
-    axes.scatter(marked["x"], marked["y"], s=95, facecolors="none", edgecolors="black", linewidths=1.1)
-    for row in marked.itertuples():
+    marked = heads[heads["relation"].notna()].sort_values(["layer", "head"], ignore_index=True)
+    places = marked[["x", "y"]].to_numpy(float)
+    for letter, row in zip(ascii_lowercase, marked.itertuples(), strict=False):
+        label = f"{letter}: {row.relation} ({row.layer}-{row.head})"
+        axes.scatter([row.x], [row.y], s=95, facecolors="none", edgecolors="black", linewidths=1.1, label=label)
+        # A letter stands on the side away from the next ring.
+        away = places[row.Index] - np.delete(places, row.Index, axis=0)
+        nearest = away[np.square(away).sum(axis=1).argmin()] if len(away) else np.ones(2)
+        offset = 10 * nearest / np.hypot(*nearest) if nearest.any() else np.array([7.0, 7.0])
         axes.annotate(
-            f"{row.relation} ({row.layer}-{row.head})", (row.x, row.y), xytext=(6, 6), textcoords="offset points", fontsize=7.5
+            letter,
+            (row.x, row.y),
+            xytext=tuple(offset),
+            textcoords="offset points",
+            fontsize=8.5,
+            fontweight="bold",
+            ha="center",
+            va="center",
         )
     axes.set_title("By behaviour", loc="left")
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3, columnspacing=1.0, handletextpad=0.2)
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, columnspacing=1.0, handletextpad=0.2)
 
 
 def _by_layer(figure: Figure, axes: Axes, heads: pd.DataFrame) -> None:
