@@ -301,7 +301,7 @@ MISTAKES = [
     (
         "models/tiny/dtype",
         "float",
-        "models.tiny.dtype: 'float' is not one of float32, float16, bfloat16; did you mean 'float32'.",
+        "models.tiny.dtype: 'float' is not one of auto, float32, float16, bfloat16; did you mean 'float32'.",
     ),
     ("missing", "warn", "config: missing: 'warn' is not one of error, skip."),
     ("corpora/pairs/view", "stanford", "corpora.pairs.view: this key belongs to the reader conllu, not to segments."),

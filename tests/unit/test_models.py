@@ -213,6 +213,14 @@ def test_the_precision_is_the_registrys(folder):
         assert not model.training
 
 
+def test_the_precision_may_be_that_of_the_checkpoint(folder, tmp_path):
+    assert load_model(entry_for(folder, dtype="auto")).dtype == torch.float32
+    half = copied(folder, tmp_path, leave_out=("model.safetensors", "config.json"))
+    tiny("bert").bfloat16().save_pretrained(half)
+    assert load_model(entry_for(half, dtype="auto")).dtype == torch.bfloat16
+    assert load_model(entry_for(half, dtype="auto", init="random")).dtype == torch.bfloat16
+
+
 def test_random_initialisation_is_seeded_and_is_not_the_trained_model(folder):
     def weights(**changes) -> torch.Tensor:
         torch.manual_seed(99)

@@ -101,7 +101,7 @@ def load_model(entry: Mapping[str, Any], device: str = "cpu") -> PreTrainedModel
 
     quiet()
     folder = locate(entry)
-    dtype = getattr(torch, entry["dtype"])
+    dtype = getattr(torch, entry["dtype"]) if entry["dtype"] != "auto" else _stored_dtype(folder)
     if entry["init"] == "random":
         torch.manual_seed(entry["seed"])
         model = AutoModel.from_config(AutoConfig.from_pretrained(folder)).to(dtype)
@@ -113,6 +113,15 @@ def load_model(entry: Mapping[str, Any], device: str = "cpu") -> PreTrainedModel
         model = _read(lambda: AutoModel.from_pretrained(folder, dtype=dtype, local_files_only=True), folder, "weights")
     install(model)
     return model.to(device).eval()
+
+
+def _stored_dtype(folder: Path) -> Any:
+    """Precision in which the configuration says that the weights are stored; float32 where it does not."""
+    import torch
+    from transformers import AutoConfig
+
+    settings = _read(lambda: AutoConfig.from_pretrained(folder), folder, "configuration")
+    return getattr(settings, "dtype", None) or torch.float32
 
 
 def quiet() -> None:
