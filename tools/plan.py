@@ -39,7 +39,8 @@ from attention_atlas.workload import (  # noqa: E402
 NODES, NODE_PROCESSORS, QUEUE_SECONDS = 32, 4, 20
 # Nominal, not measured: an H200 does 67e12 float32 operations a second; a third of that, and half of PCIe 5.0's 64 GB/s.
 GPU_FLOP, GPU_COPY = 22e12, 32e9
-_JOB = re.compile(r"^(?:local)?rule (\w+):\n((?:    .+\n)+)", re.M)
+# Jobs of a group stand further in.
+_JOB = re.compile(r"^( *)(?:local)?rule (\w+):\n((?:\1    .+\n)+)", re.M)
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ def planned_jobs(run: str, configs: list[Path]) -> list[Job]:
     text = shown.stdout + shown.stderr
     if shown.returncode:
         sys.exit(text[-3000:])
-    return [_job(rule, body) for rule, body in _JOB.findall(text) if "benchmark:" in body]
+    return [_job(rule, body) for _, rule, body in _JOB.findall(text) if "benchmark:" in body]
 
 
 def _job(rule: str, body: str) -> Job:

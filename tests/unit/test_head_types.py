@@ -1,0 +1,108 @@
+"""Types of heads: planted types are found and named, ties are refused, and stability is counted as it says."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import adjusted_rand_score
+
+from attention_atlas.errors import AtlasError
+from attention_atlas.studies.guan2020.distance_features import FEATURES
+from attention_atlas.studies.guan2020.head_types import METHODS, TYPES, clusters, matched, names, scores
+from attention_atlas.studies.guan2020.stability import HALVES, consistent_in_all, halved_labels, pairwise_agreement
+
+# Mass on special tokens, near, far.
+PLANTED = {
+    "dense": (0.1, 0.1, 0.8),
+    "dense_vertical": (0.45, 0.1, 0.45),
+    "vertical": (0.9, 0.05, 0.05),
+    "diagonal": (0.1, 0.8, 0.1),
+}
+
+
+def feature(special, near, far):
+    row = np.zeros(len(FEATURES))
+    row[:2] = special / 2
+    row[4:6] = near / 2
+    row[6:] = far / 15
+    return row
+
+
+def planted(each=12, noise=0.01, seed=0):
+    generator = np.random.default_rng(seed)
+    rows, kinds = [], []
+    for kind, shares in PLANTED.items():
+        for _ in range(each):
+            row = np.abs(feature(*shares) + noise * generator.normal(size=len(FEATURES)))
+            rows.append(row / row.sum())
+            kinds.append(kind)
+    order = generator.permutation(len(rows))
+    return np.asarray(rows)[order], [kinds[k] for k in order]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_planted_types_are_found_and_named(method):
+    features, kinds = planted()
+    labels, means = clusters(features, 4, 0, method)
+    named = names(means)
+    assert [named[k] for k in labels] == kinds
+    assert means[labels[0]] == pytest.approx(features[labels == labels[0]].mean(axis=0))
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(4)))[::5])
+def test_names_do_not_depend_on_the_order_of_clusters(order):
+    means = np.asarray([feature(*PLANTED[kind]) for kind in TYPES])[list(order)]
+    assert names(means) == tuple(TYPES[k] for k in order)
+
+
+def test_names_are_the_best_of_all_namings():
+    for seed in range(20):
+        means = np.random.default_rng(seed).dirichlet(np.ones(len(FEATURES)), 4)
+        table = scores(means)
+        found = [TYPES.index(name) for name in names(means)]
+        best = max(sum(table[k, naming[k]] for k in range(4)) for naming in itertools.permutations(range(4)))
+        assert sum(table[k, found[k]] for k in range(4)) == pytest.approx(best)
+
+
+def test_clusters_that_are_alike_have_no_names():
+    with pytest.raises(AtlasError, match="two namings fit equally well"):
+        names(np.asarray([feature(0.3, 0.3, 0.4)] * 4))
+
+
+def test_too_few_heads():
+    with pytest.raises(AtlasError, match="3 heads cannot be put into 4 clusters"):
+        clusters(planted()[0][:3], 4, 0)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=30))
+def test_matching_is_the_best_renumbering(pairs):
+    own, reference = (np.asarray(side) for side in zip(*pairs, strict=True))
+    found = matched(own, reference, 4)
+    best = max((np.asarray(p)[own] == reference).mean() for p in itertools.permutations(range(4)))
+    assert (found == reference).mean() == pytest.approx(best)
+    assert adjusted_rand_score(found, own) == 1
+
+
+@pytest.mark.parametrize("halve", HALVES)
+def test_stable_types_are_stable(halve):
+    features, kinds = planted()
+    examples = np.stack([planted(seed=0)[0]] * 6) + 0.001 * np.random.default_rng(1).normal(size=(6, *features.shape))
+    labels = halved_labels(examples, halve, 4, 5, 0)
+    assert labels.shape == (5, len(kinds))
+    assert (pairwise_agreement(labels, 4) == 1).all()
+    reference, _ = clusters(features, 4, 0)
+    assert consistent_in_all(labels, reference, 4) == 1
+
+
+def test_agreement_counts_pairs_and_all_apart():
+    fits = np.asarray([[0, 0, 1, 1], [1, 1, 0, 0], [0, 1, 1, 1]])
+    # The second is the first under other numbers; the third has one head elsewhere.
+    assert pairwise_agreement(fits, 2).tolist() == [1, 0.75, 0.75]
+    assert consistent_in_all(fits, fits[0], 2) == 0.75
+    assert (
+        halved_labels(np.random.default_rng(0).random((4, 9, 21)), "inputs", 2, 3, 7)
+        == halved_labels(np.random.default_rng(0).random((4, 9, 21)), "inputs", 2, 3, 7)
+    ).all()

@@ -1,0 +1,158 @@
+"""SQuAD files: both forms are read, and what is wrong is named with its place."""
+
+import copy
+import gzip
+import json
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from attention_atlas.corpora.squad import Answer, read_squad
+from attention_atlas.errors import AtlasError
+
+CONTEXT = "Café Bräuer opened in 1912. It closed in 1990."
+GOOD = {
+    "version": "1.1",
+    "data": [
+        {
+            "title": "t",
+            "paragraphs": [
+                {
+                    "context": CONTEXT,
+                    "qas": [
+                        {
+                            "id": "q1",
+                            "question": "When did it open?",
+                            "answers": [
+                                {"text": "1912", "answer_start": CONTEXT.index("1912")},
+                                {"text": "in 1912", "answer_start": CONTEXT.index("in 1912")},
+                            ],
+                        },
+                        {"id": "q2", "question": "What closed?", "answers": [{"text": "Café Bräuer", "answer_start": 0}]},
+                    ],
+                }
+            ],
+        }
+    ],
+}
+FLAT = [{"context": CONTEXT, "question": "When did it open?", "answer": "1912"}]
+
+
+def write(folder, content):
+    path = folder / "q.json"
+    path.write_text(json.dumps(content), encoding="utf-8")
+    return path
+
+
+def test_the_official_form(tmp_path):
+    first, second = read_squad(write(tmp_path, GOOD))
+    assert (first.id, first.question, first.context) == ("q1", "When did it open?", CONTEXT)
+    assert first.answers == (Answer("1912", 22), Answer("in 1912", 19))
+    # Offsets count characters, not bytes: two letters of this answer take two bytes.
+    assert CONTEXT[second.answers[0].start :].startswith("Café Bräuer")
+
+
+def test_a_flat_list_and_packed_files(tmp_path):
+    (found,) = read_squad(write(tmp_path, FLAT))
+    assert (found.id, found.answers) == ("1", (Answer("1912", 22),))
+    packed = tmp_path / "q.json.gz"
+    packed.write_bytes(gzip.compress(json.dumps(GOOD).encode()))
+    assert len(list(read_squad(packed))) == 2
+
+
+def changed(*steps, value):
+    content = copy.deepcopy(GOOD)
+    place = content
+    for step in steps[:-1]:
+        place = place[step]
+    if value is None:
+        del place[steps[-1]]
+    else:
+        place[steps[-1]] = value
+    return content
+
+
+QUESTION = ("data", 0, "paragraphs", 0, "qas", 0)
+BAD = [
+    (changed("data", value=None), "q.json: there is no list 'data' here"),
+    (changed("data", 0, "paragraphs", value=3), "article 1: there is no list 'paragraphs' here"),
+    (changed("data", 0, "paragraphs", 0, "context", value=""), "article 1, paragraph 1: 'context' is missing or empty"),
+    (changed(*QUESTION, "question", value=None), "article 1, paragraph 1, question 1: 'question' is missing or empty"),
+    (changed(*QUESTION, "answers", value=[]), "question 1: there is no answer; this reader is for SQuAD v1.1"),
+    (changed(*QUESTION, "answers", 0, "answer_start", value=5), "the answer '1912' does not stand at character 5"),
+    (changed(*QUESTION, "answers", 0, "answer_start", value=-4), "the answer '1912' does not stand at character -4"),
+    (changed(*QUESTION, "answers", 0, "answer_start", value="22"), "answer_start is '22', not a number of characters"),
+    (changed(*QUESTION, "answers", 0, "answer_start", value=True), "answer_start is True, not a number of characters"),
+    (changed(*QUESTION, "id", value="q2"), "question 2: the id 'q2' stands twice"),
+    ([{"context": "a", "question": "b", "answer": "c"}], "question 1: the answer 'c' does not stand in its context"),
+    ([3], "question 1: 'context' is missing or empty"),
+    (3, "neither an object with the key 'data' nor a list of questions"),
+]
+
+
+@pytest.mark.parametrize(("content", "message"), BAD)
+def test_faults_are_named_with_their_place(tmp_path, content, message):
+    with pytest.raises(AtlasError) as caught:
+        list(read_squad(write(tmp_path, content)))
+    assert message in str(caught.value)
+
+
+def test_broken_json_names_the_line_and_other_encodings_the_byte(tmp_path):
+    path = tmp_path / "q.json"
+    path.write_text('{\n "data": [\n', encoding="utf-8")
+    with pytest.raises(AtlasError, match=r"q\.json:3: no valid JSON"):
+        list(read_squad(path))
+    path.write_bytes('["é"]'.encode("latin-1"))
+    with pytest.raises(AtlasError, match="byte 3 is not UTF-8"):
+        list(read_squad(path))
+    path.write_text("[" * 100_000, encoding="utf-8")
+    with pytest.raises(AtlasError):
+        list(read_squad(path))
+    path.write_bytes(gzip.compress(json.dumps(GOOD).encode())[:-9])
+    with pytest.raises(AtlasError, match="damaged or breaks off"):
+        list(read_squad(path))
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 50) | st.sampled_from(["", "1912", CONTEXT, "q"]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["data", "paragraphs", "qas", "context", "answers", "text", "answer_start", "id", "question", "answer"]
+            ),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+def holds(path):
+    try:
+        found = list(read_squad(path))
+    except AtlasError:
+        return
+    for question in found:
+        assert question.answers
+        for answer in question.answers:
+            assert question.context[answer.start : answer.start + len(answer.text)] == answer.text
+
+
+@settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(content=JSON)
+def test_any_json_is_read_or_refused(tmp_path, content):
+    holds(write(tmp_path, content))
+
+
+@settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_damaged_files_are_read_or_refused(tmp_path, data):
+    raw = json.dumps(GOOD, ensure_ascii=False).encode()
+    start = data.draw(st.integers(0, len(raw)))
+    middle = data.draw(st.sampled_from([b"", b"0", b"\xff", b'"', b"{", b"]", b",", b"9" * 5000, b"null"]))
+    path = tmp_path / "q.json"
+    path.write_bytes(raw[:start] + middle + raw[start + data.draw(st.integers(0, 6)) :])
+    holds(path)

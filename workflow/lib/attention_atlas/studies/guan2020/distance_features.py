@@ -1,0 +1,138 @@
+"""How far heads look: the 21 features of Guan et al. (2020), Equation 2, of every head in one product.
+
+Every cell of a map belongs to one feature, so that the features of a head are sums of its map over a partition of the cells,
+divided by the number of tokens: they sum to 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from attention_atlas.attention.cache import CachedExample
+from attention_atlas.corpora.alignment import without_space_mark
+from attention_atlas.errors import AtlasError
+
+Floats = npt.NDArray[np.float64]
+WINDOWS = 16
+SPECIAL, SELF = ("cls", "sep", "comma", "period"), "self"
+FEATURES = (*SPECIAL, SELF, *(f"window_{i}" for i in range(WINDOWS)))
+_FIRST_WINDOW = len(SPECIAL) + 1
+
+
+@dataclass(frozen=True)
+class FeatureOptions:
+    """What Equation 2 leaves open; the first of each is the default.
+
+    Attributes:
+        binning: floor: a token d > 0 away is in window floor(16 d / L); ceil: in window ceil(16 d / L) - 1.
+        diagonal: special: attention of a special token to itself counts for that token; self: as attention to itself.
+    """
+
+    binning: str = "floor"
+    diagonal: str = "special"
+
+
+DEFAULT = FeatureOptions()
+
+
+def options_of(settings: Mapping[str, Any]) -> FeatureOptions:
+    """Options from a configuration."""
+    return FeatureOptions(**settings)
+
+
+def alternatives() -> list[FeatureOptions]:
+    """Every combination of the options, the default first."""
+    return [
+        replace(DEFAULT, binning=binning, diagonal=diagonal)
+        for binning in ("floor", "ceil")
+        for diagonal in ("special", "self")
+    ]
+
+
+def special_columns(tokens: Sequence[str], cls: str | None, sep: str | None) -> npt.NDArray[np.intp]:
+    """[n] number of the special feature of each token, all occurrences of its piece, or -1.
+
+    Args:
+        tokens: vocabulary entries of the pieces.
+        cls, sep: vocabulary entries of the special tokens, None where the model has none.
+    """
+    named = {",": 2, ".": 3}
+    numbers = np.asarray([named.get(without_space_mark(token), -1) for token in tokens], dtype=np.intp)
+    names = np.asarray(tokens, dtype=object)
+    numbers[names == sep] = 1
+    numbers[names == cls] = 0
+    return numbers
+
+
+def feature_of_cells(special: npt.NDArray[np.intp], options: FeatureOptions = DEFAULT) -> npt.NDArray[np.intp]:
+    """[n, n] the feature that each cell belongs to; row = attending token.
+
+    Args:
+        special: [n] of `special_columns`.
+        options: binning, and what the diagonal of special tokens is.
+    """
+    n = len(special)
+    distance = np.abs(np.arange(n)[:, None] - np.arange(n)[None, :])
+    window = WINDOWS * distance // n if options.binning == "floor" else -(-WINDOWS * distance // n) - 1
+    cells = _FIRST_WINDOW + window
+    np.fill_diagonal(cells, len(SPECIAL))
+    wins = special >= 0
+    cells[:, wins] = special[wins]
+    if options.diagonal == "self":
+        np.fill_diagonal(cells, len(SPECIAL))
+    return cells
+
+
+def distance_features(maps: npt.NDArray[np.floating], cells: npt.NDArray[np.intp]) -> Floats:
+    """Features of every head on one example.
+
+    Args:
+        maps: [..., n, n] attention without padding, rows sum to 1.
+        cells: [n, n] of `feature_of_cells`.
+
+    Returns:
+        [..., 21], summing to 1.
+    """
+    n = len(cells)
+    members = np.zeros((n * n, len(FEATURES)), np.float32)
+    members[np.arange(n * n), cells.ravel()] = 1
+    flat = np.asarray(maps, dtype=np.float32).reshape(-1, n * n)
+    sums = (flat @ members).astype(np.float64) / n
+    return sums.reshape(*maps.shape[:-2], len(FEATURES))
+
+
+def mean_features(
+    cached: Iterable[CachedExample], cls: str | None, sep: str | None, options: Sequence[FeatureOptions]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.intp]]:
+    """Features of every head on every example under several options, one pass over the cache.
+
+    Args:
+        cached: the examples; their maps are over word pieces.
+        cls, sep: vocabulary entries of the special tokens.
+        options: settings of the features.
+
+    Returns:
+        [option, example, layer, head, 21] and the records of the examples.
+
+    Raises:
+        AtlasError: the cache was stored over words, or there is no example.
+    """
+    found: list[Floats] = []
+    records: list[int] = []
+    for example in cached:
+        if example.level != "tokens":
+            raise AtlasError(
+                f"example {example.id}: the attention cache was stored at level {example.level}, but distances are those of "
+                "word pieces: set level: tokens for this corpus."
+            )
+        special = special_columns(example.tokens, cls, sep)
+        found.append(np.stack([distance_features(example.maps, feature_of_cells(special, own)) for own in options]))
+        records.append(example.record)
+    if not found:
+        raise AtlasError("there is no example to measure: every record was dropped, or the limit is too small.")
+    return np.stack(found, axis=1), np.asarray(records, dtype=np.intp)

@@ -1,0 +1,90 @@
+"""Types of heads by their distance features: clusters, and names for them (Guan et al. 2020, section 4)."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import linear_sum_assignment
+from sklearn.cluster import KMeans
+from sklearn.metrics import confusion_matrix
+from sklearn.mixture import GaussianMixture
+
+from attention_atlas.errors import AtlasError
+from attention_atlas.studies.guan2020.distance_features import FEATURES, SPECIAL
+
+Floats = npt.NDArray[np.float64]
+Labels = npt.NDArray[np.intp]
+DENSE, DENSE_VERTICAL, VERTICAL, DIAGONAL = "dense", "dense_vertical", "vertical", "diagonal"
+TYPES = (DENSE, DENSE_VERTICAL, VERTICAL, DIAGONAL)
+METHODS = ("kmeans", "mixture")
+_STARTS = 10
+_TIE = 1e-9
+
+
+def clusters(features: Floats, count: int, seed: int, method: str = "kmeans") -> tuple[Labels, Floats]:
+    """Cluster heads.
+
+    Args:
+        features: [head, 21], not scaled.
+        count: number of clusters.
+        seed: of the starts.
+        method: kmeans (k-means++, best of 10 starts) or mixture (Gaussian mixture, diagonal covariances).
+
+    Returns:
+        [head] cluster of each head, and [cluster, 21] means of the clusters' features.
+
+    Raises:
+        AtlasError: there are fewer heads than clusters.
+    """
+    if len(features) < count:
+        raise AtlasError(f"{len(features)} heads cannot be put into {count} clusters: take a larger model or fewer clusters.")
+    if method == "kmeans":
+        labels = KMeans(count, n_init=_STARTS, random_state=seed).fit(features).labels_
+    else:
+        mixture = GaussianMixture(count, covariance_type="diag", n_init=_STARTS, random_state=seed, reg_covar=1e-6)
+        labels = mixture.fit_predict(features)
+    means = np.stack(
+        [features[labels == k].mean(axis=0) if (labels == k).any() else np.zeros(len(FEATURES)) for k in range(count)]
+    )
+    return labels.astype(np.intp), means
+
+
+def scores(means: Floats) -> Floats:
+    """[cluster, type] how well each cluster's means fit each of `TYPES`.
+
+    With special = mass on [CLS], [SEP], comma and full stop, near = that on the token itself and the nearest window, far = that
+    on all other windows: dense far - special, vertical special, diagonal near; dense and vertical is what remains, 0.
+    """
+    special = means[:, : len(SPECIAL)].sum(axis=1)
+    near = means[:, len(SPECIAL)] + means[:, len(SPECIAL) + 1]
+    far = means[:, len(SPECIAL) + 2 :].sum(axis=1)
+    return np.stack([far - special, np.zeros(len(means)), special, near], axis=1)
+
+
+def names(means: Floats) -> tuple[str, ...]:
+    """Name of each of four clusters: of all namings the one with the largest sum of scores.
+
+    Raises:
+        AtlasError: two namings fit equally well, so that no name is better than chance.
+    """
+    table = scores(means)
+    totals = {naming: float(table[range(len(TYPES)), naming].sum()) for naming in permutations(range(len(TYPES)))}
+    best, second = sorted(totals, key=totals.__getitem__, reverse=True)[:2]
+    if totals[best] - totals[second] <= _TIE:
+        shown = " or ".join(", ".join(TYPES[k] for k in naming) for naming in (best, second))
+        raise AtlasError(
+            f"the four clusters of heads cannot be named: two namings fit equally well ({shown}). "
+            "Take more examples, or another model: heads that are alike have no types."
+        )
+    return tuple(TYPES[k] for k in best)
+
+
+def matched(labels: Labels, reference: Labels, count: int) -> Labels:
+    """Labels renumbered so that they agree with a reference in as many places as can be (Hungarian assignment)."""
+    table = confusion_matrix(labels, reference, labels=range(count))
+    own, theirs = linear_sum_assignment(-table)
+    renumbered = np.empty(count, dtype=np.intp)
+    renumbered[own] = theirs
+    return renumbered[labels]

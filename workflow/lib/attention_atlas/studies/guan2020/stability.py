@@ -1,0 +1,57 @@
+"""How stable the types of heads are: clusters from halves of the data (Guan et al. 2020, Table 1).
+
+The paper fits on a random half, ten times, and reports the share that is consistent. Whether heads or inputs are halved, and
+whether consistent means in pairs of fits or in all ten, it does not say: all four are computed.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.cluster import KMeans
+
+from attention_atlas.studies.guan2020.head_types import Labels, clusters, matched
+
+Floats = npt.NDArray[np.float64]
+HALVES = ("heads", "inputs")
+_STARTS = 10
+
+
+def halved_labels(features: Floats, halve: str, count: int, fits: int, seed: int) -> npt.NDArray[np.intp]:
+    """[fit, head] clusters from random halves.
+
+    Args:
+        features: [example, head, 21] features of every head on every example.
+        halve: heads: cluster half of the heads by their mean features, and give each other head the nearest centre; inputs:
+            cluster all heads by their mean features over half of the examples.
+        count: number of clusters.
+        fits: how many halves.
+        seed: of the halves and the starts.
+    """
+    generator = np.random.default_rng(seed)
+    examples, heads = features.shape[:2]
+    found = []
+    for fit in range(fits):
+        if halve == "heads":
+            own = generator.permutation(heads)[: max(heads // 2, count)]
+            means = features.mean(axis=0)
+            model = KMeans(count, n_init=_STARTS, random_state=seed + fit).fit(means[own])
+            found.append(model.predict(means).astype(np.intp))
+        else:
+            own = generator.permutation(examples)[: max(examples // 2, 1)]
+            found.append(clusters(features[own].mean(axis=0), count, seed + fit)[0])
+    return np.stack(found)
+
+
+def pairwise_agreement(labels: npt.NDArray[np.intp], count: int) -> Floats:
+    """[pair] share of heads in the same cluster, for every two fits, numbered so that they agree as far as they can."""
+    pairs = combinations(range(len(labels)), 2)
+    return np.asarray([(matched(labels[a], labels[b], count) == labels[b]).mean() for a, b in pairs])
+
+
+def consistent_in_all(labels: npt.NDArray[np.intp], reference: Labels, count: int) -> float:
+    """Share of heads that every fit puts into the cluster of the reference, each numbered to agree with it."""
+    agreed = np.stack([matched(own, reference, count) == reference for own in labels])
+    return float(agreed.all(axis=0).mean())
