@@ -81,7 +81,7 @@ def collect(folder: Path, share: float) -> pd.DataFrame:
 def draw(table: pd.DataFrame, path: Path) -> None:
     """Seconds of each of the heavier steps against the share of examples, with the straight line through them."""
     use_style()
-    figure, axes = plt.subplots(figsize=(6.4, 4.2), constrained_layout=True)
+    figure, axes = plt.subplots(figsize=(6.4, 5.2), constrained_layout=True)
     styles = zip(DRAWN.items(), [BLUE, VERMILION, ORANGE] * 2, "os^Dvx", ["-"] * 3 + ["--"] * 3, strict=True)
     for (rule, name), colour, marker, line in styles:
         totals = table[table["rule"] == rule].groupby("share")["seconds"].sum()
@@ -93,7 +93,8 @@ def draw(table: pd.DataFrame, path: Path) -> None:
         )
     axes.set(xlabel="share of the sample run's examples, %", ylabel="seconds of all jobs of the step", xlim=(0, 105))
     axes.set_ylim(bottom=0)
-    axes.legend(title="straight line: at 0 + for all examples", fontsize=7.5, title_fontsize=7.5)
+    title = "straight line: start of the jobs + work on all examples"
+    axes.legend(title=title, loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=2, fontsize=8, title_fontsize=8)
     figure.savefig(path, dpi=150)
 
 

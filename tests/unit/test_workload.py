@@ -44,7 +44,10 @@ def test_work_of_jobs(config):
     assert workload(config, "clark2019_figure2", {"run": "sample"}) == {}
     # A model in the path counts, not that of the run.
     probes = workload(config, "clark2019_probes", {"run": "open", "model": "bert-base-random-1"})
-    assert probes["gcells"] == pytest.approx(3 * 12544 * 144 * 21**2 / 1e9)
+    assert probes == pytest.approx({"kwords": 9 * 12544 * 21 / 1000, "distance_kwords": 0, "kdecoded": 2 * 3 * 2 * 2001 / 1000})
+    own = workload(config, "clark2019_probes", {"run": "open", "model": "bert-base-uncased"})
+    assert own["distance_kwords"] == probes["kwords"]
+    assert own["kdecoded"] == pytest.approx(2.5 * probes["kdecoded"])
 
 
 def test_work_grows_with_examples_and_a_variant_costs_what_its_rule_does(config):

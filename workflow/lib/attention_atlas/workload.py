@@ -3,7 +3,8 @@
     seconds = fixed + sum over kinds of work (amount x seconds for one)
 
 Kinds of work: gflop (1e9 floating-point operations of a model), gcells (1e9 cells of attention maps that are read or written),
-gpairs (1e9 cells compared between two heads), records, and kwords (1,000 words seen by one probe, times its epochs).
+gpairs (1e9 cells compared between two heads), records, kwords (1,000 words that the probes of one seed are trained on), the same for
+probes on distances, and kdecoded (1,000 sentences that probes are judged on).
 """
 
 from __future__ import annotations
@@ -30,12 +31,17 @@ Work = dict[str, float]
 
 @dataclass(frozen=True)
 class Part:
-    """What a job works on: a model's shape, a corpus and its records, and the run's settings of the study."""
+    """What a job works on: a model's shape, a corpus and its records, and the run's settings of the study.
+
+    For probes, too: whether the model is the run's own, and the records that they are judged on.
+    """
 
     shape: Shape
     tokens: float
     records: int
     settings: Mapping[str, Any]
+    own: bool = True
+    judged: int = 0
 
     @property
     def gflop(self) -> float:
@@ -53,8 +59,10 @@ class Part:
 
 def _probes(part: Part) -> Work:
     probes = part.settings["probes"]
-    passes = probes["epochs"] * len(probes["seeds"])
-    return {"gcells": probes["epochs"] * part.gcells, "kwords": passes * part.records * part.tokens / 1000}
+    words = probes["epochs"] * len(probes["seeds"]) * part.records * part.tokens / 1000
+    kinds = 5 if part.own else 2  # with both places of ROOT: attention, attention and words, distances; or the second alone
+    judged = kinds * len(probes["seeds"]) * len(probes["decodings"]) * part.judged / 1000
+    return {"kwords": words, "distance_kwords": words if part.own else 0.0, "kdecoded": judged}
 
 
 # Rule -> (role whose corpus it reads, "" for the corpus in the path; its work).
@@ -107,7 +115,9 @@ def workload(config: Mapping[str, Any], rule: str, wildcards: Mapping[str, str])
         records = min(entry["shard"], records - int(wildcards["shard"]) * entry["shard"])
         if rule in ("build_examples", "extract_attention"):
             records = entry["shard"]  # shards are whole
-    return work(Part(shape_of(config["models"][model]), typical_tokens(entry), records, settings))
+    own = not role or model == study_model(config, run, rule.split("_")[0])
+    judged = limit_of(config, run, settings["dependencies"]) if role == "probe_training" else 0
+    return work(Part(shape_of(config["models"][model]), typical_tokens(entry), records, settings, own, judged))
 
 
 def seconds(coefficients: Mapping[str, Mapping[str, float]], rule: str, work: Work) -> float:
