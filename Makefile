@@ -3,6 +3,7 @@
 # make test-real  the laptop run and tests on real corpora; ATLAS_DATA names a mirror folder, else they are downloaded
 # make test-slurm the sample run on a real Slurm, and through faults of its jobs and nodes; LOCAL_SLURM names what starts one
 # make plan       jobs, bytes, memory and hours that RUN=paper (or another) will take
+# make sweep      the sample run in three sizes: how cost grows, and the cost model of `make plan`
 # make bench      benchmarks: ratios against a stated reference, side by side in one run
 # make report     results/$(RUN)/report.zip: every figure and table with its caption
 # make sync       rewrite envs/*.yaml and the generated parts of the README
@@ -15,7 +16,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SNAKEMAKE := $(BIN)/snakemake --workflow-profile workflow/profiles/local --cores $(CORES)
 
-.PHONY: all setup test lint test-real test-slurm slurm-packages plan bench report sync clean
+.PHONY: all setup test lint test-real test-slurm slurm-packages plan sweep bench report sync clean
 
 all: setup
 	$(SNAKEMAKE)
@@ -52,6 +53,10 @@ slurm-packages:
 
 plan: setup
 	$(BIN)/python tools/plan.py $(RUN)
+
+sweep: setup
+	$(BIN)/python -m benchmarks.sweep results/sweep
+	$(BIN)/python tools/plan.py --fit results/sweep/0.25 results/sweep/0.5 results/sweep/1
 
 bench: setup
 	$(BIN)/python -m benchmarks

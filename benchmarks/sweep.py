@@ -86,11 +86,11 @@ def draw(table: pd.DataFrame, path: Path) -> None:
     for (rule, name), colour, marker, line in styles:
         totals = table[table["rule"] == rule].groupby("share")["seconds"].sum()
         slope, start = np.polyfit(totals.index, totals, 1)
-        axes.plot(100 * totals.index, totals, marker, color=colour)
         ends = np.asarray([0.0, 1.0])
-        axes.plot(
-            100 * ends, start + slope * ends, line, color=colour, linewidth=1, label=f"{name}: {start:.0f} s + {slope:.0f} s"
-        )
+        axes.plot(100 * totals.index, totals, marker, color=colour)
+        axes.plot(100 * ends, start + slope * ends, line, color=colour, linewidth=1)
+        label = f"{name}: {start:.0f} s + {slope:.0f} s"
+        axes.plot([], [], f"{line}{marker}", color=colour, linewidth=1, label=label)
     axes.set(xlabel="share of the sample run's examples, %", ylabel="seconds of all jobs of the step", xlim=(0, 105))
     axes.set_ylim(bottom=0)
     title = "straight line: start of the jobs + work on all examples"

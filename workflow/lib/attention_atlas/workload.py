@@ -3,8 +3,8 @@
     seconds = fixed + sum over kinds of work (amount x seconds for one)
 
 Kinds of work: gflop (1e9 floating-point operations of a model), gcells (1e9 cells of attention maps that are read or written),
-gpairs (1e9 cells compared between two heads), records, kwords (1,000 words that the probes of one seed are trained on), the same for
-probes on distances, and kdecoded (1,000 sentences that probes are judged on).
+gpairs (1e9 cells compared between two heads), records, kwords (1,000 words that the probes of one seed are trained on),
+distance_kwords (the same of probes on distances), and kdecoded (1,000 sentences that probes are judged on).
 """
 
 from __future__ import annotations
