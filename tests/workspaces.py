@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -76,6 +78,17 @@ class Workspace:
                 break
             counts[row[0]] = int(row[1])
         return counts
+
+
+def interrupt(process: subprocess.Popen[str], press: Callable[[], object], seconds: float = 180) -> None:
+    """Press Ctrl-C until the process ends: code in the midst of an import or a callback may swallow one."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        press()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.communicate(timeout=3)
+            return
+    raise AssertionError("an interrupt does not end the run")
 
 
 def copy_workflow(folder: Path) -> Workspace:

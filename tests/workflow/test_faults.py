@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from workspaces import SMALL, Workspace, small_run
+from workspaces import SMALL, Workspace, interrupt, small_run
 
 SHARDS = "results/sample/attention/minilm/sample-trees"
 SHARD, RELATIONS = f"{SHARDS}/0.safetensors", "results/sample/clark2019/relations.tsv"
@@ -52,19 +52,6 @@ def until(condition: Callable[[], object], process: subprocess.Popen[str]) -> No
         assert process.poll() is None, f"ended before the fault: {process.communicate()[0][-3000:]}"
         assert time.monotonic() < end, "waited too long for the moment of the fault"
         time.sleep(0.002)
-
-
-def interrupted(process: subprocess.Popen[str]) -> None:
-    """Press Ctrl-C until the process ends: a terminal sends it to Snakemake and to its jobs, and an import may swallow one."""
-    end = time.monotonic() + WAIT
-    while time.monotonic() < end:
-        os.killpg(process.pid, signal.SIGINT)
-        try:
-            process.communicate(timeout=2)
-            return
-        except subprocess.TimeoutExpired:
-            continue
-    raise AssertionError("an interrupt does not end the run")
 
 
 def parts(workspace: Workspace) -> list[Path]:
@@ -112,7 +99,7 @@ def test_everything_killed(unbuilt, whole):
 def test_an_interrupt_from_the_keyboard(unbuilt, whole):
     process = unbuilt.start(*SMALL, "--", RELATIONS, start_new_session=True)
     until((unbuilt.folder / EXTRACTION_LOG).exists, process)
-    interrupted(process)
+    interrupt(process, lambda: os.killpg(process.pid, signal.SIGINT))
     assert process.returncode != 0
     assert not (unbuilt.folder / SHARD).exists()
     restarts(unbuilt, whole)  # no lock is left
