@@ -31,6 +31,7 @@ include: "workflow/rules/models.smk"
 include: "workflow/rules/corpora.smk"
 include: "workflow/rules/attention.smk"
 include: "workflow/rules/clark2019.smk"
+include: "workflow/rules/guan2020.smk"
 
 
 rule all:
@@ -61,6 +62,12 @@ rule attention:
 rule clark2019:
     input:
         all_clark2019,
+    localrule: True
+
+
+rule guan2020:
+    input:
+        all_guan2020,
     localrule: True
 
 

@@ -24,9 +24,9 @@ from attention_atlas.studies.clark2019.figure5 import figure5
 from attention_atlas.studies.clark2019.noop import noop_page
 from attention_atlas.studies.clark2019.options_table import COLUMNS, options_table
 from attention_atlas.studies.clark2019.positions import positions
-from attention_atlas.studies.clark2019.setting import Setting, setting_of
 from attention_atlas.studies.clark2019.surface import MEASURES
 from attention_atlas.studies.clark2019.table1 import published_row, table1
+from attention_atlas.studies.setting import Setting, setting_of
 from attention_atlas.tables import read_table, write_table
 
 SAMPLE = Setting("Run <1>", "minilm", "generated & small", sample=True)

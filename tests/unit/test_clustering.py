@@ -22,7 +22,7 @@ from attention_atlas.studies.clark2019.clustering import (
 )
 from attention_atlas.studies.clark2019.figure6 import figure6
 from attention_atlas.studies.clark2019.head_distances import measure_head_distances, pairs_frame, read_distances
-from attention_atlas.studies.clark2019.setting import Setting
+from attention_atlas.studies.setting import Setting
 from attention_atlas.tables import read_table, write_table
 
 OPTIONS = {"broad_entropy": 3.8, "position": 0.5, "special": 0.6, "permutations": 199}

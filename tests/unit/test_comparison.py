@@ -9,8 +9,8 @@ import pytest
 from attention_atlas.published.compare import CLOSE, COLUMNS, EXACT, NO, QUALITATIVE, Measured, as_text, compare, verdict
 from attention_atlas.published.values import load_published
 from attention_atlas.studies.clark2019.comparison.write import Tables, comparison
-from attention_atlas.studies.clark2019.setting import Setting
 from attention_atlas.studies.clark2019.surface import MEASURES
+from attention_atlas.studies.setting import Setting
 from attention_atlas.tables import read_table, write_table
 
 PUBLISHED = load_published("clark2019")

@@ -28,9 +28,9 @@ from attention_atlas.studies.clark2019.coreference import (
     table2_frame,
 )
 from attention_atlas.studies.clark2019.gap import baselines_of, choice_of, measure_gap, preferred
-from attention_atlas.studies.clark2019.setting import Setting
 from attention_atlas.studies.clark2019.systems import heldout_of_clusters
 from attention_atlas.studies.clark2019.table2 import table2_pages
+from attention_atlas.studies.setting import Setting
 from attention_atlas.tables import read_table
 
 #        0       1     2     3     4      5     6       7     8      9

@@ -13,7 +13,7 @@ from attention_atlas.studies.clark2019.coreference import COLUMNS, DIRECTIONS, j
 from attention_atlas.studies.clark2019.drawn_coreference import drawn_stretches
 from attention_atlas.studies.clark2019.drawn_heads import figure5_weights
 from attention_atlas.studies.clark2019.figure5 import figure5
-from attention_atlas.studies.clark2019.setting import Setting
+from attention_atlas.studies.setting import Setting
 from attention_atlas.tables import read_table, write_table
 
 

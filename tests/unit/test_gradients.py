@@ -15,7 +15,7 @@ from attention_atlas.models.mlm_head import HeadFacts, MaskedModel, load_masked_
 from attention_atlas.studies.clark2019 import gradients as module
 from attention_atlas.studies.clark2019.figure3 import figure3
 from attention_atlas.studies.clark2019.gradients import attention_gradients, gradients, measure_gradients, variants_table
-from attention_atlas.studies.clark2019.setting import Setting
+from attention_atlas.studies.setting import Setting
 from attention_atlas.tables import read_table
 
 EXAMPLES = [example(k, n) for k, n in enumerate((9, 14, 7, 11))]

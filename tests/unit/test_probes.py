@@ -20,7 +20,7 @@ from attention_atlas.studies.clark2019.probes.features import Sentence, batch_of
 from attention_atlas.studies.clark2019.probes.models import AttentionProbe, AttentionWordsProbe, DistanceProbe, _over_pairs
 from attention_atlas.studies.clark2019.probes.table3 import table3
 from attention_atlas.studies.clark2019.probes.training import Recipe, make_probes, predictions, run_probes, train
-from attention_atlas.studies.clark2019.setting import Setting
+from attention_atlas.studies.setting import Setting
 from attention_atlas.tables import read_table
 
 K, D = 3, 4

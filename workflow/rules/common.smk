@@ -4,6 +4,7 @@ import re
 from snakemake.exceptions import WorkflowError
 
 from attention_atlas.config import (
+    STUDIES,
     limit_of,
     missing_files,
     resolve,
@@ -12,6 +13,7 @@ from attention_atlas.config import (
     study_model,
     study_runs,
 )
+from attention_atlas.costs import shape_of
 from attention_atlas.errors import AtlasError
 from attention_atlas.manifest import find_artifact, load_manifest
 from attention_atlas.provenance import script_digest
@@ -35,8 +37,17 @@ def one_of(names):
 
 
 def extracted(run, study):
-    """(model, corpus) pairs whose attention a study reads, variants included."""
-    settings = config["runs"][run][study]
+    """(model, corpus, records) whose attention a study reads, variants included."""
+    found = {}
+    for model, corpus in PAIRS[study](run):
+        samples = config["runs"][run][study].get("samples")
+        records = limit_of(config, run, corpus)
+        found[model, corpus] = min(samples, records) if samples else records
+    return [(*pair, records) for pair, records in found.items()]
+
+
+def clark2019_pairs(run):
+    settings, study = config["runs"][run]["clark2019"], "clark2019"
     model, corpora = (
         study_model(config, run, study),
         study_corpora(config, run, study),
@@ -53,7 +64,26 @@ def extracted(run, study):
             pairs += [(name, corpora[role]) for role in ("segments", "dependencies")]
         else:
             pairs.append((model, name))
-    return list(dict.fromkeys(pairs))
+    return pairs
+
+
+def guan2020_pairs(run):
+    return list(guan2020_models(run).values())
+
+
+def guan2020_models(run):
+    """Name -> (model, corpus) of the models of Table 1 and Figure 4: pre-trained, the study's own, others."""
+    settings, study = config["runs"][run]["guan2020"], "guan2020"
+    compared = {
+        name: (pair["model"], pair["corpus"])
+        for name, pair in settings["compared"].items()
+    }
+    own = {"squad": (study_model(config, run, study), settings["questions"])}
+    first = {name: compared[name] for name in compared if name == "pretrain"}
+    return first | own | compared
+
+
+PAIRS = {"clark2019": clark2019_pairs, "guan2020": guan2020_pairs}
 
 
 def artifact_files(kind=None, study=None):
@@ -108,24 +138,28 @@ def all_clark2019(wildcards):
     return artifact_files(study="clark2019")
 
 
+def all_guan2020(wildcards):
+    return artifact_files(study="guan2020")
+
+
 def all_attention(wildcards):
     files, gaps = [], {}
-    for run in study_runs(config, "clark2019"):
-        for model, corpus in extracted(run, "clark2019"):
-            absent = missing_files(config, [corpus])
-            gaps |= absent
-            files += (
-                []
-                if absent
-                else shard_paths(run, model, corpus, "attention", "safetensors")
-            )
+    for study in STUDIES:
+        for run in study_runs(config, study):
+            for model, corpus, records in extracted(run, study):
+                absent = missing_files(config, [corpus])
+                gaps |= absent
+                if not absent:
+                    files += shard_paths(
+                        run, model, corpus, "attention", "safetensors", records
+                    )
     settle(gaps)
-    return files
+    return list(dict.fromkeys(files))
 
 
-def shard_paths(run, model, corpus, folder, suffix):
-    """Paths of all shards of a corpus: folder is attention or examples."""
-    count = shard_count(config, run, corpus)
+def shard_paths(run, model, corpus, folder, suffix, records=None):
+    """Paths of the shards with the first records (default: all) of a corpus: folder is attention or examples."""
+    count = shard_count(config, run, corpus, records)
     return [
         f"results/{run}/{folder}/{model}/{corpus}/{shard}.{suffix}"
         for shard in range(count)
@@ -160,7 +194,7 @@ def title_of(corpus):
 
 
 def setting(wildcards, model, corpus):
-    """What a table or figure says about the run, see attention_atlas.studies.clark2019.setting."""
+    """What a table or figure says about the run, see attention_atlas.studies.setting."""
     return {
         "run": run_title(wildcards),
         "model": model,
@@ -174,17 +208,18 @@ def setting(wildcards, model, corpus):
 
 def cache_forecast():
     """One line on the size of the attention caches of the target runs, before the first job."""
-    total = 0
-    for run in study_runs(config, "clark2019"):
-        for model, corpus in extracted(run, "clark2019"):
-            entry, shape = config["corpora"][corpus], config["models"][model]
-            total += (
-                2
-                * limit_of(config, run, corpus)
-                * shape["layers"]
-                * shape["heads"]
-                * entry["max_tokens"] ** 2
-            )
+    sizes = {}
+    for study in STUDIES:
+        for run in study_runs(config, study):
+            for model, corpus, records in extracted(run, study):
+                cells = shape_of(config["models"][model]).cells(
+                    config["corpora"][corpus]["max_tokens"]
+                )
+                size = 2 * records * cells
+                sizes[run, model, corpus] = max(
+                    size, sizes.get((run, model, corpus), 0)
+                )
+    total = sum(sizes.values())
     return f"attention caches of {', '.join(config['targets'])}: at most {total / 1e9:.1f} GB in float16"
 
 
@@ -201,17 +236,55 @@ def settings(*path):
 
 
 def model_entry(wildcards):
-    return weights_entry(wildcards.model)
+    return weights_entry(wildcards.run, wildcards.model)
 
 
-def weights_entry(model):
-    """The part of a model's registry entry that its weights depend on."""
+def weights_entry(run, model):
+    """The part of a model's registry entry that its weights depend on; of a model that is fine-tuned here, its checkpoint."""
     entry = config["models"][model]
-    return {
+    kept = {
         key: entry[key]
         for key in ("source", "sha256", "layers", "heads", "init", "seed", "dtype")
         if key in entry
     }
+    if "fine_tuned" in entry["source"]:
+        kept["source"] = {"path": f"results/{run}/models/{model}/checkpoint"}
+    return kept
+
+
+def checkpoint(wildcards):
+    """Input function: the weights of a model that is fine-tuned here."""
+    here = "fine_tuned" in config["models"][wildcards.model]["source"]
+    folder = f"results/{wildcards.run}/models/{wildcards.model}/checkpoint"
+    return [f"{folder}/model.safetensors"] if here else []
+
+
+def base_of(model):
+    """The model that a fine-tuned one starts from."""
+    return config["models"][model]["source"]["fine_tuned"]
+
+
+def base_card(wildcards):
+    return card(wildcards.run, base_of(wildcards.model))
+
+
+def base_entry(wildcards):
+    return weights_entry(wildcards.run, base_of(wildcards.model))
+
+
+def training_settings(wildcards):
+    return config["models"][wildcards.model]["training"]
+
+
+def training_examples(wildcards):
+    corpus = training_settings(wildcards)["corpus"]
+    return shard_paths(
+        wildcards.run, base_of(wildcards.model), corpus, "examples", "parquet"
+    )
+
+
+def training_limit(wildcards):
+    return limit_of(config, wildcards.run, training_settings(wildcards)["corpus"])
 
 
 EXAMPLE_KEYS = (
@@ -222,6 +295,8 @@ EXAMPLE_KEYS = (
     "segment_ids",
     "seed",
     "windows",
+    "stride",
+    "order",
     "max_tokens",
     "shard",
 )
@@ -340,7 +415,7 @@ def model_of(study):
     """Params function: registry entry of the study's model."""
 
     def entry(wildcards):
-        return weights_entry(study_model(config, wildcards.run, study))
+        return weights_entry(wildcards.run, study_model(config, wildcards.run, study))
 
     return entry
 
@@ -527,7 +602,7 @@ def shards_by_corpus(study):
 
     def found(wildcards):
         run, by_corpus = wildcards.run, {}
-        for model, corpus in extracted(run, study):
+        for model, corpus, _ in extracted(run, study):
             own = model == study_model(config, run, study)
             name = title_of(corpus) if own else f"{title_of(corpus)} ({model})"
             examples = shard_paths(run, model, corpus, "examples", "parquet")
@@ -548,3 +623,49 @@ def example_files(study):
         ]
 
     return paths
+
+
+def sampled(suffix, folder="attention"):
+    """Input function: the shards that the features of Guan et al. are averaged over, for the model and corpus in the path."""
+
+    def paths(wildcards):
+        samples = config["runs"][wildcards.run]["guan2020"]["samples"]
+        return shard_paths(
+            wildcards.run, wildcards.model, wildcards.corpus, folder, suffix, samples
+        )
+
+    return paths
+
+
+def own_features(wildcards):
+    model, corpus = guan2020_models(wildcards.run)["squad"]
+    return features_path(wildcards.run, model, corpus)
+
+
+def features_path(run, model, corpus):
+    return f"results/{run}/guan2020/features/{model}/{corpus}.safetensors"
+
+
+def compared_features(wildcards):
+    pairs = guan2020_models(wildcards.run).values()
+    return [features_path(wildcards.run, *pair) for pair in pairs]
+
+
+def compared_names(wildcards):
+    return list(guan2020_models(wildcards.run))
+
+
+def compared_models_settings(wildcards):
+    """Params function: name of a compared model -> what was looked at."""
+    pairs = guan2020_models(wildcards.run)
+    return {name: setting(wildcards, *pair) for name, pair in pairs.items()}
+
+
+def feature_limit(study, role):
+    """Params function: records of a role that the features are averaged over."""
+
+    def number(wildcards):
+        samples = config["runs"][wildcards.run][study]["samples"]
+        return min(samples, limit_for(study, role)(wildcards))
+
+    return number

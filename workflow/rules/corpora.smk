@@ -10,6 +10,8 @@ rule sample_corpus:
         sd_train="results/{run}/corpora/sample/sd-train.conllu",
         coreference="results/{run}/corpora/sample/coreference.conll",
         gap="results/{run}/corpora/sample/gap.tsv",
+        questions="results/{run}/corpora/sample/questions.json",
+        questions_train="results/{run}/corpora/sample/questions-train.json",
         layers="results/{run}/corpora/sample/documents.jsonl",
     log:
         "results/{run}/logs/sample_corpus.log",

@@ -1,7 +1,10 @@
-# Input: the files of a model (package, folder or hub). Output: its card and its tokenizer, and its head for hidden pieces.
+# Input: the files of a model (package, folder or hub). Output: its card and its tokenizer, its head for hidden pieces, and
+# the checkpoints of models that are fine-tuned here.
 
 
 rule describe_model:
+    input:
+        checkpoint=checkpoint,
     output:
         card="results/{run}/models/{model}/card.json",
         tokenizer="results/{run}/models/{model}/tokenizer.json",
@@ -49,3 +52,33 @@ rule mlm_head:
         code=script_digest("mlm_head.py"),
     script:
         "../scripts/mlm_head.py"
+
+
+rule fine_tune:
+    input:
+        card=base_card,
+        examples=training_examples,
+    output:
+        config="results/{run}/models/{model}/checkpoint/config.json",
+        tokenizer="results/{run}/models/{model}/checkpoint/tokenizer.json",
+        tokenizer_config="results/{run}/models/{model}/checkpoint/tokenizer_config.json",
+        weights="results/{run}/models/{model}/checkpoint/model.safetensors",
+        summary="results/{run}/models/{model}/training.tsv",
+    log:
+        "results/{run}/logs/fine_tune/{model}.log",
+    benchmark:
+        "results/{run}/benchmarks/fine_tune/{model}.tsv"
+    conda:
+        "../../envs/model.yaml"
+    threads: 2
+    resources:
+        mem_mb=fine_tuning_memory,
+        runtime=minutes(480),
+        gpu=gpus,
+    params:
+        base=base_entry,
+        limit=training_limit,
+        training=training_settings,
+        code=script_digest("fine_tune.py"),
+    script:
+        "../scripts/fine_tune.py"

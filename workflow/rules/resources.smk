@@ -91,6 +91,30 @@ def distance_memory(study, role):
     return grown
 
 
+def fine_tuning_memory(wildcards, attempt):
+    training = training_settings(wildcards)
+    model, corpus = (
+        config["models"][wildcards.model],
+        config["corpora"][training["corpus"]],
+    )
+    return costs.fine_tuning_memory(model, corpus, training["batch"]) * attempt
+
+
+def feature_memory(wildcards, attempt):
+    model, corpus = entries(wildcards)
+    samples = config["runs"][wildcards.run]["guan2020"]["samples"]
+    return costs.example_memory(model, corpus, samples, 4 * 4 * 21 * 3) * attempt
+
+
+def ablation_memory(study, role):
+    """Resources function: megabytes for forward passes on a role's corpus, all outputs of the layers kept."""
+
+    def grown(wildcards, attempt):
+        return costs.ablation_memory(*role_entries(wildcards, study, role)) * attempt
+
+    return grown
+
+
 def gpus(wildcards):
     """GPUs for a job that runs a model: one where the configuration asks for it, or where this machine has one."""
     wanted = config["device"]

@@ -1,6 +1,6 @@
 from attention_atlas.smk import job
-from attention_atlas.studies.clark2019.setting import setting_of
 from attention_atlas.studies.clark2019.table2 import table2_pages
+from attention_atlas.studies.setting import setting_of
 
 with job(snakemake):
     table2_pages(

@@ -1,6 +1,6 @@
 from attention_atlas.smk import job
 from attention_atlas.studies.clark2019.probes.table3 import table3
-from attention_atlas.studies.clark2019.setting import setting_of
+from attention_atlas.studies.setting import setting_of
 
 with job(snakemake):
     table3(

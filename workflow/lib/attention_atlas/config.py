@@ -32,25 +32,37 @@ ROLES: dict[str, dict[str, str]] = {
         "probe_training": "conllu",
         "vectors": "vectors",
     },
+    "guan2020": {"questions": "squad"},
 }
 STUDIES = tuple(ROLES)
-_SOURCES = {"models": ("package", "path", "hub"), "corpora": ("sample", "path", "url", "hub")}
+TASK_READERS = {"questions": "squad"}
+"""Task that a model can be fine-tuned for -> the reader that its corpus needs."""
+_SOURCES = {"models": ("package", "path", "hub", "fine_tuned"), "corpora": ("sample", "path", "url", "hub")}
 # Keys that a kind of source needs: one of each group.
 _SOURCE_NEEDS = {"package": [("module",)], "url": [("sha256", "content_sha256")], "hub": [("revision",)]}
 _SOURCE_KEYS = {
     "package": {"module", "folder"},
     "path": set(),
+    "fine_tuned": set(),
     "sample": set(),
     "url": {"sha256", "content_sha256", "mirror"},
     "hub": {"revision", "config", "split", "column", "rows"},
 }
-_SAMPLE_SUFFIX = {"conllu": ".conllu", "segments": ".txt", "conll2012": ".conll", "gap": ".tsv", "vectors": ".vec"}
+_SAMPLE_SUFFIX = {
+    "conllu": ".conllu",
+    "segments": ".txt",
+    "conll2012": ".conll",
+    "gap": ".tsv",
+    "vectors": ".vec",
+    "squad": ".json",
+}
 _READER_KEYS = {
     "conllu": {"view"},
     "segments": {"lines", "recipe", "segment_ids", "seed"},
     "conll2012": {"windows", "trees"},
     "gap": set(),
     "vectors": {"encoding"},
+    "squad": {"windows", "stride", "order", "seed"},
 }
 
 
@@ -80,9 +92,10 @@ def limit_of(config: Mapping[str, Any], run: str, corpus: str) -> int:
     return config["runs"][run]["limits"].get(corpus, config["corpora"][corpus]["limit"])
 
 
-def shard_count(config: Mapping[str, Any], run: str, corpus: str) -> int:
-    """Number of (whole) shards that hold the records of `corpus` in `run`."""
-    return -(-limit_of(config, run, corpus) // config["corpora"][corpus]["shard"])
+def shard_count(config: Mapping[str, Any], run: str, corpus: str, records: int | None = None) -> int:
+    """Number of (whole) shards that hold the records of `corpus` in `run`, or its first `records` of them."""
+    limit = limit_of(config, run, corpus)
+    return -(-min(limit, limit if records is None else records) // config["corpora"][corpus]["shard"])
 
 
 def study_model(config: Mapping[str, Any], run: str, study: str) -> str:
@@ -225,17 +238,19 @@ def _check_source_keys(config: Mapping[str, Any]) -> None:
         if trees is not None:
             _known(trees, config["corpora"], "corpus", f"corpora.{name}.trees")
             _reads(config, trees, "conllu", f"corpora.{name}.trees")
-        for reader, keys in _READER_KEYS.items():
-            wrong = sorted(keys & set(entry)) if entry["reader"] != reader else []
-            if wrong:
-                raise AtlasError(
-                    f"config: corpora.{name}.{wrong[0]}: this key belongs to the reader {reader}, not to {entry['reader']}."
-                )
+        others = set().union(*_READER_KEYS.values()) - _READER_KEYS[entry["reader"]]
+        for key in sorted(others & set(entry)):
+            readers = " and ".join(reader for reader, keys in _READER_KEYS.items() if key in keys)
+            raise AtlasError(
+                f"config: corpora.{name}.{key}: this key belongs to the reader {readers}, not to {entry['reader']}."
+            )
 
 
 def _check_names(config: Mapping[str, Any]) -> None:
     for run in config["targets"]:
         _known(run, config["runs"], "run", "targets")
+    for name in config["models"]:
+        _check_training(config, name)
     for run, settings in config["runs"].items():
         for corpus in settings["limits"]:
             _known(corpus, config["corpora"], "corpus", f"runs.{run}.limits")
@@ -244,6 +259,27 @@ def _check_names(config: Mapping[str, Any]) -> None:
         for study in STUDIES:
             if study in settings:
                 _check_study(config, run, study)
+
+
+def _check_training(config: Mapping[str, Any], name: str) -> None:
+    """A fine-tuned model needs a known model to start from, a corpus and a task that fit, and the shape of that model."""
+    entry, place = config["models"][name], f"models.{name}"
+    base = entry["source"].get("fine_tuned")
+    if base is None:
+        if "training" in entry:
+            raise AtlasError(f"config: {place}.training: only a model with source: {{fine_tuned: ...}} is trained.")
+        return
+    if "training" not in entry:
+        raise AtlasError(f"config: {place}.training: a fine-tuned model needs to know its task and corpus.")
+    _known(base, config["models"], "model", f"{place}.source.fine_tuned")
+    if "fine_tuned" in config["models"][base]["source"]:
+        raise AtlasError(f"config: {place}.source.fine_tuned: '{base}' is fine-tuned itself; start from a model that is not.")
+    corpus = entry["training"]["corpus"]
+    _known(corpus, config["corpora"], "corpus", f"{place}.training.corpus")
+    _reads(config, corpus, TASK_READERS[entry["training"]["task"]], f"{place}.training.corpus")
+    for key in ("layers", "heads"):
+        if entry[key] != config["models"][base][key]:
+            raise AtlasError(f"config: {place}.{key}: it is {entry[key]}, but '{base}' has {config['models'][base][key]}.")
 
 
 def _check_study(config: Mapping[str, Any], run: str, study: str) -> None:
@@ -256,6 +292,10 @@ def _check_study(config: Mapping[str, Any], run: str, study: str) -> None:
     for role, corpus in study_corpora(config, run, study).items():
         _known(corpus, config["corpora"], "corpus", f"{place}.{role}")
         _reads(config, corpus, ROLES[study][role], f"{place}.{role}")
+    _STUDY_CHECKS[study](config, settings, place)
+
+
+def _check_clark2019(config: Mapping[str, Any], settings: Mapping[str, Any], place: str) -> None:
     if config["corpora"][settings["segments"]]["level"] != "tokens":
         raise AtlasError(f"config: {place}.segments: its measures are over word pieces, so the corpus needs level: tokens.")
     mode = settings["options"].get("word_mode", "mean")
@@ -273,6 +313,20 @@ def _check_study(config: Mapping[str, Any], run: str, study: str) -> None:
         else:
             _known(name, config["corpora"], "corpus", where)
             _reads(config, name, "segments", where)
+
+
+def _check_guan2020(config: Mapping[str, Any], settings: Mapping[str, Any], place: str) -> None:
+    looked_at = {"questions": settings["questions"]}
+    for name, pair in settings["compared"].items():
+        _known(pair["model"], config["models"], "model", f"{place}.compared.{name}.model")
+        _known(pair["corpus"], config["corpora"], "corpus", f"{place}.compared.{name}.corpus")
+        looked_at[f"compared.{name}.corpus"] = pair["corpus"]
+    for key, corpus in looked_at.items():
+        if config["corpora"][corpus]["level"] != "tokens":
+            raise AtlasError(f"config: {place}.{key}: distances are those of word pieces, so the corpus needs level: tokens.")
+
+
+_STUDY_CHECKS = {"clark2019": _check_clark2019, "guan2020": _check_guan2020}
 
 
 def _known(name: str, registry: Mapping[str, Any], kind: str, place: str) -> None:

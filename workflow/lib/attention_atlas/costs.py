@@ -108,5 +108,21 @@ def distance_memory(model: Mapping[str, Any], corpus: Mapping[str, Any], blocks:
     return _memory(TORCH, 8 * shape.cells(corpus["max_tokens"]) + 16 * blocks * (shape.layers * shape.heads) ** 2)
 
 
+def fine_tuning_memory(model: Mapping[str, Any], corpus: Mapping[str, Any], batch: int) -> int:
+    """Weights, gradients and two moments of Adam, and what the backward pass keeps of a batch."""
+    shape = shape_of(model)
+    n = corpus["max_tokens"]
+    kept = 4 * shape.layers * batch * (34 * n * shape.hidden + 5 * shape.heads * n * n)
+    return _memory(TORCH, 16 * shape.parameters + kept)
+
+
+def ablation_memory(model: Mapping[str, Any], corpus: Mapping[str, Any]) -> int:
+    """The weights, four copies of one layer's maps of a batch, and the outputs of all layers."""
+    shape = shape_of(model)
+    layer = 16 * EXTRACTION_TOKENS * corpus["max_tokens"] * shape.heads
+    outputs = 8 * EXTRACTION_TOKENS * shape.layers * shape.hidden
+    return _memory(TORCH, 4 * shape.parameters + layer + outputs)
+
+
 def _memory(process: int, data: float) -> int:
     return int(process + data / _MIB)

@@ -49,6 +49,7 @@ __all__ = [
     "Session",
     "Site",
     "SiteKind",
+    "attention_layers",
     "attention_shape",
     "install",
     "watch",
@@ -91,6 +92,20 @@ def attention_shape(model: nn.Module) -> dict[SiteKind, tuple[int, int]]:
         AtlasError: the model's code has no attention interface, or its layers cannot be told apart.
     """
     return _sites(model).shape
+
+
+def attention_layers(model: nn.Module) -> dict[SiteKind, list[str]]:
+    """Names of the attention modules of each kind in `model`, by layer; a module that layers share comes once.
+
+    Raises:
+        AtlasError: as `attention_shape`.
+    """
+    sites = _sites(model)
+    names = {module: name for name, module in model.named_modules()}
+    found: dict[SiteKind, list[str]] = {kind: [] for kind in sites.shape}
+    for module, (kind, _) in sorted(sites.layers.items(), key=lambda item: item[1][1] or 0):
+        found[kind].append(names[module])
+    return found
 
 
 @contextlib.contextmanager

@@ -154,6 +154,11 @@ class Plan:
         """
         return replace(self, gates=(*self.gates, _Gate(where, gates)))
 
+    @property
+    def first_layer(self) -> int:
+        """The first layer that the plan changes: what the layers before it give is as without a plan."""
+        return 0 if self.gates else min((edit.layer for edit in self.edits), default=0)
+
     def compile(self, shape: Shape, device: torch.device | str = "cpu") -> dict[Site, LayerPlan]:
         """Check the plan against a model and return what each changed layer does; unchanged layers are left out.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, field, fields, replace
+from dataclasses import asdict, astuple, dataclass, field, fields, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from attention_atlas.corpora.conll2012 import read_conll2012
 from attention_atlas.corpora.conllu import read_conllu
 from attention_atlas.corpora.gap import Passage, read_gap
 from attention_atlas.corpora.mentions import HEAD_RULES, Mention
+from attention_atlas.corpora.questions import Asked, QuestionWindow, question_windows, read_questions
 from attention_atlas.corpora.segments import RECIPES, Segment, Word
 from attention_atlas.corpora.stanford import to_stanford
 from attention_atlas.corpora.text import read_documents
@@ -48,6 +49,15 @@ _MENTION = pa.struct(
         ("role", pa.string()),
     ]
 )
+_ASKED = pa.struct(
+    [
+        *((name, pa.string()) for name in ("question", "context")),
+        ("size", pa.int32()),
+        *((name, pa.list_(pa.int32())) for name in ("starts", "stops")),
+        ("answers", pa.list_(pa.string())),
+        ("span", pa.list_(pa.int32())),
+    ]
+)
 SCHEMA = pa.schema(
     [
         ("record", pa.int64()),
@@ -59,6 +69,7 @@ SCHEMA = pa.schema(
         ("words", pa.list_(pa.string())),
         *((name, pa.list_(kind)) for name, kind in WORD_LAYERS.items()),
         ("mentions", pa.list_(_MENTION)),
+        ("asked", _ASKED),
     ]
 )
 
@@ -75,6 +86,7 @@ class Example:
         words: the m words.
         layers: gold layers by name, each with m values (`heads`: 1-indexed, 0 = ROOT); absent layers are left out.
         mentions: spans of words that refer; None where the corpus has no such layer.
+        asked: what a question wants to know of a passage; None where there is no question.
     """
 
     record: int
@@ -86,6 +98,7 @@ class Example:
     words: tuple[str, ...]
     layers: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     mentions: tuple[Mention, ...] | None = None
+    asked: Asked | None = None
 
 
 @dataclass(frozen=True)
@@ -146,6 +159,7 @@ def write_examples(path: str | Path, examples: Sequence[Example]) -> None:
         for name in SCHEMA.names
     }
     columns["mentions"] = [None if e.mentions is None else [_mention_row(m) for m in e.mentions] for e in examples]
+    columns["asked"] = [None if e.asked is None else asdict(e.asked) for e in examples]
     with whole_file(path) as part:
         pq.write_table(pa.table(columns, schema=SCHEMA), part)
 
@@ -168,7 +182,8 @@ def read_examples(paths: Iterable[str | Path], limit: int | None = None) -> Iter
             layers = {name: tuple(row[name]) for name in WORD_LAYERS if row[name] is not None}
             fixed = {name: tuple(row[name]) for name in ("input_ids", "segment_ids", "tokens", "word", "words")}
             mentions = None if row["mentions"] is None else tuple(map(_mention, row["mentions"]))
-            yield Example(record=row["record"], id=row["id"], layers=layers, mentions=mentions, **fixed)
+            asked = None if row["asked"] is None else _asked(row["asked"])
+            yield Example(record=row["record"], id=row["id"], layers=layers, mentions=mentions, asked=asked, **fixed)
 
 
 def _mention_row(mention: Mention) -> dict[str, Any]:
@@ -179,6 +194,10 @@ def _mention_row(mention: Mention) -> dict[str, Any]:
 def _mention(row: Mapping[str, Any]) -> Mention:
     heads = {rule: row[f"head_{rule}"] for rule in HEAD_RULES if row[f"head_{rule}"] is not None}
     return Mention(row["start"], row["stop"], row["cluster"], row["first"], row["singleton"], heads, row["role"])
+
+
+def _asked(row: Mapping[str, Any]) -> Asked:
+    return Asked(**{name: tuple(value) if isinstance(value, list) else value for name, value in row.items()})
 
 
 def _records(
@@ -196,6 +215,9 @@ def _records(
     if entry["reader"] == "gap":
         for number, passage in enumerate(islice(read_gap(raw), start, stop), start=start):
             yield _from_passage(passage, number, pieces, bound)
+        return
+    if entry["reader"] == "squad":
+        yield from islice(_questions(entry, raw, pieces, bound), start, stop)
         return
     if entry["reader"] == "conllu":
         for number, tree in enumerate(read_conllu(raw, start, stop), start=start):
@@ -273,6 +295,25 @@ def _from_passage(passage: Passage, record: int, pieces: WordPieces, bound: int)
         for role, (start, stop), coreferent in spans
     )
     return _from_words(passage.words, record, passage.id, pieces, bound, {}, mentions)
+
+
+def _questions(entry: Mapping[str, Any], raw: str | Path, pieces: WordPieces, bound: int) -> Iterator[Example | Dropped]:
+    """The windows of all questions, in order."""
+    record = 0
+    for question in read_questions(raw, entry["order"], entry["seed"]):
+        windows = question_windows(question, pieces, bound, entry["windows"], entry["stride"])
+        for window in windows:
+            yield _from_question(window, record, pieces)
+            record += 1
+        if not windows:
+            yield Dropped(record, question.id, "question too long", f"no room beside it in {bound} pieces")
+            record += 1
+
+
+def _from_question(window: QuestionWindow, record: int, pieces: WordPieces) -> Example:
+    assembled = pieces.assemble([[ids for _, ids in part] for part in (window.question, window.window)])
+    words = tuple(word for word, _ in (*window.question, *window.window))
+    return replace(_example(record, window.id, assembled, words, {}), asked=window.asked)
 
 
 def _from_segment(segment: Segment, record: int, pieces: WordPieces, segment_ids: str) -> Example:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from attention_atlas.corpora.sample.coreference import conll2012_lines, gap_lines
 from attention_atlas.corpora.sample.generate import Document, Sentence, generate_documents
+from attention_atlas.corpora.sample.questions import squad_json
 from attention_atlas.files import write_text
 
 
@@ -22,6 +23,8 @@ def write_sample(directory: str | Path, documents: int, seed: int, train_documen
     * ``sd-train.conllu``: the SD trees of `train_documents` further documents, for training;
     * ``coreference.conll``: coreference with parses in the columns of CoNLL-2012;
     * ``gap.tsv``: passages with an ambiguous pronoun in the columns of GAP;
+    * ``questions.json`` and ``questions-train.json``: questions on the paragraphs of these and of the further documents, as
+      SQuAD v1.1;
     * ``documents.jsonl``: a document a line with all layers.
 
     Raises:
@@ -36,10 +39,12 @@ def write_sample(directory: str | Path, documents: int, seed: int, train_documen
     )
     write_text(folder / "ud.conllu", "".join(conllu_lines(made, "ud")))
     write_text(folder / "sd.conllu", "".join(conllu_lines(made, "sd")))
-    further = generate_documents(train_documents, seed, start=documents)
+    further = list(generate_documents(train_documents, seed, start=documents))
     write_text(folder / "sd-train.conllu", "".join(conllu_lines(further, "sd")))
     write_text(folder / "coreference.conll", "".join(conll2012_lines(made)))
     write_text(folder / "gap.tsv", "".join(gap_lines(made)))
+    write_text(folder / "questions.json", squad_json(made, seed))
+    write_text(folder / "questions-train.json", squad_json(further, seed))
     write_text(folder / "documents.jsonl", "".join(json_line(document) for document in made))
 
 

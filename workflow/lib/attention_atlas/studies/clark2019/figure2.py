@@ -9,8 +9,8 @@ import matplotlib.pyplot as plt
 
 from attention_atlas.figures.by_layer import Series, draw_by_layer
 from attention_atlas.figures.style import BLUE, GREEN, PURPLE, VERMILION, save_figure, use_style
-from attention_atlas.studies.clark2019.setting import Setting
 from attention_atlas.studies.clark2019.surface import TARGETS
+from attention_atlas.studies.setting import Setting
 from attention_atlas.tables import read_table, write_table
 
 TOP = [

@@ -11,7 +11,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from attention_atlas.figures.by_layer import Series, draw_by_layer
 from attention_atlas.figures.style import BLUE, ORANGE, PURPLE, save_figure, use_style
-from attention_atlas.studies.clark2019.setting import Setting
+from attention_atlas.studies.setting import Setting
 from attention_atlas.tables import read_table
 
 _SERIES = [

@@ -11,7 +11,7 @@ import pandas as pd
 from attention_atlas.figures.attention_lines import draw_attention_lines
 from attention_atlas.figures.style import BLUE, VERMILION, save_figure, use_style
 from attention_atlas.studies.clark2019.dependencies import DEPENDENT_TO_HEAD
-from attention_atlas.studies.clark2019.setting import Setting
+from attention_atlas.studies.setting import Setting
 from attention_atlas.tables import read_table
 
 # Relation -> what the dependent is, what its head is.

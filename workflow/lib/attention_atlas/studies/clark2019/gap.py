@@ -18,8 +18,8 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.heads import Bools, Resampling, accuracy_rows
 from attention_atlas.html_tables import write_html_table
 from attention_atlas.progress import progress
-from attention_atlas.studies.clark2019.setting import Setting
 from attention_atlas.studies.clark2019.systems import ALL, BEST_HEAD, shown_rows, system_columns, system_rows
+from attention_atlas.studies.setting import Setting
 from attention_atlas.tables import write_table
 
 DIRECTIONS = ("pronoun_to_name", "name_to_pronoun")

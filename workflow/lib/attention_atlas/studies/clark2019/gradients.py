@@ -28,8 +28,8 @@ from attention_atlas.models.devices import pick_device
 from attention_atlas.models.masking import Masked, mask_pieces, unmasked
 from attention_atlas.models.mlm_head import MaskedModel, load_masked_model, read_head_facts
 from attention_atlas.progress import progress
-from attention_atlas.studies.clark2019.setting import Setting
 from attention_atlas.studies.clark2019.surface import token_classes
+from attention_atlas.studies.setting import Setting
 from attention_atlas.tables import write_table
 
 MASKINGS = ("masked", "unmasked")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from attention_atlas.html_tables import write_html_table
 from attention_atlas.studies.clark2019.dependencies import PAPER_RELATIONS
-from attention_atlas.studies.clark2019.setting import Setting
+from attention_atlas.studies.setting import Setting
 from attention_atlas.tables import read_table
 
 

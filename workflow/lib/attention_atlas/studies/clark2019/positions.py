@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from attention_atlas.html_tables import write_html_table
-from attention_atlas.studies.clark2019.setting import Setting
 from attention_atlas.studies.clark2019.surface import POSITIONS
+from attention_atlas.studies.setting import Setting
 from attention_atlas.tables import read_table, write_table
 
 

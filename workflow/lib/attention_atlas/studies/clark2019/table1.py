@@ -10,7 +10,7 @@ import pandas as pd
 from attention_atlas.html_tables import write_html_table
 from attention_atlas.published.values import load_published
 from attention_atlas.studies.clark2019.dependencies import PAPER_RELATIONS
-from attention_atlas.studies.clark2019.setting import Setting
+from attention_atlas.studies.setting import Setting
 from attention_atlas.tables import read_table, write_table
 
 _OURS = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import permutations
 
 import numpy as np
@@ -13,13 +14,12 @@ from sklearn.mixture import GaussianMixture
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.studies.guan2020.distance_features import FEATURES, SPECIAL
+from attention_atlas.studies.guan2020.names import TYPES
 
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.intp]
-DENSE, DENSE_VERTICAL, VERTICAL, DIAGONAL = "dense", "dense_vertical", "vertical", "diagonal"
-TYPES = (DENSE, DENSE_VERTICAL, VERTICAL, DIAGONAL)
 METHODS = ("kmeans", "mixture")
-_STARTS = 10
+_STARTS = 50
 _TIE = 1e-9
 
 
@@ -30,7 +30,7 @@ def clusters(features: Floats, count: int, seed: int, method: str = "kmeans") ->
         features: [head, 21], not scaled.
         count: number of clusters.
         seed: of the starts.
-        method: kmeans (k-means++, best of 10 starts) or mixture (Gaussian mixture, diagonal covariances).
+        method: kmeans (k-means++, best of 50 starts) or mixture (Gaussian mixture, diagonal covariances).
 
     Returns:
         [head] cluster of each head, and [cluster, 21] means of the clusters' features.
@@ -79,6 +79,31 @@ def names(means: Floats) -> tuple[str, ...]:
             "Take more examples, or another model: heads that are alike have no types."
         )
     return tuple(TYPES[k] for k in best)
+
+
+def types_of(features: Floats, seed: int, method: str = "kmeans") -> tuple[str, ...]:
+    """[head] type of each head: four clusters, named.
+
+    Raises:
+        AtlasError: as `clusters` and `names`.
+    """
+    labels, means = clusters(features, len(TYPES), seed, method)
+    named = names(means)
+    return tuple(named[label] for label in labels)
+
+
+def nearest_types(features: Floats, reference: Floats, types: Sequence[str]) -> tuple[str, ...]:
+    """[head] type of each head by the nearest mean of the types of other heads.
+
+    Args:
+        features: [head, 21].
+        reference: [other head, 21].
+        types: [other head] their types.
+    """
+    known = [name for name in TYPES if name in types]
+    means = np.stack([reference[np.asarray(types) == name].mean(axis=0) for name in known])
+    distance = np.square(features[:, None] - means[None]).sum(axis=-1)
+    return tuple(known[k] for k in distance.argmin(axis=1))
 
 
 def matched(labels: Labels, reference: Labels, count: int) -> Labels:

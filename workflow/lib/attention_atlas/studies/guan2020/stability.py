@@ -16,7 +16,7 @@ from attention_atlas.studies.guan2020.head_types import Labels, clusters, matche
 
 Floats = npt.NDArray[np.float64]
 HALVES = ("heads", "inputs")
-_STARTS = 10
+_STARTS = 50
 
 
 def halved_labels(features: Floats, halve: str, count: int, fits: int, seed: int) -> npt.NDArray[np.intp]:

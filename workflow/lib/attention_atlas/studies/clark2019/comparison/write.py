@@ -17,7 +17,7 @@ from attention_atlas.studies.clark2019.comparison.gradients import gradient_rows
 from attention_atlas.studies.clark2019.comparison.probes import probe_rows, training_rows
 from attention_atlas.studies.clark2019.comparison.sameness import absent
 from attention_atlas.studies.clark2019.comparison.surface import surface_rows
-from attention_atlas.studies.clark2019.setting import Setting
+from attention_atlas.studies.setting import Setting
 from attention_atlas.tables import read_quantities, read_table, write_table
 
 # Item of the published list -> why a run that has no row for it has none.

@@ -1,0 +1,92 @@
+"""Starting a forward pass in the middle: what the layers before the first changed one give is computed once.
+
+    with recorded(model) as outputs:
+        model(**inputs)
+    with watch(model, plan=plan) as session, resumed(model, outputs, plan.first_layer):
+        session.batch(mask)
+        model(**inputs)                     # the layers before the plan's first one are not run
+
+Only the blocks of one encoder (or decoder) are skipped; embeddings and everything after the blocks run as always.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from torch import nn
+
+from attention_atlas.attention.engine import attention_layers
+from attention_atlas.errors import AtlasError
+
+
+class _Given(nn.Module):
+    """Stands for a block: gives what the block gave in an earlier pass."""
+
+    def __init__(self, output: Any) -> None:
+        super().__init__()
+        self.output = output
+
+    def forward(self, *_: Any, **__: Any) -> Any:
+        return self.output
+
+
+def blocks(model: nn.Module) -> nn.ModuleList:
+    """The layers of a model with one kind of attention, in order.
+
+    Raises:
+        AtlasError: several layers share a block, or the model has an encoder and a decoder: pass one of them.
+    """
+    kinds = attention_layers(model)
+    if len(kinds) != 1:
+        names = ", ".join(str(kind) for kind in kinds)
+        raise AtlasError(f"{type(model).__name__} has {names} attention: pass the part whose layers are meant.")
+    for name in next(iter(kinds.values())):
+        parts = name.split(".")
+        for place, part in enumerate(parts):
+            holder = model.get_submodule(".".join(parts[:place]))
+            if part.isdecimal() and isinstance(holder, nn.ModuleList) and len(holder) == len(next(iter(kinds.values()))):
+                return holder
+    raise AtlasError(f"{type(model).__name__} does not keep its layers in a list of modules, so that none can be skipped.")
+
+
+@contextlib.contextmanager
+def recorded(model: nn.Module) -> Iterator[list[Any]]:
+    """Collect the output of every layer of the forward pass within the block, in order.
+
+    Raises:
+        AtlasError: as `blocks`.
+    """
+    outputs: list[Any] = []
+    hooks = [block.register_forward_hook(lambda _, __, output: outputs.append(output)) for block in blocks(model)]
+    try:
+        yield outputs
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+@contextlib.contextmanager
+def resumed(model: nn.Module, outputs: list[Any], layer: int) -> Iterator[None]:
+    """Run only the layers from `layer` (from 0) on, with the recorded outputs in place of those before it.
+
+    Enter it inside `watch`, which has to see the whole model.
+
+    Raises:
+        AtlasError: there are no such outputs.
+    """
+    if layer == 0:
+        yield
+        return
+    holder = blocks(model)
+    if len(outputs) != len(holder) or not 0 <= layer < len(holder):
+        raise AtlasError(f"{len(outputs)} recorded outputs of {len(holder)} layers: run the batch within `recorded` first.")
+    kept = [holder[place] for place in range(layer)]
+    try:
+        for place in range(layer):
+            holder[place] = _Given(outputs[place])
+        yield
+    finally:
+        for place, block in enumerate(kept):
+            holder[place] = block

@@ -1,0 +1,139 @@
+"""Questions on passages as model inputs: words with their places in the passage, in windows that fit."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from attention_atlas.corpora.alignment import WordPieces
+from attention_atlas.corpora.squad import Answer, Question, read_squad
+
+_WORD = re.compile(r"\w+|[^\w\s]")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a question wants to know of the words of an example.
+
+    Attributes:
+        question: the question's id, the same for all windows of its passage.
+        context: the whole passage.
+        size: words of the question; they come first, those of the window follow.
+        starts, stops: for each word of the window its characters start .. stop - 1 in the passage.
+        answers: all reference answers.
+        span: words (of the example) start .. stop - 1 that hold the first reference answer, None where the window does not.
+    """
+
+    question: str
+    context: str
+    size: int
+    starts: tuple[int, ...]
+    stops: tuple[int, ...]
+    answers: tuple[str, ...]
+    span: tuple[int, int] | None
+
+    def text(self, start: int, stop: int) -> str:
+        """The passage from word `start` to word `stop` - 1 of the example, both in the window."""
+        return self.context[self.starts[start - self.size] : self.stops[stop - 1 - self.size]]
+
+
+@dataclass(frozen=True)
+class QuestionWindow:
+    """A question with as much of its passage as fits: words of both, and the pieces of each word."""
+
+    id: str
+    question: tuple[tuple[str, tuple[int, ...]], ...]
+    window: tuple[tuple[str, tuple[int, ...]], ...]
+    asked: Asked
+
+
+def read_questions(path: str | Path, order: str, seed: int) -> Iterator[Question]:
+    """The questions of a file, in its order or (order shuffled) in a seeded random one, so that the first n are a sample.
+
+    Raises:
+        AtlasError: as `read_squad`.
+    """
+    questions = list(read_squad(path))
+    if order == "shuffled":
+        random.Random(seed).shuffle(questions)
+    yield from questions
+
+
+def question_windows(question: Question, pieces: WordPieces, bound: int, windows: str, stride: int) -> list[QuestionWindow]:
+    """Cut a passage into windows that fit with the question into `bound` pieces, special tokens included.
+
+    Words are runs of letters and digits, and single other characters; what the tokenizer maps to nothing is left out.
+
+    Args:
+        question: question, passage and answers.
+        pieces: the tokenizer.
+        bound: longest input.
+        windows: first: the beginning of the passage alone; all: further windows, each `stride` pieces after the last.
+        stride: pieces between the starts of two windows.
+
+    Returns:
+        The windows; none where the question leaves no room for a word of its passage.
+    """
+    template = pieces.pair
+    asked = _spelled(question.question, pieces)
+    passage = _spelled(question.context, pieces)
+    room = bound - len(template.before) - len(template.between) - len(template.after) - sum(len(ids) for _, _, ids in asked)
+    found = []
+    for first, stop in _cuts([len(ids) for _, _, ids in passage], room, windows, stride):
+        inside = passage[first:stop]
+        number = len(found) + 1
+        facts = Asked(
+            question=question.id,
+            context=question.context,
+            size=len(asked),
+            starts=tuple(match.start() for _, match, _ in inside),
+            stops=tuple(match.end() for _, match, _ in inside),
+            answers=tuple(answer.text for answer in question.answers),
+            span=_span(question.answers[0], [match for _, match, _ in inside], len(asked)),
+        )
+        found.append(
+            QuestionWindow(
+                question.id if number == 1 else f"{question.id}#{number}",
+                tuple((word, ids) for word, _, ids in asked),
+                tuple((word, ids) for word, _, ids in inside),
+                facts,
+            )
+        )
+    return found
+
+
+def _spelled(text: str, pieces: WordPieces) -> list[tuple[str, re.Match[str], tuple[int, ...]]]:
+    matches = list(_WORD.finditer(text))
+    spelled = pieces.pieces([match[0] for match in matches])
+    return [(match[0], match, ids) for match, ids in zip(matches, spelled, strict=True) if ids]
+
+
+def _cuts(sizes: Sequence[int], room: int, windows: str, stride: int) -> Iterator[tuple[int, int]]:
+    """First and last (exclusive) word of each window of at most `room` pieces."""
+    first = 0
+    while first < len(sizes):
+        stop, used = first, 0
+        while stop < len(sizes) and used + sizes[stop] <= room:
+            used += sizes[stop]
+            stop += 1
+        if stop == first:
+            return  # not one word fits
+        yield first, stop
+        if windows == "first" or stop == len(sizes):
+            return
+        moved = 0
+        while first < stop and moved < stride:
+            moved += sizes[first]
+            first += 1
+
+
+def _span(answer: Answer, words: Sequence[re.Match[str]], size: int) -> tuple[int, int] | None:
+    """Words of the example that hold the answer, if all of it lies in the window."""
+    end = answer.start + len(answer.text)
+    inside = [k for k, word in enumerate(words) if word.end() > answer.start and word.start() < end]
+    if not inside or words[inside[0]].start() > answer.start or words[inside[-1]].end() < end:
+        return None
+    return size + inside[0], size + inside[-1] + 1

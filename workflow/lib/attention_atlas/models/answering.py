@@ -1,0 +1,105 @@
+"""Answering questions on passages: models with a head for it, and the best span of their scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from attention_atlas.attention.engine import install
+from attention_atlas.corpora.examples import Example
+from attention_atlas.errors import AtlasError
+from attention_atlas.models.loading import locate, quiet
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+LONGEST_ANSWER = 30
+"""Pieces of an answer at most, as in the published evaluation scripts for SQuAD."""
+
+
+def load_answering_model(entry: Mapping[str, Any], device: str = "cpu") -> PreTrainedModel:
+    """Load a model that scores starts and ends of answers, with the attention engine installed, in evaluation mode.
+
+    Raises:
+        AtlasError: the files cannot be read, or the checkpoint has no such head.
+    """
+    from transformers import AutoModelForQuestionAnswering
+
+    quiet()
+    folder = locate(entry)
+    dtype = entry["dtype"] if entry["dtype"] == "auto" else getattr(torch, entry["dtype"])
+    try:
+        model, info = AutoModelForQuestionAnswering.from_pretrained(
+            folder, dtype=dtype, local_files_only=True, output_loading_info=True
+        )
+    except (ValueError, OSError) as error:
+        raise AtlasError(f"{folder}: this model cannot answer questions ({str(error).splitlines()[0][:200]}).") from error
+    if info["missing_keys"]:
+        raise AtlasError(
+            f"{folder}: the checkpoint has no head for answers: fine-tune the model (source: {{fine_tuned: ...}}, training: "
+            "{task: questions, ...}), or name one that was."
+        )
+    install(model)
+    return model.to(device).eval().requires_grad_(False)
+
+
+def span_of_pieces(example: Example) -> tuple[int, int] | None:
+    """First and last piece of the first reference answer, None where the window does not hold it."""
+    if example.asked is None or example.asked.span is None:
+        return None
+    first, stop = example.asked.span
+    inside = [piece for piece, word in enumerate(example.word) if first <= word < stop]
+    return inside[0], inside[-1]
+
+
+def passage_pieces(batch: Sequence[Example], length: int) -> torch.Tensor:
+    """[example, length] whether a piece belongs to the passage; padding, question and special tokens do not."""
+    allowed = torch.zeros((len(batch), length), dtype=torch.bool)
+    for row, example in enumerate(batch):
+        if example.asked is None:
+            raise AtlasError(f"example {example.id} holds no question: use a corpus with reader squad.")
+        allowed[row, : len(example.word)] = torch.tensor(example.word) >= example.asked.size
+    return allowed
+
+
+def best_spans(
+    start: torch.Tensor, end: torch.Tensor, allowed: torch.Tensor, longest: int = LONGEST_ANSWER
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The span with the largest sum of its start and its end score, of at most `longest` pieces of the passage.
+
+    Args:
+        start, end: [example, piece] scores.
+        allowed: [example, piece] of `passage_pieces`.
+        longest: pieces of a span at most.
+
+    Returns:
+        First piece, last piece and score of each example, [example] each.
+    """
+    length = start.shape[1]
+    low = torch.finfo(torch.float32).min / 4
+    first, last = start.float().masked_fill(~allowed, low), end.float().masked_fill(~allowed, low)
+    # Ends 0 .. longest - 1 pieces after each start, beyond the input none.
+    windows = torch.nn.functional.pad(last, (0, longest - 1), value=low).unfold(1, longest, 1)
+    scores, place = (first[:, :, None] + windows).flatten(1).max(dim=1)
+    starts = place // longest
+    return starts, (starts + place % longest).clamp(max=length - 1), scores
+
+
+def answer_texts(
+    batch: Sequence[Example], start: torch.Tensor, end: torch.Tensor, allowed: torch.Tensor
+) -> list[tuple[str, float]]:
+    """Answer and score for each example of a batch: whole words of its passage.
+
+    Args:
+        batch: the examples.
+        start, end: [example, piece] scores of the model.
+        allowed: [example, piece] of `passage_pieces`.
+    """
+    firsts, lasts, scores = best_spans(start, end, allowed)
+    found = []
+    for example, first, last, score in zip(batch, firsts.tolist(), lasts.tolist(), scores.tolist(), strict=True):
+        assert example.asked is not None
+        found.append((example.asked.text(example.word[first], example.word[last] + 1), score))
+    return found

@@ -1,0 +1,53 @@
+"""The rows of Tables 2 and 3: what is done to the heads of which types."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from attention_atlas.studies.guan2020.names import DENSE, DENSE_VERTICAL, DIAGONAL, VERTICAL
+
+ZERO, UNIFORM, INTRA, INTER = "zero", "uniform", "intra", "inter"
+SEGMENTS, STOPS, WHOLE = "segments", "stops", ""
+SENTENCES = (SEGMENTS, STOPS)
+"""What a sentence is: question and passage, or what ends with a full stop."""
+BASELINE = 1
+"""Number of the row in which no head is changed."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of Table 2 or 3.
+
+    Attributes:
+        number: the paper's own.
+        table: table2 or table3.
+        action: zero, uniform, intra or inter.
+        types: types whose heads are changed.
+    """
+
+    number: int
+    table: str
+    action: str
+    types: tuple[str, ...]
+
+
+ROWS = (
+    Row(2, "table2", ZERO, (DENSE,)),
+    Row(3, "table2", ZERO, (DIAGONAL,)),
+    Row(4, "table2", ZERO, (DENSE_VERTICAL,)),
+    Row(5, "table2", ZERO, (VERTICAL,)),
+    Row(6, "table2", ZERO, (DENSE, VERTICAL)),
+    Row(7, "table2", ZERO, (DENSE_VERTICAL, VERTICAL)),
+    Row(8, "table2", UNIFORM, (DENSE,)),
+    Row(9, "table2", UNIFORM, (DIAGONAL,)),
+    Row(10, "table2", UNIFORM, (DENSE_VERTICAL,)),
+    Row(11, "table2", UNIFORM, (VERTICAL,)),
+    Row(12, "table3", INTRA, (DIAGONAL,)),
+    Row(13, "table3", INTER, (DIAGONAL,)),
+    Row(14, "table3", INTRA, (DENSE_VERTICAL,)),
+    Row(15, "table3", INTER, (DENSE_VERTICAL,)),
+    Row(16, "table3", INTRA, (DENSE, DENSE_VERTICAL, VERTICAL)),
+    Row(17, "table3", INTER, (DENSE, DENSE_VERTICAL, VERTICAL)),
+    Row(18, "table3", INTRA, (DENSE, DIAGONAL, VERTICAL)),
+    Row(19, "table3", INTER, (DENSE, DIAGONAL, VERTICAL)),
+)

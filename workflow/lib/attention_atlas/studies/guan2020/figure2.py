@@ -1,0 +1,60 @@
+"""Figure 2: heads in the plane by t-SNE of their distance features, coloured by type."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+
+from attention_atlas.figures.style import save_figure, use_style
+from attention_atlas.studies.guan2020.looks import COLOURS, MARKERS
+from attention_atlas.studies.guan2020.names import TITLES, TYPES
+from attention_atlas.studies.setting import Setting
+from attention_atlas.tables import read_quantities, read_table
+
+_NAMED_AT_MOST = 160
+"""Heads that are named beside their marks at most: more of them would overlap."""
+
+
+def figure2(
+    plane_path: str | Path,
+    agreement_path: str | Path,
+    summary_path: str | Path,
+    setting: Setting,
+    pictures: Mapping[str, str | Path],
+) -> None:
+    """Draw all heads in the plane.
+
+    Args:
+        plane_path, agreement_path: of `cluster_heads`.
+        summary_path: of `cluster_heads`.
+        setting: what was looked at.
+        pictures: format -> file.
+
+    Raises:
+        AtlasError: a table cannot be used.
+    """
+    plane = read_table(plane_path, ["layer", "head", "type", "x", "y"])
+    distinct = read_table(agreement_path, ["aspect", "silhouette"])["silhouette"].iloc[0]
+    use_style()
+    figure, axes = plt.subplots(figsize=(6.4, 5.6), constrained_layout=True)
+    for name in TYPES:
+        own = plane[plane["type"] == name]
+        label = f"{TITLES[name]} ({len(own)} of {len(plane)})"
+        axes.scatter(own["x"], own["y"], s=38, color=COLOURS[name], marker=MARKERS[name], alpha=0.85, linewidths=0, label=label)
+    if len(plane) <= _NAMED_AT_MOST:
+        for row in plane.itertuples():
+            axes.annotate(
+                f"{row.layer}-{row.head}", (row.x, row.y), xytext=(0, 4.5), textcoords="offset points", fontsize=5, ha="center"
+            )
+    axes.set(xticks=[], yticks=[])
+    axes.set_xlabel("t-SNE axis 1 (no unit)")
+    axes.set_ylabel("t-SNE axis 2 (no unit)")
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.06), ncols=2)
+    examples = int(read_quantities(summary_path)["examples"])
+    footnote = (
+        f"{setting.line}\n{len(plane)} heads, features over n = {examples} examples, not scaled; colours by clusters of the "
+        f"features, not of the plane; silhouette {distinct:.2f}. Distances between groups in such a plane have no meaning."
+    )
+    save_figure(figure, pictures, footnote)

@@ -1,0 +1,86 @@
+"""Figure 4: the type of every head in models that were trained for different tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.colors import BoundaryNorm, ListedColormap
+from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
+
+from attention_atlas.figures.style import save_figure, use_style
+from attention_atlas.studies.guan2020.looks import COLOURS
+from attention_atlas.studies.guan2020.names import FITS, OWN, TITLES, TYPES, model_title
+from attention_atlas.studies.setting import Setting
+from attention_atlas.tables import read_table
+
+_FIT_TITLES = {"reused": "types of the SQuAD model", "refitted": "clusters of its own"}
+
+
+def figure4(path: str | Path, settings: Mapping[str, Setting], pictures: Mapping[str, str | Path]) -> None:
+    """Draw a grid of layers and heads for every model: by the types of the study's own model, and by clusters of its own.
+
+    Args:
+        path: of `compare_models`.
+        settings: name of a compared model -> what was looked at.
+        pictures: format -> file.
+
+    Raises:
+        AtlasError: the table cannot be used.
+    """
+    table = read_table(path, ["model", "fit", "layer", "head", "type"])
+    names = list(dict.fromkeys(table["model"]))
+    layers, heads = int(table["layer"].max()), int(table["head"].max())
+    use_style()
+    figure, axes = plt.subplots(
+        len(FITS),
+        len(names),
+        figsize=(0.155 * heads * len(names) + 1.6, 0.31 * layers + 2.2),
+        constrained_layout=True,
+        squeeze=False,
+        sharex=True,
+        sharey=True,
+    )
+    for row, fit in enumerate(FITS):
+        for column, name in enumerate(names):
+            own = table[(table["model"] == name) & (table["fit"] == fit)]
+            _grid(axes[row, column], own)
+            kept = "" if name == OWN else f", {kept_share(table, name, fit):.0%} as SQuAD"
+            axes[row, column].set_title(f"{model_title(name)}{kept}\n{_FIT_TITLES[fit]}", fontsize=8)
+        axes[row, 0].set_ylabel("Layer")
+    for axis in axes[-1]:
+        axis.set_xlabel("Head")
+    figure.legend(
+        handles=[Patch(color=COLOURS[name], label=TITLES[name]) for name in TYPES],
+        loc="outside upper center",
+        ncols=len(TYPES),
+    )
+    save_figure(figure, pictures, "\n".join(dict.fromkeys(setting.line for setting in settings.values())))
+
+
+def _grid(axes: Axes, own: pd.DataFrame) -> None:
+    numbers = own.assign(number=[TYPES.index(name) for name in own["type"]]).pivot(
+        index="layer", columns="head", values="number"
+    )
+    layers, heads = numbers.shape
+    colours = ListedColormap([COLOURS[name] for name in TYPES])
+    norm = BoundaryNorm([k - 0.5 for k in range(len(TYPES) + 1)], len(TYPES))
+    axes.imshow(numbers, cmap=colours, norm=norm, extent=(0.5, heads + 0.5, layers + 0.5, 0.5), aspect="auto")
+    axes.set_xticks([k + 0.5 for k in range(heads)], minor=True)
+    axes.set_yticks([k + 0.5 for k in range(layers)], minor=True)
+    axes.grid(which="minor", color="white", linewidth=0.8)
+    axes.tick_params(which="minor", length=0)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=12))
+
+
+def kept_share(table: pd.DataFrame, name: str, fit: str) -> float:
+    """Share of heads of a model that have the type that they have in the study's own model."""
+    keyed = table[table["fit"] == fit].set_index(["layer", "head"])
+    own = keyed.loc[keyed["model"] == OWN, "type"]
+    other = keyed.loc[keyed["model"] == name, "type"]
+    return float((own == other.reindex(own.index)).mean())

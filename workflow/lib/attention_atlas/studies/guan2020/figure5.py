@@ -1,0 +1,68 @@
+"""Figure 5: the maps of all heads on one example, framed by type."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.patches import Patch, Rectangle
+
+from attention_atlas.figures.style import save_figure, use_style
+from attention_atlas.studies.guan2020.looks import COLOURS
+from attention_atlas.studies.guan2020.names import TITLES, TYPES
+from attention_atlas.studies.setting import Setting
+from attention_atlas.tables import read_table
+
+_GAP = 0.16
+"""Space between two maps, as a share of a map."""
+
+
+def figure5(path: str | Path, setting: Setting, pictures: Mapping[str, str | Path]) -> None:
+    """Draw all maps in one picture of pixels, a row a layer, with a frame in the colour of the head's type.
+
+    Args:
+        path: of `draw_maps`.
+        setting: what was looked at.
+        pictures: format -> file.
+
+    Raises:
+        AtlasError: the table cannot be used.
+    """
+    table = read_table(path, ["layer", "head", "type", "example", "pieces", "row", "column", "weight"])
+    layers, heads, cells = (int(table[name].max()) for name in ("layer", "head", "row"))
+    values = np.zeros((layers, heads, cells, cells))
+    places = [table[name].to_numpy(int) - 1 for name in ("layer", "head", "row", "column")]
+    values[tuple(places)] = table["weight"].to_numpy(float)
+    # Cells are means over blocks of different numbers of pieces: each map is shown on its own scale.
+    values = np.sqrt(values / values.max(axis=(2, 3), keepdims=True))
+    use_style()
+    figure, axes = plt.subplots(figsize=(0.62 * heads + 1.0, 0.62 * layers + 1.3), constrained_layout=True)
+    types = table.drop_duplicates(["layer", "head"]).set_index(["layer", "head"])["type"]
+    inner = 1 - _GAP
+    for layer in range(1, layers + 1):
+        for head in range(1, heads + 1):
+            extent = (head - inner / 2, head + inner / 2, layer + inner / 2, layer - inner / 2)
+            axes.imshow(values[layer - 1, head - 1], cmap="Greys", vmin=0, vmax=1, extent=extent, interpolation="nearest")
+            frame = Rectangle(
+                (extent[0], extent[3]), inner, inner, fill=False, linewidth=1.6, edgecolor=COLOURS[str(types[layer, head])]
+            )
+            axes.add_patch(frame)
+    axes.set(xlim=(0.45, heads + 0.55), ylim=(layers + 0.55, 0.45), aspect="equal")
+    axes.set_xticks(range(1, heads + 1))
+    axes.set_yticks(range(1, layers + 1))
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    axes.set_xlabel("Head")
+    axes.set_ylabel("Layer")
+    figure.legend(
+        handles=[Patch(facecolor="none", edgecolor=COLOURS[name], linewidth=2, label=TITLES[name]) for name in TYPES],
+        loc="outside upper center",
+        ncols=len(TYPES),
+    )
+    footnote = (
+        f"{setting.line}\nExample {table['example'].iloc[0]} ({table['pieces'].iloc[0]} pieces, shown as {cells} x {cells} "
+        "mean weights); rows attend, columns are attended to; square-root scale, each map on its own."
+    )
+    save_figure(figure, pictures, footnote)

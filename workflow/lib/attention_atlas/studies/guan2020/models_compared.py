@@ -1,0 +1,56 @@
+"""Figure 4: types of the same heads in models that were trained for different tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from attention_atlas.errors import AtlasError
+from attention_atlas.heads import head_rows
+from attention_atlas.studies.guan2020.distance_features import FEATURES, options_of
+from attention_atlas.studies.guan2020.head_features import read_features
+from attention_atlas.studies.guan2020.head_types import nearest_types, types_of
+from attention_atlas.studies.guan2020.names import FITS, OWN
+from attention_atlas.tables import read_table, write_table
+
+
+def compare_models(
+    types_path: str | Path,
+    features: Mapping[str, str | Path],
+    options: Mapping[str, Any],
+    method: str,
+    seed: int,
+    out: str | Path,
+) -> None:
+    """Type the heads of every compared model: by the types of the study's own model, and by clusters of its own.
+
+    Args:
+        types_path: head_types.tsv of the study's own model.
+        features: name of a compared model -> its features.
+        options: of the features.
+        method, seed: of the clusters.
+        out: model, fit (reused: nearest mean of the own model's types; refitted), layer, head, type.
+
+    Raises:
+        AtlasError: a model has another shape, or its clusters cannot be named.
+    """
+    own = read_table(types_path, ["type", *FEATURES])
+    reference, known = own[list(FEATURES)].to_numpy(float), own["type"].tolist()
+    frames = []
+    for name, path in features.items():
+        measured = read_features(path)
+        means = measured.means(options_of(options))
+        if len(means) != len(own):
+            raise AtlasError(
+                f"{path}: the model {name} has {len(means)} heads, the study's own {len(own)}: compare models of one shape."
+            )
+        by_fit = {"reused": nearest_types(means, reference, known) if name != OWN else tuple(known)}
+        by_fit["refitted"] = by_fit["reused"] if name == OWN else types_of(means, seed, method)
+        for fit in FITS:
+            rows = head_rows(np.asarray(by_fit[fit], dtype=object).reshape(measured.shape), "type")
+            frames.append(rows.assign(model=name, fit=fit))
+    write_table(pd.concat(frames, ignore_index=True)[["model", "fit", "layer", "head", "type"]], out)

@@ -1,0 +1,76 @@
+"""Table 1: how stable the types of heads are, for every compared model and every reading of the procedure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from attention_atlas.html_tables import write_html_table
+from attention_atlas.published.values import load_published
+from attention_atlas.studies.guan2020.distance_features import options_of
+from attention_atlas.studies.guan2020.head_features import read_features
+from attention_atlas.studies.guan2020.head_types import clusters
+from attention_atlas.studies.guan2020.names import TYPES, model_title
+from attention_atlas.studies.guan2020.stability import HALVES, consistent_in_all, halved_labels, pairwise_agreement
+from attention_atlas.studies.setting import Setting
+from attention_atlas.tables import write_table
+
+COLUMNS = ("model", "halved", "fits", "pairwise", "pairwise_min", "pairwise_max", "consistent_in_all", "heads", "examples")
+
+
+def table1(
+    features: Mapping[str, str | Path],
+    settings: Mapping[str, Setting],
+    options: Mapping[str, Any],
+    fits: int,
+    seed: int,
+    out: str | Path,
+    html_out: str | Path,
+) -> None:
+    """Write Table 1: `COLUMNS`, shares of heads.
+
+    Args:
+        features: name of a compared model -> its features.
+        settings: name -> what was looked at.
+        options: of the features.
+        fits: halves.
+        seed: of halves and clusters.
+        out, html_out: table and page.
+    """
+    rows = []
+    for name, path in features.items():
+        values = read_features(path).by_example(options_of(options))
+        reference, _ = clusters(values.mean(axis=0), len(TYPES), seed)
+        for halve in HALVES:
+            labels = halved_labels(values, halve, len(TYPES), fits, seed)
+            pairs = pairwise_agreement(labels, len(TYPES))
+            agreed = consistent_in_all(labels, reference, len(TYPES))
+            ends = (float(np.min(pairs)), float(np.max(pairs)))
+            rows.append((name, halve, fits, float(pairs.mean()), *ends, agreed, values.shape[1], len(values)))
+    table = pd.DataFrame(rows, columns=list(COLUMNS))
+    write_table(table, out)
+    _page(table, settings, html_out)
+
+
+def _page(table: pd.DataFrame, settings: Mapping[str, Setting], path: str | Path) -> None:
+    published = {name.removeprefix("g_t1_"): entry["value"] for name, entry in load_published("guan2020").items()}
+    keys = {"pretrain": "pre-train"}
+    shown = table.assign(
+        model=[model_title(name) for name in table["model"]],
+        paper=[published.get(keys.get(name, name), float("nan")) for name in table["model"]],
+    )
+    notes = [
+        *dict.fromkeys(setting.line for setting in settings.values()),
+        "Share of heads. Each fit clusters half of the heads (the others get the nearest centre) or all heads by half of the "
+        "inputs. Pairwise: heads in the same cluster, over all pairs of fits, clusters matched by the Hungarian method. In "
+        "all: heads that every fit puts where the clusters of all data have them. The paper (BERT-large, in %) does not say "
+        "which of these its number is; none of its values is a number of its 384 heads, as a mean over pairs can be.",
+    ]
+    names = {"pairwise": "Pairwise", "consistent_in_all": "In all", "paper": "Paper, %"}
+    formats = dict.fromkeys(("pairwise", "pairwise_min", "pairwise_max", "consistent_in_all"), ".2%")
+    formats |= {"fits": "d", "heads": "d", "examples": "d", "paper": ".2f"}
+    write_html_table(shown, path, "Guan et al. 2020, Table 1: stability of the types of heads", notes, names, formats)

@@ -1,0 +1,16 @@
+from pathlib import Path
+
+from attention_atlas.models.fine_tuning import fine_tune
+from attention_atlas.smk import job
+
+with job(snakemake):
+    fine_tune(
+        base_entry=snakemake.params.base,
+        card_path=snakemake.input.card,
+        example_files=snakemake.input.examples,
+        limit=snakemake.params.limit,
+        training=snakemake.params.training,
+        threads=snakemake.threads,
+        folder=Path(snakemake.output.weights).parent,
+        summary_out=snakemake.output.summary,
+    )

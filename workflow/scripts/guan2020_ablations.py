@@ -1,0 +1,17 @@
+from attention_atlas.smk import job
+from attention_atlas.studies.guan2020.ablations import ablate
+
+with job(snakemake):
+    ablate(
+        model_entry=snakemake.params.model,
+        card_path=snakemake.input.card,
+        types_path=snakemake.input.types,
+        example_files=snakemake.input.examples,
+        limit=snakemake.params.limit,
+        settings=snakemake.params.settings,
+        seed=snakemake.params.seed,
+        threads=snakemake.threads,
+        out=snakemake.output.answers,
+        heads_out=snakemake.output.heads,
+        baselines_out=snakemake.output.baselines,
+    )

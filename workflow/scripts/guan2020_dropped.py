@@ -1,0 +1,11 @@
+from attention_atlas.smk import job
+from attention_atlas.studies.dropped import dropped_table
+
+with job(snakemake):
+    dropped_table(
+        corpora=snakemake.params.corpora,
+        line=snakemake.params.line,
+        title="Guan et al. 2020: what was left out",
+        out=snakemake.output.tsv,
+        html_out=snakemake.output.html,
+    )

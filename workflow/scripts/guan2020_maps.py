@@ -1,0 +1,11 @@
+from attention_atlas.smk import job
+from attention_atlas.studies.guan2020.drawn_maps import draw_maps
+
+with job(snakemake):
+    draw_maps(
+        shards=[snakemake.input.shards],
+        types_path=snakemake.input.types,
+        limit=snakemake.params.limit,
+        out=snakemake.output.maps,
+        grid_out=snakemake.output.grid,
+    )
