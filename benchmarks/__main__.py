@@ -1,4 +1,4 @@
-"""Run the benchmarks: python -m benchmarks [extraction|memory|dependencies|clustering|gradients|probes|workflow ...]
+"""Run the benchmarks: python -m benchmarks [name ...]
 
 Each prints ratios against a stated reference that runs side by side with it in the same process; times alone mean little.
 """
@@ -10,7 +10,7 @@ import importlib
 import sys
 from pathlib import Path
 
-NAMES = ("extraction", "memory", "dependencies", "clustering", "gradients", "probes", "workflow")
+NAMES = ("extraction", "memory", "dependencies", "clustering", "gradients", "probes", "distances", "ablations", "workflow")
 
 
 def main() -> None:

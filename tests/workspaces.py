@@ -19,12 +19,15 @@ OVERLAY = """
 sample: {documents: 16, train_documents: 12}
 models:
   minilm: {mlm_head: {copies: 1, steps: 5}}
+  minilm-squad: {training: {epochs: 1, batch: 8}}
 corpora:
   sample-segments: {limit: 12, shard: 8}
   sample-segments-clean: {limit: 8, shard: 8}
   sample-segments-pair: {limit: 8, shard: 8}
   sample-trees: {limit: 120, shard: 64}
   sample-trees-train: {limit: 100, shard: 100}
+  sample-questions: {limit: 10, shard: 10, max_tokens: 96}
+  sample-questions-train: {limit: 24, shard: 24, max_tokens: 96}
   sample-coreference: {limit: 16, shard: 16}
   sample-coreference-all: {limit: 16, shard: 16}
 runs:
@@ -33,6 +36,10 @@ runs:
       resamples: 100
       probes: {epochs: 1, seeds: [0, 1], random_models: [minilm-random-1]}
       clustering: {permutations: 99, blocks: 4}
+    guan2020:
+      resamples: 100
+      fits: 3
+      ablations: {random_sets: 1}
 """
 SMALL = ("--configfile", "config.yaml", "small.yaml")
 PARTS = ("Snakefile", "config.yaml", "workflow", "envs")

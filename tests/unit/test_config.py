@@ -17,6 +17,7 @@ from attention_atlas.config import (
     missing_files,
     resolve,
     shard_count,
+    study_corpora,
     study_model,
     study_runs,
 )
@@ -63,8 +64,7 @@ def test_every_shipped_run_resolves_with_a_title_a_model_and_known_corpora():
         assert settings["title"]
         for study in set(STUDIES) & set(settings):
             assert study_model(config, run, study) in config["models"]
-            for role in ("segments", "dependencies"):
-                corpus = settings[study][role]
+            for corpus in study_corpora(config, run, study).values():
                 assert shard_count(config, run, corpus) * config["corpora"][corpus]["shard"] >= limit_of(config, run, corpus)
     assert study_runs(config, "clark2019") == config["targets"]
 
@@ -97,6 +97,8 @@ def test_everything_that_is_not_said_has_its_default():
                 "max_tokens": 128,
                 "level": "tokens",
                 "windows": "first",
+                "stride": 128,
+                "order": "file",
                 "encoding": "utf-8",
                 "view": "none",
                 "lines": "paragraphs",
@@ -270,7 +272,11 @@ MISTAKES = [
     ),
     ("runs/one/clark2019/variants", {"segment_ids": "trees"}, "variants.segment_ids: corpus 'trees' has the reader conllu"),
     ("models", ABSENT, "config: the key 'models' is missing. Registry: name of a model in paths"),
-    ("models/tiny/source", ABSENT, "config: models.tiny: the key 'source' is missing. Exactly one of package, path, hub."),
+    (
+        "models/tiny/source",
+        ABSENT,
+        "config: models.tiny: the key 'source' is missing. Exactly one of package, path, hub, fine_tuned.",
+    ),
     ("corpora/pairs/limit", ABSENT, "config: corpora.pairs: the key 'limit' is missing. Records read at most"),
     ("corpora/pairs/reader", ABSENT, "config: corpora.pairs: the key 'reader' is missing. conllu: dependency trees"),
     ("runs/one/clark2019/segments", ABSENT, "config: runs.one.clark2019: the key 'segments' is missing. Corpus of reader"),
@@ -278,9 +284,13 @@ MISTAKES = [
     (
         "models/tiny/source/hub",
         "a/b",
-        "config: models.tiny.source: give exactly one of package, path, hub; found path and hub.",
+        "config: models.tiny.source: give exactly one of package, path, hub, fine_tuned; found path and hub.",
     ),
-    ("models/tiny/source", {"folder": "x"}, "models.tiny.source: give exactly one of package, path, hub; found none of them."),
+    (
+        "models/tiny/source",
+        {"folder": "x"},
+        "models.tiny.source: give exactly one of package, path, hub, fine_tuned; found none of them.",
+    ),
     ("corpora/trees/source/url", URL["url"], "trees.source: give exactly one of sample, path, url, hub; found path and url."),
     ("corpora/trees/source", {"url": URL["url"]}, "trees.source: a source of kind url needs the key 'sha256' as well."),
     ("corpora/trees/source", {"hub": "a/b"}, "corpora.trees.source: a source of kind hub needs the key 'revision' as well."),
@@ -307,8 +317,10 @@ MISTAKES = [
     ("corpora/pairs/view", "stanford", "corpora.pairs.view: this key belongs to the reader conllu, not to segments."),
     *[
         (f"corpora/trees/{key}", value, f"corpora.trees.{key}: this key belongs to the reader segments, not to conllu.")
-        for key, value in (("lines", "sentences"), ("recipe", "clean"), ("segment_ids", "pair"), ("seed", 1))
+        for key, value in (("lines", "sentences"), ("recipe", "clean"), ("segment_ids", "pair"))
     ],
+    ("corpora/trees/seed", 1, "corpora.trees.seed: this key belongs to the reader segments and squad, not to conllu."),
+    ("corpora/pairs/windows", "all", "corpora.pairs.windows: this key belongs to the reader conll2012 and squad, not to"),
     ("corpora/Ähre", SMALL["corpora"]["pairs"], "config: corpora: 'Ähre' does not match"),
     ("runs/with space", {}, "config: runs: 'with space' does not match"),
     ("models/a_b", SMALL["models"]["tiny"], "config: models: 'a_b' does not match"),
@@ -413,6 +425,44 @@ def test_every_study_has_its_part_of_the_schema():
             "runs.sample.clark2019.options.word_mode: first needs level: tokens",
         ),
         ({"runs": {"sample": {"clark2019": {"figure1_heads": "best"}}}}, "figure1_heads: 'best' does not fit"),
+        (
+            {"corpora": {"sample-questions": {"level": "words"}}},
+            "runs.sample.guan2020.questions: distances are those of word pieces",
+        ),
+        (
+            {"runs": {"sample": {"guan2020": {"compared": {"pretrain": {"model": "minilms"}}}}}},
+            "runs.sample.guan2020.compared.pretrain.model: there is no model 'minilms'; did you mean 'minilm'",
+        ),
+        ({"runs": {"sample": {"guan2020": {"questions": "sample-trees"}}}}, "has the reader conllu, but squad is needed here"),
+        (
+            {"models": {"minilm-squad": {"source": {"fine_tuned": "bert"}}}},
+            "models.minilm-squad.source.fine_tuned: there is no",
+        ),
+        ({"models": {"minilm-squad": {"layers": 7}}}, "models.minilm-squad.layers: it is 7, but 'minilm' has 6"),
+        (
+            {"models": {"minilm-squad": {"training": {"corpus": "sample-trees"}}}},
+            "models.minilm-squad.training.corpus: corpus 'sample-trees' has the reader conllu, but squad is needed here",
+        ),
+        (
+            {"models": {"minilm": {"training": {"task": "questions", "corpus": "squad-flat"}}}},
+            "models.minilm.training: only a model with source: {fine_tuned: ...} is trained",
+        ),
+        (
+            {"models": {"other": {"source": {"fine_tuned": "minilm"}, "layers": 6}}},
+            "models.other.training: a fine-tuned model needs to know its task and corpus",
+        ),
+        (
+            {
+                "models": {
+                    "other": {
+                        "source": {"fine_tuned": "minilm-squad"},
+                        "training": {"task": "questions", "corpus": "squad-flat"},
+                        "layers": 6,
+                    }
+                }
+            },
+            "models.other.source.fine_tuned: 'minilm-squad' is fine-tuned itself",
+        ),
     ],
 )
 def test_what_does_not_belong_together_is_refused(change, sentence):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+from small_tokenizer import save_tokenizer
 
 from attention_atlas.corpora.alignment import WordPieces
 from attention_atlas.corpora.conllu import read_conllu
@@ -19,7 +19,6 @@ from attention_atlas.corpora.stanford import to_stanford
 from attention_atlas.errors import AtlasError
 
 LIBRARY = Path(__file__).parents[2] / "workflow" / "lib"
-LETTERS = "abcdefghijklmnopqrstuvwxyz"
 ENTRY = {
     "reader": "conllu",
     "source": {"path": "x"},
@@ -40,18 +39,7 @@ NOTHING = "\u200b"
 
 @pytest.fixture(scope="module")
 def tokenizer(tmp_path_factory) -> Path:
-    """WordPiece over letters and a few words, [CLS] A [SEP] B [SEP]."""
-    entries = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", ".", "the", "cat", "##s", *LETTERS]
-    entries += [f"##{letter}" for letter in LETTERS if letter != "s"]
-    built = Tokenizer(models.WordPiece({entry: i for i, entry in enumerate(entries)}, unk_token="[UNK]"))
-    built.normalizer = normalizers.BertNormalizer(lowercase=True)
-    built.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    built.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
-    )
-    path = tmp_path_factory.mktemp("tokenizer") / "tokenizer.json"
-    built.save(str(path))
-    return path
+    return save_tokenizer(tmp_path_factory.mktemp("tokenizer") / "tokenizer.json")
 
 
 def trees(*sentences: str) -> str:

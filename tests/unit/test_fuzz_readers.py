@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+from small_tokenizer import save_tokenizer
 
 from attention_atlas.corpora.examples import build_shard, read_examples
 from attention_atlas.corpora.word_vectors import read_vector_file
@@ -23,7 +23,6 @@ FUZZ = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
-LETTERS = "abcdefghijklmnopqrstuvwxyz"
 BOUND, SHARD = 24, 6
 ENTRY = {
     **{"limit": SHARD, "shard": SHARD, "max_tokens": BOUND, "level": "tokens", "view": "none", "lines": "sentences"},
@@ -64,16 +63,7 @@ VECTORS = "the 0.1 0.2 0.3\ncat -1 2e-1 3\ndogs 1 2 3\n"
 @pytest.fixture(scope="module")
 def tokenizer(tmp_path_factory) -> Path:
     """WordPiece over letters: every piece is one letter, so that a word can be read off its pieces."""
-    entries = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *LETTERS, *(f"##{letter}" for letter in LETTERS), ".", "'", "##'"]
-    built = Tokenizer(models.WordPiece({entry: i for i, entry in enumerate(entries)}, unk_token="[UNK]"))
-    built.normalizer = normalizers.BertNormalizer(lowercase=True)
-    built.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    built.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
-    )
-    path = tmp_path_factory.mktemp("tokenizer") / "tokenizer.json"
-    built.save(str(path))
-    return path
+    return save_tokenizer(tmp_path_factory.mktemp("tokenizer") / "tokenizer.json", (".", "'", "##'"))
 
 
 BYTES = st.sampled_from(

@@ -80,9 +80,27 @@ _WORK: dict[str, tuple[str, Callable[[Part], Work]]] = {
     "clark2019_probes": ("probe_training", _probes),
     "clark2019_head_distances": ("segments", lambda p: {"gpairs": p.gpairs}),
 }
+
+
+def _fine_tuning(part: Part) -> Work:
+    """Forward and backward passes over all epochs."""
+    return {"gflop": 3 * part.settings["epochs"] * part.gflop}
+
+
+def _ablations(part: Part) -> Work:
+    """A forward pass for every condition: rows with one and with two definitions of a sentence, each with its random sets."""
+    conditions = 26 * (1 + part.settings["ablations"]["random_sets"]) + 1
+    return {"gflop": conditions * part.gflop, "records": conditions * part.records}
+
+
+_WORK |= {
+    "fine_tune": ("training", _fine_tuning),
+    "guan2020_features": ("", lambda p: {"gcells": p.gcells}),
+    "guan2020_ablations": ("questions", _ablations),
+}
 _SAME_COST = {"clark2019_surface_variant": "clark2019_surface", "clark2019_dependencies_variant": "clark2019_dependencies"}
 # What a GPU takes over: rules whose floating-point operations are a model's.
-ON_GPU = ("extract_attention", "mlm_head", "clark2019_gradients")
+ON_GPU = ("extract_attention", "mlm_head", "fine_tune", "clark2019_gradients", "guan2020_ablations")
 
 
 def _head_gflop(part: Part) -> float:
@@ -102,7 +120,10 @@ def workload(config: Mapping[str, Any], rule: str, wildcards: Mapping[str, str])
         return {}
     role, work = _WORK[rule]
     run = wildcards["run"]
-    if not role:
+    if role == "training":
+        settings = config["models"][wildcards["model"]]["training"]
+        model, corpus = wildcards["model"], settings["corpus"]
+    elif not role:
         corpus, model = wildcards["corpus"], wildcards["model"]
         settings = config["models"][model]["mlm_head"]
     else:
@@ -111,11 +132,13 @@ def workload(config: Mapping[str, Any], rule: str, wildcards: Mapping[str, str])
         corpus, model = settings[role], wildcards.get("model") or study_model(config, run, study)
     entry = config["corpora"][corpus]
     records = limit_of(config, run, corpus)
+    if rule == "guan2020_features":
+        records = min(records, config["runs"][run]["guan2020"]["samples"])
     if "shard" in wildcards:
         records = min(entry["shard"], records - int(wildcards["shard"]) * entry["shard"])
         if rule in ("build_examples", "extract_attention"):
             records = entry["shard"]  # shards are whole
-    own = not role or model == study_model(config, run, rule.split("_")[0])
+    own = role in ("", "training") or model == study_model(config, run, rule.split("_")[0])
     judged = limit_of(config, run, settings["dependencies"]) if role == "probe_training" else 0
     return work(Part(shape_of(config["models"][model]), typical_tokens(entry), records, settings, own, judged))
 

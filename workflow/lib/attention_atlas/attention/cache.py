@@ -26,6 +26,7 @@ import xxhash
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
+from attention_atlas.attention.half import widened
 from attention_atlas.attention.words import to_words, unit_starts
 from attention_atlas.corpora.alignment import SPECIAL
 from attention_atlas.errors import AtlasError, DamagedFile
@@ -77,7 +78,7 @@ class CachedExample:
             return to_words(self.maps, self.word, mode)
         if mode != "mean":
             raise AtlasError(f"example {self.id}: the cache was stored at level words (mean); mode {mode} needs level: tokens.")
-        return np.asarray(self.maps, dtype=np.float32)
+        return widened(self.maps)
 
 
 def write_shard(

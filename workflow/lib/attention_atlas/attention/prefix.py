@@ -17,7 +17,7 @@ from typing import Any
 
 from torch import nn
 
-from attention_atlas.attention.engine import attention_layers
+from attention_atlas.attention.engine import attention_layers, attention_shape
 from attention_atlas.errors import AtlasError
 
 
@@ -42,12 +42,13 @@ def blocks(model: nn.Module) -> nn.ModuleList:
     if len(kinds) != 1:
         names = ", ".join(str(kind) for kind in kinds)
         raise AtlasError(f"{type(model).__name__} has {names} attention: pass the part whose layers are meant.")
-    for name in next(iter(kinds.values())):
-        parts = name.split(".")
-        for place, part in enumerate(parts):
-            holder = model.get_submodule(".".join(parts[:place]))
-            if part.isdecimal() and isinstance(holder, nn.ModuleList) and len(holder) == len(next(iter(kinds.values()))):
-                return holder
+    ((kind, names),) = kinds.items()
+    layers, _ = attention_shape(model)[kind]
+    parts = names[0].split(".")
+    for place, part in enumerate(parts):
+        holder = model.get_submodule(".".join(parts[:place]))
+        if part.isdecimal() and isinstance(holder, nn.ModuleList) and len(holder) == layers == len(names):
+            return holder
     raise AtlasError(f"{type(model).__name__} does not keep its layers in a list of modules, so that none can be skipped.")
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from attention_atlas.attention.half import widened
 from attention_atlas.corpora.alignment import SPECIAL
 
 WORD_MODES = ("mean", "first", "max")
@@ -46,7 +47,7 @@ def to_words(maps: npt.NDArray[np.floating], word: Sequence[int], mode: str = "m
     if maps.shape[-1] != len(word) or maps.shape[-2] != len(word):
         raise ValueError(f"maps of shape {maps.shape} do not belong to {len(word)} pieces")
     starts = unit_starts(word)
-    wide = np.asarray(maps, dtype=np.float32)
+    wide = widened(maps)
     if len(starts) == len(word):
         return wide
     columns = np.add.reduceat(wide, starts, axis=-1)

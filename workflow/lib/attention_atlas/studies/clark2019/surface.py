@@ -15,6 +15,7 @@ import pandas as pd
 from scipy.special import entr
 
 from attention_atlas.attention.cache import read_attention
+from attention_atlas.attention.half import widened
 from attention_atlas.corpora.alignment import without_space_mark
 from attention_atlas.errors import AtlasError
 from attention_atlas.heads import head_rows, mean_rows
@@ -155,7 +156,7 @@ def measure_surface(
                 f"example {example.id}: the attention cache was stored at level {example.level}, but surface patterns are "
                 "those of word pieces: set level: tokens for this corpus."
             )
-        maps = example.maps.astype(np.float32)
+        maps = widened(example.maps)
         classes = token_classes(example.tokens, card.cls, card.sep)
         for group, option in GROUPS.values():
             computed = {_value(options, option): group(maps, classes, options)}

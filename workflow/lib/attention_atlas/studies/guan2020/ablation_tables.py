@@ -163,7 +163,7 @@ def _columns(table: pd.DataFrame, prefix: str) -> pd.DataFrame:
     columns: dict[str, list[str]] = {"heads": [str(n) for n in table["heads"]]}
     rows = [row for _, row in table.iterrows()]
     for score, title in (("em", "EM"), ("f1", "F1")):
-        keys = [f"g_{'t2' if row['row'] == BASELINE else prefix}_{row['row']}_{score}" for row in rows]
+        keys = [f"g_{'t2' if row['row'] == BASELINE else prefix}_{int(row['row'])}_{score}" for row in rows]
         columns[title] = [_with_interval(row, score) for row in rows]
         columns[f"{title} drop"] = [_with_interval(row, f"{score}_drop") if row["row"] != BASELINE else "" for row in rows]
         columns[f"{title} random drop"] = [_random(row, score) for row in rows]

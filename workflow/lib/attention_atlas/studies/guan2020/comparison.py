@@ -144,15 +144,16 @@ def _ablations(tables: Tables, comparable: str, why: str, published: Mapping[str
     # The paper does not say what a sentence is: its rows stand beside the two segments; table3.tsv has both definitions.
     for prefix, table in (("t2", table2), ("t3", table3[table3["sentences"] == SEGMENTS])):
         for _, row in table.iterrows():
+            number = int(row["row"])
             for score in ("em", "f1"):
                 reason = why
                 base = published["g_t2_1_f1"]["value"]
-                printed = published.get(f"g_{prefix}_{row['row']}_{score}", {}).get("value")
-                if row["row"] != BASELINE:
+                printed = published.get(f"g_{prefix}_{number}_{score}", {}).get("value")
+                if number != BASELINE:
                     reason += f". Drop from own baseline: here {row[f'{score}_drop']:.1f}"
                     if score == "f1" and printed is not None:
                         reason += f", paper {base - printed:.1f}"
-                found[f"g_{prefix}_{row['row']}_{score}"] = Measured(
+                found[f"g_{prefix}_{number}_{score}"] = Measured(
                     float(row[score]), comparable, reason, row[f"{score}_ci_low"], row[f"{score}_ci_high"], int(row["n"])
                 )
     return found

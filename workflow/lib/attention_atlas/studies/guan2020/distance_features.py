@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from attention_atlas.attention.cache import CachedExample
+from attention_atlas.attention.half import widened
 from attention_atlas.corpora.alignment import without_space_mark
 from attention_atlas.errors import AtlasError
 
@@ -101,7 +102,7 @@ def distance_features(maps: npt.NDArray[np.floating], cells: npt.NDArray[np.intp
     n = len(cells)
     members = np.zeros((n * n, len(FEATURES)), np.float32)
     members[np.arange(n * n), cells.ravel()] = 1
-    flat = np.asarray(maps, dtype=np.float32).reshape(-1, n * n)
+    flat = widened(maps).reshape(-1, n * n)
     sums = (flat @ members).astype(np.float64) / n
     return sums.reshape(*maps.shape[:-2], len(FEATURES))
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from attention_atlas.attention.cache import CachedExample, read_attention
+from attention_atlas.attention.half import widened
 from attention_atlas.errors import AtlasError
 from attention_atlas.studies.guan2020.names import TYPES
 from attention_atlas.tables import read_table, write_table
@@ -36,7 +37,7 @@ def draw_maps(shards: Sequence[str | Path], types_path: str | Path, limit: int, 
     """
     types = read_table(types_path, ["layer", "head", "type"])
     example = _example(shards, limit)
-    maps = example.maps.astype(np.float32)
+    maps = widened(example.maps)
     frames = []
     for row in typical_heads(types).itertuples():
         frames.append(_cells(example, maps[row.layer - 1, row.head - 1]).assign(

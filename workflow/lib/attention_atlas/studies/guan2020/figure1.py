@@ -15,7 +15,7 @@ from attention_atlas.studies.guan2020.names import TITLES, TYPES
 from attention_atlas.studies.setting import Setting
 from attention_atlas.tables import read_quantities, read_table
 
-_LABELS = {"cls": "[CLS]", "sep": "[SEP]", "comma": ",", "period": ".", "self": "self"}
+_LABELS = {"cls": "[CLS]", "sep": "[SEP]", "comma": "comma", "period": "stop", "self": "self"}
 _RANKS = (1, 2)
 
 

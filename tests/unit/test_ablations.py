@@ -1,0 +1,191 @@
+"""Ablations by type: the right heads, sentences and answers, equal to one plain evaluation a row."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from transformers import BertConfig, BertForQuestionAnswering
+
+from attention_atlas.attention.engine import install, watch
+from attention_atlas.corpora.examples import Example
+from attention_atlas.corpora.questions import Asked
+from attention_atlas.errors import AtlasError
+from attention_atlas.models.answering import answer_texts, passage_pieces
+from attention_atlas.published.values import load_published
+from attention_atlas.studies.guan2020.ablation_rows import (
+    BASELINE,
+    INTRA,
+    ROWS,
+    SEGMENTS,
+    SENTENCES,
+    STOPS,
+    UNIFORM,
+    WHOLE,
+    ZERO,
+)
+from attention_atlas.studies.guan2020.ablation_tables import ablation_table
+from attention_atlas.studies.guan2020.ablations import COLUMNS, answer_all, baselines, scored_rows
+from attention_atlas.studies.guan2020.conditions import conditions, matched_sets, sentence_of_pieces
+from attention_atlas.studies.guan2020.names import DENSE, DENSE_VERTICAL, DIAGONAL, TYPES, VERTICAL
+
+LAYERS, HEADS = 3, 4
+
+
+def example(record, sizes, seed=0):
+    """A question of sizes[0] words and a passage of sentences of the other sizes, a piece a word."""
+    generator = random.Random(seed + record)
+    question = [f"q{k}" for k in range(sizes[0])]
+    passage = [word for size in sizes[1:] for word in (*(f"w{generator.randrange(20)}" for _ in range(size - 1)), ".")]
+    text, starts = "", []
+    for word in passage:
+        starts.append(len(text))
+        text += word + " "
+    words = (*question, *passage)
+    pieces = [generator.randrange(5, 40) for _ in words]
+    half = len(question)
+    word = (-1, *range(half), -1, *range(half, len(words)), -1)
+    ids = (2, *pieces[:half], 3, *pieces[half:], 3)
+    stops = tuple(a + len(w) for a, w in zip(starts, passage, strict=True))
+    asked = Asked(f"id{record}", text, half, tuple(starts), stops, (passage[0],), None)
+    segments = (0,) * (half + 2) + (1,) * (len(passage) + 1)
+    return Example(record, f"id{record}", ids, segments, tuple(map(str, ids)), word, words, asked=asked)
+
+
+EXAMPLES = [example(k, sizes) for k, sizes in enumerate([(3, 4, 5), (2, 6), (4, 3, 3, 3), (3, 9, 2), (2, 5, 5)])]
+
+
+@pytest.fixture(scope="module")
+def model():
+    torch.manual_seed(3)
+    config = BertConfig(
+        vocab_size=40,
+        hidden_size=16,
+        num_hidden_layers=LAYERS,
+        num_attention_heads=HEADS,
+        intermediate_size=32,
+        initializer_range=0.6,
+        max_position_embeddings=64,
+    )
+    made = BertForQuestionAnswering(config).eval()
+    install(made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def types():
+    generator = np.random.default_rng(5)
+    return {(layer, head): str(generator.choice(TYPES)) for layer in range(LAYERS) for head in range(HEADS)}
+
+
+def test_rows_are_those_of_the_paper():
+    published = load_published("guan2020")
+    words = {DENSE: "Dense", DIAGONAL: "Diagonal", DENSE_VERTICAL: "Dense&Vertical", VERTICAL: "Vertical"}
+    for row in ROWS:
+        prefix = {"table2": "t2", "table3": "t3"}[row.table]
+        quantity = published[f"g_{prefix}_{row.number}_em"]["quantity"]
+        start = {ZERO: "prune ", UNIFORM: "1/L for ", INTRA: "no intra in ", "inter": "no inter in "}[row.action]
+        assert start in quantity
+        named = quantity.split(start)[1].split(":")[0].split(" (")[0].replace("D&V", "Dense&Vertical")
+        assert {words[t] for t in row.types} == set(named.replace(", ", "+").split("+")), quantity
+
+
+def test_conditions_change_the_heads_of_their_types(types):
+    made = conditions(types, HEADS, 3, False, 0)
+    assert len(made) == (10 + 8 * 2) * 4
+    rows = {row.number: row for row in ROWS}
+    for condition in made:
+        own = sorted(place for place, name in types.items() if name in rows[condition.row].types)
+        if condition.draw == 0:
+            assert list(condition.heads) == own
+        assert [layer for layer, _ in condition.heads] == [layer for layer, _ in own]
+        assert len(set(condition.heads)) == len(own)
+        assert condition.sentences in (SENTENCES if rows[condition.row].table == "table3" else (WHOLE,))
+    assert made == [] or conditions(types, HEADS, 3, False, 0)[7].heads == made[7].heads
+
+
+@given(st.sets(st.tuples(st.integers(0, 3), st.integers(0, 5)), max_size=24), st.integers(0, 99))
+def test_random_sets_have_the_layers_of_the_type(heads, seed):
+    own = tuple(sorted(heads))
+    for drawn in matched_sets(own, 6, 4, seed):
+        assert sorted(layer for layer, _ in drawn) == [layer for layer, _ in own]
+        assert len(set(drawn)) == len(own)
+        assert all(0 <= head < 6 for _, head in drawn)
+
+
+def test_sentences_of_pieces():
+    one = EXAMPLES[0]  # [CLS] q q q [SEP] w w w . w w w w . [SEP]
+    assert sentence_of_pieces(one, SEGMENTS, "none") == [-1, 0, 0, 0, -1, *[1] * 9, -1]
+    assert sentence_of_pieces(one, STOPS, "none") == [-1, 0, 0, 0, -1, *[1] * 4, *[2] * 5, -1]
+    assert sentence_of_pieces(one, SEGMENTS, "segment") == [0, 0, 0, 0, 0, *[1] * 9, 1]
+    with pytest.raises(AtlasError, match="reader squad"):
+        sentence_of_pieces(Example(0, "x", (2,), (0,), ("[CLS]",), (-1,), ()), STOPS, "none")
+
+
+@pytest.mark.parametrize("special_tokens", ["none", "segment"])
+@pytest.mark.parametrize("renormalise", [False, True])
+def test_answers_are_those_of_one_evaluation_a_row(model, types, special_tokens, renormalise):
+    made = conditions(types, HEADS, 1, renormalise, 0)
+    found = answer_all(model, EXAMPLES, made, 0, special_tokens, batch_tokens=40)
+    differ = 0
+    for condition in made:
+        for one in EXAMPLES:
+            ids = torch.tensor([one.input_ids])
+            with torch.inference_mode(), watch(model, plan=condition.plan) as session:
+                sentences = condition.sentences and torch.tensor([sentence_of_pieces(one, condition.sentences, special_tokens)])
+                session.batch(torch.ones_like(ids), sentences if condition.sentences else None)
+                output = model(input_ids=ids, token_type_ids=torch.tensor([one.segment_ids]))
+            ((text, value),) = answer_texts([one], output.start_logits, output.end_logits, passage_pieces([one], ids.shape[1]))
+            answer, own = found[condition.row, condition.sentences, condition.draw][one.record]
+            assert own == pytest.approx(value, abs=1e-4)
+            assert answer == text
+            differ += answer != found[BASELINE, WHOLE, 0][one.record][0]
+    assert differ > 0, "no ablation changed any answer"
+
+
+def test_the_answer_is_the_best_of_all_windows():
+    context = "x. y."
+    first, second = (
+        Example(k, name, (2,), (0,), ("[CLS]",), (-1,), (), asked=Asked("q", context, 0, (), (), ("y", "x"), None))
+        for k, name in enumerate(("q", "q#2"))
+    )
+    answers = {(BASELINE, WHOLE, 0): {0: ("x", 1.0), 1: ("y", 2.0)}}
+    ((*_, question, passage, answer, em, f1),) = scored_rows(answers, [first, second])
+    assert (question, passage, answer, em, f1) == ("q", 1, "y", 100, 100)
+    table = baselines(answers[BASELINE, WHOLE, 0], [first, second]).set_index(["windows", "references"])["em"]
+    assert table.to_dict() == {("first", "first"): 0, ("first", "all"): 100, ("all", "first"): 100, ("all", "all"): 100}
+
+
+def test_tables_have_drops_intervals_and_the_control(tmp_path):
+    generator = np.random.default_rng(1)
+    rows = []
+    levels = [(1, "", 0, 0.9), (2, "", 0, 0.2), (2, "", 1, 0.8), (2, "", 2, 0.7), (12, "stops", 0, 0.5)]
+    for number, sentences, draw, level in levels:
+        hits = 100.0 * (generator.random(60) < level)
+        rows += [(number, sentences, draw, f"q{k}", k // 3, "x", hit, hit) for k, hit in enumerate(hits)]
+    answers, heads = tmp_path / "answers.parquet", tmp_path / "heads.tsv"
+    frame = pd.DataFrame(rows, columns=COLUMNS)
+    frame.to_parquet(answers, index=False)
+    heads.write_text("row\tsentences\tdraw\tlayer\thead\n2\t\t0\t1\t1\n2\t\t0\t1\t2\n2\t\t1\t1\t3\n12\tstops\t0\t2\t1\n")
+    ablation_table("table2", answers, heads, 200, 0, tmp_path / "table2.tsv")
+    table = pd.read_csv(tmp_path / "table2.tsv", sep="\t").set_index("row")
+    means = frame.groupby(["row", "draw"])["em"].mean()
+    assert list(table.index) == [1, 2]
+    own = table.loc[2]
+    assert own["em"] == pytest.approx(means[2, 0], abs=1e-3)
+    assert own["em_drop"] == pytest.approx(means[1, 0] - means[2, 0], abs=1e-3)
+    assert own["em_drop_ci_low"] < own["em_drop"] < own["em_drop_ci_high"]
+    drops = [means[1, 0] - means[2, draw] for draw in (1, 2)]
+    assert own["em_random_drop"] == pytest.approx(np.mean(drops), abs=1e-3)
+    assert (own["em_random_least"], own["em_random_most"]) == pytest.approx((min(drops), max(drops)), abs=1e-3)
+    assert own["em_beaten"] == 1
+    assert (own["heads"], own["n"], own["passages"]) == (2, 60, 20)
+    ablation_table("table3", answers, heads, 200, 0, tmp_path / "table3.tsv")
+    table = pd.read_csv(tmp_path / "table3.tsv", sep="\t")
+    assert table["sentences"].tolist()[1:] == ["stops"]
+    assert np.isnan(table["em_random_drop"].iloc[1])

@@ -1,0 +1,74 @@
+"""Fine-tuning by the Trainer: a tiny model learns, the checkpoint is whole and the same for the same seed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+import pandas as pd
+import pytest
+from small_tokenizer import save_tokenizer
+from transformers import BertConfig, BertModel
+
+from attention_atlas.corpora.examples import build_shard
+from attention_atlas.errors import AtlasError
+from attention_atlas.models.answering import load_answering_model
+from attention_atlas.models.fine_tuning import CHECKPOINT, fine_tune
+from attention_atlas.models.loading import describe
+
+TRAINING = {"epochs": 6, "batch": 4, "learning_rate": 0.01, "warmup": 0.1, "weight_decay": 0.01, "seed": 1, "task": "questions"}
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    """A tiny model with its tokenizer, card, and questions whose answer is always the word after "the"."""
+    folder = tmp_path_factory.mktemp("base")
+    save_tokenizer(folder / "tokenizer.json")
+    config = {"tokenizer_class": "BertTokenizer", "cls_token": "[CLS]", "sep_token": "[SEP]", "pad_token": "[PAD]"}
+    (folder / "tokenizer_config.json").write_text(json.dumps(config | {"unk_token": "[UNK]"}))
+    size = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    BertModel(BertConfig(vocab_size=80, max_position_embeddings=64, **size)).save_pretrained(folder)
+    entry = {"source": {"path": str(folder)}, "layers": 2, "heads": 2, "init": "pretrained", "seed": 0, "dtype": "float32"}
+    describe("tiny", entry, folder / "card.json", folder / "pieces.json")
+    letters = "bcdfghjk"
+    questions = [
+        {"context": f"{a} {b} the {c} {a}", "question": "what cat?", "answer": c}
+        for a, b, c in zip(letters, letters[1:] + letters[0], letters[3:] + letters[:3], strict=True)
+    ]
+    (folder / "raw.json").write_text(json.dumps(questions))
+    corpus = {"reader": "squad", "order": "file", "seed": 0, "windows": "all", "stride": 4, "max_tokens": 16, "shard": 40}
+    build_shard(corpus, folder / "raw.json", folder / "pieces.json", 64, 0, folder / "examples.parquet", folder / "dropped.tsv")
+    return folder, entry
+
+
+def train(base, folder, **changed):
+    source, entry = base
+    examples = [source / "examples.parquet"]
+    fine_tune(entry, source / "card.json", examples, 100, TRAINING | changed, 1, folder / "checkpoint", folder / "summary.tsv")
+    return folder / "checkpoint"
+
+
+def test_the_checkpoint_is_whole_and_the_loss_falls(base, tmp_path):
+    folder = train(base, tmp_path)
+    assert sorted(p.name for p in folder.iterdir()) == sorted(CHECKPOINT)
+    summary = pd.read_csv(tmp_path / "summary.tsv", sep="\t")
+    assert summary["loss"].iloc[-1] < summary["loss"].iloc[0] - 0.2
+    assert summary["epoch"].iloc[-1] == pytest.approx(6, abs=0.5)
+    entry = base[1] | {"source": {"path": str(folder)}}
+    load_answering_model(entry)
+    describe("tiny-squad", entry, tmp_path / "card.json", tmp_path / "tokenizer.json")
+
+
+def test_the_same_seed_gives_the_same_weights(base, tmp_path):
+    def digest(name, **changed):
+        folder = train(base, tmp_path / name, epochs=1, **changed)
+        return hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
+
+    assert digest("a") == digest("b") != digest("c", seed=2)
+
+
+def test_nothing_to_train_on_is_said(base, tmp_path):
+    source, entry = base
+    with pytest.raises(AtlasError, match="nothing to train on"):
+        fine_tune(entry, source / "card.json", [], 100, TRAINING, 1, tmp_path / "checkpoint", tmp_path / "summary.tsv")
+    assert not (tmp_path / "summary.tsv").exists()
