@@ -20,6 +20,8 @@ sample: {documents: 16, train_documents: 12}
 models:
   minilm: {mlm_head: {copies: 1, steps: 5}}
   minilm-squad: {training: {epochs: 1, batch: 8}}
+  minilm-mrpc: {training: {epochs: 1, batch: 8}}
+  minilm-mnli: {training: {epochs: 1, batch: 8}}
 corpora:
   sample-segments: {limit: 12, shard: 8}
   sample-segments-clean: {limit: 8, shard: 8}
@@ -28,6 +30,10 @@ corpora:
   sample-trees-train: {limit: 100, shard: 100}
   sample-questions: {limit: 10, shard: 10, max_tokens: 96}
   sample-questions-train: {limit: 24, shard: 24, max_tokens: 96}
+  sample-mrpc: {limit: 8, shard: 8}
+  sample-mrpc-train: {limit: 16, shard: 16}
+  sample-mnli: {limit: 8, shard: 8}
+  sample-mnli-train: {limit: 16, shard: 16}
   sample-coreference: {limit: 16, shard: 16}
   sample-coreference-all: {limit: 16, shard: 16}
 runs:

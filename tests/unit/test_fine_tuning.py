@@ -10,10 +10,10 @@ import pytest
 from small_tokenizer import save_tokenizer
 from transformers import BertConfig, BertModel
 
-from attention_atlas.corpora.examples import build_shard
+from attention_atlas.corpora.examples import build_shard, read_examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.models.answering import load_answering_model
-from attention_atlas.models.fine_tuning import CHECKPOINT, fine_tune
+from attention_atlas.models.fine_tuning import CHECKPOINT, fine_tune, label_names
 from attention_atlas.models.loading import describe
 
 TRAINING = {"epochs": 6, "batch": 4, "learning_rate": 0.01, "warmup": 0.1, "weight_decay": 0.01, "seed": 1, "task": "questions"}
@@ -65,6 +65,50 @@ def test_the_same_seed_gives_the_same_weights(base, tmp_path):
         return hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
 
     assert digest("a") == digest("b") != digest("c", seed=2)
+
+
+@pytest.fixture(scope="module")
+def pairs(base, tmp_path_factory):
+    """Labelled pairs: a class each, or a score each."""
+    folder = tmp_path_factory.mktemp("pairs")
+    letters = "bcdfghjkbcdfghjk"
+    for task, header, labels in (
+        ("rte", "index\tsentence1\tsentence2\tlabel", ("no", "yes")),
+        ("stsb", "index\tsentence1\tsentence2\tscore", ("1", "4.5")),
+    ):
+        rows = [
+            f"{k}\tthe cat {a}\tthe {b}\t{labels[a == b]}" for k, (a, b) in enumerate(zip(letters, letters[::-1], strict=True))
+        ]
+        rows += [f"{k + 16}\tthe cat {a}\tthe {a}\t{labels[1]}" for k, a in enumerate(letters)]
+        (folder / f"{task}.tsv").write_text("\n".join([header, *rows]) + "\n")
+        entry = {"reader": "glue", "task": task, "max_tokens": 16, "shard": 40}
+        out = (folder / f"{task}.parquet", folder / f"{task}.dropped.tsv")
+        build_shard(entry, folder / f"{task}.tsv", base[0] / "pieces.json", 64, 0, *out)
+    return folder
+
+
+@pytest.mark.parametrize(("task", "names"), [("rte", {0: "no", 1: "yes"}), ("stsb", None)])
+def test_labels_and_scores_are_learnt(base, pairs, tmp_path, task, names):
+    source, entry = base
+    training = TRAINING | {"task": "labels", "regression": task == "stsb", "epochs": 12}
+    checkpoint, summary = tmp_path / "checkpoint", tmp_path / "summary.tsv"
+    fine_tune(entry, source / "card.json", [pairs / f"{task}.parquet"], 100, training, 1, checkpoint, summary)
+    settings = json.loads((checkpoint / "config.json").read_text())
+    assert settings["architectures"] == ["BertForSequenceClassification"]
+    if names:
+        assert {int(key): name for key, name in settings["id2label"].items()} == names
+    loss = pd.read_csv(summary, sep="\t")["loss"]
+    assert loss.iloc[-1] < loss.iloc[0]
+    # The encoder below the head is what the other jobs load.
+    describe("tiny-labels", entry | {"source": {"path": str(checkpoint)}}, tmp_path / "card.json", tmp_path / "tokenizer.json")
+
+
+def test_one_label_is_nothing_to_learn(base, pairs, tmp_path):
+    examples = list(read_examples([pairs / "rte.parquet"]))
+    with pytest.raises(AtlasError, match="all 16 examples have the label 'yes'"):
+        label_names([e for e in examples if e.record >= 16], False)
+    with pytest.raises(AtlasError, match="have no labels"):
+        label_names(list(read_examples([base[0] / "examples.parquet"])), False)
 
 
 def test_nothing_to_train_on_is_said(base, tmp_path):

@@ -13,6 +13,7 @@ from attention_atlas.config import (
     study_model,
     study_runs,
 )
+from attention_atlas.corpora.glue import TASKS
 from attention_atlas.costs import shape_of
 from attention_atlas.errors import AtlasError
 from attention_atlas.manifest import find_artifact, load_manifest
@@ -77,10 +78,18 @@ def guan2020_models(run):
     compared = {
         name: (pair["model"], pair["corpus"])
         for name, pair in settings["compared"].items()
+        if config["missing"] == "error"
+        or not missing_files(config, pair_corpora(pair["model"], pair["corpus"]))
     }
     own = {"squad": (study_model(config, run, study), settings["questions"])}
     first = {name: compared[name] for name in compared if name == "pretrain"}
     return first | own | compared
+
+
+def pair_corpora(model, corpus):
+    """A corpus, and the one that the model is fine-tuned on, if it is."""
+    training = config["models"][model].get("training")
+    return [corpus, training["corpus"]] if training else [corpus]
 
 
 PAIRS = {"clark2019": clark2019_pairs, "guan2020": guan2020_pairs}
@@ -273,7 +282,10 @@ def base_entry(wildcards):
 
 
 def training_settings(wildcards):
-    return config["models"][wildcards.model]["training"]
+    """How a model is fine-tuned, and whether its labels are scores."""
+    training = config["models"][wildcards.model]["training"]
+    task = config["corpora"][training["corpus"]].get("task")
+    return training | {"regression": task is not None and TASKS[task].regression}
 
 
 def training_examples(wildcards):
@@ -297,6 +309,7 @@ EXAMPLE_KEYS = (
     "windows",
     "stride",
     "order",
+    "task",
     "max_tokens",
     "shard",
 )
@@ -332,7 +345,7 @@ def fetched_source(wildcards):
 def example_entry(wildcards):
     """The part of a corpus's registry entry that its examples depend on; not its limit, so that a larger one keeps shards."""
     entry = config["corpora"][wildcards.corpus]
-    return {key: entry[key] for key in EXAMPLE_KEYS}
+    return {key: entry[key] for key in EXAMPLE_KEYS if key in entry}
 
 
 def shard_start(wildcards):

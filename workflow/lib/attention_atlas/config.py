@@ -35,7 +35,7 @@ ROLES: dict[str, dict[str, str]] = {
     "guan2020": {"questions": "squad"},
 }
 STUDIES = tuple(ROLES)
-TASK_READERS = {"questions": "squad"}
+TASK_READERS = {"questions": "squad", "labels": "glue"}
 """Task that a model can be fine-tuned for -> the reader that its corpus needs."""
 _SOURCES = {"models": ("package", "path", "hub", "fine_tuned"), "corpora": ("sample", "path", "url", "hub")}
 # Keys that a kind of source needs: one of each group.
@@ -55,6 +55,7 @@ _SAMPLE_SUFFIX = {
     "gap": ".tsv",
     "vectors": ".vec",
     "squad": ".json",
+    "glue": ".tsv",
 }
 _READER_KEYS = {
     "conllu": {"view"},
@@ -63,6 +64,7 @@ _READER_KEYS = {
     "gap": set(),
     "vectors": {"encoding"},
     "squad": {"windows", "stride", "order", "seed"},
+    "glue": {"task"},
 }
 
 
@@ -234,6 +236,8 @@ def _check_source_keys(config: Mapping[str, Any]) -> None:
         sample = entry["source"].get("sample")
         if sample and not sample.endswith(_SAMPLE_SUFFIX[entry["reader"]]):
             raise AtlasError(f"config: corpora.{name}.source.sample: the reader {entry['reader']} cannot read {sample}.")
+        if entry["reader"] == "glue" and "task" not in entry:
+            raise AtlasError(f"config: corpora.{name}.task: the reader glue needs to know which task it is.")
         trees = entry.get("trees")
         if trees is not None:
             _known(trees, config["corpora"], "corpus", f"corpora.{name}.trees")

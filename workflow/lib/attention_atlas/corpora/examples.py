@@ -18,11 +18,12 @@ from attention_atlas.corpora.alignment import Pieces, WordPieces
 from attention_atlas.corpora.conll2012 import read_conll2012
 from attention_atlas.corpora.conllu import read_conllu
 from attention_atlas.corpora.gap import Passage, read_gap
+from attention_atlas.corpora.glue import Labelled, read_glue
 from attention_atlas.corpora.mentions import HEAD_RULES, Mention
 from attention_atlas.corpora.questions import Asked, QuestionWindow, question_windows, read_questions
 from attention_atlas.corpora.segments import RECIPES, Segment, Word
 from attention_atlas.corpora.stanford import to_stanford
-from attention_atlas.corpora.text import read_documents
+from attention_atlas.corpora.text import WORD, read_documents
 from attention_atlas.corpora.trees import Tree
 from attention_atlas.corpora.windows import document_mentions, document_windows, mentions_between, trees_of_documents
 from attention_atlas.errors import AtlasError, DamagedFile
@@ -70,6 +71,7 @@ SCHEMA = pa.schema(
         *((name, pa.list_(kind)) for name, kind in WORD_LAYERS.items()),
         ("mentions", pa.list_(_MENTION)),
         ("asked", _ASKED),
+        ("label", pa.string()),
     ]
 )
 
@@ -87,6 +89,7 @@ class Example:
         layers: gold layers by name, each with m values (`heads`: 1-indexed, 0 = ROOT); absent layers are left out.
         mentions: spans of words that refer; None where the corpus has no such layer.
         asked: what a question wants to know of a passage; None where there is no question.
+        label: class, or a number as text; None where the corpus has none.
     """
 
     record: int
@@ -99,6 +102,7 @@ class Example:
     layers: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     mentions: tuple[Mention, ...] | None = None
     asked: Asked | None = None
+    label: str | None = None
 
 
 @dataclass(frozen=True)
@@ -183,7 +187,9 @@ def read_examples(paths: Iterable[str | Path], limit: int | None = None) -> Iter
             fixed = {name: tuple(row[name]) for name in ("input_ids", "segment_ids", "tokens", "word", "words")}
             mentions = None if row["mentions"] is None else tuple(map(_mention, row["mentions"]))
             asked = None if row["asked"] is None else _asked(row["asked"])
-            yield Example(record=row["record"], id=row["id"], layers=layers, mentions=mentions, asked=asked, **fixed)
+            yield Example(
+                record=row["record"], id=row["id"], layers=layers, mentions=mentions, asked=asked, label=row["label"], **fixed
+            )
 
 
 def _mention_row(mention: Mention) -> dict[str, Any]:
@@ -215,6 +221,10 @@ def _records(
     if entry["reader"] == "gap":
         for number, passage in enumerate(islice(read_gap(raw), start, stop), start=start):
             yield _from_passage(passage, number, pieces, bound)
+        return
+    if entry["reader"] == "glue":
+        for number, item in enumerate(islice(read_glue(raw, entry["task"]), start, stop), start=start):
+            yield Dropped(number, item, "no label") if isinstance(item, str) else _from_labelled(item, number, pieces, bound)
         return
     if entry["reader"] == "squad":
         yield from islice(_questions(entry, raw, pieces, bound), start, stop)
@@ -314,6 +324,20 @@ def _from_question(window: QuestionWindow, record: int, pieces: WordPieces) -> E
     assembled = pieces.assemble([[ids for _, ids in part] for part in (window.question, window.window)])
     words = tuple(word for word, _ in (*window.question, *window.window))
     return replace(_example(record, window.id, assembled, words, {}), asked=window.asked)
+
+
+def _from_labelled(item: Labelled, record: int, pieces: WordPieces, bound: int) -> Example | Dropped:
+    texts = []
+    for text in item.texts:
+        words = WORD.findall(text)
+        texts.append([(word, ids) for word, ids in zip(words, pieces.pieces(words), strict=True) if ids])
+    if not all(texts):
+        return Dropped(record, item.id, "text without pieces", repr(item.texts[0][:40]))
+    assembled = pieces.assemble([[ids for _, ids in text] for text in texts])
+    if len(assembled.input_ids) > bound:
+        return Dropped(record, item.id, "too long", f"{len(assembled.input_ids)} pieces, {bound} allowed")
+    words = tuple(word for text in texts for word, _ in text)
+    return replace(_example(record, item.id, assembled, words, {}), label=item.label)
 
 
 def _from_segment(segment: Segment, record: int, pieces: WordPieces, segment_ids: str) -> Example:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from attention_atlas.corpora.text import WORD
 from attention_atlas.errors import AtlasError
 from attention_atlas.files import read_lines
 
 COLUMNS = ("ID", "Text", "Pronoun", "Pronoun-offset", "A", "A-offset", "A-coref", "B", "B-offset", "B-coref", "URL")
-_WORD = re.compile(r"\w+|[^\w\s]")
 _TRUTH = {"TRUE": True, "FALSE": False}
 
 
@@ -54,7 +53,7 @@ def read_gap(path: str | Path) -> Iterator[Passage]:
 
 def _passage(row: dict[str, str], where: str) -> Passage:
     text = row["Text"]
-    matches = list(_WORD.finditer(text))
+    matches = list(WORD.finditer(text))
     spans = {}
     for name in ("Pronoun", "A", "B"):
         offset = row[f"{name}-offset"]

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from attention_atlas.corpora.alignment import WordPieces
 from attention_atlas.corpora.squad import Answer, Question, read_squad
-
-_WORD = re.compile(r"\w+|[^\w\s]")
+from attention_atlas.corpora.text import WORD
 
 
 @dataclass(frozen=True)
@@ -106,7 +105,7 @@ def question_windows(question: Question, pieces: WordPieces, bound: int, windows
 
 
 def _spelled(text: str, pieces: WordPieces) -> list[tuple[str, re.Match[str], tuple[int, ...]]]:
-    matches = list(_WORD.finditer(text))
+    matches = list(WORD.finditer(text))
     spelled = pieces.pieces([match[0] for match in matches])
     return [(match[0], match, ids) for match, ids in zip(matches, spelled, strict=True) if ids]
 

@@ -12,6 +12,8 @@ import sentencex
 from attention_atlas.errors import AtlasError
 from attention_atlas.files import read_lines
 
+WORD = re.compile(r"\w+|[^\w\s]")
+"""Words of running text that comes without any: runs of letters and digits, and single other characters."""
 # WikiText marks hyphens and separators inside numbers and words as " @-@ ", " @,@ ", " @.@ ".
 _JOINED = re.compile(r" @([-,.])@ ")
 _TITLE = re.compile(r"= [^=].*[^=] =|= [^=] =")

@@ -45,7 +45,7 @@ def fine_tune(
         card_path: its model card.
         example_files: examples of the training corpus, made with that model's tokenizer.
         limit: records that count.
-        training: task, epochs, batch, learning_rate, warmup, weight_decay, seed.
+        training: task (questions, labels), regression, epochs, batch, learning_rate, warmup, weight_decay, seed.
         threads: threads of the training.
         folder: of the checkpoint, files `CHECKPOINT`.
         summary_out: table to write: step, epoch, loss (mean since the row before), learning_rate.
@@ -58,9 +58,11 @@ def fine_tune(
     torch.set_num_threads(threads)
     quiet()
     card = read_card(card_path)
-    items = _items(list(read_examples(example_files, limit)))
+    examples = list(read_examples(example_files, limit))
+    classes = label_names(examples, training["regression"]) if training["task"] == "labels" else None
+    items = _answers(examples) if classes is None else _labels(examples, classes)
     set_seed(training["seed"])
-    model = _model(base_entry)
+    model = _model(base_entry, classes)
     steps = -(-len(items) // training["batch"])
     _log.info("%d examples, %d steps an epoch, %s epochs", len(items), steps, training["epochs"])
     with tempfile.TemporaryDirectory(dir=_made(folder)) as scratch:
@@ -104,13 +106,40 @@ def _made(folder: str | Path) -> Path:
     return path
 
 
-def _items(examples: Sequence[Example]) -> list[dict[str, Any]]:
+def label_names(examples: Sequence[Example], regression: bool) -> tuple[str, ...]:
+    """The classes of a corpus in the order of their names; none where the labels are scores.
+
+    Raises:
+        AtlasError: an example has no label, or all have the same one.
+    """
+    found = [example.label for example in examples]
+    if not examples or None in found:
+        raise AtlasError("there is nothing to train on: the examples have no labels. Use a corpus with reader glue.")
+    if regression:
+        return ()
+    known = sorted({label for label in found if label is not None})
+    if len(known) < 2:
+        raise AtlasError(f"all {len(examples)} examples have the label {known[0]!r}: there is nothing to learn.")
+    return tuple(known)
+
+
+def _labels(examples: Sequence[Example], classes: tuple[str, ...]) -> list[dict[str, Any]]:
+    """What the Trainer draws from: examples with the number of their class, or their score."""
+    targets = [classes.index(e.label) if classes else float(e.label) for e in examples if e.label is not None]
+    return [
+        {"input_ids": list(example.input_ids), "example": example, "targets": {"labels": target}}
+        for example, target in zip(examples, targets, strict=True)
+    ]
+
+
+def _answers(examples: Sequence[Example]) -> list[dict[str, Any]]:
     """What the Trainer draws from: examples with the pieces of their answers; windows without the answer are left out."""
     items = []
     for example in examples:
         span = span_of_pieces(example)
         if span is not None:
-            items.append({"input_ids": list(example.input_ids), "example": example, "span": span})
+            targets = {"start_positions": span[0], "end_positions": span[1]}
+            items.append({"input_ids": list(example.input_ids), "example": example, "targets": targets})
     if len(items) < len(examples):
         _log.warning("%d of %d windows do not hold their answer and are left out", len(examples) - len(items), len(examples))
     if not items:
@@ -120,20 +149,28 @@ def _items(examples: Sequence[Example]) -> list[dict[str, Any]]:
 
 def _collated(model: PreTrainedModel, batch: Sequence[Mapping[str, Any]], pad: int) -> dict[str, torch.Tensor]:
     inputs = model_inputs(model, [item["example"] for item in batch], pad)
-    spans = torch.tensor([item["span"] for item in batch], device=inputs["input_ids"].device)
-    return {**inputs, "start_positions": spans[:, 0], "end_positions": spans[:, 1]}
+    targets = {name: torch.tensor([item["targets"][name] for item in batch]) for name in batch[0]["targets"]}
+    return inputs | {name: values.to(inputs["input_ids"].device) for name, values in targets.items()}
 
 
-def _model(entry: Mapping[str, Any]) -> PreTrainedModel:
-    from transformers import AutoModelForQuestionAnswering
+def _model(entry: Mapping[str, Any], classes: tuple[str, ...] | None) -> PreTrainedModel:
+    """The model with a new head: for answers (None), for classes, or for one score (no classes)."""
+    from transformers import AutoModelForQuestionAnswering, AutoModelForSequenceClassification
 
     folder = locate(entry)
+    options: dict[str, Any] = {"dtype": torch.float32, "local_files_only": True}
     try:
-        return AutoModelForQuestionAnswering.from_pretrained(folder, dtype=torch.float32, local_files_only=True)
+        if classes is None:
+            return AutoModelForQuestionAnswering.from_pretrained(folder, **options)
+        # One number is learnt by its squared error.
+        options |= {"num_labels": len(classes) or 1}
+        model = AutoModelForSequenceClassification.from_pretrained(folder, **options)
     except (ValueError, OSError) as error:
-        raise AtlasError(
-            f"{folder}: this model cannot be fine-tuned for answers ({str(error).splitlines()[0][:200]})."
-        ) from error
+        raise AtlasError(f"{folder}: this model cannot be fine-tuned for this ({str(error).splitlines()[0][:200]}).") from error
+    if classes:
+        model.config.id2label = dict(enumerate(classes))
+        model.config.label2id = {name: number for number, name in enumerate(classes)}
+    return model
 
 
 def _reporter() -> Any:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from attention_atlas.corpora.sample.coreference import conll2012_lines, gap_lines
 from attention_atlas.corpora.sample.generate import Document, Sentence, generate_documents
+from attention_atlas.corpora.sample.pairs import mnli_lines, mrpc_lines
 from attention_atlas.corpora.sample.questions import squad_json
 from attention_atlas.files import write_text
 
@@ -25,6 +26,7 @@ def write_sample(directory: str | Path, documents: int, seed: int, train_documen
     * ``gap.tsv``: passages with an ambiguous pronoun in the columns of GAP;
     * ``questions.json`` and ``questions-train.json``: questions on the paragraphs of these and of the further documents, as
       SQuAD v1.1;
+    * ``mrpc.tsv``, ``mnli.tsv``, ``mrpc-train.tsv`` and ``mnli-train.tsv``: pairs of sentences in the columns of these tasks;
     * ``documents.jsonl``: a document a line with all layers.
 
     Raises:
@@ -45,6 +47,9 @@ def write_sample(directory: str | Path, documents: int, seed: int, train_documen
     write_text(folder / "gap.tsv", "".join(gap_lines(made)))
     write_text(folder / "questions.json", squad_json(made, seed))
     write_text(folder / "questions-train.json", squad_json(further, seed))
+    for name, lines in (("mrpc", mrpc_lines), ("mnli", mnli_lines)):
+        write_text(folder / f"{name}.tsv", "".join(lines(made, seed)))
+        write_text(folder / f"{name}-train.tsv", "".join(lines(further, seed)))
     write_text(folder / "documents.jsonl", "".join(json_line(document) for document in made))
 
 

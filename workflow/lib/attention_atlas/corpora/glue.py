@@ -1,0 +1,128 @@
+"""Sentences and pairs of sentences with a label: the tasks of GLUE, as tab-separated text or a JSON object a line.
+
+Quotation marks are text: in these files a quote may open and never close. Columns are found by name, official or the hub's.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from attention_atlas.errors import AtlasError
+from attention_atlas.files import read_lines
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task: names that its columns may have, and whether its label is a number to be predicted."""
+
+    first: tuple[str, ...]
+    second: tuple[str, ...]
+    label: tuple[str, ...]
+    regression: bool = False
+
+
+_PAIR = (("sentence1",), ("sentence2",))
+TASKS = {
+    "mrpc": Task(("#1 String", "sentence1"), ("#2 String", "sentence2"), ("Quality", "label")),
+    "stsb": Task(*_PAIR, ("score", "label"), regression=True),
+    "sst2": Task(("sentence",), (), ("label",)),
+    "qqp": Task(("question1",), ("question2",), ("is_duplicate", "label")),
+    "rte": Task(*_PAIR, ("label",)),
+    "qnli": Task(("question",), ("sentence",), ("label",)),
+    "mnli": Task(("sentence1", "premise"), ("sentence2", "hypothesis"), ("gold_label", "label")),
+}
+_NO_LABEL = "-"
+"""What MNLI has where its annotators disagreed."""
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """A sentence or a pair.
+
+    Attributes:
+        id: its place in the file, from 1.
+        texts: one or two.
+        label: class, or the number as text.
+    """
+
+    id: str
+    texts: tuple[str, ...]
+    label: str
+
+
+def read_glue(path: str | Path, task: str) -> Iterator[Labelled | str]:
+    """Yield the examples of a file in its order; in the place of one without a label the name of its place.
+
+    Args:
+        path: .jsonl, else tab-separated with a header.
+        task: one of `TASKS`.
+
+    Raises:
+        AtlasError: a missing column, a row of another length, an empty text, or a score that is no number; names file and line.
+    """
+    wanted = TASKS[task]
+    number = 0
+    for where, row in _rows(path):
+        number += 1
+        texts = tuple(_cell(row, names, where, task) for names in (wanted.first, wanted.second) if names)
+        label = _cell(row, wanted.label, where, task)
+        if label == _NO_LABEL:
+            yield str(number)
+            continue
+        if wanted.regression:
+            _check_number(label, where)
+        yield Labelled(str(number), texts, label)
+
+
+def _rows(path: str | Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    lines = iter(read_lines(path))
+    first = next(lines, None)
+    if first is None:
+        raise AtlasError(f"{path}: the file is empty.")
+    if first[1].lstrip().startswith("{"):
+        yield f"{path}:{first[0]}", _object(first[1], f"{path}:{first[0]}")
+        for number, line in lines:
+            if line.strip():
+                yield f"{path}:{number}", _object(line, f"{path}:{number}")
+        return
+    header = first[1].split("\t")
+    for number, line in lines:
+        cells = line.split("\t")
+        if cells == [""]:
+            continue
+        if len(cells) != len(header):
+            raise AtlasError(f"{path}:{number}: {len(cells)} columns in place of {len(header)}; part columns by tabs.")
+        yield f"{path}:{number}", dict(zip(header, cells, strict=True))
+
+
+def _object(line: str, where: str) -> Mapping[str, Any]:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise AtlasError(f"{where}: no JSON object ({error}).") from error
+    if not isinstance(found, dict):
+        raise AtlasError(f"{where}: a JSON object a line is needed here.")
+    return found
+
+
+def _cell(row: Mapping[str, Any], names: tuple[str, ...], where: str, task: str) -> str:
+    for name in names:
+        if name in row:
+            value = row[name]
+            if isinstance(value, bool) or not isinstance(value, str | int | float) or not str(value).strip():
+                raise AtlasError(f"{where}: '{name}' is empty, or no text.")
+            return str(value).strip()
+    raise AtlasError(f"{where}: the task {task} needs a column {' or '.join(names)}. Found: {', '.join(map(str, row))}.")
+
+
+def _check_number(label: str, where: str) -> None:
+    try:
+        number = float(label)
+    except ValueError:
+        number = float("nan")
+    if not abs(number) < float("inf"):
+        raise AtlasError(f"{where}: the score {label!r} is no number.")

@@ -1,0 +1,193 @@
+"""The main clause of a sentence of the sample corpus taken apart: its verb and the phrases that depend on it, by the UD tree.
+
+What is put together again (a question, a paraphrase, a denial) keeps the words of the phrases, so that it stays good English.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from attention_atlas.corpora.sample.generate import Document, Mention, Sentence, Token
+from attention_atlas.corpora.sample.lexicon import lexicon
+
+_DROPPED = frozenset({"punct", "cc", "conj", "parataxis", "cc:preconj"})
+_SUBJECTS = ("nsubj", "nsubj:pass")
+_AUXILIARIES = ("aux", "aux:pass")
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A word of a question, and whether a space follows."""
+
+    text: str
+    space: bool = True
+
+
+@dataclass(frozen=True)
+class Phrase:
+    """A dependent of the verb with all that depends on it: tokens start .. stop - 1 (from 0), all of one stretch."""
+
+    relation: str
+    head: int
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True)
+class Clause:
+    """The main clause of a sentence.
+
+    Attributes:
+        sentence: the sentence; number: its place in the document.
+        verb: its main verb.
+        auxiliaries: positions of its auxiliaries.
+        subject: its subject.
+        others: further phrases in order, without coordination and punctuation.
+    """
+
+    sentence: Sentence
+    number: int
+    verb: int
+    auxiliaries: tuple[int, ...]
+    subject: Phrase
+    others: tuple[Phrase, ...]
+
+
+def clause_of(sentence: Sentence, number: int) -> Clause | None:
+    """The main clause, None where the sentence is none that can be asked about: quoted, negated, without a verb or subject."""
+    tokens = sentence.tokens
+    if any(t.xpos in ("``", "''", "EX") or t.lemma in ("not", "n't", "neither", "nor", "never") for t in tokens):
+        return None
+    verb = next(i for i, t in enumerate(tokens) if t.ud_head == 0)
+    if tokens[verb].upos != "VERB" or tokens[-1].form != ".":
+        return None
+    below = [i for i, t in enumerate(tokens) if t.ud_head == verb + 1]
+    relations = [tokens[i].ud_relation for i in below]
+    if "expl" in relations or sum(r in _SUBJECTS for r in relations) != 1:
+        return None
+    auxiliaries = tuple(i for i in below if tokens[i].ud_relation in _AUXILIARIES)
+    finite = auxiliaries[0] if auxiliaries else verb
+    if tokens[finite].xpos not in ("VBD", "VBZ", "VBP", "MD"):
+        return None
+    phrases = []
+    for i in below:
+        if i not in auxiliaries and tokens[i].ud_relation not in _DROPPED:
+            phrase = phrase_of(tokens, i)
+            if phrase is None:
+                return None
+            phrases.append(phrase)
+    subject = next(p for p in phrases if p.relation in _SUBJECTS)
+    if subject.start > verb:
+        return None
+    return Clause(sentence, number, verb, auxiliaries, subject, tuple(p for p in phrases if p is not subject))
+
+
+def phrase_of(tokens: Sequence[Token], head: int) -> Phrase | None:
+    """The phrase of a head without the commas at its ends, None where other words stand in its midst."""
+    inside = {head}
+    grown = True
+    while grown:
+        more = {i for i, t in enumerate(tokens) if t.ud_head - 1 in inside} - inside
+        inside |= more
+        grown = bool(more)
+    start, stop = min(inside), max(inside) + 1
+    if len(inside) != stop - start:
+        return None
+    while tokens[start].upos == "PUNCT":
+        start += 1
+    while tokens[stop - 1].upos == "PUNCT":
+        stop -= 1
+    return Phrase(tokens[head].ud_relation, head, start, stop)
+
+
+def is_plain(document: Document, clause: Clause, phrase: Phrase) -> bool:
+    """Whether all pronouns of a phrase refer to the subject of the clause (a personal pronoun as object never does)."""
+    tokens = clause.sentence.tokens
+    subject = mention_of(document, clause, clause.subject)
+    for i in range(phrase.start, phrase.stop):
+        if tokens[i].xpos in ("PRP", "PRP$", "WP", "DT") and tokens[i].upos == "PRON":
+            own = [m for m in document.mentions if (m.sentence, m.start, m.stop) == (clause.number, i, i + 1)]
+            bound = tokens[i].xpos == "PRP$" or tokens[i].lemma.endswith(("self", "selves"))
+            if tokens[i].xpos == "WP":
+                continue
+            if not bound or subject is None or not own or own[0].entity != subject.entity:
+                return False
+    return True
+
+
+def kind_of(token: Token) -> str:
+    noun = lexicon().nouns.get(token.lemma)
+    return noun.kind if noun is not None and token.upos == "NOUN" else ""
+
+
+def mention_of(document: Document, clause: Clause, phrase: Phrase) -> Mention | None:
+    """The mention that begins where a phrase begins and holds its head, the longest of them."""
+    found = [
+        m
+        for m in document.mentions
+        if m.sentence == clause.number and m.start == phrase.start and m.start <= phrase.head < m.stop
+    ]
+    return max(found, key=lambda m: m.stop, default=None)
+
+
+def name_of(document: Document, clause: Clause) -> tuple[Piece, ...] | None:
+    """The name of whom the subject, a personal pronoun, refers to; or a short phrase with "the" for what it refers to."""
+    pronoun = mention_of(document, clause, clause.subject)
+    if pronoun is None:
+        return None
+    for kind in ("proper", "nominal"):
+        for mention in document.mentions:
+            if mention.entity != pronoun.entity or mention.type != kind:
+                continue
+            sentence = document.sentences[mention.sentence]
+            stop = mention.start
+            while stop < mention.stop and sentence.tokens[stop].xpos.startswith("NNP"):
+                stop += 1
+            if kind == "proper" and stop > mention.start:
+                return words_of(sentence, Phrase("", mention.start, mention.start, stop))
+            short = mention.stop - mention.start <= 4 and sentence.tokens[mention.start].form in ("the", "The")
+            if kind == "nominal" and short:
+                return words_of(sentence, Phrase("", mention.head, mention.start, mention.stop))
+    return None
+
+
+def words_of(sentence: Sentence, phrase: Phrase) -> tuple[Piece, ...]:
+    """The words of a phrase; the first of a sentence loses its capital letter unless it is a name."""
+    words = []
+    for i in range(phrase.start, phrase.stop):
+        token = sentence.tokens[i]
+        lowered = i == 0 and token.upos != "PROPN" and token.form != "I"
+        form = token.form[0].lower() + token.form[1:] if lowered else token.form
+        words.append(Piece(form, token.space_after or i == phrase.stop - 1))
+    return tuple(words)
+
+
+def word_of(clause: Clause, place: int) -> Piece:
+    return words_of(clause.sentence, Phrase("", place, place, place + 1))[0]
+
+
+def inverted(clause: Clause, name: Sequence[Piece]) -> tuple[Piece, ...]:
+    """The first auxiliary, or a form of "do", then the subject, and the verb with what stands between."""
+    tokens = clause.sentence.tokens
+    between = [p for p in clause.others if clause.subject.stop <= p.start and p.stop <= clause.verb]
+    middle = {p.start: words_of(clause.sentence, p) for p in between}
+    middle |= {i: (word_of(clause, i),) for i in clause.auxiliaries[1:]}
+    if clause.auxiliaries:
+        first, verb = word_of(clause, clause.auxiliaries[0]), word_of(clause, clause.verb)
+    else:
+        first = Piece({"VBD": "did", "VBZ": "does", "VBP": "do"}[tokens[clause.verb].xpos])
+        verb = Piece(tokens[clause.verb].lemma)
+    return (first, *name, *(w for place in sorted(middle) for w in middle[place]), verb)
+
+
+def rest(clause: Clause, asked: Phrase | None = None, left: Sequence[Piece] = ()) -> tuple[Piece, ...]:
+    """What follows the verb in its order, then what stands before the subject."""
+    after = [p for p in clause.others if p.start > clause.verb and p is not asked]
+    before = [p for p in clause.others if p.stop <= clause.subject.start and p is not asked]
+    return (*left, *(w for p in (*after, *before) for w in words_of(clause.sentence, p)))
+
+
+def plain_text(words: Sequence[Piece]) -> str:
+    """Running text of words."""
+    return "".join(piece.text + (" " if piece.space else "") for piece in words).strip()
