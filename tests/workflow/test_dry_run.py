@@ -10,7 +10,7 @@ from workspaces import ROOT, Workspace
 
 from attention_atlas.manifest import load_manifest
 
-RULES = ("all", "clark2019", "tables", "figures", "attention")
+RULES = ("all", "clark2019", "guan2020", "tables", "figures", "attention")
 
 
 def give_licensed_files(workspace: Workspace) -> None:
@@ -18,6 +18,9 @@ def give_licensed_files(workspace: Workspace) -> None:
     licensed = workspace.folder / "licensed"
     (licensed / "conll-2012" / "development").mkdir(parents=True)
     (licensed / "wsj").mkdir()
+    for name in ("MRPC/train.tsv", "MRPC/dev.tsv", "MNLI/train.tsv", "MNLI/dev_matched.tsv"):
+        (licensed / "glue" / name).parent.mkdir(parents=True, exist_ok=True)
+        (licensed / "glue" / name).touch()
     for name in ("wsj/dev.conllu", "wsj/train.conllu", "glove.6B.100d.txt"):
         (licensed / name).touch()
 
@@ -28,6 +31,7 @@ def test_every_file_of_the_manifest_can_be_planned(workspace, run):
     files = [path for artifact in load_manifest() for path in artifact.paths(run)]
     jobs = workspace.jobs(*files)
     assert {"extract_attention", "clark2019_surface", "clark2019_dependencies", "clark2019_comparison"} <= set(jobs)
+    assert {"guan2020_features", "guan2020_ablations", "guan2020_figure4", "guan2020_comparison"} <= set(jobs)
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -51,6 +55,7 @@ def test_missing_licensed_file_is_named_with_licence_and_layout(workspace):
     assert "basic Stanford Dependencies in columns 7-8" in done.stdout
     assert "licensed/conll-2012/development is not there" in done.stdout
     assert "LDC2013T19" in done.stdout
+    assert "licensed/glue/MNLI/train.tsv is not there" in done.stdout
     assert "missing: skip" in done.stdout
 
 
@@ -65,6 +70,9 @@ def test_skipping_missing_files_keeps_everything_else(workspace):
     assert {"clark2019_figure1", "clark2019_figure2", "clark2019_figure4", "clark2019_positions"} <= set(jobs)
     assert {"clark2019_table1", "clark2019_table2", "clark2019_table3"}.isdisjoint(jobs)
     assert {"clark2019_figure3", "clark2019_gap"} <= set(jobs)
+    # The models that would be trained on missing files are left out of the comparison of models.
+    assert {"guan2020_figure4", "guan2020_table2"} <= set(jobs)
+    assert "fine_tune" not in jobs
 
 
 def test_a_run_without_a_role_leaves_its_artefacts_out_and_says_so_when_asked(workspace):

@@ -14,6 +14,7 @@ from workspaces import OVERLAY, SMALL, Workspace, digests, small_run
 from attention_atlas.attention.cache import read_attention
 from attention_atlas.costs import SNAKEMAKE
 from attention_atlas.manifest import load_manifest
+from attention_atlas.studies.guan2020.distance_features import FEATURES
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +62,47 @@ def test_contract_columns(done):
     for name, columns in wanted.items():
         found = list(pd.read_csv(folder / name, sep="\t").columns)
         assert found[: len(columns.split())] == columns.split(), name
+
+
+def test_contract_columns_of_guan2020(done):
+    folder = done.folder / "results/sample/guan2020"
+    wanted = {
+        "head_types.tsv": ["model", "layer", "head", "type", *FEATURES],
+        "table1.tsv": "model halved fits pairwise pairwise_min pairwise_max consistent_in_all".split(),
+        "table2.tsv": "row action types sentences heads n passages em em_ci_low em_ci_high em_drop".split(),
+        "table3.tsv": "row action types sentences heads n passages em em_ci_low em_ci_high em_drop".split(),
+        "figure1.tsv": "type rank layer head example query key".split(),
+        "figure2.tsv": "layer head type x y".split(),
+        "figure3.tsv": "layer type heads share".split(),
+        "figure4.tsv": "model fit layer head type".split(),
+        "figure5.tsv": "layer head type example pieces row column weight".split(),
+        "comparison.tsv": "id item quantity published ours ci_low ci_high n comparable why verdict".split(),
+    }
+    for name, columns in wanted.items():
+        found = list(pd.read_csv(folder / name, sep="\t").columns)
+        assert found[: len(columns)] == columns, name
+
+
+def test_tables_of_guan2020_hold_what_they_must(done):
+    folder = done.folder / "results/sample/guan2020"
+    types = pd.read_csv(folder / "head_types.tsv", sep="\t")
+    assert len(types) == 72
+    assert set(types["type"]) == {"dense", "dense_vertical", "vertical", "diagonal"}
+    assert types[list(FEATURES)].sum(axis=1).to_numpy() == pytest.approx(1, abs=2e-3)
+    table2, table3 = (pd.read_csv(folder / f"{name}.tsv", sep="\t") for name in ("table2", "table3"))
+    assert table2["row"].tolist() == list(range(1, 12))
+    assert table3["row"].tolist() == [1, *(row for row in range(12, 20) for _ in range(2))]
+    pruned = table2.set_index("row")["heads"]
+    counts = types["type"].value_counts()
+    assert (pruned[2], pruned[3]) == (counts["dense"], counts["diagonal"])
+    assert table2["em_random_drop"].notna().sum() == 10
+    compared = pd.read_csv(folder / "figure4.tsv", sep="\t")
+    assert list(dict.fromkeys(compared["model"])) == ["pretrain", "squad", "mrpc", "mnli"]
+    assert len(compared) == 4 * 2 * 72
+    comparison = pd.read_csv(folder / "comparison.tsv", sep="\t").set_index("id")
+    settings = ["g_dim", "g_k", "g_stab_frac"]
+    assert (comparison.loc[settings, "verdict"] == "match").all()
+    assert not comparison.drop(index=settings)["verdict"].isin(["match", "holds"]).any(), "sample numbers are not the papers'"
 
 
 def test_tables_hold_what_they_must(done):
@@ -149,7 +191,7 @@ def test_another_model_makes_only_its_own(copy):
 
 def test_a_new_option_leaves_the_cache_alone(copy):
     overlay = copy.folder / "small.yaml"
-    changed = OVERLAY.replace("resamples: 100", "resamples: 100\n      options: {word_mode: first}")
+    changed = OVERLAY.replace("resamples: 100", "resamples: 100\n      options: {word_mode: first}", 1)
     overlay.write_text(changed, encoding="utf-8")
     jobs = copy.jobs(*SMALL)
     assert jobs["clark2019_dependencies"] == 1

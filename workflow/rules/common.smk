@@ -92,6 +92,14 @@ def pair_corpora(model, corpus):
     return [corpus, training["corpus"]] if training else [corpus]
 
 
+def guan2020_corpora(run):
+    """Corpora of the compared models, and those that they are fine-tuned on."""
+    pairs = guan2020_pairs(run)
+    return [name for pair in pairs for name in pair_corpora(*pair)]
+
+
+# Study -> corpora that it reads beside its roles.
+FURTHER_CORPORA = {"guan2020": guan2020_corpora}
 PAIRS = {"clark2019": clark2019_pairs, "guan2020": guan2020_pairs}
 
 
@@ -110,7 +118,10 @@ def artifact_files(kind=None, study=None):
             if not corpora.keys() >= set(artifact.needs):
                 continue
             used = [*artifact.needs, *(r for r in artifact.uses if r in corpora)]
-            absent = missing_files(config, [corpora[role] for role in used])
+            further = FURTHER_CORPORA.get(artifact.study, lambda run: [])(run)
+            absent = missing_files(
+                config, [*(corpora[role] for role in used), *further]
+            )
             if absent:
                 gaps |= absent
             else:
