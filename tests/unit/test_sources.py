@@ -18,7 +18,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from attention_atlas.corpora.glue import Labelled, read_glue
 from attention_atlas.corpora.sources import MIRROR_VARIABLE, check_sha256, fetch
+from attention_atlas.corpora.squad import read_squad
 from attention_atlas.errors import AtlasError
 
 TEXT = b"One sentence.\nAnother one.\n" * 200
@@ -47,9 +49,9 @@ def mirror(tmp_path):
     return tmp_path / "mirror"
 
 
-def refused(source: dict, target: Path, mirror: Path | None = None) -> str:
+def refused(source: dict, target: Path, mirror: Path | None = None, **options: str) -> str:
     with pytest.raises(AtlasError) as caught:
-        fetch(source, target, mirror and str(mirror))
+        fetch(source, target, mirror and str(mirror), **options)
     assert not target.exists()
     assert list(target.parent.glob(".*")) == []
     assert "\n" not in str(caught.value)
@@ -197,3 +199,34 @@ def test_a_connection_that_breaks_off_while_reading_is_a_sentence(tmp_path, monk
     monkeypatch.setattr(datasets, "load_dataset", lambda *args, **options: Stream())
     said = refused({"hub": "a/b", "revision": "0" * 40, **HUB}, tmp_path / "raw")
     assert said.startswith("data set a/b: could not be read to its end (ConnectionError: reset by peer).")
+
+
+def write_jsonl(folder, rows):
+    folder.mkdir()
+    (folder / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return {"hub": str(folder), **HUB}
+
+
+def test_questions_of_the_hub_are_written_as_squad(tmp_path):
+    answers = {"text": ["1912", "in 1912"], "answer_start": [13, 10]}
+    row = {"id": "q1", "title": "t", "context": "It opened in 1912.", "question": "When?", "answers": answers}
+    source = write_jsonl(tmp_path / "questions", [row, row | {"id": "q2"}])
+    fetch(source, tmp_path / "raw", reader="squad")
+    first, second = read_squad(tmp_path / "raw")
+    assert (first.id, second.id) == ("q1", "q2")
+    assert [(a.text, a.start) for a in first.answers] == [("1912", 13), ("in 1912", 10)]
+    del row["answers"]
+    said = refused(write_jsonl(tmp_path / "other", [row]), tmp_path / "raw2", reader="squad")
+    assert "there is no column 'answers'. Columns: context, id, question, title." in said
+
+
+def test_rows_of_the_hub_are_written_with_the_names_of_their_classes(tmp_path):
+    rows = [{"premise": "a", "hypothesis": "b", "label": 2}, {"premise": "c", "hypothesis": "d", "label": -1}]
+    folder = tmp_path / "pairs"
+    folder.mkdir()
+    names = datasets.ClassLabel(names=["entailment", "neutral", "contradiction"])
+    text = datasets.Value("string")
+    features = datasets.Features({"premise": text, "hypothesis": text, "label": names})
+    datasets.Dataset.from_list(rows, features=features).to_parquet(str(folder / "train.parquet"))
+    fetch({"hub": str(folder), **HUB}, tmp_path / "raw", reader="glue")
+    assert list(read_glue(tmp_path / "raw", "mnli")) == [Labelled("1", ("a", "b"), "contradiction"), "2"]

@@ -353,6 +353,10 @@ def fetched_source(wildcards):
     return config["corpora"][wildcards.corpus]["source"]
 
 
+def fetched_reader(wildcards):
+    return config["corpora"][wildcards.corpus]["reader"]
+
+
 def example_entry(wildcards):
     """The part of a corpus's registry entry that its examples depend on; not its limit, so that a larger one keeps shards."""
     entry = config["corpora"][wildcards.corpus]

@@ -51,6 +51,7 @@ rule fetch_corpus:
         runtime=minutes(240),
     params:
         source=fetched_source,
+        reader=fetched_reader,
         code=script_digest("fetch_corpus.py"),
     script:
         "../scripts/fetch_corpus.py"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import logging
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,19 +22,20 @@ MIRROR_VARIABLE = "ATLAS_DATA"
 _log = logging.getLogger(__name__)
 
 
-def fetch(source: Mapping[str, Any], target: str | Path, mirror: str | None = None) -> None:
+def fetch(source: Mapping[str, Any], target: str | Path, mirror: str | None = None, reader: str = "segments") -> None:
     """Bring a corpus's raw file to `target`, whole or not at all.
 
     Args:
         source: the `source` entry of a corpus, of kind url or hub.
         target: file to write.
+        reader: what will read it; rows of a hub's data set are written in a form that it reads.
         mirror: folder that is looked in first, by `source["mirror"]`; the environment variable ATLAS_DATA is the fallback.
 
     Raises:
         AtlasError: wrong checksum, or nothing in the mirror and no way to the network.
     """
     if "hub" in source:
-        _from_hub(source, target)
+        _from_hub(source, target, _WRITERS.get(reader, _write_documents))
         return
     folder = mirror or os.environ.get(MIRROR_VARIABLE)
     found = Path(folder) / source["mirror"] if folder and "mirror" in source else None
@@ -105,8 +107,8 @@ def _download(source: Mapping[str, Any], looked: Path | None) -> Path:
         ) from error
 
 
-def _from_hub(source: Mapping[str, Any], target: str | Path) -> None:
-    """Write the first `rows` documents of a text data set, a paragraph a line, a blank line after each document."""
+def _from_hub(source: Mapping[str, Any], target: str | Path, write: Callable[..., int]) -> None:
+    """Write the first `rows` rows of a data set."""
     import datasets
 
     name = source["hub"]
@@ -122,22 +124,61 @@ def _from_hub(source: Mapping[str, Any], target: str | Path) -> None:
         ) from error
     with whole_file(target) as part, part.open("w", encoding="utf-8", newline="\n") as stream:
         # Refused before the file has its name, so that no empty one stays.
-        if _write_documents(rows, source["column"], name, stream, source["rows"]) == 0:
-            raise AtlasError(
-                f"data set {name}: split {source['split']} has no document with text in column {source['column']}."
-            )
+        if write(_rows(rows, name), source, stream, getattr(table, "features", None) or {}) == 0:
+            what = f"document with text in column {source['column']}" if write is _write_documents else "row"
+            raise AtlasError(f"data set {name}: split {source['split']} has no {what}.")
 
 
-def _write_documents(rows: Iterable[Mapping[str, Any]], column: str, name: str, stream: Any, total: int) -> int:
+def _write_documents(
+    rows: Iterable[Mapping[str, Any]], source: Mapping[str, Any], stream: Any, features: Mapping[str, Any]
+) -> int:
+    """A paragraph a line, a blank line after each document."""
     written = 0
-    for row in progress(_rows(rows, name), total=total, label=name):
-        if column not in row:
-            raise AtlasError(f"data set {name}: there is no column '{column}'. Columns: {', '.join(sorted(row))}.")
+    name, column = source["hub"], source["column"]
+    for row in progress(rows, total=source["rows"], label=name):
+        _check_columns(row, (column,), name)
         paragraphs = [line.strip() for line in str(row[column] or "").splitlines() if line.strip()]
         if paragraphs:
             stream.write("\n".join(paragraphs) + "\n\n")
             written += 1
     return written
+
+
+def _write_questions(
+    rows: Iterable[Mapping[str, Any]], source: Mapping[str, Any], stream: Any, features: Mapping[str, Any]
+) -> int:
+    """SQuAD v1.1's own form, a passage for each question."""
+    paragraphs = []
+    for row in progress(rows, total=source["rows"], label=source["hub"]):
+        _check_columns(row, ("id", "context", "question", "answers"), source["hub"])
+        texts, starts = row["answers"]["text"], row["answers"]["answer_start"]
+        answers = [{"text": text, "answer_start": start} for text, start in zip(texts, starts, strict=True)]
+        question = {"id": row["id"], "question": row["question"], "answers": answers}
+        paragraphs.append({"context": row["context"], "qas": [question]})
+    json.dump({"version": "1.1", "data": [{"title": source["hub"], "paragraphs": paragraphs}]}, stream, ensure_ascii=False)
+    return len(paragraphs)
+
+
+def _write_rows(rows: Iterable[Mapping[str, Any]], source: Mapping[str, Any], stream: Any, features: Mapping[str, Any]) -> int:
+    """A JSON object a line; classes by their names, and "-" where a row has none."""
+    written = 0
+    for row in progress(rows, total=source["rows"], label=source["hub"]):
+        named = dict(row)
+        for column, value in row.items():
+            if isinstance(value, int) and hasattr(features.get(column), "int2str"):
+                named[column] = features[column].int2str(value) if value >= 0 else "-"
+        stream.write(json.dumps(named, ensure_ascii=False) + "\n")
+        written += 1
+    return written
+
+
+_WRITERS: dict[str, Callable[..., int]] = {"squad": _write_questions, "glue": _write_rows}
+
+
+def _check_columns(row: Mapping[str, Any], columns: tuple[str, ...], name: str) -> None:
+    for column in columns:
+        if column not in row:
+            raise AtlasError(f"data set {name}: there is no column '{column}'. Columns: {', '.join(sorted(row))}.")
 
 
 def _rows(rows: Iterable[Mapping[str, Any]], name: str) -> Iterator[Mapping[str, Any]]:
