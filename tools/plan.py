@@ -191,7 +191,9 @@ def fitted(folders: list[Path], out: Path) -> None:
         configs = [folder / name for name in ("config.yaml", "sweep.yaml") if (folder / name).is_file()]
         config = resolve(_configuration(configs))
         for job in planned_jobs("sample", configs):
-            observed.append((job.rule, workload(config, job.rule, job.wildcards), _measured(folder / job.benchmark)))
+            # A run may have been built in part.
+            if (folder / job.benchmark).is_file():
+                observed.append((job.rule, workload(config, job.rule, job.wildcards), _measured(folder / job.benchmark)))
     rounded = {
         rule: {kind: float(f"{value:.3g}") for kind, value in own.items()} for rule, own in sorted(fit(observed).items())
     }

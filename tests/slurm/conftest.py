@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from workspaces import ROOT, SMALL, Workspace, small_run
+from workspaces import ROOT, SMALL, Workspace, listen_to_interrupts, small_run
 
 STARTER = Path(os.environ.get("LOCAL_SLURM", ROOT.parent / "shared" / "local-slurm"))
 # Nodes need not have what they claim; the largest group of jobs asks for eight processors.
@@ -53,7 +53,13 @@ class Cluster:
         ]
         environment = {name: value for name, value in os.environ.items() if name != "ATLAS_DATA"} | self.environment
         return subprocess.Popen(
-            command, cwd=workspace.folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            command,
+            cwd=workspace.folder,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            preexec_fn=listen_to_interrupts,
         )
 
     def run(self, workspace: Workspace, *arguments: str, check: bool = True) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from workspaces import SMALL, Workspace, interrupt, small_run
+from workspaces import SMALL, Workspace, small_run
 
 SHARDS = "results/sample/attention/minilm/sample-trees"
 SHARD, RELATIONS = f"{SHARDS}/0.safetensors", "results/sample/clark2019/relations.tsv"
@@ -99,7 +99,8 @@ def test_everything_killed(unbuilt, whole):
 def test_an_interrupt_from_the_keyboard(unbuilt, whole):
     process = unbuilt.start(*SMALL, "--", RELATIONS, start_new_session=True)
     until((unbuilt.folder / EXTRACTION_LOG).exists, process)
-    interrupt(process, lambda: os.killpg(process.pid, signal.SIGINT))
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to Snakemake and to its jobs
+    process.communicate(timeout=WAIT)
     assert process.returncode != 0
     assert not (unbuilt.folder / SHARD).exists()
     restarts(unbuilt, whole)  # no lock is left
@@ -112,7 +113,7 @@ def test_a_full_disk(unbuilt, whole):
         # No file may grow beyond this size; Python turns the signal into an error, as a full disk does.
         resource.setrlimit(resource.RLIMIT_FSIZE, (smallest // 2, smallest // 2))
 
-    process = unbuilt.start(*SMALL, "--", RELATIONS, preexec_fn=limited)
+    process = unbuilt.start(*SMALL, "--", RELATIONS, before=limited)
     output, _ = process.communicate(timeout=WAIT)
     assert process.returncode != 0
     assert "no space left to write this file; nothing was left behind" in output
