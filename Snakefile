@@ -61,13 +61,13 @@ rule attention:
 
 rule clark2019:
     input:
-        all_clark2019,
+        all_of("clark2019"),
     localrule: True
 
 
 rule guan2020:
     input:
-        all_guan2020,
+        all_of("guan2020"),
     localrule: True
 
 

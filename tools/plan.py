@@ -23,7 +23,7 @@ sys.path.insert(0, str(ROOT / "workflow" / "lib"))
 import pandas as pd  # noqa: E402
 import yaml  # noqa: E402
 
-from attention_atlas.config import resolve  # noqa: E402
+from attention_atlas.config import merged, resolve  # noqa: E402
 from attention_atlas.errors import AtlasError  # noqa: E402
 from attention_atlas.workload import (  # noqa: E402
     COEFFICIENTS_PATH,
@@ -58,11 +58,11 @@ class Job:
 
 def planned_jobs(run: str, configs: list[Path]) -> list[Job]:
     """All jobs of a run from scratch, by a dry run in an empty folder in which licensed files are taken to be there."""
-    merged = _configuration(configs)
+    configuration = _configuration(configs)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / "config.yaml").write_text(yaml.safe_dump(merged, sort_keys=False), encoding="utf-8")
-        for entry in merged["corpora"].values():
+        (folder / "config.yaml").write_text(yaml.safe_dump(configuration, sort_keys=False), encoding="utf-8")
+        for entry in configuration["corpora"].values():
             if "path" in entry["source"] and not Path(entry["source"]["path"]).is_absolute():
                 place = folder / entry["source"]["path"]
                 place.parent.mkdir(parents=True, exist_ok=True)
@@ -91,17 +91,10 @@ def _job(rule: str, body: str) -> Job:
 
 
 def _configuration(paths: list[Path]) -> dict[str, Any]:
-    merged: dict[str, Any] = {}
+    found: dict[str, Any] = {}
     for path in paths:
-        merged = _merged(merged, yaml.safe_load(path.read_text(encoding="utf-8")))
-    return merged
-
-
-def _merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
-    both = dict(base)
-    for key, value in over.items():
-        both[key] = _merged(both[key], value) if isinstance(value, dict) and isinstance(both.get(key), dict) else value
-    return both
+        found = merged(found, yaml.safe_load(path.read_text(encoding="utf-8")))
+    return found
 
 
 def dependencies(jobs: list[Job]) -> tuple[list[Job], list[tuple[int, ...]]]:

@@ -215,9 +215,10 @@ rule clark2019_dropped:
     params:
         corpora=shards_by_corpus(STUDY),
         line=run_title,
-        code=script_digest("clark2019_dropped.py"),
+        title="Clark et al. 2019: what was left out",
+        code=script_digest("dropped.py"),
     script:
-        "../scripts/clark2019_dropped.py"
+        "../scripts/dropped.py"
 
 
 rule clark2019_figure1_weights:

@@ -154,12 +154,13 @@ def all_figures(wildcards):
     return artifact_files(kind="figure")
 
 
-def all_clark2019(wildcards):
-    return artifact_files(study="clark2019")
+def all_of(study):
+    """Input function: all artefacts of a study in the target runs."""
 
+    def files(wildcards):
+        return artifact_files(study=study)
 
-def all_guan2020(wildcards):
-    return artifact_files(study="guan2020")
+    return files
 
 
 def all_attention(wildcards):

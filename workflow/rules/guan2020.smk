@@ -379,9 +379,10 @@ rule guan2020_dropped:
     params:
         corpora=shards_by_corpus(GUAN),
         line=run_title,
-        code=script_digest("guan2020_dropped.py"),
+        title="Guan et al. 2020: what was left out",
+        code=script_digest("dropped.py"),
     script:
-        "../scripts/guan2020_dropped.py"
+        "../scripts/dropped.py"
 
 
 rule guan2020_comparison:

@@ -138,24 +138,25 @@ def _inherited(runs: Mapping[str, Any], name: str, below: tuple[str, ...]) -> di
         raise AtlasError(f"config: runs.{name}.extends: runs extend each other in a circle ({', '.join((*below, name))}).")
     # A title says what the parent looks at, which is what its heir changes.
     base = {key: value for key, value in _inherited(runs, parent, (*below, name)).items() if key != "title"}
-    return _merged(base, {key: value for key, value in run.items() if key != "extends"})
+    return merged(base, {key: value for key, value in run.items() if key != "extends"})
 
 
-def _merged(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    merged = copy.deepcopy(base)
+def merged(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """A dictionary changed by another one as Snakemake's overlays are: dictionaries are merged, everything else is replaced."""
+    found = copy.deepcopy(base)
     for key, value in over.items():
-        both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
-        merged[key] = _merged(merged[key], value) if both else copy.deepcopy(value)
-    return merged
+        both = isinstance(value, Mapping) and isinstance(found.get(key), Mapping)
+        found[key] = merged(found[key], value) if both else copy.deepcopy(value)
+    return found
 
 
 def _check_schema(config: Mapping[str, Any], schema: Mapping[str, Any]) -> None:
     # A run that extends another may lack required keys until the two are merged: checked on the merged runs.
-    merged = dict(config)
+    whole = dict(config)
     runs = config.get("runs")
     if isinstance(runs, Mapping) and all(isinstance(run, Mapping) for run in runs.values()):
-        merged["runs"] = {name: _inherited(runs, name, ()) for name in runs}
-    error = best_match(Draft202012Validator(schema).iter_errors(merged))
+        whole["runs"] = {name: _inherited(runs, name, ()) for name in runs}
+    error = best_match(Draft202012Validator(schema).iter_errors(whole))
     if error is not None:
         raise AtlasError(_sentence(error, schema))
 

@@ -65,6 +65,17 @@ def _probes(part: Part) -> Work:
     return {"kwords": words, "distance_kwords": words if part.own else 0.0, "kdecoded": judged}
 
 
+def _fine_tuning(part: Part) -> Work:
+    """Forward and backward passes over all epochs."""
+    return {"gflop": 3 * part.settings["epochs"] * part.gflop}
+
+
+def _ablations(part: Part) -> Work:
+    """A forward pass for every condition: rows with one and with two definitions of a sentence, each with its random sets."""
+    conditions = 26 * (1 + part.settings["ablations"]["random_sets"]) + 1
+    return {"gflop": conditions * part.gflop, "records": conditions * part.records}
+
+
 # Rule -> (role whose corpus it reads, "" for the corpus in the path; its work).
 _WORK: dict[str, tuple[str, Callable[[Part], Work]]] = {
     "build_examples": ("", lambda p: {"records": p.records}),
@@ -79,21 +90,6 @@ _WORK: dict[str, tuple[str, Callable[[Part], Work]]] = {
     "clark2019_word_vectors": ("probe_training", lambda p: {"records": p.records}),
     "clark2019_probes": ("probe_training", _probes),
     "clark2019_head_distances": ("segments", lambda p: {"gpairs": p.gpairs}),
-}
-
-
-def _fine_tuning(part: Part) -> Work:
-    """Forward and backward passes over all epochs."""
-    return {"gflop": 3 * part.settings["epochs"] * part.gflop}
-
-
-def _ablations(part: Part) -> Work:
-    """A forward pass for every condition: rows with one and with two definitions of a sentence, each with its random sets."""
-    conditions = 26 * (1 + part.settings["ablations"]["random_sets"]) + 1
-    return {"gflop": conditions * part.gflop, "records": conditions * part.records}
-
-
-_WORK |= {
     "fine_tune": ("training", _fine_tuning),
     "guan2020_features": ("", lambda p: {"gcells": p.gcells}),
     "guan2020_ablations": ("questions", _ablations),

@@ -105,6 +105,17 @@ class Example:
     label: str | None = None
 
 
+def asked_of(example: Example) -> Asked:
+    """What the question of an example wants to know.
+
+    Raises:
+        AtlasError: the example holds no question.
+    """
+    if example.asked is None:
+        raise AtlasError(f"example {example.id} holds no question: use a corpus with reader squad.")
+    return example.asked
+
+
 @dataclass(frozen=True)
 class Dropped:
     """A record that became no example, and why."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from attention_atlas.corpora.alignment import WordPieces
 from attention_atlas.corpora.squad import Answer, Question, read_squad
 from attention_atlas.corpora.text import WORD
+from attention_atlas.corpora.windows import last_that_fits
 
 
 @dataclass(frozen=True)
@@ -114,10 +115,7 @@ def _cuts(sizes: Sequence[int], room: int, windows: str, stride: int) -> Iterato
     """First and last (exclusive) word of each window of at most `room` pieces."""
     first = 0
     while first < len(sizes):
-        stop, used = first, 0
-        while stop < len(sizes) and used + sizes[stop] <= room:
-            used += sizes[stop]
-            stop += 1
+        stop = last_that_fits(sizes, first, room)
         if stop == first:
             return  # not one word fits
         yield first, stop

@@ -14,6 +14,21 @@ from attention_atlas.corpora.trees import Tree
 from attention_atlas.errors import AtlasError
 
 
+def last_that_fits(sizes: Sequence[int], start: int, room: int) -> int:
+    """Behind the last word, from word `start` on, that fits into `room` pieces with those before it.
+
+    Args:
+        sizes: pieces of each word.
+        start: first word.
+        room: pieces that there is room for.
+    """
+    stop, used = start, 0
+    while stop < len(sizes) and used + sizes[stop] <= room:
+        used += sizes[stop]
+        stop += 1
+    return stop
+
+
 def document_windows(sentence: Sequence[int], sizes: Sequence[int], room: int, windows: str) -> list[tuple[int, int]]:
     """Words start .. stop - 1 of each window of a document.
 
@@ -27,10 +42,7 @@ def document_windows(sentence: Sequence[int], sizes: Sequence[int], room: int, w
     found: list[tuple[int, int]] = []
     start = 0
     while start < len(sizes):
-        stop, used = start, 0
-        while stop < len(sizes) and used + sizes[stop] <= room:
-            used += sizes[stop]
-            stop += 1
+        stop = last_that_fits(sizes, start, room)
         if windows == "first":
             return [(start, max(stop, 1))]
         if stop < len(sizes):

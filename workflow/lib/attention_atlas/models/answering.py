@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from attention_atlas.attention.engine import install
-from attention_atlas.corpora.examples import Example
+from attention_atlas.corpora.examples import Example, asked_of
 from attention_atlas.errors import AtlasError
-from attention_atlas.models.loading import locate, quiet
+from attention_atlas.models.loading import initialised, locate
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -27,19 +27,11 @@ def load_answering_model(entry: Mapping[str, Any], device: str = "cpu") -> PreTr
     """
     from transformers import AutoModelForQuestionAnswering
 
-    quiet()
-    folder = locate(entry)
-    dtype = entry["dtype"] if entry["dtype"] == "auto" else getattr(torch, entry["dtype"])
-    try:
-        model, info = AutoModelForQuestionAnswering.from_pretrained(
-            folder, dtype=dtype, local_files_only=True, output_loading_info=True
-        )
-    except (ValueError, OSError) as error:
-        raise AtlasError(f"{folder}: this model cannot answer questions ({str(error).splitlines()[0][:200]}).") from error
-    if info["missing_keys"]:
+    model, missing = initialised(AutoModelForQuestionAnswering, entry)
+    if missing:
         raise AtlasError(
-            f"{folder}: the checkpoint has no head for answers: fine-tune the model (source: {{fine_tuned: ...}}, training: "
-            "{task: questions, ...}), or name one that was."
+            f"{locate(entry)}: the checkpoint has no head for answers: fine-tune the model (source: {{fine_tuned: ...}}, "
+            "training: {task: questions, ...}), or name one that was."
         )
     install(model)
     return model.to(device).eval().requires_grad_(False)
@@ -55,12 +47,14 @@ def span_of_pieces(example: Example) -> tuple[int, int] | None:
 
 
 def passage_pieces(batch: Sequence[Example], length: int) -> torch.Tensor:
-    """[example, length] whether a piece belongs to the passage; padding, question and special tokens do not."""
+    """[example, length] whether a piece belongs to the passage; padding, question and special tokens do not.
+
+    Raises:
+        AtlasError: an example holds no question.
+    """
     allowed = torch.zeros((len(batch), length), dtype=torch.bool)
     for row, example in enumerate(batch):
-        if example.asked is None:
-            raise AtlasError(f"example {example.id} holds no question: use a corpus with reader squad.")
-        allowed[row, : len(example.word)] = torch.tensor(example.word) >= example.asked.size
+        allowed[row, : len(example.word)] = torch.tensor(example.word) >= asked_of(example).size
     return allowed
 
 
@@ -100,6 +94,5 @@ def answer_texts(
     firsts, lasts, scores = best_spans(start, end, allowed)
     found = []
     for example, first, last, score in zip(batch, firsts.tolist(), lasts.tolist(), scores.tolist(), strict=True):
-        assert example.asked is not None
-        found.append((example.asked.text(example.word[first], example.word[last] + 1), score))
+        found.append((asked_of(example).text(example.word[first], example.word[last] + 1), score))
     return found

@@ -17,7 +17,7 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.models.answering import span_of_pieces
 from attention_atlas.models.card import read_card
 from attention_atlas.models.devices import pick_device
-from attention_atlas.models.loading import locate, quiet
+from attention_atlas.models.loading import initialised, locate
 from attention_atlas.tables import write_table
 
 if TYPE_CHECKING:
@@ -56,7 +56,6 @@ def fine_tune(
     from transformers import AutoTokenizer, PrinterCallback, Trainer, TrainingArguments, set_seed
 
     torch.set_num_threads(threads)
-    quiet()
     card = read_card(card_path)
     examples = list(read_examples(example_files, limit))
     classes = label_names(examples, training["regression"]) if training["task"] == "labels" else None
@@ -65,7 +64,8 @@ def fine_tune(
     model = _model(base_entry, classes)
     steps = -(-len(items) // training["batch"])
     _log.info("%d examples, %d steps an epoch, %s epochs", len(items), steps, training["epochs"])
-    with tempfile.TemporaryDirectory(dir=_made(folder)) as scratch:
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
         arguments = TrainingArguments(
             output_dir=scratch,
             num_train_epochs=training["epochs"],
@@ -98,12 +98,6 @@ def fine_tune(
         AutoTokenizer.from_pretrained(locate(base_entry), use_fast=True).save_pretrained(scratch)
         for name in CHECKPOINT:
             os.replace(Path(scratch, name), Path(folder, name))
-
-
-def _made(folder: str | Path) -> Path:
-    path = Path(folder)
-    path.mkdir(parents=True, exist_ok=True)
-    return path
 
 
 def label_names(examples: Sequence[Example], regression: bool) -> tuple[str, ...]:
@@ -157,16 +151,11 @@ def _model(entry: Mapping[str, Any], classes: tuple[str, ...] | None) -> PreTrai
     """The model with a new head: for answers (None), for classes, or for one score (no classes)."""
     from transformers import AutoModelForQuestionAnswering, AutoModelForSequenceClassification
 
-    folder = locate(entry)
-    options: dict[str, Any] = {"dtype": torch.float32, "local_files_only": True}
-    try:
-        if classes is None:
-            return AutoModelForQuestionAnswering.from_pretrained(folder, **options)
-        # One number is learnt by its squared error.
-        options |= {"num_labels": len(classes) or 1}
-        model = AutoModelForSequenceClassification.from_pretrained(folder, **options)
-    except (ValueError, OSError) as error:
-        raise AtlasError(f"{folder}: this model cannot be fine-tuned for this ({str(error).splitlines()[0][:200]}).") from error
+    entry = {**entry, "dtype": "float32"}
+    if classes is None:
+        return initialised(AutoModelForQuestionAnswering, entry)[0]
+    # One number is learnt by its squared error.
+    model, _ = initialised(AutoModelForSequenceClassification, entry, num_labels=len(classes) or 1)
     if classes:
         model.config.id2label = dict(enumerate(classes))
         model.config.label2id = {name: number for number, name in enumerate(classes)}

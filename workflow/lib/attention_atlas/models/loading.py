@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import logging
 from collections.abc import Mapping
@@ -94,25 +95,48 @@ def load_model(entry: Mapping[str, Any], device: str = "cpu") -> PreTrainedModel
     Raises:
         AtlasError: the files cannot be read, or the architecture cannot be observed.
     """
-    import torch
-    from transformers import AutoConfig, AutoModel
+    from transformers import AutoModel
 
     from attention_atlas.attention.engine import install
+
+    model, _ = initialised(AutoModel, entry)
+    install(model)
+    return model.to(device).eval()
+
+
+def initialised(kind: Any, entry: Mapping[str, Any], **options: Any) -> tuple[PreTrainedModel, list[str]]:
+    """A model of a class of transformers, initialised as its registry entry says, and the weights that its files lack.
+
+    Args:
+        kind: AutoModel, or the class of models with a head.
+        entry: registry entry.
+        options: changes of the model's configuration.
+
+    Returns:
+        The model, and the names of those of its weights that are random, though the entry says pretrained.
+
+    Raises:
+        AtlasError: the files cannot be read, or there is no such model of this architecture.
+    """
+    import torch
+    from transformers import AutoConfig
 
     quiet()
     folder = locate(entry)
     dtype = getattr(torch, entry["dtype"]) if entry["dtype"] != "auto" else _stored_dtype(folder)
-    if entry["init"] == "random":
-        torch.manual_seed(entry["seed"])
-        model = AutoModel.from_config(AutoConfig.from_pretrained(folder)).to(dtype)
-    elif entry["init"] == "random_encoder":
-        pretrained = _read(lambda: AutoModel.from_pretrained(folder, dtype=dtype, local_files_only=True), folder, "weights")
-        torch.manual_seed(entry["seed"])
-        model = _with_embeddings_of(pretrained, AutoModel.from_config(AutoConfig.from_pretrained(folder)).to(dtype))
-    else:
-        model = _read(lambda: AutoModel.from_pretrained(folder, dtype=dtype, local_files_only=True), folder, "weights")
-    install(model)
-    return model.to(device).eval()
+
+    def pretrained() -> tuple[PreTrainedModel, dict[str, Any]]:
+        load = functools.partial(kind.from_pretrained, folder, dtype=dtype, local_files_only=True, output_loading_info=True)
+        return _read(lambda: load(**options), folder, "weights")
+
+    if entry["init"] == "pretrained":
+        model, found = pretrained()
+        return model, sorted(found["missing_keys"])
+    known = pretrained()[0] if entry["init"] == "random_encoder" else None
+    settings = _read(lambda: AutoConfig.from_pretrained(folder, **options), folder, "configuration")
+    torch.manual_seed(entry["seed"])
+    model = _read(lambda: kind.from_config(settings).to(dtype), folder, "configuration")
+    return (model if known is None else _with_embeddings_of(known, model)), []
 
 
 def _stored_dtype(folder: Path) -> Any:

@@ -21,7 +21,7 @@ from attention_atlas.errors import AtlasError, DamagedFile
 from attention_atlas.files import whole_file, write_text
 from attention_atlas.models.card import ModelCard, read_card
 from attention_atlas.models.devices import pick_device
-from attention_atlas.models.loading import load_model, locate, quiet
+from attention_atlas.models.loading import initialised, load_model
 from attention_atlas.models.masking import Masked, mask_pieces
 from attention_atlas.progress import progress
 
@@ -195,15 +195,12 @@ def _checkpoint_model(entry: Mapping[str, Any]) -> PreTrainedModel | None:
 
     if entry["init"] != "pretrained":
         return None
-    quiet()
     try:
-        model, info = AutoModelForMaskedLM.from_pretrained(
-            locate(entry), dtype=getattr(torch, entry["dtype"]), local_files_only=True, output_loading_info=True
-        )
-    except ValueError:  # the architecture has no such class
+        model, missing = initialised(AutoModelForMaskedLM, entry)
+    except AtlasError:  # the architecture has no such class; files that cannot be read are reported for the encoder
         return None
     # transformers fills what is missing with random numbers; tied weights are not counted as missing.
-    return None if info["missing_keys"] else model
+    return None if missing else model
 
 
 def _new_head(encoder: PreTrainedModel) -> TiedHead:

@@ -15,7 +15,8 @@ from attention_atlas.attention.batches import batch_by_length, model_inputs
 from attention_atlas.attention.engine import watch
 from attention_atlas.attention.plans import Plan
 from attention_atlas.attention.prefix import recorded, resumed
-from attention_atlas.corpora.examples import Example, read_examples
+from attention_atlas.batch_sizes import EXTRACTION_TOKENS
+from attention_atlas.corpora.examples import Example, asked_of, read_examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.files import whole_file
 from attention_atlas.models.answering import answer_texts, load_answering_model, passage_pieces
@@ -95,7 +96,7 @@ def answer_all(
     wanted: Sequence[Condition],
     pad: int,
     special_tokens: str,
-    batch_tokens: int | None = None,
+    batch_tokens: int = EXTRACTION_TOKENS,
 ) -> Answers:
     """Answers of the unchanged model and under every condition.
 
@@ -108,10 +109,10 @@ def answer_all(
         wanted: the conditions.
         pad: id of the padding token.
         special_tokens: see `sentence_of_pieces`.
-        batch_tokens: padded pieces of a batch; None for that of extraction.
+        batch_tokens: padded pieces of a batch.
     """
     answers: Answers = {(c.row, c.sentences, c.draw): {} for c in (UNCHANGED, *wanted)}
-    groups = list(batch_by_length(examples) if batch_tokens is None else batch_by_length(examples, batch_tokens))
+    groups = list(batch_by_length(examples, batch_tokens))
     for batch in progress(groups, label="batches of questions"):
         inputs = model_inputs(model, batch, pad)
         mask = inputs["attention_mask"]
@@ -141,8 +142,7 @@ def scored_rows(answers: Answers, examples: Sequence[Example]) -> Iterator[tuple
     numbers = _passages(examples)
     for key, found in answers.items():
         for question, own in windows.items():
-            asked = own[0].asked
-            assert asked is not None
+            asked = asked_of(own[0])
             text = max((found[e.record] for e in own), key=lambda answer: answer[1])[0]
             yield *key, question, numbers[asked.context], text, *score(text, asked.answers)
 
@@ -152,8 +152,7 @@ def baselines(found: Mapping[int, tuple[str, float]], examples: Sequence[Example
     rows = []
     numbers = _passages(examples)
     for question, own in _windows(examples).items():
-        asked = own[0].asked
-        assert asked is not None
+        asked = asked_of(own[0])
         for name, part in (("first", own[:1]), ("all", own)):
             text = max((found[e.record] for e in part), key=lambda answer: answer[1])[0]
             for references, texts in (("first", asked.answers[:1]), ("all", asked.answers)):
@@ -165,14 +164,13 @@ def _windows(examples: Sequence[Example]) -> dict[str, list[Example]]:
     """Windows of each question, in order."""
     found: dict[str, list[Example]] = {}
     for example in examples:
-        assert example.asked is not None
-        found.setdefault(example.asked.question, []).append(example)
+        found.setdefault(asked_of(example).question, []).append(example)
     return found
 
 
 def _passages(examples: Sequence[Example]) -> dict[str, int]:
     """Number of each passage, from 1: questions on one passage are not independent."""
-    contexts = dict.fromkeys(example.asked.context for example in examples if example.asked is not None)
+    contexts = dict.fromkeys(asked_of(example).context for example in examples)
     return {context: number for number, context in enumerate(contexts, start=1)}
 
 

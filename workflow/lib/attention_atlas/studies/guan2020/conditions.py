@@ -9,8 +9,7 @@ import numpy as np
 import torch
 
 from attention_atlas.attention.plans import Plan
-from attention_atlas.corpora.examples import Example
-from attention_atlas.errors import AtlasError
+from attention_atlas.corpora.examples import Example, asked_of
 from attention_atlas.studies.guan2020.ablation_rows import INTER, INTRA, ROWS, SENTENCES, STOPS, UNIFORM, WHOLE, ZERO
 
 Heads = tuple[tuple[int, int], ...]
@@ -97,7 +96,7 @@ def sentence_of_pieces(example: Example, sentences: str, special_tokens: str) ->
     Raises:
         AtlasError: the example holds no question.
     """
-    size = asked_size(example)
+    size = asked_of(example).size
     of_word, current = [], 1
     for place, word in enumerate(example.words):
         of_word.append(0 if place < size else current)
@@ -110,17 +109,6 @@ def sentence_of_pieces(example: Example, sentences: str, special_tokens: str) ->
         last = of_word[word] if word >= 0 else last
         found.append(last)
     return found
-
-
-def asked_size(example: Example) -> int:
-    """Words of the example's question.
-
-    Raises:
-        AtlasError: it holds none.
-    """
-    if example.asked is None:
-        raise AtlasError(f"example {example.id} holds no question: use a corpus with reader squad.")
-    return example.asked.size
 
 
 def sentence_ids(batch: Sequence[Example], length: int, sentences: str, special_tokens: str) -> torch.Tensor:

@@ -12,6 +12,7 @@ import pandas as pd
 from attention_atlas.attention.cache import CachedExample, read_attention
 from attention_atlas.attention.half import widened
 from attention_atlas.errors import AtlasError
+from attention_atlas.studies.guan2020.distance_features import FEATURES
 from attention_atlas.studies.guan2020.names import TYPES
 from attention_atlas.tables import read_table, write_table
 
@@ -61,13 +62,12 @@ def draw_maps(shards: Sequence[str | Path], types_path: str | Path, limit: int, 
 
 def typical_heads(types: pd.DataFrame) -> pd.DataFrame:
     """The two heads of each type whose features are nearest to the type's mean: type, rank, layer, head."""
-    features = [name for name in types.columns if name not in ("model", "layer", "head", "type")]
     rows = []
     for name in TYPES:
         own = types[types["type"] == name].reset_index(drop=True)
         if own.empty:
             continue
-        values = own[features].to_numpy(float)
+        values = own[list(FEATURES)].to_numpy(float)
         nearest = np.argsort(np.square(values - values.mean(axis=0)).sum(axis=1), kind="stable")[:_PER_TYPE]
         rows += [(name, rank, int(own["layer"][k]), int(own["head"][k])) for rank, k in enumerate(nearest, start=1)]
     return pd.DataFrame(rows, columns=["type", "rank", "layer", "head"])

@@ -10,6 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from attention_atlas.figures.style import save_figure, use_style
+from attention_atlas.studies.guan2020.distance_features import FEATURES
 from attention_atlas.studies.guan2020.looks import COLOURS
 from attention_atlas.studies.guan2020.names import TITLES, TYPES
 from attention_atlas.studies.setting import Setting
@@ -82,9 +83,8 @@ def _draw_map(axes: Axes, cells: pd.DataFrame) -> None:
 
 
 def _draw_features(axes: Axes, own: pd.DataFrame, colour: str) -> None:
-    names = [name for name in own.columns if name not in ("model", "layer", "head", "type")]
     boxes = axes.boxplot(
-        own[names].to_numpy(float),
+        own[list(FEATURES)].to_numpy(float),
         widths=0.65,
         patch_artist=True,
         medianprops={"color": "black"},
@@ -92,6 +92,6 @@ def _draw_features(axes: Axes, own: pd.DataFrame, colour: str) -> None:
     )
     for box in boxes["boxes"]:
         box.set(facecolor=colour, alpha=0.75, linewidth=0.7)
-    labels = [_LABELS.get(name) or str(int(name.removeprefix("window_")) + 1) for name in names]
-    axes.set_xticks(range(1, len(names) + 1), labels, rotation=90, fontsize=7)
+    labels = [_LABELS.get(name) or str(int(name.removeprefix("window_")) + 1) for name in FEATURES]
+    axes.set_xticks(range(1, len(FEATURES) + 1), labels, rotation=90, fontsize=7)
     axes.set_xlabel("Special pieces, self, windows 1 to 16")

@@ -5,7 +5,7 @@ with job(snakemake):
     dropped_table(
         corpora=snakemake.params.corpora,
         line=snakemake.params.line,
-        title="Guan et al. 2020: what was left out",
+        title=snakemake.params.title,
         out=snakemake.output.tsv,
         html_out=snakemake.output.html,
     )
