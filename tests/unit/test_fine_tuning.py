@@ -7,6 +7,7 @@ import json
 
 import pandas as pd
 import pytest
+import torch
 from small_tokenizer import save_tokenizer
 from transformers import BertConfig, BertModel
 
@@ -26,6 +27,7 @@ def base(tmp_path_factory):
     save_tokenizer(folder / "tokenizer.json")
     config = {"tokenizer_class": "BertTokenizer", "cls_token": "[CLS]", "sep_token": "[SEP]", "pad_token": "[PAD]"}
     (folder / "tokenizer_config.json").write_text(json.dumps(config | {"unk_token": "[UNK]"}))
+    torch.manual_seed(0)
     size = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
     BertModel(BertConfig(vocab_size=80, max_position_embeddings=64, **size)).save_pretrained(folder)
     entry = {"source": {"path": str(folder)}, "layers": 2, "heads": 2, "init": "pretrained", "seed": 0, "dtype": "float32"}
@@ -69,7 +71,7 @@ def test_the_same_seed_gives_the_same_weights(base, tmp_path):
 
 @pytest.fixture(scope="module")
 def pairs(base, tmp_path_factory):
-    """Labelled pairs: a class each, or a score each."""
+    """Labelled pairs: a class each, or a score each, which the letter of the second text gives away."""
     folder = tmp_path_factory.mktemp("pairs")
     letters = "bcdfghjkbcdfghjk"
     for task, header, labels in (
@@ -77,9 +79,10 @@ def pairs(base, tmp_path_factory):
         ("stsb", "index\tsentence1\tsentence2\tscore", ("1", "4.5")),
     ):
         rows = [
-            f"{k}\tthe cat {a}\tthe {b}\t{labels[a == b]}" for k, (a, b) in enumerate(zip(letters, letters[::-1], strict=True))
+            f"{k}\tthe cat {a}\tthe {b}\t{labels[b in 'bcdf']}"
+            for k, (a, b) in enumerate(zip(letters, letters[::-1], strict=True))
         ]
-        rows += [f"{k + 16}\tthe cat {a}\tthe {a}\t{labels[1]}" for k, a in enumerate(letters)]
+        rows += [f"{k + 16}\tthe cat {a}\tthe {'bcdf'[k % 4]}\t{labels[1]}" for k, a in enumerate(letters)]
         (folder / f"{task}.tsv").write_text("\n".join([header, *rows]) + "\n")
         entry = {"reader": "glue", "task": task, "max_tokens": 16, "shard": 40}
         out = (folder / f"{task}.parquet", folder / f"{task}.dropped.tsv")
@@ -98,7 +101,7 @@ def test_labels_and_scores_are_learnt(base, pairs, tmp_path, task, names):
     if names:
         assert {int(key): name for key, name in settings["id2label"].items()} == names
     loss = pd.read_csv(summary, sep="\t")["loss"]
-    assert loss.iloc[-1] < loss.iloc[0]
+    assert loss.iloc[-1] < loss.iloc[0] - 0.1
     # The encoder below the head is what the other jobs load.
     describe("tiny-labels", entry | {"source": {"path": str(checkpoint)}}, tmp_path / "card.json", tmp_path / "tokenizer.json")
 
