@@ -25,6 +25,8 @@ wildcard_constraints:
     model=one_of(config["models"]),
     corpus=one_of(config["corpora"]),
     shard=r"\d+",
+    task=one_of(TASKS),
+    seed=r"\d+",
 
 
 include: "workflow/rules/models.smk"
@@ -32,6 +34,8 @@ include: "workflow/rules/corpora.smk"
 include: "workflow/rules/attention.smk"
 include: "workflow/rules/clark2019.smk"
 include: "workflow/rules/guan2020.smk"
+include: "workflow/rules/kovaleva2019_inputs.smk"
+include: "workflow/rules/kovaleva2019.smk"
 
 
 rule all:
@@ -68,6 +72,12 @@ rule clark2019:
 rule guan2020:
     input:
         all_of("guan2020"),
+    localrule: True
+
+
+rule kovaleva2019:
+    input:
+        all_of("kovaleva2019"),
     localrule: True
 
 

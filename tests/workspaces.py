@@ -13,14 +13,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 ROOT = Path(__file__).resolve().parents[1]
 OVERLAY = """
 sample: {documents: 16, train_documents: 12}
 models:
   minilm: {mlm_head: {copies: 1, steps: 5}}
   minilm-squad: {training: {epochs: 1, batch: 8}}
-  minilm-mrpc: {training: {epochs: 1, batch: 8}}
-  minilm-mnli: {training: {epochs: 1, batch: 8}}
+families:
+  minilm-glue: {training: {epochs: 1, batch: 8}}
 corpora:
   sample-segments: {limit: 12, shard: 8}
   sample-segments-clean: {limit: 8, shard: 8}
@@ -31,8 +33,9 @@ corpora:
   sample-questions-train: {limit: 24, shard: 24, max_tokens: 96}
   sample-mrpc: {limit: 8, shard: 8}
   sample-mrpc-train: {limit: 16, shard: 16}
-  sample-mnli: {limit: 8, shard: 8}
-  sample-mnli-train: {limit: 16, shard: 16}
+  sample-stsb: {limit: 8, shard: 8}
+  sample-stsb-train: {limit: 16, shard: 16}
+  sample-frames: {limit: 12, shard: 12}
   sample-coreference: {limit: 16, shard: 16}
   sample-coreference-all: {limit: 16, shard: 16}
 runs:
@@ -46,8 +49,17 @@ runs:
       fits: 3
       ablations: {random_sets: 1}
       # One model trained on labels is enough here; its tables stand under both names.
-      compared: {mnli: {model: minilm-mrpc, corpus: sample-mrpc}}
+      compared: {mnli: {model: minilm-glue-mrpc-42, corpus: sample-mrpc}}
+    kovaleva2019:
+      resamples: 100
+      head_seeds: 3
+      ablated: 6
+      padded: {length: 64, records: 2}
+      ablations: {compared: [mrpc]}
+      patterns: {size: 16, epochs: 1, folds: 2}
 """
+FEW_TASKS = ("mrpc", "stsb")
+"""Tasks of GLUE in the small run; an overlay cannot take any away."""
 SMALL = ("--configfile", "config.yaml", "small.yaml")
 PARTS = ("Snakefile", "config.yaml", "workflow", "envs")
 
@@ -125,6 +137,11 @@ def copy_workflow(folder: Path) -> Workspace:
 def small_run(folder: Path) -> Workspace:
     """A copy of the workflow with the overlay that makes the sample run small."""
     workspace = copy_workflow(folder)
+    config = yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8"))
+    family = config["families"]["minilm-glue"]
+    family["tasks"] = {task: {"corpus": f"sample-{task}-train"} for task in FEW_TASKS}
+    config["runs"]["sample"]["kovaleva2019"]["tasks"] = {task: f"sample-{task}" for task in FEW_TASKS}
+    (folder / "config.yaml").write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
     (folder / "small.yaml").write_text(OVERLAY, encoding="utf-8")
     return workspace
 

@@ -10,13 +10,30 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 
+def built(study: str) -> Path:
+    """Folder of the laptop run's tables of a study; skips the test where they have not been built."""
+    folder = ROOT / "results" / "laptop" / study
+    if not (folder / "comparison.tsv").is_file():
+        pytest.skip(f"{study} of the laptop run has not been built: make test-real")
+    return folder
+
+
 @pytest.fixture(scope="session")
 def laptop() -> Path:
-    """Folder of the laptop run's tables for Clark et al."""
-    folder = ROOT / "results" / "laptop"
-    if not (folder / "clark2019" / "comparison.tsv").is_file():
-        pytest.skip("the laptop run has not been built: make test-real")
-    return folder
+    """Folder of the laptop run, with the tables of Clark et al."""
+    return built("clark2019").parent
+
+
+@pytest.fixture(scope="session")
+def guan2020() -> Path:
+    """Folder of the laptop run's tables of Guan et al."""
+    return built("guan2020")
+
+
+@pytest.fixture(scope="session")
+def kovaleva2019() -> Path:
+    """Folder of the laptop run's tables of Kovaleva et al."""
+    return built("kovaleva2019")
 
 
 @pytest.fixture(scope="session")

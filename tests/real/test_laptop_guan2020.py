@@ -11,10 +11,8 @@ from attention_atlas.studies.guan2020.distance_features import FEATURES
 
 
 @pytest.fixture
-def table(laptop):
-    if not (laptop / "guan2020" / "comparison.tsv").is_file():
-        pytest.skip("the laptop run of Guan et al. has not been built: make test-real")
-    return lambda name: pd.read_csv(laptop / "guan2020" / name, sep="\t")
+def table(guan2020):
+    return lambda name: pd.read_csv(guan2020 / name, sep="\t")
 
 
 @pytest.mark.parametrize(("name", "count"), [("xquad_en/xquad.en.json", 1190), ("squad_flat/squad_flat.json", 4330)])

@@ -11,7 +11,8 @@ from transformers import BertConfig, BertForQuestionAnswering, BertModel
 from attention_atlas.corpora.examples import Example
 from attention_atlas.corpora.questions import Asked
 from attention_atlas.errors import AtlasError
-from attention_atlas.models.answering import answer_texts, best_spans, load_answering_model, passage_pieces, span_of_pieces
+from attention_atlas.models.answering import answer_texts, best_spans, passage_pieces, span_of_pieces
+from attention_atlas.models.loading import load_trained
 from attention_atlas.studies.guan2020.ablations import score
 
 SIZE = {"vocab_size": 40, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
@@ -79,8 +80,8 @@ def test_scores_are_the_official_ones(answer, references, em, f1):
 def test_a_model_with_a_head_is_loaded_and_one_without_is_refused(tmp_path):
     entry = {"source": {"path": str(tmp_path / "qa")}, "init": "pretrained", "dtype": "float32"}
     BertForQuestionAnswering(BertConfig(**SIZE)).save_pretrained(tmp_path / "qa")
-    model = load_answering_model(entry)
+    model = load_trained(entry, "questions")
     assert not model.training
     BertModel(BertConfig(**SIZE)).save_pretrained(tmp_path / "plain")
     with pytest.raises(AtlasError, match="no head for answers: fine-tune"):
-        load_answering_model(entry | {"source": {"path": str(tmp_path / "plain")}})
+        load_trained(entry | {"source": {"path": str(tmp_path / "plain")}}, "questions")

@@ -14,6 +14,7 @@ from attention_atlas.config import (
     SCHEMA_PATH,
     STUDIES,
     limit_of,
+    local_file,
     missing_files,
     resolve,
     shard_count,
@@ -88,6 +89,7 @@ def test_everything_that_is_not_said_has_its_default():
             }
             for name in ("tiny", "large")
         },
+        "families": {},
         "corpora": {
             name: {
                 "reader": reader,
@@ -97,6 +99,8 @@ def test_everything_that_is_not_said_has_its_default():
                 "max_tokens": 128,
                 "level": "tokens",
                 "windows": "first",
+                "skip": 0,
+                "overlong": "drop",
                 "stride": 128,
                 "order": "file",
                 "encoding": "utf-8",
@@ -477,3 +481,106 @@ def test_a_title_is_not_inherited():
     config = resolve(SHIPPED | {"runs": SHIPPED["runs"] | {"mine": {"extends": "sample", "model": "bert-base-cased"}}})
     assert "title" not in config["runs"]["mine"], "it would name the parent's model"
     assert config["runs"]["mine"]["clark2019"] == config["runs"]["sample"]["clark2019"]
+
+
+FAMILY = {
+    "families": {
+        "small": {
+            "base": "tiny",
+            "tasks": {"rte": {"corpus": "rte-train"}, "mrpc": {"corpus": "mrpc-train", "seeds": [7]}},
+            "seeds": [1, 2],
+            "random_seeds": [3],
+            "training": {"epochs": 2},
+        }
+    },
+    "corpora": {
+        f"{task}-{part}": {"reader": "glue", "task": task, "source": {"path": f"{task}.tsv"}, "limit": 10}
+        for task in ("rte", "mrpc")
+        for part in ("train", "dev")
+    },
+}
+
+
+def with_family(**changed):
+    raw = copy.deepcopy(SMALL)
+    raw["corpora"] |= FAMILY["corpora"]
+    raw["families"] = copy.deepcopy(FAMILY["families"])
+    raw["runs"]["one"]["kovaleva2019"] = {
+        "family": "small",
+        "tasks": {"rte": "rte-dev", "mrpc": "mrpc-dev"},
+        "patterns": {"model": "tiny"},
+    } | changed
+    return raw
+
+
+def test_a_family_becomes_models_of_the_registry():
+    found = resolve(with_family())
+    names = {name for name in found["models"] if name.startswith("small-")}
+    assert names == {
+        "small-rte-1",
+        "small-rte-2",
+        "small-rte-random-3",
+        "small-mrpc-7",
+        "small-mrpc-random-3",
+    }
+    model = found["models"]["small-rte-2"]
+    assert model["source"] == {"fine_tuned": "tiny"}
+    assert (model["init"], model["seed"], model["training"]["seed"]) == ("pretrained", 2, 2)
+    assert model["training"] == {
+        "task": "labels",
+        "corpus": "rte-train",
+        "epochs": 2,
+        "batch": 32,
+        "learning_rate": 5e-5,
+        "warmup": 0.1,
+        "weight_decay": 0.01,
+        "optimiser": "adamw",
+        "seed": 2,
+    }
+    assert found["models"]["small-rte-random-3"]["init"] == "random"
+    assert (model["layers"], model["heads"]) == (found["models"]["tiny"]["layers"], found["models"]["tiny"]["heads"])
+    assert study_model(found, "one", "kovaleva2019") == "tiny"
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        ("families/small/base", "tinny", "config: families.small.base: there is no model 'tinny'; did you mean 'tiny'"),
+        ("runs/one/kovaleva2019/family", "smal", "kovaleva2019.family: there is no family 'smal'; did you mean 'small'"),
+        ("runs/one/kovaleva2019/tasks/qnli", "rte-dev", "tasks.qnli: the family 'small' has no such task: rte, mrpc."),
+        ("runs/one/kovaleva2019/tasks/rte", "mrpc-dev", "corpus 'mrpc-dev' is one of the task mrpc, not of rte."),
+        ("runs/one/kovaleva2019/tasks/rte", "trees", "corpus 'trees' has the reader conllu, but glue is needed here."),
+        ("families/small/tasks/rte/corpus", "mrpc-train", "corpus 'mrpc-train' is one of the task mrpc, not of rte."),
+        ("families/small/tasks/cola", {"corpus": "x"}, "config: families.small.tasks"),
+        ("families/small/training/epoch", 2, "unknown key 'epoch'; did you mean 'epochs'"),
+        ("corpora/trees/overlong", "drop", "corpora.trees.overlong: this key belongs to the reader glue, not to conllu."),
+        ("runs/one/kovaleva2019/patterns", {"model": "x"}, "patterns.model: there is no model 'x'"),
+    ],
+)
+def test_mistakes_in_families_are_named(path, value, message):
+    raw = with_family()
+    assert message in sentence(changed(path, value, raw))
+
+
+def test_a_member_that_is_in_the_registry_already_is_refused():
+    raw = with_family()
+    raw["models"]["small-rte-1"] = copy.deepcopy(raw["models"]["tiny"])
+    with pytest.raises(AtlasError, match="'small-rte-1' is in the registry of models already"):
+        resolve(raw)
+
+
+def test_compared_models_of_another_shape_are_refused():
+    raw = copy.deepcopy(SHIPPED)
+    raw["runs"]["sample"]["guan2020"]["compared"]["pretrain"]["model"] = "bert-base-uncased"
+    with pytest.raises(AtlasError, match="'bert-base-uncased' has 12 layers of 12 heads, the study's own model 6 of 12"):
+        resolve(raw)
+
+
+def test_a_local_file_is_looked_for_in_the_mirror(tmp_path, monkeypatch):
+    config = {"data_mirror": str(tmp_path), "corpora": {"x": {"source": {"path": "a/b.json", "mirror": "m/b.json"}}}}
+    assert local_file(config, "x") == Path("a/b.json")
+    (tmp_path / "m").mkdir()
+    (tmp_path / "m" / "b.json").write_text("[]")
+    assert local_file(config, "x") == tmp_path / "m" / "b.json"
+    monkeypatch.setenv("ATLAS_DATA", str(tmp_path))
+    assert local_file(config | {"data_mirror": None}, "x") == tmp_path / "m" / "b.json"

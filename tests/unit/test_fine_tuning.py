@@ -13,11 +13,19 @@ from transformers import BertConfig, BertModel
 
 from attention_atlas.corpora.examples import build_shard, read_examples
 from attention_atlas.errors import AtlasError
-from attention_atlas.models.answering import load_answering_model
 from attention_atlas.models.fine_tuning import CHECKPOINT, fine_tune, label_names
-from attention_atlas.models.loading import describe
+from attention_atlas.models.loading import describe, load_trained
 
-TRAINING = {"epochs": 6, "batch": 4, "learning_rate": 0.01, "warmup": 0.1, "weight_decay": 0.01, "seed": 1, "task": "questions"}
+TRAINING = {
+    "epochs": 6,
+    "batch": 4,
+    "learning_rate": 0.01,
+    "warmup": 0.1,
+    "weight_decay": 0.01,
+    "seed": 1,
+    "task": "questions",
+    "optimiser": "adamw",
+}
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +65,7 @@ def test_the_checkpoint_is_whole_and_the_loss_falls(base, tmp_path):
     assert summary["loss"].iloc[-1] < summary["loss"].iloc[0] - 0.2
     assert summary["epoch"].iloc[-1] == pytest.approx(6, abs=0.5)
     entry = base[1] | {"source": {"path": str(folder)}}
-    load_answering_model(entry)
+    load_trained(entry, "questions")
     describe("tiny-squad", entry, tmp_path / "card.json", tmp_path / "tokenizer.json")
 
 
@@ -84,7 +92,7 @@ def pairs(base, tmp_path_factory):
         ]
         rows += [f"{k + 16}\tthe cat {a}\tthe {'bcdf'[k % 4]}\t{labels[1]}" for k, a in enumerate(letters)]
         (folder / f"{task}.tsv").write_text("\n".join([header, *rows]) + "\n")
-        entry = {"reader": "glue", "task": task, "max_tokens": 16, "shard": 40}
+        entry = {"reader": "glue", "task": task, "overlong": "drop", "skip": 0, "max_tokens": 16, "shard": 40}
         out = (folder / f"{task}.parquet", folder / f"{task}.dropped.tsv")
         build_shard(entry, folder / f"{task}.tsv", base[0] / "pieces.json", 64, 0, *out)
     return folder

@@ -26,7 +26,7 @@ FUZZ = settings(
 BOUND, SHARD = 24, 6
 ENTRY = {
     **{"limit": SHARD, "shard": SHARD, "max_tokens": BOUND, "level": "tokens", "view": "none", "lines": "sentences"},
-    **{"recipe": "authors", "segment_ids": "pair", "seed": 0, "windows": "all"},
+    **{"recipe": "authors", "segment_ids": "pair", "seed": 0, "windows": "all", "overlong": "drop", "skip": 0},
 }
 TREES = """# sent_id = one
 1\tThe\tthe\tDET\tDT\t_\t2\tdet\t_\t_
@@ -58,6 +58,14 @@ PASSAGES = (
 )
 TEXT = "The cat sleeps.\nIt snores.\n\nDogs bark at the cat.\nThe cat runs.\nAll is well.\n"
 VECTORS = "the 0.1 0.2 0.3\ncat -1 2e-1 3\ndogs 1 2 3\n"
+PAIRS = "index\tsentence1\tsentence2\tlabel\n0\tThe cat.\tIt runs.\tyes\n1\tDogs bark.\tDogs.\tno\n"
+_LAYERS = '{"words": ["The", "cat"], "xpos": ["DT", "NN"], "relations": ["det", "nsubj"]}'
+TAGGED = f'{{"sentence1": "The cat", "sentence2": "The cat", "label": "yes", "layers": [{_LAYERS}, {_LAYERS}]}}\n' * 2
+FRAMES = """[
+{"sentence": "He sat up and leapt .", "target": "leapt", "links": ["He"], "frame": "Motion"},
+{"sentence": "The cat was slowly becoming sad", "target": "sad", "links": ["The cat"]}
+]
+"""
 
 
 @pytest.fixture(scope="module")
@@ -139,7 +147,7 @@ def accepted_or_refused(raw: bytes, folder: Path, tokenizer: Path, entry: dict) 
         assert not out.exists()
         return
     for example in read_examples([out]):
-        check(example, raw, cut=entry["reader"] == "segments")
+        check(example, raw, cut=entry["reader"] in ("segments", "glue"))
 
 
 READERS = {
@@ -149,6 +157,10 @@ READERS = {
     "gap": (PASSAGES, {}),
     "segments": (TEXT, {}),
     "segments-clean": (TEXT, {"recipe": "clean", "lines": "paragraphs"}),
+    "glue": (PAIRS, {"task": "rte"}),
+    "glue-truncate": (PAIRS, {"task": "rte", "overlong": "truncate", "max_tokens": 12}),
+    "glue-tagged": (TAGGED, {"task": "rte"}),
+    "frames": (FRAMES, {}),
 }
 
 

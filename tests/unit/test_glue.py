@@ -8,10 +8,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from small_tokenizer import save_tokenizer
 
-from attention_atlas.corpora.examples import build_shard, read_examples
-from attention_atlas.corpora.glue import TASKS, Labelled, read_glue
+from attention_atlas.corpora.alignment import WordPieces
+from attention_atlas.corpora.examples import build_shard, from_labelled, read_examples
+from attention_atlas.corpora.glue import TASKS, Labelled, Tagged, read_glue
 from attention_atlas.corpora.sample.generate import generate_documents
-from attention_atlas.corpora.sample.pairs import ENTAILED, NEUTRAL, OTHER, PARAPHRASE, mnli_lines, mrpc_lines
+from attention_atlas.corpora.sample.pairs import ENTAILED, NEUTRAL, NOT_ENTAILED, OTHER, SAME, task_lines
 from attention_atlas.errors import AtlasError
 
 MRPC = 'Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n1\t5\t6\tHe said "no.\tHe said no\n0\t7\t8\tA b\tC "d"\n'
@@ -89,7 +90,7 @@ def test_damaged_files_raise_nothing_else(tmp_path, data, task):
 def test_pairs_become_examples_with_their_label(tmp_path):
     raw, out, dropped = tmp_path / "raw.tsv", tmp_path / "out.parquet", tmp_path / "dropped.tsv"
     raw.write_text("sentence1\tsentence2\tgold_label\nThe cat.\ta cats\tneutral\n" + "a\tb\t-\n" + "w " * 60 + "\tb\tneutral\n")
-    entry = {"reader": "glue", "task": "mnli", "max_tokens": 24, "shard": 8}
+    entry = {"reader": "glue", "task": "mnli", "overlong": "drop", "skip": 0, "max_tokens": 24, "shard": 8}
     build_shard(entry, raw, save_tokenizer(tmp_path / "tokenizer.json"), 64, 0, out, dropped)
     (example,) = read_examples([out])
     assert example.tokens == ("[CLS]", "the", "cat", ".", "[SEP]", "a", "cat", "##s", "[SEP]")
@@ -103,29 +104,31 @@ def documents():
     return list(generate_documents(120, 7))
 
 
-def rows(lines, tmp_path, task):
-    path = tmp_path / "pairs.tsv"
-    path.write_text("".join(lines), encoding="utf-8")
+def rows(documents, tmp_path, task):
+    path = tmp_path / "pairs.jsonl"
+    path.write_text("".join(task_lines(task, documents, 3)), encoding="utf-8")
     return list(read_glue(path, task))
 
 
+def overlap(item):
+    """Share of the words of the first text that the second has, too."""
+    first, second = (set(text.lower().strip(".?").split()) for text in item.texts)
+    return len(first & second) / len(first)
+
+
 def test_generated_paraphrases(documents, tmp_path):
-    found = rows(mrpc_lines(documents, 3), tmp_path, "mrpc")
+    found = rows(documents, tmp_path, "mrpc")
     counts = Counter(item.label for item in found)
-    assert set(counts) == {PARAPHRASE, OTHER}
-    assert 0.5 < counts[PARAPHRASE] / len(found) < 0.8
+    assert set(counts) == {SAME, OTHER}
+    assert 0.5 < counts[SAME] / len(found) < 0.8
     assert all(a != b for a, b in (item.texts for item in found))
     # No label can be read off the share of words that both have, or off the length.
-    overlap = {
-        label: [len(set(a.lower().split()) & set(b.lower().split())) / len(set(a.split())) for a, b in texts]
-        for label, texts in ((name, [i.texts for i in found if i.label == name]) for name in counts)
-    }
-    assert max(overlap[OTHER]) > 0.7
-    assert min(overlap[PARAPHRASE]) < 0.95
+    assert max(overlap(item) for item in found if item.label == OTHER) > 0.7
+    assert min(overlap(item) for item in found if item.label == SAME) < 0.95
 
 
 def test_generated_inferences(documents, tmp_path):
-    found = rows(mnli_lines(documents, 3), tmp_path, "mnli")
+    found = rows(documents, tmp_path, "mnli")
     counts = Counter(item.label for item in found)
     assert len(counts) == 3
     assert min(counts.values()) > 0.2 * len(found)
@@ -139,3 +142,104 @@ def test_generated_inferences(documents, tmp_path):
             assert text.endswith(".")
             assert "  " not in text
             assert "(" not in text.split(" ", 1)[0]
+
+
+@pytest.mark.parametrize(
+    ("task", "labels", "least"),
+    [
+        ("rte", {ENTAILED, NOT_ENTAILED}, 0.35),
+        ("qnli", {ENTAILED, NOT_ENTAILED}, 0.35),
+        ("qqp", {SAME, OTHER}, 0.2),
+        ("sst2", {SAME, OTHER}, 0.4),
+    ],
+)
+def test_generated_classes(documents, tmp_path, task, labels, least):
+    found = rows(documents, tmp_path, task)
+    counts = Counter(item.label for item in found)
+    assert set(counts) == labels
+    assert min(counts.values()) > least * len(found)
+    assert len(found) > 150
+    # No length gives the label away.
+    lengths = {name: sorted(sum(map(len, item.texts)) for item in found if item.label == name) for name in labels}
+    middle = [own[len(own) // 2] for own in lengths.values()]
+    assert max(middle) < 1.35 * min(middle)
+    if task == "sst2":
+        # Nor does any single word.
+        for word in {w for item in found for w in item.tagged[0].words}:
+            own = Counter(item.label for item in found if word in item.tagged[0].words)
+            assert len(own) == 2 or sum(own.values()) < 25, word
+    if task == "qqp":
+        assert max(overlap(item) for item in found if item.label == OTHER) > 0.7
+        assert all(text.endswith("?") for item in found for text in item.texts)
+
+
+def test_generated_similarity_falls_with_what_is_changed(documents, tmp_path):
+    found = rows(documents, tmp_path, "stsb")
+    scores = [float(item.label) for item in found]
+    assert min(scores) == 0
+    assert max(scores) == 5
+    level = {k: [overlap(item) for item in found if round(float(item.label)) == k] for k in range(6)}
+    means = {k: sum(own) / len(own) for k, own in level.items()}
+    assert means[0] < 0.3 < means[3] < means[5]
+    assert min(len(own) for own in level.values()) > 10
+
+
+@pytest.mark.parametrize("task", sorted(TASKS))
+def test_every_word_of_the_generated_tasks_has_its_tags(documents, tmp_path, task):
+    found = rows(documents[:40], tmp_path, task)
+    nouns = [any(tag.startswith("NN") for tag in tagged.xpos) for item in found for tagged in item.tagged]
+    assert sum(nouns) > 0.9 * len(nouns)
+    for item in found:
+        assert len(item.tagged) == len(item.texts)
+        for tagged, text in zip(item.tagged, item.texts, strict=True):
+            assert "".join(tagged.words) == text.replace(" ", "")
+            assert all(tagged.xpos)
+            assert all(tagged.relations)
+
+
+def test_the_same_seed_gives_the_same_tasks(documents):
+    for task in TASKS:
+        assert list(task_lines(task, documents[:5], 3)) == list(task_lines(task, documents[:5], 3))
+
+
+@pytest.mark.parametrize(
+    ("layers", "problem"),
+    [
+        ("x", "must be a list with an entry for each of 2 texts"),
+        ([{"words": ["a"], "xpos": ["DT"], "relations": ["det"]}], "must be a list with an entry for each of 2 texts"),
+        ([{"words": ["the", "cat"], "xpos": ["DT"], "relations": ["det", "nsubj"]}] * 2, "or have other tags than words"),
+        ([{"words": ["a", "cat"], "xpos": ["DT", "NN"], "relations": ["det", "nsubj"]}] * 2, "are not those of the text"),
+        ([{"words": ["the", "cat"], "xpos": ["DT", 3], "relations": ["det", "nsubj"]}] * 2, "needs the lists words, xpos"),
+        ([{"words": ["the", "cat"]}] * 2, "needs the lists words, xpos and relations"),
+    ],
+)
+def test_layers_that_do_not_fit_the_texts_are_refused(tmp_path, layers, problem):
+    path = tmp_path / "rte.jsonl"
+    path.write_text(json.dumps({"sentence1": "the cat", "sentence2": "the cat", "label": "x", "layers": layers}) + "\n")
+    with pytest.raises(AtlasError, match=rf"rte\.jsonl:1: .*{problem}"):
+        list(read_glue(path, "rte"))
+
+
+def labelled(texts, overlong, bound, tokenizer):
+    tags = [Tagged(tuple(t.split()), tuple("X" for _ in t.split()), tuple("r" for _ in t.split())) for t in texts]
+    return from_labelled(Labelled("1", tuple(texts), "yes", tuple(tags)), 0, tokenizer, bound, overlong)
+
+
+def test_overlong_pairs_lose_the_last_pieces_of_the_longer_text(tmp_path):
+    tokenizer = WordPieces(save_tokenizer(tmp_path / "tokenizer.json"))
+    texts = ["the cat sat cats", "the cat"]
+    whole = labelled(texts, "truncate", 40, tokenizer)
+    assert labelled(texts, "drop", len(whole.input_ids), tokenizer) == whole
+    for bound in range(5, len(whole.input_ids)):
+        assert labelled(texts, "drop", bound, tokenizer).reason == "too long"
+        cut = labelled(texts, "truncate", bound, tokenizer)
+        assert len(cut.input_ids) == bound
+        first, second = (
+            sum(word >= 0 and segment == k for word, segment in zip(cut.word, cut.segment_ids, strict=True)) for k in (0, 1)
+        )
+        # The slow way: pieces are popped one by one from the longer text, of two alike from the second.
+        sizes = [sum(map(len, tokenizer.pieces(t.split()))) for t in texts]
+        while sum(sizes) > bound - 3:
+            sizes[0 if sizes[0] > sizes[1] else 1] -= 1
+        assert [first, second] == sizes
+        assert len(cut.layers["xpos"]) == len(cut.words) == max(cut.word) + 1

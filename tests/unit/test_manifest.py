@@ -49,7 +49,8 @@ def test_an_artefact_has_the_files_of_its_kind(artifact):
     assert artifact.title
     assert artifact.number
     assert artifact.category
-    assert artifact.needs
+    # The tasks of Kovaleva et al. are no roles, and every run of the study names some.
+    assert artifact.needs or artifact.study == "kovaleva2019"
     assert {*artifact.needs, *artifact.uses} <= set(ROLES[artifact.study])
 
 

@@ -40,7 +40,7 @@ def test_work_of_jobs(config):
     assert work["gcells"] == pytest.approx(1024 * 72 * 400 / 1e9)
     pairs = workload(config, "clark2019_head_distances", {"run": "sample"})["gpairs"]
     tokens = config["corpora"]["sample-segments"].get("mean_tokens", 128)
-    assert pairs == pytest.approx(128 * tokens**2 * (72 * 71 / 2) / 1e9)
+    assert pairs == pytest.approx(96 * tokens**2 * (72 * 71 / 2) / 1e9)
     assert workload(config, "clark2019_figure2", {"run": "sample"}) == {}
     # A model in the path counts, not that of the run.
     probes = workload(config, "clark2019_probes", {"run": "open", "model": "bert-base-random-1"})

@@ -10,7 +10,8 @@ from workspaces import ROOT, Workspace
 
 from attention_atlas.manifest import load_manifest
 
-RULES = ("all", "clark2019", "guan2020", "tables", "figures", "attention")
+RULES = ("all", "clark2019", "guan2020", "kovaleva2019", "tables", "figures", "attention")
+GLUE = ("MRPC", "SST-2", "QQP", "RTE", "QNLI", "MNLI")
 
 
 def give_licensed_files(workspace: Workspace) -> None:
@@ -18,10 +19,11 @@ def give_licensed_files(workspace: Workspace) -> None:
     licensed = workspace.folder / "licensed"
     (licensed / "conll-2012" / "development").mkdir(parents=True)
     (licensed / "wsj").mkdir()
-    for name in ("MRPC/train.tsv", "MRPC/dev.tsv", "MNLI/train.tsv", "MNLI/dev_matched.tsv"):
-        (licensed / "glue" / name).parent.mkdir(parents=True, exist_ok=True)
-        (licensed / "glue" / name).touch()
-    for name in ("wsj/dev.conllu", "wsj/train.conllu", "glove.6B.100d.txt"):
+    for task in GLUE:
+        (licensed / "glue" / task).mkdir(parents=True)
+        for part in ("train", "dev_matched" if task == "MNLI" else "dev"):
+            (licensed / "glue" / task / f"{part}.tsv").touch()
+    for name in ("wsj/dev.conllu", "wsj/train.conllu", "glove.6B.100d.txt", "framenet_473.json"):
         (licensed / name).touch()
 
 
@@ -32,6 +34,7 @@ def test_every_file_of_the_manifest_can_be_planned(workspace, run):
     jobs = workspace.jobs(*files)
     assert {"extract_attention", "clark2019_surface", "clark2019_dependencies", "clark2019_comparison"} <= set(jobs)
     assert {"guan2020_features", "guan2020_ablations", "guan2020_figure4", "guan2020_comparison"} <= set(jobs)
+    assert {"kovaleva2019_measures", "kovaleva2019_disabled", "kovaleva2019_frames", "kovaleva2019_comparison"} <= set(jobs)
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -72,7 +75,10 @@ def test_skipping_missing_files_keeps_everything_else(workspace):
     assert {"clark2019_figure3", "clark2019_gap"} <= set(jobs)
     # The models that would be trained on missing files are left out of the comparison of models.
     assert {"guan2020_figure4", "guan2020_table2"} <= set(jobs)
-    assert "fine_tune" not in jobs
+    # Of the tasks of Kovaleva et al. STS-B is open: five seeds, and one from random weights.
+    assert {"kovaleva2019_measures", "kovaleva2019_comparison"} <= set(jobs)
+    assert "kovaleva2019_frames" not in jobs
+    assert jobs["fine_tune"] == 6
 
 
 def test_a_run_without_a_role_leaves_its_artefacts_out_and_says_so_when_asked(workspace):

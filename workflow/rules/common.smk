@@ -5,7 +5,10 @@ from snakemake.exceptions import WorkflowError
 
 from attention_atlas.config import (
     STUDIES,
+    family_member,
+    family_seeds,
     limit_of,
+    local_file,
     missing_files,
     resolve,
     shard_count,
@@ -270,6 +273,8 @@ def weights_entry(run, model):
     }
     if "fine_tuned" in entry["source"]:
         kept["source"] = {"path": f"results/{run}/models/{model}/checkpoint"}
+        # Its own init says what its training starts from.
+        kept["init"] = "pretrained"
     return kept
 
 
@@ -290,7 +295,12 @@ def base_card(wildcards):
 
 
 def base_entry(wildcards):
-    return weights_entry(wildcards.run, base_of(wildcards.model))
+    """What a fine-tuned model starts from: the weights of its base, or random ones."""
+    entry = config["models"][wildcards.model]
+    base = weights_entry(wildcards.run, base_of(wildcards.model))
+    if entry["init"] == "pretrained":
+        return base
+    return base | {"init": entry["init"], "seed": entry["seed"]}
 
 
 def training_settings(wildcards):
@@ -322,6 +332,8 @@ EXAMPLE_KEYS = (
     "stride",
     "order",
     "task",
+    "overlong",
+    "skip",
     "max_tokens",
     "shard",
 )
@@ -338,7 +350,7 @@ def raw_path(run, corpus):
         gaps = missing_files(config, [corpus])
         if gaps:
             raise WorkflowError(" ".join(gaps.values()))
-        return source["path"]
+        return str(local_file(config, corpus))
     if "sample" in source:
         return f"results/{run}/corpora/sample/{source['sample']}"
     return f"results/{run}/corpora/{corpus}.raw"

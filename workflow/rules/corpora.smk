@@ -12,10 +12,12 @@ rule sample_corpus:
         gap="results/{run}/corpora/sample/gap.tsv",
         questions="results/{run}/corpora/sample/questions.json",
         questions_train="results/{run}/corpora/sample/questions-train.json",
-        mrpc="results/{run}/corpora/sample/mrpc.tsv",
-        mrpc_train="results/{run}/corpora/sample/mrpc-train.tsv",
-        mnli="results/{run}/corpora/sample/mnli.tsv",
-        mnli_train="results/{run}/corpora/sample/mnli-train.tsv",
+        frames="results/{run}/corpora/sample/frames.json",
+        tasks=[
+            f"results/{{run}}/corpora/sample/{task}{part}.jsonl"
+            for task in TASKS
+            for part in ("", "-train")
+        ],
         layers="results/{run}/corpora/sample/documents.jsonl",
     log:
         "results/{run}/logs/sample_corpus.log",

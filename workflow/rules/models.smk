@@ -70,7 +70,7 @@ rule fine_tune:
         "results/{run}/benchmarks/fine_tune/{model}.tsv"
     conda:
         "../../envs/model.yaml"
-    threads: 2
+    threads: fine_tuning_threads
     resources:
         mem_mb=fine_tuning_memory,
         runtime=minutes(480),

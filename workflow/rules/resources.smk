@@ -115,6 +115,58 @@ def ablation_memory(study, role):
     return grown
 
 
+def task_entries(wildcards):
+    base = config["models"][study_model(config, wildcards.run, "kovaleva2019")]
+    return base, config["corpora"][task_corpus(wildcards, wildcards.task)]
+
+
+def task_memory(wildcards, attempt):
+    return costs.ablation_memory(*task_entries(wildcards)) * attempt
+
+
+def measures_memory(wildcards, attempt):
+    model, corpus = task_entries(wildcards)
+    chosen = config["runs"][wildcards.run]["kovaleva2019"]
+    records = min(chosen["measured"], task_limit(wildcards))
+    length = chosen["padded"]["length"]
+    return costs.measures_memory(model, corpus, records, length) * attempt
+
+
+def changes_memory(wildcards, attempt):
+    """Megabytes for the measures of all seeds of a task at a time."""
+    model = config["models"][study_model(config, wildcards.run, "kovaleva2019")]
+    records = config["runs"][wildcards.run]["kovaleva2019"]["measured"]
+    tasks = kovaleva2019_tasks(wildcards.run)
+    seeds = max(len(family_models(wildcards, task)) for task in tasks)
+    return costs.changes_memory(model, records, seeds) * attempt
+
+
+SMALL_FLOP = 2e12
+"""Operations of a model that one thread does in a minute or less: two such jobs run side by side rather than one after the other."""
+
+
+def task_threads(passes):
+    """Threads function: of so many forward passes over the examples of the task in the path."""
+
+    def number(wildcards):
+        model, corpus = task_entries(wildcards)
+        shape = costs.shape_of(model)
+        flop = shape.forward_flop(costs.typical_tokens(corpus))
+        return 1 if passes(shape) * task_limit(wildcards) * flop < SMALL_FLOP else 2
+
+    return number
+
+
+def fine_tuning_threads(wildcards):
+    """Threads of a training, likewise."""
+    training = training_settings(wildcards)
+    corpus = config["corpora"][training["corpus"]]
+    model = config["models"][wildcards.model]
+    passes = 3 * training["epochs"] * training_limit(wildcards)
+    flop = passes * costs.shape_of(model).forward_flop(costs.typical_tokens(corpus))
+    return 1 if flop < SMALL_FLOP else 2
+
+
 def gpus(wildcards):
     """GPUs for a job that runs a model: one where the configuration asks for it, or where this machine has one."""
     wanted = config["device"]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import difflib
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ ROLES: dict[str, dict[str, str]] = {
         "vectors": "vectors",
     },
     "guan2020": {"questions": "squad"},
+    "kovaleva2019": {"frames": "frames"},
 }
 STUDIES = tuple(ROLES)
 TASK_READERS = {"questions": "squad", "labels": "glue"}
@@ -42,7 +44,7 @@ _SOURCES = {"models": ("package", "path", "hub", "fine_tuned"), "corpora": ("sam
 _SOURCE_NEEDS = {"package": [("module",)], "url": [("sha256", "content_sha256")], "hub": [("revision",)]}
 _SOURCE_KEYS = {
     "package": {"module", "folder"},
-    "path": set(),
+    "path": {"mirror"},
     "fine_tuned": set(),
     "sample": set(),
     "url": {"sha256", "content_sha256", "mirror"},
@@ -55,7 +57,8 @@ _SAMPLE_SUFFIX = {
     "gap": ".tsv",
     "vectors": ".vec",
     "squad": ".json",
-    "glue": ".tsv",
+    "glue": ".jsonl",
+    "frames": ".json",
 }
 _READER_KEYS = {
     "conllu": {"view"},
@@ -64,7 +67,8 @@ _READER_KEYS = {
     "gap": set(),
     "vectors": {"encoding"},
     "squad": {"windows", "stride", "order", "seed"},
-    "glue": {"task"},
+    "glue": {"task", "overlong", "skip"},
+    "frames": set(),
 }
 
 
@@ -80,6 +84,7 @@ def resolve(raw: Mapping[str, Any]) -> dict[str, Any]:
     _check_source_keys(config)
     config["runs"] = {name: _inherited(config["runs"], name, ()) for name in config["runs"]}
     _fill_defaults(config, schema, schema)
+    _expand_families(config)
     _check_names(config)
     return config
 
@@ -102,7 +107,21 @@ def shard_count(config: Mapping[str, Any], run: str, corpus: str, records: int |
 
 def study_model(config: Mapping[str, Any], run: str, study: str) -> str:
     """Name of the model that `study` looks at in `run`."""
-    return config["runs"][run][study].get("model") or config["runs"][run]["model"]
+    settings = config["runs"][run][study]
+    if "family" in settings:
+        return str(config["families"][settings["family"]]["base"])
+    return settings.get("model") or config["runs"][run]["model"]
+
+
+def family_member(family: str, task: str, seed: int, random: bool = False) -> str:
+    """Name of a model of a family."""
+    return f"{family}-{task}-{'random-' if random else ''}{seed}"
+
+
+def family_seeds(config: Mapping[str, Any], family: str, task: str) -> list[int]:
+    """Seeds of the models that a family trains on a task."""
+    entry = config["families"][family]
+    return list(entry["tasks"][task].get("seeds", entry["seeds"]))
 
 
 def study_corpora(config: Mapping[str, Any], run: str, study: str) -> dict[str, str]:
@@ -111,15 +130,25 @@ def study_corpora(config: Mapping[str, Any], run: str, study: str) -> dict[str, 
     return {role: settings[role] for role in ROLES[study] if role in settings}
 
 
+def local_file(config: Mapping[str, Any], corpus: str) -> Path:
+    """The file (or folder) of a corpus with a source of kind path: where it says, else below the mirror if it is there."""
+    source = config["corpora"][corpus]["source"]
+    path = Path(source["path"])
+    mirror = config["data_mirror"] or os.environ.get("ATLAS_DATA")
+    if not path.exists() and mirror and "mirror" in source and Path(mirror, source["mirror"]).exists():
+        return Path(mirror, source["mirror"])
+    return path
+
+
 def missing_files(config: Mapping[str, Any], corpora: Iterator[str] | list[str]) -> dict[str, str]:
     """Corpora of `corpora` whose local file is not there -> one sentence with file, licence and layout."""
     gaps = {}
     for name in corpora:
         entry = config["corpora"][name]
         path = entry["source"].get("path")
-        # Coreference comes as a folder of files, too.
-        there = Path.exists if entry["reader"] == "conll2012" else Path.is_file
-        if path and not there(Path(path)):
+        # Coreference comes as a folder of files, too, and FrameNet.
+        there = Path.exists if entry["reader"] in ("conll2012", "frames") else Path.is_file
+        if path and not there(local_file(config, name)):
             licence = f" Licence: {entry['licence']}." if "licence" in entry else ""
             layout = f" Expected layout: {entry['layout']}." if "layout" in entry else ""
             gaps[name] = f"corpus {name}: the file {path} is not there.{licence}{layout}"
@@ -217,6 +246,26 @@ def _fill_defaults(value: Any, node: Mapping[str, Any], schema: Mapping[str, Any
                 _fill_defaults(item, others, schema)
 
 
+def _expand_families(config: dict[str, Any]) -> None:
+    """Put the models of all families into the registry, in place."""
+    for family, entry in config["families"].items():
+        _known(entry["base"], config["models"], "model", f"families.{family}.base")
+        base = config["models"][entry["base"]]
+        for task, settings in entry["tasks"].items():
+            seeds = [(seed, False) for seed in family_seeds(config, family, task)]
+            for seed, random in (*seeds, *((seed, True) for seed in entry["random_seeds"])):
+                name = family_member(family, task, seed, random)
+                if name in config["models"]:
+                    raise AtlasError(f"config: families.{family}: the model '{name}' is in the registry of models already.")
+                config["models"][name] = {
+                    **{key: copy.deepcopy(base[key]) for key in ("layers", "heads", "dtype", "mlm_head")},
+                    "source": {"fine_tuned": entry["base"]},
+                    "init": "random" if random else "pretrained",
+                    "seed": seed,
+                    "training": {**entry["training"], "task": "labels", "corpus": settings["corpus"], "seed": seed},
+                }
+
+
 def _check_source_keys(config: Mapping[str, Any]) -> None:
     for registry, kinds in _SOURCES.items():
         for name, entry in config[registry].items():
@@ -290,17 +339,20 @@ def _check_training(config: Mapping[str, Any], name: str) -> None:
 def _check_study(config: Mapping[str, Any], run: str, study: str) -> None:
     settings = config["runs"][run][study]
     place = f"runs.{run}.{study}"
-    if not (settings.get("model") or config["runs"][run].get("model")):
+    if "family" in settings:
+        _known(settings["family"], config["families"], "family", f"{place}.family")
+    elif not (settings.get("model") or config["runs"][run].get("model")):
         raise AtlasError(f"config: runs.{run}.model: the study {study} needs a model, and none is named.")
     if "model" in settings:
         _known(settings["model"], config["models"], "model", f"{place}.model")
     for role, corpus in study_corpora(config, run, study).items():
         _known(corpus, config["corpora"], "corpus", f"{place}.{role}")
         _reads(config, corpus, ROLES[study][role], f"{place}.{role}")
-    _STUDY_CHECKS[study](config, settings, place)
+    _STUDY_CHECKS[study](config, run, place)
 
 
-def _check_clark2019(config: Mapping[str, Any], settings: Mapping[str, Any], place: str) -> None:
+def _check_clark2019(config: Mapping[str, Any], run: str, place: str) -> None:
+    settings = config["runs"][run]["clark2019"]
     if config["corpora"][settings["segments"]]["level"] != "tokens":
         raise AtlasError(f"config: {place}.segments: its measures are over word pieces, so the corpus needs level: tokens.")
     mode = settings["options"].get("word_mode", "mean")
@@ -320,18 +372,42 @@ def _check_clark2019(config: Mapping[str, Any], settings: Mapping[str, Any], pla
             _reads(config, name, "segments", where)
 
 
-def _check_guan2020(config: Mapping[str, Any], settings: Mapping[str, Any], place: str) -> None:
+def _check_guan2020(config: Mapping[str, Any], run: str, place: str) -> None:
+    settings = config["runs"][run]["guan2020"]
     looked_at = {"questions": settings["questions"]}
+    own = config["models"][study_model(config, run, "guan2020")]
     for name, pair in settings["compared"].items():
         _known(pair["model"], config["models"], "model", f"{place}.compared.{name}.model")
         _known(pair["corpus"], config["corpora"], "corpus", f"{place}.compared.{name}.corpus")
         looked_at[f"compared.{name}.corpus"] = pair["corpus"]
+        other = config["models"][pair["model"]]
+        if (other["layers"], other["heads"]) != (own["layers"], own["heads"]):
+            raise AtlasError(
+                f"config: {place}.compared.{name}.model: '{pair['model']}' has {other['layers']} layers of {other['heads']} "
+                f"heads, the study's own model {own['layers']} of {own['heads']}; compare models of one shape."
+            )
     for key, corpus in looked_at.items():
         if config["corpora"][corpus]["level"] != "tokens":
             raise AtlasError(f"config: {place}.{key}: distances are those of word pieces, so the corpus needs level: tokens.")
 
 
-_STUDY_CHECKS = {"clark2019": _check_clark2019, "guan2020": _check_guan2020}
+def _check_kovaleva2019(config: Mapping[str, Any], run: str, place: str) -> None:
+    settings = config["runs"][run]["kovaleva2019"]
+    trained = config["families"][settings["family"]]["tasks"]
+    for task, corpus in settings["tasks"].items():
+        where = f"{place}.tasks.{task}"
+        if task not in trained:
+            raise AtlasError(f"config: {where}: the family '{settings['family']}' has no such task: {', '.join(trained)}.")
+        _known(corpus, config["corpora"], "corpus", where)
+        _reads(config, corpus, "glue", where)
+        for name, own in ((where, corpus), (f"families.{settings['family']}.tasks.{task}.corpus", trained[task]["corpus"])):
+            found = config["corpora"][own]["task"]
+            if found != task:
+                raise AtlasError(f"config: {name}: corpus '{own}' is one of the task {found}, not of {task}.")
+    _known(settings["patterns"]["model"], config["models"], "model", f"{place}.patterns.model")
+
+
+_STUDY_CHECKS = {"clark2019": _check_clark2019, "guan2020": _check_guan2020, "kovaleva2019": _check_kovaleva2019}
 
 
 def _known(name: str, registry: Mapping[str, Any], kind: str, place: str) -> None:

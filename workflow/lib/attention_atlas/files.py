@@ -7,13 +7,14 @@ import contextlib
 import errno
 import gzip
 import hashlib
+import json
 import lzma
 import os
 import tempfile
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from attention_atlas.errors import AtlasError
 
@@ -126,3 +127,22 @@ def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:
                 "iconv -f latin1 -t utf-8."
             ) from error
         yield number, (line.removeprefix("\ufeff") if number == 1 else line).rstrip("\r\n")
+
+
+def read_json(path: str | Path) -> Any:
+    """The content of a JSON file in UTF-8, packed or not.
+
+    Raises:
+        AtlasError: missing file, one that breaks off, other bytes than UTF-8, or no JSON; with the line.
+    """
+    try:
+        with open_binary(path) as stream:
+            return json.loads(stream.read().decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise AtlasError(f"{path}: byte {error.start + 1} is not UTF-8; convert the file to UTF-8.") from error
+    except json.JSONDecodeError as error:
+        raise AtlasError(f"{path}:{error.lineno}: no valid JSON ({error.msg}); the file is damaged or cut off.") from error
+    except (RecursionError, ValueError) as error:  # a number of thousands of digits is a plain ValueError
+        raise AtlasError(f"{path}: its JSON is nested too deeply, or holds a number without end.") from error
+    except DAMAGED as error:
+        raise AtlasError(f"{path}: the packed file is damaged or breaks off ({error}); fetch it again.") from error

@@ -88,3 +88,23 @@ def accuracy_rows(right: Bools, directions: Sequence[str]) -> pd.DataFrame:
     table = pd.concat(frames, ignore_index=True).assign(n=len(right))
     table["accuracy"] = table["correct"] / table["n"].where(table["n"] > 0)
     return table[["layer", "head", "direction", "n", "correct", "accuracy"]]
+
+
+def map_rows(tokens: Sequence[str], weights: npt.NDArray[np.floating]) -> pd.DataFrame:
+    """One map as rows: query, key (from 1), query_token, key_token, weight.
+
+    Args:
+        tokens: the n pieces.
+        weights: [n, n], row = attending.
+    """
+    query, key = np.indices(weights.shape)
+    names = np.asarray(tokens, dtype=object)
+    return pd.DataFrame(
+        {
+            "query": query.ravel() + 1,
+            "key": key.ravel() + 1,
+            "query_token": names[query.ravel()],
+            "key_token": names[key.ravel()],
+            "weight": weights.ravel().astype(float),
+        }
+    )

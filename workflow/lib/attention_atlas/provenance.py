@@ -14,7 +14,7 @@ from pathlib import Path
 _LIBRARY = Path(__file__).resolve().parents[1]
 _SCRIPTS = _LIBRARY.parent / "scripts"
 _RESOURCES = _LIBRARY.parent / "resources"
-_DATA_SUFFIXES = {".yaml", ".tsv", ".json", ".css"}
+_DATA_SUFFIXES = {".yaml", ".tsv", ".json", ".css", ".html"}
 
 
 def script_digest(script: str, *resources: str, library: Path = _LIBRARY, scripts: Path = _SCRIPTS) -> str:

@@ -34,7 +34,7 @@ def bootstrap_ratio(
     shape = top.shape[1:]
     ratios = np.empty((resamples, int(np.prod(shape))))
     start = 0
-    for counts in _resampled_counts(len(top), resamples, seed):
+    for counts in resampled_counts(len(top), resamples, seed):
         with np.errstate(invalid="ignore", divide="ignore"):
             part = (counts @ top.reshape(len(top), -1)) / (counts @ bottom.reshape(len(top), -1))
         ratios[start : start + len(counts)] = part
@@ -57,7 +57,8 @@ def folds_of(clusters: int, folds: int, seed: int) -> npt.NDArray[np.intp]:
     return np.random.default_rng(seed).permutation(np.arange(clusters) % folds)
 
 
-def _resampled_counts(clusters: int, resamples: int, seed: int) -> Iterator[Floats]:
+def resampled_counts(clusters: int, resamples: int, seed: int) -> Iterator[Floats]:
+    """How often each cluster is drawn, [resample, cluster], in chunks of resamples."""
     generator = np.random.default_rng(seed)
     even = np.full(clusters, 1 / clusters)
     for start in range(0, resamples, _CHUNK):

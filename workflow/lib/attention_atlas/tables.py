@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -31,15 +31,33 @@ def read_quantities(path: str | Path) -> pd.Series:
     return read_table(path, ["quantity", "value"]).set_index("quantity")["value"]
 
 
-def read_table(path: str | Path, columns: list[str] | None = None) -> pd.DataFrame:
-    """Read a TSV that must have `columns`.
+def write_parquet(frame: pd.DataFrame, path: str | Path) -> None:
+    """Write a frame as Parquet, for tables of a row an example, whole or not at all."""
+    with whole_file(path) as part:
+        frame.to_parquet(part, index=False)
+
+
+def read_parquet(path: str | Path, columns: Sequence[str]) -> pd.DataFrame:
+    """Read columns of a Parquet table.
+
+    Raises:
+        AtlasError: the file is missing, damaged, or lacks a column.
+    """
+    try:
+        return pd.read_parquet(path, columns=list(columns))
+    except (OSError, ValueError, KeyError) as error:
+        raise DamagedFile(path, f"this table cannot be read ({error})") from error
+
+
+def read_table(path: str | Path, columns: list[str] | None = None, separator: str = "\t") -> pd.DataFrame:
+    """Read a TSV (or a table with other separators) that must have `columns`.
 
     Raises:
         AtlasError: the file is missing, empty or lacks a column; names both.
     """
     try:
         # Relations such as "null" or "nan" are names here; only an empty cell is a missing value.
-        frame = pd.read_csv(path, sep="\t", keep_default_na=False, na_values=[""])
+        frame = pd.read_csv(path, sep=separator, keep_default_na=False, na_values=[""])
     except (OSError, ValueError) as error:
         raise DamagedFile(path, f"this table cannot be read ({error})") from error
     absent = [name for name in columns or [] if name not in frame.columns]

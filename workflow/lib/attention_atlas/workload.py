@@ -4,7 +4,8 @@
 
 Kinds of work: gflop (1e9 floating-point operations of a model), gcells (1e9 cells of attention maps that are read or written),
 gpairs (1e9 cells compared between two heads), records, kwords (1,000 words that the probes of one seed are trained on),
-distance_kwords (the same of probes on distances), and kdecoded (1,000 sentences that probes are judged on).
+distance_kwords (the same of probes on distances), kdecoded (1,000 sentences that probes are judged on), and kmaps (1,000 maps
+that are looked at as pictures).
 """
 
 from __future__ import annotations
@@ -76,6 +77,25 @@ def _ablations(part: Part) -> Work:
     return {"gflop": conditions * part.gflop, "records": conditions * part.records}
 
 
+def _predictions(part: Part) -> Work:
+    """A forward pass of every model of a task, and of the pre-trained one."""
+    return {"gflop": 3 * part.gflop, "records": part.records}
+
+
+def _measures(part: Part) -> Work:
+    """Two models on the examples, and on padded ones; every map is looked at as a picture."""
+    padded = part.settings["padded"]
+    records = min(padded["records"], part.records)
+    flop = 2 * (part.gflop + records * part.shape.forward_flop(padded["length"]) / GIGA)
+    return {"gflop": flop, "kmaps": part.records * part.shape.layers * part.shape.heads / 1000}
+
+
+def _disabled(part: Part) -> Work:
+    """Every head and every layer, each from its layer on; heads and layers three times where actions are compared."""
+    conditions = 3 * part.shape.layers * (part.shape.heads + 1) / 2
+    return {"gflop": conditions * part.gflop, "records": conditions * part.records}
+
+
 # Rule -> (role whose corpus it reads, "" for the corpus in the path; its work).
 _WORK: dict[str, tuple[str, Callable[[Part], Work]]] = {
     "build_examples": ("", lambda p: {"records": p.records}),
@@ -93,10 +113,15 @@ _WORK: dict[str, tuple[str, Callable[[Part], Work]]] = {
     "fine_tune": ("training", _fine_tuning),
     "guan2020_features": ("", lambda p: {"gcells": p.gcells}),
     "guan2020_ablations": ("questions", _ablations),
+    "kovaleva2019_predictions": ("task", _predictions),
+    "kovaleva2019_measures": ("task", _measures),
+    "kovaleva2019_disabled": ("task", _disabled),
+    "kovaleva2019_frames": ("frames", lambda p: {"gcells": p.gcells, "records": p.records}),
 }
 _SAME_COST = {"clark2019_surface_variant": "clark2019_surface", "clark2019_dependencies_variant": "clark2019_dependencies"}
 # What a GPU takes over: rules whose floating-point operations are a model's.
 ON_GPU = ("extract_attention", "mlm_head", "fine_tune", "clark2019_gradients", "guan2020_ablations")
+ON_GPU += ("kovaleva2019_predictions", "kovaleva2019_measures", "kovaleva2019_disabled")
 
 
 def _head_gflop(part: Part) -> float:
@@ -119,6 +144,10 @@ def workload(config: Mapping[str, Any], rule: str, wildcards: Mapping[str, str])
     if role == "training":
         settings = config["models"][wildcards["model"]]["training"]
         model, corpus = wildcards["model"], settings["corpus"]
+    elif role == "task":
+        study = rule.split("_")[0]
+        settings = config["runs"][run][study]
+        corpus, model = settings["tasks"][wildcards["task"]], study_model(config, run, study)
     elif not role:
         corpus, model = wildcards["corpus"], wildcards["model"]
         settings = config["models"][model]["mlm_head"]
@@ -130,11 +159,14 @@ def workload(config: Mapping[str, Any], rule: str, wildcards: Mapping[str, str])
     records = limit_of(config, run, corpus)
     if rule == "guan2020_features":
         records = min(records, config["runs"][run]["guan2020"]["samples"])
+    bound = {"kovaleva2019_measures": "measured", "kovaleva2019_disabled": "ablated"}.get(rule)
+    if bound:
+        records = min(records, settings[bound])
     if "shard" in wildcards:
         records = min(entry["shard"], records - int(wildcards["shard"]) * entry["shard"])
         if rule in ("build_examples", "extract_attention"):
             records = entry["shard"]  # shards are whole
-    own = role in ("", "training") or model == study_model(config, run, rule.split("_")[0])
+    own = role in ("", "training", "task") or model == study_model(config, run, rule.split("_")[0])
     judged = limit_of(config, run, settings["dependencies"]) if role == "probe_training" else 0
     return work(Part(shape_of(config["models"][model]), typical_tokens(entry), records, settings, own, judged))
 

@@ -24,13 +24,15 @@ def batch_by_length(examples: Sequence[Example], batch_tokens: int = EXTRACTION_
         yield batch
 
 
-def model_inputs(model: PreTrainedModel, batch: Sequence[Example], pad: int) -> dict[str, torch.Tensor]:
-    """Arguments of the model's forward pass for examples padded to the longest: input_ids, attention_mask, [batch, n] each.
+def model_inputs(
+    model: PreTrainedModel, batch: Sequence[Example], pad: int, length: int | None = None
+) -> dict[str, torch.Tensor]:
+    """Arguments of the model's forward pass for examples padded to the longest, or to a length: input_ids, attention_mask.
 
-    Segment ids come with them where the model knows segments. GPT-2 and its kin take such ids too, but would add the embedding
-    of the piece of that number.
+    Each is [batch, n]. Segment ids come with them where the model knows segments. GPT-2 and its kin take such ids too, but
+    would add the embedding of the piece of that number.
     """
-    longest = max(len(e.input_ids) for e in batch)
+    longest = length or max(len(e.input_ids) for e in batch)
     ids = torch.full((len(batch), longest), pad, dtype=torch.long)
     segments = torch.zeros_like(ids)
     mask = torch.zeros_like(ids)

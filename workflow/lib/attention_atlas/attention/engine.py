@@ -114,6 +114,7 @@ def watch(
     observers: Sequence[Observer] = (),
     plan: Plan | None = None,
     applied: Sequence[Observer] = (),
+    outputs: Sequence[Observer] = (),
 ) -> Iterator[Session]:
     """Show the attention of `model` to observers, and change it by `plan`, in all forward passes within the block.
 
@@ -128,6 +129,7 @@ def watch(
             gone through dropout, as in eager attention.
         plan: the interventions; None changes nothing.
         applied: called with each layer's probabilities after the intervention.
+        outputs: called with what each layer's heads put out, [batch, query, head, size], after the intervention.
 
     Raises:
         AtlasError: the engine is not installed on the model, or the plan does not fit it.
@@ -139,7 +141,7 @@ def watch(
         )
     device = next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
     compiled = {} if plan is None else plan.compile(sites.shape, device)
-    session = Session(sites, tuple(observers), compiled, tuple(applied))
+    session = Session(sites, tuple(observers), compiled, tuple(applied), tuple(outputs))
     token = _sessions.set((session, *_sessions.get()))
     try:
         yield session
@@ -156,11 +158,13 @@ class Session:
         observers: tuple[Observer, ...],
         plan: dict[Site, LayerPlan],
         applied: tuple[Observer, ...],
+        outputs: tuple[Observer, ...] = (),
     ) -> None:
         self._sites = sites
         self._observers = observers
         self._plan = plan
         self._applied = applied
+        self._outputs = outputs
         self._calls: Counter[SiteKind] = Counter()
         self.batch()
 
@@ -218,9 +222,11 @@ class Session:
         layer_plan = self._plan.get(site)
         if layer_plan is not None:
             probabilities = layer_plan.apply(probabilities, additive_mask, self._facts)
-            output = _weighted_values(probabilities, value)
+            output = layer_plan.settle(_weighted_values(probabilities, value))
         for observer in self._applied:
             observer(site, probabilities)
+        for observer in self._outputs:
+            observer(site, output)
         return output, probabilities
 
 

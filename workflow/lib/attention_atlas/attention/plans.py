@@ -16,7 +16,7 @@ import torch
 
 from attention_atlas.errors import AtlasError
 
-Action = Literal["zero", "uniform", "intra", "inter", "renormalise"]
+Action = Literal["zero", "uniform", "intra", "inter", "renormalise", "constant"]
 
 
 class SiteKind(NamedTuple):
@@ -92,6 +92,14 @@ class _Edit:
 
 
 @dataclass(frozen=True, eq=False)
+class _Constant:
+    where: SiteKind | None
+    layer: int
+    heads: tuple[int, ...] | None
+    outputs: torch.Tensor
+
+
+@dataclass(frozen=True, eq=False)
 class _Gate:
     where: SiteKind | None
     values: torch.Tensor
@@ -102,7 +110,7 @@ class Plan:
     """Immutable description of interventions; every method returns a new, extended plan.
 
     Whatever the order of the calls, each head is changed in this order: uniform, cuts (with renormalisation), zero,
-    gates. So a head that is both uniform and zero is zero, and a gate scales what the other changes leave.
+    gates, constant. So a head that is both uniform and zero is zero, and a gate scales what the other changes leave.
 
     `heads` is one head, several, or None for all heads of the layer. `where` names the site kind (`ENCODER_SELF`,
     `DECODER_SELF`, `DECODER_CROSS`) and may be left out for models that have only one.
@@ -110,6 +118,7 @@ class Plan:
 
     edits: tuple[_Edit, ...] = ()
     gates: tuple[_Gate, ...] = ()
+    constants: tuple[_Constant, ...] = ()
 
     def zero(self, layer: int, heads: int | Iterable[int] | None = None, where: SiteKind | None = None) -> Plan:
         """Set the probabilities of the heads to 0, so that they add nothing to the layer (Michel et al. 2019).
@@ -146,6 +155,18 @@ class Plan:
         plan = self._with(which, layer, heads, where)
         return plan._with("renormalise", layer, heads, where) if renormalise else plan
 
+    def constant(
+        self, layer: int, outputs: torch.Tensor, heads: int | Iterable[int] | None = None, where: SiteKind | None = None
+    ) -> Plan:
+        """Replace what the heads give by the same vector for every token, such as the mean of their outputs over some data.
+
+        Args:
+            layer: the layer.
+            outputs: [head, size] for all heads of the layer; those of other heads are not used.
+            heads, where: see `Plan`.
+        """
+        return replace(self, constants=(*self.constants, _Constant(where, int(layer), _as_heads(heads), outputs)))
+
     def gated(self, gates: torch.Tensor, where: SiteKind | None = None) -> Plan:
         """Multiply the probabilities of each head by `gates`, broadcastable to [batch, layer, head].
 
@@ -157,7 +178,8 @@ class Plan:
     @property
     def first_layer(self) -> int:
         """The first layer that the plan changes: what the layers before it give is as without a plan."""
-        return 0 if self.gates else min((edit.layer for edit in self.edits), default=0)
+        changed = (*self.edits, *self.constants)
+        return 0 if self.gates else min((edit.layer for edit in changed), default=0)
 
     def compile(self, shape: Shape, device: torch.device | str = "cpu") -> dict[Site, LayerPlan]:
         """Check the plan against a model and return what each changed layer does; unchanged layers are left out.
@@ -173,23 +195,22 @@ class Plan:
         masks: dict[Site, dict[Action, torch.Tensor]] = {}
         gates: dict[SiteKind, list[torch.Tensor]] = {}
         for edit in self.edits:
-            where = _resolve(edit.where, shape)
-            layers, heads = shape[where]
-            if not 0 <= edit.layer < layers:
-                raise AtlasError(
-                    f"The plan names layer {edit.layer} of the {where} attention, which has layers 0 to {layers - 1}; "
-                    "layers and heads of a plan count from 0."
-                )
-            wanted = tuple(range(heads)) if edit.heads is None else edit.heads
-            for head in wanted:
-                if not 0 <= head < heads:
-                    raise AtlasError(
-                        f"The plan names head {head} in layer {edit.layer} of the {where} attention, which has heads "
-                        f"0 to {heads - 1}; layers and heads of a plan count from 0."
-                    )
-            of_site = masks.setdefault(Site(*where, edit.layer), {})
+            site, wanted, heads = _located(edit, shape)
+            of_site = masks.setdefault(site, {})
             mask = of_site.setdefault(edit.action, torch.zeros(heads, dtype=torch.bool))
             mask[list(wanted)] = True
+        outputs: dict[Site, torch.Tensor] = {}
+        for constant in self.constants:
+            site, wanted, heads = _located(constant, shape)
+            if constant.outputs.ndim != 2 or len(constant.outputs) != heads:
+                raise AtlasError(
+                    f"Constant outputs of shape {tuple(constant.outputs.shape)} do not fit layer {site.layer} of the "
+                    f"{site.site_kind} attention: they must be [{heads} heads, size]."
+                )
+            mask = masks.setdefault(site, {}).setdefault("constant", torch.zeros(heads, dtype=torch.bool))
+            mask[list(wanted)] = True
+            known = outputs.setdefault(site, torch.zeros_like(constant.outputs, device=device))
+            known[list(wanted)] = constant.outputs.to(known)[list(wanted)]
         for gate in self.gates:
             where = _resolve(gate.where, shape)
             _check_gates(gate.values, where, *shape[where])
@@ -201,21 +222,18 @@ class Plan:
                 shape[site.site_kind][1],
                 **{action: mask.to(device) for action, mask in masks.get(site, {}).items()},
                 gates=tuple(gates.get(site.site_kind, ())),
+                outputs=outputs.get(site),
             )
             for site in masks.keys() | gated
         }
 
     def _with(self, action: Action, layer: int, heads: int | Iterable[int] | None, where: SiteKind | None) -> Plan:
-        if isinstance(heads, Integral):
-            heads = (int(heads),)
-        elif heads is not None:
-            heads = tuple(int(head) for head in heads)
-        return replace(self, edits=(*self.edits, _Edit(action, where, int(layer), heads)))
+        return replace(self, edits=(*self.edits, _Edit(action, where, int(layer), _as_heads(heads))))
 
 
 @dataclass(frozen=True, eq=False)
 class LayerPlan:
-    """The interventions on one layer: boolean head masks [head] (None = no head) and gates (see `Plan`)."""
+    """The interventions on one layer: boolean head masks [head] (None = no head), gates, outputs [head, size] (see `Plan`)."""
 
     site: Site
     heads: int
@@ -224,7 +242,16 @@ class LayerPlan:
     intra: torch.Tensor | None = None
     inter: torch.Tensor | None = None
     renormalise: torch.Tensor | None = None
+    constant: torch.Tensor | None = None
     gates: tuple[torch.Tensor, ...] = ()
+    outputs: torch.Tensor | None = None
+
+    def settle(self, output: torch.Tensor) -> torch.Tensor:
+        """Give what heads put out, [batch, query, head, size], with that of constant heads replaced."""
+        if self.constant is None or self.outputs is None:
+            return output
+        mask = self.constant.to(output.device)[None, None, :, None]
+        return torch.where(mask, self.outputs.to(output)[None, None], output)
 
     def apply(self, probabilities: torch.Tensor, additive_mask: torch.Tensor | None, facts: BatchFacts) -> torch.Tensor:
         """Return the changed probabilities; the given ones are not modified.
@@ -286,6 +313,31 @@ class LayerPlan:
         total = left.sum(-1, keepdim=True)
         scaled = _per_head(self.renormalise, probabilities) & (total > 0)
         return left / torch.where(scaled, total, torch.ones_like(total))
+
+
+def _as_heads(heads: int | Iterable[int] | None) -> tuple[int, ...] | None:
+    if isinstance(heads, Integral):
+        return (int(heads),)
+    return None if heads is None else tuple(int(head) for head in heads)
+
+
+def _located(edit: _Edit | _Constant, shape: Shape) -> tuple[Site, tuple[int, ...], int]:
+    """Site and heads that an edit changes, and how many heads the layer has."""
+    where = _resolve(edit.where, shape)
+    layers, heads = shape[where]
+    if not 0 <= edit.layer < layers:
+        raise AtlasError(
+            f"The plan names layer {edit.layer} of the {where} attention, which has layers 0 to {layers - 1}; "
+            "layers and heads of a plan count from 0."
+        )
+    wanted = tuple(range(heads)) if edit.heads is None else edit.heads
+    for head in wanted:
+        if not 0 <= head < heads:
+            raise AtlasError(
+                f"The plan names head {head} in layer {edit.layer} of the {where} attention, which has heads "
+                f"0 to {heads - 1}; layers and heads of a plan count from 0."
+            )
+    return Site(*where, edit.layer), wanted, heads
 
 
 def _resolve(where: SiteKind | None, shape: Shape) -> SiteKind:

@@ -6,18 +6,22 @@
         session.batch(mask)
         model(**inputs)                     # the layers before the plan's first one are not run
 
+`outputs_under` does both for many plans.
+
 Only the blocks of one encoder (or decoder) are skipped; embeddings and everything after the blocks run as always.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+import torch
 from torch import nn
 
-from attention_atlas.attention.engine import attention_layers, attention_shape
+from attention_atlas.attention.engine import attention_layers, attention_shape, watch
+from attention_atlas.attention.plans import Plan
 from attention_atlas.errors import AtlasError
 
 
@@ -50,6 +54,30 @@ def blocks(model: nn.Module) -> nn.ModuleList:
         if part.isdecimal() and isinstance(holder, nn.ModuleList) and len(holder) == layers == len(names):
             return holder
     raise AtlasError(f"{type(model).__name__} does not keep its layers in a list of modules, so that none can be skipped.")
+
+
+def outputs_under(
+    model: nn.Module, inputs: Mapping[str, torch.Tensor], plans: Iterable[tuple[Plan, torch.Tensor | None]]
+) -> Iterator[Any]:
+    """What a model gives for a batch: unchanged, then under each plan, from the first layer that the plan changes.
+
+    Args:
+        model: with the engine installed, in evaluation mode.
+        inputs: arguments of its forward pass, attention_mask among them.
+        plans: each with the sentence ids [batch, n] that it needs, or None.
+
+    Raises:
+        AtlasError: as `blocks`, and plans that do not fit the model.
+    """
+    # No context stays open between two outputs: it would hold in the caller as well.
+    with torch.inference_mode(), recorded(model) as outputs:
+        output = model(**inputs)
+    yield output
+    for plan, sentence_ids in plans:
+        with torch.inference_mode(), watch(model, plan=plan) as session, resumed(model, outputs, plan.first_layer):
+            session.batch(inputs["attention_mask"], sentence_ids)
+            output = model(**inputs)
+        yield output
 
 
 @contextlib.contextmanager

@@ -29,6 +29,11 @@ class Template:
     after: tuple[int, ...]
     segments: tuple[int, int, int, int, int]  # of before, first text, between, second text, after
 
+    @property
+    def specials(self) -> int:
+        """Special tokens around the text or texts."""
+        return len(self.before) + len(self.between) + len(self.after)
+
 
 @dataclass(frozen=True)
 class Pieces:

@@ -17,8 +17,9 @@ import pyarrow.parquet as pq
 from attention_atlas.corpora.alignment import Pieces, WordPieces
 from attention_atlas.corpora.conll2012 import read_conll2012
 from attention_atlas.corpora.conllu import read_conllu
+from attention_atlas.corpora.frames import ELEMENT, TARGET, FrameSentence, first_occurrence, read_frames
 from attention_atlas.corpora.gap import Passage, read_gap
-from attention_atlas.corpora.glue import Labelled, read_glue
+from attention_atlas.corpora.glue import Labelled, Tagged, read_glue
 from attention_atlas.corpora.mentions import HEAD_RULES, Mention
 from attention_atlas.corpora.questions import Asked, QuestionWindow, question_windows, read_questions
 from attention_atlas.corpora.segments import RECIPES, Segment, Word
@@ -234,8 +235,17 @@ def _records(
             yield _from_passage(passage, number, pieces, bound)
         return
     if entry["reader"] == "glue":
-        for number, item in enumerate(islice(read_glue(raw, entry["task"]), start, stop), start=start):
-            yield Dropped(number, item, "no label") if isinstance(item, str) else _from_labelled(item, number, pieces, bound)
+        skip = entry["skip"]
+        for number, item in enumerate(islice(read_glue(raw, entry["task"]), skip + start, skip + stop), start=start):
+            yield (
+                Dropped(number, item, "no label")
+                if isinstance(item, str)
+                else from_labelled(item, number, pieces, bound, entry["overlong"])
+            )
+        return
+    if entry["reader"] == "frames":
+        for number, sentence in enumerate(islice(read_frames(raw), start, stop), start=start):
+            yield _from_frame(sentence, number, pieces, bound)
         return
     if entry["reader"] == "squad":
         yield from islice(_questions(entry, raw, pieces, bound), start, stop)
@@ -244,7 +254,7 @@ def _records(
         for number, tree in enumerate(read_conllu(raw, start, stop), start=start):
             yield _from_tree(to_stanford(tree) if entry["view"] == "stanford" else tree, number, pieces, bound)
         return
-    room = bound - len(pieces.pair.before) - len(pieces.pair.between) - len(pieces.pair.after)
+    room = bound - pieces.pair.specials
     documents = read_documents(raw, entry["lines"])
     segments = RECIPES[entry["recipe"]](documents, _speller(pieces), room, entry["seed"])
     lost: Counter[str] = Counter()
@@ -286,7 +296,7 @@ def _windows(
     entry: Mapping[str, Any], raw: str | Path, pieces: WordPieces, bound: int, trees: str | Path | None
 ) -> Iterator[Example | Dropped]:
     """The windows of all documents, in order."""
-    room = bound - len(pieces.single.before) - len(pieces.single.after)
+    room = bound - pieces.single.specials
     documents = read_conll2012(raw)
     paired = trees_of_documents(documents, read_conllu(trees)) if trees is not None else ((d, None) for d in documents)
     record = 0
@@ -318,6 +328,18 @@ def _from_passage(passage: Passage, record: int, pieces: WordPieces, bound: int)
     return _from_words(passage.words, record, passage.id, pieces, bound, {}, mentions)
 
 
+def _from_frame(frame: FrameSentence, record: int, pieces: WordPieces, bound: int) -> Example | Dropped:
+    """A sentence with its target and elements, each where its words first stand."""
+    words = frame.sentence.split()
+    mentions = []
+    for role, text in ((TARGET, frame.target), *((ELEMENT, text) for text in frame.elements)):
+        start = first_occurrence(words, text.split())
+        if start is None:
+            return Dropped(record, frame.id, f"{role} not in the sentence", repr(text))
+        mentions.append(Mention(start, start + len(text.split()), frame.frame, role=role))
+    return _from_words(tuple(words), record, frame.id, pieces, bound, {}, tuple(mentions))
+
+
 def _questions(entry: Mapping[str, Any], raw: str | Path, pieces: WordPieces, bound: int) -> Iterator[Example | Dropped]:
     """The windows of all questions, in order."""
     record = 0
@@ -337,18 +359,51 @@ def _from_question(window: QuestionWindow, record: int, pieces: WordPieces) -> E
     return replace(_example(record, window.id, assembled, words, {}), asked=window.asked)
 
 
-def _from_labelled(item: Labelled, record: int, pieces: WordPieces, bound: int) -> Example | Dropped:
-    texts = []
-    for text in item.texts:
-        words = WORD.findall(text)
-        texts.append([(word, ids) for word, ids in zip(words, pieces.pieces(words), strict=True) if ids])
-    if not all(texts):
+def from_labelled(item: Labelled, record: int, pieces: WordPieces, bound: int, overlong: str) -> Example | Dropped:
+    """A sentence or a pair as model input.
+
+    Args:
+        item: the texts, with layers where there are some.
+        record: its place in the corpus.
+        pieces: the tokenizer.
+        bound: longest input.
+        overlong: drop it where it is longer, or truncate the longer text piece by piece.
+    """
+    tagged = item.tagged or tuple(Tagged(tuple(WORD.findall(text))) for text in item.texts)
+    spelled = [pieces.pieces(text.words) for text in tagged]
+    room = bound - (pieces.single if len(tagged) == 1 else pieces.pair).specials
+    length = sum(len(ids) for text in spelled for ids in text)
+    if length > room:
+        if overlong == "drop":
+            return Dropped(record, item.id, "too long", f"{length + bound - room} pieces, {bound} allowed")
+        spelled = _truncated(spelled, room)
+    kept = [[k for k, ids in enumerate(text) if ids] for text in spelled]
+    if not all(kept):
         return Dropped(record, item.id, "text without pieces", repr(item.texts[0][:40]))
-    assembled = pieces.assemble([[ids for _, ids in text] for text in texts])
-    if len(assembled.input_ids) > bound:
-        return Dropped(record, item.id, "too long", f"{len(assembled.input_ids)} pieces, {bound} allowed")
-    words = tuple(word for text in texts for word, _ in text)
-    return replace(_example(record, item.id, assembled, words, {}), label=item.label)
+    assembled = pieces.assemble([[text[k] for k in own] for text, own in zip(spelled, kept, strict=True)])
+
+    def layer(name: str) -> tuple[str, ...]:
+        values = [getattr(text, name) for text in tagged]
+        return tuple(own[k] for own, places in zip(values, kept, strict=True) for k in places) if all(values) else ()
+
+    layers = {name: layer(name) for name in ("xpos", "relations")}
+    known = {name: values for name, values in layers.items() if values}
+    return replace(_example(record, item.id, assembled, layer("words"), known), label=item.label)
+
+
+def _truncated(texts: Sequence[Sequence[Sequence[int]]], room: int) -> list[list[tuple[int, ...]]]:
+    """Pieces of the words of one or two texts cut to `room`, always the last piece of the longer text (Devlin et al. 2019)."""
+    sizes = [sum(map(len, text)) for text in texts]
+    while sum(sizes) > room:
+        sizes[int(len(sizes) == 2 and sizes[1] >= sizes[0])] -= 1
+    found = []
+    for text, left in zip(texts, sizes, strict=True):
+        cut = []
+        for ids in text:
+            cut.append(tuple(ids[:left]))
+            left -= len(cut[-1])
+        found.append(cut)
+    return found
 
 
 def _from_segment(segment: Segment, record: int, pieces: WordPieces, segment_ids: str) -> Example:

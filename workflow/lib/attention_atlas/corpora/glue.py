@@ -1,6 +1,8 @@
 """Sentences and pairs of sentences with a label: the tasks of GLUE, as tab-separated text or a JSON object a line.
 
 Quotation marks are text: in these files a quote may open and never close. Columns are found by name, official or the hub's.
+An object may hold `layers`, an entry a text: {"words": [...], "xpos": [...], "relations": [...]}, the words as they stand in
+the text, each with its Penn tag and its relation.
 """
 
 from __future__ import annotations
@@ -40,6 +42,15 @@ _NO_LABEL = "-"
 
 
 @dataclass(frozen=True)
+class Tagged:
+    """A text word by word, with Penn tags and relations; no tags where the file has none."""
+
+    words: tuple[str, ...]
+    xpos: tuple[str, ...] = ()
+    relations: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Labelled:
     """A sentence or a pair.
 
@@ -47,11 +58,13 @@ class Labelled:
         id: its place in the file, from 1.
         texts: one or two.
         label: class, or the number as text.
+        tagged: the texts word by word, where the file has such layers.
     """
 
     id: str
     texts: tuple[str, ...]
     label: str
+    tagged: tuple[Tagged, ...] = ()
 
 
 def read_glue(path: str | Path, task: str) -> Iterator[Labelled | str]:
@@ -75,7 +88,7 @@ def read_glue(path: str | Path, task: str) -> Iterator[Labelled | str]:
             continue
         if wanted.regression:
             _check_number(label, where)
-        yield Labelled(str(number), texts, label)
+        yield Labelled(str(number), texts, label, _tagged(row["layers"], texts, where) if "layers" in row else ())
 
 
 def _rows(path: str | Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -117,6 +130,22 @@ def _cell(row: Mapping[str, Any], names: tuple[str, ...], where: str, task: str)
                 raise AtlasError(f"{where}: '{name}' is empty, or no text.")
             return str(value).strip()
     raise AtlasError(f"{where}: the task {task} needs a column {' or '.join(names)}. Found: {', '.join(map(str, row))}.")
+
+
+def _tagged(layers: Any, texts: tuple[str, ...], where: str) -> tuple[Tagged, ...]:
+    if not isinstance(layers, list) or len(layers) != len(texts):
+        raise AtlasError(f"{where}: 'layers' must be a list with an entry for each of {len(texts)} texts.")
+    found = []
+    for text, entry in zip(texts, layers, strict=True):
+        values = [entry.get(name) if isinstance(entry, dict) else None for name in ("words", "xpos", "relations")]
+        if not all(isinstance(own, list) and all(isinstance(value, str) for value in own) for own in values):
+            raise AtlasError(f"{where}: each entry of 'layers' needs the lists words, xpos and relations.")
+        if len({len(own) for own in values}) > 1 or "".join(values[0]).split() != ["".join(text.split())]:
+            raise AtlasError(
+                f"{where}: the words in 'layers' are not those of the text {text[:40]!r}, or have other tags than words."
+            )
+        found.append(Tagged(*map(tuple, values)))
+    return tuple(found)
 
 
 def _check_number(label: str, where: str) -> None:

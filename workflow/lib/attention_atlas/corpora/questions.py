@@ -77,10 +77,9 @@ def question_windows(question: Question, pieces: WordPieces, bound: int, windows
     Returns:
         The windows; none where the question leaves no room for a word of its passage.
     """
-    template = pieces.pair
     asked = _spelled(question.question, pieces)
     passage = _spelled(question.context, pieces)
-    room = bound - len(template.before) - len(template.between) - len(template.after) - sum(len(ids) for _, _, ids in asked)
+    room = bound - pieces.pair.specials - sum(len(ids) for _, _, ids in asked)
     found = []
     for first, stop in _cuts([len(ids) for _, _, ids in passage], room, windows, stride):
         inside = passage[first:stop]

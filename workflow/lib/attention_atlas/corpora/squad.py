@@ -8,14 +8,13 @@ Offsets count characters, as in the official files. A flat list has none: the an
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.files import DAMAGED, open_binary
+from attention_atlas.files import read_json
 
 
 @dataclass(frozen=True)
@@ -48,27 +47,13 @@ def read_squad(path: str | Path) -> Iterator[Question]:
     Raises:
         AtlasError: no JSON, neither of the two forms, or an answer that does not stand where the file says; with the place.
     """
-    content = _content(Path(path))
+    content = read_json(path)
     if isinstance(content, dict):
         yield from _official(content, str(path))
     elif isinstance(content, list):
         yield from _flat(content, str(path))
     else:
         raise AtlasError(f"{path}: neither an object with the key 'data' nor a list of questions; is this a SQuAD file?")
-
-
-def _content(path: Path) -> Any:
-    try:
-        with open_binary(path) as stream:
-            return json.loads(stream.read().decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        raise AtlasError(f"{path}: byte {error.start + 1} is not UTF-8; convert the file to UTF-8.") from error
-    except json.JSONDecodeError as error:
-        raise AtlasError(f"{path}:{error.lineno}: no valid JSON ({error.msg}); the file is damaged or cut off.") from error
-    except (RecursionError, ValueError) as error:  # a number of thousands of digits is a plain ValueError
-        raise AtlasError(f"{path}: no SQuAD file: its JSON is nested too deeply, or holds a number without end.") from error
-    except DAMAGED as error:
-        raise AtlasError(f"{path}: the packed file is damaged or breaks off ({error}); fetch it again.") from error
 
 
 def _official(content: dict[str, Any], path: str) -> Iterator[Question]:

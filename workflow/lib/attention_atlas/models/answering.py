@@ -1,40 +1,15 @@
-"""Answering questions on passages: models with a head for it, and the best span of their scores."""
+"""Answering questions on passages: the best span of a model's scores."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
 
 import torch
 
-from attention_atlas.attention.engine import install
 from attention_atlas.corpora.examples import Example, asked_of
-from attention_atlas.errors import AtlasError
-from attention_atlas.models.loading import initialised, locate
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel
 
 LONGEST_ANSWER = 30
 """Pieces of an answer at most, as in the published evaluation scripts for SQuAD."""
-
-
-def load_answering_model(entry: Mapping[str, Any], device: str = "cpu") -> PreTrainedModel:
-    """Load a model that scores starts and ends of answers, with the attention engine installed, in evaluation mode.
-
-    Raises:
-        AtlasError: the files cannot be read, or the checkpoint has no such head.
-    """
-    from transformers import AutoModelForQuestionAnswering
-
-    model, missing = initialised(AutoModelForQuestionAnswering, entry)
-    if missing:
-        raise AtlasError(
-            f"{locate(entry)}: the checkpoint has no head for answers: fine-tune the model (source: {{fine_tuned: ...}}, "
-            "training: {task: questions, ...}), or name one that was."
-        )
-    install(model)
-    return model.to(device).eval().requires_grad_(False)
 
 
 def span_of_pieces(example: Example) -> tuple[int, int] | None:

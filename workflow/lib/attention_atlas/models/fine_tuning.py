@@ -15,9 +15,10 @@ from attention_atlas.attention.batches import model_inputs
 from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.models.answering import span_of_pieces
+from attention_atlas.models.bert_adam import BertAdam
 from attention_atlas.models.card import read_card
 from attention_atlas.models.devices import pick_device
-from attention_atlas.models.loading import initialised, locate
+from attention_atlas.models.loading import class_with_head, initialised, locate
 from attention_atlas.tables import write_table
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def fine_tune(
         card_path: its model card.
         example_files: examples of the training corpus, made with that model's tokenizer.
         limit: records that count.
-        training: task (questions, labels), regression, epochs, batch, learning_rate, warmup, weight_decay, seed.
+        training: task (questions, labels), regression, epochs, batch, learning_rate, warmup, weight_decay, optimiser, seed.
         threads: threads of the training.
         folder: of the checkpoint, files `CHECKPOINT`.
         summary_out: table to write: step, epoch, loss (mean since the row before), learning_rate.
@@ -83,6 +84,8 @@ def fine_tune(
             report_to="none",
             disable_tqdm=True,
             dataloader_pin_memory=False,
+            # The published optimiser clips each tensor itself.
+            max_grad_norm=0.0 if training["optimiser"] == "bert_adam" else 1.0,
         )
         trainer = Trainer(
             model=model,
@@ -90,6 +93,9 @@ def fine_tune(
             train_dataset=items,
             data_collator=lambda batch: _collated(model, batch, card.pad or 0),
             callbacks=[_reporter()],
+            optimizer_cls_and_kwargs=(
+                (BertAdam, {"lr": training["learning_rate"]}) if training["optimiser"] == "bert_adam" else None
+            ),
         )
         trainer.remove_callback(PrinterCallback)
         trainer.train()
@@ -149,13 +155,11 @@ def _collated(model: PreTrainedModel, batch: Sequence[Mapping[str, Any]], pad: i
 
 def _model(entry: Mapping[str, Any], classes: tuple[str, ...] | None) -> PreTrainedModel:
     """The model with a new head: for answers (None), for classes, or for one score (no classes)."""
-    from transformers import AutoModelForQuestionAnswering, AutoModelForSequenceClassification
-
     entry = {**entry, "dtype": "float32"}
     if classes is None:
-        return initialised(AutoModelForQuestionAnswering, entry)[0]
+        return initialised(class_with_head("questions"), entry)[0]
     # One number is learnt by its squared error.
-    model, _ = initialised(AutoModelForSequenceClassification, entry, num_labels=len(classes) or 1)
+    model, _ = initialised(class_with_head("labels"), entry, num_labels=len(classes) or 1)
     if classes:
         model.config.id2label = dict(enumerate(classes))
         model.config.label2id = {name: number for number, name in enumerate(classes)}

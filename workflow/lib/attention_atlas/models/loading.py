@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 _log = logging.getLogger(__name__)
+_HEADS = {"questions": "AutoModelForQuestionAnswering", "labels": "AutoModelForSequenceClassification"}
 _WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 _INDEX = "model.safetensors.index.json"
 # What the hub holds beside one set of PyTorch weights is not needed.
@@ -137,6 +138,32 @@ def initialised(kind: Any, entry: Mapping[str, Any], **options: Any) -> tuple[Pr
     torch.manual_seed(entry["seed"])
     model = _read(lambda: kind.from_config(settings).to(dtype), folder, "configuration")
     return (model if known is None else _with_embeddings_of(known, model)), []
+
+
+def class_with_head(task: str) -> Any:
+    """The class of transformers for models with a head for a task: questions or labels."""
+    import transformers
+
+    return getattr(transformers, _HEADS[task])
+
+
+def load_trained(entry: Mapping[str, Any], task: str, device: str = "cpu") -> PreTrainedModel:
+    """Load a model with its trained head for a task, with the attention engine installed, in evaluation mode.
+
+    Raises:
+        AtlasError: the files cannot be read, or the checkpoint has no such head.
+    """
+    from attention_atlas.attention.engine import install
+
+    model, missing = initialised(class_with_head(task), entry)
+    if missing:
+        what = "answers" if task == "questions" else task
+        raise AtlasError(
+            f"{locate(entry)}: the checkpoint has no head for {what}: fine-tune the model (source: {{fine_tuned: ...}}, "
+            f"training: {{task: {task}, ...}}), or name one that was."
+        )
+    install(model)
+    return model.to(device).eval().requires_grad_(False)
 
 
 def _stored_dtype(folder: Path) -> Any:

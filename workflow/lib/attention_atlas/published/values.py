@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from attention_atlas.errors import AtlasError
+from attention_atlas.tables import read_table
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _FOLDER = Path(__file__).resolve().parents[3] / "resources" / "published"
 
@@ -27,3 +31,12 @@ def load_published(study: str) -> dict[str, dict[str, Any]]:
     if len(by_id) != len(entries):
         raise AtlasError(f"{path}: an id is given twice.")
     return by_id
+
+
+def load_digitised(name: str) -> pd.DataFrame:
+    """Values that were read off a published figure, a head a row: published/digitised/{name}.csv.
+
+    Raises:
+        AtlasError: there is no such table.
+    """
+    return read_table(_FOLDER / "digitised" / f"{name}.csv", separator=",")

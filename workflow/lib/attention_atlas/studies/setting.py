@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 
@@ -38,3 +38,13 @@ class Setting:
 def setting_of(values: Mapping[str, Any]) -> Setting:
     """A setting from the parameters of a job."""
     return Setting(**values)
+
+
+def joint_lines(settings: Iterable[Setting]) -> list[str]:
+    """The lines of several settings; those that differ in their corpus alone share one."""
+    groups: dict[Setting, list[str]] = {}
+    for setting in settings:
+        corpora = groups.setdefault(replace(setting, corpus="", corpus_reference=""), [])
+        if setting.corpus not in corpora:
+            corpora.append(setting.corpus)
+    return [replace(setting, corpus="; ".join(corpora)).line for setting, corpora in groups.items()]

@@ -252,6 +252,16 @@ def names() -> dict[str, list[str]]:
     return {kind: entries.split() for kind, entries in _read("names.yaml").items()}
 
 
+@functools.cache
+def review_words() -> dict[str, Any]:
+    """Words and patterns of reviews, read once a process.
+
+    Raises:
+        AtlasError: the file is missing or not YAML.
+    """
+    return _read("reviews.yaml")
+
+
 def find_verb(lemma: str) -> Verb:
     """The entry of a verb lemma.
 

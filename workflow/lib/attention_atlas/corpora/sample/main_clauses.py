@@ -18,10 +18,22 @@ _AUXILIARIES = ("aux", "aux:pass")
 
 @dataclass(frozen=True)
 class Piece:
-    """A word of a question, and whether a space follows."""
+    """A word, whether a space follows, and its gold layers: Penn tag and Stanford relation."""
 
     text: str
     space: bool = True
+    xpos: str = ""
+    relation: str = ""
+
+
+@dataclass(frozen=True)
+class Text:
+    """A sentence of its own: its running text, and word by word form, Penn tag and Stanford relation."""
+
+    text: str
+    words: tuple[str, ...]
+    xpos: tuple[str, ...]
+    relations: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -159,7 +171,7 @@ def words_of(sentence: Sentence, phrase: Phrase) -> tuple[Piece, ...]:
         token = sentence.tokens[i]
         lowered = i == 0 and token.upos != "PROPN" and token.form != "I"
         form = token.form[0].lower() + token.form[1:] if lowered else token.form
-        words.append(Piece(form, token.space_after or i == phrase.stop - 1))
+        words.append(Piece(form, token.space_after or i == phrase.stop - 1, token.xpos, token.sd_relation))
     return tuple(words)
 
 
@@ -176,8 +188,9 @@ def inverted(clause: Clause, name: Sequence[Piece]) -> tuple[Piece, ...]:
     if clause.auxiliaries:
         first, verb = word_of(clause, clause.auxiliaries[0]), word_of(clause, clause.verb)
     else:
-        first = Piece({"VBD": "did", "VBZ": "does", "VBP": "do"}[tokens[clause.verb].xpos])
-        verb = Piece(tokens[clause.verb].lemma)
+        xpos = tokens[clause.verb].xpos
+        first = Piece({"VBD": "did", "VBZ": "does", "VBP": "do"}[xpos], xpos=xpos, relation="aux")
+        verb = Piece(tokens[clause.verb].lemma, xpos="VB", relation=tokens[clause.verb].sd_relation)
     return (first, *name, *(w for place in sorted(middle) for w in middle[place]), verb)
 
 
@@ -191,3 +204,15 @@ def rest(clause: Clause, asked: Phrase | None = None, left: Sequence[Piece] = ()
 def plain_text(words: Sequence[Piece]) -> str:
     """Running text of words."""
     return "".join(piece.text + (" " if piece.space else "") for piece in words).strip()
+
+
+def text_of(words: Sequence[Piece], mark: str) -> Text:
+    """A sentence of words, with a capital letter and a mark at its end."""
+    first, *others = words
+    capital = Piece(first.text[0].upper() + first.text[1:], first.space, first.xpos, first.relation)
+    last = Piece(mark, False, ".", "punct")
+    closed = [capital, *others]
+    closed[-1] = Piece(closed[-1].text, False, closed[-1].xpos, closed[-1].relation)
+    all_words = (*closed, last)
+    layers = (tuple(getattr(word, name) for word in all_words) for name in ("text", "xpos", "relation"))
+    return Text(plain_text(all_words), *layers)

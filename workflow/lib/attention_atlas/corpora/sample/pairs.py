@@ -1,4 +1,4 @@
-"""Pairs of sentences on the sample corpus: paraphrases (as MRPC) and inferences (as MNLI).
+"""The tasks of GLUE on the sample corpus: pairs of sentences (and of questions) with labels, and the tags of their words.
 
 Every label of a task gets the same changes of form (a phrase moved to the front, near-synonyms, phrases left out), so that no
 form gives a label away; what differs is whether the meaning does.
@@ -6,218 +6,217 @@ form gives a label away; what differs is whether the meaning does.
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from typing import Any
 
-from attention_atlas.corpora.sample.generate import Document
-from attention_atlas.corpora.sample.lexicon import collocations
-from attention_atlas.corpora.sample.main_clauses import (
-    Clause,
-    Phrase,
-    Piece,
-    clause_of,
-    is_plain,
-    kind_of,
-    plain_text,
-    word_of,
-    words_of,
-)
+from attention_atlas.corpora.glue import TASKS
+from attention_atlas.corpora.sample.generate import Document, Sentence
+from attention_atlas.corpora.sample.lexicon import lexicon
+from attention_atlas.corpora.sample.main_clauses import Phrase, Piece, Text, text_of, words_of
+from attention_atlas.corpora.sample.questions import questions_of
+from attention_atlas.corpora.sample.reviews import reviews
+from attention_atlas.corpora.sample.statements import DID, MOVED, Told, exchanged, fronted, near_synonym, other_number, retold
+from attention_atlas.corpora.sample.statements import statements as statements_of
 
-MRPC_HEADER = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n"
-MNLI_HEADER = "index\tsentence1\tsentence2\tgold_label\n"
-PARAPHRASE, OTHER = "1", "0"
-ENTAILED, NEUTRAL, CONTRADICTED = "entailment", "neutral", "contradiction"
-_LONGEST = 34
-_FRONTED = frozenset("after before during since in at near outside behind".split())
-_MOVED = ("obl", "obl:tmod", "advcl")
+SAME, OTHER = "1", "0"
+ENTAILED, NEUTRAL, CONTRADICTED, NOT_ENTAILED = "entailment", "neutral", "contradiction", "not_entailment"
+Row = tuple[tuple[Text, ...], str]
+"""One or two texts, and their label."""
 
 
-@dataclass(frozen=True)
-class _Told:
-    """A clause as a statement in parts, each of which can be left out, moved or exchanged.
+def task_lines(task: str, documents: Iterable[Document], seed: int) -> Iterator[str]:
+    """A task of GLUE as a JSON object a line: texts and label under the names of the hub's columns, and the texts' layers.
 
-    Attributes:
-        clause: where it comes from.
-        subject, verb: their words; the verb with its auxiliaries and what stands between.
-        others: further phrases by their place after the verb, fronted ones last, each with its words.
+    Args:
+        task: one of `glue.TASKS`.
+        documents: what is talked about.
+        seed: of the choices.
     """
-
-    clause: Clause
-    subject: tuple[Piece, ...]
-    verb: tuple[Piece, ...]
-    others: tuple[tuple[Phrase, tuple[Piece, ...]], ...]
-
-
-def mrpc_lines(documents: Iterable[Document], seed: int) -> Iterator[str]:
-    """Rows in the columns of MRPC; about two in three are paraphrases, as there."""
-    yield MRPC_HEADER
+    columns = TASKS[task]
+    names = [own[-1] for own in (columns.first, columns.second) if own]
     for document in documents:
-        rng = random.Random(f"mrpc-{seed}-{document.id}")
-        told = _statements(document)
-        for number, one in enumerate(told):
-            same = rng.random() < 0.8
-            changed = one if same else _exchanged(one, told, rng)
-            if changed is None:
-                continue
-            first, second = _sentence(one, rng, keep=True), _sentence(changed, rng)
-            if first == second:
-                continue
-            name = f"{document.id}-{number}"
-            yield f"{PARAPHRASE if same else OTHER}\t{name}a\t{name}b\t{first}\t{second}\n"
+        for texts, label in _MAKERS[task](document, random.Random(f"{task}-{seed}-{document.id}")):
+            row: dict[str, Any] = {name: text.text for name, text in zip(names, texts, strict=True)}
+            row[columns.label[-1]] = label
+            row["layers"] = [{"words": t.words, "xpos": t.xpos, "relations": t.relations} for t in texts]
+            yield json.dumps(row, ensure_ascii=False) + "\n"
 
 
-def mnli_lines(documents: Iterable[Document], seed: int) -> Iterator[str]:
-    """Rows in the columns of MNLI, the three labels alike often."""
-    yield MNLI_HEADER
-    for document in documents:
-        rng = random.Random(f"mnli-{seed}-{document.id}")
-        told = _statements(document)
-        for number, one in enumerate(told):
-            label = rng.choice((ENTAILED, NEUTRAL, CONTRADICTED))
-            second = _hypothesis(one, told, label, rng)
-            if second is not None:
-                yield f"{document.id}-{number}\t{_sentence(one, rng, keep=True)}\t{second}\t{label}\n"
+def _paraphrases(document: Document, rng: random.Random) -> Iterator[Row]:
+    """As MRPC: about two in three say the same."""
+    told = statements_of(document)
+    for one in told:
+        same = rng.random() < 0.8
+        changed = one if same else exchanged(one, told, rng)
+        if changed is None:
+            continue
+        first, second = retold(one, rng, keep=True), retold(changed, rng)
+        if first != second:
+            yield (first, second), SAME if same else OTHER
 
 
-def _hypothesis(one: _Told, told: Sequence[_Told], label: str, rng: random.Random) -> str | None:
+def _inferences(document: Document, rng: random.Random) -> Iterator[Row]:
+    """As MNLI: the three labels alike often."""
+    told = statements_of(document)
+    for one in told:
+        label = rng.choice((ENTAILED, NEUTRAL, CONTRADICTED))
+        second = _hypothesis(one, told, label, rng)
+        if second is not None:
+            yield (retold(one, rng, keep=True), second), label
+
+
+def _entailments(document: Document, rng: random.Random) -> Iterator[Row]:
+    """As RTE: what follows from one of two statements, or does not."""
+    told = statements_of(document)
+    for one, other in zip(told, told[1:] + told[:1], strict=True):
+        label = rng.choice((ENTAILED, ENTAILED, NEUTRAL, CONTRADICTED))
+        second = _hypothesis(one, told, label, rng)
+        if second is not None and one is not other:
+            both = [retold(told_one, rng, keep=True) for told_one in rng.sample((one, other), 2)]
+            yield (_joined(both), second), ENTAILED if label == ENTAILED else NOT_ENTAILED
+
+
+def _hypothesis(one: Told, told: Sequence[Told], label: str, rng: random.Random) -> Text | None:
     others = [t for t in told if t is not one and t.subject != one.subject]
     if label == ENTAILED:
-        return _sentence(one, rng, drop=True)
+        return retold(one, rng, drop=True)
     if label == NEUTRAL:
         # What is said elsewhere, or said of somebody else, does not follow; some of it is denied, as contradictions are.
-        changed = _exchanged(one, told, rng) if rng.random() < 0.5 else (rng.choice(others) if others else None)
-        return _sentence(changed, rng, drop=True, deny=rng.random() < 0.4) if changed is not None else None
-    numbers = _other_number(one, rng)
+        changed = exchanged(one, told, rng) if rng.random() < 0.5 else (rng.choice(others) if others else None)
+        return retold(changed, rng, drop=True, deny=rng.random() < 0.4) if changed is not None else None
+    numbers = other_number(one, rng)
     if numbers is not None and rng.random() < 0.6:
-        return _sentence(numbers, rng)
-    return _sentence(one, rng, deny=True)
+        return retold(numbers, rng)
+    return retold(one, rng, deny=True)
 
 
-def _statements(document: Document) -> list[_Told]:
-    """The clauses of a document that can be told again: no pronouns, a verb form that any subject takes."""
-    found = []
-    for number, sentence in enumerate(document.sentences):
-        clause = clause_of(sentence, number)
-        if clause is None or not _any_subject(clause):
-            continue
-        phrases = (clause.subject, *clause.others)
-        pronouns = (t for p in phrases for t in sentence.tokens[p.start : p.stop] if t.upos == "PRON" and t.xpos != "WP")
-        marks = {piece.text for piece in words_of(sentence, clause.subject)} & {",", "(", ")"}
-        if marks or any(pronouns) or not all(is_plain(document, clause, p) for p in phrases):
-            continue
-        told = _told(clause)
-        if len(plain_text(_in_order(told)).split()) <= _LONGEST:
-            found.append(told)
-    return found
+def _joined(texts: Sequence[Text]) -> Text:
+    layers = (tuple(word for text in texts for word in getattr(text, name)) for name in ("words", "xpos", "relations"))
+    return Text(" ".join(text.text for text in texts), *layers)
 
 
-def _any_subject(clause: Clause) -> bool:
-    """Whether the finite verb has one form for all subjects: a past tense that is not of "be", or a modal."""
-    tokens = clause.sentence.tokens
-    finite = tokens[clause.auxiliaries[0] if clause.auxiliaries else clause.verb]
-    return (finite.xpos in ("VBD", "MD")) and finite.lemma != "be"
+def _similarities(document: Document, rng: random.Random) -> Iterator[Row]:
+    """As STS-B: 5 for the same, less for every phrase that is left out or exchanged, near 0 for something else."""
+    told = statements_of(document)
+    for one in told:
+        level = rng.randrange(6)
+        second = _likened(one, told, level, rng)
+        if second is not None:
+            # A mean over annotators is seldom a whole number.
+            score = min(5.0, max(0.0, level + rng.choice((-0.4, -0.2, 0, 0, 0.2, 0.4))))
+            yield (retold(one, rng, keep=True), second), f"{score:.1f}"
 
 
-def _told(clause: Clause) -> _Told:
-    sentence = clause.sentence
-    before = [p for p in clause.others if p.stop <= clause.subject.start]
-    between = [p for p in clause.others if clause.subject.stop <= p.start and p.stop <= clause.verb]
-    after = [p for p in clause.others if p.start > clause.verb]
-    verb = {clause.verb: (word_of(clause, clause.verb),)} | {i: (word_of(clause, i),) for i in clause.auxiliaries}
-    verb |= {p.start: words_of(sentence, p) for p in between}
-    return _Told(
-        clause,
-        words_of(sentence, clause.subject),
-        tuple(word for place in sorted(verb) for word in verb[place]),
-        tuple((p, words_of(sentence, p)) for p in (*after, *before)),
-    )
+def _likened(one: Told, told: Sequence[Told], level: int, rng: random.Random) -> Text | None:
+    """A statement that is like another one to a level from 0 to 5."""
+    others = [t for t in told if t is not one and t.subject != one.subject]
+    if level == 5:
+        return retold(one, rng)
+    if level == 4:
+        shorter = [o for o in one.others if o[0].relation not in (*MOVED, "advmod")]
+        return retold(one, rng, drop=True) if len(shorter) < len(one.others) else None
+    if level >= 2:
+        changed: Told | None = one
+        for _ in range(4 - level):
+            changed = exchanged(changed, told, rng) if changed is not None else None
+        return retold(changed, rng) if changed is not None and changed != one else None
+    if level == 1:
+        same = [t for t in told if t is not one and t.subject == one.subject]
+        return retold(rng.choice(same), rng) if same else None
+    return retold(rng.choice(others), rng) if others else None
 
 
-def _exchanged(one: _Told, told: Sequence[_Told], rng: random.Random) -> _Told | None:
-    """The statement with another subject, or another phrase of the same kind, from its document."""
-    choices = []
-    tokens = one.clause.sentence.tokens
-    kind = kind_of(tokens[one.clause.subject.head])
-    for other in told:
-        theirs = other.clause.sentence.tokens
-        if other.subject != one.subject and kind_of(theirs[other.clause.subject.head]) == kind:
-            choices.append(_Told(one.clause, other.subject, one.verb, one.others))
-        for place, (phrase, words) in enumerate(one.others):
-            for new, replacing in other.others:
-                same = phrase.relation == new.relation and phrase.relation in ("obj", *_MOVED)
-                fits = same and words != replacing and (phrase.relation == "obj" or words[0].text == replacing[0].text)
-                if fits and kind_of(tokens[phrase.head]) == kind_of(theirs[new.head]):
-                    others = (*one.others[:place], (phrase, replacing), *one.others[place + 1 :])
-                    choices.append(_Told(one.clause, one.subject, one.verb, others))
-    return rng.choice(choices) if choices else None
+def _duplicates(document: Document, rng: random.Random) -> Iterator[Row]:
+    """As QQP: questions that ask the same, or something near to it; more that do not."""
+    told = statements_of(document)
+    for one in told:
+        same = rng.random() < 0.45
+        kinds = [kind for kind in (_SUBJECT, _OBJECT) if _question(one, kind, None) is not None]
+        kind = rng.choice(kinds)
+        if same:
+            second = _question(one, kind, rng)
+        elif len(kinds) == 2 and rng.random() < 0.5:
+            second = _question(one, next(k for k in kinds if k != kind), rng)
+        else:
+            changed = exchanged(one, told, rng)
+            second = _question(changed, kind, rng) if changed is not None else None
+        first = _question(one, kind, None)
+        if first is not None and second is not None and first != second:
+            yield (first, second), SAME if same else OTHER
 
 
-def _other_number(one: _Told, rng: random.Random) -> _Told | None:
-    """The statement with another number in one of its phrases; None where it has none in digits."""
-    for place, (phrase, words) in enumerate(one.others):
-        for k, word in enumerate(words):
-            digits = word.text.replace(",", "")
-            # Years stay years; small numbers stay plural.
-            if digits.isdecimal() and 2 < int(digits) < 1800:
-                number = max(3, int(digits) + rng.choice((-1, 1)) * rng.randint(1, max(2, int(digits) // 3)))
-                if number != int(digits):
-                    changed = (
-                        *words[:k],
-                        Piece(f"{number:,}" if "," in word.text else str(number), word.space),
-                        *words[k + 1 :],
-                    )
-                    others = (*one.others[:place], (phrase, changed), *one.others[place + 1 :])
-                    return _Told(one.clause, one.subject, one.verb, others)
-    return None
+_SUBJECT, _OBJECT = "subject", "object"
 
 
-def _in_order(told: _Told) -> list[Piece]:
-    return [*told.subject, *told.verb, *(word for _, words in told.others for word in words)]
+def _question(told: Told, kind: str, rng: random.Random | None) -> Text | None:
+    """The question for the subject or the object of a statement, changed in form where there is something to choose by.
 
-
-def _sentence(told: _Told, rng: random.Random, keep: bool = False, drop: bool = False, deny: bool = False) -> str:
-    """The statement as a sentence: as it is (`keep`), else with near-synonyms, a phrase at the front, phrases left out."""
+    None where the statement has no object.
+    """
+    tokens = told.clause.sentence.tokens
     others = list(told.others)
+    asked = next((o for o in others if o[0].relation == "obj"), None)
+    if kind == _OBJECT and asked is None:
+        return None
+    head = tokens[told.clause.subject.head if kind == _SUBJECT or asked is None else asked[0].head]
+    noun = lexicon().nouns.get(head.lemma)
+    person = head.upos == "PROPN" or (noun is not None and noun.kind in ("person", "group"))
+    word = Piece("who" if person else "what", xpos="WP", relation="nsubj" if kind == _SUBJECT else "dobj")
+    if kind == _SUBJECT:
+        words: tuple[Piece, ...] = (word, *told.verb)
+    else:
+        others.remove(asked)  # type: ignore[arg-type]
+        words = (word, *_inverted(told))
     front: tuple[Piece, ...] = ()
-    if drop:
-        others = [o for o in others if o[0].relation not in (*_MOVED, "advmod") or rng.random() < 0.4]
-    movable = [o for o in others if _may_stand_first(told.clause, o[0])]
-    if not keep and movable and rng.random() < 0.5:
-        moved = rng.choice(movable)
-        others.remove(moved)
-        front = (*moved[1][:-1], Piece(moved[1][-1].text + ","))
-    verb = _denied(told) if deny else told.verb
-    words = [*front, *told.subject, *verb, *(word for _, phrase in others for word in phrase)]
-    if not keep:
-        words = [_near_synonym(word, rng) for word in words]
-    text = plain_text(words)
-    return text[0].upper() + text[1:] + "."
+    if rng is not None:
+        front, others = fronted(told.clause, others, rng)
+    words = (*front, *words, *(w for _, own in others for w in own))
+    return text_of(words if rng is None else [near_synonym(w, rng) for w in words], "?")
 
 
-def _may_stand_first(clause: Clause, phrase: Phrase) -> bool:
-    """Whether a phrase sounds well before the subject: a time, a place, or a clause."""
-    if phrase.relation != "obl":
-        return phrase.relation in _MOVED
-    inside = range(phrase.start, phrase.stop)
-    time = any(e.type in ("DATE", "TIME") and e.start in inside and e.stop - 1 in inside for e in clause.sentence.entities)
-    return time or clause.sentence.tokens[phrase.start].lemma in _FRONTED
-
-
-def _denied(told: _Told) -> tuple[Piece, ...]:
+def _inverted(told: Told) -> tuple[Piece, ...]:
+    """The first auxiliary or "did", the subject, and what is left of the verb."""
     clause = told.clause
     if clause.auxiliaries:
-        first = word_of(clause, clause.auxiliaries[0])
+        first = words_of(clause.sentence, Phrase("", clause.auxiliaries[0], clause.auxiliaries[0], clause.auxiliaries[0] + 1))[
+            0
+        ]
         place = told.verb.index(first)
-        return (*told.verb[: place + 1], Piece("not"), *told.verb[place + 1 :])
-    verb = word_of(clause, clause.verb)
-    lemma = clause.sentence.tokens[clause.verb].lemma
-    return (Piece("did"), Piece("not"), *(Piece(lemma) if word == verb else word for word in told.verb))
+        return (first, *told.subject, *told.verb[:place], *told.verb[place + 1 :])
+    token = clause.sentence.tokens[clause.verb]
+    base = Piece(token.lemma, xpos="VB", relation=token.sd_relation)
+    return (DID, *told.subject, *(base if word.text == token.form else word for word in told.verb))
 
 
-def _near_synonym(word: Piece, rng: random.Random) -> Piece:
-    # Words that take "a" stay with words that take "a".
-    options = [o for o in collocations().synonyms["adjectives"].get(word.text, ()) if o[0] not in "aeiou"]
-    if not options or word.text[0] in "aeiou" or rng.random() < 0.5:
-        return word
-    return Piece(rng.choice(options), word.space)
+def _answered(document: Document, rng: random.Random) -> Iterator[Row]:
+    """As QNLI: a question with the sentence that answers it, or with another one of its paragraph."""
+    for sentences, place, words in questions_of(document, rng):
+        right = rng.random() < 0.5
+        others = [s for k, s in enumerate(sentences) if k != place]
+        if right or others:
+            sentence = sentences[place] if right else rng.choice(others)
+            yield (text_of(words, "?"), _as_text(sentence)), ENTAILED if right else NOT_ENTAILED
+
+
+def _as_text(sentence: Sentence) -> Text:
+    layers = (tuple(getattr(t, name) for t in sentence.tokens) for name in ("form", "xpos", "sd_relation"))
+    return Text(sentence.text, *layers)
+
+
+def _reviews(document: Document, rng: random.Random) -> Iterator[Row]:
+    """As SST-2: sentences of reviews, three for a document."""
+    for text, good in reviews(3, rng):
+        yield (text,), SAME if good else OTHER
+
+
+_MAKERS = {
+    "mrpc": _paraphrases,
+    "mnli": _inferences,
+    "rte": _entailments,
+    "stsb": _similarities,
+    "qqp": _duplicates,
+    "qnli": _answered,
+    "sst2": _reviews,
+}

@@ -25,8 +25,8 @@ from attention_atlas.corpora.sample.main_clauses import (
     mention_of,
     name_of,
     phrase_of,
-    plain_text,
     rest,
+    text_of,
     word_of,
     words_of,
 )
@@ -72,8 +72,20 @@ def _paragraphs(document: Document, rng: random.Random) -> Iterator[dict[str, An
                 spans = [_characters(sentence, *span) for span in asked.answers]
                 answers = [{"text": context[start + a : start + b], "answer_start": start + a} for a, b in spans]
                 name = f"{document.id}-{place}-{len(questions) + 1}"
-                questions.append({"id": name, "question": _question(asked.words), "answers": answers})
+                questions.append({"id": name, "question": text_of(asked.words, "?").text, "answers": answers})
         yield {"context": context.rstrip(), "qas": questions}
+
+
+def questions_of(document: Document, rng: random.Random) -> Iterator[tuple[Sequence[Sentence], int, tuple[Piece, ...]]]:
+    """A question on every sentence that can be asked about: the sentences of its paragraph, its place there, its words."""
+    number = 0
+    for sentences in document.paragraphs:
+        for place, sentence in enumerate(sentences):
+            clause = clause_of(sentence, number)
+            number += 1
+            found = list(_questions(document, clause)) if clause is not None else []
+            if found:
+                yield sentences, place, rng.choice(found).words
 
 
 def _questions(document: Document, clause: Clause) -> Iterator[_Asked]:
@@ -86,7 +98,7 @@ def _questions(document: Document, clause: Clause) -> Iterator[_Asked]:
     else:
         subject = words_of(clause.sentence, clause.subject)
     if tokens[clause.subject.head].upos != "PRON":
-        words = (Piece(_who(document, clause, clause.subject)), *_finite_third(clause), *rest(clause))
+        words = (_who(document, clause, clause.subject, "nsubj"), *_finite_third(clause), *rest(clause))
         yield from _kept(document, clause, clause.subject, words, ((clause.subject.start, clause.subject.stop),))
         name = subject
     else:
@@ -118,14 +130,14 @@ def _openings(
     if phrase.relation == "obj":
         if tokens[phrase.head].upos == "PRON":
             return
-        yield (Piece(_who(document, clause, phrase)),), (whole,), ()
+        yield (_who(document, clause, phrase, "dobj"),), (whole,), ()
         number = next((i for i, t in enumerate(tokens) if t.ud_head - 1 == phrase.head and t.ud_relation == "nummod"), None)
         counted = phrase_of(tokens, number) if number is not None else None
         if counted and tokens[phrase.head].xpos == "NNS" and first.form != "$" and counted.start == phrase.start:
             noun = words_of(clause.sentence, Phrase("", phrase.head, counted.stop, phrase.stop))
             if len(noun) <= 4:
                 yield (
-                    (Piece("how"), Piece("many"), *noun),
+                    (Piece("how", xpos="WRB", relation="advmod"), Piece("many", xpos="JJ", relation="amod"), *noun),
                     ((counted.start, counted.stop), (counted.stop - 1, counted.stop)),
                     (),
                 )
@@ -135,27 +147,29 @@ def _openings(
         types = {e.type for e in clause.sentence.entities if (e.start, e.stop) in (whole, inner)}
         kind = kind_of(tokens[phrase.head])
         if types & {"DATE", "TIME"} and (case in _WHEN or (not case and first.lemma not in ("every", "each"))):
-            yield (Piece("when"),), (whole, inner) if case else (whole,), ()
+            yield (Piece("when", xpos="WRB", relation="advmod"),), (whole, inner) if case else (whole,), ()
         elif case in _WHERE and (types & {"GPE", "LOC", "FAC"} or kind == "place"):
-            yield (Piece("where"),), (whole, inner), ()
+            yield (Piece("where", xpos="WRB", relation="advmod"),), (whole, inner), ()
 
 
-def _who(document: Document, clause: Clause, phrase: Phrase) -> str:
+def _who(document: Document, clause: Clause, phrase: Phrase, relation: str) -> Piece:
     tokens = clause.sentence.tokens
     mention = mention_of(document, clause, phrase)
     gender = document.gender.get(mention.entity) if mention is not None else None
     named = any(e.type == "PERSON" and e.start <= phrase.head < e.stop for e in clause.sentence.entities)
-    return "who" if gender in ("he", "she") or named or kind_of(tokens[phrase.head]) in _PERSONS else "what"
+    person = gender in ("he", "she") or named or kind_of(tokens[phrase.head]) in _PERSONS
+    return Piece("who" if person else "what", xpos="WP", relation=relation)
 
 
 def _finite_third(clause: Clause) -> tuple[Piece, ...]:
     """Auxiliaries, adverbs between, and the verb, in the singular that "who" and "what" take."""
     tokens = clause.sentence.tokens
     first = clause.auxiliaries[0] if clause.auxiliaries else clause.verb
-    form = tokens[first].form
-    if first == clause.verb and tokens[first].xpos == "VBP":
+    form, xpos = tokens[first].form, tokens[first].xpos
+    if first == clause.verb and xpos == "VBP":
         form = find_verb(tokens[first].lemma).third
-    words = [Piece(_SINGULAR.get(form, form) if clause.auxiliaries else form)]
+    singular = _SINGULAR.get(form, form) if clause.auxiliaries else form
+    words = [Piece(singular, xpos="VBZ" if xpos == "VBP" else xpos, relation=tokens[first].sd_relation)]
     for place in range(first + 1, clause.verb + 1):
         if place == clause.verb or place in clause.auxiliaries:
             words.append(word_of(clause, place))
@@ -178,8 +192,3 @@ def _characters(sentence: Sentence, start: int, stop: int) -> tuple[int, int]:
             last = place
         place += token.space_after
     return first, last
-
-
-def _question(words: Sequence[Piece]) -> str:
-    text = plain_text(words)
-    return text[0].upper() + text[1:] + "?"

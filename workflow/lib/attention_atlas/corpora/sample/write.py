@@ -7,9 +7,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
+from attention_atlas.corpora.glue import TASKS
 from attention_atlas.corpora.sample.coreference import conll2012_lines, gap_lines
+from attention_atlas.corpora.sample.frames import frames_json
 from attention_atlas.corpora.sample.generate import Document, Sentence, generate_documents
-from attention_atlas.corpora.sample.pairs import mnli_lines, mrpc_lines
+from attention_atlas.corpora.sample.pairs import task_lines
 from attention_atlas.corpora.sample.questions import squad_json
 from attention_atlas.files import write_text
 
@@ -26,7 +28,8 @@ def write_sample(directory: str | Path, documents: int, seed: int, train_documen
     * ``gap.tsv``: passages with an ambiguous pronoun in the columns of GAP;
     * ``questions.json`` and ``questions-train.json``: questions on the paragraphs of these and of the further documents, as
       SQuAD v1.1;
-    * ``mrpc.tsv``, ``mnli.tsv``, ``mrpc-train.tsv`` and ``mnli-train.tsv``: pairs of sentences in the columns of these tasks;
+    * ``{task}.jsonl`` and ``{task}-train.jsonl`` for the tasks of GLUE: sentences or pairs with labels and tags;
+    * ``frames.json``: short sentences with a word that evokes a frame and its elements;
     * ``documents.jsonl``: a document a line with all layers.
 
     Raises:
@@ -47,9 +50,10 @@ def write_sample(directory: str | Path, documents: int, seed: int, train_documen
     write_text(folder / "gap.tsv", "".join(gap_lines(made)))
     write_text(folder / "questions.json", squad_json(made, seed))
     write_text(folder / "questions-train.json", squad_json(further, seed))
-    for name, lines in (("mrpc", mrpc_lines), ("mnli", mnli_lines)):
-        write_text(folder / f"{name}.tsv", "".join(lines(made, seed)))
-        write_text(folder / f"{name}-train.tsv", "".join(lines(further, seed)))
+    write_text(folder / "frames.json", frames_json(seed))
+    for task in TASKS:
+        write_text(folder / f"{task}.jsonl", "".join(task_lines(task, made, seed)))
+        write_text(folder / f"{task}-train.jsonl", "".join(task_lines(task, further, seed)))
     write_text(folder / "documents.jsonl", "".join(json_line(document) for document in made))
 
 

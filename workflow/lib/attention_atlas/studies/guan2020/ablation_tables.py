@@ -9,14 +9,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from attention_atlas.errors import DamagedFile
 from attention_atlas.html_tables import write_html_table
 from attention_atlas.published.values import load_published
 from attention_atlas.statistics import bootstrap_ratio
 from attention_atlas.studies.guan2020.ablation_rows import BASELINE, INTER, INTRA, ROWS, SEGMENTS, STOPS, UNIFORM, WHOLE, ZERO
 from attention_atlas.studies.guan2020.names import TITLES, TYPES
 from attention_atlas.studies.setting import Setting
-from attention_atlas.tables import read_table, write_table
+from attention_atlas.tables import read_parquet, read_table, write_table
 
 SCORES = ("em", "f1")
 _ACTIONS = {INTRA: "within sentences", INTER: "between sentences"}
@@ -38,7 +37,7 @@ def ablation_table(
     Raises:
         AtlasError: the answers cannot be read.
     """
-    scored = _read(answers_path)
+    scored = read_parquet(answers_path, ["row", "sentences", "draw", "passage", *SCORES])
     baseline = scored[scored["row"] == BASELINE]
     changed = read_table(heads_path, ["row", "draw", "layer", "head"])
     sizes = changed[changed["draw"] == 0].drop_duplicates(["row", "layer", "head"])["row"].value_counts()
@@ -79,13 +78,6 @@ def _interval(
     sums = pd.DataFrame(values).groupby(passages).sum().to_numpy(float)
     sizes = pd.Series(passages).groupby(passages).size().to_numpy(float)[:, None]
     return bootstrap_ratio(sums, sizes, resamples, seed)
-
-
-def _read(path: str | Path) -> pd.DataFrame:
-    try:
-        return pd.read_parquet(path, columns=["row", "sentences", "draw", "passage", *SCORES])
-    except (OSError, ValueError, KeyError) as error:
-        raise DamagedFile(path, f"not readable answers ({error})") from error
 
 
 def table2_page(table_path: str | Path, baselines_path: str | Path, setting: Setting, out: str | Path) -> None:

@@ -12,20 +12,19 @@ import pandas as pd
 import torch
 
 from attention_atlas.attention.batches import batch_by_length, model_inputs
-from attention_atlas.attention.engine import watch
 from attention_atlas.attention.plans import Plan
-from attention_atlas.attention.prefix import recorded, resumed
+from attention_atlas.attention.prefix import outputs_under
 from attention_atlas.batch_sizes import EXTRACTION_TOKENS
 from attention_atlas.corpora.examples import Example, asked_of, read_examples
 from attention_atlas.errors import AtlasError
-from attention_atlas.files import whole_file
-from attention_atlas.models.answering import answer_texts, load_answering_model, passage_pieces
+from attention_atlas.models.answering import answer_texts, passage_pieces
 from attention_atlas.models.card import read_card
 from attention_atlas.models.devices import pick_device
+from attention_atlas.models.loading import load_trained
 from attention_atlas.progress import progress
 from attention_atlas.studies.guan2020.ablation_rows import BASELINE, SENTENCES, WHOLE
 from attention_atlas.studies.guan2020.conditions import Condition, conditions, sentence_ids
-from attention_atlas.tables import read_table, write_table
+from attention_atlas.tables import read_table, write_parquet, write_table
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -75,12 +74,11 @@ def ablate(
         raise AtlasError(f"{types_path}: it has {len(types)} heads, the model {card.name} {card.layers * card.heads}.")
     wanted = conditions(types, card.heads, settings["random_sets"], settings["renormalise"], seed)
     examples = list(read_examples(example_files, limit))
-    model = load_answering_model(model_entry, pick_device())
+    model = load_trained(model_entry, "questions", pick_device())
     _log.info("%d questions and windows under %d conditions", len(examples), 1 + len(wanted))
     answers = answer_all(model, examples, wanted, card.pad or 0, settings["special_tokens"])
     scored = pd.DataFrame(scored_rows(answers, examples), columns=COLUMNS)
-    with whole_file(out) as part:
-        scored.to_parquet(part, index=False)
+    write_parquet(scored, out)
     changed = [(c.row, c.sentences, c.draw, layer + 1, head + 1) for c in wanted for layer, head in c.heads]
     write_table(pd.DataFrame(changed, columns=[*KEY, "layer", "head"]), heads_out)
     write_table(baselines(answers[UNCHANGED.row, UNCHANGED.sentences, UNCHANGED.draw], examples), baselines_out)
@@ -119,15 +117,9 @@ def answer_all(
         length = mask.shape[1]
         allowed = passage_pieces(batch, length).to(mask.device)
         ids = {kind: sentence_ids(batch, length, kind, special_tokens).to(mask.device) for kind in SENTENCES}
-        with torch.inference_mode():
-            with recorded(model) as outputs:
-                plain = model(**inputs)
-            _keep(answers[UNCHANGED.row, UNCHANGED.sentences, UNCHANGED.draw], batch, plain, allowed)
-            for condition in wanted:
-                with watch(model, plan=condition.plan) as session, resumed(model, outputs, condition.plan.first_layer):
-                    session.batch(mask, ids.get(condition.sentences))
-                    changed = model(**inputs)
-                _keep(answers[condition.row, condition.sentences, condition.draw], batch, changed, allowed)
+        plans = ((condition.plan, ids.get(condition.sentences)) for condition in wanted)
+        for condition, output in zip((UNCHANGED, *wanted), outputs_under(model, inputs, plans), strict=True):
+            _keep(answers[condition.row, condition.sentences, condition.draw], batch, output, allowed)
     return answers
 
 

@@ -12,6 +12,7 @@ import pandas as pd
 from attention_atlas.attention.cache import CachedExample, read_attention
 from attention_atlas.attention.half import widened
 from attention_atlas.errors import AtlasError
+from attention_atlas.heads import map_rows
 from attention_atlas.studies.guan2020.distance_features import FEATURES
 from attention_atlas.studies.guan2020.names import TYPES
 from attention_atlas.tables import read_table, write_table
@@ -41,7 +42,7 @@ def draw_maps(shards: Sequence[str | Path], types_path: str | Path, limit: int, 
     maps = widened(example.maps)
     frames = []
     for row in typical_heads(types).itertuples():
-        frames.append(_cells(example, maps[row.layer - 1, row.head - 1]).assign(
+        frames.append(map_rows(example.tokens, maps[row.layer - 1, row.head - 1]).assign(
             type=row.type, rank=row.rank, layer=row.layer, head=row.head, example=example.id
         ))  # fmt: skip
     order = ["type", "rank", "layer", "head", "example", "query", "key", "query_token", "key_token", "weight"]
@@ -94,17 +95,3 @@ def _example(shards: Sequence[str | Path], limit: int) -> CachedExample:
     if shortest is None:
         raise AtlasError("there is no example to draw: every record of the first shard was dropped.")
     return shortest
-
-
-def _cells(example: CachedExample, weights: npt.NDArray[np.float32]) -> pd.DataFrame:
-    query, key = np.indices(weights.shape)
-    tokens = np.asarray(example.tokens, dtype=object)
-    return pd.DataFrame(
-        {
-            "query": query.ravel() + 1,
-            "key": key.ravel() + 1,
-            "query_token": tokens[query.ravel()],
-            "key_token": tokens[key.ravel()],
-            "weight": weights.ravel().astype(float),
-        }
-    )

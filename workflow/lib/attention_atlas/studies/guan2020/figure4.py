@@ -15,7 +15,7 @@ from matplotlib.ticker import MaxNLocator
 from attention_atlas.figures.style import save_figure, use_style
 from attention_atlas.studies.guan2020.looks import COLOURS
 from attention_atlas.studies.guan2020.names import FITS, OWN, TITLES, TYPES, model_title
-from attention_atlas.studies.setting import Setting
+from attention_atlas.studies.setting import Setting, joint_lines
 from attention_atlas.tables import read_table
 
 _FIT_TITLES = {"reused": "types of the SQuAD model", "refitted": "clusters of its own"}
@@ -59,7 +59,7 @@ def figure4(path: str | Path, settings: Mapping[str, Setting], pictures: Mapping
         loc="outside upper center",
         ncols=len(TYPES),
     )
-    save_figure(figure, pictures, "\n".join(dict.fromkeys(setting.line for setting in settings.values())))
+    save_figure(figure, pictures, "\n".join(joint_lines(settings.values())))
 
 
 def _grid(axes: Axes, own: pd.DataFrame) -> None:

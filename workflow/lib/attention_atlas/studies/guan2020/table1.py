@@ -16,7 +16,7 @@ from attention_atlas.studies.guan2020.head_features import read_features
 from attention_atlas.studies.guan2020.head_types import clusters
 from attention_atlas.studies.guan2020.names import TYPES, model_title
 from attention_atlas.studies.guan2020.stability import HALVES, consistent_in_all, halved_labels, pairwise_agreement
-from attention_atlas.studies.setting import Setting
+from attention_atlas.studies.setting import Setting, joint_lines
 from attention_atlas.tables import write_table
 
 COLUMNS = ("model", "halved", "fits", "pairwise", "pairwise_min", "pairwise_max", "consistent_in_all", "heads", "examples")
@@ -64,7 +64,7 @@ def _page(table: pd.DataFrame, settings: Mapping[str, Setting], path: str | Path
         paper=[published.get(keys.get(name, name), float("nan")) for name in table["model"]],
     )
     notes = [
-        *dict.fromkeys(setting.line for setting in settings.values()),
+        *joint_lines(settings.values()),
         "Share of heads. Each fit clusters half of the heads (the others get the nearest centre) or all heads by half of the "
         "inputs. Pairwise: heads in the same cluster, over all pairs of fits, clusters matched by the Hungarian method. In "
         "all: heads that every fit puts where the clusters of all data have them. The paper (BERT-large, in %) does not say "

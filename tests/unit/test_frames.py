@@ -1,0 +1,221 @@
+"""Frames: both sources, the paper's rules, and the scores of heads against loops over pairs."""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+
+import numpy as np
+import pytest
+from small_tokenizer import save_tokenizer
+
+from attention_atlas.attention.cache import CachedExample
+from attention_atlas.corpora.examples import build_shard, read_examples
+from attention_atlas.corpora.frames import GAP, LONGEST_SENTENCE, FrameSentence, first_occurrence, read_frames
+from attention_atlas.corpora.sample.frames import frames_json
+from attention_atlas.errors import AtlasError
+from attention_atlas.studies.kovaleva2019.frame_heads import (
+    ALL,
+    BOTH,
+    FIRST,
+    FROM_ELEMENT,
+    FROM_TARGET,
+    SPANS,
+    ZIP,
+    control,
+    drawn,
+    frame_pairs,
+    largest,
+    measured,
+)
+
+ENTRIES = [
+    {"sentence": "the cat sat by the cats", "target": "cats", "links": ["the cat"], "frame": "Being"},
+    {"sentence": "b c d e f g h j k", "target": "f", "links": ["b"]},
+]
+
+
+@pytest.fixture
+def examples(tmp_path):
+    (tmp_path / "frames.json").write_text(json.dumps(ENTRIES))
+    save_tokenizer(tmp_path / "tokenizer.json")
+    entry = {"reader": "frames", "max_tokens": 20, "shard": 4}
+    outs = (tmp_path / "examples.parquet", tmp_path / "dropped.tsv")
+    build_shard(entry, tmp_path / "frames.json", tmp_path / "tokenizer.json", 20, 0, *outs)
+    return list(read_examples([outs[0]]))
+
+
+def test_a_list_is_read(tmp_path):
+    path = tmp_path / "frames.json"
+    path.write_text(json.dumps(ENTRIES))
+    assert list(read_frames(path)) == [
+        FrameSentence("1", "the cat sat by the cats", "cats", ("the cat",), "Being"),
+        FrameSentence("2", "b c d e f g h j k", "f", ("b",)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("{}", "a list of sentences with frames"),
+        ("[3]", "sentence 1: an object with sentence"),
+        ('[{"sentence": "a", "target": "a"}]', "sentence 1: 'links' must be a list"),
+        ('[{"sentence": "", "target": "a", "links": ["a"]}]', "sentence 1: 'sentence' is missing or empty"),
+        ('[{"sentence": "a", "target": "a", "links": [4]}]', "sentence 1: 'links' is missing or empty"),
+        ("[", "no valid JSON"),
+    ],
+)
+def test_other_files_are_refused(tmp_path, text, problem):
+    path = tmp_path / "frames.json"
+    path.write_text(text)
+    with pytest.raises(AtlasError, match=problem):
+        list(read_frames(path))
+
+
+def test_a_folder_that_is_no_framenet_is_refused(tmp_path):
+    with pytest.raises(AtlasError, match=r"no luIndex\.xml"):
+        list(read_frames(tmp_path))
+
+
+FRAMENET = "http://framenet.icsi.berkeley.edu"
+
+
+def framenet(folder, sentences):
+    """A FrameNet of one frame, one lexical unit and some sentences: text, target span, elements (name, start, end)."""
+    for name in ("frame", "lu"):
+        (folder / name).mkdir(parents=True)
+    (folder / "frameIndex.xml").write_text(f'<frameIndex xmlns="{FRAMENET}"><frame name="Motion" ID="7"/></frameIndex>')
+    (folder / "frRelation.xml").write_text(f'<frameRelations xmlns="{FRAMENET}"/>')
+    (folder / "luIndex.xml").write_text(
+        f'<luIndex xmlns="{FRAMENET}"><lu numAnnotInstances="1" name="leap.v" ID="1" hasAnnotation="true" frameName="Motion" '
+        'frameID="7" status="Created"/></luIndex>'
+    )
+    (folder / "frame" / "Motion.xml").write_text(
+        f'<frame xmlns="{FRAMENET}" ID="7" name="Motion" cBy="x" cDate="x"><definition>x</definition>'
+        '<FE ID="3" name="Mover" abbrev="M" coreType="Core"><definition>x</definition></FE>'
+        '<FE ID="4" name="Time" abbrev="T" coreType="Peripheral"><definition>x</definition></FE>'
+        '<FEcoreSet><memberFE name="Mover" ID="3"/></FEcoreSet>'
+        '<lexUnit status="Created" POS="V" name="leap.v" ID="1" cBy="x" cDate="x"><definition>x</definition>'
+        '<sentenceCount annotated="1" total="1"/>'
+        '<lexeme order="1" headword="false" breakBefore="false" POS="V" name="leap"/></lexUnit></frame>'
+    )
+    body = ""
+    for number, (text, target, elements) in enumerate(sentences, start=1):
+        labels = "".join(f'<label name="{name}" start="{a}" end="{b - 1}" feID="3"/>' for name, a, b in elements)
+        body += (
+            f'<sentence ID="{number}" sentNo="1" paragNo="1" aPos="{number}"><text>{text}</text>'
+            '<annotationSet ID="1" status="UNANN"><layer rank="1" name="PENN"/></annotationSet>'
+            f'<annotationSet ID="2{number}" status="MANUAL"><layer rank="1" name="Target">'
+            f'<label name="Target" start="{target[0]}" end="{target[1] - 1}"/></layer>'
+            f'<layer rank="1" name="FE">{labels}</layer></annotationSet></sentence>'
+        )
+    (folder / "lu" / "lu1.xml").write_text(
+        f'<lexUnit xmlns="{FRAMENET}" status="Created" POS="V" name="leap.v" ID="1" frame="Motion" frameID="7" '
+        'totalAnnotated="1">'
+        '<header><corpus description="x" name="x" ID="1"><document description="x" name="x" ID="1"/></corpus>'
+        '<frame><FE fgColor="x" bgColor="x" type="Core" abbrev="M" name="Mover"/></frame></header>'
+        '<definition>x</definition><lexeme order="1" headword="false" breakBefore="false" POS="V" name="leap"/><valences/>'
+        f'<subCorpus name="V-all">{body}</subCorpus></lexUnit>'
+    )
+    return folder
+
+
+def span(text, part):
+    return text.index(part), text.index(part) + len(part)
+
+
+def test_framenet_sentences_are_chosen_by_the_papers_rules(tmp_path):
+    def annotated(text, target, **elements):
+        return text, span(text, target), [(name, *span(text, part)) for name, part in elements.items()]
+
+    kept = annotated("He sat up and leapt .", "leapt", Mover="He")
+    sentences = [
+        kept,
+        annotated("He leapt .", "leapt", Mover="He"),  # too near
+        annotated("The very old black cat sat up and leapt .", "leapt", Mover="The very old black cat"),  # too long an element
+        annotated("At dawn they sat up and leapt .", "leapt", Time="At dawn"),  # not of the core
+        annotated("He sat up in a very large and quite old house there and then leapt .", "leapt", Mover="He"),  # too long
+    ]
+    found = list(read_frames(framenet(tmp_path / "fn", sentences)))
+    assert [(f.sentence, f.target, f.elements, f.frame) for f in found] == [
+        ("He sat up and leapt .", "leapt", ("He",), "Motion")
+    ]
+    assert found[0].id == "1-V-all-1"
+
+
+def test_generated_sentences_meet_the_papers_rules():
+    for entry in json.loads(frames_json(5)):
+        words, element = entry["sentence"].split(), entry["links"][0].split()
+        assert len(words) <= LONGEST_SENTENCE
+        place, target = first_occurrence(words, element), words.index(entry["target"])
+        assert place is not None
+        assert target - (place + len(element) - 1) > GAP
+
+
+def test_pairs_by_every_reading(examples):
+    first = examples[0]
+    # [CLS] the cat s a t b y the cat ##s [SEP]
+    assert first.tokens[1:3] == ("the", "cat")
+    end = len(first.tokens) - 2
+    assert first.tokens[end - 1 : end + 1] == ("cat", "##s")
+    # By spelling, "cat" of the target is looked for from the start; zip pairs the, cat with cat, ##s.
+    assert frame_pairs(first, ZIP, FROM_ELEMENT, FIRST) == [(1, 2), (2, end)]
+    assert frame_pairs(first, ZIP, FROM_ELEMENT, SPANS) == [(1, end - 1), (2, end)]
+    assert frame_pairs(first, ZIP, FROM_TARGET, SPANS) == [(end - 1, 1), (end, 2)]
+    assert frame_pairs(first, ALL, FROM_ELEMENT, SPANS) == [(1, end - 1), (1, end), (2, end - 1), (2, end)]
+    assert len(frame_pairs(first, ALL, BOTH, SPANS)) == 8
+    second = examples[1]
+    assert frame_pairs(second, ZIP, FROM_ELEMENT, SPANS) == frame_pairs(second, ALL, FROM_ELEMENT, SPANS) == [(1, 5)]
+
+
+def maps_of(example, seed=0):
+    n = len(example.tokens)
+    maps = np.random.default_rng([seed, example.record]).random((2, 3, n, n)).astype(np.float32)
+    return maps / maps.sum(axis=-1, keepdims=True)
+
+
+def test_the_score_is_the_largest_weight_over_the_pairs(examples):
+    for example, pairing, direction, places in product(examples, (ZIP, ALL), (FROM_ELEMENT, BOTH), (FIRST, SPANS)):
+        maps = maps_of(example)
+        pairs = frame_pairs(example, pairing, direction, places)
+        slow = [[max(float(maps[k, h, a, b]) for a, b in pairs) for h in range(3)] for k in range(2)]
+        assert largest(maps, pairs) == pytest.approx(np.asarray(slow))
+
+
+def test_the_control_looks_at_the_same_distances_only(examples):
+    example = examples[0]
+    n = len(example.tokens)
+    pairs = frame_pairs(example, ZIP, FROM_ELEMENT, SPANS)
+    distances = {b - a for a, b in pairs}
+    maps = np.zeros((1, 1, n, n), np.float32)
+    for a in range(1, n - 1):
+        for b in range(1, n - 1):
+            maps[0, 0, a, b] = 1.0 if b - a in distances else 0.0
+    words = [word >= 0 for word in example.word]
+    assert control(maps, pairs, words, np.random.default_rng(0)) == pytest.approx(1)
+    assert control(1 - maps, pairs, words, np.random.default_rng(0)) == pytest.approx(0)
+
+
+def test_a_head_of_fixed_distance_has_no_margin_and_one_of_links_has(examples):
+    def cached(example):
+        n = len(example.tokens)
+        maps = np.zeros((1, 2, n, n), np.float32)
+        pairs = frame_pairs(example, ALL, FROM_ELEMENT, SPANS)
+        for a, b in pairs:
+            maps[0, 0, a, b] = 1  # a head of the links
+            for start in range(n - (b - a)):
+                maps[0, 1, start, start + b - a] = 1  # a head of their distance
+        return CachedExample(
+            example.record, example.id, "tokens", example.tokens, example.word, example.words, maps.astype(np.float16)
+        )
+
+    found, controls = measured(((e, cached(e)) for e in examples), [(ALL, FROM_ELEMENT, SPANS)], 0)
+    margin = (found[0] - controls[0]).mean(axis=0)
+    assert margin[0, 0] > 0.2, margin
+    assert margin[0, 1] == pytest.approx(0)
+
+
+def test_the_drawn_sentence_has_its_roles(examples):
+    table = drawn(examples)
+    assert set(table["role"]) <= {"", "target", "element"}
+    assert (table["role"] == "target").sum() >= 1

@@ -1,0 +1,351 @@
+"""Tables and figures of Kovaleva et al. from made-up measures and predictions: what they say, and that figures need "
+"no torch."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from safetensors.numpy import save_file
+
+from attention_atlas.errors import AtlasError
+from attention_atlas.heads import head_rows
+from attention_atlas.published.values import load_digitised, load_published
+from attention_atlas.studies.kovaleva2019 import comparison as comparison_module
+from attention_atlas.studies.kovaleva2019.change_tables import change_tables
+from attention_atlas.studies.kovaleva2019.comparison import FAULTS, MODEL, Tables, comparison
+from attention_atlas.studies.kovaleva2019.disabling_tables import disabling_tables
+from attention_atlas.studies.kovaleva2019.figure1 import figure1
+from attention_atlas.studies.kovaleva2019.figure2 import figure2
+from attention_atlas.studies.kovaleva2019.figure3 import figure3
+from attention_atlas.studies.kovaleva2019.figure4 import figure4
+from attention_atlas.studies.kovaleva2019.grids import figure5, figure6, figure7, figure8, figure9
+from attention_atlas.studies.kovaleva2019.measures import MEASURED
+from attention_atlas.studies.kovaleva2019.names import CLASSES, NETWORK, RULES
+from attention_atlas.studies.kovaleva2019.table1 import table1
+from attention_atlas.studies.setting import Setting
+from attention_atlas.tables import write_parquet, write_table
+
+LAYERS, HEADS, EXAMPLES = 12, 12, 8
+TASKS = ("mrpc", "stsb", "sst2", "qnli")
+SEEDS = {"mrpc": (1, 2), "stsb": (1,), "sst2": (1,), "qnli": (1,)}
+PICTURES = ("svg", "png", "pdf")
+LIBRARY = Path(__file__).parents[2] / "workflow" / "lib"
+SETTINGS = {task: Setting("Test run", "tiny", f"made-up {task}", sample=True) for task in TASKS}
+RECIPE = {
+    "batch": 32,
+    "epochs": 3,
+    "learning_rate": 5e-5,
+    "warmup": 0.1,
+    "padded_length": 200,
+    "measured": 1000,
+    "sentences": 9,
+}
+
+
+def save_measures(path, seed, tagged=True):
+    generator = np.random.default_rng(seed)
+    shape = (2, 2, EXAMPLES, len(MEASURED), LAYERS, HEADS)
+    columns = generator.random(shape).astype(np.float32) * 0.2
+    columns[:, :, ::2, MEASURED.index("neg")] = np.nan
+    if not tagged:
+        for name in ("noun", "verb", "pron", "subj", "obj"):
+            columns[:, :, :, MEASURED.index(name)] = np.nan
+    columns[:, :, :, MEASURED.index("sep_sum")] = columns[:, :, :, MEASURED.index("sep")] * 1.5
+    save_file(
+        {
+            "records": np.arange(EXAMPLES),
+            "padded_records": np.arange(3),
+            "cosine": generator.random((EXAMPLES, LAYERS, HEADS)).astype(np.float32),
+            "padded": generator.random((3, LAYERS, HEADS)).astype(np.float32),
+            "columns": columns,
+            "first_row": np.ascontiguousarray(columns[..., -1, :]),
+            "classes": generator.integers(0, 5, (2, EXAMPLES, LAYERS, HEADS)).astype(np.int8),
+        },
+        path,
+        metadata={"facts": f'{{"tagged": {str(tagged).lower()}}}'},
+    )
+    return path
+
+
+def save_disabled(path, task, seed, actions):
+    """Head 2-3 is what the task lives on; all others change little."""
+    generator = np.random.default_rng(seed)
+    labels = generator.choice(["1", "0"], 60) if task != "stsb" else np.round(generator.random(60) * 5, 1).astype(str)
+    rows = []
+    keys = [("none", 0, 0), *((a, layer, head) for a in actions for layer in range(1, LAYERS + 1) for head in range(HEADS + 1))]
+    for action, layer, head in keys:
+        if task == "stsb":
+            noise = 3.0 if (layer, head) == (2, 3) else 0.5
+            said = (labels.astype(float) + noise * generator.standard_normal(60)).round(3).astype(str)
+        else:
+            wrong = generator.random(60) < (0.5 if (layer, head) == (2, 3) else 0.1)
+            said = np.where(wrong, np.where(labels == "1", "0", "1"), labels)
+        facts = {"action": action, "layer": layer, "head": head}
+        rows.append(pd.DataFrame({**facts, "record": range(60), "prediction": said, "label": labels}))
+    write_parquet(pd.concat(rows, ignore_index=True), path)
+    return path
+
+
+def save_predictions(path, task):
+    generator = np.random.default_rng(5)
+    labels = (
+        generator.choice(["1", "0"], 50, p=[0.7, 0.3]) if task != "stsb" else (generator.random(50) * 5).round(2).astype(str)
+    )
+    rows = []
+    for state, seeds in (("untrained", 4), ("random", 1), ("tuned", 3)):
+        for seed in range(seeds):
+            said = generator.permutation(labels) if state == "untrained" else labels
+            rows.append(pd.DataFrame({"state": state, "seed": seed, "record": range(50), "prediction": said, "label": labels}))
+    write_parquet(pd.concat(rows, ignore_index=True), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("kovaleva")
+    measures = {
+        task: [save_measures(folder / f"m-{task}-{seed}", seed, tagged=task != "qnli") for seed in SEEDS[task]]
+        for task in TASKS
+    }
+    names = ["figure2", "figure5", "figure6", "figure7", "features", "features.html", "options", "options.html"]
+    outs = [folder / (name if "." in name else f"{name}.tsv") for name in names]
+    change_tables(measures, SETTINGS, 100, 0, *outs)
+    disabled = {
+        task: [
+            save_disabled(
+                folder / f"d-{task}-{seed}.parquet", task, seed, ["uniform", "zero"] if task == "mrpc" else ["uniform"]
+            )
+            for seed in SEEDS[task]
+        ]
+        for task in TASKS
+    }
+    names = ("figure8.tsv", "figure9.tsv", "disabling.tsv", "disabling.html")
+    disabling_tables(disabled, SETTINGS, 100, 0, *(folder / name for name in names))
+    predictions = {task: save_predictions(folder / f"p-{task}.parquet", task) for task in TASKS}
+    table1(predictions, SETTINGS, 100, 0, folder / "table1.tsv", folder / "table1.html")
+    values = np.random.default_rng(0).random((LAYERS, HEADS))
+    margins = {
+        "ci_low": 0.1,
+        "ci_high": 0.2,
+        "control": 0.1,
+        "margin": 0.05,
+        "margin_ci_low": 0.01,
+        "margin_ci_high": 0.1,
+        "n": 9,
+    }
+    write_table(head_rows(values, "value").assign(**margins), folder / "figure3.tsv")
+    rows = [
+        {"annotator": annotator, "class": name, "n": 100 if name != "macro" else 500, "f1": 0.7, "ci_low": 0.6, "ci_high": 0.8}
+        for annotator in (NETWORK, RULES)
+        for name in (*CLASSES, "macro")
+    ]
+    write_table(pd.DataFrame(rows), folder / "patterns.tsv")
+    return folder
+
+
+def read(built, name):
+    return pd.read_csv(built / f"{name}.tsv", sep="\t")
+
+
+def test_class_shares_sum_to_one(built):
+    table = read(built, "figure2")
+    assert table.groupby(["task", "annotator"])["share"].sum().to_numpy() == pytest.approx(1, abs=1e-5)
+    assert (table["ci_low"] <= table["share"] + 1e-9).all()
+    assert set(table.groupby("task")["maps"].first()) == {EXAMPLES * LAYERS * HEADS, 2 * EXAMPLES * LAYERS * HEADS}
+
+
+def test_means_are_over_examples_and_seeds(built):
+    from attention_atlas.studies.kovaleva2019.measures import read_measures
+
+    own = [read_measures(built / f"m-mrpc-{seed}") for seed in SEEDS["mrpc"]]
+    cosine = read(built, "figure5").query("task == 'mrpc' and crop == 'real' and layer == 3 and head == 4").iloc[0]
+    assert cosine["value"] == pytest.approx(np.mean([m.cosine[:, 2, 3] for m in own]), rel=1e-4)
+    assert (cosine["n"], cosine["seeds"]) == (EXAMPLES, 2)
+    features = read(built, "features")
+    row = features.query(
+        "task == 'mrpc' and model == 'tuned' and mode == 'corrected' and feature == 'neg' and layer == 1 and head == 1"
+    )
+    values = np.mean([m.feature("tuned", "corrected", "neg")[:, 0, 0] for m in own], axis=0)
+    assert row["n"].iloc[0] == EXAMPLES // 2
+    assert row["value"].iloc[0] == pytest.approx(np.nanmean(values), rel=1e-4)
+    # Published code counts examples without the feature as 0.
+    assert row["value_zero"].iloc[0] == pytest.approx(np.nansum(values) / EXAMPLES, rel=1e-4)
+
+
+def test_features_without_tags_are_left_out_and_the_page_says_so(built):
+    features = read(built, "features").query("task == 'qnli'").groupby("feature")["value"].count()
+    assert features["noun"] == 0
+    assert features["punct"] > 0
+    page = (built / "features.html").read_text(encoding="utf-8")
+    assert "Without tags (neither gold nor by spaCy) for QNLI" in page
+    assert "sep_sum" in set(read(built, "figure6")["feature"])
+
+
+def test_options_move_what_they_move(built):
+    options = read(built, "options")
+    sums = options[options["option"] == "Figure 6: separators"]
+    assert (sums["rho"] > 0.999).all()
+    assert (sums["mean_change"] > 0).all()
+    zero = options[options["option"].str.contains("neg: examples without it")]
+    assert (zero["mean_change"] < 0).all()
+
+
+def test_the_head_that_matters_is_found(built):
+    figure8 = read(built, "figure8").query("action == 'uniform'").set_index(["task", "layer", "head"])
+    for task in TASKS:
+        own = figure8.loc[task]
+        assert own["delta"].idxmin() == (2, 3)
+        assert own.loc[(2, 3), "ci_high"] < 0
+        assert own.loc[(2, 3), "p"] < 0.05
+    assert figure8.loc["stsb", "p_mcnemar"].isna().all()
+    assert figure8.loc["sst2", "p_mcnemar"].notna().all()
+    summary = read(built, "disabling").set_index(["task", "action", "unit"])
+    assert summary.loc[("mrpc", "uniform", "heads"), "worst"] == "2-3"
+    assert summary.loc[("mrpc", "zero", "layers"), "seeds"] == 2
+    assert (summary["heldout_delta"] <= summary["best_delta"] + 1e-9).mean() > 0.7
+
+
+def test_table1_has_every_state_and_both_constants(built):
+    table = read(built, "table1").set_index(["task", "metric", "state"])
+    assert table.loc[("sst2", "accuracy", "tuned"), "value"] == 100
+    assert table.loc[("stsb", "correlation", "tuned"), "value"] == pytest.approx(100)
+    majority = table.loc[("sst2", "accuracy", "majority"), "value"]
+    assert table.loc[("sst2", "accuracy", "constant"), "value"] == majority
+    share = majority / 100
+    assert table.loc[("mrpc", "f1", "constant"), "value"] == pytest.approx(100 * 2 * share / (1 + share), rel=1e-3)
+    assert table.loc[("qnli", "accuracy", "untrained"), "seeds"] == 4
+    own = table.loc[("qnli", "accuracy", "untrained")]
+    assert own["least"] <= own["value"] <= own["most"]
+    page = (built / "table1.html").read_text(encoding="utf-8")
+    assert "87.9" in page  # the paper's F1 on MRPC
+    assert "chance with chance" in page
+
+
+def compared(built, folder, settings, recipe=RECIPE):
+    names = (
+        "table1",
+        "figure2",
+        "figure5",
+        "figure6",
+        "figure7",
+        "figure8",
+        "figure9",
+        "features",
+        "disabling",
+        "patterns",
+        "figure3",
+    )
+    tables = Tables(**{name: built / f"{name}.tsv" for name in names})
+    frames = {"frames": settings["mrpc"]}
+    kinds = ("comparison", "digitised", "claims")
+    outs = [folder / f"{kind}.{end}" for kind in kinds for end in ("tsv", "html")]
+    comparison(tables, settings | frames, recipe, *outs)
+    return [pd.read_csv(folder / f"{kind}.tsv", sep="\t") for kind in kinds]
+
+
+def test_every_published_value_has_a_row_and_none_is_taken_for_ours(built, tmp_path):
+    table, heads, claims = compared(built, tmp_path, SETTINGS)
+    assert table["id"].tolist() == list(load_published("kovaleva2019"))
+    found = table.set_index("id")
+    assert found.loc["k_setup_batch", "verdict"] == "match"
+    assert found.loc["k_f8_mrpc_base", "verdict"] == "not comparable"
+    assert found.loc["k_f9_sst-2_L3", "ours"] == found.loc["k_f9_sst-2_L3", "ours"]
+    others = table[~table["id"].str.match(r"k_setup_|k_41_(classes|layers|cap)")]
+    assert not others["verdict"].isin(["match", "differs"]).any()
+    # What this run looks at is there: all figures of its tasks.
+    measured = table[table["verdict"] != "not computed"]["item"].value_counts()
+    assert measured["Fig 5"] == measured["Fig 9"] - len(TASKS) == 12 * len(TASKS)
+    assert measured["Fig 6"] == 24 * len(TASKS)
+    assert measured["Fig 7"] == 8 * len(TASKS) - 5  # QNLI has no tags here
+    assert measured["Fig 8"] == 5 * len(TASKS)
+    assert measured["Fig 2"] == 5 * len(TASKS)
+    assert set(heads["comparable"]) == {"no"}
+    assert set(claims["verdict"]) <= {"holds", "does not hold"}
+
+
+def test_the_same_model_and_data_are_compared_and_faults_are_named(built, tmp_path):
+    same = {task: Setting("Run", MODEL, task, model_reference=MODEL, corpus_reference=f"{task}-dev") for task in TASKS}
+    table, heads, _ = compared(built, tmp_path, same)
+    found = table.set_index("id")
+    assert found.loc["k_f5_mrpc_L1", "verdict"] in ("match", "differs")
+    assert "fine-tuned anew" in found.loc["k_f5_mrpc_L1", "why"]
+    for name in set(FAULTS) & set(found.index[found["verdict"] != "not computed"]):
+        assert FAULTS[name] in found.loc[name, "why"]
+    assert "cannot be of the same models" in found.loc["k_f8_qnli_base", "why"]
+    ours = heads.set_index(["figure", "task"]).loc[("Figure 5", "MRPC")]
+    own = read(built, "figure5").query("task == 'mrpc' and crop == 'padded'").set_index(["layer", "head"])["value"]
+    theirs = load_digitised("fig5_cosine").query("task == 'MRPC'").set_index(["layer", "head"])["cosine"]
+    apart = (own - theirs).abs()
+    assert len(apart) == 144
+    assert ours["largest_difference"] == pytest.approx(apart.max(), rel=1e-4)
+    assert ours["mean_difference"] == pytest.approx(apart.mean(), rel=1e-4)
+    assert set(FAULTS) <= set(load_published("kovaleva2019"))
+
+
+def test_a_run_without_frames_has_no_row_for_them(built, tmp_path, monkeypatch):
+    monkeypatch.setattr(comparison_module, "Tables", Tables)
+    names = ("table1", "figure2", "figure5", "figure6", "figure7", "figure8", "figure9", "features", "disabling", "patterns")
+    outs = [tmp_path / f"{kind}.{end}" for kind in ("comparison", "digitised", "claims") for end in ("tsv", "html")]
+    comparison(Tables(**{name: built / f"{name}.tsv" for name in names}), SETTINGS, RECIPE | {"sentences": 0}, *outs)
+    found = pd.read_csv(outs[0], sep="\t").set_index("id")
+    assert found.loc["k_42_a", "verdict"] == found.loc["k_42_n", "verdict"] == "not computed"
+
+
+def drawn_patterns(path):
+    n = 6
+    query, key = np.indices((n, n))
+    frames = []
+    for place, name in enumerate(CLASSES[:4]):
+        weights = np.random.default_rng(place).random((n, n))
+        cells = {"query": query.ravel() + 1, "key": key.ravel() + 1, "query_token": [f"t{k}$" for k in query.ravel()]}
+        facts = {"probability": 0.9, "task": "mrpc", "example": "7", "layer": 1, "head": place + 1}
+        frames.append(pd.DataFrame({"class": name, **facts, **cells, "weight": weights.ravel() / n}))
+    write_table(pd.concat(frames), path)
+
+
+def test_figures_are_drawn_and_are_the_same_each_time(built, tmp_path):
+    drawn_patterns(built / "figure1.tsv")
+    words = pd.DataFrame({"word": ["He", "was", "becoming", "agitated", "."], "role": ["element", "", "", "target", ""]})
+    write_table(words.assign(frame="Emotion_directed", example="3"), built / "figure4.tsv")
+    one = SETTINGS["mrpc"]
+    drawings = {
+        "figure1": lambda files: figure1(built / "figure1.tsv", one, files),
+        "figure2": lambda files: figure2(built / "figure2.tsv", built / "patterns.tsv", SETTINGS, files),
+        "figure3": lambda files: figure3(built / "figure3.tsv", "fe_to_target", "zip", one, files),
+        "figure4": lambda files: figure4(built / "figure4.tsv", one, files),
+        **{
+            f"figure{k}": lambda files, k=k, draw=draw: draw(built / f"figure{k}.tsv", SETTINGS, files)
+            for k, draw in ((5, figure5), (6, figure6), (7, figure7), (8, figure8), (9, figure9))
+        },
+    }
+    for name, draw in drawings.items():
+        files = {kind: tmp_path / f"{name}.{kind}" for kind in PICTURES}
+        draw(files)
+        assert all(path.stat().st_size > 2000 for path in files.values()), name
+        text = files["svg"].read_text(encoding="utf-8")
+        assert "Generated text" in text, name
+    again = {"svg": tmp_path / "again.svg"}
+    figure8(built / "figure8.tsv", SETTINGS, again)
+    assert again["svg"].read_bytes() == (tmp_path / "figure8.svg").read_bytes()
+    assert "error of the classifier" in (tmp_path / "figure2.svg").read_text(encoding="utf-8").replace("\n", " ")
+
+
+def test_a_table_without_its_columns_is_named(tmp_path):
+    path = tmp_path / "figure8.tsv"
+    path.write_text("task\taction\nmrpc\tuniform\n")
+    with pytest.raises(AtlasError, match="the column 'layer' is missing"):
+        figure8(path, SETTINGS, {"svg": tmp_path / "x.svg"})
+
+
+@pytest.mark.parametrize("module", ["figure1", "figure2", "figure3", "figure4", "grids"])
+def test_figures_import_no_torch(module):
+    code = (
+        f"import sys; sys.path.insert(0, {str(LIBRARY)!r}); import attention_atlas.studies.kovaleva2019.{module}; "
+        "sys.exit('torch' in sys.modules or 'transformers' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

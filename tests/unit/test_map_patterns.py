@@ -1,0 +1,220 @@
+"""Classes of maps: numbers of the rules against loops, pictures, the network, labels, agreement, and the labelling page."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from small_tokenizer import save_tokenizer
+from tiny_models import installed
+
+from attention_atlas.errors import AtlasError
+from attention_atlas.models.card import ModelCard, write_card
+from attention_atlas.studies.kovaleva2019 import annotations
+from attention_atlas.studies.kovaleva2019.annotations import FOLDER, LABELS, TEXTS, annotated_maps, read_labels
+from attention_atlas.studies.kovaleva2019.map_network import MapNetwork, as_pictures, classify, train_network
+from attention_atlas.studies.kovaleva2019.names import (
+    BLOCK,
+    CLASSES,
+    DIAGONAL,
+    HETEROGENEOUS,
+    NETWORK,
+    RULES,
+    VERTICAL,
+    VERTICAL_DIAGONAL,
+)
+from attention_atlas.studies.kovaleva2019.patterns import agreement, read_patterns, train_patterns
+from attention_atlas.studies.kovaleva2019.rule_labels import Thresholds, map_numbers, rule_labels, tuned_thresholds
+
+N = 14
+SPECIAL = torch.tensor([k in (0, 6, N - 1) for k in range(N)])
+SEGMENT = torch.tensor([int(k > 6) for k in range(N)])
+
+
+def pure(kind, n=N, noise=0.0, seed=0):
+    """A map of one class, with some noise."""
+    generator = np.random.default_rng(seed)
+    maps = np.full((n, n), 1e-3)
+    half = n // 2 - 1
+    if kind in (VERTICAL, VERTICAL_DIAGONAL):
+        maps[:, 0] += 1
+    if kind in (DIAGONAL, VERTICAL_DIAGONAL):
+        maps[np.arange(n), np.maximum(np.arange(n) - 1, 0)] += 1
+    if kind == BLOCK:
+        maps[: half + 1, : half + 1] += 0.2
+        maps[half + 1 :, half + 1 :] += 0.2
+    if kind == HETEROGENEOUS:
+        maps += generator.random((n, n)) * (generator.random((1, n)) < 0.5)
+    maps = maps * (1 + noise * generator.random((n, n))) + noise * 0.02 * generator.random((n, n))
+    return torch.from_numpy(maps / maps.sum(axis=1, keepdims=True)).float()
+
+
+def test_the_numbers_of_the_rules_are_those_of_loops():
+    generator = torch.Generator().manual_seed(0)
+    maps = torch.rand((2, 3, N, N), generator=generator).softmax(dim=-1)
+    found = map_numbers(maps, SPECIAL, SEGMENT)
+    inner = [k for k in range(N) if not SPECIAL[k]]
+    for a in range(2):
+        for b in range(3):
+            own = maps[a, b].double().numpy()
+            vertical = np.mean([sum(own[i, j] for j in range(N) if SPECIAL[j]) for i in range(N)])
+            pairs = [(i, j) for i in inner for j in inner]
+            total = sum(own[i, j] for i, j in pairs)
+            near = [(i, j) for i, j in pairs if abs(i - j) <= 1]
+            same = [(i, j) for i, j in pairs if SEGMENT[i] == SEGMENT[j]]
+            slow = [vertical]
+            for cells in (near, same):
+                slow.append(sum(own[i, j] for i, j in cells) / total - len(cells) / len(pairs))
+            assert found[a, b].tolist() == pytest.approx(slow, abs=1e-5)
+
+
+def test_a_uniform_map_is_neither_diagonal_nor_block():
+    found = map_numbers(torch.full((1, N, N), 1 / N), SPECIAL, SEGMENT)[0]
+    assert found.tolist() == pytest.approx([3 / N, 0, 0], abs=1e-6)
+    one_segment = map_numbers(torch.rand((4, N, N)).softmax(-1), SPECIAL, torch.zeros(N, dtype=torch.long))
+    # With one sentence there is no block.
+    assert one_segment[:, 2].tolist() == pytest.approx([0] * 4, abs=1e-6)
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_the_rules_know_pure_maps(kind):
+    numbers = map_numbers(pure(kind)[None], SPECIAL, SEGMENT).numpy()
+    assert CLASSES[rule_labels(numbers, Thresholds(0.4, 0.3, 0.3))[0]] == kind
+
+
+def test_thresholds_are_tuned_on_labels():
+    maps = [pure(kind, noise=0.5, seed=seed) for seed in range(4) for kind in CLASSES]
+    numbers = map_numbers(torch.stack(maps), SPECIAL, SEGMENT).numpy()
+    labels = list(range(len(CLASSES))) * 4
+    assert rule_labels(numbers, tuned_thresholds(numbers, labels)).tolist() == labels
+
+
+def test_pictures_are_means_over_areas():
+    maps = torch.rand(2, 8, 8)
+    small = as_pictures(maps, 4, "none")[:, 0]
+    slow = [[[float(m[2 * i : 2 * i + 2, 2 * j : 2 * j + 2].mean()) for j in range(4)] for i in range(4)] for m in maps]
+    assert small.numpy() == pytest.approx(np.asarray(slow))
+    assert as_pictures(maps, 8, "sqrt")[:, 0].square().numpy() == pytest.approx(maps.numpy(), abs=1e-6)
+    logarithms = as_pictures(torch.tensor([[[1.0, 0.001], [0.1, 0.0]]]), 2, "log")[0, 0]
+    assert logarithms.flatten().tolist() == pytest.approx([1, 0, 2 / 3, 0], abs=1e-6)
+    assert as_pictures(torch.rand(1, 5, 5), 16, "sqrt").shape == (1, 1, 16, 16)
+
+
+def test_the_network_has_eight_convolutions_and_learns():
+    network = MapNetwork()
+    assert sum(isinstance(module, torch.nn.Conv2d) for module in network.modules()) == 8
+    pictures = torch.cat(
+        [as_pictures(pure(kind, noise=1, seed=seed)[None], 16, "sqrt") for seed in range(12) for kind in CLASSES]
+    )
+    labels = list(range(len(CLASSES))) * 12
+    trained = train_network(pictures[:40], labels[:40], 25, 0)
+    found = classify(trained, pictures[40:])
+    assert found.sum(axis=1) == pytest.approx(1, abs=1e-5)
+    assert (found.argmax(axis=1) == labels[40:]).mean() > 0.8
+    again = train_network(pictures[:40], labels[:40], 25, 0)
+    assert all(torch.equal(a, b) for a, b in zip(trained.state_dict().values(), again.state_dict().values(), strict=True))
+
+
+def test_the_labels_that_come_with_the_workflow():
+    labels = read_labels()
+    assert len(labels) >= 400
+    texts = {}
+    for line in (FOLDER / TEXTS).read_text(encoding="utf-8").splitlines():
+        entry = json.loads(line)
+        texts[entry["id"]] = entry["texts"]
+    assert {own.text for own in labels} <= set(texts)
+    counts = np.bincount([own.label for own in labels], minlength=len(CLASSES))
+    assert counts.min() >= 20
+    # A single sentence has no blocks.
+    assert all(len(texts[own.text]) == 2 for own in labels if CLASSES[own.label] == BLOCK)
+    assert (FOLDER / "RUBRIC.md").is_file()
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        ("rte-1,1,2,blok,B", r":3: there is no class 'blok'"),
+        ("a,1,1,block,A", r":3: map 1-1 of text a is labelled twice"),
+    ],
+)
+def test_labels_that_cannot_be_used_are_named(tmp_path, row, problem):
+    path = tmp_path / "labels.csv"
+    path.write_text(f"text,layer,head,label,annotator\na,1,1,block,A\n{row}\n")
+    with pytest.raises(AtlasError, match=problem):
+        read_labels(path)
+
+
+def test_agreement_counts_as_scikit_learn_and_groups_texts():
+    labels = np.asarray([0, 0, 1, 1, 2, 2, 4, 4])
+    found = {NETWORK: labels.copy(), RULES: np.asarray([0, 1, 1, 1, 2, 4, 4, 4])}
+    table = agreement(labels, np.asarray(list("aabbccdd")), found, 200, 0)
+    macro = table[table["class"] == "macro"].set_index("annotator")
+    assert macro.loc[NETWORK, "f1"] == 1
+    assert macro.loc[RULES, "f1"] == pytest.approx(np.mean([2 / 3, 0.8, 2 / 3, 0.8]))
+    assert macro.loc[RULES, "ci_low"] < macro.loc[RULES, "f1"] <= macro.loc[RULES, "ci_high"]
+    kappa = table.dropna(subset=["kappa"]).set_index(["annotator", "with"])["kappa"]
+    assert kappa[NETWORK, "hand"] == 1
+    assert kappa[RULES, "hand"] == kappa[NETWORK, RULES] < 1
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """Patterns of a tiny model on a few labelled maps of its own."""
+    folder = tmp_path_factory.mktemp("patterns")
+    model = installed("bert")
+    save_tokenizer(folder / "tokenizer.json")
+    card = ModelCard("tiny", "made up", "bert", 3, 4, 40, "[CLS]", "[SEP]", 0, "", "random", 0, "float32")
+    write_card(card, folder / "card.json")
+    texts = [{"id": f"t-{k}", "texts": ["the cat b c d", "the b"][: 1 + k % 2]} for k in range(6)]
+    (folder / "texts.jsonl").write_text("".join(json.dumps(text) + "\n" for text in texts))
+    rows = [f"t-{k},{1 + h % 3},{1 + h % 4},{CLASSES[(k + h) % 5]},A" for k in range(6) for h in range(5)]
+    (folder / "labels.csv").write_text("\n".join(["text,layer,head,label,annotator", *dict.fromkeys(rows)]) + "\n")
+    patch = pytest.MonkeyPatch()
+    patch.setattr(annotations, "load_model", lambda entry, device: model)
+    yield folder, patch
+    patch.undo()
+
+
+def test_patterns_are_trained_written_and_read(trained, monkeypatch):
+    folder, _ = trained
+    module = "attention_atlas.studies.kovaleva2019.patterns.annotated_maps"
+    files = (folder / "texts.jsonl", folder / "labels.csv")
+    monkeypatch.setattr(module, lambda entry, card, tokenizer: annotated_maps(entry, card, tokenizer, *files))
+    names = ("network", "thresholds", "table", "page.html", "labelling.html")
+    settings = {"size": 16, "scale": "sqrt", "epochs": 2, "folds": 2}
+    outs = [folder / name for name in names]
+    train_patterns({}, folder / "card.json", folder / "tokenizer.json", settings, 100, 0, "Test run", 1, *outs)
+    network, thresholds, size, scale = read_patterns(outs[0], outs[1])
+    assert (size, scale) == (16, "sqrt")
+    assert isinstance(thresholds, Thresholds)
+    assert classify(network, torch.rand(3, 1, 16, 16)).shape == (3, 5)
+    table = pd.read_csv(outs[2], sep="\t")
+    assert {NETWORK, RULES} == set(table["annotator"])
+    page = outs[4].read_text(encoding="utf-8")
+    data = json.loads(re.search(r"const data = (.*);\n", page)[1])
+    assert [own["name"] for own in data["classes"]] == list(CLASSES)
+    labelled = {(own.text, own.layer, own.head) for own in read_labels(files[1])}
+    shown = [(m["text"], m["layer"], m["head"]) for m in data["maps"]]
+    assert len(shown) == len(set(shown)) == 6 * 12 - len(labelled)
+    assert not labelled & set(shown)
+    assert "http://" not in page
+    assert "https://" not in page
+    outs[0].write_bytes(b"x")
+    with pytest.raises(AtlasError, match="not the network of maps"):
+        read_patterns(outs[0], outs[1])
+
+
+def test_a_label_of_a_map_that_is_not_there_is_refused(trained, tmp_path):
+    folder, _ = trained
+    labels = tmp_path / "labels.csv"
+    labels.write_text("text,layer,head,label,annotator\nt-0,9,1,block,A\n")
+    with pytest.raises(AtlasError, match=r"no map 9-1 of text t-0 in tiny \(3 layers of 4 heads\)"):
+        annotated_maps({}, folder / "card.json", folder / "tokenizer.json", folder / "texts.jsonl", labels)
+
+
+def test_the_labels_file_has_one_annotator_a_line():
+    assert (FOLDER / LABELS).read_text().splitlines()[0] == "text,layer,head,label,annotator"

@@ -1,0 +1,101 @@
+"""Scores of tasks against scikit-learn and scipy, resampled and exchanged ones against the slow way."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import pearsonr, spearmanr
+from sklearn.metrics import accuracy_score, f1_score
+
+from attention_atlas.studies.kovaleva2019.scoring import (
+    ACCURACY,
+    CORRELATION,
+    F1,
+    METRICS,
+    as_numbers,
+    best_constant,
+    majority,
+    score,
+    swapped_differences,
+)
+
+RNG = np.random.default_rng(4)
+CLASSES = RNG.integers(1, 4, (3, 60)).astype(float)
+TRUTH = RNG.integers(1, 4, 60).astype(float)
+NUMBERS = TRUTH + RNG.normal(size=(3, 60))
+SLOW = {
+    ACCURACY: lambda ours, truth: accuracy_score(truth, ours),
+    F1: lambda ours, truth: f1_score(truth == 1, ours == 1),
+    CORRELATION: lambda ours, truth: (pearsonr(ours, truth)[0] + spearmanr(ours, truth)[0]) / 2,
+}
+
+
+def predictions(metric):
+    return NUMBERS if metric == CORRELATION else CLASSES
+
+
+@pytest.mark.parametrize("metric", [ACCURACY, F1, CORRELATION])
+def test_scores_are_those_of_the_libraries(metric):
+    ours = predictions(metric)
+    assert score(metric, ours, TRUTH) == pytest.approx([SLOW[metric](one, TRUTH) for one in ours])
+    assert score(metric, ours[0], TRUTH).shape == ()
+
+
+@pytest.mark.parametrize("metric", [ACCURACY, F1])
+def test_weights_count_examples_several_times(metric):
+    counts = RNG.multinomial(60, np.full(60, 1 / 60), size=5).astype(float)
+    found = score(metric, CLASSES, TRUTH, counts)
+    for row, weights in enumerate(counts):
+        repeated = np.repeat(np.arange(60), weights.astype(int))
+        assert found[:, row] == pytest.approx([SLOW[metric](one[repeated], TRUTH[repeated]) for one in CLASSES])
+
+
+def test_weighted_pearson_is_that_of_repeated_examples():
+    counts = RNG.multinomial(60, np.full(60, 1 / 60), size=4).astype(float)
+    # Ranks stay those of all examples, so that the second half is Pearson's of fixed ranks.
+    ranks = [np.argsort(np.argsort(values)).astype(float) for values in (NUMBERS[0], TRUTH + 1e-6 * np.arange(60))]
+    ours, truth = NUMBERS[0], TRUTH + 1e-6 * np.arange(60)
+    found = score(CORRELATION, ours, truth, counts)
+    for value, weights in zip(found, counts, strict=True):
+        own = np.repeat(np.arange(60), weights.astype(int))
+        slow = (pearsonr(ours[own], truth[own])[0] + pearsonr(ranks[0][own], ranks[1][own])[0]) / 2
+        assert value == pytest.approx(slow)
+
+
+@pytest.mark.parametrize("metric", [ACCURACY, F1, CORRELATION])
+def test_exchanged_predictions_give_the_differences_of_exchanged_models(metric):
+    ours = predictions(metric)
+    swaps = (RNG.random((6, 60)) < 0.5).astype(float)
+    found = swapped_differences(metric, ours[0], ours[1:], TRUTH, swaps)
+    for row, swap in enumerate(swaps.astype(bool)):
+        for place, changed in enumerate(ours[1:]):
+            one, other = np.where(swap, ours[0], changed), np.where(swap, changed, ours[0])
+            if metric == CORRELATION:
+                # Ranks are those of each model's own predictions, exchanged with them.
+                continue
+            assert found[place, row] == pytest.approx(SLOW[metric](one, TRUTH) - SLOW[metric](other, TRUTH))
+    whole = swapped_differences(metric, ours[0], ours[1:], TRUTH, np.stack([np.zeros(60), np.ones(60)]))
+    assert whole[:, 0] == pytest.approx(-whole[:, 1])
+    assert whole[:, 0] == pytest.approx(score(metric, ours[1:], TRUTH) - score(metric, ours[0], TRUTH))
+
+
+def test_constant_answers():
+    truth = np.asarray([1.0, 1, 1, 5, 5])
+    assert majority(truth) == 1
+    assert best_constant(ACCURACY, truth) == pytest.approx(0.6)
+    # 2p / (1 + p), as the paper's MRPC from random weights.
+    assert best_constant(F1, truth) == pytest.approx(2 * 0.6 / 1.6)
+    assert np.isnan(best_constant(CORRELATION, truth))
+    assert score(CORRELATION, np.full(5, 2.0), truth) == 0
+    assert score(F1, np.full(5, 5.0), np.full(5, 5.0)) == 0
+
+
+def test_names_become_the_same_numbers_everywhere():
+    assert as_numbers("mrpc", ["1", "0", "1"])[0] == 1
+    assert as_numbers("qqp", ["duplicate", "not_duplicate"]).tolist()[0] == 1
+    first, second = as_numbers("mnli", ["entailment", "neutral"]), as_numbers("mnli", ["neutral", "contradiction"])
+    assert first[1] == second[0]
+    assert len({*first, *second}) == 3
+    assert len(set(as_numbers("rte", ["entailment", "not_entailment"]).tolist())) == 2
+    assert as_numbers("stsb", ["2.5", "0"]).tolist() == [2.5, 0]
+    assert set(METRICS) == {"mrpc", "stsb", "sst2", "qqp", "rte", "qnli", "mnli"}

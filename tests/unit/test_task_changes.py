@@ -1,0 +1,461 @@
+"""What fine-tuning changes and what disabling costs: one pass against loops, plans against plain passes, tests "
+"against chance."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from tiny_models import HEADS, LAYERS, PAD, tiny
+
+from attention_atlas.attention.engine import Plan, install, watch
+from attention_atlas.corpora.examples import Example, write_examples
+from attention_atlas.errors import AtlasError
+from attention_atlas.models.bert_adam import BertAdam
+from attention_atlas.models.card import ModelCard, write_card
+from attention_atlas.models.classifying import logits, untrained_logits
+from attention_atlas.studies.kovaleva2019 import disabling as disabling_module
+from attention_atlas.studies.kovaleva2019 import measures as measures_module
+from attention_atlas.studies.kovaleva2019.disabling import (
+    ACTIONS,
+    COLUMNS,
+    MEAN,
+    UNIFORM,
+    ZERO,
+    disable,
+    disabled,
+    logits_under,
+    mean_outputs,
+)
+from attention_atlas.studies.kovaleva2019.disabling_tables import Effects, effect_rows, heldout_gain, mcnemar
+from attention_atlas.studies.kovaleva2019.map_network import MapNetwork
+from attention_atlas.studies.kovaleva2019.measures import MEASURED, MODELS, measure, one_pass, padded_cosine, read_measures
+from attention_atlas.studies.kovaleva2019.predictions import predict, predicted
+from attention_atlas.studies.kovaleva2019.rule_labels import Thresholds
+from attention_atlas.studies.kovaleva2019.scoring import ACCURACY
+from attention_atlas.studies.kovaleva2019.word_features import (
+    AS_PUBLISHED,
+    CORRECTED,
+    FEATURES,
+    MODES,
+    NEG,
+    NOUN,
+    PUNCT,
+    SUBJ,
+    feature_masks,
+    negated,
+    spacy_tagger,
+)
+
+CLS, SEP = "c", "s"
+
+
+def example(record, sizes, tagged=True):
+    """A pair of texts of so many words, two pieces to every third word."""
+    generator = random.Random(record)
+    words = tuple(generator.choice(("not", "cat", "cats", ".", "he", "runs", "nothing")) for _ in range(sum(sizes)))
+    ids, word, segments, tokens = [2], [-1], [0], [CLS]
+    for place, form in enumerate(words):
+        segment = int(place >= sizes[0])
+        for part in range(1 + (place % 3 == 0)):
+            ids.append(generator.randrange(5, 60))
+            word.append(place)
+            segments.append(segment)
+            tokens.append(form if part == 0 else "##x")
+        if place + 1 in (sizes[0], sum(sizes)):
+            ids.append(3)
+            word.append(-1)
+            segments.append(segment)
+            tokens.append(SEP)
+    tags = {"not": "RB", "cat": "NN", "cats": "NNS", ".": ".", "he": "PRP", "runs": "VBZ", "nothing": "NN"}
+    layers = {"xpos": tuple(tags[w] for w in words), "relations": tuple("nsubj" if w == "he" else "dep" for w in words)}
+    label = ("no", "yes")[record % 2]
+    return Example(
+        record,
+        f"e{record}",
+        tuple(ids),
+        tuple(segments),
+        tuple(tokens),
+        tuple(word),
+        words,
+        layers if tagged else {},
+        label=label,
+    )
+
+
+EXAMPLES = [example(k, sizes) for k, sizes in enumerate([(3, 4), (2, 6), (5, 2), (4, 4), (2, 3), (6, 5)])]
+
+
+def model(name="bert", seed=0):
+    found = tiny(name, seed=seed)
+    install(found)
+    return found
+
+
+def single_maps(net, own):
+    """[layer, head, n, n] of one example by itself."""
+    maps = []
+    with torch.inference_mode(), watch(net, observers=[lambda site, p: maps.append(p[0].clone())]) as session:
+        inputs = {
+            "input_ids": torch.tensor([own.input_ids]),
+            "attention_mask": torch.ones(1, len(own.input_ids), dtype=torch.long),
+        }
+        inputs["token_type_ids"] = torch.tensor([own.segment_ids])
+        session.batch(inputs["attention_mask"])
+        net(**inputs)
+    return torch.stack(maps).numpy()
+
+
+def test_one_pass_gives_what_loops_over_single_examples_give():
+    base, tuned = model(seed=0), model(seed=1)
+    patterns = (MapNetwork().eval(), Thresholds(0.3, 0.2, 0.2), 16, "sqrt")
+    found = one_pass(base, tuned, EXAMPLES, PAD, CLS, SEP, None, patterns)
+    for row, own in enumerate(EXAMPLES):
+        maps = {"base": single_maps(base, own), "tuned": single_maps(tuned, own)}
+        for layer in range(LAYERS):
+            for head in range(HEADS):
+                one, other = (maps[name][layer, head].ravel() for name in MODELS)
+                cosine = float(one @ other / np.linalg.norm(one) / np.linalg.norm(other))
+                assert found["cosine"][row, layer, head] == pytest.approx(cosine, abs=1e-5)
+        for place, name in enumerate(MODELS):
+            means = maps[name].mean(axis=2)
+            for number, mode in enumerate(MODES):
+                masks = feature_masks(own, CLS, SEP, None, mode)
+                for k, feature in enumerate(MEASURED):
+                    mask = masks["sep" if feature == "sep_sum" else feature]
+                    reduce = np.sum if feature == "sep_sum" else np.max
+                    here = found["columns"][place, number, row, k]
+                    first = found["first_row"][place, number, row, k]
+                    if not mask.any():
+                        assert np.isnan(here).all()
+                        assert np.isnan(first).all()
+                        continue
+                    assert here == pytest.approx(reduce(means[:, :, mask], axis=-1), abs=1e-5)
+                    assert first == pytest.approx(reduce(maps[name][-1][:, 0, mask], axis=-1), abs=1e-5)
+    assert found["classes"].shape == (2, len(EXAMPLES), LAYERS, HEADS)
+
+
+def test_padded_maps_are_compared_with_their_padding():
+    base, tuned = model(seed=0), model(seed=1)
+    length = 30
+    found = padded_cosine(base, tuned, EXAMPLES[:3], PAD, length)
+    for row, own in enumerate(EXAMPLES[:3]):
+        n = len(own.input_ids)
+        vectors = []
+        for net in (base, tuned):
+            maps = []
+            ids = torch.tensor([[*own.input_ids, *[PAD] * (length - n)]])
+            mask = torch.tensor([[1] * n + [0] * (length - n)])
+            segments = torch.tensor([[*own.segment_ids, *[0] * (length - n)]])
+            with (
+                torch.inference_mode(),
+                watch(net, observers=[lambda site, p, maps=maps: maps.append(p[0].clone())]) as session,
+            ):
+                session.batch(mask)
+                net(input_ids=ids, attention_mask=mask, token_type_ids=segments)
+            vectors.append(torch.stack(maps).flatten(2))
+        assert vectors[0].shape[-1] == length**2
+        # Padding is never attended to, but attends.
+        assert float(vectors[0].reshape(LAYERS, HEADS, length, length)[..., n:].max()) == 0
+        assert float(vectors[0].reshape(LAYERS, HEADS, length, length)[..., n:, :].sum()) > 0
+        slow = torch.nn.functional.cosine_similarity(*vectors, dim=-1)
+        assert found[row] == pytest.approx(slow.numpy(), abs=1e-5)
+    real = one_pass(base, tuned, EXAMPLES[:3], PAD, CLS, SEP, None, (MapNetwork().eval(), Thresholds(1, 1, 1), 16, "sqrt"))
+    assert not np.allclose(found, real["cosine"], atol=1e-2)
+
+
+def test_measures_are_written_and_read(tmp_path, monkeypatch):
+    write_examples(tmp_path / "examples.parquet", EXAMPLES)
+    write_card(
+        ModelCard("tiny", "made up", "bert", 3, 4, 40, CLS, SEP, PAD, "", "random", 0, "float32"), tmp_path / "card.json"
+    )
+    monkeypatch.setattr(measures_module, "load_model", lambda entry, device: model(seed=entry["seed"]))
+    patterns = (MapNetwork().eval(), Thresholds(0.3, 0.2, 0.2), 16, "sqrt")
+    monkeypatch.setattr(measures_module, "read_patterns", lambda *paths: patterns)
+
+    def run(limit, out):
+        padded = {"length": 24, "records": 2}
+        files = (tmp_path / "card.json", [tmp_path / "examples.parquet"])
+        measure({"seed": 0}, {"seed": 1}, *files, limit, padded, "no_such_model", "", "", 1, out)
+
+    run(4, tmp_path / "measures")
+    found = read_measures(tmp_path / "measures")
+    assert found.tagged
+    assert found.records.tolist() == [0, 1, 2, 3]
+    assert len(found.padded_records) == 2
+    assert found.feature("tuned", CORRECTED, NOUN).shape == (4, LAYERS, HEADS)
+    with pytest.raises(AtlasError, match="no example to measure"):
+        run(0, tmp_path / "none")
+    (tmp_path / "measures").write_bytes(b"x")
+    with pytest.raises(AtlasError, match="not readable measures"):
+        read_measures(tmp_path / "measures")
+
+
+# --- features of words
+
+
+def tagged(words, xpos, relations=None, spelled=None):
+    """An example of one text; `spelled`: pieces of each word."""
+    pieces = spelled or [[w] for w in words]
+    word = [-1, *(k for k, own in enumerate(pieces) for _ in own), -1]
+    tokens = [CLS, *(p for own in pieces for p in own), SEP]
+    layers = {"xpos": tuple(xpos), "relations": tuple(relations or ["dep"] * len(words))}
+    n = len(word)
+    return Example(0, "t", (0,) * n, (0,) * n, tuple(tokens), tuple(word), tuple(words), layers)
+
+
+def test_features_by_word_and_by_spelling():
+    own = tagged(
+        ["cats", "see", "bats", "."],
+        ["NNS", "VBP", "NN", "."],
+        ["nsubj", "root", "dobj", "punct"],
+        [["cat", "##s"], ["see"], ["bat", "##s"], ["."]],
+    )
+    by_word = feature_masks(own, CLS, SEP, None, CORRECTED)
+    assert by_word[SUBJ].tolist() == [False, True, True, False, False, False, False, False]
+    assert by_word[NOUN].sum() == 4
+    assert by_word[PUNCT].tolist() == [False] * 6 + [True, False]
+    # As published, the "##s" of the object counts as the subject's as well.
+    assert feature_masks(own, CLS, SEP, None, AS_PUBLISHED)[SUBJ].tolist() == [
+        False,
+        True,
+        True,
+        False,
+        False,
+        True,
+        False,
+        False,
+    ]
+    assert set(by_word) == set(FEATURES)
+
+
+@pytest.mark.parametrize(
+    ("words", "corrected", "published"),
+    [
+        (["not", "here"], [0], [0]),
+        (["another", "north"], [], [0, 1]),
+        (["Nothing", "is"], [0], []),
+        (["do", "n't", "go"], [0, 1], [0, 1]),
+        (["don", "'", "t", "go"], [0, 1, 2], [0, 1, 2]),
+        (["Don", "’", "t"], [0, 1, 2], []),
+        (["a", "cat"], [], []),
+    ],
+)
+def test_negation_by_words_and_by_parts_of_words(words, corrected, published):
+    assert negated(words, CORRECTED) == corrected
+    assert negated(words, AS_PUBLISHED) == published
+
+
+def test_without_tags_only_features_of_spelling_are_left(caplog):
+    own = example(0, (3, 3), tagged=False)
+    assert set(feature_masks(own, CLS, SEP, None, CORRECTED)) == {"sep", "cls", NEG, PUNCT}
+    assert spacy_tagger("no_such_model") is None
+    assert "no_such_model is not installed" in caplog.text
+    by_tagger = feature_masks(own, CLS, SEP, lambda words: (("NN",) * len(words), ("nsubj",) * len(words)), CORRECTED)
+    assert set(by_tagger) == set(FEATURES)
+    assert by_tagger[NOUN].tolist() == [word >= 0 for word in own.word]
+
+
+# --- disabling
+
+
+def test_a_constant_output_replaces_what_a_head_gives():
+    net = model("bert_classifier")
+    size = 4
+    outputs = torch.arange(HEADS * size, dtype=torch.float32).reshape(HEADS, size)
+    seen = []
+    plan = Plan().constant(1, outputs, [0, 2])
+    assert plan.first_layer == 1
+    inputs = {"input_ids": torch.randint(5, 60, (2, 7)), "attention_mask": torch.ones(2, 7, dtype=torch.long)}
+    with torch.inference_mode(), watch(net, plan=plan, outputs=[lambda site, out: seen.append(out.clone())]) as session:
+        session.batch(inputs["attention_mask"])
+        changed = net(**inputs).logits
+    with torch.inference_mode(), watch(net, outputs=[lambda site, out: seen.append(out.clone())]):
+        plain = net(**inputs).logits
+    own, before = seen[1], seen[LAYERS + 1]
+    assert torch.equal(own[:, :, 0], outputs[0].expand(2, 7, size))
+    assert torch.equal(own[:, :, 2], outputs[2].expand(2, 7, size))
+    assert torch.equal(own[:, :, 1], before[:, :, 1])
+    assert not torch.allclose(changed, plain)
+    with pytest.raises(AtlasError, match=r"must be \[4 heads, size\]"), watch(net, plan=Plan().constant(0, torch.zeros(3, 4))):
+        pass
+    with pytest.raises(AtlasError, match="names layer 9"), watch(net, plan=Plan().constant(9, outputs)):
+        pass
+
+
+def test_mean_outputs_are_means_over_real_tokens():
+    net = model("bert_classifier")
+    found = mean_outputs(net, EXAMPLES, PAD)
+    sums, tokens = [0.0] * LAYERS, 0
+    for own in EXAMPLES:
+        outputs = []
+        ids, segments = torch.tensor([own.input_ids]), torch.tensor([own.segment_ids])
+        with torch.inference_mode(), watch(net, outputs=[lambda site, out, outputs=outputs: outputs.append(out[0])]) as session:
+            session.batch(torch.ones_like(ids))
+            net(input_ids=ids, token_type_ids=segments)
+        sums = [total + out.sum(dim=0) for total, out in zip(sums, outputs, strict=True)]
+        tokens += len(own.input_ids)
+    for layer in range(LAYERS):
+        assert found[layer].numpy() == pytest.approx((sums[layer] / tokens).numpy(), abs=1e-5)
+
+
+def test_every_head_and_layer_gives_what_a_plain_pass_gives():
+    net = model("bert_classifier")
+    means = mean_outputs(net, EXAMPLES, PAD)
+    conditions = list(disabled(net, ACTIONS, means))
+    assert [(c.action, c.layer, c.head) for c in conditions][: HEADS + 1] == [(UNIFORM, 1, h) for h in range(HEADS + 1)]
+    assert len(conditions) == len(ACTIONS) * LAYERS * (HEADS + 1)
+    found = logits_under(net, EXAMPLES, conditions, PAD, batch_tokens=40)
+    assert found[0].numpy() == pytest.approx(logits(net, EXAMPLES, PAD).numpy(), abs=1e-5)
+    for number in random.Random(0).sample(range(len(conditions)), 12):
+        for row, own in enumerate(EXAMPLES):
+            ids, segments = torch.tensor([own.input_ids]), torch.tensor([own.segment_ids])
+            with torch.inference_mode(), watch(net, plan=conditions[number].plan) as session:
+                session.batch(torch.ones_like(ids))
+                slow = net(input_ids=ids, attention_mask=torch.ones_like(ids), token_type_ids=segments).logits[0]
+            assert found[number + 1, row].numpy() == pytest.approx(slow.numpy(), abs=1e-4)
+    # Every condition changes something.
+    assert (found[1:] - found[0]).abs().amax(dim=(1, 2)).min() > 1e-6
+
+
+def test_disabling_is_written_an_example_a_row(tmp_path, monkeypatch):
+    write_examples(tmp_path / "examples.parquet", EXAMPLES)
+    write_card(
+        ModelCard("tiny", "made up", "bert", 3, 4, 40, CLS, SEP, PAD, "", "random", 0, "float32"), tmp_path / "card.json"
+    )
+    net = model("bert_classifier")
+    net.config.id2label = {0: "no", 1: "yes", 2: "maybe"}
+    monkeypatch.setattr(disabling_module, "load_trained", lambda entry, task, device: net)
+    args = (tmp_path / "card.json", [tmp_path / "examples.parquet"], 4, False, [UNIFORM, MEAN], 1, tmp_path / "out.parquet")
+    disable({}, *args)
+    table = pd.read_parquet(tmp_path / "out.parquet")
+    assert list(table.columns) == list(COLUMNS)
+    assert len(table) == 4 * (1 + 2 * LAYERS * (HEADS + 1))
+    assert set(table["prediction"]) <= {"no", "yes", "maybe"}
+    plain = table[table["action"] == "none"]
+    assert plain["prediction"].tolist() == predicted(logits(net, EXAMPLES[:4], PAD), ["no", "yes", "maybe"], False)
+    assert plain["label"].tolist() == ["no", "yes", "no", "yes"]
+
+
+def test_a_corpus_of_other_labels_is_refused(tmp_path, monkeypatch):
+    write_examples(tmp_path / "examples.parquet", EXAMPLES)
+    write_card(
+        ModelCard("tiny", "made up", "bert", 3, 4, 40, CLS, SEP, PAD, "", "random", 0, "float32"), tmp_path / "card.json"
+    )
+    module = "attention_atlas.studies.kovaleva2019.predictions"
+    monkeypatch.setattr(f"{module}.untrained_logits", lambda *args: torch.zeros(2, len(EXAMPLES), 2))
+    monkeypatch.setattr(f"{module}.load_trained", lambda entry, task, device: model("bert_classifier"))
+    members = [{"state": "tuned", "seed": 1, "entry": {"source": {"path": "checkpoint"}}}]
+    files = (tmp_path / "card.json", [tmp_path / "examples.parquet"], 100, False, 2, 1, tmp_path / "out")
+    with pytest.raises(AtlasError, match="knows the labels LABEL_0, LABEL_1, LABEL_2, the corpus has no, yes"):
+        predict({}, members, *files)
+
+
+def made_effects(gain, examples=200, conditions=12, seed=0):
+    """One condition is right `gain` more often than the rest, which change predictions at random."""
+    generator = np.random.default_rng(seed)
+    truth = generator.integers(1, 3, examples).astype(float)
+    base = np.where(generator.random(examples) < 0.5, truth, 3 - truth)
+    changed = np.repeat(base[None], conditions, axis=0)
+    for row in changed:
+        flipped = generator.random(examples) < 0.1
+        row[flipped] = 3 - row[flipped]
+    wrong = np.flatnonzero(changed[5] != truth)[: int(gain * examples)]
+    changed[5, wrong] = truth[wrong]
+    return Effects(changed[None], base[None], truth, ACCURACY)
+
+
+def test_a_real_gain_is_found_and_chance_is_not():
+    table, facts = effect_rows(made_effects(0.15), 500, 0)
+    assert facts["best"] == 5
+    assert table.loc[5, "p"] < 0.01
+    assert table.loc[5, "p_holm"] < 0.05
+    assert table.loc[5, "ci_low"] > 0
+    assert facts["p_max"] < 0.01
+    assert facts["heldout_delta"] > 5
+    table, facts = effect_rows(made_effects(0.0, seed=3), 500, 0)
+    assert facts["best_delta"] > 0
+    assert facts["p_max"] > 0.05
+    assert (table["p_holm"] > 0.05).all()
+    assert (table["p_holm"] >= table["p"]).all()
+    assert facts["heldout_delta"] < facts["best_delta"]
+
+
+def test_differences_tests_and_halves_are_those_of_plain_formulas():
+    from statsmodels.stats.contingency_tables import mcnemar as reference
+
+    effects = made_effects(0.1)
+    table, facts = effect_rows(effects, 200, 0)
+    right = effects.changed[0] == effects.truth
+    before = effects.base[0] == effects.truth
+    assert table["delta"].to_numpy() == pytest.approx(100 * (right.mean(axis=1) - before.mean()))
+    for row, own in enumerate(right):
+        counts = [[(before & own).sum(), (before & ~own).sum()], [(~before & own).sum(), (~before & ~own).sum()]]
+        assert mcnemar(effects)[row] == pytest.approx(min(1, reference(counts, exact=True).pvalue))
+    even = np.arange(len(before)) % 2 == 0
+    gains = []
+    for one, other in ((even, ~even), (~even, even)):
+        best = (right[:, one].mean(axis=1)).argmax()
+        gains.append(right[best, other].mean() - before[other].mean())
+    assert heldout_gain(effects) == pytest.approx(np.mean(gains))
+    assert facts["above"] == pytest.approx((right.mean(axis=1) > before.mean()).mean())
+
+
+def test_a_head_that_changes_nothing_has_no_effect():
+    effects = made_effects(0.0)
+    same = Effects(np.repeat(effects.base[:, None], 3, axis=1), effects.base, effects.truth, ACCURACY)
+    table, facts = effect_rows(same, 100, 0)
+    assert (table["delta"] == 0).all()
+    assert (table["p"] == 1).all()
+    assert facts["p_max"] == 1
+    assert facts["above"] == 0
+
+
+# --- fine-tuning
+
+
+def test_the_published_optimiser_by_hand():
+    weight = torch.nn.Parameter(torch.tensor([1.0, -2.0]))
+    optimiser = BertAdam([{"params": [weight], "weight_decay": 0.1}], lr=0.5, max_norm=1.0)
+    mean, square, value = np.zeros(2), np.zeros(2), np.asarray([1.0, -2.0])
+    for gradient in (np.asarray([3.0, 4.0]), np.asarray([0.1, -0.2])):
+        weight.grad = torch.tensor(gradient, dtype=torch.float32)
+        optimiser.step()
+        clipped = gradient * min(1, 1 / (np.linalg.norm(gradient) + 1e-6))
+        mean = 0.9 * mean + 0.1 * clipped
+        square = 0.999 * square + 0.001 * clipped**2
+        value = value - 0.5 * (mean / (np.sqrt(square) + 1e-6) + 0.1 * value)
+        assert weight.detach().numpy() == pytest.approx(value, rel=1e-5)
+
+
+def test_random_layers_of_classes_depend_on_their_seed_alone(tmp_path):
+    net = tiny("bert")
+    net.save_pretrained(tmp_path / "model")
+    entry = {"source": {"path": str(tmp_path / "model")}, "init": "pretrained", "dtype": "float32", "seed": 0}
+    found = untrained_logits(entry, EXAMPLES, PAD, 3, [0, 1, 0])
+    assert found.shape == (3, len(EXAMPLES), 3)
+    assert torch.equal(found[0], found[2])
+    assert not torch.allclose(found[0], found[1])
+    alone = untrained_logits(entry, EXAMPLES[2:4], PAD, 3, [1])
+    assert alone[0].numpy() == pytest.approx(found[1, 2:4].numpy(), abs=1e-5)
+
+
+def test_zero_and_uniform_are_what_they_say():
+    net = model("bert_classifier")
+    by_action = {}
+    for action in (UNIFORM, ZERO):
+        seen = []
+        condition = next(c for c in disabled(net, [action], []) if (c.layer, c.head) == (2, 3))
+        inputs = {"input_ids": torch.randint(5, 60, (1, 6)), "attention_mask": torch.ones(1, 6, dtype=torch.long)}
+        with (
+            torch.inference_mode(),
+            watch(net, plan=condition.plan, applied=[lambda s, p, seen=seen: seen.append(p)]) as session,
+        ):
+            session.batch(inputs["attention_mask"])
+            net(**inputs)
+        by_action[action] = seen[1][0, 2]
+    assert by_action[UNIFORM].numpy() == pytest.approx(1 / 6)
+    assert float(by_action[ZERO].abs().max()) == 0

@@ -1,0 +1,44 @@
+"""Sentences of reviews that praise or blame, on the sample corpus (as SST-2).
+
+Judging words of both kinds stand in sentences of both labels: a sentence may deny what it says, say it of something else, or
+take it back, so that no word gives the label away.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from attention_atlas.corpora.sample.lexicon import review_words
+from attention_atlas.corpora.sample.main_clauses import Piece, Text, text_of
+
+
+def reviews(count: int, rng: random.Random) -> Iterator[tuple[Text, bool]]:
+    """Sentences and whether they praise, praise and blame alike often.
+
+    Args:
+        count: how many.
+        rng: chooses.
+    """
+    data = review_words()
+    patterns = [(pattern, kind == "denied") for kind in ("said", "denied") for pattern in data[kind]]
+    for _ in range(count):
+        good = rng.random() < 0.5
+        pattern, denied = rng.choice(patterns)
+        own, other = ("praise", "blame") if good != denied else ("blame", "praise")
+        slots = {name: (entry.split()[0], entry.split()[1:]) for name, entry in data["slots"].items()}
+        slots |= {"x": ("JJ", data[own].split()), "y": ("JJ", data[other].split())}
+        words = [_word(part, slots, rng) for part in pattern.split()]
+        for place in range(1, len(words)):
+            if words[place].text == ",":
+                words[place - 1] = replace(words[place - 1], space=False)
+        yield text_of(words, "."), good
+
+
+def _word(part: str, slots: Mapping[str, tuple[str, list[str]]], rng: random.Random) -> Piece:
+    form, *rest = part.split("/")
+    if not form.startswith("{"):
+        return Piece(form, xpos=rest[0], relation=rest[1])
+    xpos, choices = slots[form.strip("{}")]
+    return Piece(rng.choice(choices), xpos=xpos, relation=rest[0])

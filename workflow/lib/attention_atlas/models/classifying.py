@@ -1,0 +1,66 @@
+"""Classes and scores of sentences and pairs: what models with a head for them predict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from attention_atlas.attention.batches import batch_by_length, model_inputs
+from attention_atlas.batch_sizes import EXTRACTION_TOKENS
+from attention_atlas.corpora.examples import Example
+from attention_atlas.models.loading import class_with_head, initialised
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+
+@torch.inference_mode()
+def logits(
+    model: PreTrainedModel, examples: Sequence[Example], pad: int, batch_tokens: int = EXTRACTION_TOKENS
+) -> torch.Tensor:
+    """[example, class] scores of each class in float32, or [example, 1] predicted scores, in the order of the examples."""
+    places = {example.record: place for place, example in enumerate(examples)}
+    found = torch.zeros(len(examples), model.config.num_labels)
+    for batch in batch_by_length(examples, batch_tokens):
+        output = model(**model_inputs(model, batch, pad)).logits
+        found[[places[example.record] for example in batch]] = output.float().cpu()
+    return found
+
+
+@torch.inference_mode()
+def untrained_logits(
+    entry: Mapping[str, Any], examples: Sequence[Example], pad: int, classes: int, seeds: Sequence[int], device: str = "cpu"
+) -> torch.Tensor:
+    """[seed, example, class] what a pre-trained model says with a random layer of classes; the encoder runs once.
+
+    Args:
+        entry: registry entry of a model without such a head.
+        examples: the examples.
+        pad: id of the padding token.
+        classes: outputs of the layer, 1 for a score.
+        seeds: of the layer's weights.
+        device: where the model runs.
+    """
+    model, _ = initialised(class_with_head("labels"), entry, num_labels=classes)
+    model = model.to(device).eval().requires_grad_(False)
+    layer = model.classifier
+    held: list[torch.Tensor] = []
+    hook = layer.register_forward_hook(lambda _, inputs, __: held.append(inputs[0]))
+    places, features = [], []
+    for batch in batch_by_length(examples):
+        held.clear()
+        model(**model_inputs(model, batch, pad))
+        features.append(held[0].clone())
+        places += [example.record for example in batch]
+    hook.remove()
+    found = []
+    order = {record: place for place, record in enumerate(places)}
+    wanted = [order[example.record] for example in examples]
+    for seed in seeds:
+        torch.manual_seed(seed)
+        for module in layer.modules():
+            model._init_weights(module)
+        found.append(torch.cat([layer(part).float().cpu() for part in features])[wanted])
+    return torch.stack(found)

@@ -1,0 +1,137 @@
+"""Labelled maps: texts and labels that come with the workflow, and the maps that a model gives for them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from attention_atlas.attention.extract import attention_maps
+from attention_atlas.corpora.alignment import WordPieces
+from attention_atlas.corpora.examples import Example, from_labelled
+from attention_atlas.corpora.glue import Labelled
+from attention_atlas.errors import AtlasError
+from attention_atlas.files import read_lines
+from attention_atlas.models.card import read_card
+from attention_atlas.models.devices import pick_device
+from attention_atlas.models.loading import load_model
+from attention_atlas.studies.kovaleva2019.names import CLASSES
+from attention_atlas.tables import read_table
+
+FOLDER = Path(__file__).resolve().parents[4] / "resources" / "kovaleva2019"
+TEXTS, LABELS = "annotated_texts.jsonl", "annotated_maps.csv"
+
+
+@dataclass(frozen=True)
+class LabelledMap:
+    """A map with its label.
+
+    Attributes:
+        text: id of the text.
+        layer, head: from 1.
+        label: its place in `CLASSES`.
+        annotator: who looked at it.
+    """
+
+    text: str
+    layer: int
+    head: int
+    label: int
+    annotator: str
+
+
+@dataclass(frozen=True)
+class Annotated:
+    """Labelled maps with what is needed to judge them.
+
+    Attributes:
+        examples, maps, labelled: map by map the example, the weights [n, n] in float32, and the label.
+        whole: text -> its example and all maps of the model, [layer, head, n, n].
+    """
+
+    examples: Sequence[Example]
+    maps: Sequence[torch.Tensor]
+    labelled: Sequence[LabelledMap]
+    whole: Mapping[str, tuple[Example, npt.NDArray[np.float16]]]
+
+    @property
+    def labels(self) -> npt.NDArray[np.intp]:
+        return np.asarray([own.label for own in self.labelled], dtype=np.intp)
+
+    @property
+    def texts(self) -> npt.NDArray[Any]:
+        """[map] the text that each map belongs to."""
+        return np.asarray([own.text for own in self.labelled])
+
+
+def read_labels(path: str | Path = FOLDER / LABELS) -> list[LabelledMap]:
+    """Labels as the labelling page writes them: text, layer, head, label, annotator, parted by commas.
+
+    Raises:
+        AtlasError: a missing column, an unknown class, or a map that is labelled twice by one annotator; with the line.
+    """
+    found: list[LabelledMap] = []
+    seen = set()
+    for number, row in enumerate(read_table(path, ["text", "layer", "head", "label", "annotator"], ",").itertuples(), start=2):
+        if row.label not in CLASSES:
+            raise AtlasError(f"{path}:{number}: there is no class {row.label!r}; the classes are {', '.join(CLASSES)}.")
+        own = LabelledMap(str(row.text), int(row.layer), int(row.head), CLASSES.index(row.label), str(row.annotator))
+        key = (own.text, own.layer, own.head, own.annotator)
+        if key in seen:
+            raise AtlasError(f"{path}:{number}: map {own.layer}-{own.head} of text {own.text} is labelled twice.")
+        seen.add(key)
+        found.append(own)
+    return found
+
+
+def annotated_maps(
+    model_entry: Mapping[str, Any],
+    card_path: str | Path,
+    tokenizer: str | Path,
+    texts: str | Path = FOLDER / TEXTS,
+    labels: str | Path = FOLDER / LABELS,
+) -> Annotated:
+    """The labelled maps, as a model gives them.
+
+    Args:
+        model_entry: registry entry of the model whose maps were labelled.
+        card_path: its card.
+        tokenizer: its tokenizer.json.
+        texts, labels: the files that come with the workflow, or others of their form.
+
+    Raises:
+        AtlasError: a file cannot be read, or a label names a text, layer or head that is not there.
+    """
+    card, pieces = read_card(card_path), WordPieces(tokenizer)
+    examples: dict[str, Example] = {}
+    for number, (line, text) in enumerate(read_lines(texts)):
+        try:
+            entry = json.loads(text)
+            item = Labelled(entry["id"], tuple(entry["texts"]), "")
+        except (ValueError, KeyError, TypeError) as error:
+            raise AtlasError(f"{texts}:{line}: an object with id and texts is needed here ({error}).") from error
+        example = from_labelled(item, number, pieces, card.max_tokens, "drop")
+        if not isinstance(example, Example):
+            raise AtlasError(f"{texts}:{line}: this text cannot be labelled: {example.reason}, {example.detail}.")
+        examples[example.id] = example
+    labelled = read_labels(labels)
+    for own in labelled:
+        if own.text not in examples or not (1 <= own.layer <= card.layers and 1 <= own.head <= card.heads):
+            raise AtlasError(
+                f"{labels}: there is no map {own.layer}-{own.head} of text {own.text} in {card.name} ({card.layers} layers of "
+                f"{card.heads} heads): label maps of this model, or set patterns.model."
+            )
+    maps = attention_maps(load_model(model_entry, pick_device()), list(examples.values()), card.pad or 0)
+    chosen = [maps[examples[own.text].record][own.layer - 1, own.head - 1] for own in labelled]
+    return Annotated(
+        [examples[own.text] for own in labelled],
+        [torch.from_numpy(one.astype(np.float32)) for one in chosen],
+        labelled,
+        {name: (example, maps[example.record]) for name, example in examples.items()},
+    )

@@ -1,0 +1,198 @@
+"""Tables of Figures 2, 5, 6 and 7 and of the grid of section 4.4, from the measures of all tasks and seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.stats import spearmanr
+
+from attention_atlas.heads import head_rows, mean_rows
+from attention_atlas.html_tables import write_html_table
+from attention_atlas.statistics import bootstrap_ratio
+from attention_atlas.studies.kovaleva2019.measures import ANNOTATORS, MEASURED, MODELS, SEP_SUM, Measures, read_measures
+from attention_atlas.studies.kovaleva2019.names import CLASSES, TASK_TITLES, TUNED
+from attention_atlas.studies.kovaleva2019.word_features import AS_PUBLISHED, CLS, CORRECTED, MODES, NEG, SEP, TAGGED
+from attention_atlas.studies.setting import Setting, joint_lines
+from attention_atlas.tables import write_table
+
+Floats = npt.NDArray[np.floating]
+REAL, PADDED = "real", "padded"
+
+
+def change_tables(
+    files: Mapping[str, Sequence[str | Path]],
+    settings: Mapping[str, Setting],
+    resamples: int,
+    seed: int,
+    classes_out: str | Path,
+    cosine_out: str | Path,
+    special_out: str | Path,
+    first_row_out: str | Path,
+    features_out: str | Path,
+    features_html: str | Path,
+    options_out: str | Path,
+    options_html: str | Path,
+) -> None:
+    """Write the tables; values of a task are means over its seeds, intervals by bootstrap over examples.
+
+    Args:
+        files: task -> measures of each seed (`measures.measure`).
+        settings: task -> what was looked at.
+        resamples, seed: of the bootstrap.
+        classes_out: figure2.tsv: task, annotator, class, share, ci_low, ci_high, maps, n.
+        cosine_out: figure5.tsv: task, crop (real, padded), layer, head, value, ci_low, ci_high, n, seeds.
+        special_out: figure6.tsv: task, feature (sep, cls, sep_sum), layer, head, value, ci_low, ci_high, n, seeds.
+        first_row_out: figure7.tsv: task, feature, head, value, ci_low, ci_high, n, seeds.
+        features_out, features_html: task, model, mode, feature, layer, head, value (examples with the feature), value_zero (all
+            examples, 0 without it), n; and a page of layer means.
+        options_out, options_html: task, option, one, other, mean_change, largest_change, rho, n; page.
+
+    Raises:
+        AtlasError: measures cannot be read.
+    """
+    classes, cosine, special, first_row, features, options = [], [], [], [], [], []
+    for task, paths in files.items():
+        own = [read_measures(path) for path in paths]
+        facts = {"task": task, "seeds": len(own)}
+        classes += _class_shares(task, own, resamples, seed)
+        for crop, values in ((REAL, [m.cosine for m in own]), (PADDED, [m.padded for m in own])):
+            if len(values[0]):
+                cosine.append(mean_rows(np.mean(values, axis=0), resamples, seed).assign(crop=crop, **facts))
+        for feature in (SEP, CLS, SEP_SUM):
+            values = np.mean([m.feature(TUNED, AS_PUBLISHED, feature) for m in own], axis=0)
+            special.append(mean_rows(values, resamples, seed).assign(feature=feature, **facts))
+        for place, feature in enumerate(MEASURED):
+            mode = MODES.index(CORRECTED)
+            values = np.mean([m.first_row[MODELS.index(TUNED), mode, :, place] for m in own], axis=0)
+            rows = mean_rows(values[:, None], resamples, seed)
+            first_row.append(rows.drop(columns="layer").assign(feature=feature, **facts))
+            features += [
+                _feature_rows(own, model, mode_name, feature).assign(task=task, model=model, mode=mode_name, feature=feature)
+                for model in MODELS
+                for mode_name in MODES
+            ]
+        options += _option_rows(task, own)
+    head = ["layer", "head"]
+    measured = ["value", "ci_low", "ci_high", "n", "seeds"]
+    write_table(pd.DataFrame(classes), classes_out)
+    write_table(pd.concat(cosine, ignore_index=True)[["task", "crop", *head, *measured]], cosine_out)
+    write_table(pd.concat(special, ignore_index=True)[["task", "feature", *head, *measured]], special_out)
+    write_table(pd.concat(first_row, ignore_index=True)[["task", "feature", "head", *measured]], first_row_out)
+    keys = ["task", "model", "mode", "feature"]
+    grid = pd.concat(features, ignore_index=True)[[*keys, *head, "value", "value_zero", "n"]]
+    write_table(grid, features_out)
+    untagged = [task for task, paths in files.items() if not read_measures(paths[0]).tagged]
+    _features_page(grid, untagged, settings, features_html)
+    table = pd.DataFrame(options)
+    write_table(table, options_out)
+    _options_page(table, settings, options_html)
+
+
+def _class_shares(task: str, own: Sequence[Measures], resamples: int, seed: int) -> list[dict[str, Any]]:
+    rows = []
+    for place, annotator in enumerate(ANNOTATORS):
+        # [example, seed, layer, head]
+        found = np.stack([m.classes[place] for m in own], axis=1)
+        shares = np.stack([(found == k).mean(axis=(1, 2, 3)) for k in range(len(CLASSES))], axis=1)
+        low, high = bootstrap_ratio(shares, np.ones((len(shares), 1)), resamples, seed)
+        for k, name in enumerate(CLASSES):
+            facts = {"task": task, "annotator": annotator, "class": name, "share": float(shares[:, k].mean())}
+            rows.append(facts | {"ci_low": low[k], "ci_high": high[k], "maps": found.size, "n": len(found)})
+    return rows
+
+
+def _feature_rows(own: Sequence[Measures], model: str, mode: str, feature: str) -> pd.DataFrame:
+    values = np.mean([m.feature(model, mode, feature) for m in own], axis=0)
+    there = ~np.isnan(values[:, 0, 0])
+    absent = np.full(values.shape[1:], np.nan)
+    rows = head_rows(values[there].mean(axis=0) if there.any() else absent, "value")
+    zero = np.nan_to_num(values).mean(axis=0) if there.any() else absent
+    return rows.assign(value_zero=zero.ravel(), n=int(there.sum()))
+
+
+def _option_rows(task: str, own: Sequence[Measures]) -> list[dict[str, Any]]:
+    """How far each option moves the heads' values."""
+    rows = []
+    first = own[0]
+    if len(first.padded):
+        same = np.isin(first.records, first.padded_records)
+        rows.append(_moved(task, "Figure 5: maps padded, or of real length", PADDED, REAL, first.padded, first.cosine[same]))
+    sums = (first.feature(TUNED, AS_PUBLISHED, name) for name in (SEP, SEP_SUM))
+    rows.append(_moved(task, "Figure 6: separators", "largest", "sum", *sums))
+    for feature in MEASURED[:-1]:
+        by_mode = {mode: first.feature(TUNED, mode, feature) for mode in MODES}
+        if np.isnan(by_mode[CORRECTED]).all():
+            continue
+        if feature in (*TAGGED, NEG):
+            name = f"Section 4.4, {feature}: pieces by spelling, or by word"
+            rows.append(_moved(task, name, *MODES, *(by_mode[mode] for mode in MODES)))
+            own_mode = by_mode[CORRECTED]
+            name = f"Section 4.4, {feature}: examples without it"
+            rows.append(_moved(task, name, "skip", "zero", own_mode, np.nan_to_num(own_mode)))
+    return rows
+
+
+def _moved(task: str, option: str, one: str, other: str, first: Floats, second: Floats) -> dict[str, Any]:
+    means = [_head_means(values).ravel() for values in (first, second)]
+    change = means[1] - means[0]
+    facts = {"task": task, "option": option, "one": one, "other": other}
+    rho = float(spearmanr(*means).statistic) if np.isfinite(change).all() else float("nan")
+    return facts | {
+        "mean_change": float(change.mean()),
+        "largest_change": float(change[np.abs(change).argmax()]) if np.isfinite(change).all() else float("nan"),
+        "rho": rho,
+        "n": int((~np.isnan(first[:, 0, 0])).sum()),
+    }
+
+
+def _head_means(values: Floats) -> Floats:
+    there = ~np.isnan(values[:, 0, 0])
+    return values[there].mean(axis=0) if there.any() else np.full(values.shape[1:], np.nan)
+
+
+def _features_page(grid: pd.DataFrame, untagged: Sequence[str], settings: Mapping[str, Setting], path: str | Path) -> None:
+    own = grid[grid["mode"] == CORRECTED]
+    means = own.groupby(["task", "feature", "model"], sort=False).agg(value=("value", "mean"), n=("n", "first")).reset_index()
+    wide = means.pivot(index=["task", "feature"], columns="model", values="value").reindex(columns=list(MODELS))
+    wide["change"] = wide[MODELS[1]] - wide[MODELS[0]]
+    counts = means.drop_duplicates(["task", "feature"]).set_index(["task", "feature"])["n"]
+    shown = wide.assign(n=counts).dropna(subset=list(MODELS)).reset_index()
+    best = own[own["model"] == TUNED].dropna(subset=["value"])
+    best = best.loc[best.groupby(["task", "feature"])["value"].idxmax()].set_index(["task", "feature"])
+    shown["head"] = [
+        f"{best.loc[(t, f), 'layer']}-{best.loc[(t, f), 'head']}" for t, f in zip(shown["task"], shown["feature"], strict=True)
+    ]
+    shown["task"] = [TASK_TITLES[name] for name in shown["task"]]
+    left_out = (
+        f" Without tags (neither gold nor by spaCy) for {', '.join(TASK_TITLES[name] for name in untagged)}: nouns, verbs, "
+        "pronouns, subjects and objects are left out there."
+        if untagged
+        else ""
+    )
+    notes = [
+        *joint_lines(settings.values()),
+        "Attention to pieces with a feature before and after fine-tuning: for each head the largest mean attention "
+        "(over all rows) to a piece with the feature, averaged over the examples that have it; here the mean over all "
+        "heads, and the head with the largest value after fine-tuning. Pieces are found by the words that they belong "
+        f"to.{left_out}",
+    ]
+    names = {"base": "Before", "tuned": "After", "head": "Largest after (layer-head)"}
+    formats = {"n": "d"} | dict.fromkeys(("base", "tuned", "change"), ".4f")
+    write_html_table(shown, path, "Kovaleva et al. 2019, section 4.4: attention to linguistic features", notes, names, formats)
+
+
+def _options_page(table: pd.DataFrame, settings: Mapping[str, Setting], path: str | Path) -> None:
+    notes = [
+        *joint_lines(settings.values()),
+        "How far one choice moves the values of the heads (means over examples), all else as it is: mean and largest "
+        "change, and Spearman's rank correlation of the heads under both. The first of each pair is the published "
+        "code's, but for examples without a feature, where Figure 7's code skips and section 4.4's counts 0 (negation aside).",
+    ]
+    shown = table.assign(task=[TASK_TITLES[name] for name in table["task"]])
+    formats = {"n": "d"} | dict.fromkeys(("mean_change", "largest_change", "rho"), ".4f")
+    write_html_table(shown, path, "Kovaleva et al. 2019: how far each choice moves the heads", notes, {"rho": "Rho"}, formats)

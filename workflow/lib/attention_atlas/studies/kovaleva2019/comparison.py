@@ -1,0 +1,380 @@
+"""Every published number of Kovaleva et al. (2019) beside what a run measured, heads against digitised heads, and claims."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.stats import spearmanr
+
+from attention_atlas.html_tables import write_html_table
+from attention_atlas.published.compare import CLOSE, EXACT, NO, Measured, compare
+from attention_atlas.published.values import load_digitised, load_published
+from attention_atlas.studies.kovaleva2019.names import (
+    BLOCK,
+    DIAGONAL,
+    HETEROGENEOUS,
+    NETWORK,
+    RANDOM,
+    TASK_TITLES,
+    TUNED,
+    UNTRAINED,
+    VERTICAL,
+)
+from attention_atlas.studies.setting import Setting, joint_lines
+from attention_atlas.tables import read_table, write_table
+
+MODEL = "bert-base-uncased"
+_TASK_KEYS = {"mrpc": "mrpc", "stsb": "sts-b", "sst2": "sst-2", "qqp": "qqp", "rte": "rte", "qnli": "qnli", "mnli": "mnli"}
+_STATE_KEYS = {
+    UNTRAINED: "pretrained_no_finetuning",
+    RANDOM: "random_normal_init_finetuned",
+    TUNED: "pretrained_init_finetuned",
+}
+_METRIC_KEYS = {"f1": "f1", "accuracy": "acc", "correlation": "acc"}
+_FEATURE_KEYS = {"cls": "cls_tok", "sep": "sep_tok"}
+_TWO_SETS = (
+    "the paper's Table 1 and its Figures 8 and 9 cannot be of the same models (QNLI 84.4 there, 91.4 here): compare with both"
+)
+# Published value -> what is wrong with it.
+FAULTS = {
+    "k_41_het_min": "the text's 'heterogeneous' is heterogeneous and block together in the paper's own Figure 2",
+    "k_41_het_max": "the text's 'heterogeneous' is heterogeneous and block together in the paper's own Figure 2",
+    "k_46_layer_drop": "true of layer 1 alone: in Figure 9 layer 10 costs QNLI 8.6 and MNLI 3.2 points",
+    "k_t1_qqp_acc_pretrained_no_finetuning": "no share of the whole dev set (63.2 % negative): probably a draw of "
+    "1,000 examples",
+    "k_t1_mrpc_f1_random_normal_init_finetuned": "2p / (1 + p) of a constant answer: nothing was learned",
+    "k_t1_qqp_f1_random_normal_init_finetuned": "a constant answer: nothing was learned",
+}
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Files that the comparison reads; those of frames are None in a run without such a corpus.
+
+    Attributes:
+        table1, figure2, figure5, figure6, figure7, figure8, figure9, features, disabling, patterns: of the study.
+        figure3: of the frames.
+    """
+
+    table1: str | Path
+    figure2: str | Path
+    figure5: str | Path
+    figure6: str | Path
+    figure7: str | Path
+    figure8: str | Path
+    figure9: str | Path
+    features: str | Path
+    disabling: str | Path
+    patterns: str | Path
+    figure3: str | Path | None = None
+
+
+def comparison(
+    tables: Tables,
+    settings: Mapping[str, Setting],
+    recipe: Mapping[str, Any],
+    out: str | Path,
+    html_out: str | Path,
+    digitised_out: str | Path,
+    digitised_html: str | Path,
+    claims_out: str | Path,
+    claims_html: str | Path,
+) -> None:
+    """Write comparison.tsv, digitised.tsv and claims.tsv with their pages.
+
+    Args:
+        tables: the run's tables.
+        settings: task (and frames) -> what was looked at.
+        recipe: of the fine-tuning (epochs, batch, learning_rate, warmup), records measured, length of padding, sentences.
+        out, html_out: every published value beside ours.
+        digitised_out, digitised_html: figure, task, heads, rho, mean_difference, largest_difference, comparable, why: our heads
+            against those that were read off the paper's figures.
+        claims_out, claims_html: claim, ours, verdict.
+
+    Raises:
+        AtlasError: a table cannot be used.
+    """
+    published = load_published("kovaleva2019")
+    found = dict(_measured(tables, settings, recipe))
+    flagged = {name: _with_fault(name, own) for name, own in found.items()}
+    frame = compare(published, flagged)
+    write_table(frame, out)
+    counts = ", ".join(f"{n} {name}" for name, n in frame["verdict"].value_counts(sort=False).sort_index().items())
+    lines = joint_lines(settings.values())
+    notes = [
+        *lines,
+        f"{len(frame)} published values: {counts}. A number is compared only with the same model fine-tuned on the same data; "
+        "most are read off figures. Known faults of the paper are named in the column why.",
+    ]
+    formats = dict.fromkeys(("ci_low", "ci_high"), ".4g") | {"n": "d"}
+    write_html_table(frame, html_out, "Kovaleva et al. 2019: published values and this run", notes, formats=formats)
+    heads = pd.DataFrame(list(_by_head(tables, settings)))
+    write_table(heads, digitised_out)
+    notes = [
+        *lines,
+        "Our heads against those read off the paper's figures: Spearman's rank correlation over heads, mean and "
+        "largest absolute difference. Only where the model has the paper's shape and the task the paper's data.",
+    ]
+    write_html_table(heads, digitised_html, "Kovaleva et al. 2019: heads against digitised figures", notes, {"rho": "Rho"})
+    claims = pd.DataFrame(list(_claims(tables)), columns=["claim", "ours", "verdict"])
+    write_table(claims, claims_out)
+    notes = [*lines, "Claims of the paper on order and size, put to this run's models."]
+    write_html_table(claims, claims_html, "Kovaleva et al. 2019: claims and this run", notes)
+
+
+def _with_fault(name: str, own: Measured) -> Measured:
+    return replace(own, why=f"{own.why}. {FAULTS[name]}") if name in FAULTS else own
+
+
+def same(setting: Setting, task: str) -> tuple[str, str]:
+    """How numbers of a task can be compared, and why."""
+    if setting.model_reference != MODEL:
+        return NO, "another model than the paper's"
+    if setting.corpus_reference != f"{task}-dev":
+        return NO, "other data than the paper's"
+    return CLOSE, "same model and data, fine-tuned anew: the paper's checkpoints were never released"
+
+
+def _measured(tables: Tables, settings: Mapping[str, Setting], recipe: Mapping[str, Any]) -> Iterator[tuple[str, Measured]]:
+    yield from _setup(recipe)
+    yield from _table1(tables, settings)
+    yield from _patterns(tables, settings)
+    if tables.figure3 is not None:
+        yield from _frames(tables.figure3, settings["frames"])
+    yield from _layer_means(tables.figure5, "crop", {"padded": "f5"}, settings)
+    yield from _layer_means(tables.figure6, "feature", {"sep": "f6_sep", "cls": "f6_cls"}, settings)
+    figure7 = read_table(tables.figure7, ["task", "feature", "head", "value", "n"])
+    for (task, feature), own in figure7.groupby(["task", "feature"]):
+        comparable, why = same(settings[str(task)], str(task))
+        name = _FEATURE_KEYS.get(str(feature), str(feature))
+        yield (
+            f"k_f7_{_TASK_KEYS[str(task)]}_{name}",
+            Measured(float(own["value"].mean()), comparable, why, n=int(own["n"].iloc[0])),
+        )
+    yield from _disabling(tables, settings)
+
+
+def _setup(recipe: Mapping[str, Any]) -> Iterator[tuple[str, Measured]]:
+    why = "a choice of this run"
+    for name, key in (("batch", "batch"), ("epochs", "epochs"), ("lr", "learning_rate"), ("warmup", "warmup")):
+        yield f"k_setup_{name}", Measured(recipe[key], EXACT, why)
+    yield "k_setup_nb_maxlen", Measured(recipe["padded_length"], EXACT, why)
+    yield "k_setup_nb_cap", Measured(recipe["measured"], EXACT, why)
+    yield "k_41_cap", Measured(recipe["measured"], EXACT, why)
+    if recipe["sentences"]:
+        yield "k_42_n", Measured(recipe["sentences"], NO, "records of the corpus of frames in this run")
+
+
+def _table1(tables: Tables, settings: Mapping[str, Setting]) -> Iterator[tuple[str, Measured]]:
+    table = read_table(tables.table1, ["task", "metric", "state", "value", "ci_low", "ci_high", "seeds", "n"])
+    for _, row in table[table["state"].isin(list(_STATE_KEYS))].iterrows():
+        comparable, why = same(settings[row["task"]], row["task"])
+        name = "mnlim" if row["task"] == "mnli" else row["task"]
+        key = f"k_t1_{name}_{_METRIC_KEYS[row['metric']]}_{_STATE_KEYS[row['state']]}"
+        reason = f"{why}. Mean over {int(row['seeds'])} seeds. {_TWO_SETS}"
+        yield key, Measured(float(row["value"]), comparable, reason, row["ci_low"], row["ci_high"], int(row["n"]))
+    own = table[table["metric"] != "f1"].pivot(index="task", columns="state", values="value")
+    if TUNED in own and UNTRAINED in own:
+        whole = len(own) == len(TASK_TITLES)
+        why = "mean over the tasks of this run" if whole else f"mean over {len(own)} of seven tasks"
+        yield "k_t1_mean_gain", Measured(float((own[TUNED] - own[UNTRAINED]).mean()), NO, why, n=len(own))
+
+
+def _patterns(tables: Tables, settings: Mapping[str, Setting]) -> Iterator[tuple[str, Measured]]:
+    patterns = read_table(tables.patterns, ["annotator", "class", "n", "f1", "ci_low", "ci_high"])
+    network = patterns[patterns["annotator"] == NETWORK].set_index("class")
+    macro = network.loc["macro"]
+    why = "labels of this project on maps of MiniLM: the paper's were never released"
+    yield "k_41_annotated", Measured(int(macro["n"]), NO, why)
+    yield "k_41_classes", Measured(len(network.index.difference(["macro", "all"])), EXACT, "as in the paper")
+    yield "k_41_layers", Measured(8, EXACT, "as in the paper")
+    yield "k_41_vertical", Measured(100 * float(network.loc[VERTICAL, "n"] / macro["n"]), NO, why)
+    reason = f"{why}. Macro F1 by cross-validation over texts"
+    yield "k_41_f1", Measured(float(macro["f1"]), NO, reason, macro["ci_low"], macro["ci_high"], int(macro["n"]))
+    table = read_table(tables.figure2, ["task", "annotator", "class", "share", "ci_low", "ci_high", "n"])
+    table = table[table["annotator"] == NETWORK]
+    for _, row in table.iterrows():
+        comparable, why = same(settings[row["task"]], row["task"])
+        ends = (100 * row["ci_low"], 100 * row["ci_high"])
+        reason = f"{why}. Classes by our network"
+        yield (
+            f"k_f2_{_TASK_KEYS[row['task']]}_{row['class']}",
+            Measured(100 * row["share"], comparable, reason, *ends, int(row["n"])),
+        )
+    both = table[table["class"].isin([HETEROGENEOUS, BLOCK])].groupby("task")["share"].sum()
+    for key, task in (("k_41_het_min", "mrpc"), ("k_41_het_max", "qqp")):
+        if task in both:
+            comparable, why = same(settings[task], task)
+            yield key, Measured(100 * float(both[task]), comparable, f"{why}. Heterogeneous and block, {TASK_TITLES[task]}")
+
+
+def _frames(path: str | Path, setting: Setting) -> Iterator[tuple[str, Measured]]:
+    table = read_table(path, ["layer", "head", "value", "ci_low", "ci_high", "n"])
+    comparable, why = NO, "another model than the paper's"
+    if setting.model_reference == MODEL:
+        alike = setting.corpus_reference == "framenet-473"
+        comparable, why = (CLOSE, "same model and sentences") if alike else (NO, "other sentences than the paper's")
+    by_head = {(row.layer, row.head): row for row in table.itertuples()}
+    names = {"k_42_a": (1, 2), "k_42_b": (7, 6)}
+    names |= {
+        key: (int(match[1]), int(match[2]))
+        for key in load_published("kovaleva2019")
+        if (match := re.fullmatch(r"k_f3_L(\d+)H(\d+)", key))
+    }
+    for key, place in names.items():
+        row = by_head.get(place)
+        if row is None:
+            yield key, Measured(None, NO, "this run's model has no such head")
+        else:
+            yield key, Measured(float(row.value), comparable, why, row.ci_low, row.ci_high, int(row.n))
+
+
+def _layer_means(
+    path: str | Path, column: str, kinds: Mapping[str, str], settings: Mapping[str, Setting]
+) -> Iterator[tuple[str, Measured]]:
+    table = read_table(path, ["task", column, "layer", "head", "value", "n"])
+    for (task, kind, layer), own in table.groupby(["task", column, "layer"]):
+        if kind in kinds:
+            comparable, why = same(settings[str(task)], str(task))
+            key = f"k_{kinds[str(kind)]}_{_TASK_KEYS[str(task)]}_L{layer}"
+            yield key, Measured(float(own["value"].mean()), comparable, why, n=int(own["n"].iloc[0]))
+
+
+def _disabling(tables: Tables, settings: Mapping[str, Setting]) -> Iterator[tuple[str, Measured]]:
+    columns = ["task", "action", "unit", "baseline", "best_delta", "worst_delta", "mean_delta", "above", "n"]
+    summary = read_table(tables.disabling, columns)
+    uniform = summary[summary["action"] == "uniform"]
+    for _, row in uniform.iterrows():
+        comparable, why = same(settings[row["task"]], row["task"])
+        task, base, size = _TASK_KEYS[row["task"]], row["baseline"], int(row["n"])
+        if row["unit"] == "layers":
+            yield f"k_f9_{task}_base", Measured(base / 100, comparable, f"{why}. {_TWO_SETS}", n=size)
+            continue
+        values = {"max": (base + row["best_delta"]) / 100, "min": (base + row["worst_delta"]) / 100, "base": base / 100}
+        values |= {"meandelta": row["mean_delta"], "frac": row["above"]}
+        for name, value in values.items():
+            yield f"k_f8_{task}_{name}", Measured(float(value), comparable, f"{why}. {_TWO_SETS}", n=size)
+    layers = read_table(tables.figure9, ["task", "action", "layer", "score", "ci_low", "n"])
+    for _, row in layers[layers["action"] == "uniform"].iterrows():
+        comparable, why = same(settings[row["task"]], row["task"])
+        yield (
+            f"k_f9_{_TASK_KEYS[row['task']]}_L{row['layer']}",
+            Measured(float(row["score"] / 100), comparable, why, n=int(row["n"])),
+        )
+    gains = uniform[uniform["unit"] == "heads"].set_index("task")["best_delta"]
+    reason = "largest gains over the tasks of this run; a maximum over many heads, chosen on the examples it is measured on"
+    yield "k_46_min", Measured(float(gains.min()), NO, reason, n=len(gains))
+    yield "k_46_max", Measured(float(gains.max()), NO, reason, n=len(gains))
+    means = uniform[uniform["unit"] == "heads"].set_index("task")["mean_delta"]
+    helped = ", ".join(TASK_TITLES[task] for task in means.index if means[task] > 0)
+    yield "k_46_random", Measured(helped or "none", NO, "tasks of this run in which the mean over heads is a gain")
+    by_layer = uniform[uniform["unit"] == "layers"].set_index("task")["best_delta"]
+    yield "k_abs_max", Measured(float(max(gains.max(), by_layer.max())), NO, reason, n=len(gains))
+    first = layers[(layers["action"] == "uniform") & (layers["layer"] == 1)].set_index("task")["score"]
+    bases = uniform[uniform["unit"] == "layers"].set_index("task")["baseline"]
+    if "rte" in first:
+        comparable, why = same(settings["rte"], "rte")
+        yield "k_46_layer_rte", Measured(float(first["rte"] - bases["rte"]), comparable, f"{why}. Layer 1 disabled")
+    tasks = [task for task in ("qnli", "mnli") if task in first]
+    if tasks:
+        comparable, why = same(settings[tasks[0]], tasks[0])
+        lowest = min(float(first[task] - bases[task]) for task in tasks)
+        yield "k_46_layer_drop", Measured(lowest, comparable, f"{why}. Layer 1 disabled, the lower of QNLI and MNLI")
+
+
+def _by_head(tables: Tables, settings: Mapping[str, Setting]) -> Iterator[dict[str, Any]]:
+    """Our heads against digitised ones, figure by figure and task by task."""
+    figures: dict[str, tuple[str | Path | None, str, Callable[[pd.DataFrame], pd.DataFrame], str]] = {
+        "Figure 3": (tables.figure3, "fig3_framenet", lambda t: t.assign(task="frames"), "mean_max_weight"),
+        "Figure 5": (tables.figure5, "fig5_cosine", lambda t: t[t["crop"] == "padded"], "cosine"),
+        "Figure 6, [SEP]": (tables.figure6, "fig6_sep_cls", lambda t: t[t["feature"] == "sep"], "mean_weight"),
+        "Figure 6, [CLS]": (tables.figure6, "fig6_sep_cls", lambda t: t[t["feature"] == "cls"], "mean_weight"),
+        "Figure 8": (
+            tables.figure8,
+            "fig8_disable_head",
+            lambda t: t[t["action"] == "uniform"].assign(value=t["delta"] / 100),
+            "delta_vs_baseline",
+        ),
+    }
+    for figure, (path, name, part, column) in figures.items():
+        if path is None:
+            continue
+        theirs = load_digitised(name)
+        if figure.startswith("Figure 6"):
+            theirs = theirs[theirs["token"] == figure[-4:-1]]
+        ours = part(read_table(path))
+        for task, own in ours.groupby("task", sort=False):
+            title = TASK_TITLES.get(str(task), str(task))
+            printed = theirs if "task" not in theirs else theirs[theirs["task"] == title]
+            setting = settings[str(task)]
+            row: dict[str, Any] = {"figure": figure, "task": title, "heads": len(own)}
+            reference = "framenet-473" if task == "frames" else f"{task}-dev"
+            if setting.model_reference != MODEL or setting.corpus_reference != reference:
+                empty = dict.fromkeys(("rho", "mean_difference", "largest_difference"), np.nan)
+                yield row | empty | {"comparable": NO, "why": "another model or other data than the paper's"}
+                continue
+            both = own.merge(printed, on=["layer", "head"])
+            apart = (both["value"] - both[column]).abs()
+            rho = float(spearmanr(both["value"], both[column]).statistic)
+            found = {"rho": rho, "mean_difference": float(apart.mean()), "largest_difference": float(apart.max())}
+            yield row | found | {"comparable": CLOSE, "why": "same model and data, fine-tuned anew"}
+
+
+def _claims(tables: Tables) -> Iterator[tuple[str, str, str]]:
+    """Claims of the text, put to the run's models."""
+    figure5 = read_table(tables.figure5, ["task", "crop", "layer", "value"])
+    crop = "padded" if (figure5["crop"] == "padded").any() else "real"
+    means = figure5[figure5["crop"] == crop].groupby(["task", "layer"])["value"].mean().unstack()
+    last = means.shape[1]
+    lowest = {task: int(row.idxmin()) for task, row in means.iterrows()}
+    changed = [task for task, layer in lowest.items() if layer > last - 2]
+    yield (
+        "Fine-tuning changes the last two layers most (in all tasks but QQP)",
+        "layer of the smallest mean cosine: " + ", ".join(f"{TASK_TITLES[str(t)]} {layer}" for t, layer in lowest.items()),
+        _verdict(set(lowest) - {"qqp"} <= set(changed)),
+    )
+    summary = read_table(tables.disabling, ["task", "action", "unit", "best_delta", "heldout_delta", "p_max"])
+    heads = summary[(summary["action"] == "uniform") & (summary["unit"] == "heads")].set_index("task")
+    yield (
+        "In every task some head can be disabled with a gain",
+        "largest gain (held out): "
+        + ", ".join(f"{TASK_TITLES[t]} {row['best_delta']:+.1f} ({row['heldout_delta']:+.1f})" for t, row in heads.iterrows()),
+        _verdict(bool((heads["best_delta"] > 0).all())),
+    )
+    yield (
+        "These gains are more than the largest of as many chance differences (p < 0.05; not tested in the paper)",
+        "p of the maximum: " + ", ".join(f"{TASK_TITLES[t]} {row['p_max']:.2f}" for t, row in heads.iterrows()),
+        _verdict(bool((heads["p_max"] < 0.05).all())),
+    )
+    table1 = read_table(tables.table1, ["task", "metric", "state", "value", "ci_low"])
+    own = table1[table1["metric"] != "f1"].pivot(index="task", columns="state", values="value")
+    yield (
+        "Fine-tuning from pre-trained weights beats random weights in every task",
+        ", ".join(f"{TASK_TITLES[str(t)]} {row[TUNED]:.1f} / {row[RANDOM]:.1f}" for t, row in own.iterrows()),
+        _verdict(bool((own[TUNED] > own[RANDOM]).all())),
+    )
+    figure2 = read_table(tables.figure2, ["task", "annotator", "class", "share"])
+    network = figure2[figure2["annotator"] == NETWORK].groupby("class")["share"].mean()
+    yield (
+        "Vertical and heterogeneous maps are the two most frequent classes, diagonal ones rare",
+        ", ".join(f"{name} {share:.0%}" for name, share in network.items()),
+        _verdict(set(network.nlargest(2).index) == {VERTICAL, HETEROGENEOUS} and network[DIAGONAL] < 0.1),
+    )
+    if tables.figure3 is not None:
+        frames = read_table(tables.figure3, ["layer", "head", "value", "control", "margin", "margin_ci_low"])
+        best = frames.nlargest(2, "value")
+        yield (
+            "The heads with the most attention on frame links exceed what the distance of the pieces explains",
+            ", ".join(f"{r.layer}-{r.head} {r.value:.2f} (control {r.control:.2f})" for r in best.itertuples()),
+            _verdict(bool((best["margin_ci_low"] > 0).all())),
+        )
+
+
+def _verdict(holds: bool) -> str:
+    return "holds" if holds else "does not hold"

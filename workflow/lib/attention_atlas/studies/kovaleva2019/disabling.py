@@ -1,0 +1,153 @@
+"""Figures 8 and 9: what a task's model predicts with each head, and each layer, disabled; in one pass over the examples."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import torch
+
+from attention_atlas.attention.batches import batch_by_length, model_inputs
+from attention_atlas.attention.engine import Site, attention_shape, watch
+from attention_atlas.attention.plans import Plan
+from attention_atlas.attention.prefix import outputs_under
+from attention_atlas.batch_sizes import EXTRACTION_TOKENS
+from attention_atlas.corpora.examples import Example, read_examples
+from attention_atlas.models.card import read_card
+from attention_atlas.models.devices import pick_device
+from attention_atlas.models.loading import load_trained
+from attention_atlas.progress import progress
+from attention_atlas.studies.kovaleva2019.predictions import labels_of, predicted
+from attention_atlas.tables import write_parquet
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+_log = logging.getLogger(__name__)
+UNIFORM, ZERO, MEAN = "uniform", "zero", "mean"
+ACTIONS = (UNIFORM, ZERO, MEAN)
+"""A disabled head attends to all real tokens alike (the paper), gives nothing, or gives its mean output over the examples."""
+BASELINE = "none"
+COLUMNS = ("action", "layer", "head", "record", "prediction", "label")
+"""layer and head from 1; head 0 is the whole layer, layer 0 the unchanged model."""
+
+
+@dataclass(frozen=True)
+class Disabled:
+    """What is disabled: layer and head from 1, head 0 for all heads of the layer."""
+
+    action: str
+    layer: int
+    head: int
+    plan: Plan
+
+
+def disable(
+    model_entry: Mapping[str, Any],
+    card_path: str | Path,
+    example_files: Sequence[str | Path],
+    limit: int,
+    regression: bool,
+    actions: Sequence[str],
+    threads: int,
+    out: str | Path,
+) -> None:
+    """Write a row for every head, layer and example: `COLUMNS`.
+
+    Args:
+        model_entry: registry entry of the fine-tuned model.
+        card_path: card of the model that it was trained from.
+        example_files: the examples.
+        limit: records that count.
+        regression: whether labels are scores.
+        actions: of `ACTIONS`.
+        threads: threads of the forward passes.
+        out: Parquet file.
+
+    Raises:
+        AtlasError: the model has no head for labels, or the examples have no labels.
+    """
+    torch.set_num_threads(threads)
+    pad = read_card(card_path).pad or 0
+    examples = list(read_examples(example_files, limit))
+    labels = labels_of(examples)
+    model = load_trained(model_entry, "labels", pick_device())
+    means = mean_outputs(model, examples, pad) if MEAN in actions else []
+    conditions = list(disabled(model, actions, means))
+    _log.info("%d examples under %d conditions", len(examples), 1 + len(conditions))
+    found = logits_under(model, examples, conditions, pad)
+    names = [str(model.config.id2label[k]) for k in range(model.config.num_labels)]
+    records = [example.record for example in examples]
+    frames = []
+    for key, own in zip([(BASELINE, 0, 0), *((c.action, c.layer, c.head) for c in conditions)], found, strict=True):
+        facts = dict(zip(COLUMNS, key, strict=False))
+        values = {"record": records, "prediction": predicted(own, names, regression), "label": labels}
+        frames.append(pd.DataFrame({**facts, **values}))
+    write_parquet(pd.concat(frames, ignore_index=True), out)
+
+
+def disabled(model: PreTrainedModel, actions: Sequence[str], means: Sequence[torch.Tensor]) -> Iterator[Disabled]:
+    """Every head and every layer under every action.
+
+    Args:
+        model: with the engine installed.
+        actions: of `ACTIONS`.
+        means: layer by layer the mean outputs [head, size], for the action mean.
+    """
+    _, (layers, heads) = next(iter(attention_shape(model).items()))
+    for action in actions:
+        for layer in range(layers):
+            for head in range(heads + 1):
+                which = None if head == 0 else head - 1
+                if action == UNIFORM:
+                    plan = Plan().uniform(layer, which)
+                elif action == ZERO:
+                    plan = Plan().zero(layer, which)
+                else:
+                    plan = Plan().constant(layer, means[layer], which)
+                yield Disabled(action, layer + 1, head, plan)
+
+
+@torch.inference_mode()
+def mean_outputs(model: PreTrainedModel, examples: Sequence[Example], pad: int) -> list[torch.Tensor]:
+    """Layer by layer the mean over all real tokens of what each head puts out, [head, size]."""
+    sums: dict[int, torch.Tensor] = {}
+    tokens = 0
+    for batch in progress(list(batch_by_length(examples)), label="mean outputs"):
+        inputs = model_inputs(model, batch, pad)
+        real = inputs["attention_mask"].bool()
+
+        def add(site: Site, output: torch.Tensor, real: torch.Tensor = real) -> None:
+            own = output[real].double().sum(dim=0)
+            sums[site.layer] = sums[site.layer] + own if site.layer in sums else own
+
+        with watch(model, outputs=[add]) as session:
+            session.batch(inputs["attention_mask"])
+            model(**inputs)
+        tokens += int(real.sum())
+    return [(sums[layer] / tokens).float() for layer in sorted(sums)]
+
+
+def logits_under(
+    model: PreTrainedModel,
+    examples: Sequence[Example],
+    conditions: Sequence[Disabled],
+    pad: int,
+    batch_tokens: int = EXTRACTION_TOKENS,
+) -> torch.Tensor:
+    """[1 + condition, example, class] what the model says unchanged and under each condition, examples in their order.
+
+    Examples of like length share a batch; each condition starts from what the unchanged pass gave below its layer.
+    """
+    places = {example.record: place for place, example in enumerate(examples)}
+    found = torch.zeros(1 + len(conditions), len(examples), model.config.num_labels)
+    for batch in progress(list(batch_by_length(examples, batch_tokens)), label="batches of examples"):
+        rows = [places[example.record] for example in batch]
+        plans = ((condition.plan, None) for condition in conditions)
+        for number, output in enumerate(outputs_under(model, model_inputs(model, batch, pad), plans)):
+            found[number, rows] = output.logits.float().cpu()
+    return found

@@ -1,0 +1,208 @@
+"""Figure 3: attention between the word that evokes a frame and the elements of its core, of every head."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from attention_atlas.attention.cache import read_attention
+from attention_atlas.attention.half import widened
+from attention_atlas.attention.pairing import with_attention
+from attention_atlas.corpora.alignment import SPECIAL
+from attention_atlas.corpora.examples import Example, read_examples
+from attention_atlas.corpora.frames import ELEMENT, TARGET
+from attention_atlas.errors import AtlasError
+from attention_atlas.heads import head_rows
+from attention_atlas.html_tables import write_html_table
+from attention_atlas.progress import progress
+from attention_atlas.statistics import bootstrap_ratio
+from attention_atlas.studies.setting import Setting
+from attention_atlas.tables import write_table
+
+Floats = npt.NDArray[np.float64]
+ZIP, ALL = "zip", "all"
+PAIRINGS = (ZIP, ALL)
+FROM_ELEMENT, FROM_TARGET, BOTH = "fe_to_target", "target_to_fe", "both"
+DIRECTIONS = (FROM_ELEMENT, FROM_TARGET, BOTH)
+FIRST, SPANS = "first_piece", "words"
+PLACES = (FIRST, SPANS)
+"""Where pieces stand: where one of their spelling first stands (published code), or in the words that were annotated."""
+_CONTROLS = 20
+"""Pairs at the same distance that are drawn for each pair."""
+
+
+def frame_heads(
+    shards: Sequence[str | Path],
+    example_files: Sequence[str | Path],
+    limit: int,
+    pairing: str,
+    direction: str,
+    resamples: int,
+    seed: int,
+    setting: Setting,
+    out: str | Path,
+    options_out: str | Path,
+    options_html: str | Path,
+    drawn_out: str | Path,
+) -> None:
+    """Write figure3.tsv, the table of options, and the sentence that Figure 4 shows.
+
+    Args:
+        shards: attention of the sentences, over word pieces.
+        example_files: the sentences.
+        limit: records that count.
+        pairing, direction: of the figure; the table of options has all.
+        resamples, seed: of the bootstrap over sentences and of the control.
+        setting: what was looked at.
+        out: layer, head, value (mean over sentences of the largest weight), ci_low, ci_high, control (the same for pairs of
+            other pieces at the same distance), margin, margin_ci_low, margin_ci_high, n.
+        options_out, options_html: pairing, direction, places, layer, head, value, control, rho (Spearman's with the figure's).
+        drawn_out: word, role, frame, of one sentence.
+
+    Raises:
+        AtlasError: there is no sentence with both a target and an element.
+    """
+    examples = list(read_examples(example_files, limit))
+    variants = list(product(PAIRINGS, DIRECTIONS, PLACES))
+    found, controls = measured(
+        progress(with_attention(examples, read_attention(shards, limit)), label="sentences"), variants, seed
+    )
+    chosen = variants.index((pairing, direction, FIRST))
+    write_table(_rows(found[chosen], controls[chosen], resamples, seed), out)
+    options = _options(variants, found, controls, chosen)
+    write_table(options, options_out)
+    _page(options, len(found[0]), setting, options_html)
+    write_table(drawn(examples), drawn_out)
+
+
+def measured(pairs: Iterator[Any], variants: Sequence[tuple[str, str, str]], seed: int) -> tuple[list[Floats], list[Floats]]:
+    """Scores and their controls, [sentence, layer, head] for each variant.
+
+    Args:
+        pairs: examples with their attention.
+        variants: pairing, direction and places.
+        seed: of the control.
+
+    Raises:
+        AtlasError: no sentence has both a target and an element.
+    """
+    found: list[list[Floats]] = [[] for _ in variants]
+    controls: list[list[Floats]] = [[] for _ in variants]
+    for example, cached in pairs:
+        maps = widened(cached.maps)
+        for number, (pairing, direction, places) in enumerate(variants):
+            chosen = frame_pairs(example, pairing, direction, places)
+            generator = np.random.default_rng([seed, example.record, number])
+            found[number].append(largest(maps, chosen))
+            controls[number].append(control(maps, chosen, [w != SPECIAL for w in example.word], generator))
+    if not found[0]:
+        raise AtlasError("there is no sentence with a frame: every record was dropped, or the limit is too small.")
+    return [np.stack(own) for own in found], [np.stack(own) for own in controls]
+
+
+def frame_pairs(example: Example, pairing: str, direction: str, places: str) -> list[tuple[int, int]]:
+    """Pairs of pieces (attending, attended to) between the elements and the target of a sentence.
+
+    Args:
+        example: with mentions of roles target and element.
+        pairing: zip pairs the pieces of all elements with those of the target one by one and drops the rest (published
+            code); all: each with each.
+        direction: which of them attends, or both.
+        places: see `PLACES`.
+    """
+    pieces = {role: _pieces(example, role, places) for role in (TARGET, ELEMENT)}
+    one = zip(pieces[ELEMENT], pieces[TARGET], strict=False) if pairing == ZIP else product(pieces[ELEMENT], pieces[TARGET])
+    pairs = list(one)
+    turned = [(target, element) for element, target in pairs]
+    return {FROM_ELEMENT: pairs, FROM_TARGET: turned, BOTH: pairs + turned}[direction]
+
+
+def _pieces(example: Example, role: str, places: str) -> list[int]:
+    words = [word for mention in example.mentions or () if mention.role == role for word in range(mention.start, mention.stop)]
+    own = [place for word in words for place, mark in enumerate(example.word) if mark == word]
+    return own if places == SPANS else [example.tokens.index(example.tokens[place]) for place in own]
+
+
+def largest(maps: npt.NDArray[np.float32], pairs: Sequence[tuple[int, int]]) -> Floats:
+    """[layer, head] the largest weight over pairs (attending, attended to) of maps [layer, head, n, n]."""
+    rows, columns = zip(*pairs, strict=True)
+    return maps[:, :, list(rows), list(columns)].max(axis=-1).astype(np.float64)
+
+
+def control(
+    maps: npt.NDArray[np.float32],
+    pairs: Sequence[tuple[int, int]],
+    words: Sequence[bool],
+    generator: np.random.Generator,
+) -> Floats:
+    """[layer, head] the mean, over random sets, of the largest weight of as many pairs at the same distances.
+
+    Args:
+        maps: [layer, head, n, n].
+        pairs: the pairs in whose place others are drawn, anywhere in the sentence but on special tokens.
+        words: [n] which pieces are no special tokens.
+        generator: draws.
+    """
+    allowed = np.flatnonzero(words)
+    inside = set(allowed.tolist())
+    starts = {offset: [k for k in allowed.tolist() if k + offset in inside] for offset in {b - a for a, b in pairs}}
+    drawn = np.stack([generator.choice(starts[b - a], _CONTROLS) for a, b in pairs])
+    offsets = np.asarray([b - a for a, b in pairs])[:, None]
+    return maps[:, :, drawn, drawn + offsets].max(axis=2).mean(axis=-1).astype(np.float64)
+
+
+def _rows(found: Floats, controls: Floats, resamples: int, seed: int) -> pd.DataFrame:
+    ones = np.ones((len(found), 1, 1))
+    low, high = bootstrap_ratio(found, ones, resamples, seed)
+    margin_low, margin_high = bootstrap_ratio(found - controls, ones, resamples, seed)
+    frame = head_rows(found.mean(axis=0), "value").assign(ci_low=low.ravel(), ci_high=high.ravel())
+    frame = frame.assign(control=controls.mean(axis=0).ravel(), margin=(found - controls).mean(axis=0).ravel())
+    return frame.assign(margin_ci_low=margin_low.ravel(), margin_ci_high=margin_high.ravel(), n=len(found))
+
+
+def _options(
+    variants: Sequence[tuple[str, str, str]], found: Sequence[Floats], controls: Sequence[Floats], chosen: int
+) -> pd.DataFrame:
+    """The best head of each variant, and how its ranking of heads agrees with the figure's."""
+    from scipy.stats import spearmanr
+
+    rows = []
+    reference = found[chosen].mean(axis=0)
+    for (pairing, direction, places), own, other in zip(variants, found, controls, strict=True):
+        means = own.mean(axis=0)
+        layer, head = np.unravel_index(means.argmax(), means.shape)
+        rho = float(spearmanr(means.ravel(), reference.ravel()).statistic)
+        facts: Mapping[str, Any] = {"pairing": pairing, "direction": direction, "places": places}
+        best = {"layer": int(layer) + 1, "head": int(head) + 1, "value": float(means[layer, head])}
+        rows.append({**facts, **best, "control": float(other.mean(axis=0)[layer, head]), "rho": rho})
+    return pd.DataFrame(rows)
+
+
+def drawn(examples: Sequence[Example]) -> pd.DataFrame:
+    """Words of the first sentence of a middling length, with the role of each: word, role, frame."""
+    lengths = [len(example.words) for example in examples]
+    middle = float(np.median(lengths))
+    example = min(examples, key=lambda e: (abs(len(e.words) - middle), e.record))
+    roles = [""] * len(example.words)
+    for mention in example.mentions or ():
+        roles[mention.start : mention.stop] = [mention.role] * (mention.stop - mention.start)
+    frame = next((mention.cluster for mention in example.mentions or ()), "")
+    return pd.DataFrame({"word": example.words, "role": roles, "frame": frame, "example": example.id})
+
+
+def _page(options: pd.DataFrame, sentences: int, setting: Setting, path: str | Path) -> None:
+    notes = [
+        setting.line,
+        f"The head with the largest mean over {sentences} sentences under every reading of Figure 3. zip: pieces of elements "
+        "are paired with those of the target one by one, so that with a target of one piece only the first piece of the first "
+        "element counts (published code); all: each with each (the paper's text). first_piece: pieces are looked for by their "
+        "spelling, from the start of the sentence (published code). control: the same for pairs at the same distance elsewhere "
+        "in the sentence. rho: Spearman's with the heads' values in the figure.",
+    ]
+    write_html_table(options, path, "Kovaleva et al. 2019, Figure 3: readings of the procedure", notes, {"rho": "Rho"})

@@ -1,0 +1,87 @@
+"""Classes of maps by a small convolutional network (Kovaleva et al. 2019, section 4.1: eight convolutions with ReLU)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import nn
+
+from attention_atlas.studies.kovaleva2019.names import CLASSES
+
+_CHANNELS = (16, 16, 32, 32, 48, 48, 64, 64)
+_BATCH, _RATE, _DECAY = 32, 2e-3, 1e-2
+
+
+class MapNetwork(nn.Module):
+    """Eight 3 x 3 convolutions with ReLU, every second with stride 2, the mean over places, and a linear layer.
+
+    The paper states the number of convolutions and ReLU alone; all else is a choice.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        before = (1, *_CHANNELS[:-1])
+        layers: list[nn.Module] = []
+        for place, (own, following) in enumerate(zip(before, _CHANNELS, strict=True)):
+            layers += [nn.Conv2d(own, following, 3, stride=1 + place % 2, padding=1), nn.BatchNorm2d(following), nn.ReLU()]
+        self.convolutions = nn.Sequential(*layers)
+        self.output = nn.Linear(_CHANNELS[-1], len(CLASSES))
+
+    def forward(self, pictures: torch.Tensor) -> torch.Tensor:
+        """Scores [map, class] of pictures [map, 1, size, size]."""
+        return self.output(self.convolutions(pictures).mean((-2, -1)))
+
+
+def as_pictures(maps: torch.Tensor, size: int, scale: str) -> torch.Tensor:
+    """[map, 1, size, size] maps [map, n, n] resized by area, weights on a scale of 0 to 1.
+
+    Args:
+        maps: without padding.
+        size: rows and columns of the pictures.
+        scale: sqrt, log (from a weight of 0.001 on) or none.
+    """
+    resized = nn.functional.adaptive_avg_pool2d(maps.float()[:, None], size)
+    if scale == "sqrt":
+        return resized.sqrt()
+    if scale == "log":
+        return 1 + resized.clamp(min=1e-3).log10() / 3
+    return resized
+
+
+def train_network(pictures: torch.Tensor, labels: Sequence[int], epochs: int, seed: int) -> MapNetwork:
+    """Train on labelled pictures; classes count alike, however many maps they have.
+
+    Args:
+        pictures: [map, 1, size, size].
+        labels: [map] places in `CLASSES`.
+        epochs: passes over them.
+        seed: of the weights and the order.
+    """
+    torch.manual_seed(seed)
+    network = MapNetwork().to(pictures.device)
+    wanted = torch.tensor(labels, device=pictures.device)
+    counts = torch.bincount(wanted, minlength=len(CLASSES)).float()
+    weights = torch.where(counts > 0, counts.sum() / counts.clamp(min=1), 0.0)
+    loss = nn.CrossEntropyLoss(weights / weights.max())
+    optimiser = torch.optim.AdamW(network.parameters(), lr=_RATE, weight_decay=_DECAY)
+    steps = epochs * -(-len(wanted) // _BATCH)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, _RATE, total_steps=steps)
+    network.train()
+    for _ in range(epochs):
+        for part in torch.randperm(len(wanted)).split(_BATCH):
+            own = part.to(pictures.device)
+            optimiser.zero_grad()
+            loss(network(pictures[own]), wanted[own]).backward()
+            optimiser.step()
+            schedule.step()
+    return network.eval()
+
+
+@torch.inference_mode()
+def classify(network: MapNetwork, pictures: torch.Tensor) -> npt.NDArray[np.float32]:
+    """[map, class] probabilities."""
+    found = [network(part).softmax(dim=1).cpu() for part in pictures.split(256)]
+    return torch.cat(found).numpy() if found else np.zeros((0, len(CLASSES)), np.float32)

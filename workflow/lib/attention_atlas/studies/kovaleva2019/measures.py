@@ -1,0 +1,269 @@
+"""What fine-tuning changes: all measures of Figures 2, 5, 6 and 7 in one pass of two models over the examples of a task."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from attention_atlas.attention.batches import batch_by_length, model_inputs
+from attention_atlas.attention.engine import Site, attention_shape, watch
+from attention_atlas.corpora.alignment import SPECIAL
+from attention_atlas.corpora.examples import Example, read_examples
+from attention_atlas.errors import AtlasError, DamagedFile
+from attention_atlas.files import whole_file
+from attention_atlas.models.card import read_card
+from attention_atlas.models.devices import pick_device
+from attention_atlas.models.loading import load_model
+from attention_atlas.progress import progress
+from attention_atlas.studies.kovaleva2019.map_network import MapNetwork, as_pictures, classify
+from attention_atlas.studies.kovaleva2019.names import BASE, NETWORK, RULES, TUNED
+from attention_atlas.studies.kovaleva2019.patterns import read_patterns
+from attention_atlas.studies.kovaleva2019.rule_labels import Thresholds, map_numbers, rule_labels
+from attention_atlas.studies.kovaleva2019.word_features import FEATURES, MODES, SEP, Tagger, feature_masks, spacy_tagger
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+_log = logging.getLogger(__name__)
+Floats = npt.NDArray[np.float32]
+MODELS = (BASE, TUNED)
+SEP_SUM = "sep_sum"
+MEASURED = (*FEATURES, SEP_SUM)
+"""The largest mean attention over the pieces with a feature; for separators their sum as well."""
+_PADDED_BATCH = 8
+
+
+@dataclass(frozen=True)
+class Measures:
+    """Measures of a task.
+
+    Attributes:
+        records: [example] records of the corpus.
+        padded_records: [padded example] those of the padded comparison.
+        cosine: [example, layer, head] cosine between the maps of the two models, padding aside.
+        padded: [padded example, layer, head] the same of maps padded to one length, padding attending too.
+        columns: [model, mode, example, feature, layer, head] largest column mean over the pieces with a feature, NaN without.
+        first_row: [model, mode, example, feature, head] the same of the row of the first token in the last layer.
+        classes: [annotator, example, layer, head] class of each map of the fine-tuned model.
+        tagged: whether there were tags.
+    """
+
+    records: npt.NDArray[np.int64]
+    padded_records: npt.NDArray[np.int64]
+    cosine: Floats
+    padded: Floats
+    columns: Floats
+    first_row: Floats
+    classes: npt.NDArray[np.int8]
+    tagged: bool
+
+    def feature(self, model: str, mode: str, feature: str) -> Floats:
+        """[example, layer, head] of one model, mode and feature."""
+        return self.columns[MODELS.index(model), MODES.index(mode), :, MEASURED.index(feature)]
+
+
+def measure(
+    base_entry: Mapping[str, Any],
+    tuned_entry: Mapping[str, Any],
+    card_path: str | Path,
+    example_files: Sequence[str | Path],
+    limit: int,
+    padded: Mapping[str, int],
+    tagger: str,
+    network_path: str | Path,
+    thresholds_path: str | Path,
+    threads: int,
+    out: str | Path,
+) -> None:
+    """Measure a task and write `Measures`.
+
+    Args:
+        base_entry, tuned_entry: registry entries of the pre-trained and of the fine-tuned model.
+        card_path: card of the pre-trained model.
+        example_files: the examples.
+        limit: records that count.
+        padded: length and records of the padded comparison.
+        tagger: spaCy model for examples without gold tags.
+        network_path, thresholds_path: of `patterns.train_patterns`.
+        threads: threads of the forward passes.
+        out: safetensors file.
+
+    Raises:
+        AtlasError: a model cannot be loaded, the two have other shapes, or there is no example.
+    """
+    torch.set_num_threads(threads)
+    card, device = read_card(card_path), pick_device()
+    examples = list(read_examples(example_files, limit))
+    if not examples:
+        raise AtlasError("there is no example to measure: every record was dropped, or the limit is too small.")
+    gold = all({"xpos", "relations"} <= example.layers.keys() for example in examples)
+    found_tagger = None if gold else spacy_tagger(tagger)
+    base, tuned = load_model(base_entry, device), load_model(tuned_entry, device)
+    if attention_shape(base) != attention_shape(tuned):
+        raise AtlasError(f"{tuned_entry['source']}: this model has another shape than the one it was trained from.")
+    *patterns, size, scale = read_patterns(network_path, thresholds_path)
+    short = [e for e in examples if len(e.input_ids) <= padded["length"]][: padded["records"]]
+    tensors = one_pass(base, tuned, examples, card.pad or 0, card.cls, card.sep, found_tagger, (*patterns, size, scale))
+    tensors["padded"] = padded_cosine(base, tuned, short, card.pad or 0, padded["length"])
+    tensors["padded_records"] = np.asarray([e.record for e in short], dtype=np.int64)
+    tagged = gold or found_tagger is not None
+    with whole_file(out) as part:
+        save_file(tensors, part, metadata={"facts": json.dumps({"tagged": tagged, "features": MEASURED})})
+
+
+def one_pass(
+    base: PreTrainedModel,
+    tuned: PreTrainedModel,
+    examples: Sequence[Example],
+    pad: int,
+    cls: str | None,
+    sep: str | None,
+    tagger: Tagger | None,
+    patterns: tuple[MapNetwork, Thresholds, int, str],
+) -> dict[str, npt.NDArray[Any]]:
+    """The arrays of `Measures`, the padded ones aside, examples in their order.
+
+    Args:
+        base, tuned: with the engine installed.
+        examples: the examples.
+        pad: id of the padding token.
+        cls, sep: vocabulary entries of the special tokens.
+        tagger: see `word_features.feature_masks`.
+        patterns: network, thresholds, size and scale of its pictures.
+    """
+    _, (layers, heads) = next(iter(attention_shape(base).items()))
+    count, features = len(examples), len(MEASURED)
+    places = {example.record: place for place, example in enumerate(examples)}
+    cosine = np.zeros((count, layers, heads), np.float32)
+    columns = np.full((2, len(MODES), count, features, layers, heads), np.nan, np.float32)
+    first_row = np.full((2, len(MODES), count, features, heads), np.nan, np.float32)
+    classes = np.zeros((2, count, layers, heads), np.int8)
+    for batch in progress(list(batch_by_length(examples)), label="examples"):
+        rows = [places[example.record] for example in batch]
+        inputs = model_inputs(base, batch, pad)
+        real = inputs["attention_mask"].to(torch.float32)
+        marks = _marks(batch, real.shape[1], cls, sep, tagger).to(real.device)
+        before: dict[int, torch.Tensor] = {}
+        pictures: list[list[torch.Tensor]] = [[] for _ in batch]
+        numbers: list[list[torch.Tensor]] = [[] for _ in batch]
+        for number, model in enumerate((base, tuned)):
+
+            def see(
+                site: Site,
+                probabilities: torch.Tensor,
+                number: int = number,
+                rows: list[int] = rows,
+                real: torch.Tensor = real,
+                marks: torch.Tensor = marks,
+                batch: Sequence[Example] = batch,
+                before: dict[int, torch.Tensor] = before,
+                pictures: list[list[torch.Tensor]] = pictures,
+                numbers: list[list[torch.Tensor]] = numbers,
+            ) -> None:
+                maps = probabilities.float() * real[:, None, :, None]
+                mean = maps.sum(2) / real.sum(1)[:, None, None]
+                columns[number, :, :, :, site.layer][:, rows] = _largest(mean, marks).cpu().numpy()
+                if site.layer == layers - 1:
+                    first_row[number][:, rows] = _largest(maps[:, :, 0], marks).cpu().numpy()
+                if number == 0:
+                    before[site.layer] = maps
+                    return
+                cosine[rows, site.layer] = _cosine(before[site.layer], maps).cpu().numpy()
+                for k, example in enumerate(batch):
+                    n = len(example.input_ids)
+                    own = maps[k, :, :n, :n]
+                    pictures[k].append(as_pictures(own, patterns[2], patterns[3]).cpu())
+                    special = torch.tensor([word == SPECIAL for word in example.word], device=own.device)
+                    segment = torch.tensor(example.segment_ids, device=own.device)
+                    numbers[k].append(map_numbers(own, special, segment).cpu())
+
+            with torch.inference_mode(), watch(model, observers=[see]) as session:
+                session.batch(inputs["attention_mask"])
+                model(**inputs)
+        for k, row in enumerate(rows):
+            by_network = classify(patterns[0], torch.cat(pictures[k])).argmax(axis=1)
+            by_rules = rule_labels(torch.cat(numbers[k]).numpy(), patterns[1])
+            classes[:, row] = np.stack([by_network, by_rules]).reshape(2, layers, heads)
+    records = np.asarray([example.record for example in examples], dtype=np.int64)
+    return {"records": records, "cosine": cosine, "columns": columns, "first_row": first_row, "classes": classes}
+
+
+def _marks(batch: Sequence[Example], length: int, cls: str | None, sep: str | None, tagger: Tagger | None) -> torch.Tensor:
+    """[mode, example, feature, n] which pieces have a feature."""
+    marks = torch.zeros((len(MODES), len(batch), len(FEATURES), length), dtype=torch.bool)
+    for number, mode in enumerate(MODES):
+        for row, example in enumerate(batch):
+            for name, mask in feature_masks(example, cls, sep, tagger, mode).items():
+                marks[number, row, FEATURES.index(name), : len(mask)] = torch.from_numpy(mask)
+    return marks
+
+
+def _largest(weights: torch.Tensor, marks: torch.Tensor) -> torch.Tensor:
+    """[mode, example, measure, head] of weights [example, head, n]: the largest over the marked pieces, NaN without any."""
+    here = marks[:, :, :, None, :]
+    found = weights[None, :, None].masked_fill(~here, -1).amax(-1)
+    found = torch.where(here.any(-1), found, torch.nan)
+    separators = here[:, :, FEATURES.index(SEP)]
+    total = (weights[None] * separators).sum(-1)
+    total = torch.where(separators.any(-1), total, torch.nan)
+    return torch.cat([found, total[:, :, None]], dim=2)
+
+
+def _cosine(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+    """[example, head] cosine between maps [example, head, n, n] as vectors."""
+    return torch.nn.functional.cosine_similarity(one.flatten(2), other.flatten(2), dim=-1)
+
+
+def padded_cosine(base: PreTrainedModel, tuned: PreTrainedModel, examples: Sequence[Example], pad: int, length: int) -> Floats:
+    """[example, layer, head] cosine of maps padded to one length, rows of padding included, as in the published code.
+
+    Padding is never attended to, but attends: for a short example most of what is compared is the attention of [PAD].
+    """
+    _, (layers, heads) = next(iter(attention_shape(base).items()))
+    found = np.zeros((len(examples), layers, heads), np.float32)
+    for start in progress(range(0, len(examples), _PADDED_BATCH), label="padded examples"):
+        batch = examples[start : start + _PADDED_BATCH]
+        inputs = model_inputs(base, batch, pad, length)
+        before: dict[int, torch.Tensor] = {}
+
+        def first(site: Site, probabilities: torch.Tensor, before: dict[int, torch.Tensor] = before) -> None:
+            before[site.layer] = probabilities.float()
+
+        def second(
+            site: Site, probabilities: torch.Tensor, before: dict[int, torch.Tensor] = before, start: int = start
+        ) -> None:
+            own = _cosine(before[site.layer], probabilities.float())
+            found[start : start + len(own), site.layer] = own.cpu().numpy()
+
+        for model, observer in ((base, first), (tuned, second)):
+            with torch.inference_mode(), watch(model, observers=[observer]) as session:
+                session.batch(inputs["attention_mask"])
+                model(**inputs)
+    return found
+
+
+def read_measures(path: str | Path) -> Measures:
+    """Read what `measure` wrote.
+
+    Raises:
+        AtlasError: the file is missing or damaged.
+    """
+    try:
+        with safe_open(path, framework="np") as stream:
+            facts = json.loads(stream.metadata()["facts"])
+            return Measures(**{name: stream.get_tensor(name) for name in stream.keys()}, tagged=facts["tagged"])  # noqa: SIM118
+    except (OSError, KeyError, TypeError, ValueError, SafetensorError) as error:
+        raise DamagedFile(path, f"not readable measures ({error})") from error
+
+
+ANNOTATORS = (NETWORK, RULES)

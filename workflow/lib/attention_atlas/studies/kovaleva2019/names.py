@@ -1,0 +1,35 @@
+"""Names of tasks, of what was done to a model, and of the classes of attention maps."""
+
+TASKS = ("mrpc", "stsb", "sst2", "qqp", "rte", "qnli", "mnli")
+TASK_TITLES = {
+    "mrpc": "MRPC",
+    "stsb": "STS-B",
+    "sst2": "SST-2",
+    "qqp": "QQP",
+    "rte": "RTE",
+    "qnli": "QNLI",
+    "mnli": "MNLI",
+}
+UNTRAINED, RANDOM, TUNED = "untrained", "random", "tuned"
+"""Pre-trained with a random layer of classes; trained on the task from random weights; trained from pre-trained weights."""
+BASE = "base"
+"""The pre-trained model itself."""
+
+VERTICAL, DIAGONAL, VERTICAL_DIAGONAL, BLOCK, HETEROGENEOUS = (
+    "vertical",
+    "diagonal",
+    "vertical_diagonal",
+    "block",
+    "heterogeneous",
+)
+CLASSES = (VERTICAL, DIAGONAL, VERTICAL_DIAGONAL, BLOCK, HETEROGENEOUS)
+"""Of maps, in the order of the paper's Figure 1; the keys 1 to 5 of the labelling page."""
+CLASS_TITLES = {
+    VERTICAL: "Vertical",
+    DIAGONAL: "Diagonal",
+    VERTICAL_DIAGONAL: "Vertical + diagonal",
+    BLOCK: "Block",
+    HETEROGENEOUS: "Heterogeneous",
+}
+NETWORK, RULES = "network", "rules"
+"""Who labels maps: the network that was trained on labelled maps, or rules with thresholds tuned on them."""

@@ -1,0 +1,98 @@
+"""What every model of a task predicts on the examples it is evaluated on: before, without and after fine-tuning."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import torch
+
+from attention_atlas.corpora.examples import Example, read_examples
+from attention_atlas.errors import AtlasError
+from attention_atlas.models.card import read_card
+from attention_atlas.models.classifying import logits, untrained_logits
+from attention_atlas.models.devices import pick_device
+from attention_atlas.models.loading import load_trained
+from attention_atlas.studies.kovaleva2019.names import UNTRAINED
+from attention_atlas.tables import write_parquet
+
+_log = logging.getLogger(__name__)
+COLUMNS = ("state", "seed", "record", "prediction", "label")
+
+
+def predict(
+    base_entry: Mapping[str, Any],
+    members: Sequence[Mapping[str, Any]],
+    card_path: str | Path,
+    example_files: Sequence[str | Path],
+    limit: int,
+    regression: bool,
+    head_seeds: int,
+    threads: int,
+    out: str | Path,
+) -> None:
+    """Write a row for every model and example: `COLUMNS`; predictions and labels are names of classes, or numbers.
+
+    Args:
+        base_entry: registry entry of the pre-trained model.
+        members: models trained on the task: state (random, tuned), seed, entry.
+        card_path: card of the pre-trained model, whose tokenizer all share.
+        example_files: the examples.
+        limit: records that count.
+        regression: whether labels are scores.
+        head_seeds: random layers of classes on the pre-trained model.
+        threads: threads of the forward passes.
+        out: Parquet file.
+
+    Raises:
+        AtlasError: the examples have no labels, or a model does not know one of them.
+    """
+    torch.set_num_threads(threads)
+    pad, device = read_card(card_path).pad or 0, pick_device()
+    examples = list(read_examples(example_files, limit))
+    labels = labels_of(examples)
+    classes = sorted(set(labels))
+    frames = []
+    untrained = untrained_logits(base_entry, examples, pad, 1 if regression else len(classes), range(head_seeds), device)
+    for seed, found in enumerate(untrained):
+        frames.append(_frame(UNTRAINED, seed, examples, predicted(found, classes, regression), labels))
+    for member in members:
+        model = load_trained(member["entry"], "labels", device)
+        known = [str(model.config.id2label[k]) for k in range(model.config.num_labels)]
+        if not regression and not set(classes) <= set(known):
+            raise AtlasError(
+                f"{member['entry']['source']['path']}: this model knows the labels {', '.join(known)}, the corpus has "
+                f"{', '.join(classes)}: name the corpus that belongs to its task."
+            )
+        found = predicted(logits(model, examples, pad), known, regression)
+        frames.append(_frame(member["state"], member["seed"], examples, found, labels))
+        _log.info("%s, seed %d: predicted", member["state"], member["seed"])
+    write_parquet(pd.concat(frames, ignore_index=True), out)
+
+
+def labels_of(examples: Sequence[Example]) -> list[str]:
+    """Labels of the examples.
+
+    Raises:
+        AtlasError: one has none.
+    """
+    found = [example.label for example in examples]
+    if not examples or None in found:
+        raise AtlasError("there is nothing to evaluate on: the examples have no labels. Use a corpus with reader glue.")
+    return [str(label) for label in found]
+
+
+def predicted(found: torch.Tensor, classes: Sequence[str], regression: bool) -> list[str]:
+    """Names of the classes with the largest scores [example, class], or the scores themselves."""
+    if regression:
+        return [f"{value:.6g}" for value in found[:, 0].tolist()]
+    return [classes[k] for k in found.argmax(dim=1).tolist()]
+
+
+def _frame(state: str, seed: int, examples: Sequence[Example], found: list[str], labels: list[str]) -> pd.DataFrame:
+    records = [example.record for example in examples]
+    columns = {"state": state, "seed": seed, "record": records, "prediction": found, "label": labels}
+    return pd.DataFrame(columns)[list(COLUMNS)]

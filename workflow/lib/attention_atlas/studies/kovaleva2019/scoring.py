@@ -1,0 +1,121 @@
+"""Scores of the tasks of GLUE, of many sets of predictions and many resamples at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import rankdata
+
+Floats = npt.NDArray[np.float64]
+ACCURACY, F1, CORRELATION = "accuracy", "f1", "correlation"
+METRICS = {
+    "mrpc": (F1, ACCURACY),
+    "stsb": (CORRELATION,),
+    "sst2": (ACCURACY,),
+    "qqp": (F1, ACCURACY),
+    "rte": (ACCURACY,),
+    "qnli": (ACCURACY,),
+    "mnli": (ACCURACY,),
+}
+"""Task -> its metrics, that of Figures 8 and 9 first (Kovaleva et al. 2019, Table 1, and their code)."""
+_POSITIVE = frozenset({"1", "equivalent", "duplicate"})
+
+
+def as_numbers(task: str, values: Sequence[str]) -> Floats:
+    """Predictions or labels as numbers: scores of a task of regression; elsewhere 1 for the positive class and other numbers.
+
+    Equal names give equal numbers in every call.
+    """
+    if METRICS[task] == (CORRELATION,):
+        return np.asarray([float(value) for value in values])
+    numbers = {value: float(int.from_bytes(value.encode()[:6].ljust(6, b"\0"), "big") + 2) for value in set(values)}
+    return np.asarray([1.0 if value in _POSITIVE else numbers[value] for value in values])
+
+
+def score(metric: str, predictions: Floats, truth: Floats, weights: Floats | None = None) -> Floats:
+    """Scores of sets of predictions.
+
+    Args:
+        metric: accuracy; f1 of the class 1; correlation: the mean of Pearson's and Spearman's.
+        predictions: [..., example].
+        truth: [example].
+        weights: [resample, example] how often each example counts; None for once each. Ranks are those of all examples.
+
+    Returns:
+        [...], with weights [..., resample]; 0 where there is nothing to divide by.
+    """
+    flat = predictions.reshape(-1, predictions.shape[-1]).astype(np.float64)
+    counts = np.ones((1, len(truth))) if weights is None else np.asarray(weights, np.float64)
+    found = _combined(metric, [part @ counts.T for part in _parts(metric, flat, truth)], counts.sum(axis=1))
+    shaped = found.reshape(*predictions.shape[:-1], len(counts))
+    return shaped[..., 0] if weights is None else shaped
+
+
+def swapped_differences(metric: str, base: Floats, changed: Floats, truth: Floats, swaps: Floats) -> Floats:
+    """Differences of scores when what two models say is exchanged at random: the null of a paired permutation test.
+
+    Args:
+        metric: see `score`.
+        base: [example] predictions of one model.
+        changed: [set, example] of others.
+        truth: [example].
+        swaps: [permutation, example] 1 where the two are exchanged, else 0; the same for all sets.
+
+    Returns:
+        [set, permutation] score of the set minus that of the base, after the exchange.
+    """
+    ours, theirs = _parts(metric, changed.astype(np.float64), truth), _parts(metric, base[None].astype(np.float64), truth)
+    total = np.full(len(swaps), float(len(truth)))
+    kept = 1 - swaps
+    own = [part @ kept.T + other @ swaps.T for part, other in zip(ours, theirs, strict=True)]
+    rest = [part @ swaps.T + other @ kept.T for part, other in zip(ours, theirs, strict=True)]
+    return _combined(metric, own, total) - _combined(metric, rest, total)
+
+
+def _parts(metric: str, flat: Floats, truth: Floats) -> list[Floats]:
+    """What a metric is a function of the sums of, [set or 1, example] each."""
+    if metric == ACCURACY:
+        return [(flat == truth).astype(np.float64)]
+    if metric == F1:
+        ours, theirs = (flat == 1).astype(np.float64), (truth == 1).astype(np.float64)
+        return [ours * theirs, ours, np.broadcast_to(theirs, ours.shape)]
+    parts = []
+    for one, other in ((flat, truth), (rankdata(flat, axis=1), rankdata(truth))):
+        # Centred first, so that large means do not cost digits.
+        x, y = one - other.mean(), np.broadcast_to(other - other.mean(), one.shape)
+        parts += [x, y, x * x, y * y, x * y]
+    return parts
+
+
+def _combined(metric: str, sums: Sequence[Floats], total: Floats) -> Floats:
+    """Scores of the sums of `_parts`, [set, resample] each, over `total` [resample] examples."""
+    if metric == ACCURACY:
+        return sums[0] / total
+    if metric == F1:
+        return _ratio(2 * sums[0], sums[1] + sums[2])
+    return (_pearson(sums[:5], total) + _pearson(sums[5:], total)) / 2
+
+
+def best_constant(metric: str, truth: Floats) -> float:
+    """The best score that one answer for all examples reaches: that of the majority, or of the positive class for f1."""
+    if metric == CORRELATION:
+        return float("nan")
+    return max(float(score(metric, np.full(len(truth), answer), truth)) for answer in np.unique(truth))
+
+
+def majority(truth: Floats) -> float:
+    """The most frequent label."""
+    values, counts = np.unique(truth, return_counts=True)
+    return float(values[counts.argmax()])
+
+
+def _pearson(sums: Sequence[Floats], total: Floats) -> Floats:
+    x, y, xx, yy, xy = (own / total for own in sums)
+    variances = (xx - x * x) * (yy - y * y)
+    return _ratio(xy - x * y, np.sqrt(np.clip(variances, 0, None)), least=1e-12)
+
+
+def _ratio(top: Floats, bottom: Floats, least: float = 0.0) -> Floats:
+    return np.divide(top, bottom, out=np.zeros_like(top), where=bottom > least)

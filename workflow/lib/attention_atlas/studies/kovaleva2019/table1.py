@@ -1,0 +1,125 @@
+"""Table 1: tasks without fine-tuning, fine-tuned from random weights, and fine-tuned from pre-trained weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from attention_atlas.html_tables import write_html_table
+from attention_atlas.published.values import load_published
+from attention_atlas.statistics import percentile_interval, resampled_counts
+from attention_atlas.studies.kovaleva2019.names import RANDOM, TASK_TITLES, TUNED, UNTRAINED
+from attention_atlas.studies.kovaleva2019.predictions import COLUMNS
+from attention_atlas.studies.kovaleva2019.scoring import METRICS, as_numbers, best_constant, majority, score
+from attention_atlas.studies.setting import Setting, joint_lines
+from attention_atlas.tables import read_parquet, write_table
+
+Floats = npt.NDArray[np.float64]
+MAJORITY, CONSTANT = "majority", "constant"
+STATES = (UNTRAINED, RANDOM, TUNED)
+_TITLES = {
+    UNTRAINED: "Pre-trained, no fine-tuning",
+    RANDOM: "Random weights, fine-tuned",
+    TUNED: "Pre-trained, fine-tuned",
+    MAJORITY: "Majority",
+    CONSTANT: "Best constant",
+}
+_PUBLISHED = {UNTRAINED: "pretrained_no_finetuning", RANDOM: "random_normal_init_finetuned", TUNED: "pretrained_init_finetuned"}
+_PUBLISHED_METRIC = {"f1": "f1", "accuracy": "acc", "correlation": "acc"}
+
+
+def table1(
+    predictions: Mapping[str, str | Path],
+    settings: Mapping[str, Setting],
+    resamples: int,
+    seed: int,
+    out: str | Path,
+    html_out: str | Path,
+) -> None:
+    """Write Table 1: task, metric, state, value (mean over seeds, in percent), sd, least, most, ci_low, ci_high, seeds, n.
+
+    Args:
+        predictions: task -> what its models predict (`predictions.predict`).
+        settings: task -> what was looked at.
+        resamples, seed: of the bootstrap over examples, of the mean over seeds.
+        out, html_out: table and page.
+
+    Raises:
+        AtlasError: a table cannot be used.
+    """
+    rows: list[dict[str, Any]] = []
+    for task, path in predictions.items():
+        frame = read_parquet(path, COLUMNS)
+        truth = truth_of(task, frame)
+        counts = np.concatenate(list(resampled_counts(len(truth), resamples, seed)))
+        for metric in METRICS[task]:
+            facts = {"task": task, "metric": metric, "n": len(truth)}
+            for state in STATES:
+                own = by_seed(task, frame[frame["state"] == state])
+                if len(own):
+                    rows.append(facts | {"state": state, "seeds": len(own)} | _scores(metric, own, truth, counts))
+            answer = np.full(len(truth), majority(truth))
+            for state, value in ((MAJORITY, float(score(metric, answer, truth))), (CONSTANT, best_constant(metric, truth))):
+                if metric != "correlation":
+                    rows.append(facts | {"state": state, "seeds": 1, "value": 100 * value})
+    columns = ["task", "metric", "state", "value", "sd", "least", "most", "ci_low", "ci_high", "seeds", "n"]
+    table = pd.DataFrame(rows, columns=columns)
+    write_table(table, out)
+    _page(table, settings, html_out)
+
+
+def truth_of(task: str, frame: pd.DataFrame) -> Floats:
+    """[example] labels as numbers, in the order of the records."""
+    first = frame.drop_duplicates("record").sort_values("record")
+    return as_numbers(task, first["label"].astype(str).tolist())
+
+
+def by_seed(task: str, frame: pd.DataFrame) -> Floats:
+    """[seed, example] predictions as numbers, in the order of seeds and records."""
+    wide = frame.pivot(index="seed", columns="record", values="prediction").sort_index()
+    return as_numbers(task, wide.to_numpy().ravel().tolist()).reshape(wide.shape) if len(wide) else np.zeros((0, 0))
+
+
+def _scores(metric: str, predictions: Floats, truth: Floats, counts: Floats) -> dict[str, float]:
+    values = 100 * score(metric, predictions, truth)
+    low, high = percentile_interval(100 * score(metric, predictions, truth, counts).mean(axis=0))
+    spread = float(values.std(ddof=1)) if len(values) > 1 else float("nan")
+    ends = {"least": float(values.min()), "most": float(values.max())}
+    return {"value": float(values.mean()), "sd": spread, **ends, "ci_low": float(low), "ci_high": float(high)}
+
+
+def _page(table: pd.DataFrame, settings: Mapping[str, Setting], path: str | Path) -> None:
+    published = load_published("kovaleva2019")
+    rows = []
+    for (task, metric), own in table.groupby(["task", "metric"], sort=False):
+        row = {"task": TASK_TITLES[str(task)], "metric": str(metric), "n": int(own["n"].iloc[0])}
+        for _, line in own.iterrows():
+            row[_TITLES[line["state"]]] = _cell(line)
+            if line["state"] in _PUBLISHED:
+                key = f"k_t1_{task}_{_PUBLISHED_METRIC[str(metric)]}_{_PUBLISHED[line['state']]}"
+                row[f"Paper: {_TITLES[line['state']]}"] = str(published.get(key, {}).get("value", ""))
+        rows.append(row)
+    order = [_TITLES[state] for state in (*STATES, MAJORITY, CONSTANT)] + [f"Paper: {_TITLES[state]}" for state in STATES]
+    shown = pd.DataFrame(rows)
+    shown = shown[["task", "metric", "n", *(name for name in order if name in shown.columns)]].fillna("")
+    notes = [
+        *joint_lines(settings.values()),
+        "In percent: mean over seeds (least to most, where there are several) and interval by bootstrap over examples. "
+        "Without fine-tuning the layer of classes is random, and what it says depends on its seed alone. correlation: mean of "
+        "Pearson's and Spearman's (the paper calls it accuracy). Best constant: one answer for all, the best by this metric.",
+        "In the paper, fine-tuning from random weights gives a constant answer on MRPC (F1 81.2 = 2p / (1 + p)), QQP, RTE and "
+        "QNLI, so that comparing it there with the model without fine-tuning compares chance with chance.",
+    ]
+    write_html_table(shown, path, "Kovaleva et al. 2019, Table 1: what pre-training and fine-tuning give", notes, {"n": "n"})
+
+
+def _cell(line: pd.Series) -> str:
+    if pd.isna(line["ci_low"]):
+        return f"{line['value']:.1f}"
+    spread = f" ({line['least']:.1f} to {line['most']:.1f}, {int(line['seeds'])} seeds)" if line["seeds"] > 1 else ""
+    return f"{line['value']:.1f}{spread} [{line['ci_low']:.1f}, {line['ci_high']:.1f}]"

@@ -1,0 +1,110 @@
+"""Which pieces carry a linguistic feature: nouns, verbs, pronouns, subjects, objects, negation, punctuation, special tokens."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from attention_atlas.corpora.alignment import SPECIAL
+from attention_atlas.corpora.examples import Example
+
+_log = logging.getLogger(__name__)
+Bools = npt.NDArray[np.bool_]
+Tagger = Callable[[Sequence[str]], tuple[tuple[str, ...], tuple[str, ...]]]
+"""Words -> their Penn tags and their relations."""
+SEP, CLS, NOUN, VERB, PRON, SUBJ, OBJ, NEG, PUNCT = "sep", "cls", "noun", "verb", "pron", "subj", "obj", "neg", "punct"
+FEATURES = (SEP, CLS, NOUN, VERB, PRON, SUBJ, OBJ, NEG, PUNCT)
+TAGGED = (NOUN, VERB, PRON, SUBJ, OBJ)
+"""Features that need tags."""
+AS_PUBLISHED, CORRECTED = "as_published", "corrected"
+MODES = (AS_PUBLISHED, CORRECTED)
+"""As the published code finds pieces (by their spelling, negation by parts of words), or by the words that they belong to."""
+_SUBJECTS = frozenset("nsubj nsubjpass csubj csubjpass agent expl".split())
+_OBJECTS = frozenset("dobj iobj dative attr oprd".split())
+NEGATIONS = (
+    "neither nor not never none don't won't didn't hadn't haven't can't isn't wasn't shouldn't couldn't nothing nowhere".split()
+)
+"""Kovaleva et al. 2019, footnote 6."""
+
+
+def feature_masks(example: Example, cls: str | None, sep: str | None, tagger: Tagger | None, mode: str) -> dict[str, Bools]:
+    """[n] whether each piece has a feature, for every feature that can be told; those that need tags are left out without any.
+
+    Args:
+        example: with layers xpos and relations, or words for the tagger.
+        cls, sep: vocabulary entries of the special tokens.
+        tagger: for examples without such layers.
+        mode: as_published or corrected.
+    """
+    tokens, word = np.asarray(example.tokens, dtype=object), np.asarray(example.word)
+    words: dict[str, list[int]] = {}
+    tags = _tags(example, tagger)
+    if tags is not None:
+        xpos, relations = tags
+        words = {
+            NOUN: [k for k, tag in enumerate(xpos) if tag.startswith("NN")],
+            VERB: [k for k, tag in enumerate(xpos) if tag.startswith("VB")],
+            PRON: [k for k, tag in enumerate(xpos) if tag in ("PRP", "PRP$")],
+            SUBJ: [k for k, name in enumerate(relations) if name in _SUBJECTS],
+            OBJ: [k for k, name in enumerate(relations) if name in _OBJECTS],
+        }
+    words[NEG] = negated(example.words, mode)
+    words[PUNCT] = [k for k, form in enumerate(example.words) if not any(c.isalnum() for c in form)]
+    masks = {SEP: tokens == sep, CLS: tokens == cls}
+    for name, own in words.items():
+        mask = np.isin(word, own)
+        if mode == AS_PUBLISHED and name != PUNCT:
+            # The same spelling elsewhere counts as well, in every word that shares a piece.
+            mask = np.isin(tokens, tokens[mask]) & (word != SPECIAL)
+        masks[name] = mask
+    return masks
+
+
+def negated(words: Sequence[str], mode: str) -> list[int]:
+    """Positions of words that deny: by whole words and contractions, or (as published) of words with one as a part."""
+    found: set[int] = set()
+    # A contraction comes in three words, or in two as treebanks cut it.
+    spans = [(k, k + size) for size in (1, 2, 3) for k in range(len(words) - size + 1)]
+    for start, stop in spans:
+        text = "".join(words[start:stop])
+        contracted = stop - start == 1 or "'" in text or "’" in text
+        if mode == AS_PUBLISHED:
+            hit = contracted and any(part in text for part in NEGATIONS) and (stop - start == 1 or text in NEGATIONS)
+        else:
+            plain = text.lower().replace("’", "'")
+            hit = contracted and (plain in NEGATIONS or plain == "n't")
+        if hit:
+            found |= set(range(start, stop))
+    return sorted(found)
+
+
+def _tags(example: Example, tagger: Tagger | None) -> tuple[Sequence[str], Sequence[str]] | None:
+    if {"xpos", "relations"} <= example.layers.keys():
+        return example.layers["xpos"], example.layers["relations"]
+    return tagger(example.words) if tagger is not None else None
+
+
+def spacy_tagger(name: str) -> Tagger | None:
+    """Tags by a spaCy model, None (with a line in the log) where spaCy or the model is not installed."""
+    try:
+        import spacy
+        from spacy.tokens import Doc
+
+        pipeline = spacy.load(name)
+    except (ImportError, OSError):
+        _log.warning(
+            "spaCy with the model %s is not installed: without gold tags, nouns, verbs, pronouns, subjects and objects are "
+            "left out (pip install spacy, python -m spacy download %s)",
+            name,
+            name,
+        )
+        return None
+
+    def tag(words: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        document = pipeline(Doc(pipeline.vocab, words=list(words)))
+        return tuple(token.tag_ for token in document), tuple(token.dep_ for token in document)
+
+    return tag

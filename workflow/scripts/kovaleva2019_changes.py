@@ -1,0 +1,19 @@
+from attention_atlas.smk import job
+from attention_atlas.studies.kovaleva2019.change_tables import change_tables
+from attention_atlas.studies.setting import setting_of
+
+with job(snakemake):
+    change_tables(
+        files=snakemake.params.files,
+        settings={name: setting_of(values) for name, values in snakemake.params.settings.items()},
+        resamples=snakemake.params.resamples,
+        seed=snakemake.params.seed,
+        classes_out=snakemake.output.classes,
+        cosine_out=snakemake.output.cosine,
+        special_out=snakemake.output.special,
+        first_row_out=snakemake.output.first_row,
+        features_out=snakemake.output.features,
+        features_html=snakemake.output.features_html,
+        options_out=snakemake.output.options,
+        options_html=snakemake.output.options_html,
+    )

@@ -1,0 +1,15 @@
+from attention_atlas.smk import job
+from attention_atlas.studies.kovaleva2019.disabling_tables import disabling_tables
+from attention_atlas.studies.setting import setting_of
+
+with job(snakemake):
+    disabling_tables(
+        files=snakemake.params.files,
+        settings={name: setting_of(values) for name, values in snakemake.params.settings.items()},
+        resamples=snakemake.params.resamples,
+        seed=snakemake.params.seed,
+        heads_out=snakemake.output.heads,
+        layers_out=snakemake.output.layers,
+        out=snakemake.output.tsv,
+        html_out=snakemake.output.html,
+    )

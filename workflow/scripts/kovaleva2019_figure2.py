@@ -1,0 +1,11 @@
+from attention_atlas.smk import job
+from attention_atlas.studies.kovaleva2019.figure2 import figure2
+from attention_atlas.studies.setting import setting_of
+
+with job(snakemake):
+    figure2(
+        path=snakemake.input.classes,
+        patterns_path=snakemake.input.patterns,
+        settings={name: setting_of(values) for name, values in snakemake.params.settings.items()},
+        pictures={kind: snakemake.output[kind] for kind in ("svg", "png", "pdf")},
+    )

@@ -1,0 +1,19 @@
+from attention_atlas.smk import job
+from attention_atlas.studies.kovaleva2019.frame_heads import frame_heads
+from attention_atlas.studies.setting import setting_of
+
+with job(snakemake):
+    frame_heads(
+        shards=snakemake.input.shards,
+        example_files=snakemake.input.examples,
+        limit=snakemake.params.limit,
+        pairing=snakemake.params.pairing,
+        direction=snakemake.params.direction,
+        resamples=snakemake.params.resamples,
+        seed=snakemake.params.seed,
+        setting=setting_of(snakemake.params.setting),
+        out=snakemake.output.tsv,
+        options_out=snakemake.output.options,
+        options_html=snakemake.output.options_html,
+        drawn_out=snakemake.output.drawn,
+    )

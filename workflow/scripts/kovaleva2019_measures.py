@@ -1,0 +1,17 @@
+from attention_atlas.smk import job
+from attention_atlas.studies.kovaleva2019.measures import measure
+
+with job(snakemake):
+    measure(
+        base_entry=snakemake.params.base,
+        tuned_entry=snakemake.params.tuned,
+        card_path=snakemake.input.card,
+        example_files=snakemake.input.examples,
+        limit=snakemake.params.limit,
+        padded=snakemake.params.padded,
+        tagger=snakemake.params.tagger,
+        network_path=snakemake.input.network,
+        thresholds_path=snakemake.input.thresholds,
+        threads=snakemake.threads,
+        out=snakemake.output[0],
+    )

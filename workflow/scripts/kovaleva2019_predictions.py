@@ -1,0 +1,15 @@
+from attention_atlas.smk import job
+from attention_atlas.studies.kovaleva2019.predictions import predict
+
+with job(snakemake):
+    predict(
+        base_entry=snakemake.params.base,
+        members=snakemake.params.members,
+        card_path=snakemake.input.card,
+        example_files=snakemake.input.examples,
+        limit=snakemake.params.limit,
+        regression=snakemake.params.regression,
+        head_seeds=snakemake.params.head_seeds,
+        threads=snakemake.threads,
+        out=snakemake.output[0],
+    )
