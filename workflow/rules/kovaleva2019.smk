@@ -421,10 +421,11 @@ rule kovaleva2019_figure5:
         mem_mb=memory(1000),
         runtime=minutes(10),
     params:
+        figure="figure5",
         settings=task_settings,
-        code=script_digest("kovaleva2019_figure5.py"),
+        code=script_digest("kovaleva2019_grid.py"),
     script:
-        "../scripts/kovaleva2019_figure5.py"
+        "../scripts/kovaleva2019_grid.py"
 
 
 rule kovaleva2019_figure6:
@@ -448,10 +449,11 @@ rule kovaleva2019_figure6:
         mem_mb=memory(1000),
         runtime=minutes(10),
     params:
+        figure="figure6",
         settings=task_settings,
-        code=script_digest("kovaleva2019_figure6.py"),
+        code=script_digest("kovaleva2019_grid.py"),
     script:
-        "../scripts/kovaleva2019_figure6.py"
+        "../scripts/kovaleva2019_grid.py"
 
 
 rule kovaleva2019_figure7:
@@ -475,10 +477,11 @@ rule kovaleva2019_figure7:
         mem_mb=memory(1000),
         runtime=minutes(10),
     params:
+        figure="figure7",
         settings=task_settings,
-        code=script_digest("kovaleva2019_figure7.py"),
+        code=script_digest("kovaleva2019_grid.py"),
     script:
-        "../scripts/kovaleva2019_figure7.py"
+        "../scripts/kovaleva2019_grid.py"
 
 
 rule kovaleva2019_figure8:
@@ -502,10 +505,11 @@ rule kovaleva2019_figure8:
         mem_mb=memory(1000),
         runtime=minutes(10),
     params:
+        figure="figure8",
         settings=task_settings,
-        code=script_digest("kovaleva2019_figure8.py"),
+        code=script_digest("kovaleva2019_grid.py"),
     script:
-        "../scripts/kovaleva2019_figure8.py"
+        "../scripts/kovaleva2019_grid.py"
 
 
 rule kovaleva2019_figure9:
@@ -529,10 +533,11 @@ rule kovaleva2019_figure9:
         mem_mb=memory(1000),
         runtime=minutes(10),
     params:
+        figure="figure9",
         settings=task_settings,
-        code=script_digest("kovaleva2019_figure9.py"),
+        code=script_digest("kovaleva2019_grid.py"),
     script:
-        "../scripts/kovaleva2019_figure9.py"
+        "../scripts/kovaleva2019_grid.py"
 
 
 rule kovaleva2019_dropped:

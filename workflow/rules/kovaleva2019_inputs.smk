@@ -274,4 +274,4 @@ def kovaleva2019_example_files(wildcards):
 def frame_table(wildcards):
     """Input function: figure3.tsv where the run has a corpus of frames."""
     there = frames_of(wildcards.run)
-    return [f"results/{wildcards.run}/kovaleva2019/figure3.tsv"] if there else []
+    return f"results/{wildcards.run}/kovaleva2019/figure3.tsv" if there else []

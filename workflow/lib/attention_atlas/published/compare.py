@@ -21,7 +21,7 @@ class Measured:
     """Our side of one published value.
 
     Attributes:
-        value: number, list of numbers (by layer) or text; None when nothing was computed.
+        value: number, list of numbers (by layer), numbers by name, or text; None when nothing was computed.
         comparable: exact, close, qualitative or no.
         why: the reason, one sentence.
         ci_low, ci_high, n: interval and size, where there are any.
@@ -80,17 +80,22 @@ def verdict(entry: Mapping[str, Any], ours: Measured) -> str:
 
 
 def as_text(value: Any) -> str | None:
-    """A value as it stands in a table cell: numbers with at most four significant digits, lists by semicolons."""
+    """A value as it stands in a table cell: numbers with at most four significant digits, several by semicolons."""
     if value is None:
         return None
     if isinstance(value, list | tuple):
         return "; ".join(str(as_text(item)) for item in value)
+    if isinstance(value, dict):
+        return "; ".join(f"{name} {as_text(item)}" for name, item in value.items())
     if isinstance(value, float):
         return f"{value:.4g}"
     return str(value)
 
 
 def _agrees(target: Any, ours: Measured, entry: Mapping[str, Any]) -> bool:
+    if isinstance(target, dict):
+        same = isinstance(ours.value, dict) and ours.value.keys() == target.keys()
+        return same and all(abs(target[key] - ours.value[key]) <= _tolerance(entry, target[key]) for key in target)
     if isinstance(target, list):
         same = isinstance(ours.value, list) and len(ours.value) == len(target)
         return same and all(abs(a - b) <= _tolerance(entry, a) for a, b in zip(target, ours.value, strict=True))

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import spearmanr
 
+from attention_atlas.corpora.frames import LONGEST_ELEMENT, LONGEST_SENTENCE
 from attention_atlas.html_tables import write_html_table
 from attention_atlas.published.compare import CLOSE, EXACT, NO, Measured, compare
 from attention_atlas.published.values import load_digitised, load_published
@@ -50,6 +51,16 @@ FAULTS = {
     "1,000 examples",
     "k_t1_mrpc_f1_random_normal_init_finetuned": "2p / (1 + p) of a constant answer: nothing was learned",
     "k_t1_qqp_f1_random_normal_init_finetuned": "a constant answer: nothing was learned",
+}
+
+
+# Item of the published list -> why no run has a row for what is missing of it.
+_NOT_HERE = {
+    "run_classifier.py": "length and seeds are those of the corpora and of the family in the configuration",
+    "notebook cells 33-51": "attention between subjects and verbs is not measured, or this run does not look at QQP",
+    "notebook cell 59": "a count of the annotated lexical units of FrameNet 1.7",
+    "Sec 5": "two heads of the paper's models; figure8.tsv has the heads of this run",
+    "replication on GPT2-small (not K)": "a third party's number on a model that no run looks at; listed for the record",
 }
 
 
@@ -102,6 +113,10 @@ def comparison(
     """
     published = load_published("kovaleva2019")
     found = dict(_measured(tables, settings, recipe))
+    layers = int(read_table(tables.figure9, ["layer"])["layer"].max())
+    for name, entry in published.items():
+        if name not in found:
+            found[name] = Measured(None, NO, _absent(name, entry["item"], layers, settings))
     flagged = {name: _with_fault(name, own) for name, own in found.items()}
     frame = compare(published, flagged)
     write_table(frame, out)
@@ -126,6 +141,23 @@ def comparison(
     write_table(claims, claims_out)
     notes = [*lines, "Claims of the paper on order and size, put to this run's models."]
     write_html_table(claims, claims_html, "Kovaleva et al. 2019: claims and this run", notes)
+
+
+def _absent(name: str, item: str, layers: int, settings: Mapping[str, Setting]) -> str:
+    """Why a run has no value beside a published one."""
+    layer = re.search(r"_L(\d+)(H\d+)?$", name)
+    task = next((task for task, key in _TASK_KEYS.items() if f"_{key}_" in name or name.endswith(f"size_{key}")), None)
+    if item == "Fig 3" or item == "Sec 4.2":
+        return "this run names no corpus of frames" if "frames" not in settings else "one example, or a choice by eye"
+    if item in _NOT_HERE:
+        return _NOT_HERE[item]
+    if "t1_size" in name:
+        return "a rounded size of the training set; dropped.tsv has this run's"
+    if task is not None and task not in settings:
+        return f"this run does not look at {TASK_TITLES[task]}"
+    if layer is not None and int(layer[1]) > layers:
+        return f"this run's model has {layers} layers"
+    return "the examples of this run have no such feature, or no tags"
 
 
 def _with_fault(name: str, own: Measured) -> Measured:
@@ -158,6 +190,21 @@ def _measured(tables: Tables, settings: Mapping[str, Setting], recipe: Mapping[s
             Measured(float(own["value"].mean()), comparable, why, n=int(own["n"].iloc[0])),
         )
     yield from _disabling(tables, settings)
+    yield from _notebook(tables.features, settings)
+
+
+def _notebook(path: str | Path, settings: Mapping[str, Setting]) -> Iterator[tuple[str, Measured]]:
+    """The notebook's maps of QQP: largest value and mean over heads; all but negation count examples without the "
+    "feature as 0."""
+    table = read_table(path, ["task", "model", "mode", "feature", "value", "value_zero", "n"])
+    own = table[(table["task"] == "qqp") & (table["mode"] == "as_published")]
+    for (model, feature), heads in own.groupby(["model", "feature"]):
+        values = heads["value" if feature == "neg" else "value_zero"]
+        if values.notna().all():
+            comparable, why = same(settings["qqp"], "qqp")
+            found = {"max": round(float(values.max()), 4), "mean": round(float(values.mean()), 4)}
+            key = f"k_nb_{feature}_{'finetuned' if model == 'tuned' else 'base'}"
+            yield key, Measured(found, comparable, why, n=int(heads["n"].iloc[0]))
 
 
 def _setup(recipe: Mapping[str, Any]) -> Iterator[tuple[str, Measured]]:
@@ -167,6 +214,8 @@ def _setup(recipe: Mapping[str, Any]) -> Iterator[tuple[str, Measured]]:
     yield "k_setup_nb_maxlen", Measured(recipe["padded_length"], EXACT, why)
     yield "k_setup_nb_cap", Measured(recipe["measured"], EXACT, why)
     yield "k_41_cap", Measured(recipe["measured"], EXACT, why)
+    yield "k_42_maxsent", Measured(LONGEST_SENTENCE, EXACT, "as in the paper, where the source is FrameNet")
+    yield "k_42_maxfe", Measured(LONGEST_ELEMENT, EXACT, "as in the paper, where the source is FrameNet")
     if recipe["sentences"]:
         yield "k_42_n", Measured(recipe["sentences"], NO, "records of the corpus of frames in this run")
 

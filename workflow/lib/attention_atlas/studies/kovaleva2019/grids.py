@@ -225,3 +225,6 @@ def figure9(path: str | Path, settings: Mapping[str, Setting], pictures: Picture
         "examples. Red: p < 0.05 by a paired permutation test, corrected by Holm over the layers."
     )
     save_figure(figure, pictures, f"{_lines(settings)}\n{note}")
+
+
+FIGURES = {"figure5": figure5, "figure6": figure6, "figure7": figure7, "figure8": figure8, "figure9": figure9}

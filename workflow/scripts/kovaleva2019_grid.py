@@ -1,9 +1,9 @@
 from attention_atlas.smk import job
-from attention_atlas.studies.kovaleva2019.grids import figure6
+from attention_atlas.studies.kovaleva2019.grids import FIGURES
 from attention_atlas.studies.setting import setting_of
 
 with job(snakemake):
-    figure6(
+    FIGURES[snakemake.params.figure](
         path=snakemake.input[0],
         settings={name: setting_of(values) for name, values in snakemake.params.settings.items()},
         pictures={kind: snakemake.output[kind] for kind in ("svg", "png", "pdf")},
