@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 NAMES = ("extraction", "memory", "dependencies", "clustering", "gradients", "probes", "distances", "ablations", "workflow")
+NAMES += ("disabling",)
 
 
 def main() -> None:

@@ -94,6 +94,7 @@ def test_everything_that_is_not_said_has_its_default():
             name: {
                 "reader": reader,
                 "source": {**source, "split": "train", "column": "text", "rows": 1000},
+                "optional": False,
                 "limit": 10,
                 "shard": 128,
                 "max_tokens": 128,

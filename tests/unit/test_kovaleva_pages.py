@@ -115,16 +115,12 @@ def built(tmp_path_factory):
     names = ["figure2", "figure5", "figure6", "figure7", "features", "features.html", "options", "options.html"]
     outs = [folder / (name if "." in name else f"{name}.tsv") for name in names]
     change_tables(measures, SETTINGS, 100, 0, *outs)
+    kinds = {task: ["uniform", "zero"] if task == "mrpc" else ["uniform"] for task in TASKS}
     disabled = {
-        task: [
-            save_disabled(
-                folder / f"d-{task}-{seed}.parquet", task, seed, ["uniform", "zero"] if task == "mrpc" else ["uniform"]
-            )
-            for seed in SEEDS[task]
-        ]
+        task: {seed: save_disabled(folder / f"d-{task}-{seed}.parquet", task, seed, kinds[task]) for seed in SEEDS[task]}
         for task in TASKS
     }
-    names = ("figure8.tsv", "figure9.tsv", "disabling.tsv", "disabling.html")
+    names = ("ablation.tsv", "figure8.tsv", "figure9.tsv", "disabling.tsv", "disabling.html")
     disabling_tables(disabled, SETTINGS, 100, 0, *(folder / name for name in names))
     predictions = {task: save_predictions(folder / f"p-{task}.parquet", task) for task in TASKS}
     table1(predictions, SETTINGS, 100, 0, folder / "table1.tsv", folder / "table1.html")
@@ -208,6 +204,16 @@ def test_the_head_that_matters_is_found(built):
     assert summary.loc[("mrpc", "uniform", "heads"), "worst"] == "2-3"
     assert summary.loc[("mrpc", "zero", "layers"), "seeds"] == 2
     assert (summary["heldout_delta"] <= summary["best_delta"] + 1e-9).mean() > 0.7
+
+
+def test_every_model_has_its_own_rows(built):
+    table = read(built, "ablation")
+    assert list(table.columns) == "task seed kind layer head metric baseline value p p_holm".split()
+    assert len(table) == (sum(map(len, SEEDS.values())) + len(SEEDS["mrpc"])) * LAYERS * (HEADS + 1)
+    assert table["head"].isna().sum() * (HEADS + 1) == len(table)
+    mean = table[(table["task"] == "mrpc") & (table["kind"] == "uniform")].groupby(["layer", "head"])["value"].mean()
+    figure8 = read(built, "figure8").query("task == 'mrpc' and action == 'uniform'").set_index(["layer", "head"])["score"]
+    assert mean.to_numpy() == pytest.approx(figure8[mean.index].to_numpy(), abs=1e-3)
 
 
 def test_table1_has_every_state_and_both_constants(built):

@@ -144,3 +144,11 @@ def test_the_plan_counts_every_job_once(workspace, run):
     assert int(rows["total"][1]) == sum(jobs.values())
     assert float(rows["total"][2]) > 1000
     assert "on a machine like the one measured" in shown
+
+
+def test_an_optional_file_that_is_not_there_leaves_its_figures_out(workspace):
+    done = workspace.snakemake("--dry-run", "--config", "targets=[laptop]", "--", "kovaleva2019")
+    assert "left out what needs missing files: corpus framenet-473" in done.stdout
+    jobs = workspace.jobs("--config", "targets=[laptop]", "--", "kovaleva2019")
+    assert {"kovaleva2019_figure2", "kovaleva2019_comparison"} <= set(jobs)
+    assert {"kovaleva2019_frames", "kovaleva2019_figure3"}.isdisjoint(jobs)

@@ -117,6 +117,7 @@ def test_contract_columns_of_kovaleva2019(done):
         "figure6.tsv": "task feature layer head value ci_low ci_high n seeds",
         "figure7.tsv": "task feature head value ci_low ci_high n seeds",
         "figure8.tsv": "task action layer head metric baseline score delta ci_low ci_high p p_mcnemar p_holm p_bh seeds n",
+        "ablation.tsv": "task seed kind layer head metric baseline value p p_holm",
         "figure9.tsv": "task action layer metric baseline score delta ci_low ci_high p p_mcnemar p_holm p_bh seeds n",
         "features.tsv": "task model mode feature layer head value value_zero n",
         "comparison.tsv": "id item quantity published ours ci_low ci_high n comparable why verdict",

@@ -16,7 +16,7 @@ rule extract_attention:
         "extraction"
     conda:
         "../../envs/model.yaml"
-    threads: 2
+    threads: extraction_threads
     resources:
         mem_mb=extraction_memory,
         runtime=extraction_minutes,

@@ -397,7 +397,7 @@ rule clark2019_gradients:
         "results/{run}/benchmarks/clark2019/gradients.tsv"
     conda:
         "../../envs/model.yaml"
-    threads: 2
+    threads: role_threads(STUDY, "segments", 9)
     resources:
         mem_mb=gradient_memory(STUDY, "segments"),
         runtime=minutes(240),

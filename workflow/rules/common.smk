@@ -137,12 +137,17 @@ def settle(gaps):
     """Report missing files: as an error, or as a warning when the configuration says to skip what needs them."""
     if not gaps:
         return
-    text = " ".join(gaps.values())
-    if config["missing"] == "error":
+    needed = [text for corpus, text in gaps.items() if not may_be_missing(corpus)]
+    if needed:
         raise WorkflowError(
-            f"{text} Put the file there, or set `missing: skip` to build everything that does not need it."
+            f"{' '.join(needed)} Put the file there, or set `missing: skip` to build everything that does not need it."
         )
-    logger.warning(f"left out what needs missing files: {text}")
+    logger.warning(f"left out what needs missing files: {' '.join(gaps.values())}")
+
+
+def may_be_missing(corpus):
+    """Whether what needs a corpus is left out where its file is not there."""
+    return config["missing"] == "skip" or config["corpora"][corpus]["optional"]
 
 
 def all_artifacts(wildcards):

@@ -285,7 +285,7 @@ rule guan2020_ablations:
         "results/{run}/benchmarks/guan2020/ablations.tsv"
     conda:
         "../../envs/model.yaml"
-    threads: 2
+    threads: role_threads(GUAN, "questions", 50)
     resources:
         mem_mb=ablation_memory(GUAN, "questions"),
         runtime=minutes(1440),

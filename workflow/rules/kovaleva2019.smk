@@ -4,6 +4,7 @@
 KOVALEVA = "kovaleva2019"
 MEASURED, MEASURED_FILES = task_part("measured")
 ABLATED, ABLATED_FILES = task_part("ablated")
+DISABLED = by_task_and_seed("results/{run}/kovaleva2019/disabled/{task}-{seed}.parquet")
 
 
 rule kovaleva2019_predictions:
@@ -82,7 +83,7 @@ rule kovaleva2019_patterns:
         "results/{run}/benchmarks/kovaleva2019/patterns.tsv"
     conda:
         "../../envs/model.yaml"
-    threads: 2
+    threads: 1
     resources:
         mem_mb=memory(4000),
         runtime=minutes(60),
@@ -198,8 +199,9 @@ rule kovaleva2019_disabled:
 
 rule kovaleva2019_disabling:
     input:
-        flat(by_task("results/{run}/kovaleva2019/disabled/{task}-{seed}.parquet")),
+        flat(DISABLED),
     output:
+        single="results/{run}/kovaleva2019/ablation.tsv",
         heads="results/{run}/kovaleva2019/figure8.tsv",
         layers="results/{run}/kovaleva2019/figure9.tsv",
         tsv="results/{run}/kovaleva2019/disabling.tsv",
@@ -216,7 +218,7 @@ rule kovaleva2019_disabling:
         mem_mb=memory(4000),
         runtime=minutes(120),
     params:
-        files=by_task("results/{run}/kovaleva2019/disabled/{task}-{seed}.parquet"),
+        files=DISABLED,
         settings=task_settings,
         resamples=settings(KOVALEVA, "resamples"),
         seed=settings(KOVALEVA, "seed"),

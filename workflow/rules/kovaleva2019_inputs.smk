@@ -5,7 +5,7 @@ def frames_of(run):
     """Corpus of frames of a run, None where it names none, or where its file is missing and may be."""
     corpus = config["runs"][run]["kovaleva2019"].get("frames")
     missing = corpus and missing_files(config, [corpus])
-    return None if missing and config["missing"] == "skip" else corpus
+    return None if missing and may_be_missing(corpus) else corpus
 
 
 def kovaleva2019_pairs(run):
@@ -174,12 +174,32 @@ def by_task(pattern):
     return files
 
 
+def by_task_and_seed(pattern):
+    """Params function: task -> seed -> file of the study."""
+
+    def files(wildcards):
+        run = wildcards.run
+        return {
+            task: {
+                seed: pattern.format(run=run, task=task, seed=seed)
+                for seed in family_models(wildcards, task)
+            }
+            for task in kovaleva2019_tasks(run)
+        }
+
+    return files
+
+
 def flat(by_key):
     """Input function: all files of a params function."""
 
+    def listed(group):
+        if isinstance(group, dict):
+            return list(group.values())
+        return [group] if isinstance(group, str) else group
+
     def files(wildcards):
-        groups = by_key(wildcards).values()
-        return [f for g in groups for f in ([g] if isinstance(g, str) else g)]
+        return [f for group in by_key(wildcards).values() for f in listed(group)]
 
     return files
 

@@ -40,7 +40,7 @@ rule mlm_head:
         "results/{run}/benchmarks/mlm_head/{model}/{corpus}.tsv"
     conda:
         "../../envs/model.yaml"
-    threads: 2
+    threads: head_training_threads
     resources:
         mem_mb=head_training_memory,
         runtime=minutes(120),

@@ -141,8 +141,35 @@ def changes_memory(wildcards, attempt):
     return costs.changes_memory(model, records, seeds) * attempt
 
 
-SMALL_FLOP = 2e12
-"""Operations of a model that one thread does in a minute or less: two such jobs run side by side rather than one after the other."""
+SMALL_FLOP = 3e13
+"""Operations of a model's foreseen shape that one thread does in some minutes: two such jobs run side by side on two processors."""
+
+
+def threads_of(model, corpus, passes):
+    """One thread for a small job, else two; `passes` forward passes over examples of a corpus."""
+    tokens = costs.typical_tokens(corpus)
+    return 1 if passes * costs.shape_of(model).forward_flop(tokens) < SMALL_FLOP else 2
+
+
+def extraction_threads(wildcards):
+    model, corpus = entries(wildcards)
+    return threads_of(model, corpus, corpus["shard"])
+
+
+def head_training_threads(wildcards):
+    model, corpus = entries(wildcards)
+    records = limit_of(config, wildcards.run, wildcards.corpus)
+    return threads_of(model, corpus, 2 * model["mlm_head"]["copies"] * records)
+
+
+def role_threads(study, role, passes):
+    """Threads function: of `passes` forward passes over each example of a role."""
+
+    def number(wildcards):
+        records = limit_for(study, role)(wildcards)
+        return threads_of(*role_entries(wildcards, study, role), passes * records)
+
+    return number
 
 
 def task_threads(passes):
@@ -150,21 +177,17 @@ def task_threads(passes):
 
     def number(wildcards):
         model, corpus = task_entries(wildcards)
-        shape = costs.shape_of(model)
-        flop = shape.forward_flop(costs.typical_tokens(corpus))
-        return 1 if passes(shape) * task_limit(wildcards) * flop < SMALL_FLOP else 2
+        each = passes(costs.shape_of(model))
+        return threads_of(model, corpus, each * task_limit(wildcards))
 
     return number
 
 
 def fine_tuning_threads(wildcards):
-    """Threads of a training, likewise."""
     training = training_settings(wildcards)
     corpus = config["corpora"][training["corpus"]]
-    model = config["models"][wildcards.model]
     passes = 3 * training["epochs"] * training_limit(wildcards)
-    flop = passes * costs.shape_of(model).forward_flop(costs.typical_tokens(corpus))
-    return 1 if flop < SMALL_FLOP else 2
+    return threads_of(config["models"][wildcards.model], corpus, passes)
 
 
 def gpus(wildcards):

@@ -8,6 +8,7 @@ with job(snakemake):
         settings={name: setting_of(values) for name, values in snakemake.params.settings.items()},
         resamples=snakemake.params.resamples,
         seed=snakemake.params.seed,
+        single_out=snakemake.output.single,
         heads_out=snakemake.output.heads,
         layers_out=snakemake.output.layers,
         out=snakemake.output.tsv,

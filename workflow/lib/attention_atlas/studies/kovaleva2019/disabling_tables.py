@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ Floats = npt.NDArray[np.float64]
 _CHUNK = 100
 _STATISTICS = ["score", "delta", "ci_low", "ci_high", "p", "p_mcnemar", "p_holm", "p_bh"]
 FIGURE8 = ["task", "action", "layer", "head", "metric", "baseline", *_STATISTICS, "seeds", "n"]
+ABLATION = ["task", "seed", "kind", "layer", "head", "metric", "baseline", "value", "p", "p_holm"]
 FIGURE9 = [name for name in FIGURE8 if name != "head"]
 
 
@@ -50,21 +51,24 @@ class Effects:
 
 
 def disabling_tables(
-    files: Mapping[str, Sequence[str | Path]],
+    files: Mapping[str, Mapping[int, str | Path]],
     settings: Mapping[str, Setting],
     resamples: int,
     seed: int,
+    single_out: str | Path,
     heads_out: str | Path,
     layers_out: str | Path,
     out: str | Path,
     html_out: str | Path,
 ) -> None:
-    """Write figure8.tsv (`FIGURE8`), figure9.tsv (`FIGURE9`), and a row for each task, action and unit with its page.
+    """Write ablation.tsv (`ABLATION`), figure8.tsv (`FIGURE8`), figure9.tsv (`FIGURE9`), and a row for each task, action and
+    unit with its page.
 
     Args:
-        files: task -> what `disabling.disable` wrote for each seed.
+        files: task -> seed of the model -> what `disabling.disable` wrote.
         settings: task -> what was looked at.
         resamples, seed: of bootstrap and permutations.
+        single_out: every model by itself; kind is what is done, head is empty where it is done to the whole layer.
         heads_out, layers_out: the two tables; scores and differences are means over seeds, in percent.
         out, html_out: the summary: best and worst, the best chosen on one half and measured on the other, the null of the
             largest difference.
@@ -72,9 +76,9 @@ def disabling_tables(
     Raises:
         AtlasError: a table cannot be used.
     """
-    heads, layers, summary = [], [], []
+    single, heads, layers, summary = [], [], [], []
     for task, paths in files.items():
-        frames = [read_parquet(path, COLUMNS) for path in paths]
+        frames = [read_parquet(path, COLUMNS) for path in paths.values()]
         for action in dict.fromkeys(frames[0]["action"]):
             if action == BASELINE:
                 continue
@@ -83,15 +87,29 @@ def disabling_tables(
                 own = Effects(effects.changed[:, chosen.to_numpy()], effects.base, effects.truth, effects.metric)
                 table, facts = effect_rows(own, resamples, seed)
                 places = keys[chosen].reset_index(drop=True)
+                single += list(_each_model(task, action, own, places, list(paths), resamples, seed))
                 named = {"task": task, "action": action, "metric": own.metric, "seeds": len(paths), "n": len(own.truth)}
                 rows.append(pd.concat([places, table], axis=1).assign(**named))
                 summary.append({**named, "unit": unit, **_named(facts, places)})
+    write_table(pd.concat(single, ignore_index=True)[ABLATION], single_out)
     write_table(pd.concat(heads, ignore_index=True)[FIGURE8], heads_out)
     write_table(pd.concat(layers, ignore_index=True)[FIGURE9], layers_out)
     columns = ["task", "action", "unit", "metric", "baseline", "best", "best_delta", "heldout_delta", "p_max"]
     table = pd.DataFrame(summary)[[*columns, "worst", "worst_delta", "mean_delta", "above", "seeds", "n"]]
     write_table(table, out)
     _page(table, settings, resamples, html_out)
+
+
+def _each_model(
+    task: str, action: str, effects: Effects, places: pd.DataFrame, seeds: Sequence[int], resamples: int, seed: int
+) -> Iterator[pd.DataFrame]:
+    """The rows of `ABLATION` of every seed."""
+    for row, name in enumerate(seeds):
+        one = Effects(effects.changed[row : row + 1], effects.base[row : row + 1], effects.truth, effects.metric)
+        table, _ = effect_rows(one, resamples, seed)
+        head = places["head"].astype("Int64").where(places["head"] > 0)
+        facts = {"task": task, "seed": name, "kind": action, "metric": effects.metric}
+        yield table.rename(columns={"score": "value"}).assign(layer=places["layer"], head=head, **facts)
 
 
 def _effects(task: str, frames: Sequence[pd.DataFrame], action: str) -> tuple[pd.DataFrame, Effects]:
