@@ -83,7 +83,7 @@ rule kovaleva2019_patterns:
         "results/{run}/benchmarks/kovaleva2019/patterns.tsv"
     conda:
         "../../envs/model.yaml"
-    threads: 1
+    threads: 2
     resources:
         mem_mb=memory(4000),
         runtime=minutes(60),
@@ -276,7 +276,7 @@ rule kovaleva2019_drawn:
         "results/{run}/benchmarks/kovaleva2019/drawn.tsv"
     conda:
         "../../envs/model.yaml"
-    threads: 1
+    threads: 2
     resources:
         mem_mb=memory(4000),
         runtime=minutes(30),

@@ -141,8 +141,8 @@ def changes_memory(wildcards, attempt):
     return costs.changes_memory(model, records, seeds) * attempt
 
 
-SMALL_FLOP = 3e13
-"""Operations of a model's foreseen shape that one thread does in some minutes: two such jobs run side by side on two processors."""
+SMALL_FLOP = 2e12
+"""Operations of a model below which most of a job's time is its start, which takes one processor: two of them run side by side."""
 
 
 def threads_of(model, corpus, passes):
