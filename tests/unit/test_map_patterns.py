@@ -115,6 +115,8 @@ def test_the_network_has_eight_convolutions_and_learns():
     found = classify(trained, pictures[40:])
     assert found.sum(axis=1) == pytest.approx(1, abs=1e-5)
     assert (found.argmax(axis=1) == labels[40:]).mean() > 0.8
+    # One map more than a batch holds.
+    train_network(pictures[:33], labels[:33], 1, 0)
     again = train_network(pictures[:40], labels[:40], 25, 0)
     assert all(torch.equal(a, b) for a, b in zip(trained.state_dict().values(), again.state_dict().values(), strict=True))
 

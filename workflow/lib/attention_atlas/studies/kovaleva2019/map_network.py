@@ -71,7 +71,8 @@ def train_network(pictures: torch.Tensor, labels: Sequence[int], epochs: int, se
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, _RATE, total_steps=steps)
     network.train()
     for _ in range(epochs):
-        for part in torch.randperm(len(wanted)).split(_BATCH):
+        # Batches of like size: the norm of a last batch of one map would have nothing to go by.
+        for part in torch.randperm(len(wanted)).tensor_split(-(-len(wanted) // _BATCH)):
             own = part.to(pictures.device)
             optimiser.zero_grad()
             loss(network(pictures[own]), wanted[own]).backward()
