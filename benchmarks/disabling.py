@@ -12,7 +12,7 @@ from attention_atlas.corpora.examples import Example
 from attention_atlas.studies.kovaleva2019.disabling import UNIFORM, Disabled, disabled, logits_under
 from benchmarks.timing import report, side_by_side
 
-LAYERS, HEADS, EXAMPLES = 12, 12, 16
+LAYERS, HEADS, EXAMPLES = 6, 12, 8
 
 
 def run() -> None:
@@ -36,7 +36,7 @@ def run() -> None:
         found["whole"] = _whole_passes(model, examples, conditions)
 
     reference = "whole passes, one a head and layer"
-    medians = side_by_side({reference: whole, "from the changed layer on": sweep}, 2)
+    medians = side_by_side({reference: whole, "from the changed layer on": sweep}, 1)
     assert torch.equal(found["sweep"], found["whole"])
     print(f"{len(conditions)} conditions and the baseline, {EXAMPLES} pairs of {lengths.mean():.0f} pieces on average")
     report(medians, reference)
