@@ -109,7 +109,7 @@ def save_predictions(path, task):
 def built(tmp_path_factory):
     folder = tmp_path_factory.mktemp("kovaleva")
     measures = {
-        task: [save_measures(folder / f"m-{task}-{seed}", seed, tagged=task != "qnli") for seed in SEEDS[task]]
+        task: {seed: save_measures(folder / f"m-{task}-{seed}", seed, tagged=task != "qnli") for seed in SEEDS[task]}
         for task in TASKS
     }
     names = ["figure2", "figure5", "figure6", "figure7", "features", "features.html", "options", "options.html"]

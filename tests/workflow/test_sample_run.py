@@ -17,6 +17,51 @@ from attention_atlas.costs import SNAKEMAKE
 from attention_atlas.manifest import load_manifest
 from attention_atlas.studies.guan2020.distance_features import FEATURES
 
+CONTRACTS = {
+    "clark2019": {
+        "dependency_heads.tsv": "relation layer head direction n correct accuracy",
+        "table1.tsv": "relation n layer head direction accuracy accuracy_ci_low accuracy_ci_high heldout_accuracy "
+        "baseline_offset baseline_accuracy",
+        "figure2.tsv": "target layer head mean_attention",
+        "figure4.tsv": "source layer head entropy",
+        "figure3.tsv": "masking measure target layer head value",
+        "table2.tsv": "system mention_type layer head direction n correct accuracy",
+        "coreference_heads.tsv": "mention_type layer head direction n correct accuracy",
+        "gap.tsv": "system gender layer head direction n correct accuracy",
+        "table3.tsv": "probe root_alignment decoding punctuation seeds uas sd",
+        "figure6.tsv": "layer head x y behaviour relation",
+        "head_distances.tsv": "layer_a head_a layer_b head_b js",
+        "comparison.tsv": "id item quantity published ours ci_low ci_high n comparable why verdict",
+    },
+    "guan2020": {
+        "head_types.tsv": "model layer head type " + " ".join(FEATURES),
+        "table1.tsv": "model halved fits pairwise pairwise_min pairwise_max consistent_in_all",
+        "table2.tsv": "row action types sentences heads n passages em em_ci_low em_ci_high em_drop",
+        "table3.tsv": "row action types sentences heads n passages em em_ci_low em_ci_high em_drop",
+        "figure1.tsv": "type rank layer head example query key",
+        "figure2.tsv": "layer head type x y",
+        "figure3.tsv": "layer type heads share",
+        "figure4.tsv": "model fit layer head type",
+        "figure5.tsv": "layer head type example pieces row column weight",
+        "comparison.tsv": "id item quantity published ours ci_low ci_high n comparable why verdict",
+    },
+    "kovaleva2019": {
+        "table1.tsv": "task metric state value sd least most ci_low ci_high seeds n",
+        "figure1.tsv": "class probability task example layer head query key",
+        "figure2.tsv": "task annotator class share ci_low ci_high maps n",
+        "figure3.tsv": "layer head value ci_low ci_high control margin margin_ci_low margin_ci_high n",
+        "figure5.tsv": "task crop layer head value ci_low ci_high n seeds",
+        "figure6.tsv": "task feature layer head value ci_low ci_high n seeds",
+        "figure7.tsv": "task feature head value ci_low ci_high n seeds",
+        "figure8.tsv": "task action layer head metric baseline score delta ci_low ci_high p p_mcnemar p_holm p_bh seeds n",
+        "ablation.tsv": "task seed kind layer head metric baseline value p p_holm",
+        "figure9.tsv": "task action layer metric baseline score delta ci_low ci_high p p_mcnemar p_holm p_bh seeds n",
+        "features.tsv": "task model mode feature layer head value value_zero n",
+        "comparison.tsv": "id item quantity published ours ci_low ci_high n comparable why verdict",
+    },
+}
+"""Study -> table -> its first columns."""
+
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
@@ -43,45 +88,11 @@ def test_second_start_does_nothing(done):
     assert "Nothing to be done" in done.snakemake(*SMALL).stdout
 
 
-def test_contract_columns(done):
-    folder = done.folder / "results/sample/clark2019"
-    wanted = {
-        "dependency_heads.tsv": "relation layer head direction n correct accuracy",
-        "table1.tsv": "relation n layer head direction accuracy accuracy_ci_low accuracy_ci_high heldout_accuracy "
-        "baseline_offset baseline_accuracy",
-        "figure2.tsv": "target layer head mean_attention",
-        "figure4.tsv": "source layer head entropy",
-        "figure3.tsv": "masking measure target layer head value",
-        "table2.tsv": "system mention_type layer head direction n correct accuracy",
-        "coreference_heads.tsv": "mention_type layer head direction n correct accuracy",
-        "gap.tsv": "system gender layer head direction n correct accuracy",
-        "table3.tsv": "probe root_alignment decoding punctuation seeds uas sd",
-        "figure6.tsv": "layer head x y behaviour relation",
-        "head_distances.tsv": "layer_a head_a layer_b head_b js",
-        "comparison.tsv": "id item quantity published ours ci_low ci_high n comparable why verdict",
-    }
-    for name, columns in wanted.items():
-        found = list(pd.read_csv(folder / name, sep="\t").columns)
+@pytest.mark.parametrize("study", CONTRACTS)
+def test_contract_columns(done, study):
+    for name, columns in CONTRACTS[study].items():
+        found = list(pd.read_csv(done.folder / "results/sample" / study / name, sep="\t").columns)
         assert found[: len(columns.split())] == columns.split(), name
-
-
-def test_contract_columns_of_guan2020(done):
-    folder = done.folder / "results/sample/guan2020"
-    wanted = {
-        "head_types.tsv": ["model", "layer", "head", "type", *FEATURES],
-        "table1.tsv": "model halved fits pairwise pairwise_min pairwise_max consistent_in_all".split(),
-        "table2.tsv": "row action types sentences heads n passages em em_ci_low em_ci_high em_drop".split(),
-        "table3.tsv": "row action types sentences heads n passages em em_ci_low em_ci_high em_drop".split(),
-        "figure1.tsv": "type rank layer head example query key".split(),
-        "figure2.tsv": "layer head type x y".split(),
-        "figure3.tsv": "layer type heads share".split(),
-        "figure4.tsv": "model fit layer head type".split(),
-        "figure5.tsv": "layer head type example pieces row column weight".split(),
-        "comparison.tsv": "id item quantity published ours ci_low ci_high n comparable why verdict".split(),
-    }
-    for name, columns in wanted.items():
-        found = list(pd.read_csv(folder / name, sep="\t").columns)
-        assert found[: len(columns)] == columns, name
 
 
 def test_tables_of_guan2020_hold_what_they_must(done):
@@ -104,27 +115,6 @@ def test_tables_of_guan2020_hold_what_they_must(done):
     settings = ["g_dim", "g_k", "g_stab_frac"]
     assert (comparison.loc[settings, "verdict"] == "match").all()
     assert not comparison.drop(index=settings)["verdict"].isin(["match", "holds"]).any(), "sample numbers are not the papers'"
-
-
-def test_contract_columns_of_kovaleva2019(done):
-    folder = done.folder / "results/sample/kovaleva2019"
-    wanted = {
-        "table1.tsv": "task metric state value sd least most ci_low ci_high seeds n",
-        "figure1.tsv": "class probability task example layer head query key",
-        "figure2.tsv": "task annotator class share ci_low ci_high maps n",
-        "figure3.tsv": "layer head value ci_low ci_high control margin margin_ci_low margin_ci_high n",
-        "figure5.tsv": "task crop layer head value ci_low ci_high n seeds",
-        "figure6.tsv": "task feature layer head value ci_low ci_high n seeds",
-        "figure7.tsv": "task feature head value ci_low ci_high n seeds",
-        "figure8.tsv": "task action layer head metric baseline score delta ci_low ci_high p p_mcnemar p_holm p_bh seeds n",
-        "ablation.tsv": "task seed kind layer head metric baseline value p p_holm",
-        "figure9.tsv": "task action layer metric baseline score delta ci_low ci_high p p_mcnemar p_holm p_bh seeds n",
-        "features.tsv": "task model mode feature layer head value value_zero n",
-        "comparison.tsv": "id item quantity published ours ci_low ci_high n comparable why verdict",
-    }
-    for name, columns in wanted.items():
-        found = list(pd.read_csv(folder / name, sep="\t").columns)
-        assert found[: len(columns.split())] == columns.split(), name
 
 
 def test_tables_of_kovaleva2019_hold_what_they_must(done):

@@ -199,6 +199,16 @@ def card(run, model):
     return f"results/{run}/models/{model}/card.json"
 
 
+def pictures(study, *names):
+    """Output files of figures, by name and kind, the vector graphics in the report."""
+    files = {}
+    for name in names:
+        path = f"results/{{run}}/{study}/{name}"
+        files[f"{name}_svg"] = report(f"{path}.svg", **about(study, name))
+        files |= {f"{name}_{kind}": f"{path}.{kind}" for kind in ("png", "pdf")}
+    return files
+
+
 def about(study, name):
     """Caption, category and labels of an artefact in the report."""
     artifact = find_artifact(study, name)
@@ -643,27 +653,40 @@ def variant_files(study):
     return paths
 
 
-def shards_by_corpus(study):
-    """Params function: corpus -> (tables of examples, tables of dropped records, limit), for the table of what was left out."""
+def shards_by_corpus(study, pairs=None):
+    """Params function: corpus -> (tables of examples, tables of dropped records, limit), for the table of what was left out.
+
+    `pairs` gives (model, corpus) of a run; without it, those whose attention the study reads.
+    """
 
     def found(wildcards):
         run, by_corpus = wildcards.run, {}
-        for model, corpus, _ in extracted(run, study):
-            own = model == study_model(config, run, study)
-            name = title_of(corpus) if own else f"{title_of(corpus)} ({model})"
+        own = study_model(config, run, study)
+        for model, corpus in pairs(run) if pairs else extracted_pairs(run, study):
+            name = title_of(corpus)
+            name = name if model == own else f"{name} ({model})"
             examples = shard_paths(run, model, corpus, "examples", "parquet")
             dropped = shard_paths(run, model, corpus, "examples", "dropped.tsv")
-            by_corpus[name] = [examples, dropped, limit_of(config, run, corpus)]
+            # Two corpora may have one title.
+            by_corpus[corpus if name in by_corpus else name] = [
+                examples,
+                dropped,
+                limit_of(config, run, corpus),
+            ]
         return by_corpus
 
     return found
 
 
-def example_files(study):
+def extracted_pairs(run, study):
+    return [(model, corpus) for model, corpus, _ in extracted(run, study)]
+
+
+def example_files(study, pairs=None):
     """Input function: all tables of examples and of dropped records that a study reads."""
 
     def paths(wildcards):
-        groups = shards_by_corpus(study)(wildcards).values()
+        groups = shards_by_corpus(study, pairs)(wildcards).values()
         return [
             path for examples, dropped, _ in groups for path in (*examples, *dropped)
         ]

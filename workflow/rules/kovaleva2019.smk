@@ -5,6 +5,11 @@ KOVALEVA = "kovaleva2019"
 MEASURED, MEASURED_FILES = task_part("measured")
 ABLATED, ABLATED_FILES = task_part("ablated")
 DISABLED = by_task_and_seed("results/{run}/kovaleva2019/disabled/{task}-{seed}.parquet")
+MEASURES = by_task_and_seed(
+    "results/{run}/kovaleva2019/measures/{task}-{seed}.safetensors"
+)
+PREDICTIONS = by_task("results/{run}/kovaleva2019/predictions/{task}.parquet")
+GRIDS = ("figure5", "figure6", "figure7", "figure8", "figure9")
 
 
 rule kovaleva2019_predictions:
@@ -38,7 +43,7 @@ rule kovaleva2019_predictions:
 
 rule kovaleva2019_table1:
     input:
-        flat(by_task("results/{run}/kovaleva2019/predictions/{task}.parquet")),
+        flat(PREDICTIONS),
     output:
         tsv="results/{run}/kovaleva2019/table1.tsv",
         html=report(
@@ -56,7 +61,7 @@ rule kovaleva2019_table1:
         mem_mb=memory(2000),
         runtime=minutes(30),
     params:
-        files=by_task("results/{run}/kovaleva2019/predictions/{task}.parquet"),
+        files=PREDICTIONS,
         settings=task_settings,
         resamples=settings(KOVALEVA, "resamples"),
         seed=settings(KOVALEVA, "seed"),
@@ -136,7 +141,7 @@ rule kovaleva2019_measures:
 
 rule kovaleva2019_changes:
     input:
-        flat(by_task("results/{run}/kovaleva2019/measures/{task}-{seed}.safetensors")),
+        flat(MEASURES),
     output:
         classes="results/{run}/kovaleva2019/figure2.tsv",
         cosine="results/{run}/kovaleva2019/figure5.tsv",
@@ -160,7 +165,7 @@ rule kovaleva2019_changes:
         mem_mb=changes_memory,
         runtime=minutes(30),
     params:
-        files=by_task("results/{run}/kovaleva2019/measures/{task}-{seed}.safetensors"),
+        files=MEASURES,
         settings=task_settings,
         resamples=settings(KOVALEVA, "resamples"),
         seed=settings(KOVALEVA, "seed"),
@@ -402,19 +407,15 @@ rule kovaleva2019_figure2:
         "../scripts/kovaleva2019_figure2.py"
 
 
-rule kovaleva2019_figure5:
+rule kovaleva2019_grids:
     input:
-        "results/{run}/kovaleva2019/figure5.tsv",
+        **{name: f"results/{{run}}/kovaleva2019/{name}.tsv" for name in GRIDS},
     output:
-        svg=report(
-            "results/{run}/kovaleva2019/figure5.svg", **about(KOVALEVA, "figure5")
-        ),
-        png="results/{run}/kovaleva2019/figure5.png",
-        pdf="results/{run}/kovaleva2019/figure5.pdf",
+        **pictures(KOVALEVA, *GRIDS),
     log:
-        "results/{run}/logs/kovaleva2019/figure5.log",
+        "results/{run}/logs/kovaleva2019/grids.log",
     benchmark:
-        "results/{run}/benchmarks/kovaleva2019/figure5.tsv"
+        "results/{run}/benchmarks/kovaleva2019/grids.tsv"
     group:
         "kovaleva2019_pages"
     conda:
@@ -423,128 +424,16 @@ rule kovaleva2019_figure5:
         mem_mb=memory(1000),
         runtime=minutes(10),
     params:
-        figure="figure5",
+        figures=GRIDS,
         settings=task_settings,
-        code=script_digest("kovaleva2019_grid.py"),
+        code=script_digest("kovaleva2019_grids.py"),
     script:
-        "../scripts/kovaleva2019_grid.py"
-
-
-rule kovaleva2019_figure6:
-    input:
-        "results/{run}/kovaleva2019/figure6.tsv",
-    output:
-        svg=report(
-            "results/{run}/kovaleva2019/figure6.svg", **about(KOVALEVA, "figure6")
-        ),
-        png="results/{run}/kovaleva2019/figure6.png",
-        pdf="results/{run}/kovaleva2019/figure6.pdf",
-    log:
-        "results/{run}/logs/kovaleva2019/figure6.log",
-    benchmark:
-        "results/{run}/benchmarks/kovaleva2019/figure6.tsv"
-    group:
-        "kovaleva2019_pages"
-    conda:
-        "../../envs/analysis.yaml"
-    resources:
-        mem_mb=memory(1000),
-        runtime=minutes(10),
-    params:
-        figure="figure6",
-        settings=task_settings,
-        code=script_digest("kovaleva2019_grid.py"),
-    script:
-        "../scripts/kovaleva2019_grid.py"
-
-
-rule kovaleva2019_figure7:
-    input:
-        "results/{run}/kovaleva2019/figure7.tsv",
-    output:
-        svg=report(
-            "results/{run}/kovaleva2019/figure7.svg", **about(KOVALEVA, "figure7")
-        ),
-        png="results/{run}/kovaleva2019/figure7.png",
-        pdf="results/{run}/kovaleva2019/figure7.pdf",
-    log:
-        "results/{run}/logs/kovaleva2019/figure7.log",
-    benchmark:
-        "results/{run}/benchmarks/kovaleva2019/figure7.tsv"
-    group:
-        "kovaleva2019_pages"
-    conda:
-        "../../envs/analysis.yaml"
-    resources:
-        mem_mb=memory(1000),
-        runtime=minutes(10),
-    params:
-        figure="figure7",
-        settings=task_settings,
-        code=script_digest("kovaleva2019_grid.py"),
-    script:
-        "../scripts/kovaleva2019_grid.py"
-
-
-rule kovaleva2019_figure8:
-    input:
-        "results/{run}/kovaleva2019/figure8.tsv",
-    output:
-        svg=report(
-            "results/{run}/kovaleva2019/figure8.svg", **about(KOVALEVA, "figure8")
-        ),
-        png="results/{run}/kovaleva2019/figure8.png",
-        pdf="results/{run}/kovaleva2019/figure8.pdf",
-    log:
-        "results/{run}/logs/kovaleva2019/figure8.log",
-    benchmark:
-        "results/{run}/benchmarks/kovaleva2019/figure8.tsv"
-    group:
-        "kovaleva2019_pages"
-    conda:
-        "../../envs/analysis.yaml"
-    resources:
-        mem_mb=memory(1000),
-        runtime=minutes(10),
-    params:
-        figure="figure8",
-        settings=task_settings,
-        code=script_digest("kovaleva2019_grid.py"),
-    script:
-        "../scripts/kovaleva2019_grid.py"
-
-
-rule kovaleva2019_figure9:
-    input:
-        "results/{run}/kovaleva2019/figure9.tsv",
-    output:
-        svg=report(
-            "results/{run}/kovaleva2019/figure9.svg", **about(KOVALEVA, "figure9")
-        ),
-        png="results/{run}/kovaleva2019/figure9.png",
-        pdf="results/{run}/kovaleva2019/figure9.pdf",
-    log:
-        "results/{run}/logs/kovaleva2019/figure9.log",
-    benchmark:
-        "results/{run}/benchmarks/kovaleva2019/figure9.tsv"
-    group:
-        "kovaleva2019_pages"
-    conda:
-        "../../envs/analysis.yaml"
-    resources:
-        mem_mb=memory(1000),
-        runtime=minutes(10),
-    params:
-        figure="figure9",
-        settings=task_settings,
-        code=script_digest("kovaleva2019_grid.py"),
-    script:
-        "../scripts/kovaleva2019_grid.py"
+        "../scripts/kovaleva2019_grids.py"
 
 
 rule kovaleva2019_dropped:
     input:
-        kovaleva2019_example_files,
+        example_files(KOVALEVA, kovaleva2019_examples),
     output:
         tsv="results/{run}/kovaleva2019/dropped.tsv",
         html=report(
@@ -562,7 +451,7 @@ rule kovaleva2019_dropped:
         mem_mb=memory(1000),
         runtime=minutes(10),
     params:
-        corpora=kovaleva2019_shards,
+        corpora=shards_by_corpus(KOVALEVA, kovaleva2019_examples),
         line=run_title,
         title="Kovaleva et al. 2019: what was left out",
         code=script_digest("dropped.py"),

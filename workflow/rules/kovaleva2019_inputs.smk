@@ -158,18 +158,12 @@ def patterns_entry(wildcards):
 
 
 def by_task(pattern):
-    """Params function: task -> its file (or, with {seed}, its files) of the study."""
+    """Params function: task -> its file of the study."""
 
     def files(wildcards):
-        found = {}
-        for task in kovaleva2019_tasks(wildcards.run):
-            seeds = family_models(wildcards, task)
-            names = [
-                pattern.format(run=wildcards.run, task=task, seed=seed)
-                for seed in seeds
-            ]
-            found[task] = names if "{seed}" in pattern else names[0]
-        return found
+        run = wildcards.run
+        tasks = kovaleva2019_tasks(run)
+        return {task: pattern.format(run=run, task=task) for task in tasks}
 
     return files
 
@@ -194,12 +188,12 @@ def flat(by_key):
     """Input function: all files of a params function."""
 
     def listed(group):
-        if isinstance(group, dict):
-            return list(group.values())
-        return [group] if isinstance(group, str) else group
+        if isinstance(group, str):
+            return [group]
+        return [path for part in group.values() for path in listed(part)]
 
     def files(wildcards):
-        return [f for group in by_key(wildcards).values() for f in listed(group)]
+        return listed(by_key(wildcards))
 
     return files
 
@@ -272,23 +266,12 @@ def kovaleva2019_recipe(wildcards):
     }
 
 
-def kovaleva2019_shards(wildcards):
-    """Params function: corpus -> (tables of examples, tables of dropped records, limit), for the tasks and the frames."""
-    run = wildcards.run
+def kovaleva2019_examples(run):
+    """(model, corpus) of all examples that the study reads."""
     base = study_model(config, run, "kovaleva2019")
     frames = [corpus for _, corpus in kovaleva2019_pairs(run)]
-    found = {}
-    for corpus in dict.fromkeys([*kovaleva2019_corpora(run), *frames]):
-        examples = shard_paths(run, base, corpus, "examples", "parquet")
-        dropped = shard_paths(run, base, corpus, "examples", "dropped.tsv")
-        name = corpus if title_of(corpus) in found else title_of(corpus)
-        found[name] = [examples, dropped, limit_of(config, run, corpus)]
-    return found
-
-
-def kovaleva2019_example_files(wildcards):
-    groups = kovaleva2019_shards(wildcards).values()
-    return [path for examples, dropped, _ in groups for path in (*examples, *dropped)]
+    corpora = dict.fromkeys([*kovaleva2019_corpora(run), *frames])
+    return [(base, corpus) for corpus in corpora]
 
 
 def frame_table(wildcards):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import copy
 import difflib
-import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import yaml
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError, best_match
 
+from attention_atlas.corpora.mirror import in_mirror
 from attention_atlas.errors import AtlasError
 
 SCHEMA_PATH = Path(__file__).resolve().parents[2] / "schemas" / "config.schema.yaml"
@@ -134,10 +134,8 @@ def local_file(config: Mapping[str, Any], corpus: str) -> Path:
     """The file (or folder) of a corpus with a source of kind path: where it says, else below the mirror if it is there."""
     source = config["corpora"][corpus]["source"]
     path = Path(source["path"])
-    mirror = config["data_mirror"] or os.environ.get("ATLAS_DATA")
-    if not path.exists() and mirror and "mirror" in source and Path(mirror, source["mirror"]).exists():
-        return Path(mirror, source["mirror"])
-    return path
+    mirrored = in_mirror(source, config["data_mirror"])
+    return mirrored if not path.exists() and mirrored is not None and mirrored.exists() else path
 
 
 def missing_files(config: Mapping[str, Any], corpora: Iterator[str] | list[str]) -> dict[str, str]:

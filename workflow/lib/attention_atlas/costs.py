@@ -124,17 +124,21 @@ def ablation_memory(model: Mapping[str, Any], corpus: Mapping[str, Any]) -> int:
     return _memory(TORCH, 4 * shape.parameters + layer + outputs)
 
 
+_MEASURED_BYTES = 4 * 50
+"""Of a head in a record: about 50 values, for two models, two ways to find pieces, and a dozen features."""
+
+
 def measures_memory(model: Mapping[str, Any], corpus: Mapping[str, Any], records: int, padded: int) -> int:
-    """Two models, the maps of all layers of a batch three times, and 40 values a head and record."""
+    """Two models, the maps of all layers of a batch three times, and what is measured."""
     shape = shape_of(model)
     maps = 12 * shape.layers * shape.heads * max(EXTRACTION_TOKENS * corpus["max_tokens"], 8 * padded**2)
-    return _memory(TORCH, 8 * shape.parameters + maps + 4 * 50 * records * shape.layers * shape.heads)
+    return _memory(TORCH, 8 * shape.parameters + maps + _MEASURED_BYTES * records * shape.layers * shape.heads)
 
 
 def changes_memory(model: Mapping[str, Any], records: int, seeds: int) -> int:
     """What was measured of one task, all seeds, twice over."""
     shape = shape_of(model)
-    return _memory(ANALYSIS, 2 * 4 * 50 * seeds * records * shape.layers * shape.heads)
+    return _memory(ANALYSIS, 2 * _MEASURED_BYTES * seeds * records * shape.layers * shape.heads)
 
 
 def _memory(process: int, data: float) -> int:

@@ -6,19 +6,18 @@ import contextlib
 import hashlib
 import json
 import logging
-import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from attention_atlas.corpora.conll2012 import column_files
+from attention_atlas.corpora.mirror import MIRROR_VARIABLE, in_mirror
 from attention_atlas.errors import AtlasError
 from attention_atlas.files import DAMAGED, open_binary, sha256, whole_file
 from attention_atlas.progress import progress
 from attention_atlas.redaction import redacted
 
-MIRROR_VARIABLE = "ATLAS_DATA"
 _log = logging.getLogger(__name__)
 
 
@@ -37,8 +36,7 @@ def fetch(source: Mapping[str, Any], target: str | Path, mirror: str | None = No
     if "hub" in source:
         _from_hub(source, target, _WRITERS.get(reader, _write_documents))
         return
-    folder = mirror or os.environ.get(MIRROR_VARIABLE)
-    found = Path(folder) / source["mirror"] if folder and "mirror" in source else None
+    found = in_mirror(source, mirror)
     if found is not None and found.is_file():
         _log.info("taken from the mirror: %s", found)
         file = found

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.image import AxesImage
@@ -55,13 +54,3 @@ def draw_head_grid(
     axes.grid(which="minor", color="white", linewidth=0.4)
     axes.tick_params(which="minor", length=0)
     return image
-
-
-def mean_frame(values: npt.NDArray[np.floating], name: str) -> pd.DataFrame:
-    """[..., layer, head] as a frame of the means over all but the last two axes; NaN where there is nothing."""
-    from attention_atlas.heads import head_rows
-
-    flat = values.reshape(-1, *values.shape[-2:])
-    counts = (~np.isnan(flat)).sum(axis=0)
-    sums = np.nansum(flat, axis=0)
-    return head_rows(np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0), name)

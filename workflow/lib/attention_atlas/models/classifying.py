@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -21,12 +22,15 @@ def logits(
     model: PreTrainedModel, examples: Sequence[Example], pad: int, batch_tokens: int = EXTRACTION_TOKENS
 ) -> torch.Tensor:
     """[example, class] scores of each class in float32, or [example, 1] predicted scores, in the order of the examples."""
-    places = {example.record: place for place, example in enumerate(examples)}
-    found = torch.zeros(len(examples), model.config.num_labels)
-    for batch in batch_by_length(examples, batch_tokens):
-        output = model(**model_inputs(model, batch, pad)).logits
-        found[[places[example.record] for example in batch]] = output.float().cpu()
-    return found
+    batches = list(batch_by_length(examples, batch_tokens))
+    found = [model(**model_inputs(model, batch, pad)).logits.float().cpu() for batch in batches]
+    return torch.cat(found)[_places(batches, examples)]
+
+
+def _places(batches: Sequence[Sequence[Example]], examples: Sequence[Example]) -> list[int]:
+    """For each example the row at which it comes in the batches."""
+    rows = {example.record: row for row, example in enumerate(chain.from_iterable(batches))}
+    return [rows[example.record] for example in examples]
 
 
 @torch.inference_mode()
@@ -47,20 +51,15 @@ def untrained_logits(
     model = model.to(device).eval().requires_grad_(False)
     layer = model.classifier
     held: list[torch.Tensor] = []
-    hook = layer.register_forward_hook(lambda _, inputs, __: held.append(inputs[0]))
-    places, features = [], []
-    for batch in batch_by_length(examples):
-        held.clear()
+    hook = layer.register_forward_hook(lambda _, inputs, __: held.append(inputs[0].clone()))
+    batches = list(batch_by_length(examples))
+    for batch in batches:
         model(**model_inputs(model, batch, pad))
-        features.append(held[0].clone())
-        places += [example.record for example in batch]
     hook.remove()
     found = []
-    order = {record: place for place, record in enumerate(places)}
-    wanted = [order[example.record] for example in examples]
     for seed in seeds:
         torch.manual_seed(seed)
         for module in layer.modules():
             model._init_weights(module)
-        found.append(torch.cat([layer(part).float().cpu() for part in features])[wanted])
+        found.append(torch.cat([layer(part).float().cpu() for part in held])[_places(batches, examples)])
     return torch.stack(found)

@@ -14,10 +14,19 @@ from typing import Any
 from attention_atlas.corpora.glue import TASKS
 from attention_atlas.corpora.sample.generate import Document, Sentence
 from attention_atlas.corpora.sample.lexicon import lexicon
-from attention_atlas.corpora.sample.main_clauses import Phrase, Piece, Text, text_of, words_of
+from attention_atlas.corpora.sample.main_clauses import Piece, Text, text_of
 from attention_atlas.corpora.sample.questions import questions_of
 from attention_atlas.corpora.sample.reviews import reviews
-from attention_atlas.corpora.sample.statements import DID, MOVED, Told, exchanged, fronted, near_synonym, other_number, retold
+from attention_atlas.corpora.sample.statements import (
+    MOVED,
+    Told,
+    exchanged,
+    fronted,
+    near_synonym,
+    other_number,
+    retold,
+    split_verb,
+)
 from attention_atlas.corpora.sample.statements import statements as statements_of
 
 SAME, OTHER = "1", "0"
@@ -168,26 +177,13 @@ def _question(told: Told, kind: str, rng: random.Random | None) -> Text | None:
         words: tuple[Piece, ...] = (word, *told.verb)
     else:
         others.remove(asked)  # type: ignore[arg-type]
-        words = (word, *_inverted(told))
+        before, first, after = split_verb(told)
+        words = (word, first, *told.subject, *before, *after)
     front: tuple[Piece, ...] = ()
     if rng is not None:
         front, others = fronted(told.clause, others, rng)
     words = (*front, *words, *(w for _, own in others for w in own))
     return text_of(words if rng is None else [near_synonym(w, rng) for w in words], "?")
-
-
-def _inverted(told: Told) -> tuple[Piece, ...]:
-    """The first auxiliary or "did", the subject, and what is left of the verb."""
-    clause = told.clause
-    if clause.auxiliaries:
-        first = words_of(clause.sentence, Phrase("", clause.auxiliaries[0], clause.auxiliaries[0], clause.auxiliaries[0] + 1))[
-            0
-        ]
-        place = told.verb.index(first)
-        return (first, *told.subject, *told.verb[:place], *told.verb[place + 1 :])
-    token = clause.sentence.tokens[clause.verb]
-    base = Piece(token.lemma, xpos="VB", relation=token.sd_relation)
-    return (DID, *told.subject, *(base if word.text == token.form else word for word in told.verb))
 
 
 def _answered(document: Document, rng: random.Random) -> Iterator[Row]:

@@ -23,13 +23,14 @@ def reviews(count: int, rng: random.Random) -> Iterator[tuple[Text, bool]]:
     """
     data = review_words()
     patterns = [(pattern, kind == "denied") for kind in ("said", "denied") for pattern in data[kind]]
+    slots = {name: (xpos, choices) for name, entry in data["slots"].items() for xpos, *choices in [entry.split()]}
+    judging = {kind: ("JJ", data[kind].split()) for kind in ("praise", "blame")}
     for _ in range(count):
         good = rng.random() < 0.5
         pattern, denied = rng.choice(patterns)
         own, other = ("praise", "blame") if good != denied else ("blame", "praise")
-        slots = {name: (entry.split()[0], entry.split()[1:]) for name, entry in data["slots"].items()}
-        slots |= {"x": ("JJ", data[own].split()), "y": ("JJ", data[other].split())}
-        words = [_word(part, slots, rng) for part in pattern.split()]
+        chosen = slots | {"x": judging[own], "y": judging[other]}
+        words = [_word(part, chosen, rng) for part in pattern.split()]
         for place in range(1, len(words)):
             if words[place].text == ",":
                 words[place - 1] = replace(words[place - 1], space=False)

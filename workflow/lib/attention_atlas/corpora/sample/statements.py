@@ -26,7 +26,7 @@ _LONGEST = 34
 _FRONTED = frozenset("after before during since in at near outside behind".split())
 _COMMA = Piece(",", xpos=",", relation="punct")
 _NOT = Piece("not", xpos="RB", relation="neg")
-DID = Piece("did", xpos="VBD", relation="aux")
+_DID = Piece("did", xpos="VBD", relation="aux")
 MOVED = ("obl", "obl:tmod", "advcl")
 """Relations of phrases that may stand elsewhere, or be left out."""
 
@@ -166,14 +166,20 @@ def _may_stand_first(clause: Clause, phrase: Phrase) -> bool:
 
 
 def _denied(told: Told) -> tuple[Piece, ...]:
+    before, first, after = split_verb(told)
+    return (*before, first, _NOT, *after)
+
+
+def split_verb(told: Told) -> tuple[tuple[Piece, ...], Piece, tuple[Piece, ...]]:
+    """What stands before the first auxiliary, it (or "did", with the verb in its plain form), and what follows it."""
     clause = told.clause
     if clause.auxiliaries:
         first = word_of(clause, clause.auxiliaries[0])
         place = told.verb.index(first)
-        return (*told.verb[: place + 1], _NOT, *told.verb[place + 1 :])
+        return told.verb[:place], first, told.verb[place + 1 :]
     verb = word_of(clause, clause.verb)
     base = Piece(clause.sentence.tokens[clause.verb].lemma, xpos="VB", relation=verb.relation)
-    return (DID, _NOT, *(base if word == verb else word for word in told.verb))
+    return (), _DID, tuple(base if word == verb else word for word in told.verb)
 
 
 def near_synonym(word: Piece, rng: random.Random) -> Piece:

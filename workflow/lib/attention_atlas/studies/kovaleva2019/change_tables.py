@@ -25,7 +25,7 @@ REAL, PADDED = "real", "padded"
 
 
 def change_tables(
-    files: Mapping[str, Sequence[str | Path]],
+    files: Mapping[str, Mapping[int, str | Path]],
     settings: Mapping[str, Setting],
     resamples: int,
     seed: int,
@@ -41,7 +41,7 @@ def change_tables(
     """Write the tables; values of a task are means over its seeds, intervals by bootstrap over examples.
 
     Args:
-        files: task -> measures of each seed (`measures.measure`).
+        files: task -> seed of the model -> its measures (`measures.measure`).
         settings: task -> what was looked at.
         resamples, seed: of the bootstrap.
         classes_out: figure2.tsv: task, annotator, class, share, ci_low, ci_high, maps, n.
@@ -55,9 +55,10 @@ def change_tables(
     Raises:
         AtlasError: measures cannot be read.
     """
-    classes, cosine, special, first_row, features, options = [], [], [], [], [], []
+    classes, cosine, special, first_row, features, options, untagged = [], [], [], [], [], [], []
     for task, paths in files.items():
-        own = [read_measures(path) for path in paths]
+        own = [read_measures(path) for path in paths.values()]
+        untagged += [] if own[0].tagged else [task]
         facts = {"task": task, "seeds": len(own)}
         classes += _class_shares(task, own, resamples, seed)
         for crop, values in ((REAL, [m.cosine for m in own]), (PADDED, [m.padded for m in own])):
@@ -86,7 +87,6 @@ def change_tables(
     keys = ["task", "model", "mode", "feature"]
     grid = pd.concat(features, ignore_index=True)[[*keys, *head, "value", "value_zero", "n"]]
     write_table(grid, features_out)
-    untagged = [task for task, paths in files.items() if not read_measures(paths[0]).tagged]
     _features_page(grid, untagged, settings, features_html)
     table = pd.DataFrame(options)
     write_table(table, options_out)
@@ -108,11 +108,9 @@ def _class_shares(task: str, own: Sequence[Measures], resamples: int, seed: int)
 
 def _feature_rows(own: Sequence[Measures], model: str, mode: str, feature: str) -> pd.DataFrame:
     values = np.mean([m.feature(model, mode, feature) for m in own], axis=0)
-    there = ~np.isnan(values[:, 0, 0])
-    absent = np.full(values.shape[1:], np.nan)
-    rows = head_rows(values[there].mean(axis=0) if there.any() else absent, "value")
-    zero = np.nan_to_num(values).mean(axis=0) if there.any() else absent
-    return rows.assign(value_zero=zero.ravel(), n=int(there.sum()))
+    count = _with_feature(values).sum()
+    zero = np.nan_to_num(values) if count else values
+    return head_rows(_head_means(values), "value").assign(value_zero=_head_means(zero).ravel(), n=int(count))
 
 
 def _option_rows(task: str, own: Sequence[Measures]) -> list[dict[str, Any]]:
@@ -146,13 +144,18 @@ def _moved(task: str, option: str, one: str, other: str, first: Floats, second: 
         "mean_change": float(change.mean()),
         "largest_change": float(change[np.abs(change).argmax()]) if np.isfinite(change).all() else float("nan"),
         "rho": rho,
-        "n": int((~np.isnan(first[:, 0, 0])).sum()),
+        "n": int(_with_feature(first).sum()),
     }
 
 
 def _head_means(values: Floats) -> Floats:
-    there = ~np.isnan(values[:, 0, 0])
+    there = _with_feature(values)
     return values[there].mean(axis=0) if there.any() else np.full(values.shape[1:], np.nan)
+
+
+def _with_feature(values: Floats) -> npt.NDArray[np.bool_]:
+    """[example] which have the feature, of values [example, layer, head]."""
+    return ~np.isnan(values[:, 0, 0])
 
 
 def _features_page(grid: pd.DataFrame, untagged: Sequence[str], settings: Mapping[str, Setting], path: str | Path) -> None:

@@ -22,23 +22,20 @@ from attention_atlas.studies.kovaleva2019.names import (
     HETEROGENEOUS,
     NETWORK,
     RANDOM,
+    STATES,
     TASK_TITLES,
     TUNED,
     UNTRAINED,
     VERTICAL,
+    table1_key,
 )
 from attention_atlas.studies.setting import Setting, joint_lines
 from attention_atlas.tables import read_table, write_table
 
 MODEL = "bert-base-uncased"
 _TASK_KEYS = {"mrpc": "mrpc", "stsb": "sts-b", "sst2": "sst-2", "qqp": "qqp", "rte": "rte", "qnli": "qnli", "mnli": "mnli"}
-_STATE_KEYS = {
-    UNTRAINED: "pretrained_no_finetuning",
-    RANDOM: "random_normal_init_finetuned",
-    TUNED: "pretrained_init_finetuned",
-}
-_METRIC_KEYS = {"f1": "f1", "accuracy": "acc", "correlation": "acc"}
 _FEATURE_KEYS = {"cls": "cls_tok", "sep": "sep_tok"}
+FRAMES = "frames"
 _TWO_SETS = (
     "the paper's Table 1 and its Figures 8 and 9 cannot be of the same models (QNLI 84.4 there, 91.4 here): compare with both"
 )
@@ -148,7 +145,7 @@ def _absent(name: str, item: str, layers: int, settings: Mapping[str, Setting]) 
     layer = re.search(r"_L(\d+)(H\d+)?$", name)
     task = next((task for task, key in _TASK_KEYS.items() if f"_{key}_" in name or name.endswith(f"size_{key}")), None)
     if item == "Fig 3" or item == "Sec 4.2":
-        return "this run names no corpus of frames" if "frames" not in settings else "one example, or a choice by eye"
+        return "this run names no corpus of frames" if FRAMES not in settings else "one example, or a choice by eye"
     if item in _NOT_HERE:
         return _NOT_HERE[item]
     if "t1_size" in name:
@@ -165,11 +162,13 @@ def _with_fault(name: str, own: Measured) -> Measured:
 
 
 def same(setting: Setting, task: str) -> tuple[str, str]:
-    """How numbers of a task can be compared, and why."""
+    """How numbers of a task, or of the frames, can be compared, and why."""
     if setting.model_reference != MODEL:
         return NO, "another model than the paper's"
-    if setting.corpus_reference != f"{task}-dev":
+    if setting.corpus_reference != ("framenet-473" if task == FRAMES else f"{task}-dev"):
         return NO, "other data than the paper's"
+    if task == FRAMES:
+        return CLOSE, "same model and sentences"
     return CLOSE, "same model and data, fine-tuned anew: the paper's checkpoints were never released"
 
 
@@ -178,7 +177,7 @@ def _measured(tables: Tables, settings: Mapping[str, Setting], recipe: Mapping[s
     yield from _table1(tables, settings)
     yield from _patterns(tables, settings)
     if tables.figure3 is not None:
-        yield from _frames(tables.figure3, settings["frames"])
+        yield from _frames(tables.figure3, settings[FRAMES])
     yield from _layer_means(tables.figure5, "crop", {"padded": "f5"}, settings)
     yield from _layer_means(tables.figure6, "feature", {"sep": "f6_sep", "cls": "f6_cls"}, settings)
     figure7 = read_table(tables.figure7, ["task", "feature", "head", "value", "n"])
@@ -222,12 +221,11 @@ def _setup(recipe: Mapping[str, Any]) -> Iterator[tuple[str, Measured]]:
 
 def _table1(tables: Tables, settings: Mapping[str, Setting]) -> Iterator[tuple[str, Measured]]:
     table = read_table(tables.table1, ["task", "metric", "state", "value", "ci_low", "ci_high", "seeds", "n"])
-    for _, row in table[table["state"].isin(list(_STATE_KEYS))].iterrows():
+    for _, row in table[table["state"].isin(STATES)].iterrows():
         comparable, why = same(settings[row["task"]], row["task"])
-        name = "mnlim" if row["task"] == "mnli" else row["task"]
-        key = f"k_t1_{name}_{_METRIC_KEYS[row['metric']]}_{_STATE_KEYS[row['state']]}"
         reason = f"{why}. Mean over {int(row['seeds'])} seeds. {_TWO_SETS}"
-        yield key, Measured(float(row["value"]), comparable, reason, row["ci_low"], row["ci_high"], int(row["n"]))
+        value = Measured(float(row["value"]), comparable, reason, row["ci_low"], row["ci_high"], int(row["n"]))
+        yield table1_key(row["task"], row["metric"], row["state"]), value
     own = table[table["metric"] != "f1"].pivot(index="task", columns="state", values="value")
     if TUNED in own and UNTRAINED in own:
         whole = len(own) == len(TASK_TITLES)
@@ -265,10 +263,7 @@ def _patterns(tables: Tables, settings: Mapping[str, Setting]) -> Iterator[tuple
 
 def _frames(path: str | Path, setting: Setting) -> Iterator[tuple[str, Measured]]:
     table = read_table(path, ["layer", "head", "value", "ci_low", "ci_high", "n"])
-    comparable, why = NO, "another model than the paper's"
-    if setting.model_reference == MODEL:
-        alike = setting.corpus_reference == "framenet-473"
-        comparable, why = (CLOSE, "same model and sentences") if alike else (NO, "other sentences than the paper's")
+    comparable, why = same(setting, FRAMES)
     by_head = {(row.layer, row.head): row for row in table.itertuples()}
     names = {"k_42_a": (1, 2), "k_42_b": (7, 6)}
     names |= {
@@ -340,7 +335,7 @@ def _disabling(tables: Tables, settings: Mapping[str, Setting]) -> Iterator[tupl
 def _by_head(tables: Tables, settings: Mapping[str, Setting]) -> Iterator[dict[str, Any]]:
     """Our heads against digitised ones, figure by figure and task by task."""
     figures: dict[str, tuple[str | Path | None, str, Callable[[pd.DataFrame], pd.DataFrame], str]] = {
-        "Figure 3": (tables.figure3, "fig3_framenet", lambda t: t.assign(task="frames"), "mean_max_weight"),
+        "Figure 3": (tables.figure3, "fig3_framenet", lambda t: t.assign(task=FRAMES), "mean_max_weight"),
         "Figure 5": (tables.figure5, "fig5_cosine", lambda t: t[t["crop"] == "padded"], "cosine"),
         "Figure 6, [SEP]": (tables.figure6, "fig6_sep_cls", lambda t: t[t["feature"] == "sep"], "mean_weight"),
         "Figure 6, [CLS]": (tables.figure6, "fig6_sep_cls", lambda t: t[t["feature"] == "cls"], "mean_weight"),
@@ -363,16 +358,16 @@ def _by_head(tables: Tables, settings: Mapping[str, Setting]) -> Iterator[dict[s
             printed = theirs if "task" not in theirs else theirs[theirs["task"] == title]
             setting = settings[str(task)]
             row: dict[str, Any] = {"figure": figure, "task": title, "heads": len(own)}
-            reference = "framenet-473" if task == "frames" else f"{task}-dev"
-            if setting.model_reference != MODEL or setting.corpus_reference != reference:
+            comparable, why = same(setting, str(task))
+            if comparable == NO:
                 empty = dict.fromkeys(("rho", "mean_difference", "largest_difference"), np.nan)
-                yield row | empty | {"comparable": NO, "why": "another model or other data than the paper's"}
+                yield row | empty | {"comparable": NO, "why": why}
                 continue
             both = own.merge(printed, on=["layer", "head"])
             apart = (both["value"] - both[column]).abs()
             rho = float(spearmanr(both["value"], both[column]).statistic)
             found = {"rho": rho, "mean_difference": float(apart.mean()), "largest_difference": float(apart.max())}
-            yield row | found | {"comparable": CLOSE, "why": "same model and data, fine-tuned anew"}
+            yield row | found | {"comparable": comparable, "why": why}
 
 
 def _claims(tables: Tables) -> Iterator[tuple[str, str, str]]:

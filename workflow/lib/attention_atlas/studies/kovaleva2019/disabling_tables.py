@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,11 @@ class Effects:
         changed = score(self.metric, self.changed, self.truth, counts)
         return changed - score(self.metric, self.base, self.truth, counts)[:, None]
 
+    def by_seed(self) -> list[Effects]:
+        """The effects of each seed by itself."""
+        pairs = zip(self.changed, self.base, strict=True)
+        return [Effects(changed[None], base[None], self.truth, self.metric) for changed, base in pairs]
+
 
 def disabling_tables(
     files: Mapping[str, Mapping[int, str | Path]],
@@ -87,7 +92,8 @@ def disabling_tables(
                 own = Effects(effects.changed[:, chosen.to_numpy()], effects.base, effects.truth, effects.metric)
                 table, facts = effect_rows(own, resamples, seed)
                 places = keys[chosen].reset_index(drop=True)
-                single += list(_each_model(task, action, own, places, list(paths), resamples, seed))
+                models = [table] if len(paths) == 1 else [effect_rows(one, resamples, seed)[0] for one in own.by_seed()]
+                single += [_one_model(task, action, own.metric, *pair, places) for pair in zip(paths, models, strict=True)]
                 named = {"task": task, "action": action, "metric": own.metric, "seeds": len(paths), "n": len(own.truth)}
                 rows.append(pd.concat([places, table], axis=1).assign(**named))
                 summary.append({**named, "unit": unit, **_named(facts, places)})
@@ -100,16 +106,11 @@ def disabling_tables(
     _page(table, settings, resamples, html_out)
 
 
-def _each_model(
-    task: str, action: str, effects: Effects, places: pd.DataFrame, seeds: Sequence[int], resamples: int, seed: int
-) -> Iterator[pd.DataFrame]:
-    """The rows of `ABLATION` of every seed."""
-    for row, name in enumerate(seeds):
-        one = Effects(effects.changed[row : row + 1], effects.base[row : row + 1], effects.truth, effects.metric)
-        table, _ = effect_rows(one, resamples, seed)
-        head = places["head"].astype("Int64").where(places["head"] > 0)
-        facts = {"task": task, "seed": name, "kind": action, "metric": effects.metric}
-        yield table.rename(columns={"score": "value"}).assign(layer=places["layer"], head=head, **facts)
+def _one_model(task: str, action: str, metric: str, seed: int, table: pd.DataFrame, places: pd.DataFrame) -> pd.DataFrame:
+    """The rows of `ABLATION` of one seed, from those of `effect_rows`."""
+    head = places["head"].astype("Int64").where(places["head"] > 0)
+    facts = {"task": task, "seed": seed, "kind": action, "metric": metric}
+    return table.rename(columns={"score": "value"}).assign(layer=places["layer"], head=head, **facts)
 
 
 def _effects(task: str, frames: Sequence[pd.DataFrame], action: str) -> tuple[pd.DataFrame, Effects]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from attention_atlas.figures.head_grid import draw_head_grid
@@ -144,6 +146,20 @@ def figure7(path: str | Path, settings: Mapping[str, Setting], pictures: Picture
     save_figure(figure, pictures, f"{_lines(settings)}\n{note}")
 
 
+def _task_panels(
+    tasks: Sequence[str], size: tuple[float, float], margin: tuple[float, float]
+) -> tuple[Figure, dict[str, Axes]]:
+    """A figure with a panel a task, up to four in a row; size of a panel and of what is around them all, in inches."""
+    columns = min(4, len(tasks))
+    rows = -(-len(tasks) // columns)
+    use_style()
+    inches = (size[0] * columns + margin[0], size[1] * rows + margin[1])
+    figure, axes = plt.subplots(rows, columns, figsize=inches, constrained_layout=True, squeeze=False)
+    for axis in axes.flat[len(tasks) :]:
+        axis.axis("off")
+    return figure, dict(zip(tasks, axes.flat, strict=False))
+
+
 def figure8(path: str | Path, settings: Mapping[str, Setting], pictures: Pictures) -> None:
     """Draw what disabling each head does to the score of each task.
 
@@ -154,19 +170,8 @@ def figure8(path: str | Path, settings: Mapping[str, Setting], pictures: Picture
     table = table[table["action"] == "uniform"]
     tasks = list(dict.fromkeys(table["task"]))
     layers, heads = int(table["layer"].max()), int(table["head"].max())
-    columns = min(4, len(tasks))
-    rows = -(-len(tasks) // columns)
-    use_style()
-    figure, axes = plt.subplots(
-        rows,
-        columns,
-        figsize=(max(2.1, 0.17 * heads) * columns + 0.6, rows * (max(1.4, 0.15 * layers) + 0.9)),
-        constrained_layout=True,
-        squeeze=False,
-    )
-    for axis in axes.flat[len(tasks) :]:
-        axis.axis("off")
-    for axis, task in zip(axes.flat, tasks, strict=False):
+    figure, panels = _task_panels(tasks, (max(2.1, 0.17 * heads), max(1.4, 0.15 * layers) + 0.9), (0.6, 0))
+    for task, axis in panels.items():
         own = table[table["task"] == task]
         bound = float(max(own["delta"].abs().max(), _LEAST))
         sure = own[own["p_holm"] < 0.05]
@@ -198,15 +203,8 @@ def figure9(path: str | Path, settings: Mapping[str, Setting], pictures: Picture
     table = read_table(path, columns)
     table = table[table["action"] == "uniform"]
     tasks = list(dict.fromkeys(table["task"]))
-    across = min(4, len(tasks))
-    rows = -(-len(tasks) // across)
-    use_style()
-    figure, axes = plt.subplots(
-        rows, across, figsize=(2.5 * across + 0.4, 2.15 * rows + 0.5), constrained_layout=True, squeeze=False
-    )
-    for axis in axes.flat[len(tasks) :]:
-        axis.axis("off")
-    for axis, task in zip(axes.flat, tasks, strict=False):
+    figure, panels = _task_panels(tasks, (2.5, 2.15), (0.4, 0.5))
+    for task, axis in panels.items():
         own = table[table["task"] == task].sort_values("layer")
         ends = np.stack([own["delta"] - own["ci_low"], own["ci_high"] - own["delta"]]).clip(min=0)
         colours = [VERMILION if p < 0.05 else BLUE for p in own["p_holm"]]

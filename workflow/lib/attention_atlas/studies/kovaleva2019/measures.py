@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -111,9 +112,9 @@ def measure(
     base, tuned = load_model(base_entry, device), load_model(tuned_entry, device)
     if attention_shape(base) != attention_shape(tuned):
         raise AtlasError(f"{tuned_entry['source']}: this model has another shape than the one it was trained from.")
-    *patterns, size, scale = read_patterns(network_path, thresholds_path)
+    patterns = read_patterns(network_path, thresholds_path)
     short = [e for e in examples if len(e.input_ids) <= padded["length"]][: padded["records"]]
-    tensors = one_pass(base, tuned, examples, card.pad or 0, card.cls, card.sep, found_tagger, (*patterns, size, scale))
+    tensors = one_pass(base, tuned, examples, card.pad or 0, card.cls, card.sep, found_tagger, patterns)
     tensors["padded"] = padded_cosine(base, tuned, short, card.pad or 0, padded["length"])
     tensors["padded_records"] = np.asarray([e.record for e in short], dtype=np.int64)
     tagged = gold or found_tagger is not None
@@ -144,58 +145,71 @@ def one_pass(
     _, (layers, heads) = next(iter(attention_shape(base).items()))
     count, features = len(examples), len(MEASURED)
     places = {example.record: place for place, example in enumerate(examples)}
-    cosine = np.zeros((count, layers, heads), np.float32)
-    columns = np.full((2, len(MODES), count, features, layers, heads), np.nan, np.float32)
-    first_row = np.full((2, len(MODES), count, features, heads), np.nan, np.float32)
-    classes = np.zeros((2, count, layers, heads), np.int8)
+    found: dict[str, npt.NDArray[Any]] = {
+        "records": np.asarray([example.record for example in examples], dtype=np.int64),
+        "cosine": np.zeros((count, layers, heads), np.float32),
+        "columns": np.full((2, len(MODES), count, features, layers, heads), np.nan, np.float32),
+        "first_row": np.full((2, len(MODES), count, features, heads), np.nan, np.float32),
+        "classes": np.zeros((2, count, layers, heads), np.int8),
+    }
     for batch in progress(list(batch_by_length(examples)), label="examples"):
-        rows = [places[example.record] for example in batch]
         inputs = model_inputs(base, batch, pad)
-        real = inputs["attention_mask"].to(torch.float32)
-        marks = _marks(batch, real.shape[1], cls, sep, tagger).to(real.device)
-        before: dict[int, torch.Tensor] = {}
-        pictures: list[list[torch.Tensor]] = [[] for _ in batch]
-        numbers: list[list[torch.Tensor]] = [[] for _ in batch]
-        for number, model in enumerate((base, tuned)):
+        marks = _marks(batch, inputs["attention_mask"].shape[1], cls, sep, tagger)
+        _measure_batch((base, tuned), batch, inputs, marks, patterns, found, [places[example.record] for example in batch])
+    return found
 
-            def see(
-                site: Site,
-                probabilities: torch.Tensor,
-                number: int = number,
-                rows: list[int] = rows,
-                real: torch.Tensor = real,
-                marks: torch.Tensor = marks,
-                batch: Sequence[Example] = batch,
-                before: dict[int, torch.Tensor] = before,
-                pictures: list[list[torch.Tensor]] = pictures,
-                numbers: list[list[torch.Tensor]] = numbers,
-            ) -> None:
-                maps = probabilities.float() * real[:, None, :, None]
-                mean = maps.sum(2) / real.sum(1)[:, None, None]
-                columns[number, :, :, :, site.layer][:, rows] = _largest(mean, marks).cpu().numpy()
-                if site.layer == layers - 1:
-                    first_row[number][:, rows] = _largest(maps[:, :, 0], marks).cpu().numpy()
-                if number == 0:
-                    before[site.layer] = maps
-                    return
-                cosine[rows, site.layer] = _cosine(before[site.layer], maps).cpu().numpy()
-                for k, example in enumerate(batch):
-                    n = len(example.input_ids)
-                    own = maps[k, :, :n, :n]
-                    pictures[k].append(as_pictures(own, patterns[2], patterns[3]).cpu())
-                    special = torch.tensor([word == SPECIAL for word in example.word], device=own.device)
-                    segment = torch.tensor(example.segment_ids, device=own.device)
-                    numbers[k].append(map_numbers(own, special, segment).cpu())
 
-            with torch.inference_mode(), watch(model, observers=[see]) as session:
-                session.batch(inputs["attention_mask"])
-                model(**inputs)
-        for k, row in enumerate(rows):
-            by_network = classify(patterns[0], torch.cat(pictures[k])).argmax(axis=1)
-            by_rules = rule_labels(torch.cat(numbers[k]).numpy(), patterns[1])
-            classes[:, row] = np.stack([by_network, by_rules]).reshape(2, layers, heads)
-    records = np.asarray([example.record for example in examples], dtype=np.int64)
-    return {"records": records, "cosine": cosine, "columns": columns, "first_row": first_row, "classes": classes}
+def _measure_batch(
+    models: Sequence[PreTrainedModel],
+    batch: Sequence[Example],
+    inputs: Mapping[str, torch.Tensor],
+    marks: torch.Tensor,
+    patterns: tuple[MapNetwork, Thresholds, int, str],
+    found: Mapping[str, npt.NDArray[Any]],
+    rows: Sequence[int],
+) -> None:
+    """Fill the `rows` of what `one_pass` finds; `marks` as `_marks` gives them."""
+    network, thresholds, size, scale = patterns
+    layers, heads = found["cosine"].shape[1:]
+    real = inputs["attention_mask"].to(torch.float32)
+    marks = marks.to(real.device)
+    before: dict[int, torch.Tensor] = {}
+    pictures: list[list[torch.Tensor]] = [[] for _ in batch]
+    numbers: list[list[torch.Tensor]] = [[] for _ in batch]
+
+    def see(number: int, site: Site, probabilities: torch.Tensor) -> None:
+        maps = probabilities.float() * real[:, None, :, None]
+        mean = maps.sum(2) / real.sum(1)[:, None, None]
+        found["columns"][number, :, :, :, site.layer][:, rows] = _largest(mean, marks).cpu().numpy()
+        if site.layer == layers - 1:
+            found["first_row"][number][:, rows] = _largest(maps[:, :, 0], marks).cpu().numpy()
+        if number == 0:
+            before[site.layer] = maps
+            return
+        found["cosine"][rows, site.layer] = _cosine(before[site.layer], maps).cpu().numpy()
+        for k, example in enumerate(batch):
+            n = len(example.input_ids)
+            own = maps[k, :, :n, :n]
+            pictures[k].append(as_pictures(own, size, scale).cpu())
+            special = torch.tensor([word == SPECIAL for word in example.word], device=own.device)
+            segment = torch.tensor(example.segment_ids, device=own.device)
+            numbers[k].append(map_numbers(own, special, segment).cpu())
+
+    _run(models, inputs, see)
+    for k, row in enumerate(rows):
+        by_network = classify(network, torch.cat(pictures[k])).argmax(axis=1)
+        by_rules = rule_labels(torch.cat(numbers[k]).numpy(), thresholds)
+        found["classes"][:, row] = np.stack([by_network, by_rules]).reshape(2, layers, heads)
+
+
+def _run(
+    models: Sequence[PreTrainedModel], inputs: Mapping[str, torch.Tensor], see: Callable[[int, Site, torch.Tensor], None]
+) -> None:
+    """Run a batch through one model after the other; `see` is told which one it is, the layer and its probabilities."""
+    for number, model in enumerate(models):
+        with torch.inference_mode(), watch(model, observers=[partial(see, number)]) as session:
+            session.batch(inputs["attention_mask"])
+            model(**inputs)
 
 
 def _marks(batch: Sequence[Example], length: int, cls: str | None, sep: str | None, tagger: Tagger | None) -> torch.Tensor:
@@ -233,23 +247,21 @@ def padded_cosine(base: PreTrainedModel, tuned: PreTrainedModel, examples: Seque
     found = np.zeros((len(examples), layers, heads), np.float32)
     for start in progress(range(0, len(examples), _PADDED_BATCH), label="padded examples"):
         batch = examples[start : start + _PADDED_BATCH]
-        inputs = model_inputs(base, batch, pad, length)
-        before: dict[int, torch.Tensor] = {}
-
-        def first(site: Site, probabilities: torch.Tensor, before: dict[int, torch.Tensor] = before) -> None:
-            before[site.layer] = probabilities.float()
-
-        def second(
-            site: Site, probabilities: torch.Tensor, before: dict[int, torch.Tensor] = before, start: int = start
-        ) -> None:
-            own = _cosine(before[site.layer], probabilities.float())
-            found[start : start + len(own), site.layer] = own.cpu().numpy()
-
-        for model, observer in ((base, first), (tuned, second)):
-            with torch.inference_mode(), watch(model, observers=[observer]) as session:
-                session.batch(inputs["attention_mask"])
-                model(**inputs)
+        _compare_batch((base, tuned), model_inputs(base, batch, pad, length), found[start : start + len(batch)])
     return found
+
+
+def _compare_batch(models: Sequence[PreTrainedModel], inputs: Mapping[str, torch.Tensor], found: Floats) -> None:
+    """Fill [example, layer, head] with the cosine of whole maps."""
+    before: dict[int, torch.Tensor] = {}
+
+    def see(number: int, site: Site, probabilities: torch.Tensor) -> None:
+        if number == 0:
+            before[site.layer] = probabilities.float()
+        else:
+            found[:, site.layer] = _cosine(before[site.layer], probabilities.float()).cpu().numpy()
+
+    _run(models, inputs, see)
 
 
 def read_measures(path: str | Path) -> Measures:

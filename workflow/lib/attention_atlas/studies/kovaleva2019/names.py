@@ -12,6 +12,8 @@ TASK_TITLES = {
 }
 UNTRAINED, RANDOM, TUNED = "untrained", "random", "tuned"
 """Pre-trained with a random layer of classes; trained on the task from random weights; trained from pre-trained weights."""
+STATES = (UNTRAINED, RANDOM, TUNED)
+"""The columns of Table 1."""
 BASE = "base"
 """The pre-trained model itself."""
 
@@ -33,3 +35,15 @@ CLASS_TITLES = {
 }
 NETWORK, RULES = "network", "rules"
 """Who labels maps: the network that was trained on labelled maps, or rules with thresholds tuned on them."""
+
+_STATE_KEYS = {
+    UNTRAINED: "pretrained_no_finetuning",
+    RANDOM: "random_normal_init_finetuned",
+    TUNED: "pretrained_init_finetuned",
+}
+_METRIC_KEYS = {"f1": "f1", "accuracy": "acc", "correlation": "acc"}
+
+
+def table1_key(task: str, metric: str, state: str) -> str:
+    """Name of a published value of Table 1; there is none for every metric."""
+    return f"k_t1_{'mnlim' if task == 'mnli' else task}_{_METRIC_KEYS[metric]}_{_STATE_KEYS[state]}"

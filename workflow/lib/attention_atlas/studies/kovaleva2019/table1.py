@@ -13,7 +13,7 @@ import pandas as pd
 from attention_atlas.html_tables import write_html_table
 from attention_atlas.published.values import load_published
 from attention_atlas.statistics import percentile_interval, resampled_counts
-from attention_atlas.studies.kovaleva2019.names import RANDOM, TASK_TITLES, TUNED, UNTRAINED
+from attention_atlas.studies.kovaleva2019.names import RANDOM, STATES, TASK_TITLES, TUNED, UNTRAINED, table1_key
 from attention_atlas.studies.kovaleva2019.predictions import COLUMNS
 from attention_atlas.studies.kovaleva2019.scoring import METRICS, as_numbers, best_constant, majority, score
 from attention_atlas.studies.setting import Setting, joint_lines
@@ -21,7 +21,6 @@ from attention_atlas.tables import read_parquet, write_table
 
 Floats = npt.NDArray[np.float64]
 MAJORITY, CONSTANT = "majority", "constant"
-STATES = (UNTRAINED, RANDOM, TUNED)
 _TITLES = {
     UNTRAINED: "Pre-trained, no fine-tuning",
     RANDOM: "Random weights, fine-tuned",
@@ -29,8 +28,6 @@ _TITLES = {
     MAJORITY: "Majority",
     CONSTANT: "Best constant",
 }
-_PUBLISHED = {UNTRAINED: "pretrained_no_finetuning", RANDOM: "random_normal_init_finetuned", TUNED: "pretrained_init_finetuned"}
-_PUBLISHED_METRIC = {"f1": "f1", "accuracy": "acc", "correlation": "acc"}
 
 
 def table1(
@@ -100,8 +97,8 @@ def _page(table: pd.DataFrame, settings: Mapping[str, Setting], path: str | Path
         row = {"task": TASK_TITLES[str(task)], "metric": str(metric), "n": int(own["n"].iloc[0])}
         for _, line in own.iterrows():
             row[_TITLES[line["state"]]] = _cell(line)
-            if line["state"] in _PUBLISHED:
-                key = f"k_t1_{task}_{_PUBLISHED_METRIC[str(metric)]}_{_PUBLISHED[line['state']]}"
+            if line["state"] in STATES:
+                key = table1_key(str(task), str(metric), line["state"])
                 row[f"Paper: {_TITLES[line['state']]}"] = str(published.get(key, {}).get("value", ""))
         rows.append(row)
     order = [_TITLES[state] for state in (*STATES, MAJORITY, CONSTANT)] + [f"Paper: {_TITLES[state]}" for state in STATES]

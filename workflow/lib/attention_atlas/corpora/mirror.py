@@ -1,0 +1,16 @@
+"""The folder that is looked in before any download."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+MIRROR_VARIABLE = "ATLAS_DATA"
+
+
+def in_mirror(source: Mapping[str, Any], mirror: str | Path | None = None) -> Path | None:
+    """Where a source would lie in the mirror folder (or in that of the environment), None without mirror or place in it."""
+    folder = mirror or os.environ.get(MIRROR_VARIABLE)
+    return Path(folder, source["mirror"]) if folder and "mirror" in source else None

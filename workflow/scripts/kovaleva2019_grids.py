@@ -1,0 +1,12 @@
+from attention_atlas.smk import job
+from attention_atlas.studies.kovaleva2019.grids import FIGURES
+from attention_atlas.studies.setting import setting_of
+
+with job(snakemake):
+    settings = {name: setting_of(values) for name, values in snakemake.params.settings.items()}
+    for name in snakemake.params.figures:
+        FIGURES[name](
+            path=snakemake.input[name],
+            settings=settings,
+            pictures={kind: snakemake.output[f"{name}_{kind}"] for kind in ("svg", "png", "pdf")},
+        )
