@@ -602,7 +602,7 @@ rule clark2019_probes:
         "results/{run}/benchmarks/clark2019/probes/{model}.tsv"
     conda:
         "../../envs/model.yaml"
-    threads: 2
+    threads: role_threads(STUDY, "probe_training", 2)
     resources:
         mem_mb=probe_memory(STUDY, "probe_training"),
         runtime=minutes(480),

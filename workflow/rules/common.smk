@@ -199,16 +199,6 @@ def card(run, model):
     return f"results/{run}/models/{model}/card.json"
 
 
-def pictures(study, *names):
-    """Output files of figures, by name and kind, the vector graphics in the report."""
-    files = {}
-    for name in names:
-        path = f"results/{{run}}/{study}/{name}"
-        files[f"{name}_svg"] = report(f"{path}.svg", **about(study, name))
-        files |= {f"{name}_{kind}": f"{path}.{kind}" for kind in ("png", "pdf")}
-    return files
-
-
 def about(study, name):
     """Caption, category and labels of an artefact in the report."""
     artifact = find_artifact(study, name)

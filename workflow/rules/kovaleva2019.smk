@@ -9,7 +9,6 @@ MEASURES = by_task_and_seed(
     "results/{run}/kovaleva2019/measures/{task}-{seed}.safetensors"
 )
 PREDICTIONS = by_task("results/{run}/kovaleva2019/predictions/{task}.parquet")
-GRIDS = ("figure5", "figure6", "figure7", "figure8", "figure9")
 
 
 rule kovaleva2019_predictions:
@@ -88,7 +87,6 @@ rule kovaleva2019_patterns:
         "results/{run}/benchmarks/kovaleva2019/patterns.tsv"
     conda:
         "../../envs/model.yaml"
-    threads: 2
     resources:
         mem_mb=memory(4000),
         runtime=minutes(60),
@@ -281,7 +279,6 @@ rule kovaleva2019_drawn:
         "results/{run}/benchmarks/kovaleva2019/drawn.tsv"
     conda:
         "../../envs/model.yaml"
-    threads: 2
     resources:
         mem_mb=memory(4000),
         runtime=minutes(30),
@@ -409,9 +406,37 @@ rule kovaleva2019_figure2:
 
 rule kovaleva2019_grids:
     input:
-        **{name: f"results/{{run}}/kovaleva2019/{name}.tsv" for name in GRIDS},
+        figure5="results/{run}/kovaleva2019/figure5.tsv",
+        figure6="results/{run}/kovaleva2019/figure6.tsv",
+        figure7="results/{run}/kovaleva2019/figure7.tsv",
+        figure8="results/{run}/kovaleva2019/figure8.tsv",
+        figure9="results/{run}/kovaleva2019/figure9.tsv",
     output:
-        **pictures(KOVALEVA, *GRIDS),
+        figure5_svg=report(
+            "results/{run}/kovaleva2019/figure5.svg", **about(KOVALEVA, "figure5")
+        ),
+        figure5_png="results/{run}/kovaleva2019/figure5.png",
+        figure5_pdf="results/{run}/kovaleva2019/figure5.pdf",
+        figure6_svg=report(
+            "results/{run}/kovaleva2019/figure6.svg", **about(KOVALEVA, "figure6")
+        ),
+        figure6_png="results/{run}/kovaleva2019/figure6.png",
+        figure6_pdf="results/{run}/kovaleva2019/figure6.pdf",
+        figure7_svg=report(
+            "results/{run}/kovaleva2019/figure7.svg", **about(KOVALEVA, "figure7")
+        ),
+        figure7_png="results/{run}/kovaleva2019/figure7.png",
+        figure7_pdf="results/{run}/kovaleva2019/figure7.pdf",
+        figure8_svg=report(
+            "results/{run}/kovaleva2019/figure8.svg", **about(KOVALEVA, "figure8")
+        ),
+        figure8_png="results/{run}/kovaleva2019/figure8.png",
+        figure8_pdf="results/{run}/kovaleva2019/figure8.pdf",
+        figure9_svg=report(
+            "results/{run}/kovaleva2019/figure9.svg", **about(KOVALEVA, "figure9")
+        ),
+        figure9_png="results/{run}/kovaleva2019/figure9.png",
+        figure9_pdf="results/{run}/kovaleva2019/figure9.pdf",
     log:
         "results/{run}/logs/kovaleva2019/grids.log",
     benchmark:
@@ -424,7 +449,6 @@ rule kovaleva2019_grids:
         mem_mb=memory(1000),
         runtime=minutes(10),
     params:
-        figures=GRIDS,
         settings=task_settings,
         code=script_digest("kovaleva2019_grids.py"),
     script:

@@ -141,8 +141,9 @@ def changes_memory(wildcards, attempt):
     return costs.changes_memory(model, records, seeds) * attempt
 
 
-SMALL_FLOP = 2e12
-"""Operations of a model below which most of a job's time is its start, which takes one processor: two of them run side by side."""
+SMALL_FLOP = 3e13
+"""Operations of a model below which a second thread gains nothing: start and small matrices keep one processor busy, so that two
+jobs side by side end sooner than one after the other (in the sample run all do)."""
 
 
 def threads_of(model, corpus, passes):

@@ -4,8 +4,8 @@ from attention_atlas.studies.setting import setting_of
 
 with job(snakemake):
     settings = {name: setting_of(values) for name, values in snakemake.params.settings.items()}
-    for name in snakemake.params.figures:
-        FIGURES[name](
+    for name, figure in FIGURES.items():
+        figure(
             path=snakemake.input[name],
             settings=settings,
             pictures={kind: snakemake.output[f"{name}_{kind}"] for kind in ("svg", "png", "pdf")},
