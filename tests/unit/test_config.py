@@ -280,7 +280,7 @@ MISTAKES = [
     (
         "models/tiny/source",
         ABSENT,
-        "config: models.tiny: the key 'source' is missing. Exactly one of package, path, hub, fine_tuned.",
+        "config: models.tiny: the key 'source' is missing. Exactly one of package, path, hub, fine_tuned, blank.",
     ),
     ("corpora/pairs/limit", ABSENT, "config: corpora.pairs: the key 'limit' is missing. Records read at most"),
     ("corpora/pairs/reader", ABSENT, "config: corpora.pairs: the key 'reader' is missing. conllu: dependency trees"),
@@ -289,12 +289,12 @@ MISTAKES = [
     (
         "models/tiny/source/hub",
         "a/b",
-        "config: models.tiny.source: give exactly one of package, path, hub, fine_tuned; found path and hub.",
+        "config: models.tiny.source: give exactly one of package, path, hub, fine_tuned, blank; found path and hub.",
     ),
     (
         "models/tiny/source",
         {"folder": "x"},
-        "models.tiny.source: give exactly one of package, path, hub, fine_tuned; found none of them.",
+        "models.tiny.source: give exactly one of package, path, hub, fine_tuned, blank; found none of them.",
     ),
     ("corpora/trees/source/url", URL["url"], "trees.source: give exactly one of sample, path, url, hub; found path and url."),
     ("corpora/trees/source", {"url": URL["url"]}, "trees.source: a source of kind url needs the key 'sha256' as well."),
@@ -467,6 +467,25 @@ def test_every_study_has_its_part_of_the_schema():
                 }
             },
             "models.other.source.fine_tuned: 'minilm-squad' is fine-tuned itself",
+        ),
+        ({"models": {"marian-sample-blank": {"init": "pretrained"}}}, "marian-sample-blank.init: a new model has no weights"),
+        ({"models": {"marian-sample-blank": {"heads": 7}}}, "blank.hidden: 128 cannot be shared among 7 heads"),
+        (
+            {"models": {"marian-sample-blank": {"source": {"blank": {"corpus": "sample-trees"}}}}},
+            "source.blank.corpus: corpus 'sample-trees' has the reader conllu, but parallel is needed here",
+        ),
+        (
+            {"models": {"marian-sample": {"training": {"corpus": "sample-mrpc"}}}},
+            "marian-sample.training.corpus: corpus 'sample-mrpc' has the reader glue, but parallel is needed here",
+        ),
+        (
+            {"corpora": {"sample-parallel": {"translations": "sample-trees"}}},
+            "corpora.sample-parallel.translations: corpus 'sample-trees' has the reader conllu, but lines is needed here",
+        ),
+        ({"corpora": {"sample-trees": {"languages": ["en", "fr"]}}}, "corpora.sample-trees.languages: this key belongs to"),
+        (
+            {"corpora": {"mine": {"reader": "parallel", "source": {"path": "a.jsonl"}, "limit": 3}}},
+            "corpora.mine.languages: the reader parallel needs to know them",
         ),
     ],
 )

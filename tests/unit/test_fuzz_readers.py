@@ -27,6 +27,7 @@ BOUND, SHARD = 24, 6
 ENTRY = {
     **{"limit": SHARD, "shard": SHARD, "max_tokens": BOUND, "level": "tokens", "view": "none", "lines": "sentences"},
     **{"recipe": "authors", "segment_ids": "pair", "seed": 0, "windows": "all", "overlong": "drop", "skip": 0},
+    "languages": ["en", "fr"],
 }
 TREES = """# sent_id = one
 1\tThe\tthe\tDET\tDT\t_\t2\tdet\t_\t_
@@ -61,6 +62,7 @@ VECTORS = "the 0.1 0.2 0.3\ncat -1 2e-1 3\ndogs 1 2 3\n"
 PAIRS = "index\tsentence1\tsentence2\tlabel\n0\tThe cat.\tIt runs.\tyes\n1\tDogs bark.\tDogs.\tno\n"
 _LAYERS = '{"words": ["The", "cat"], "xpos": ["DT", "NN"], "relations": ["det", "nsubj"]}'
 TAGGED = f'{{"sentence1": "The cat", "sentence2": "The cat", "label": "yes", "layers": [{_LAYERS}, {_LAYERS}]}}\n' * 2
+TRANSLATED = '{"en": "The cat sleeps.", "fr": "Le chat dort."}\n{"translation": {"en": "It runs", "fr": "Il court"}}\n'
 FRAMES = """[
 {"sentence": "He sat up and leapt .", "target": "leapt", "links": ["He"], "frame": "Motion"},
 {"sentence": "The cat was slowly becoming sad", "target": "sad", "links": ["The cat"]}
@@ -161,6 +163,7 @@ READERS = {
     "glue-truncate": (PAIRS, {"task": "rte", "overlong": "truncate", "max_tokens": 12}),
     "glue-tagged": (TAGGED, {"task": "rte"}),
     "frames": (FRAMES, {}),
+    "parallel": (TRANSLATED, {}),
 }
 
 

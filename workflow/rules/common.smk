@@ -280,14 +280,47 @@ def weights_entry(run, model):
         kept["source"] = {"path": f"results/{run}/models/{model}/checkpoint"}
         # Its own init says what its training starts from.
         kept["init"] = "pretrained"
+    if "blank" in entry["source"]:
+        kept["source"] = {"path": f"results/{run}/models/{model}/blank"}
     return kept
 
 
-def checkpoint(wildcards):
-    """Input function: the weights of a model that is fine-tuned here."""
-    here = "fine_tuned" in config["models"][wildcards.model]["source"]
-    folder = f"results/{wildcards.run}/models/{wildcards.model}/checkpoint"
-    return [f"{folder}/model.safetensors"] if here else []
+def made_here(wildcards):
+    """Input function: the file that says that a model which is fine-tuned, or begun, here is there."""
+    folder = f"results/{wildcards.run}/models/{wildcards.model}"
+    files = {
+        "fine_tuned": f"{folder}/checkpoint/model.safetensors",
+        "blank": f"{folder}/blank/config.json",
+    }
+    source = config["models"][wildcards.model]["source"]
+    return [path for kind, path in files.items() if kind in source]
+
+
+def blank_source(wildcards):
+    source = config["models"][wildcards.model]["source"]
+    if "blank" not in source:
+        raise WorkflowError(
+            f"model {wildcards.model} has weights already: it is not begun here."
+        )
+    return source["blank"]
+
+
+def blank_files(wildcards):
+    """Input function: the parallel text that a new vocabulary is learnt from."""
+    corpus = blank_source(wildcards)["corpus"]
+    beside = config["corpora"][corpus].get("translations")
+    return [raw_path(wildcards.run, name) for name in (corpus, beside) if name]
+
+
+def blank_settings(wildcards):
+    """Params function: shape of a new model, and the languages and records of the text for its vocabulary."""
+    entry, source = config["models"][wildcards.model], blank_source(wildcards)
+    return source | {
+        "layers": entry["layers"],
+        "heads": entry["heads"],
+        "languages": config["corpora"][source["corpus"]]["languages"],
+        "records": limit_of(config, wildcards.run, source["corpus"]),
+    }
 
 
 def base_of(model):
@@ -339,6 +372,7 @@ EXAMPLE_KEYS = (
     "task",
     "overlong",
     "skip",
+    "languages",
     "max_tokens",
     "shard",
 )
@@ -361,10 +395,11 @@ def raw_path(run, corpus):
     return f"results/{run}/corpora/{corpus}.raw"
 
 
-def trees_file(wildcards):
-    """The treebank with the sentences of a coreference corpus, if it has one."""
-    trees = config["corpora"][wildcards.corpus].get("trees")
-    return [raw_path(wildcards.run, trees)] if trees else []
+def file_beside(wildcards):
+    """The treebank with the sentences of a coreference corpus, or the translations of a parallel one, if it has such a file."""
+    entry = config["corpora"][wildcards.corpus]
+    names = [entry[key] for key in ("trees", "translations") if key in entry]
+    return [raw_path(wildcards.run, name) for name in names]
 
 
 def fetched_source(wildcards):

@@ -18,6 +18,8 @@ rule sample_corpus:
             for task in TASKS
             for part in ("", "-train")
         ],
+        parallel="results/{run}/corpora/sample/parallel.jsonl",
+        parallel_train="results/{run}/corpora/sample/parallel-train.jsonl",
         layers="results/{run}/corpora/sample/documents.jsonl",
     log:
         "results/{run}/logs/sample_corpus.log",
@@ -64,7 +66,7 @@ rule build_examples:
         raw=raw_file,
         card="results/{run}/models/{model}/card.json",
         tokenizer="results/{run}/models/{model}/tokenizer.json",
-        trees=trees_file,
+        beside=file_beside,
     output:
         examples="results/{run}/examples/{model}/{corpus}/{shard}.parquet",
         dropped="results/{run}/examples/{model}/{corpus}/{shard}.dropped.tsv",

@@ -4,7 +4,7 @@
 
 rule describe_model:
     input:
-        checkpoint=checkpoint,
+        files=made_here,
     output:
         card="results/{run}/models/{model}/card.json",
         tokenizer="results/{run}/models/{model}/tokenizer.json",
@@ -25,6 +25,29 @@ rule describe_model:
         code=script_digest("describe_model.py"),
     script:
         "../scripts/describe_model.py"
+
+
+rule blank_model:
+    input:
+        blank_files,
+    output:
+        config="results/{run}/models/{model}/blank/config.json",
+        tokenizer="results/{run}/models/{model}/blank/tokenizer.json",
+        tokenizer_config="results/{run}/models/{model}/blank/tokenizer_config.json",
+    log:
+        "results/{run}/logs/blank_model/{model}.log",
+    benchmark:
+        "results/{run}/benchmarks/blank_model/{model}.tsv"
+    conda:
+        "../../envs/model.yaml"
+    resources:
+        mem_mb=memory(3000),
+        runtime=minutes(60),
+    params:
+        settings=blank_settings,
+        code=script_digest("blank_model.py"),
+    script:
+        "../scripts/blank_model.py"
 
 
 rule mlm_head:

@@ -11,5 +11,5 @@ with job(snakemake):
         start=snakemake.params.start,
         out=snakemake.output.examples,
         dropped_out=snakemake.output.dropped,
-        trees=next(iter(snakemake.input.trees), None),
+        beside=next(iter(snakemake.input.beside), None),
     )

@@ -37,15 +37,16 @@ ROLES: dict[str, dict[str, str]] = {
     "kovaleva2019": {"frames": "frames"},
 }
 STUDIES = tuple(ROLES)
-TASK_READERS = {"questions": "squad", "labels": "glue"}
+TASK_READERS = {"questions": "squad", "labels": "glue", "translation": "parallel"}
 """Task that a model can be fine-tuned for -> the reader that its corpus needs."""
-_SOURCES = {"models": ("package", "path", "hub", "fine_tuned"), "corpora": ("sample", "path", "url", "hub")}
+_SOURCES = {"models": ("package", "path", "hub", "fine_tuned", "blank"), "corpora": ("sample", "path", "url", "hub")}
 # Keys that a kind of source needs: one of each group.
 _SOURCE_NEEDS = {"package": [("module",)], "url": [("sha256", "content_sha256")], "hub": [("revision",)]}
 _SOURCE_KEYS = {
     "package": {"module", "folder"},
     "path": {"mirror"},
     "fine_tuned": set(),
+    "blank": set(),
     "sample": set(),
     "url": {"sha256", "content_sha256", "mirror"},
     "hub": {"revision", "config", "split", "column", "rows"},
@@ -59,6 +60,8 @@ _SAMPLE_SUFFIX = {
     "squad": ".json",
     "glue": ".jsonl",
     "frames": ".json",
+    "parallel": ".jsonl",
+    "lines": ".txt",
 }
 _READER_KEYS = {
     "conllu": {"view"},
@@ -69,6 +72,8 @@ _READER_KEYS = {
     "squad": {"windows", "stride", "order", "seed"},
     "glue": {"task", "overlong", "skip"},
     "frames": set(),
+    "parallel": {"languages", "translations"},
+    "lines": set(),
 }
 
 
@@ -286,10 +291,12 @@ def _check_source_keys(config: Mapping[str, Any]) -> None:
             raise AtlasError(f"config: corpora.{name}.source.sample: the reader {entry['reader']} cannot read {sample}.")
         if entry["reader"] == "glue" and "task" not in entry:
             raise AtlasError(f"config: corpora.{name}.task: the reader glue needs to know which task it is.")
-        trees = entry.get("trees")
-        if trees is not None:
-            _known(trees, config["corpora"], "corpus", f"corpora.{name}.trees")
-            _reads(config, trees, "conllu", f"corpora.{name}.trees")
+        if entry["reader"] == "parallel" and "languages" not in entry:
+            raise AtlasError(f"config: corpora.{name}.languages: the reader parallel needs to know them, such as [en, fr].")
+        for key, reader in (("trees", "conllu"), ("translations", "lines")):
+            if key in entry:
+                _known(entry[key], config["corpora"], "corpus", f"corpora.{name}.{key}")
+                _reads(config, entry[key], reader, f"corpora.{name}.{key}")
         others = set().union(*_READER_KEYS.values()) - _READER_KEYS[entry["reader"]]
         for key in sorted(others & set(entry)):
             readers = " and ".join(reader for reader, keys in _READER_KEYS.items() if key in keys)
@@ -316,6 +323,8 @@ def _check_names(config: Mapping[str, Any]) -> None:
 def _check_training(config: Mapping[str, Any], name: str) -> None:
     """A fine-tuned model needs a known model to start from, a corpus and a task that fit, and the shape of that model."""
     entry, place = config["models"][name], f"models.{name}"
+    if "blank" in entry["source"]:
+        _check_blank(config, name)
     base = entry["source"].get("fine_tuned")
     if base is None:
         if "training" in entry:
@@ -332,6 +341,19 @@ def _check_training(config: Mapping[str, Any], name: str) -> None:
     for key in ("layers", "heads"):
         if entry[key] != config["models"][base][key]:
             raise AtlasError(f"config: {place}.{key}: it is {entry[key]}, but '{base}' has {config['models'][base][key]}.")
+
+
+def _check_blank(config: Mapping[str, Any], name: str) -> None:
+    """A new model has random weights, a vocabulary from parallel text, and hidden states that its heads can share."""
+    entry, place = config["models"][name], f"models.{name}"
+    corpus = entry["source"]["blank"]["corpus"]
+    _known(corpus, config["corpora"], "corpus", f"{place}.source.blank.corpus")
+    _reads(config, corpus, "parallel", f"{place}.source.blank.corpus")
+    if entry["init"] != "random":
+        raise AtlasError(f"config: {place}.init: a new model has no weights to start from: set init: random.")
+    hidden = entry["source"]["blank"]["hidden"]
+    if hidden % entry["heads"]:
+        raise AtlasError(f"config: {place}.source.blank.hidden: {hidden} cannot be shared among {entry['heads']} heads.")
 
 
 def _check_study(config: Mapping[str, Any], run: str, study: str) -> None:

@@ -21,6 +21,7 @@ from attention_atlas.corpora.frames import ELEMENT, TARGET, FrameSentence, first
 from attention_atlas.corpora.gap import Passage, read_gap
 from attention_atlas.corpora.glue import Labelled, Tagged, read_glue
 from attention_atlas.corpora.mentions import HEAD_RULES, Mention
+from attention_atlas.corpora.parallel import Translated, read_parallel
 from attention_atlas.corpora.questions import Asked, QuestionWindow, question_windows, read_questions
 from attention_atlas.corpora.segments import RECIPES, Segment, Word
 from attention_atlas.corpora.stanford import to_stanford
@@ -90,7 +91,7 @@ class Example:
         layers: gold layers by name, each with m values (`heads`: 1-indexed, 0 = ROOT); absent layers are left out.
         mentions: spans of words that refer; None where the corpus has no such layer.
         asked: what a question wants to know of a passage; None where there is no question.
-        label: class, or a number as text; None where the corpus has none.
+        label: class, a number as text, or the translation of the text; None where the corpus has none.
     """
 
     record: int
@@ -135,7 +136,7 @@ def build_shard(
     start: int,
     out: str | Path,
     dropped_out: str | Path,
-    trees: str | Path | None = None,
+    beside: str | Path | None = None,
 ) -> None:
     """Write the examples of records start .. start + shard - 1 of a corpus, and the table of those dropped.
 
@@ -147,7 +148,8 @@ def build_shard(
         start: first record.
         out: Parquet file to write (columns: `SCHEMA`).
         dropped_out: tab-separated table to write: record, id, reason, detail.
-        trees: CoNLL-U file with the sentences of a coreference corpus, for head words by dependencies.
+        beside: the file beside `raw`: the sentences of a coreference corpus as CoNLL-U, for head words by dependencies, or the
+            translations of a parallel corpus.
 
     Raises:
         AtlasError: bad input, or a corpus that gives no example in its first shard.
@@ -157,7 +159,7 @@ def build_shard(
     stop = start + entry["shard"]
     examples: list[Example] = []
     dropped: list[Dropped] = []
-    for item in _records(entry, raw, pieces, bound, start, stop, trees):
+    for item in _records(entry, raw, pieces, bound, start, stop, beside):
         (examples if isinstance(item, Example) else dropped).append(item)
     if not examples and start == 0:
         reasons = "; ".join(f"{n} {reason}" for reason, n in Counter(d.reason for d in dropped).items()) or "it has no records"
@@ -225,10 +227,14 @@ def _records(
     bound: int,
     start: int,
     stop: int,
-    trees: str | Path | None,
+    beside: str | Path | None,
 ) -> Iterator[Example | Dropped]:
     if entry["reader"] == "conll2012":
-        yield from islice(_windows(entry, raw, pieces, bound, trees), start, stop)
+        yield from islice(_windows(entry, raw, pieces, bound, beside), start, stop)
+        return
+    if entry["reader"] == "parallel":
+        for number, pair in enumerate(islice(read_parallel(raw, entry["languages"], beside), start, stop), start=start):
+            yield _from_translated(pair, number, pieces, bound)
         return
     if entry["reader"] == "gap":
         for number, passage in enumerate(islice(read_gap(raw), start, stop), start=start):
@@ -338,6 +344,14 @@ def _from_frame(frame: FrameSentence, record: int, pieces: WordPieces, bound: in
             return Dropped(record, frame.id, f"{role} not in the sentence", repr(text))
         mentions.append(Mention(start, start + len(text.split()), frame.frame, role=role))
     return _from_words(tuple(words), record, frame.id, pieces, bound, {}, tuple(mentions))
+
+
+def _from_translated(pair: Translated, record: int, pieces: WordPieces, bound: int) -> Example | Dropped:
+    """A sentence word by word, with its translation as label."""
+    if not pair.source or not pair.target:
+        return Dropped(record, pair.id, "empty sentence or translation")
+    found = _from_words(tuple(pair.source.split()), record, pair.id, pieces, bound, {})
+    return replace(found, label=pair.target) if isinstance(found, Example) else found
 
 
 def _questions(entry: Mapping[str, Any], raw: str | Path, pieces: WordPieces, bound: int) -> Iterator[Example | Dropped]:

@@ -19,6 +19,7 @@ from attention_atlas.models.bert_adam import BertAdam
 from attention_atlas.models.card import read_card
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.loading import class_with_head, initialised, locate
+from attention_atlas.models.translating import UNCOUNTED, translation_ids
 from attention_atlas.tables import write_table
 
 if TYPE_CHECKING:
@@ -46,7 +47,8 @@ def fine_tune(
         card_path: its model card.
         example_files: examples of the training corpus, made with that model's tokenizer.
         limit: records that count.
-        training: task (questions, labels), regression, epochs, batch, learning_rate, warmup, weight_decay, optimiser, seed.
+        training: task (questions, labels, translation), regression, epochs, batch, learning_rate, warmup, weight_decay,
+            optimiser, seed; label_smoothing and beta2 where they are not 0 and 0.999.
         threads: threads of the training.
         folder: of the checkpoint, files `CHECKPOINT`.
         summary_out: table to write: step, epoch, loss (mean since the row before), learning_rate.
@@ -60,9 +62,12 @@ def fine_tune(
     card = read_card(card_path)
     examples = list(read_examples(example_files, limit))
     classes = label_names(examples, training["regression"]) if training["task"] == "labels" else None
-    items = _answers(examples) if classes is None else _labels(examples, classes)
+    if training["task"] == "translation":
+        items = _translations(examples, locate(base_entry) / "tokenizer.json", card.max_tokens)
+    else:
+        items = _answers(examples) if classes is None else _labels(examples, classes)
     set_seed(training["seed"])
-    model = _model(base_entry, classes)
+    model = _model(base_entry, training["task"], classes)
     steps = -(-len(items) // training["batch"])
     _log.info("%d examples, %d steps an epoch, %s epochs", len(items), steps, training["epochs"])
     Path(folder).mkdir(parents=True, exist_ok=True)
@@ -76,7 +81,8 @@ def fine_tune(
             weight_decay=training["weight_decay"],
             lr_scheduler_type="linear",
             seed=training["seed"],
-            train_sampling_strategy="group_by_length",
+            # Grouped batches come from long to short, in which a model that starts from nothing learns no alignment.
+            train_sampling_strategy="random" if training["task"] == "translation" else "group_by_length",
             remove_unused_columns=False,
             use_cpu=pick_device() == "cpu",
             logging_steps=max(1, int(steps * training["epochs"]) // 20),
@@ -84,6 +90,8 @@ def fine_tune(
             report_to="none",
             disable_tqdm=True,
             dataloader_pin_memory=False,
+            label_smoothing_factor=training.get("label_smoothing", 0.0),
+            adam_beta2=training.get("beta2", 0.999),
             # The published optimiser clips each tensor itself.
             max_grad_norm=0.0 if training["optimiser"] == "bert_adam" else 1.0,
         )
@@ -147,17 +155,42 @@ def _answers(examples: Sequence[Example]) -> list[dict[str, Any]]:
     return items
 
 
+def _translations(examples: Sequence[Example], tokenizer: Path, longest: int) -> list[dict[str, Any]]:
+    """What the Trainer draws from: sentences with the pieces of their translations; too long translations are left out."""
+    targets = translation_ids(examples, tokenizer)
+    items = [
+        {"input_ids": list(example.input_ids), "example": example, "targets": {"labels": ids}}
+        for example, ids in zip(examples, targets, strict=True)
+        if len(ids) <= longest
+    ]
+    if len(items) < len(examples):
+        _log.warning("%d of %d translations are too long and are left out", len(examples) - len(items), len(examples))
+    if not items:
+        raise AtlasError("there is nothing to train on: no example, or none with a translation that is short enough.")
+    return items
+
+
 def _collated(model: PreTrainedModel, batch: Sequence[Mapping[str, Any]], pad: int) -> dict[str, torch.Tensor]:
     inputs = model_inputs(model, [item["example"] for item in batch], pad)
-    targets = {name: torch.tensor([item["targets"][name] for item in batch]) for name in batch[0]["targets"]}
+    targets = {name: _tensor([item["targets"][name] for item in batch]) for name in batch[0]["targets"]}
+    if model.config.is_encoder_decoder:
+        targets["decoder_input_ids"] = model.prepare_decoder_input_ids_from_labels(labels=targets["labels"])
     return inputs | {name: values.to(inputs["input_ids"].device) for name, values in targets.items()}
 
 
-def _model(entry: Mapping[str, Any], classes: tuple[str, ...] | None) -> PreTrainedModel:
-    """The model with a new head: for answers (None), for classes, or for one score (no classes)."""
+def _tensor(targets: Sequence[Any]) -> torch.Tensor:
+    """Numbers, or lists of numbers padded with what no loss counts."""
+    if not isinstance(targets[0], list):
+        return torch.tensor(targets)
+    longest = max(map(len, targets))
+    return torch.tensor([own + [UNCOUNTED] * (longest - len(own)) for own in targets])
+
+
+def _model(entry: Mapping[str, Any], task: str, classes: tuple[str, ...] | None) -> PreTrainedModel:
+    """The model with a new head: for answers, for classes, or for one score (no classes); or a translation model."""
     entry = {**entry, "dtype": "float32"}
     if classes is None:
-        return initialised(class_with_head("questions"), entry)[0]
+        return initialised(class_with_head(task), entry)[0]
     # One number is learnt by its squared error.
     model, _ = initialised(class_with_head("labels"), entry, num_labels=len(classes) or 1)
     if classes:

@@ -17,7 +17,11 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 _log = logging.getLogger(__name__)
-_HEADS = {"questions": "AutoModelForQuestionAnswering", "labels": "AutoModelForSequenceClassification"}
+_HEADS = {
+    "questions": "AutoModelForQuestionAnswering",
+    "labels": "AutoModelForSequenceClassification",
+    "translation": "AutoModelForSeq2SeqLM",
+}
 _WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 _INDEX = "model.safetensors.index.json"
 # What the hub holds beside one set of PyTorch weights is not needed.
@@ -141,7 +145,7 @@ def initialised(kind: Any, entry: Mapping[str, Any], **options: Any) -> tuple[Pr
 
 
 def class_with_head(task: str) -> Any:
-    """The class of transformers for models with a head for a task: questions or labels."""
+    """The class of transformers for models with a head for a task: questions, labels or translation."""
     import transformers
 
     return getattr(transformers, _HEADS[task])

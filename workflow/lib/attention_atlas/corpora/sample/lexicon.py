@@ -106,7 +106,8 @@ def plural_of(noun: str) -> str:
     return noun + ("es" if _sibilant(noun) else "s")
 
 
-def _third(verb: str) -> str:
+def third_of(verb: str) -> str:
+    """Third person singular of the present."""
     return "has" if verb == "have" else verb + "es" if verb in ("do", "go", "echo", "veto") else plural_of(verb)
 
 
@@ -125,6 +126,11 @@ def _past(verb: str, double: bool) -> str:
     return verb + (verb[-1] if double else "") + "ed"
 
 
+def past_of(verb: str) -> str:
+    """Regular past."""
+    return _past(verb, _doubles(verb))
+
+
 def _gerund(verb: str, double: bool) -> str:
     if verb.endswith("ie"):
         return verb[:-2] + "ying"
@@ -140,7 +146,7 @@ def _verb(entry: str, roles: tuple[str, ...]) -> Verb:
     double = doubled or _doubles(lemma)
     past = parts[1] if len(parts) > 1 else _past(lemma, double)
     participle = parts[2] if len(parts) > 2 else past
-    return Verb(lemma, past, participle, _gerund(lemma, double), _third(lemma), roles)
+    return Verb(lemma, past, participle, _gerund(lemma, double), third_of(lemma), roles)
 
 
 def _compare(adjective: str, ending: str) -> str:
@@ -260,6 +266,16 @@ def review_words() -> dict[str, Any]:
         AtlasError: the file is missing or not YAML.
     """
     return _read("reviews.yaml")
+
+
+@functools.cache
+def translation_words() -> dict[str, Any]:
+    """English and French words of parallel sentences, read once a process.
+
+    Raises:
+        AtlasError: the file is missing or not YAML.
+    """
+    return _read("translation.yaml")
 
 
 def find_verb(lemma: str) -> Verb:

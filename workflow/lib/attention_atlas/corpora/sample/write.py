@@ -12,8 +12,12 @@ from attention_atlas.corpora.sample.coreference import conll2012_lines, gap_line
 from attention_atlas.corpora.sample.frames import frames_json
 from attention_atlas.corpora.sample.generate import Document, Sentence, generate_documents
 from attention_atlas.corpora.sample.pairs import task_lines
+from attention_atlas.corpora.sample.parallel import parallel_lines
 from attention_atlas.corpora.sample.questions import squad_json
 from attention_atlas.files import write_text
+
+PARALLEL_FILES = {"parallel": (0, 400), "parallel-train": (400, 3200)}
+"""File -> its pairs, from the first to before the last, of one sequence without repetition."""
 
 
 def write_sample(directory: str | Path, documents: int, seed: int, train_documents: int = 0) -> None:
@@ -30,6 +34,7 @@ def write_sample(directory: str | Path, documents: int, seed: int, train_documen
       SQuAD v1.1;
     * ``{task}.jsonl`` and ``{task}-train.jsonl`` for the tasks of GLUE: sentences or pairs with labels and tags;
     * ``frames.json``: short sentences with a word that evokes a frame and its elements;
+    * ``parallel.jsonl`` and ``parallel-train.jsonl``: sentences in English and French, `PARALLEL_FILES`;
     * ``documents.jsonl``: a document a line with all layers.
 
     Raises:
@@ -54,6 +59,8 @@ def write_sample(directory: str | Path, documents: int, seed: int, train_documen
     for task in TASKS:
         write_text(folder / f"{task}.jsonl", "".join(task_lines(task, made, seed)))
         write_text(folder / f"{task}-train.jsonl", "".join(task_lines(task, further, seed)))
+    for name, (start, stop) in PARALLEL_FILES.items():
+        write_text(folder / f"{name}.jsonl", "".join(parallel_lines(stop - start, seed, start)))
     write_text(folder / "documents.jsonl", "".join(json_line(document) for document in made))
 
 

@@ -1,0 +1,159 @@
+"""Translation models: begun from nothing, trained, and translating under a plan, against slow and obvious ways."""
+
+import copy
+import hashlib
+import json
+
+import pandas as pd
+import pytest
+import torch
+from transformers import AutoTokenizer, MarianMTModel
+
+from attention_atlas.attention.engine import DECODER_CROSS, DECODER_SELF, ENCODER_SELF, attention_shape
+from attention_atlas.attention.plans import Plan
+from attention_atlas.corpora.examples import build_shard, read_examples
+from attention_atlas.corpora.sample.parallel import parallel_lines
+from attention_atlas.errors import AtlasError
+from attention_atlas.models.blank import begin
+from attention_atlas.models.card import read_card
+from attention_atlas.models.fine_tuning import fine_tune
+from attention_atlas.models.loading import describe, load_trained
+from attention_atlas.models.translating import open_tokenizer, search, translate, translation_ids
+
+SHAPE = {"layers": 2, "heads": 4, "hidden": 16, "feed_forward": 32, "positions": 48, "vocabulary": 300}
+TRAINING = {
+    **{"task": "translation", "regression": False, "epochs": 2, "batch": 8, "learning_rate": 0.01, "warmup": 0.1},
+    **{"weight_decay": 0.01, "seed": 1, "optimiser": "adamw", "label_smoothing": 0.1, "beta2": 0.98},
+}
+ENTRY = {"layers": 2, "heads": 4, "seed": 0, "dtype": "float32"}
+CORPUS = {"reader": "parallel", "languages": ["en", "fr"], "max_tokens": 48, "shard": 64}
+
+
+@pytest.fixture(scope="module")
+def blank(tmp_path_factory):
+    """A new model with its card and the examples of sixty pairs."""
+    folder = tmp_path_factory.mktemp("blank")
+    raw = folder / "raw.jsonl"
+    raw.write_text("".join(parallel_lines(60, 3)), encoding="utf-8")
+    begin({**SHAPE, "languages": ["en", "fr"], "records": 60}, [raw], folder / "blank")
+    entry = {"source": {"path": str(folder / "blank")}, "init": "random", **ENTRY}
+    describe("new", entry, folder / "card.json", folder / "tokenizer.json")
+    build_shard(CORPUS, raw, folder / "tokenizer.json", 48, 0, folder / "e.parquet", folder / "d.tsv")
+    return folder, entry
+
+
+def train(blank, folder, **changed):
+    source, entry = blank
+    files = [source / "e.parquet"]
+    fine_tune(entry, source / "card.json", files, 60, TRAINING | changed, 1, folder / "checkpoint", folder / "summary.tsv")
+    return folder / "checkpoint"
+
+
+@pytest.fixture(scope="module")
+def trained(blank, tmp_path_factory):
+    """The model after a little training, with the engine, and its examples and tokenizer."""
+    folder = train(blank, tmp_path_factory.mktemp("trained"), epochs=4)
+    entry = {**blank[1], "source": {"path": str(folder)}, "init": "pretrained"}
+    examples = list(read_examples([blank[0] / "e.parquet"]))
+    return load_trained(entry, "translation"), examples[:12], open_tokenizer(blank[0] / "tokenizer.json"), folder
+
+
+def test_a_new_model_has_the_shape_asked_for_and_a_vocabulary_that_spells_both_languages(blank):
+    folder, _ = blank
+    card = read_card(folder / "card.json")
+    assert (card.layers, card.heads, card.max_tokens, card.pad) == (2, 4, 48, 0)
+    settings = json.loads((folder / "blank/config.json").read_text())
+    assert (settings["decoder_layers"], settings["decoder_attention_heads"], settings["d_model"]) == (2, 4, 16)
+    tokenizer = open_tokenizer(folder / "tokenizer.json")
+    examples = list(read_examples([folder / "e.parquet"]))
+    for example, ids in zip(examples, translation_ids(examples, folder / "tokenizer.json"), strict=True):
+        assert tokenizer.decode(ids) == example.label
+        assert tokenizer.decode(list(example.input_ids)) == " ".join(example.words)
+        assert ids[-1] == example.input_ids[-1] == 1
+
+
+def test_training_lowers_the_loss_and_is_the_same_for_the_same_seed(blank, tmp_path):
+    first, second = (train(blank, tmp_path / name) for name in ("a", "b"))
+    digests = [hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest() for folder in (first, second)]
+    assert digests[0] == digests[1]
+    losses = pd.read_csv(tmp_path / "a/summary.tsv", sep="\t")["loss"]
+    assert losses.iloc[-1] < losses.iloc[0] - 0.3
+
+
+def test_the_checkpoint_is_a_model_that_transformers_reads(trained):
+    folder = trained[3]
+    tokenizer, model = AutoTokenizer.from_pretrained(folder), MarianMTModel.from_pretrained(folder)
+    ids = tokenizer("The cat sleeps.", return_tensors="pt")
+    assert model.generate(ids["input_ids"], attention_mask=ids["attention_mask"], max_new_tokens=5).shape[0] == 1
+
+
+@pytest.fixture(scope="module")
+def wild(trained):
+    """The same model with large random weights, whose translations depend on everything."""
+    model = copy.deepcopy(trained[0])
+    torch.manual_seed(2)
+    with torch.no_grad():
+        for name, weights in model.named_parameters():
+            if weights.ndim > 1 and "positions" not in name:
+                weights.normal_(0, 0.5)
+    return model, *trained[1:3]
+
+
+def greedy(model, example, longest):
+    """One piece after the other, each from a whole pass over everything before it."""
+    source = torch.tensor([example.input_ids])
+    pieces = [model.config.decoder_start_token_id]
+    for _ in range(longest):
+        with torch.inference_mode():
+            scores = model(input_ids=source, decoder_input_ids=torch.tensor([pieces]), use_cache=False).logits[0, -1]
+        pieces.append(int(scores.argmax()))
+        if pieces[-1] == model.config.eos_token_id:
+            break
+    return pieces
+
+
+def test_a_search_with_one_beam_is_the_greedy_loop_whatever_the_batch(wild):
+    model, examples, tokenizer = wild
+    longest = max(len(example.input_ids) for example in examples)
+    bound = search(model, longest, 1, 1.0)["max_new_tokens"]
+    # The longest sentence of a batch sets the bound of all.
+    found = translate(model, examples, 0, tokenizer, beams=1)
+    assert found == [tokenizer.decode(greedy(model, example, bound)) for example in examples]
+    for example in examples[:4]:
+        bound = search(model, len(example.input_ids), 1, 1.0)["max_new_tokens"]
+        assert translate(model, [example], 0, tokenizer, beams=1) == [tokenizer.decode(greedy(model, example, bound))]
+
+
+@pytest.mark.parametrize("kind", [ENCODER_SELF, DECODER_SELF, DECODER_CROSS], ids=str)
+def test_a_masked_head_is_its_slice_taken_out_before_the_output_projection(wild, kind):
+    model, examples, tokenizer = wild
+    part = model.model.encoder if kind == ENCODER_SELF else model.model.decoder
+    attention = part.layers[1].encoder_attn if kind == DECODER_CROSS else part.layers[1].self_attn
+    size = attention.out_proj.in_features // 4
+
+    def without(module, inputs):
+        changed = inputs[0].clone()
+        changed[..., 2 * size : 3 * size] = 0
+        return (changed,)
+
+    hook = attention.out_proj.register_forward_pre_hook(without)
+    slow = translate(model, examples, 0, tokenizer)
+    hook.remove()
+    assert translate(model, examples, 0, tokenizer, Plan().zero(1, 2, kind)) == slow
+    assert slow != translate(model, examples, 0, tokenizer)
+    assert len(set(slow)) > 6
+
+
+def test_all_three_kinds_of_attention_are_seen(trained):
+    assert attention_shape(trained[0]) == {ENCODER_SELF: (2, 4), DECODER_SELF: (2, 4), DECODER_CROSS: (2, 4)}
+
+
+def test_what_cannot_be_trained_on_is_refused(blank, tmp_path):
+    source, entry = blank
+    with pytest.raises(AtlasError, match="nothing to train on"):
+        fine_tune(entry, source / "card.json", [source / "e.parquet"], 0, TRAINING, 1, tmp_path / "c", tmp_path / "s")
+    with pytest.raises(AtlasError, match=r"there is no tokenizer\.json"):
+        open_tokenizer(tmp_path / "tokenizer.json")
+    (tmp_path / "tokenizer.json").write_text("{}")
+    with pytest.raises(AtlasError, match="not a readable tokenizer"):
+        open_tokenizer(tmp_path / "tokenizer.json")

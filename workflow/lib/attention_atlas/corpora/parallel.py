@@ -1,0 +1,79 @@
+"""Sentences with their translations: a JSON object a line, or two files with a sentence a line each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+from attention_atlas.errors import AtlasError
+from attention_atlas.files import read_lines
+
+
+@dataclass(frozen=True)
+class Translated:
+    """A sentence and its translation, where one of them is empty, both.
+
+    Attributes:
+        id: its line, from 1.
+        source, target: texts without space around them.
+    """
+
+    id: str
+    source: str
+    target: str
+
+
+def read_parallel(path: str | Path, languages: Sequence[str], translations: str | Path | None = None) -> Iterator[Translated]:
+    """Yield the pairs of a file in its order.
+
+    Args:
+        path: a JSON object a line with both languages as keys (or under "translation", as on the hub), else the sentences of
+            the first language, one a line.
+        languages: of the sentences and of the translations.
+        translations: the file with the translations, line by line; None where `path` holds both.
+
+    Raises:
+        AtlasError: no JSON object, no such language, or files of different lengths; names file and line.
+    """
+    if translations is None:
+        for number, line in read_lines(path):
+            if line.strip():
+                yield _of_object(line, f"{path}:{number}", str(number), languages)
+        return
+    for (number, source), (_, target) in _together(path, translations):
+        yield Translated(str(number), source.strip(), target.strip())
+
+
+def _together(path: str | Path, translations: str | Path) -> Iterator[tuple[tuple[int, str], tuple[int, str]]]:
+    for count, (one, other) in enumerate(zip_longest(read_lines(path), read_lines(translations))):
+        if one is None or other is None:
+            longer, shorter = (translations, path) if one is None else (path, translations)
+            raise AtlasError(
+                f"{shorter}: the file ends after line {count}, but {longer} goes on: a translation has to stand in the line of "
+                "its sentence. Take two files of one release."
+            )
+        yield one, other
+
+
+def _of_object(line: str, where: str, name: str, languages: Sequence[str]) -> Translated:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise AtlasError(
+            f"{where}: no JSON object ({error}). For plain text name the file with the translations (translations: ...)."
+        ) from error
+    row = found.get("translation", found) if isinstance(found, Mapping) else None
+    if not isinstance(row, Mapping):
+        raise AtlasError(f"{where}: a JSON object a line is needed here.")
+    return Translated(name, *(_text(row, language, where) for language in languages))
+
+
+def _text(row: Mapping[str, Any], language: str, where: str) -> str:
+    value = row.get(language)
+    if not isinstance(value, str):
+        raise AtlasError(f"{where}: there is no text under '{language}'. Keys: {', '.join(map(str, row))}.")
+    return value.strip()

@@ -1,0 +1,77 @@
+"""New translation models: a vocabulary learnt from parallel text, and a configuration for random weights."""
+
+from __future__ import annotations
+
+import logging
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from attention_atlas.corpora.parallel import read_parallel
+
+_log = logging.getLogger(__name__)
+FILES = ("tokenizer.json", "tokenizer_config.json", "config.json")
+_PAD, _END, _UNKNOWN = "<pad>", "</s>", "<unk>"
+
+
+def begin(settings: Mapping[str, Any], texts: Sequence[str | Path], folder: str | Path) -> None:
+    """Write tokenizer and configuration of a model of Marian's architecture (post-norm transformer, sinusoids, one embedding).
+
+    Args:
+        settings: layers, heads, hidden, feed_forward, positions, vocabulary; languages and records of the text.
+        texts: files of a parallel corpus, see `read_parallel`.
+        folder: where `FILES` are written, the configuration last.
+
+    Raises:
+        AtlasError: the text cannot be read.
+    """
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+    from transformers import MarianConfig, PreTrainedTokenizerFast
+
+    tokenizer = Tokenizer(models.BPE(unk_token=_UNKNOWN))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.decoder = decoders.Metaspace()
+    special = [_PAD, _END, _UNKNOWN]
+    pairs = islice(read_parallel(texts[0], settings["languages"], *texts[1:]), settings["records"])
+    both = [text for pair in pairs for text in (pair.source, pair.target)]
+    trainer = trainers.BpeTrainer(vocab_size=settings["vocabulary"], special_tokens=special, show_progress=False)
+    tokenizer.train_from_iterator(both, trainer)
+    end = tokenizer.token_to_id(_END)
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single=f"$A {_END}", pair=f"$A {_END} $B {_END}", special_tokens=[(_END, end)]
+    )
+    _log.info("%d entries learnt from %d texts", tokenizer.get_vocab_size(), len(both))
+    pad = tokenizer.token_to_id(_PAD)
+    configuration = MarianConfig(
+        vocab_size=tokenizer.get_vocab_size(),
+        d_model=settings["hidden"],
+        encoder_layers=settings["layers"],
+        decoder_layers=settings["layers"],
+        encoder_attention_heads=settings["heads"],
+        decoder_attention_heads=settings["heads"],
+        encoder_ffn_dim=settings["feed_forward"],
+        decoder_ffn_dim=settings["feed_forward"],
+        max_position_embeddings=settings["positions"],
+        activation_function="relu",
+        scale_embedding=True,
+        pad_token_id=pad,
+        eos_token_id=end,
+        decoder_start_token_id=pad,
+        forced_eos_token_id=None,
+    )
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        fast = PreTrainedTokenizerFast(
+            tokenizer_object=tokenizer,
+            pad_token=_PAD,
+            eos_token=_END,
+            unk_token=_UNKNOWN,
+            model_max_length=settings["positions"],
+        )
+        fast.save_pretrained(scratch)
+        configuration.save_pretrained(scratch)
+        for name in FILES:
+            os.replace(Path(scratch, name), Path(folder, name))
