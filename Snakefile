@@ -36,6 +36,7 @@ include: "workflow/rules/clark2019.smk"
 include: "workflow/rules/guan2020.smk"
 include: "workflow/rules/kovaleva2019_inputs.smk"
 include: "workflow/rules/kovaleva2019.smk"
+include: "workflow/rules/michel2019.smk"
 
 
 rule all:
@@ -78,6 +79,12 @@ rule guan2020:
 rule kovaleva2019:
     input:
         all_of("kovaleva2019"),
+    localrule: True
+
+
+rule michel2019:
+    input:
+        all_of("michel2019"),
     localrule: True
 
 

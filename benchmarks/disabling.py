@@ -9,7 +9,8 @@ from transformers import BertConfig, BertForSequenceClassification
 from attention_atlas.attention.batches import batch_by_length, model_inputs
 from attention_atlas.attention.engine import install, watch
 from attention_atlas.corpora.examples import Example
-from attention_atlas.studies.kovaleva2019.disabling import UNIFORM, Disabled, disabled, logits_under
+from attention_atlas.models.classifying import logits_under
+from attention_atlas.studies.kovaleva2019.disabling import UNIFORM, Disabled, disabled
 from benchmarks.timing import report, side_by_side
 
 LAYERS, HEADS, EXAMPLES = 6, 12, 8
@@ -30,7 +31,7 @@ def run() -> None:
     found: dict[str, torch.Tensor] = {}
 
     def sweep() -> None:
-        found["sweep"] = logits_under(model, examples, conditions, 0)
+        found["sweep"] = logits_under(model, examples, [condition.plan for condition in conditions], 0)
 
     def whole() -> None:
         found["whole"] = _whole_passes(model, examples, conditions)

@@ -21,6 +21,7 @@ sample: {documents: 16, train_documents: 12}
 models:
   minilm: {mlm_head: {copies: 1, steps: 5}}
   minilm-squad: {training: {epochs: 1, batch: 8}}
+  marian-sample: {training: {epochs: 1}}
 families:
   minilm-glue: {training: {epochs: 1, batch: 8}}
 corpora:
@@ -36,6 +37,8 @@ corpora:
   sample-stsb: {limit: 8, shard: 8}
   sample-stsb-train: {limit: 16, shard: 16}
   sample-frames: {limit: 12, shard: 12}
+  sample-parallel: {limit: 8, shard: 8}
+  sample-parallel-train: {limit: 64, shard: 64}
   sample-coreference: {limit: 16, shard: 16}
   sample-coreference-all: {limit: 16, shard: 16}
 runs:
@@ -50,6 +53,7 @@ runs:
       ablations: {random_sets: 1}
       # One model trained on labels is enough here; its tables stand under both names.
       compared: {mnli: {model: minilm-glue-mrpc-42, corpus: sample-mrpc}}
+    michel2019: {resamples: 100, beams: 2}
     kovaleva2019:
       resamples: 100
       head_seeds: 3
@@ -141,6 +145,7 @@ def small_run(folder: Path) -> Workspace:
     family = config["families"]["minilm-glue"]
     family["tasks"] = {task: {"corpus": f"sample-{task}-train"} for task in FEW_TASKS}
     config["runs"]["sample"]["kovaleva2019"]["tasks"] = {task: f"sample-{task}" for task in FEW_TASKS}
+    config["runs"]["sample"]["michel2019"] |= {"classifier": "minilm-glue-mrpc-42", "classification": "sample-mrpc"}
     (folder / "config.yaml").write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
     (folder / "small.yaml").write_text(OVERLAY, encoding="utf-8")
     return workspace

@@ -16,7 +16,7 @@ from attention_atlas.corpora.examples import Example, write_examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.models.bert_adam import BertAdam
 from attention_atlas.models.card import ModelCard, write_card
-from attention_atlas.models.classifying import logits, untrained_logits
+from attention_atlas.models.classifying import logits, logits_under, untrained_logits
 from attention_atlas.studies.kovaleva2019 import disabling as disabling_module
 from attention_atlas.studies.kovaleva2019 import measures as measures_module
 from attention_atlas.studies.kovaleva2019.disabling import (
@@ -27,10 +27,9 @@ from attention_atlas.studies.kovaleva2019.disabling import (
     ZERO,
     disable,
     disabled,
-    logits_under,
     mean_outputs,
 )
-from attention_atlas.studies.kovaleva2019.disabling_tables import Effects, effect_rows, heldout_gain, mcnemar
+from attention_atlas.studies.kovaleva2019.disabling_tables import Effects, effect_rows, heldout_gain
 from attention_atlas.studies.kovaleva2019.map_network import MapNetwork
 from attention_atlas.studies.kovaleva2019.measures import MEASURED, MODELS, measure, one_pass, padded_cosine, read_measures
 from attention_atlas.studies.kovaleva2019.predictions import predict, predicted
@@ -308,7 +307,7 @@ def test_every_head_and_layer_gives_what_a_plain_pass_gives():
     conditions = list(disabled(net, ACTIONS, means))
     assert [(c.action, c.layer, c.head) for c in conditions][: HEADS + 1] == [(UNIFORM, 1, h) for h in range(HEADS + 1)]
     assert len(conditions) == len(ACTIONS) * LAYERS * (HEADS + 1)
-    found = logits_under(net, EXAMPLES, conditions, PAD, batch_tokens=40)
+    found = logits_under(net, EXAMPLES, [condition.plan for condition in conditions], PAD, batch_tokens=40)
     assert found[0].numpy() == pytest.approx(logits(net, EXAMPLES, PAD).numpy(), abs=1e-5)
     for number in random.Random(0).sample(range(len(conditions)), 12):
         for row, own in enumerate(EXAMPLES):
@@ -394,7 +393,7 @@ def test_differences_tests_and_halves_are_those_of_plain_formulas():
     assert table["delta"].to_numpy() == pytest.approx(100 * (right.mean(axis=1) - before.mean()))
     for row, own in enumerate(right):
         counts = [[(before & own).sum(), (before & ~own).sum()], [(~before & own).sum(), (~before & ~own).sum()]]
-        assert mcnemar(effects)[row] == pytest.approx(min(1, reference(counts, exact=True).pvalue))
+        assert table["p_mcnemar"][row] == pytest.approx(min(1, reference(counts, exact=True).pvalue))
     even = np.arange(len(before)) % 2 == 0
     gains = []
     for one, other in ((even, ~even), (~even, even)):

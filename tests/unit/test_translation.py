@@ -18,7 +18,7 @@ from attention_atlas.models.blank import begin
 from attention_atlas.models.card import read_card
 from attention_atlas.models.fine_tuning import fine_tune
 from attention_atlas.models.loading import describe, load_trained
-from attention_atlas.models.translating import open_tokenizer, search, translate, translation_ids
+from attention_atlas.models.translating import open_tokenizer, search, translate, translate_under, translation_ids
 
 SHAPE = {"layers": 2, "heads": 4, "hidden": 16, "feed_forward": 32, "positions": 48, "vocabulary": 300}
 TRAINING = {
@@ -142,6 +142,16 @@ def test_a_masked_head_is_its_slice_taken_out_before_the_output_projection(wild,
     assert translate(model, examples, 0, tokenizer, Plan().zero(1, 2, kind)) == slow
     assert slow != translate(model, examples, 0, tokenizer)
     assert len(set(slow)) > 6
+
+
+def test_many_plans_at_once_give_what_each_gives_by_itself(wild):
+    model, examples, tokenizer = wild
+    encoder = [Plan().zero(layer, head, ENCODER_SELF) for layer in range(2) for head in range(2)]
+    decoder = [Plan().zero(1, 0, DECODER_SELF), Plan().zero(0, [1, 2, 3], DECODER_CROSS)]
+    together = translate_under(model, examples, 0, tokenizer, encoder, decoder, beams=3, batch_tokens=60)
+    alone = [translate(model, examples, 0, tokenizer, plan, beams=3, batch_tokens=60) for plan in (None, *encoder, *decoder)]
+    assert together == alone
+    assert len({tuple(texts) for texts in together}) == 7
 
 
 def test_all_three_kinds_of_attention_are_seen(trained):

@@ -35,6 +35,7 @@ ROLES: dict[str, dict[str, str]] = {
     },
     "guan2020": {"questions": "squad"},
     "kovaleva2019": {"frames": "frames"},
+    "michel2019": {"translation": "parallel", "classification": "glue"},
 }
 STUDIES = tuple(ROLES)
 TASK_READERS = {"questions": "squad", "labels": "glue", "translation": "parallel"}
@@ -427,7 +428,21 @@ def _check_kovaleva2019(config: Mapping[str, Any], run: str, place: str) -> None
     _known(settings["patterns"]["model"], config["models"], "model", f"{place}.patterns.model")
 
 
-_STUDY_CHECKS = {"clark2019": _check_clark2019, "guan2020": _check_guan2020, "kovaleva2019": _check_kovaleva2019}
+def _check_michel2019(config: Mapping[str, Any], run: str, place: str) -> None:
+    settings = config["runs"][run]["michel2019"]
+    for key, task in (("translator", "translation"), ("classifier", "labels")):
+        _known(settings[key], config["models"], "model", f"{place}.{key}")
+        training = config["models"][settings[key]].get("training")
+        if training and training["task"] != task:
+            raise AtlasError(f"config: {place}.{key}: '{settings[key]}' is trained for {training['task']}, not for {task}.")
+
+
+_STUDY_CHECKS = {
+    "clark2019": _check_clark2019,
+    "guan2020": _check_guan2020,
+    "kovaleva2019": _check_kovaleva2019,
+    "michel2019": _check_michel2019,
+}
 
 
 def _known(name: str, registry: Mapping[str, Any], kind: str, place: str) -> None:

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from attention_atlas.attention.batches import batch_by_length, model_inputs
+from attention_atlas.attention.plans import Plan
+from attention_atlas.attention.prefix import outputs_under
 from attention_atlas.batch_sizes import EXTRACTION_TOKENS
 from attention_atlas.corpora.examples import Example
 from attention_atlas.models.loading import class_with_head, initialised
+from attention_atlas.progress import progress
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -25,6 +28,28 @@ def logits(
     batches = list(batch_by_length(examples, batch_tokens))
     found = [model(**model_inputs(model, batch, pad)).logits.float().cpu() for batch in batches]
     return torch.cat(found)[_places(batches, examples)]
+
+
+def logits_under(
+    model: PreTrainedModel,
+    examples: Sequence[Example],
+    plans: Sequence[Plan],
+    pad: int,
+    batch_tokens: int = EXTRACTION_TOKENS,
+) -> torch.Tensor:
+    """[1 + plan, example, class] what the model says unchanged and under each plan, examples in their order.
+
+    Examples of like length share a batch; each plan starts from what the unchanged pass gave below its first layer.
+    """
+    batches = list(batch_by_length(examples, batch_tokens))
+    found = torch.zeros(1 + len(plans), len(examples), model.config.num_labels)
+    start = 0
+    for batch in progress(batches, label="batches of examples"):
+        inputs = model_inputs(model, batch, pad)
+        for number, output in enumerate(outputs_under(model, inputs, ((plan, None) for plan in plans))):
+            found[number, start : start + len(batch)] = output.logits.float().cpu()
+        start += len(batch)
+    return found[:, _places(batches, examples)]
 
 
 def _places(batches: Sequence[Sequence[Example]], examples: Sequence[Example]) -> list[int]:

@@ -11,8 +11,10 @@ import torch
 from attention_atlas.attention.batches import batch_by_length, model_inputs
 from attention_atlas.attention.engine import watch
 from attention_atlas.attention.plans import Plan
+from attention_atlas.attention.prefix import outputs_under
 from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError
+from attention_atlas.progress import progress
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -20,8 +22,9 @@ if TYPE_CHECKING:
 
 UNCOUNTED = -100
 """In the place of a piece that no loss counts."""
-BATCH_TOKENS = 4096
-"""Pieces of the sentences of a batch, padding included."""
+BATCH_TOKENS = 1024
+"""Pieces of the sentences of a batch, padding included. The longest translation of a batch, which under a mask may repeat
+itself to the end, keeps all others waiting: many small batches."""
 _ROOM = 10
 """A translation may have twice the pieces of its sentence and so many more."""
 
@@ -55,7 +58,6 @@ def translation_ids(examples: Sequence[Example], tokenizer: str | Path) -> list[
     return [encoding.ids for encoding in open_tokenizer(tokenizer).encode_batch(known)]
 
 
-@torch.inference_mode()
 def translate(
     model: PreTrainedModel,
     examples: Sequence[Example],
@@ -80,12 +82,45 @@ def translate(
     found: dict[int, str] = {}
     for batch in batch_by_length(examples, batch_tokens):
         inputs = model_inputs(model, batch, pad)
-        with watch(model, plan=plan) as session:
+        with torch.inference_mode(), watch(model, plan=plan) as session:
             session.batch(inputs["attention_mask"])
             pieces = model.generate(**inputs, **search(model, inputs["input_ids"].shape[1], beams, length_penalty))
         texts = tokenizer.decode_batch(pieces.tolist(), skip_special_tokens=True)
         found.update(zip((example.record for example in batch), texts, strict=True))
     return [found[example.record] for example in examples]
+
+
+def translate_under(
+    model: PreTrainedModel,
+    examples: Sequence[Example],
+    pad: int,
+    tokenizer: Tokenizer,
+    encoder_plans: Sequence[Plan],
+    decoder_plans: Sequence[Plan],
+    beams: int = 5,
+    length_penalty: float = 1.0,
+    batch_tokens: int = BATCH_TOKENS,
+) -> list[list[str]]:
+    """Translations of all examples unchanged, under each plan for the encoder, and under each for the decoder: as `translate`.
+
+    What the encoder gives is computed once for all plans of the decoder, and from the first changed layer on for its own.
+    """
+    count = 1 + len(encoder_plans) + len(decoder_plans)
+    found: list[dict[int, str]] = [{} for _ in range(count)]
+    for batch in progress(list(batch_by_length(examples, batch_tokens)), label="batches of sentences"):
+        inputs = model_inputs(model, batch, pad)
+        options = search(model, inputs["input_ids"].shape[1], beams, length_penalty)
+        encoded = list(outputs_under(model.get_encoder(), inputs, ((plan, None) for plan in encoder_plans)))
+        passes = [(output, None) for output in encoded] + [(encoded[0], plan) for plan in decoder_plans]
+        for number, (output, plan) in enumerate(passes):
+            with torch.inference_mode(), watch(model, plan=plan) as session:
+                session.batch(inputs["attention_mask"])
+                # The search writes into the output that it is given: each gets its own.
+                own = type(output)(last_hidden_state=output.last_hidden_state)
+                pieces = model.generate(encoder_outputs=own, attention_mask=inputs["attention_mask"], **options)
+            texts = tokenizer.decode_batch(pieces.tolist(), skip_special_tokens=True)
+            found[number].update(zip((example.record for example in batch), texts, strict=True))
+    return [[own[example.record] for example in examples] for own in found]
 
 
 def search(model: PreTrainedModel, pieces: int, beams: int, length_penalty: float) -> dict[str, Any]:

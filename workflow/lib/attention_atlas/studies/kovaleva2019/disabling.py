@@ -14,10 +14,9 @@ import torch
 from attention_atlas.attention.batches import batch_by_length, model_inputs
 from attention_atlas.attention.engine import Site, attention_shape, watch
 from attention_atlas.attention.plans import Plan
-from attention_atlas.attention.prefix import outputs_under
-from attention_atlas.batch_sizes import EXTRACTION_TOKENS
 from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.models.card import read_card
+from attention_atlas.models.classifying import logits_under
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.loading import load_trained
 from attention_atlas.progress import progress
@@ -79,7 +78,7 @@ def disable(
     means = mean_outputs(model, examples, pad) if MEAN in actions else []
     conditions = list(disabled(model, actions, means))
     _log.info("%d examples under %d conditions", len(examples), 1 + len(conditions))
-    found = logits_under(model, examples, conditions, pad)
+    found = logits_under(model, examples, [condition.plan for condition in conditions], pad)
     names = [str(model.config.id2label[k]) for k in range(model.config.num_labels)]
     records = [example.record for example in examples]
     frames = []
@@ -130,24 +129,3 @@ def mean_outputs(model: PreTrainedModel, examples: Sequence[Example], pad: int) 
             model(**inputs)
         tokens += int(real.sum())
     return [(sums[layer] / tokens).float() for layer in sorted(sums)]
-
-
-def logits_under(
-    model: PreTrainedModel,
-    examples: Sequence[Example],
-    conditions: Sequence[Disabled],
-    pad: int,
-    batch_tokens: int = EXTRACTION_TOKENS,
-) -> torch.Tensor:
-    """[1 + condition, example, class] what the model says unchanged and under each condition, examples in their order.
-
-    Examples of like length share a batch; each condition starts from what the unchanged pass gave below its layer.
-    """
-    places = {example.record: place for place, example in enumerate(examples)}
-    found = torch.zeros(1 + len(conditions), len(examples), model.config.num_labels)
-    for batch in progress(list(batch_by_length(examples, batch_tokens)), label="batches of examples"):
-        rows = [places[example.record] for example in batch]
-        plans = ((condition.plan, None) for condition in conditions)
-        for number, output in enumerate(outputs_under(model, model_inputs(model, batch, pad), plans)):
-            found[number, rows] = output.logits.float().cpu()
-    return found

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.stats import binom
 from statsmodels.stats.multitest import multipletests
 
 from attention_atlas.html_tables import write_html_table
-from attention_atlas.statistics import percentile_interval, resampled_counts
+from attention_atlas.statistics import mcnemar, percentile_interval, resampled_counts
 from attention_atlas.studies.kovaleva2019.disabling import BASELINE, COLUMNS
 from attention_atlas.studies.kovaleva2019.names import TASK_TITLES
 from attention_atlas.studies.kovaleva2019.scoring import ACCURACY, METRICS, as_numbers, score, swapped_differences
@@ -168,7 +167,7 @@ def effect_rows(effects: Effects, resamples: int, seed: int) -> tuple[pd.DataFra
             "ci_low": 100 * low,
             "ci_high": 100 * high,
             "p": p,
-            "p_mcnemar": mcnemar(effects) if effects.metric == ACCURACY else np.nan,
+            "p_mcnemar": _mcnemar(effects) if effects.metric == ACCURACY else np.nan,
             "p_holm": multipletests(p, method="holm")[1],
             "p_bh": multipletests(p, method="fdr_bh")[1],
         }
@@ -187,12 +186,9 @@ def effect_rows(effects: Effects, resamples: int, seed: int) -> tuple[pd.DataFra
     return table, facts
 
 
-def mcnemar(effects: Effects) -> Floats:
-    """[condition] p of McNemar's exact test between the unchanged model and each condition, on the first seed."""
-    before = effects.base[0] == effects.truth
-    after = effects.changed[0] == effects.truth
-    lost, won = (before & ~after).sum(axis=1), (~before & after).sum(axis=1)
-    return np.minimum(1.0, 2 * binom.cdf(np.minimum(lost, won), lost + won, 0.5))
+def _mcnemar(effects: Effects) -> Floats:
+    """[condition] between the unchanged model and each condition, on the first seed."""
+    return mcnemar(effects.base[0] == effects.truth, effects.changed[0] == effects.truth)
 
 
 def heldout_gain(effects: Effects) -> float:

@@ -1,0 +1,158 @@
+"""Masked heads of translation and classification models: what is masked, what it does to the score, tables and figure."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from sacrebleu.metrics import BLEU
+from sacrebleu.significance import PairedTest
+from statsmodels.stats.contingency_tables import mcnemar
+from statsmodels.stats.multitest import multipletests
+
+from attention_atlas.attention.plans import DECODER_CROSS, DECODER_SELF, ENCODER_SELF
+from attention_atlas.studies.michel2019.ablation_tables import BEST, FIGURE1, TABLE1, ablation_tables
+from attention_atlas.studies.michel2019.effects import best_by_layer, effect_rows, read_classes, read_translations
+from attention_atlas.studies.michel2019.figure1 import figure1
+from attention_atlas.studies.michel2019.masks import KEYS, NONE, ONE, OTHERS, masks
+from attention_atlas.studies.setting import Setting
+from attention_atlas.tables import write_parquet
+
+LAYERS, HEADS, SENTENCES = 2, 3, 40
+SETTINGS = {name: Setting("Small run", "tiny", name, sample=True) for name in ("translation", "classification")}
+WORDS = "a cat sees the old red house near two dogs today".split()
+
+
+def test_each_head_is_masked_alone_and_left_alone():
+    shape = {ENCODER_SELF: (2, 3), DECODER_SELF: (1, 3), DECODER_CROSS: (1, 3)}
+    made = list(masks(shape))
+    assert len(made) == 2 * (2 + 1 + 1) * 3
+    assert len({mask.key for mask in made}) == len(made)
+    by_key = {mask.key: mask.plan.compile(shape) for mask in made}
+    for (masked, kind, layer, head), plans in by_key.items():
+        ((site, plan),) = plans.items()
+        assert site.layer == layer - 1
+        assert site.site_kind == {"enc_enc": ENCODER_SELF, "enc_dec": DECODER_CROSS, "dec_dec": DECODER_SELF}[kind]
+        wanted = [(k == head - 1) == (masked == ONE) for k in range(3)]
+        assert plan.zero.tolist() == wanted
+    assert [mask.masked for mask in masks({ENCODER_SELF: (1, 1)})] == [ONE], "of one head there are no others"
+
+
+def sentences(generator, share):
+    """References, and the same with a share of their words exchanged."""
+    made = []
+    for k in range(SENTENCES):
+        words = [WORDS[(k + j * (1 + k % 3)) % len(WORDS)] for j in range(6 + k % 4)]
+        made.append(" ".join(w if generator.random() > share else str(generator.choice(WORDS)) for w in words))
+    return made
+
+
+def table_of(column, kinds, write):
+    """A row a mask and record; head 2 of layer 1 of each kind is what the score lives on."""
+    rows = []
+    units = itertools.product((ONE, OTHERS), kinds, range(1, LAYERS + 1), range(1, HEADS + 1))
+    for masked, kind, layer, head in [(NONE, "", 0, 0), *units]:
+        lost = masked != NONE and layer == 1 and (head == 2) == (masked == ONE)
+        key = dict(zip(KEYS, (masked, kind, layer, head), strict=True))
+        said, true = write(0.5 if lost else 0.1)
+        rows.append(pd.DataFrame({**key, "record": range(len(said)), column[0]: said, column[1]: true}))
+    return pd.concat(rows, ignore_index=True)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("masked")
+    generator = np.random.default_rng(0)
+    references = sentences(generator, 0)
+    translated = table_of(
+        ("translation", "reference"), ("enc_enc", "enc_dec", "dec_dec"), lambda share: (sentences(generator, share), references)
+    )
+    labels = generator.choice(["x", "y", "z"], 90)
+
+    def classes(share):
+        return np.where(generator.random(90) < share, "x", labels), labels
+
+    classified = table_of(("prediction", "label"), ("enc_enc",), classes)
+    write_parquet(translated, folder / "translations.parquet")
+    write_parquet(classified, folder / "classes.parquet")
+    return folder, translated, classified
+
+
+def test_bleu_differences_and_their_p_are_those_of_sacrebleu(files, monkeypatch):
+    folder, translated, _ = files
+    masked = read_translations(folder / "translations.parquet")
+    rows = effect_rows(masked.only((masked.keys["masked"] == ONE).to_numpy()), 1000, 0)
+    groups = dict(iter(translated[translated["masked"] == ONE].groupby(["kind", "layer", "head"], sort=False)))
+    base = translated[translated["masked"] == NONE]
+    monkeypatch.setenv("SACREBLEU_SEED", "1")
+    systems = [("base", base["translation"].tolist())]
+    systems += [(str(key), own["translation"].tolist()) for key, own in groups.items()]
+    test = PairedTest(systems, {"BLEU": BLEU()}, [base["reference"].tolist()], test_type="bs", n_samples=1000)
+    results = test()[1]["BLEU"]
+    assert rows["baseline"].to_numpy() == pytest.approx(results[0].score, abs=1e-9)
+    for (_, row), result in zip(rows.iterrows(), results[1:], strict=True):
+        assert row["score"] == pytest.approx(result.score, abs=1e-9)
+        assert row["p"] == pytest.approx(result.p_value, abs=0.05)
+        assert row["ci_low"] < row["delta"] < row["ci_high"]
+    assert rows["p_holm"].to_numpy() == pytest.approx(multipletests(rows["p"], method="holm")[1])
+    assert set(rows.loc[rows["p_holm"] < 0.05, ["layer", "head"]].itertuples(index=False, name=None)) == {(1, 2)}
+
+
+def test_accuracies_are_tested_by_mcnemar(files):
+    folder, _, classified = files
+    rows = effect_rows(read_classes(folder / "classes.parquet"), 200, 0)
+    base = classified[classified["masked"] == NONE]
+    before = (base["prediction"] == base["label"]).to_numpy()
+    for row in rows.itertuples():
+        own = classified[(classified[list(KEYS)] == [row.masked, row.kind, row.layer, row.head]).all(axis=1)]
+        after = (own["prediction"] == own["label"]).to_numpy()
+        assert row.delta == pytest.approx(100 * (after.mean() - before.mean()))
+        table = [[(before & after).sum(), (before & ~after).sum()], [(~before & after).sum(), (~before & ~after).sum()]]
+        assert row.p == pytest.approx(min(1.0, mcnemar(table, exact=True).pvalue))
+        assert row.n == 90
+
+
+def test_the_best_head_of_a_layer_is_found_and_measured_on_other_examples(files):
+    folder, _, classified = files
+    masked = read_classes(folder / "classes.parquet")
+    best = best_by_layer(masked.only((masked.keys["masked"] == OTHERS).to_numpy()), 100, 0)
+    assert best["layer"].tolist() == [1, 2]
+    assert best["head"][0] == 2
+    right = classified.assign(right=classified["prediction"] == classified["label"])
+    wide = right.pivot(index=list(KEYS), columns="record", values="right").astype(float)
+    base = wide.loc[(NONE, "", 0, 0)].to_numpy()
+    for layer, found in zip((1, 2), best["heldout_delta"], strict=True):
+        own = wide.loc[(OTHERS, "enc_enc", layer)].to_numpy()
+        gains = []
+        for first in (0, 1):
+            one, other = slice(first, None, 2), slice(1 - first, None, 2)
+            chosen = (own[:, one].mean(axis=1) - base[one].mean()).argmax()
+            gains.append(100 * (own[chosen, other].mean() - base[other].mean()))
+        assert found == pytest.approx(np.mean(gains))
+
+
+def test_tables_pages_and_figure(files, tmp_path):
+    folder = files[0]
+    names = ["table1.tsv", "table1.html", "table2.tsv", "table2.html", "table3.tsv", "table3.html", "figure1.tsv"]
+    outs = [tmp_path / name for name in names]
+    ablation_tables(folder / "translations.parquet", folder / "classes.parquet", SETTINGS, 200, 0, *outs)
+    tables = {name: pd.read_csv(tmp_path / name, sep="\t") for name in names if name.endswith(".tsv")}
+    for name, columns in {"table1": TABLE1, "table2": BEST, "table3": BEST, "figure1": FIGURE1}.items():
+        assert list(tables[f"{name}.tsv"].columns) == columns
+    assert len(tables["table1.tsv"]) == 3 * LAYERS * HEADS
+    assert len(tables["table2.tsv"]) == 3 * LAYERS
+    assert len(tables["table3.tsv"]) == LAYERS
+    assert len(tables["figure1.tsv"]) == (3 + 1) * LAYERS * HEADS
+    page = (tmp_path / "table1.html").read_text(encoding="utf-8")
+    assert "the paper&#x27;s: 36.05" in page
+    assert "tok:13a" in page
+    assert "**" in page
+    assert "Generated text" in page
+    pictures = {kind: tmp_path / f"figure1.{kind}" for kind in ("svg", "png", "pdf")}
+    figure1(tmp_path / "figure1.tsv", SETTINGS, pictures)
+    text = pictures["svg"].read_text(encoding="utf-8")
+    assert "Encoder-decoder" in text
+    assert "18 heads, n = 40 examples" in text.replace("\n", " ")
+    first = pictures["svg"].read_bytes()
+    figure1(tmp_path / "figure1.tsv", SETTINGS, pictures)
+    assert pictures["svg"].read_bytes() == first

@@ -1,0 +1,122 @@
+"""Tables 1, 2 and 3 and the values of Figure 1: what masking one head, or all others of its layer, does to the score."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pandas as pd
+
+from attention_atlas.bleu import signature
+from attention_atlas.html_tables import write_html_table
+from attention_atlas.published.values import load_published
+from attention_atlas.studies.michel2019.effects import Masked, best_by_layer, effect_rows, read_classes, read_translations
+from attention_atlas.studies.michel2019.masks import KIND_TITLES, ONE, OTHERS
+from attention_atlas.studies.setting import Setting
+from attention_atlas.tables import write_table
+
+TRANSLATION, CLASSIFICATION = "translation", "classification"
+_MEASURED = ["score", "baseline", "delta", "ci_low", "ci_high", "p", "p_holm", "p_bh", "n"]
+TABLE1 = ["kind", "layer", "head", "metric", *_MEASURED]
+BEST = ["kind", "layer", "head", "metric", *_MEASURED, "heldout_delta"]
+FIGURE1 = ["experiment", *TABLE1]
+_LEVEL = 0.01
+"""The paper's level."""
+
+
+def ablation_tables(
+    translations: str | Path,
+    classes: str | Path,
+    settings: Mapping[str, Setting],
+    resamples: int,
+    seed: int,
+    table1_out: str | Path,
+    table1_html: str | Path,
+    table2_out: str | Path,
+    table2_html: str | Path,
+    table3_out: str | Path,
+    table3_html: str | Path,
+    figure1_out: str | Path,
+) -> None:
+    """Write the tables with their pages; scores and differences in points.
+
+    Args:
+        translations, classes: of `translate_masked` and `classify_masked`.
+        settings: translation, classification -> what was looked at.
+        resamples, seed: of the bootstrap.
+        table1_out, table1_html: `TABLE1` of every head of the translation model; the page is a grid of the encoder's heads.
+        table2_out, table2_html: `BEST` of the translation model: each layer with its best head alone.
+        table3_out, table3_html: the same of the classifier.
+        figure1_out: `FIGURE1`, heads of both models.
+
+    Raises:
+        AtlasError: a table cannot be used.
+    """
+    translated, classified = read_translations(translations), read_classes(classes)
+    single = {name: effect_rows(_only(own, ONE), resamples, seed) for name, own in _both(translated, classified)}
+    write_table(single[TRANSLATION][TABLE1], table1_out)
+    _grid_page(single[TRANSLATION], settings[TRANSLATION], table1_html)
+    figure1 = pd.concat([rows.assign(experiment=name) for name, rows in single.items()], ignore_index=True)
+    write_table(figure1[FIGURE1], figure1_out)
+    outs = {TRANSLATION: (2, table2_out, table2_html), CLASSIFICATION: (3, table3_out, table3_html)}
+    for name, own in _both(translated, classified):
+        number, out, html = outs[name]
+        best = best_by_layer(_only(own, OTHERS), resamples, seed)
+        write_table(best[BEST], out)
+        _best_page(best, number, settings[name], html)
+
+
+def _both(translated: Masked, classified: Masked) -> list[tuple[str, Masked]]:
+    return [(TRANSLATION, translated), (CLASSIFICATION, classified)]
+
+
+def _only(masked: Masked, unit: str) -> Masked:
+    return masked.only((masked.keys["masked"] == unit).to_numpy())
+
+
+def _grid_page(rows: pd.DataFrame, setting: Setting, path: str | Path) -> None:
+    """The encoder's differences in the form of the paper's table, and how many are called significant by each rule."""
+    base = load_published("michel2019")["m19.tab1.base_bleu"]["value"]
+    own = rows[rows["kind"] == "enc_enc"]
+    marked = own.assign(cell=[_marked(row.delta, row.p, row.p_holm) for row in own.itertuples()])
+    grid = marked.pivot(index="layer", columns="head", values="cell").reset_index()
+    counts = "; ".join(
+        f"{KIND_TITLES[str(kind)]}: {(part['p'] < _LEVEL).sum()} of {len(part)} with p < {_LEVEL}, "
+        f"{(part['p_holm'] < _LEVEL).sum()} after Holm, {(part['p_bh'] < _LEVEL).sum()} after Benjamini-Hochberg, "
+        f"{(part['delta'] > 0).sum()} above the whole model"
+        for kind, part in rows.groupby("kind", sort=False)
+    )
+    notes = [
+        setting.line,
+        f"Difference of BLEU when one head of the encoder's self-attention is masked; whole model "
+        f"{own['baseline'].iloc[0]:.2f} (the paper's: {base}), n = {own['n'].iloc[0]} sentences, {signature()}. "
+        f"* p < {_LEVEL} by paired bootstrap, two-sided; ** also after Holm's correction for all heads of the three kinds.",
+        f"{counts}. By chance alone one test in a hundred has p < {_LEVEL}; the paper counts 8 of 96 heads, uncorrected.",
+    ]
+    grid.columns = ["layer", *(f"head {head}" for head in grid.columns[1:])]
+    write_html_table(grid, path, "Michel et al. 2019, Table 1: masking one head of the encoder", notes, formats={"layer": "d"})
+
+
+def _marked(delta: float, p: float, p_holm: float) -> str:
+    return f"{delta:+.2f}" + ("**" if p_holm < _LEVEL else "*" if p < _LEVEL else "")
+
+
+def _best_page(best: pd.DataFrame, number: int, setting: Setting, path: str | Path) -> None:
+    kinds = best["kind"].nunique() > 1
+    columns = ["layer", "head", "score", "delta", "ci_low", "ci_high", "heldout_delta", "p", "p_holm"]
+    shown = best[[*(["kind"] if kinds else []), *columns]]
+    if kinds:
+        shown = shown.assign(kind=[KIND_TITLES[kind] for kind in shown["kind"]])
+    first = best.iloc[0]
+    worse = int(((best["p"] < _LEVEL) & (best["delta"] < 0)).sum())
+    notes = [
+        setting.line,
+        f"Each layer with one head left, the best one: {first['metric']} and its difference from the whole model "
+        f"({first['baseline']:.2f}, n = {first['n']}), in points, with intervals by bootstrap over examples. {worse} of "
+        f"{len(best)} layers are worse with p < {_LEVEL} (uncorrected, as in the paper).",
+        "heldout_delta: the head is chosen on one half of the examples and measured on the other, mean of both ways; the paper "
+        "chooses on the examples that it reports.",
+    ]
+    formats = dict.fromkeys(("layer", "head"), "d") | dict.fromkeys(columns[2:-2], ".2f")
+    what = "translation" if kinds else "classification"
+    write_html_table(shown, path, f"Michel et al. 2019, Table {number}: one head a layer, {what}", notes, formats=formats)

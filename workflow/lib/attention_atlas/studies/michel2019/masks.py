@@ -1,0 +1,51 @@
+"""Which heads are masked: each by itself, and for each head all others of its layer (Michel et al. 2019, sections 3.2, 3.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from attention_atlas.attention.plans import DECODER_CROSS, DECODER_SELF, ENCODER_SELF, Plan, SiteKind
+
+NONE, ONE, OTHERS = "none", "one", "others"
+"""Nothing is masked; one head; all heads of a layer but one."""
+KINDS = {"enc_enc": ENCODER_SELF, "enc_dec": DECODER_CROSS, "dec_dec": DECODER_SELF}
+"""Names of the kinds of attention in tables and published values (E, A and D in the published code)."""
+KIND_TITLES = {"enc_enc": "Encoder", "enc_dec": "Encoder-decoder", "dec_dec": "Decoder"}
+KEYS = ("masked", "kind", "layer", "head")
+"""Columns that name a mask: layer and head from 1, 0 where nothing is masked; head is the one masked, or the one left."""
+
+
+@dataclass(frozen=True)
+class Mask:
+    """A mask by its `KEYS`, and its plan."""
+
+    masked: str
+    kind: str
+    layer: int
+    head: int
+    plan: Plan
+
+    @property
+    def key(self) -> tuple[str, str, int, int]:
+        """Values of `KEYS`."""
+        return self.masked, self.kind, self.layer, self.head
+
+
+UNMASKED = (NONE, "", 0, 0)
+
+
+def masks(shape: Mapping[SiteKind, tuple[int, int]]) -> Iterator[Mask]:
+    """All masks of a model: for each kind, layer and head that head, and all others of its layer.
+
+    Args:
+        shape: layers and heads of each kind of attention (`engine.attention_shape`).
+    """
+    for kind, site in KINDS.items():
+        layers, heads = shape.get(site, (0, 0))
+        for layer in range(layers):
+            for head in range(heads):
+                others = [other for other in range(heads) if other != head]
+                yield Mask(ONE, kind, layer + 1, head + 1, Plan().zero(layer, head, site))
+                if others:
+                    yield Mask(OTHERS, kind, layer + 1, head + 1, Plan().zero(layer, others, site))

@@ -1,0 +1,214 @@
+# Michel et al. (2019), Are Sixteen Heads Really Better than One? Input: a translation model and sentences with translations, a model
+# fine-tuned on a task and its examples. Output: results/{run}/michel2019, see workflow/resources/artifacts.yaml.
+
+MICHEL = "michel2019"
+
+
+def michel2019_models(run):
+    """Experiment -> (model, corpus)."""
+    chosen = config["runs"][run][MICHEL]
+    return {
+        "translation": (chosen["translator"], chosen["translation"]),
+        "classification": (chosen["classifier"], chosen["classification"]),
+    }
+
+
+def michel2019_corpora(run):
+    """Corpora that the models are trained on."""
+    return [
+        name for pair in michel2019_models(run).values() for name in pair_corpora(*pair)
+    ]
+
+
+FURTHER_CORPORA[MICHEL] = michel2019_corpora
+# No attention is cached: the models run with heads masked.
+PAIRS[MICHEL] = lambda run: []
+
+
+def masked_model(experiment):
+    def name(wildcards):
+        return michel2019_models(wildcards.run)[experiment][0]
+
+    return name
+
+
+def masked_card(experiment):
+    def path(wildcards):
+        return card(wildcards.run, masked_model(experiment)(wildcards))
+
+    return path
+
+
+def masked_tokenizer(wildcards):
+    model = masked_model("translation")(wildcards)
+    return f"results/{wildcards.run}/models/{model}/tokenizer.json"
+
+
+def masked_entry(experiment):
+    """Params function: registry entry of the experiment's model."""
+
+    def entry(wildcards):
+        return weights_entry(wildcards.run, masked_model(experiment)(wildcards))
+
+    return entry
+
+
+def masked_examples(experiment):
+    def paths(wildcards):
+        pair = michel2019_models(wildcards.run)[experiment]
+        return shard_paths(wildcards.run, *pair, "examples", "parquet")
+
+    return paths
+
+
+def masked_limit(experiment):
+    def number(wildcards):
+        corpus = michel2019_models(wildcards.run)[experiment][1]
+        return limit_of(config, wildcards.run, corpus)
+
+    return number
+
+
+def masked_settings(wildcards):
+    """Params function: experiment -> what was looked at."""
+    pairs = michel2019_models(wildcards.run)
+    return {name: setting(wildcards, *pair) for name, pair in pairs.items()}
+
+
+def masked_entries(wildcards, experiment):
+    model, corpus = michel2019_models(wildcards.run)[experiment]
+    return config["models"][model], config["corpora"][corpus]
+
+
+def masked_threads(experiment, passes):
+    """Threads function: of `passes` forward passes a head over each example of the experiment."""
+
+    def number(wildcards):
+        model, corpus = masked_entries(wildcards, experiment)
+        heads = model["layers"] * model["heads"]
+        records = masked_limit(experiment)(wildcards)
+        return threads_of(model, corpus, passes * heads * records)
+
+    return number
+
+
+def masked_memory(experiment):
+    def megabytes(wildcards, attempt):
+        return costs.ablation_memory(*masked_entries(wildcards, experiment)) * attempt
+
+    return megabytes
+
+
+rule michel2019_translations:
+    input:
+        card=masked_card("translation"),
+        tokenizer=masked_tokenizer,
+        examples=masked_examples("translation"),
+    output:
+        "results/{run}/michel2019/translations.parquet",
+    log:
+        "results/{run}/logs/michel2019/translations.log",
+    benchmark:
+        "results/{run}/benchmarks/michel2019/translations.tsv"
+    conda:
+        "../../envs/model.yaml"
+    # Three kinds of attention, two masks a head, a search with several beams.
+    threads: masked_threads("translation", 3 * 2 * 5)
+    resources:
+        mem_mb=masked_memory("translation"),
+        runtime=minutes(1440),
+        gpu=gpus,
+    params:
+        model=masked_entry("translation"),
+        limit=masked_limit("translation"),
+        beams=settings(MICHEL, "beams"),
+        length_penalty=settings(MICHEL, "length_penalty"),
+        code=script_digest("michel2019_translations.py"),
+    script:
+        "../scripts/michel2019_translations.py"
+
+
+rule michel2019_classes:
+    input:
+        card=masked_card("classification"),
+        examples=masked_examples("classification"),
+    output:
+        "results/{run}/michel2019/classes.parquet",
+    log:
+        "results/{run}/logs/michel2019/classes.log",
+    benchmark:
+        "results/{run}/benchmarks/michel2019/classes.tsv"
+    conda:
+        "../../envs/model.yaml"
+    threads: masked_threads("classification", 1)
+    resources:
+        mem_mb=masked_memory("classification"),
+        runtime=minutes(1440),
+        gpu=gpus,
+    params:
+        model=masked_entry("classification"),
+        limit=masked_limit("classification"),
+        code=script_digest("michel2019_classes.py"),
+    script:
+        "../scripts/michel2019_classes.py"
+
+
+rule michel2019_ablation:
+    input:
+        translations="results/{run}/michel2019/translations.parquet",
+        classes="results/{run}/michel2019/classes.parquet",
+    output:
+        table1="results/{run}/michel2019/table1.tsv",
+        table1_html=report(
+            "results/{run}/michel2019/table1.html", **about(MICHEL, "table1")
+        ),
+        table2="results/{run}/michel2019/table2.tsv",
+        table2_html=report(
+            "results/{run}/michel2019/table2.html", **about(MICHEL, "table2")
+        ),
+        table3="results/{run}/michel2019/table3.tsv",
+        table3_html=report(
+            "results/{run}/michel2019/table3.html", **about(MICHEL, "table3")
+        ),
+        figure1="results/{run}/michel2019/figure1.tsv",
+    log:
+        "results/{run}/logs/michel2019/ablation.log",
+    benchmark:
+        "results/{run}/benchmarks/michel2019/ablation.tsv"
+    conda:
+        "../../envs/analysis.yaml"
+    resources:
+        mem_mb=memory(4000),
+        runtime=minutes(120),
+    params:
+        settings=masked_settings,
+        resamples=settings(MICHEL, "resamples"),
+        seed=settings(MICHEL, "seed"),
+        code=script_digest("michel2019_ablation.py", "published/michel2019.yaml"),
+    script:
+        "../scripts/michel2019_ablation.py"
+
+
+rule michel2019_figure1:
+    input:
+        "results/{run}/michel2019/figure1.tsv",
+    output:
+        svg=report("results/{run}/michel2019/figure1.svg", **about(MICHEL, "figure1")),
+        png="results/{run}/michel2019/figure1.png",
+        pdf="results/{run}/michel2019/figure1.pdf",
+    log:
+        "results/{run}/logs/michel2019/figure1.log",
+    benchmark:
+        "results/{run}/benchmarks/michel2019/figure1.tsv"
+    group:
+        "michel2019_pages"
+    conda:
+        "../../envs/analysis.yaml"
+    resources:
+        mem_mb=memory(1000),
+        runtime=minutes(10),
+    params:
+        settings=masked_settings,
+        code=script_digest("michel2019_figure1.py"),
+    script:
+        "../scripts/michel2019_figure1.py"
