@@ -36,6 +36,7 @@ include: "workflow/rules/clark2019.smk"
 include: "workflow/rules/guan2020.smk"
 include: "workflow/rules/kovaleva2019_inputs.smk"
 include: "workflow/rules/kovaleva2019.smk"
+include: "workflow/rules/michel2019_inputs.smk"
 include: "workflow/rules/michel2019.smk"
 
 
