@@ -19,6 +19,8 @@ from attention_atlas.models.card import read_card
 from attention_atlas.models.fine_tuning import fine_tune
 from attention_atlas.models.loading import describe, load_trained
 from attention_atlas.models.translating import open_tokenizer, search, translate, translate_under, translation_ids
+from attention_atlas.studies.michel2019.masked_translations import COLUMNS, translate_masked
+from attention_atlas.tables import read_parquet
 
 SHAPE = {"layers": 2, "heads": 4, "hidden": 16, "feed_forward": 32, "positions": 48, "vocabulary": 300}
 TRAINING = {
@@ -167,3 +169,20 @@ def test_what_cannot_be_trained_on_is_refused(blank, tmp_path):
     (tmp_path / "tokenizer.json").write_text("{}")
     with pytest.raises(AtlasError, match="not a readable tokenizer"):
         open_tokenizer(tmp_path / "tokenizer.json")
+
+
+def test_translations_under_every_mask_are_written(blank, trained, tmp_path):
+    model, examples, tokenizer, checkpoint = trained
+    entry = {**blank[1], "source": {"path": str(checkpoint)}, "init": "pretrained"}
+    files = [blank[0] / "card.json", blank[0] / "tokenizer.json", [blank[0] / "e.parquet"]]
+    translate_masked(entry, *files, 5, 2, 1.0, 1, tmp_path / "out.parquet")
+    table = read_parquet(tmp_path / "out.parquet", COLUMNS)
+    assert len(table) == 5 * (1 + 3 * 2 * 4 * 2)
+    assert table.loc[table["masked"] == "none", "reference"].tolist() == [example.label for example in examples[:5]]
+    key = {"masked": "others", "kind": "enc_dec", "layer": 2, "head": 3}
+    own = table[(table[list(key)] == list(key.values())).all(axis=1)]
+    plan = Plan().zero(1, [0, 1, 3], DECODER_CROSS)
+    assert own["translation"].tolist() == translate(model, examples[:5], 0, tokenizer, plan, beams=2)
+    with pytest.raises(AtlasError, match="nothing to translate"):
+        translate_masked(entry, *files, 0, 2, 1.0, 1, tmp_path / "none.parquet")
+    assert not (tmp_path / "none.parquet").exists()

@@ -13,6 +13,7 @@ from attention_atlas.attention.plans import Plan
 from attention_atlas.attention.prefix import outputs_under
 from attention_atlas.batch_sizes import EXTRACTION_TOKENS
 from attention_atlas.corpora.examples import Example
+from attention_atlas.errors import AtlasError
 from attention_atlas.models.loading import class_with_head, initialised
 from attention_atlas.progress import progress
 
@@ -88,3 +89,37 @@ def untrained_logits(
             model._init_weights(module)
         found.append(torch.cat([layer(part).float().cpu() for part in held])[_places(batches, examples)])
     return torch.stack(found)
+
+
+def labels_of(examples: Sequence[Example]) -> list[str]:
+    """Labels of the examples.
+
+    Raises:
+        AtlasError: one has none.
+    """
+    found = [example.label for example in examples]
+    if not examples or None in found:
+        raise AtlasError("there is nothing to evaluate on: the examples have no labels. Use a corpus with reader glue.")
+    return [str(label) for label in found]
+
+
+def predicted(found: torch.Tensor, classes: Sequence[str], regression: bool) -> list[str]:
+    """Names of the classes with the largest scores [example, class], or the scores themselves."""
+    if regression:
+        return [f"{value:.6g}" for value in found[:, 0].tolist()]
+    return [classes[k] for k in found.argmax(dim=1).tolist()]
+
+
+def classes_of(model: PreTrainedModel, labels: Sequence[str]) -> list[str]:
+    """Names of the classes of a model, in the order of its outputs.
+
+    Raises:
+        AtlasError: it does not know one of the labels.
+    """
+    known = [str(model.config.id2label[k]) for k in range(model.config.num_labels)]
+    if not set(labels) <= set(known):
+        raise AtlasError(
+            f"{model.config.name_or_path}: this model knows the labels {', '.join(known)}, the corpus has "
+            f"{', '.join(sorted(set(labels)))}: name the corpus that belongs to its task."
+        )
+    return known

@@ -16,11 +16,10 @@ from attention_atlas.attention.engine import Site, attention_shape, watch
 from attention_atlas.attention.plans import Plan
 from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.models.card import read_card
-from attention_atlas.models.classifying import logits_under
+from attention_atlas.models.classifying import classes_of, labels_of, logits_under, predicted
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.loading import load_trained
 from attention_atlas.progress import progress
-from attention_atlas.studies.kovaleva2019.predictions import labels_of, predicted
 from attention_atlas.tables import write_parquet
 
 if TYPE_CHECKING:
@@ -79,7 +78,7 @@ def disable(
     conditions = list(disabled(model, actions, means))
     _log.info("%d examples under %d conditions", len(examples), 1 + len(conditions))
     found = logits_under(model, examples, [condition.plan for condition in conditions], pad)
-    names = [str(model.config.id2label[k]) for k in range(model.config.num_labels)]
+    names = [] if regression else classes_of(model, labels)
     records = [example.record for example in examples]
     frames = []
     for key, own in zip([(BASELINE, 0, 0), *((c.action, c.layer, c.head) for c in conditions)], found, strict=True):

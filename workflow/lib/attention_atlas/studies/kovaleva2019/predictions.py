@@ -11,9 +11,8 @@ import pandas as pd
 import torch
 
 from attention_atlas.corpora.examples import Example, read_examples
-from attention_atlas.errors import AtlasError
 from attention_atlas.models.card import read_card
-from attention_atlas.models.classifying import logits, untrained_logits
+from attention_atlas.models.classifying import classes_of, labels_of, logits, predicted, untrained_logits
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.loading import load_trained
 from attention_atlas.studies.kovaleva2019.names import UNTRAINED
@@ -61,35 +60,11 @@ def predict(
         frames.append(_frame(UNTRAINED, seed, examples, predicted(found, classes, regression), labels))
     for member in members:
         model = load_trained(member["entry"], "labels", device)
-        known = [str(model.config.id2label[k]) for k in range(model.config.num_labels)]
-        if not regression and not set(classes) <= set(known):
-            raise AtlasError(
-                f"{member['entry']['source']['path']}: this model knows the labels {', '.join(known)}, the corpus has "
-                f"{', '.join(classes)}: name the corpus that belongs to its task."
-            )
+        known = [] if regression else classes_of(model, labels)
         found = predicted(logits(model, examples, pad), known, regression)
         frames.append(_frame(member["state"], member["seed"], examples, found, labels))
         _log.info("%s, seed %d: predicted", member["state"], member["seed"])
     write_parquet(pd.concat(frames, ignore_index=True), out)
-
-
-def labels_of(examples: Sequence[Example]) -> list[str]:
-    """Labels of the examples.
-
-    Raises:
-        AtlasError: one has none.
-    """
-    found = [example.label for example in examples]
-    if not examples or None in found:
-        raise AtlasError("there is nothing to evaluate on: the examples have no labels. Use a corpus with reader glue.")
-    return [str(label) for label in found]
-
-
-def predicted(found: torch.Tensor, classes: Sequence[str], regression: bool) -> list[str]:
-    """Names of the classes with the largest scores [example, class], or the scores themselves."""
-    if regression:
-        return [f"{value:.6g}" for value in found[:, 0].tolist()]
-    return [classes[k] for k in found.argmax(dim=1).tolist()]
 
 
 def _frame(state: str, seed: int, examples: Sequence[Example], found: list[str], labels: list[str]) -> pd.DataFrame:

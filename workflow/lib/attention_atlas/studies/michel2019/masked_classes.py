@@ -12,9 +12,8 @@ import torch
 
 from attention_atlas.attention.engine import attention_shape
 from attention_atlas.corpora.examples import read_examples
-from attention_atlas.errors import AtlasError
 from attention_atlas.models.card import read_card
-from attention_atlas.models.classifying import logits_under
+from attention_atlas.models.classifying import classes_of, labels_of, logits_under, predicted
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.loading import load_trained
 from attention_atlas.studies.michel2019.masks import KEYS, UNMASKED, masks
@@ -43,25 +42,23 @@ def classify_masked(
         out: Parquet file.
 
     Raises:
-        AtlasError: the model has no head for labels, or an example has no label.
+        AtlasError: the model has no head for labels, an example has no label, or one that the model does not know.
     """
     torch.set_num_threads(threads)
     examples = list(read_examples(example_files, limit))
-    labels = [example.label for example in examples]
-    if not examples or None in labels:
-        raise AtlasError("there is nothing to classify: use a corpus with reader glue, and a limit of one or more.")
+    labels = labels_of(examples)
     model = load_trained(model_entry, "labels", pick_device())
+    names = classes_of(model, labels)
     made = list(masks(attention_shape(model)))
     _log.info("%d examples under %d masks", len(examples), len(made))
     logits = logits_under(model, examples, [mask.plan for mask in made], read_card(card_path).pad or 0)
-    names = [str(model.config.id2label[k]) for k in range(model.config.num_labels)]
     records = [example.record for example in examples]
     frames = [
         pd.DataFrame(
             {
                 **dict(zip(KEYS, key, strict=True)),
                 "record": records,
-                "prediction": [names[k] for k in own.argmax(dim=-1).tolist()],
+                "prediction": predicted(own, names, regression=False),
                 "label": labels,
             }
         )
