@@ -12,7 +12,7 @@ from statsmodels.stats.multitest import multipletests
 
 from attention_atlas.attention.plans import DECODER_CROSS, DECODER_SELF, ENCODER_SELF
 from attention_atlas.studies.michel2019.ablation_tables import BEST, FIGURE1, TABLE1, ablation_tables
-from attention_atlas.studies.michel2019.effects import best_by_layer, effect_rows, read_classes, read_translations
+from attention_atlas.studies.michel2019.effects import Masked, best_by_layer, effect_rows, read_classes, read_translations
 from attention_atlas.studies.michel2019.figure1 import figure1
 from attention_atlas.studies.michel2019.masks import KEYS, NONE, ONE, OTHERS, masks
 from attention_atlas.studies.setting import Setting
@@ -96,6 +96,13 @@ def test_bleu_differences_and_their_p_are_those_of_sacrebleu(files, monkeypatch)
         assert row["ci_low"] < row["delta"] < row["ci_high"]
     assert rows["p_holm"].to_numpy() == pytest.approx(multipletests(rows["p"], method="holm")[1])
     assert set(rows.loc[rows["p_holm"] < 0.05, ["layer", "head"]].itertuples(index=False, name=None)) == {(1, 2)}
+
+
+def test_a_head_that_changes_no_translation_is_not_significant(files):
+    masked = read_translations(files[0] / "translations.parquet")
+    same = Masked(masked.metric, masked.keys[:2], masked.base, np.stack([masked.base, masked.parts[0]]))
+    rows = effect_rows(same, 200, 0)
+    assert (rows["delta"][0], rows["p"][0], rows["p_holm"][0]) == (0, 1, 1)
 
 
 def test_accuracies_are_tested_by_mcnemar(files):
