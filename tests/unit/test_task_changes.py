@@ -167,19 +167,22 @@ def test_padded_maps_are_compared_with_their_padding():
     assert not np.allclose(found, real["cosine"], atol=1e-2)
 
 
+def save_examples(folder):
+    """Card of a tiny model and the examples, as files."""
+    write_examples(folder / "examples.parquet", EXAMPLES)
+    write_card(ModelCard("tiny", "made up", "bert", 3, 4, 40, CLS, SEP, PAD, "", "random", 0, "float32"), folder / "card.json")
+    return folder / "card.json", [folder / "examples.parquet"]
+
+
 def test_measures_are_written_and_read(tmp_path, monkeypatch):
-    write_examples(tmp_path / "examples.parquet", EXAMPLES)
-    write_card(
-        ModelCard("tiny", "made up", "bert", 3, 4, 40, CLS, SEP, PAD, "", "random", 0, "float32"), tmp_path / "card.json"
-    )
+    saved = save_examples(tmp_path)
     monkeypatch.setattr(measures_module, "load_model", lambda entry, device: model(seed=entry["seed"]))
     patterns = (MapNetwork().eval(), Thresholds(0.3, 0.2, 0.2), 16, "sqrt")
     monkeypatch.setattr(measures_module, "read_patterns", lambda *paths: patterns)
 
     def run(limit, out):
         padded = {"length": 24, "records": 2}
-        files = (tmp_path / "card.json", [tmp_path / "examples.parquet"])
-        measure({"seed": 0}, {"seed": 1}, *files, limit, padded, "no_such_model", "", "", 1, out)
+        measure({"seed": 0}, {"seed": 1}, *saved, limit, padded, "no_such_model", "", "", 1, out)
 
     run(4, tmp_path / "measures")
     found = read_measures(tmp_path / "measures")
@@ -322,14 +325,11 @@ def test_every_head_and_layer_gives_what_a_plain_pass_gives():
 
 
 def test_disabling_is_written_an_example_a_row(tmp_path, monkeypatch):
-    write_examples(tmp_path / "examples.parquet", EXAMPLES)
-    write_card(
-        ModelCard("tiny", "made up", "bert", 3, 4, 40, CLS, SEP, PAD, "", "random", 0, "float32"), tmp_path / "card.json"
-    )
+    saved = save_examples(tmp_path)
     net = model("bert_classifier")
     net.config.id2label = {0: "no", 1: "yes", 2: "maybe"}
     monkeypatch.setattr(disabling_module, "load_trained", lambda entry, task, device: net)
-    args = (tmp_path / "card.json", [tmp_path / "examples.parquet"], 4, False, [UNIFORM, MEAN], 1, tmp_path / "out.parquet")
+    args = (*saved, 4, False, [UNIFORM, MEAN], 1, tmp_path / "out.parquet")
     disable({}, *args)
     table = pd.read_parquet(tmp_path / "out.parquet")
     assert list(table.columns) == list(COLUMNS)
@@ -341,15 +341,11 @@ def test_disabling_is_written_an_example_a_row(tmp_path, monkeypatch):
 
 
 def test_a_classifier_is_asked_with_each_head_masked_and_each_left_alone(tmp_path, monkeypatch):
-    write_examples(tmp_path / "examples.parquet", EXAMPLES)
-    write_card(
-        ModelCard("tiny", "made up", "bert", 3, 4, 40, CLS, SEP, PAD, "", "random", 0, "float32"), tmp_path / "card.json"
-    )
+    saved = save_examples(tmp_path)
     net = model("bert_classifier")
     net.config.id2label = {0: "no", 1: "yes", 2: "maybe"}
     monkeypatch.setattr(masked_classes, "load_trained", lambda entry, task, device: net)
-    files = (tmp_path / "card.json", [tmp_path / "examples.parquet"])
-    masked_classes.classify_masked({}, *files, 4, 1, tmp_path / "out.parquet")
+    masked_classes.classify_masked({}, *saved, 4, 1, tmp_path / "out.parquet")
     table = pd.read_parquet(tmp_path / "out.parquet")
     assert list(table.columns) == list(masked_classes.COLUMNS)
     assert len(table) == 4 * (1 + 2 * LAYERS * HEADS)
@@ -360,19 +356,16 @@ def test_a_classifier_is_asked_with_each_head_masked_and_each_left_alone(tmp_pat
             assert own["prediction"].tolist() == predicted(logits(net, EXAMPLES[:4], PAD), ["no", "yes", "maybe"], False)
     net.config.id2label = {0: "no", 1: "never", 2: "maybe"}
     with pytest.raises(AtlasError, match="knows the labels no, never, maybe, the corpus has no, yes"):
-        masked_classes.classify_masked({}, *files, 4, 1, tmp_path / "other.parquet")
+        masked_classes.classify_masked({}, *saved, 4, 1, tmp_path / "other.parquet")
 
 
 def test_a_corpus_of_other_labels_is_refused(tmp_path, monkeypatch):
-    write_examples(tmp_path / "examples.parquet", EXAMPLES)
-    write_card(
-        ModelCard("tiny", "made up", "bert", 3, 4, 40, CLS, SEP, PAD, "", "random", 0, "float32"), tmp_path / "card.json"
-    )
+    saved = save_examples(tmp_path)
     module = "attention_atlas.studies.kovaleva2019.predictions"
     monkeypatch.setattr(f"{module}.untrained_logits", lambda *args: torch.zeros(2, len(EXAMPLES), 2))
     monkeypatch.setattr(f"{module}.load_trained", lambda entry, task, device: model("bert_classifier"))
     members = [{"state": "tuned", "seed": 1, "entry": {"source": {"path": "checkpoint"}}}]
-    files = (tmp_path / "card.json", [tmp_path / "examples.parquet"], 100, False, 2, 1, tmp_path / "out")
+    files = (*saved, 100, False, 2, 1, tmp_path / "out")
     with pytest.raises(AtlasError, match="knows the labels LABEL_0, LABEL_1, LABEL_2, the corpus has no, yes"):
         predict({}, members, *files)
 

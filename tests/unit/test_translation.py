@@ -9,8 +9,10 @@ import pytest
 import torch
 from transformers import AutoTokenizer, MarianMTModel
 
-from attention_atlas.attention.engine import DECODER_CROSS, DECODER_SELF, ENCODER_SELF, attention_shape
+from attention_atlas.attention.batches import batch_by_length, model_inputs
+from attention_atlas.attention.engine import DECODER_CROSS, DECODER_SELF, ENCODER_SELF, attention_shape, watch
 from attention_atlas.attention.plans import Plan
+from attention_atlas.corpora.alignment import open_tokenizer
 from attention_atlas.corpora.examples import build_shard, read_examples
 from attention_atlas.corpora.sample.parallel import parallel_lines
 from attention_atlas.errors import AtlasError
@@ -18,7 +20,7 @@ from attention_atlas.models.blank import begin
 from attention_atlas.models.card import read_card
 from attention_atlas.models.fine_tuning import fine_tune
 from attention_atlas.models.loading import describe, load_trained
-from attention_atlas.models.translating import open_tokenizer, search, translate, translate_under, translation_ids
+from attention_atlas.models.translating import search, translate_under, translation_ids
 from attention_atlas.studies.michel2019.masked_translations import COLUMNS, translate_masked
 from attention_atlas.tables import read_parquet
 
@@ -99,6 +101,17 @@ def wild(trained):
             if weights.ndim > 1 and "positions" not in name:
                 weights.normal_(0, 0.5)
     return model, *trained[1:3]
+
+
+def translate(model, examples, pad, tokenizer, plan=None, beams=5, batch_tokens=4096):
+    """A whole search under one plan, by itself."""
+    found = {}
+    for batch in batch_by_length(examples, batch_tokens):
+        inputs = model_inputs(model, batch, pad)
+        with torch.inference_mode(), watch(model, plan=plan):
+            pieces = model.generate(**inputs, **search(model, inputs["input_ids"].shape[1], beams, 1.0))
+        found.update(zip((e.record for e in batch), tokenizer.decode_batch(pieces.tolist()), strict=True))
+    return [found[example.record] for example in examples]
 
 
 def greedy(model, example, longest):

@@ -397,7 +397,7 @@ rule clark2019_gradients:
         "results/{run}/benchmarks/clark2019/gradients.tsv"
     conda:
         "../../envs/model.yaml"
-    threads: role_threads(STUDY, "segments", 9)
+    threads: role_threads(STUDY, "segments", lambda shape: 9)
     resources:
         mem_mb=gradient_memory(STUDY, "segments"),
         runtime=minutes(240),
@@ -602,7 +602,7 @@ rule clark2019_probes:
         "results/{run}/benchmarks/clark2019/probes/{model}.tsv"
     conda:
         "../../envs/model.yaml"
-    threads: role_threads(STUDY, "probe_training", 2)
+    threads: role_threads(STUDY, "probe_training", lambda shape: 2)
     resources:
         mem_mb=probe_memory(STUDY, "probe_training"),
         runtime=minutes(480),
@@ -768,7 +768,9 @@ rule clark2019_comparison:
         mem_mb=memory(1000),
         runtime=minutes(10),
     params:
-        settings=compared_settings(STUDY),
+        settings=settings_by_role(
+            STUDY, "segments", "dependencies", "coreference", "probe_training"
+        ),
         thresholds=settings(STUDY, "clustering"),
         code=script_digest("clark2019_comparison.py", "published/clark2019.yaml"),
     script:

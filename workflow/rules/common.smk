@@ -439,6 +439,10 @@ def corpus_level(wildcards):
     return config["corpora"][wildcards.corpus]["level"]
 
 
+# Study -> role -> its key that names the model of this role, where it is not the study's own.
+ROLE_MODELS = {}
+
+
 def looked_at(wildcards, study, role):
     """(model, corpus) behind a role of the study, or behind one of its variants."""
     chosen = config["runs"][wildcards.run][study]
@@ -446,7 +450,9 @@ def looked_at(wildcards, study, role):
         raise WorkflowError(
             f"runs.{wildcards.run}.{study} names no corpus for the role '{role}', which this file needs: add it to the run."
         )
-    model, corpus = study_model(config, wildcards.run, study), chosen[role]
+    own = ROLE_MODELS.get(study, {}).get(role)
+    model = chosen[own] if own else study_model(config, wildcards.run, study)
+    corpus = chosen[role]
     variant = wildcards.get("variant")
     if variant == "casing":
         model = chosen["variants"][variant]
@@ -497,6 +503,15 @@ def model_of(study):
 
     def entry(wildcards):
         return weights_entry(wildcards.run, study_model(config, wildcards.run, study))
+
+    return entry
+
+
+def role_model_of(study, role):
+    """Params function: registry entry of a role's model."""
+
+    def entry(wildcards):
+        return weights_entry(wildcards.run, looked_at(wildcards, study, role)[0])
 
     return entry
 
@@ -556,16 +571,13 @@ def own_training_summary(study):
     return path
 
 
-def compared_settings(study):
-    """Params function: role -> what was looked at, for the comparison with the published numbers."""
+def settings_by_role(study, *roles):
+    """Params function: role -> what was looked at, for those of the roles that the run names."""
 
     def words(wildcards):
-        roles = study_corpora(config, wildcards.run, study)
-        compared = ("segments", "dependencies", "coreference", "probe_training")
+        named = study_corpora(config, wildcards.run, study)
         return {
-            role: setting_for(study, role)(wildcards)
-            for role in compared
-            if role in roles
+            role: setting_for(study, role)(wildcards) for role in roles if role in named
         }
 
     return words

@@ -285,7 +285,7 @@ rule guan2020_ablations:
         "results/{run}/benchmarks/guan2020/ablations.tsv"
     conda:
         "../../envs/model.yaml"
-    threads: role_threads(GUAN, "questions", 50)
+    threads: role_threads(GUAN, "questions", lambda shape: 50)
     resources:
         mem_mb=ablation_memory(GUAN, "questions"),
         runtime=minutes(1440),

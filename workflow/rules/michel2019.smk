@@ -6,9 +6,9 @@ MICHEL = "michel2019"
 
 rule michel2019_translations:
     input:
-        card=masked_card("translation"),
-        tokenizer=masked_tokenizer,
-        examples=masked_examples("translation"),
+        card=card_of(MICHEL, "translation"),
+        tokenizer=translator_tokenizer,
+        examples=shards_of(MICHEL, "translation", "examples", "parquet"),
     output:
         "results/{run}/michel2019/translations.parquet",
     log:
@@ -18,14 +18,14 @@ rule michel2019_translations:
     conda:
         "../../envs/model.yaml"
     # Three kinds of attention, two masks a head, a search with several beams.
-    threads: masked_threads("translation", 3 * 2 * 5)
+    threads: role_threads(MICHEL, "translation", a_head(3 * 2 * 5))
     resources:
-        mem_mb=masked_memory("translation"),
+        mem_mb=ablation_memory(MICHEL, "translation"),
         runtime=minutes(1440),
         gpu=gpus,
     params:
-        model=masked_entry("translation"),
-        limit=masked_limit("translation"),
+        model=role_model_of(MICHEL, "translation"),
+        limit=limit_for(MICHEL, "translation"),
         beams=settings(MICHEL, "beams"),
         length_penalty=settings(MICHEL, "length_penalty"),
         code=script_digest("michel2019_translations.py"),
@@ -35,8 +35,8 @@ rule michel2019_translations:
 
 rule michel2019_classes:
     input:
-        card=masked_card("classification"),
-        examples=masked_examples("classification"),
+        card=card_of(MICHEL, "classification"),
+        examples=shards_of(MICHEL, "classification", "examples", "parquet"),
     output:
         "results/{run}/michel2019/classes.parquet",
     log:
@@ -45,14 +45,14 @@ rule michel2019_classes:
         "results/{run}/benchmarks/michel2019/classes.tsv"
     conda:
         "../../envs/model.yaml"
-    threads: masked_threads("classification", 1)
+    threads: role_threads(MICHEL, "classification", a_head(1))
     resources:
-        mem_mb=masked_memory("classification"),
+        mem_mb=ablation_memory(MICHEL, "classification"),
         runtime=minutes(1440),
         gpu=gpus,
     params:
-        model=masked_entry("classification"),
-        limit=masked_limit("classification"),
+        model=role_model_of(MICHEL, "classification"),
+        limit=limit_for(MICHEL, "classification"),
         code=script_digest("michel2019_classes.py"),
     script:
         "../scripts/michel2019_classes.py"
@@ -86,7 +86,7 @@ rule michel2019_ablation:
         mem_mb=memory(4000),
         runtime=minutes(120),
     params:
-        settings=masked_settings,
+        settings=settings_by_role(MICHEL, "translation", "classification"),
         resamples=settings(MICHEL, "resamples"),
         seed=settings(MICHEL, "seed"),
         code=script_digest("michel2019_ablation.py", "published/michel2019.yaml"),
@@ -113,7 +113,7 @@ rule michel2019_figure1:
         mem_mb=memory(1000),
         runtime=minutes(10),
     params:
-        settings=masked_settings,
+        settings=settings_by_role(MICHEL, "translation", "classification"),
         code=script_digest("michel2019_figure1.py"),
     script:
         "../scripts/michel2019_figure1.py"

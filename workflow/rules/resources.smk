@@ -164,11 +164,12 @@ def head_training_threads(wildcards):
 
 
 def role_threads(study, role, passes):
-    """Threads function: of `passes` forward passes over each example of a role."""
+    """Threads function: of so many forward passes, by the shape of the model, over each example of a role."""
 
     def number(wildcards):
-        records = limit_for(study, role)(wildcards)
-        return threads_of(*role_entries(wildcards, study, role), passes * records)
+        model, corpus = role_entries(wildcards, study, role)
+        each = passes(costs.shape_of(model))
+        return threads_of(model, corpus, each * limit_for(study, role)(wildcards))
 
     return number
 

@@ -12,7 +12,7 @@ import lzma
 import os
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -53,6 +53,17 @@ def whole_file(path: str | Path) -> Iterator[Path]:
         raise
     finally:
         part.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def whole_files(folder: str | Path, names: Sequence[str]) -> Iterator[Path]:
+    """Yield a temporary folder in `folder`; when the block ends well, move the named files from it, in their order."""
+    target = Path(folder)
+    target.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target) as scratch:
+        yield Path(scratch)
+        for name in names:
+            os.replace(Path(scratch, name), target / name)
 
 
 def write_text(path: str | Path, text: str) -> None:
@@ -146,3 +157,23 @@ def read_json(path: str | Path) -> Any:
         raise AtlasError(f"{path}: its JSON is nested too deeply, or holds a number without end.") from error
     except DAMAGED as error:
         raise AtlasError(f"{path}: the packed file is damaged or breaks off ({error}); fetch it again.") from error
+
+
+def json_object(line: str, where: str, remedy: str = "") -> dict[str, Any]:
+    """The JSON object in a line.
+
+    Args:
+        line: the line.
+        where: file and line, for messages.
+        remedy: what to do where it is no JSON.
+
+    Raises:
+        AtlasError: no JSON, or no object.
+    """
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise AtlasError(f"{where}: no JSON object ({error}).{remedy}") from error
+    if not isinstance(found, dict):
+        raise AtlasError(f"{where}: a JSON object a line is needed here.")
+    return found

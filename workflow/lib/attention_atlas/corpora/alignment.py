@@ -48,6 +48,20 @@ class Pieces:
     word: tuple[int, ...]
 
 
+def open_tokenizer(path: str | Path) -> Tokenizer:
+    """The tokenizer of a file `tokenizer.json`.
+
+    Raises:
+        AtlasError: there is no such file, or it is none.
+    """
+    if not Path(path).is_file():
+        raise AtlasError(f"{path}: there is no tokenizer.json here.")
+    try:
+        return Tokenizer.from_file(str(path))
+    except Exception as error:  # the library raises plain exceptions
+        raise AtlasError(f"{path}: not a readable tokenizer ({error}).") from error
+
+
 class WordPieces:
     """A fast tokenizer that takes words one by one.
 
@@ -59,9 +73,7 @@ class WordPieces:
     """
 
     def __init__(self, path: str | Path) -> None:
-        if not Path(path).is_file():
-            raise AtlasError(f"{path}: there is no tokenizer.json here.")
-        self.tokenizer = Tokenizer.from_file(str(path))
+        self.tokenizer = open_tokenizer(path)
         self.tokenizer.no_truncation()
         self.tokenizer.no_padding()
         self._known: dict[str, tuple[int, ...]] = {}

@@ -7,14 +7,13 @@ the text, each with its Penn tag and its relation.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.files import read_lines
+from attention_atlas.files import json_object, read_lines
 
 
 @dataclass(frozen=True)
@@ -97,10 +96,10 @@ def _rows(path: str | Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     if first is None:
         raise AtlasError(f"{path}: the file is empty.")
     if first[1].lstrip().startswith("{"):
-        yield f"{path}:{first[0]}", _object(first[1], f"{path}:{first[0]}")
+        yield f"{path}:{first[0]}", json_object(first[1], f"{path}:{first[0]}")
         for number, line in lines:
             if line.strip():
-                yield f"{path}:{number}", _object(line, f"{path}:{number}")
+                yield f"{path}:{number}", json_object(line, f"{path}:{number}")
         return
     header = first[1].split("\t")
     for number, line in lines:
@@ -110,16 +109,6 @@ def _rows(path: str | Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
         if len(cells) != len(header):
             raise AtlasError(f"{path}:{number}: {len(cells)} columns in place of {len(header)}; part columns by tabs.")
         yield f"{path}:{number}", dict(zip(header, cells, strict=True))
-
-
-def _object(line: str, where: str) -> Mapping[str, Any]:
-    try:
-        found = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise AtlasError(f"{where}: no JSON object ({error}).") from error
-    if not isinstance(found, dict):
-        raise AtlasError(f"{where}: a JSON object a line is needed here.")
-    return found
 
 
 def _cell(row: Mapping[str, Any], names: tuple[str, ...], where: str, task: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -10,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.files import read_lines
+from attention_atlas.files import json_object, read_lines
 
 
 @dataclass(frozen=True)
 class Translated:
-    """A sentence and its translation, where one of them is empty, both.
+    """A sentence and its translation, as they stand in the file: either may be empty.
 
     Attributes:
         id: its line, from 1.
@@ -60,13 +59,8 @@ def _together(path: str | Path, translations: str | Path) -> Iterator[tuple[tupl
 
 
 def _of_object(line: str, where: str, name: str, languages: Sequence[str]) -> Translated:
-    try:
-        found = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise AtlasError(
-            f"{where}: no JSON object ({error}). For plain text name the file with the translations (translations: ...)."
-        ) from error
-    row = found.get("translation", found) if isinstance(found, Mapping) else None
+    found = json_object(line, where, " For plain text name the file with the translations (translations: ...).")
+    row = found.get("translation", found)
     if not isinstance(row, Mapping):
         raise AtlasError(f"{where}: a JSON object a line is needed here.")
     return Translated(name, *(_text(row, language, where) for language in languages))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import logging
-import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from attention_atlas.corpora.parallel import read_parallel
+from attention_atlas.files import whole_files
 
 _log = logging.getLogger(__name__)
 FILES = ("tokenizer.json", "tokenizer_config.json", "config.json")
@@ -62,8 +61,7 @@ def begin(settings: Mapping[str, Any], texts: Sequence[str | Path], folder: str 
         decoder_start_token_id=pad,
         forced_eos_token_id=None,
     )
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+    with whole_files(folder, FILES) as scratch:
         fast = PreTrainedTokenizerFast(
             tokenizer_object=tokenizer,
             pad_token=_PAD,
@@ -73,5 +71,3 @@ def begin(settings: Mapping[str, Any], texts: Sequence[str | Path], folder: str 
         )
         fast.save_pretrained(scratch)
         configuration.save_pretrained(scratch)
-        for name in FILES:
-            os.replace(Path(scratch, name), Path(folder, name))

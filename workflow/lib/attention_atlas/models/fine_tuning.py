@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +12,7 @@ import torch
 from attention_atlas.attention.batches import model_inputs
 from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.errors import AtlasError
+from attention_atlas.files import whole_files
 from attention_atlas.models.answering import span_of_pieces
 from attention_atlas.models.bert_adam import BertAdam
 from attention_atlas.models.card import read_card
@@ -70,10 +69,9 @@ def fine_tune(
     model = _model(base_entry, training["task"], classes)
     steps = -(-len(items) // training["batch"])
     _log.info("%d examples, %d steps an epoch, %s epochs", len(items), steps, training["epochs"])
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+    with whole_files(folder, CHECKPOINT) as scratch:
         arguments = TrainingArguments(
-            output_dir=scratch,
+            output_dir=str(scratch),
             num_train_epochs=training["epochs"],
             per_device_train_batch_size=training["batch"],
             learning_rate=training["learning_rate"],
@@ -110,8 +108,6 @@ def fine_tune(
         _write_summary(trainer.state.log_history, summary_out)
         model.save_pretrained(scratch)
         AutoTokenizer.from_pretrained(locate(base_entry), use_fast=True).save_pretrained(scratch)
-        for name in CHECKPOINT:
-            os.replace(Path(scratch, name), Path(folder, name))
 
 
 def label_names(examples: Sequence[Example], regression: bool) -> tuple[str, ...]:
@@ -134,20 +130,13 @@ def label_names(examples: Sequence[Example], regression: bool) -> tuple[str, ...
 def _labels(examples: Sequence[Example], classes: tuple[str, ...]) -> list[dict[str, Any]]:
     """What the Trainer draws from: examples with the number of their class, or their score."""
     targets = [classes.index(e.label) if classes else float(e.label) for e in examples if e.label is not None]
-    return [
-        {"input_ids": list(example.input_ids), "example": example, "targets": {"labels": target}}
-        for example, target in zip(examples, targets, strict=True)
-    ]
+    return [_item(example, labels=target) for example, target in zip(examples, targets, strict=True)]
 
 
 def _answers(examples: Sequence[Example]) -> list[dict[str, Any]]:
     """What the Trainer draws from: examples with the pieces of their answers; windows without the answer are left out."""
-    items = []
-    for example in examples:
-        span = span_of_pieces(example)
-        if span is not None:
-            targets = {"start_positions": span[0], "end_positions": span[1]}
-            items.append({"input_ids": list(example.input_ids), "example": example, "targets": targets})
+    spans = ((example, span_of_pieces(example)) for example in examples)
+    items = [_item(example, start_positions=span[0], end_positions=span[1]) for example, span in spans if span is not None]
     if len(items) < len(examples):
         _log.warning("%d of %d windows do not hold their answer and are left out", len(examples) - len(items), len(examples))
     if not items:
@@ -158,16 +147,17 @@ def _answers(examples: Sequence[Example]) -> list[dict[str, Any]]:
 def _translations(examples: Sequence[Example], tokenizer: Path, longest: int) -> list[dict[str, Any]]:
     """What the Trainer draws from: sentences with the pieces of their translations; too long translations are left out."""
     targets = translation_ids(examples, tokenizer)
-    items = [
-        {"input_ids": list(example.input_ids), "example": example, "targets": {"labels": ids}}
-        for example, ids in zip(examples, targets, strict=True)
-        if len(ids) <= longest
-    ]
+    items = [_item(example, labels=ids) for example, ids in zip(examples, targets, strict=True) if len(ids) <= longest]
     if len(items) < len(examples):
         _log.warning("%d of %d translations are too long and are left out", len(examples) - len(items), len(examples))
     if not items:
         raise AtlasError("there is nothing to train on: no example, or none with a translation that is short enough.")
     return items
+
+
+def _item(example: Example, **targets: Any) -> dict[str, Any]:
+    """An example with what is to be learnt of it; the Trainer groups by the length of its pieces."""
+    return {"input_ids": list(example.input_ids), "example": example, "targets": targets}
 
 
 def _collated(model: PreTrainedModel, batch: Sequence[Mapping[str, Any]], pad: int) -> dict[str, torch.Tensor]:

@@ -12,6 +12,7 @@ from attention_atlas.attention.batches import batch_by_length, model_inputs
 from attention_atlas.attention.engine import watch
 from attention_atlas.attention.plans import Plan
 from attention_atlas.attention.prefix import outputs_under
+from attention_atlas.corpora.alignment import open_tokenizer
 from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError
 from attention_atlas.progress import progress
@@ -29,20 +30,16 @@ _ROOM = 10
 """A translation may have twice the pieces of its sentence and so many more."""
 
 
-def open_tokenizer(path: str | Path) -> Tokenizer:
-    """The tokenizer of a file `tokenizer.json`.
+def references_of(examples: Sequence[Example]) -> list[str]:
+    """The translation of each example.
 
     Raises:
-        AtlasError: there is no such file, or it is none.
+        AtlasError: an example has none.
     """
-    from tokenizers import Tokenizer
-
-    if not Path(path).is_file():
-        raise AtlasError(f"{path}: there is no tokenizer.json here.")
-    try:
-        return Tokenizer.from_file(str(path))
-    except Exception as error:  # the library raises plain exceptions
-        raise AtlasError(f"{path}: not a readable tokenizer ({error}).") from error
+    known = [example.label for example in examples if example.label is not None]
+    if len(known) < len(examples):
+        raise AtlasError("there are examples without a translation: use a corpus with reader parallel.")
+    return known
 
 
 def translation_ids(examples: Sequence[Example], tokenizer: str | Path) -> list[list[int]]:
@@ -51,43 +48,7 @@ def translation_ids(examples: Sequence[Example], tokenizer: str | Path) -> list[
     Raises:
         AtlasError: an example has no translation, or there is no tokenizer.
     """
-    texts = [example.label for example in examples]
-    known = [text for text in texts if text is not None]
-    if len(known) < len(texts):
-        raise AtlasError("there are examples without a translation: use a corpus with reader parallel.")
-    return [encoding.ids for encoding in open_tokenizer(tokenizer).encode_batch(known)]
-
-
-def translate(
-    model: PreTrainedModel,
-    examples: Sequence[Example],
-    pad: int,
-    tokenizer: Tokenizer,
-    plan: Plan | None = None,
-    beams: int = 5,
-    length_penalty: float = 1.0,
-    batch_tokens: int = BATCH_TOKENS,
-) -> list[str]:
-    """The translation of each example, in their order, by beam search.
-
-    Args:
-        model: with the engine installed, in evaluation mode.
-        examples: the sentences.
-        pad: id of the padding token.
-        tokenizer: of the model, for the text of the pieces.
-        plan: interventions on its heads.
-        beams, length_penalty: of the search (Michel et al. 2019: 5 and 1).
-        batch_tokens: pieces of a batch of sentences, padding included.
-    """
-    found: dict[int, str] = {}
-    for batch in batch_by_length(examples, batch_tokens):
-        inputs = model_inputs(model, batch, pad)
-        with torch.inference_mode(), watch(model, plan=plan) as session:
-            session.batch(inputs["attention_mask"])
-            pieces = model.generate(**inputs, **search(model, inputs["input_ids"].shape[1], beams, length_penalty))
-        texts = tokenizer.decode_batch(pieces.tolist(), skip_special_tokens=True)
-        found.update(zip((example.record for example in batch), texts, strict=True))
-    return [found[example.record] for example in examples]
+    return [encoding.ids for encoding in open_tokenizer(tokenizer).encode_batch(references_of(examples))]
 
 
 def translate_under(
@@ -101,9 +62,21 @@ def translate_under(
     length_penalty: float = 1.0,
     batch_tokens: int = BATCH_TOKENS,
 ) -> list[list[str]]:
-    """Translations of all examples unchanged, under each plan for the encoder, and under each for the decoder: as `translate`.
+    """Translations of all examples by beam search: unchanged, under each plan for the encoder, under each for the decoder.
 
     What the encoder gives is computed once for all plans of the decoder, and from the first changed layer on for its own.
+
+    Args:
+        model: with the engine installed, in evaluation mode.
+        examples: the sentences.
+        pad: id of the padding token.
+        tokenizer: of the model, for the text of the pieces.
+        encoder_plans, decoder_plans: interventions on the heads of the encoder; on those of the decoder and between the two.
+        beams, length_penalty: of the search (Michel et al. 2019: 5 and 1).
+        batch_tokens: pieces of a batch of sentences, padding included.
+
+    Returns:
+        For each of them, the unchanged model first, the translations in the order of the examples.
     """
     count = 1 + len(encoder_plans) + len(decoder_plans)
     found: list[dict[int, str]] = [{} for _ in range(count)]

@@ -16,9 +16,8 @@ from attention_atlas.studies.setting import Setting
 from attention_atlas.tables import write_table
 
 TRANSLATION, CLASSIFICATION = "translation", "classification"
-_MEASURED = ["score", "baseline", "delta", "ci_low", "ci_high", "p", "p_holm", "p_bh", "n"]
-TABLE1 = ["kind", "layer", "head", "metric", *_MEASURED]
-BEST = ["kind", "layer", "head", "metric", *_MEASURED, "heldout_delta"]
+TABLE1 = ["kind", "layer", "head", "metric", "score", "baseline", "delta", "ci_low", "ci_high", "p", "p_holm", "p_bh", "n"]
+BEST = [*TABLE1, "heldout_delta"]
 FIGURE1 = ["experiment", *TABLE1]
 _LEVEL = 0.01
 """The paper's level."""
@@ -52,22 +51,16 @@ def ablation_tables(
     Raises:
         AtlasError: a table cannot be used.
     """
-    translated, classified = read_translations(translations), read_classes(classes)
-    single = {name: effect_rows(_only(own, ONE), resamples, seed) for name, own in _both(translated, classified)}
+    measured = {TRANSLATION: read_translations(translations), CLASSIFICATION: read_classes(classes)}
+    single = {name: effect_rows(_only(own, ONE), resamples, seed) for name, own in measured.items()}
     write_table(single[TRANSLATION][TABLE1], table1_out)
     _grid_page(single[TRANSLATION], settings[TRANSLATION], table1_html)
     figure1 = pd.concat([rows.assign(experiment=name) for name, rows in single.items()], ignore_index=True)
     write_table(figure1[FIGURE1], figure1_out)
-    outs = {TRANSLATION: (2, table2_out, table2_html), CLASSIFICATION: (3, table3_out, table3_html)}
-    for name, own in _both(translated, classified):
-        number, out, html = outs[name]
-        best = best_by_layer(_only(own, OTHERS), resamples, seed)
+    for name, number, out, html in ((TRANSLATION, 2, table2_out, table2_html), (CLASSIFICATION, 3, table3_out, table3_html)):
+        best = best_by_layer(_only(measured[name], OTHERS), resamples, seed)
         write_table(best[BEST], out)
         _best_page(best, number, settings[name], html)
-
-
-def _both(translated: Masked, classified: Masked) -> list[tuple[str, Masked]]:
-    return [(TRANSLATION, translated), (CLASSIFICATION, classified)]
 
 
 def _only(masked: Masked, unit: str) -> Masked:

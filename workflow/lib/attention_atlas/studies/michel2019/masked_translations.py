@@ -11,12 +11,13 @@ import pandas as pd
 import torch
 
 from attention_atlas.attention.engine import ENCODER_SELF, attention_shape
+from attention_atlas.corpora.alignment import open_tokenizer
 from attention_atlas.corpora.examples import read_examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.models.card import read_card
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.loading import load_trained
-from attention_atlas.models.translating import open_tokenizer, translate_under
+from attention_atlas.models.translating import references_of, translate_under
 from attention_atlas.studies.michel2019.masks import KEYS, KINDS, UNMASKED, masks
 from attention_atlas.tables import write_parquet
 
@@ -51,8 +52,8 @@ def translate_masked(
     """
     torch.set_num_threads(threads)
     examples = list(read_examples(example_files, limit))
-    references = [example.label for example in examples]
-    if not examples or None in references:
+    references = references_of(examples)
+    if not examples:
         raise AtlasError("there is nothing to translate: use a corpus with reader parallel, and a limit of one or more.")
     model = load_trained(model_entry, "translation", pick_device())
     shape = attention_shape(model)
