@@ -150,7 +150,12 @@ def test_a_damaged_shard_is_named_set_aside_and_made_anew(built, whole, damage):
 def test_two_workflows_in_one_folder(unbuilt, whole):
     process = unbuilt.start(*SMALL, "--", RELATIONS)
     until((unbuilt.folder / EXTRACTION_LOG).exists, process)
-    second = unbuilt.snakemake(*SMALL, "--", RELATIONS, check=False)
+    # Held, so that it cannot end before the second one is there, however busy the machine.
+    process.send_signal(signal.SIGSTOP)
+    try:
+        second = unbuilt.snakemake(*SMALL, "--", RELATIONS, check=False)
+    finally:
+        process.send_signal(signal.SIGCONT)
     assert second.returncode != 0
     assert "Directory cannot be locked" in second.stdout
     output, _ = process.communicate(timeout=WAIT)
