@@ -12,7 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from small_tokenizer import save_tokenizer
 
+from attention_atlas.corpora.edge_converters import relation_edges, role_edges
+from attention_atlas.corpora.edges import read_edges
 from attention_atlas.corpora.examples import build_shard, read_examples
+from attention_atlas.corpora.propositions import read_propositions
 from attention_atlas.corpora.word_vectors import read_vector_file
 from attention_atlas.errors import AtlasError
 
@@ -202,3 +205,47 @@ def test_word_vectors_are_accepted_or_refused(tmp_path, raw):
         return
     assert found.vectors.shape[0] == max(found.index.values(), default=0) + 1
     assert (found.vectors[0] == 0).all()
+
+
+EDGES = (
+    '{"text": "The cat sleeps", "targets": [{"span1": [0, 2], "span2": [2, 3], "label": "nsubj"}], "info": {"id": "a"}}\n'
+    '{"text": "It runs", "targets": [{"span1": [0, 1], "span2": [1, 2], "label": ["x", "y"]}]}\n'
+)
+ROLES = """# sent_id = one
+1\tDogs\tdog\tNOUN\tNNS\t_\t2\tnsubj\t_\t_\t_\tARG0
+2\tbark\tbark\tVERB\tVBP\t_\t0\troot\t_\t_\tbark.01\tV
+3\tloudly\tloudly\tADV\tRB\t_\t2\tadvmod\t_\t_\t_\tARGM-MNR
+
+"""
+RELATED = (
+    '1\t"The <e1>cat</e1> sleeps on the <e2>mat</e2>."\nOther\nComment:\n\n2\t"A <e2>b</e2> <e1>c</e1>"\nCause-Effect(e1,e2)\n'
+)
+
+
+def role_records(path):
+    return role_edges(read_propositions(path))
+
+
+@pytest.mark.parametrize(
+    ("sound", "read"),
+    [(EDGES, read_edges), (ROLES, role_records), (RELATED, relation_edges)],
+    ids=["edges", "roles", "relations"],
+)
+@FUZZ
+@given(data=st.data())
+def test_edge_records_are_refused_or_have_their_spans_in_the_text(tmp_path, sound, read, data):
+    raw = data.draw(damaged(sound))
+    path = tmp_path / "raw"
+    path.write_bytes(raw)
+    try:
+        records = list(read(path))
+    except AtlasError:
+        return
+    text = raw.decode("utf-8", errors="replace")
+    for record in records:
+        assert all(word in text for word in record.words)
+        for target in record.targets:
+            # Without a second span, a target is one of a task with one.
+            for span in filter(None, (target.span1, target.span2)):
+                assert 0 <= span[0] < span[1] <= len(record.words)
+            assert all(target.labels)

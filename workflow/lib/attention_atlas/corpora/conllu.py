@@ -26,7 +26,7 @@ _AS_TEXT = {name: lambda line, i: line[i] for name in ("id", "xpos", "feats", "h
 
 
 @dataclass(frozen=True)
-class _Block:
+class SentenceBlock:
     """The lines of one sentence: comments and token lines, undecoded, with the file's line number of the first."""
 
     first_line: int
@@ -52,9 +52,9 @@ def read_conllu(path: str | Path, start: int = 0, stop: int | None = None) -> It
     if stop is not None and stop <= start:
         return
     position = -1
-    for position, block in enumerate(_blocks(Path(path))):
+    for position, block in enumerate(sentence_blocks(Path(path))):
         if position >= start:
-            yield _parse(block, position, path)
+            yield parse_block(block, position, path)
         if stop is not None and position + 1 >= stop:
             return
     if start == 0 and position < 0:
@@ -67,10 +67,10 @@ def count_sentences(path: str | Path) -> int:
     Raises:
         AtlasError: the file cannot be read.
     """
-    return sum(1 for _ in _blocks(Path(path)))
+    return sum(1 for _ in sentence_blocks(Path(path)))
 
 
-def _blocks(path: Path) -> Iterator[_Block]:
+def sentence_blocks(path: Path) -> Iterator[SentenceBlock]:
     """Blocks between blank lines that hold at least one line that is no comment."""
     lines: list[bytes] = []
     number = 0
@@ -80,17 +80,22 @@ def _blocks(path: Path) -> Iterator[_Block]:
             lines.append(content)
             continue
         if _has_words(lines):
-            yield _Block(number - len(lines), lines)
+            yield SentenceBlock(number - len(lines), lines)
         lines = []
     if _has_words(lines):
-        yield _Block(number + 1 - len(lines), lines)
+        yield SentenceBlock(number + 1 - len(lines), lines)
 
 
 def _has_words(lines: list[bytes]) -> bool:
     return any(not line.startswith(b"#") for line in lines)
 
 
-def _parse(block: _Block, position: int, path: str | Path) -> Tree:
+def parse_block(block: SentenceBlock, position: int, path: str | Path) -> Tree:
+    """The tree of a sentence, the one at a position (from 0) of a file.
+
+    Raises:
+        AtlasError: a malformed line or tree; names file and line.
+    """
     numbers, lines = [], []
     for number, raw in enumerate(block.lines, start=block.first_line):
         line = _decoded(raw, f"{path}:{number}")

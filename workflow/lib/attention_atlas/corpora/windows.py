@@ -65,7 +65,7 @@ def document_mentions(document: Document, trees: Sequence[Tree] | None) -> list[
     Raises:
         AtlasError: a parse cannot be read, or the trees are of other sentences.
     """
-    starts = [k for k, number in enumerate(document.sentence) if k == 0 or number != document.sentence[k - 1]]
+    starts = [start for start, _ in sentence_starts(document)]
     if trees is not None:
         _check_trees(document, trees, starts)
     parsed: dict[int, Constituents] = {}
@@ -82,7 +82,7 @@ def document_mentions(document: Document, trees: Sequence[Tree] | None) -> list[
         heads = {"surface": span.start + surface_head(words), "last": span.stop - 1}
         if document.parses[number]:
             if number not in parsed:
-                parsed[number] = _parse(document, number)
+                parsed[number] = sentence_parse(document, number)
             heads["constituents"] = begin + span_head(parsed[number], *inside)
         if trees is not None:
             heads["dependency"] = begin + dependency_head(*inside, trees[number].heads)
@@ -128,7 +128,18 @@ def _check_trees(document: Document, trees: Sequence[Tree], starts: Sequence[int
             )
 
 
-def _parse(document: Document, number: int) -> Constituents:
+def sentence_starts(document: Document) -> list[tuple[int, int]]:
+    """First word of each sentence of a document, and the word after its last."""
+    starts = [k for k, number in enumerate(document.sentence) if k == 0 or number != document.sentence[k - 1]]
+    return list(zip(starts, [*starts[1:], len(document.words)], strict=True))
+
+
+def sentence_parse(document: Document, number: int) -> Constituents:
+    """The constituents of a sentence, counted from 0.
+
+    Raises:
+        AtlasError: its parse cannot be read, or has more or fewer words than the sentence.
+    """
     text = document.parses[number]
     size = document.sentence.count(number)
     try:

@@ -1,0 +1,135 @@
+"""Edge probing: spans of words with labels, in the field's JSON lines (Tenney et al. 2019; jiant's schema).
+
+    {"text": "The cat sleeps", "targets": [{"span1": [0, 2], "span2": [2, 3], "label": "nsubj"}], "info": {"id": "s1"}}
+
+Spans are half-open over the words of the text, which spaces part; `label` is a label or a list of them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from attention_atlas.errors import AtlasError
+from attention_atlas.files import json_object, read_lines
+
+WordSpan = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class EdgeTarget:
+    """What is asked of one span, or of a pair of spans.
+
+    Attributes:
+        span1, span2: words start to stop - 1, from 0; span2 is None for tasks with one span.
+        labels: all labels that are right; none where no label applies.
+    """
+
+    span1: WordSpan
+    span2: WordSpan | None
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class EdgeRecord:
+    """A text and its targets.
+
+    Attributes:
+        id: name of the record.
+        words: the words.
+        targets: in the order of the source.
+    """
+
+    id: str
+    words: tuple[str, ...]
+    targets: tuple[EdgeTarget, ...]
+
+    def __post_init__(self) -> None:
+        for target in self.targets:
+            for span in (target.span1, target.span2):
+                if span is not None and not 0 <= span[0] < span[1] <= len(self.words):
+                    raise AtlasError(f"{self.id}: the span {list(span)} does not lie within the {len(self.words)} words.")
+
+
+def edge_line(record: EdgeRecord) -> str:
+    """A record as a line of JSON, its end included.
+
+    Raises:
+        AtlasError: a word with a space in it, or an empty one, which the schema cannot hold.
+    """
+    for word in record.words:
+        if not word or any(letter.isspace() for letter in word):
+            raise AtlasError(f"{record.id}: the word {word!r} cannot be written: spaces part words in this schema.")
+    targets = []
+    for target in record.targets:
+        spans: dict[str, Any] = {"span1": list(target.span1)}
+        if target.span2 is not None:
+            spans["span2"] = list(target.span2)
+        label = target.labels[0] if len(target.labels) == 1 else list(target.labels)
+        targets.append(spans | {"label": label})
+    return (
+        json.dumps({"text": " ".join(record.words), "targets": targets, "info": {"id": record.id}}, ensure_ascii=False) + "\n"
+    )
+
+
+def read_edges(path: str | Path) -> Iterator[EdgeRecord]:
+    """Yield the records of a file in its order.
+
+    Raises:
+        AtlasError: no JSON object, no text, or a target whose spans or labels are not what they should be; names file and line.
+            All targets of a file must have one span, or all two.
+    """
+    pairs: bool | None = None
+    for number, line in read_lines(path):
+        if not line.strip():
+            continue
+        where = f"{path}:{number}"
+        row = json_object(line, where)
+        record = _record(row, where, number)
+        for target in record.targets:
+            if pairs is None:
+                pairs = target.span2 is not None
+            elif pairs != (target.span2 is not None):
+                raise AtlasError(
+                    f"{where}: some targets of this file have one span, others two: keep tasks in files of their own."
+                )
+        yield record
+
+
+def _record(row: Mapping[str, Any], where: str, number: int) -> EdgeRecord:
+    text = row.get("text")
+    if not isinstance(text, str) or not text.split():
+        raise AtlasError(f"{where}: there is no text under 'text'.")
+    # jiant takes words as they stand between single spaces; other white space would move every span after it.
+    words = text.split(" ")
+    if words != text.split():
+        raise AtlasError(f"{where}: the words of a text must be parted by single spaces, or spans count other words.")
+    targets = row.get("targets")
+    if not isinstance(targets, list) or not all(isinstance(target, Mapping) for target in targets):
+        raise AtlasError(f"{where}: a list of targets is needed under 'targets'.")
+    info = row.get("info")
+    name = str(info.get("id", number)) if isinstance(info, Mapping) else str(number)
+    found = tuple(_target(target, where, len(words)) for target in targets)
+    return EdgeRecord(name, tuple(words), found)
+
+
+def _target(target: Mapping[str, Any], where: str, size: int) -> EdgeTarget:
+    labels = target.get("label")
+    labels = [labels] if isinstance(labels, str) else labels
+    if not isinstance(labels, list) or not all(isinstance(label, str) and label for label in labels):
+        raise AtlasError(f"{where}: 'label' of a target must be a label or a list of labels, not {target.get('label')!r}.")
+    first = _span(target.get("span1"), "span1", where, size)
+    second = _span(target["span2"], "span2", where, size) if "span2" in target else None
+    return EdgeTarget(first, second, tuple(dict.fromkeys(labels)))
+
+
+def _span(value: Any, name: str, where: str, size: int) -> WordSpan:
+    whole = isinstance(value, list) and len(value) == 2 and all(type(end) is int for end in value)
+    if not whole or not 0 <= value[0] < value[1] <= size:
+        raise AtlasError(
+            f"{where}: '{name}' must be [start, stop] with 0 <= start < stop <= {size} (words of the text), not {value!r}."
+        )
+    return value[0], value[1]

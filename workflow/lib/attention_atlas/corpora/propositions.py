@@ -1,0 +1,87 @@
+"""Reading predicates and their arguments from Universal PropBank: CoNLL-U with further columns.
+
+After the ten columns of CoNLL-U comes the roleset of a predicate ("_" for other words), then a column for each predicate of the
+sentence with the roles of the words that head its arguments ("V" for the predicate itself).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from attention_atlas.corpora.conllu import SentenceBlock, parse_block, sentence_blocks
+from attention_atlas.corpora.trees import UNKNOWN, Tree
+from attention_atlas.errors import AtlasError
+
+_COLUMNS = 10
+PREDICATE = "V"
+"""Role of the predicate itself."""
+
+
+@dataclass(frozen=True)
+class Proposition:
+    """A predicate and its arguments; words count from 1, as in `Tree`.
+
+    Attributes:
+        predicate: the word.
+        roleset: its sense.
+        arguments: (word that heads it, role), in the order of the words, the predicate itself left out.
+    """
+
+    predicate: int
+    roleset: str
+    arguments: tuple[tuple[int, str], ...]
+
+
+def read_propositions(path: str | Path) -> Iterator[tuple[Tree, tuple[Proposition, ...]]]:
+    """Yield the sentences of a file with their predicates, in the order of the columns.
+
+    Raises:
+        AtlasError: a malformed line or tree, or columns that are not those of the predicates; names file and line.
+    """
+    position = -1
+    for position, block in enumerate(sentence_blocks(Path(path))):
+        plain, further = _parted(block, path)
+        tree = parse_block(SentenceBlock(block.first_line, plain), position, path)
+        yield tree, _propositions(further, f"{path}:{block.first_line}")
+    if position < 0:
+        raise AtlasError(f"{path}: there is no sentence in this file; give a Universal PropBank file with at least one.")
+
+
+def _parted(block: SentenceBlock, path: str | Path) -> tuple[list[bytes], list[list[str]]]:
+    """Lines with ten columns, and the further columns of each word."""
+    plain, further = [], []
+    for number, line in enumerate(block.lines, start=block.first_line):
+        if line.startswith(b"#"):
+            plain.append(line)
+            continue
+        columns = line.rstrip(b"\r\n").split(b"\t")
+        if len(columns) <= _COLUMNS:
+            raise AtlasError(
+                f"{path}:{number}: {len(columns)} columns; Universal PropBank has ten of CoNLL-U, one of predicates and one "
+                "for each predicate."
+            )
+        plain.append(b"\t".join(columns[:_COLUMNS]) + b"\n")
+        if columns[0].isdigit():
+            # The published files leave some of these columns empty.
+            further.append([column.decode("utf-8", "replace") or UNKNOWN for column in columns[_COLUMNS:]])
+    return plain, further
+
+
+def _propositions(further: list[list[str]], where: str) -> tuple[Proposition, ...]:
+    predicates = [(word, own[0]) for word, own in enumerate(further, start=1) if own[0] != UNKNOWN]
+    sizes = {len(own) - 1 for own in further}
+    if not predicates and all(set(own) == {UNKNOWN} for own in further):
+        return ()
+    if sizes != {len(predicates)}:
+        raise AtlasError(
+            f"{where}: this sentence has {len(predicates)} predicates but {' or '.join(map(str, sorted(sizes)))} columns of "
+            "roles; there must be one for each predicate."
+        )
+    found = []
+    for column, (predicate, roleset) in enumerate(predicates, start=1):
+        roles = [(word, own[column]) for word, own in enumerate(further, start=1) if own[column] != UNKNOWN]
+        arguments = tuple((word, role) for word, role in roles if role != PREDICATE)
+        found.append(Proposition(predicate, roleset, arguments))
+    return tuple(found)

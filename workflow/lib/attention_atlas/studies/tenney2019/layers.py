@@ -1,0 +1,74 @@
+"""Where in a model a task is solved: statistics of mixing weights and of cumulative scores over layers (sections 3.1, 3.2).
+
+Layer 0 is what goes into the first layer; a model of L layers has L + 1 of them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+
+def centre_of_gravity(weights: npt.ArrayLike) -> Floats:
+    """[...] mean layer under mixing weights [..., layer], layer 0 included (equation 2)."""
+    own = np.asarray(weights, dtype=np.float64)
+    return own @ np.arange(own.shape[-1]) / own.sum(axis=-1)
+
+
+def divergence_of_weights(weights: npt.ArrayLike) -> Floats:
+    """[...] K(s): divergence of mixing weights [..., layer] from equal ones, in bits."""
+    return _divergence(np.asarray(weights, dtype=np.float64))
+
+
+def differential_scores(scores: npt.ArrayLike, running_max: bool = False) -> Floats:
+    """[..., L] what each layer from 1 on adds to the cumulative scores [..., L + 1] (equation 3); may be negative.
+
+    Args:
+        scores: of probes on layers 0 to l, for each l.
+        running_max: of the best score so far, which never falls.
+    """
+    own = np.asarray(scores, dtype=np.float64)
+    return np.diff(np.maximum.accumulate(own, axis=-1) if running_max else own, axis=-1)
+
+
+def expected_layer(scores: npt.ArrayLike, running_max: bool = False) -> Floats:
+    """[...] mean layer under the differential scores (equation 4); NaN where nothing is gained over layer 0.
+
+    Negative differences count as such, as in the published code, so that it leaves 0 to L where the whole gain is small.
+    """
+    gains = differential_scores(scores, running_max)
+    total = gains.sum(axis=-1)
+    found = gains @ np.arange(1, gains.shape[-1] + 1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(total > 0, found / np.where(total > 0, total, np.nan), np.nan)
+
+
+def divergence_of_gains(scores: npt.ArrayLike) -> Floats:
+    """[...] K(Delta): divergence of the positive differential scores from equal ones over layers 1 to L, in bits.
+
+    NaN where no layer gains anything.
+    """
+    return _divergence(np.maximum(differential_scores(scores), 0))
+
+
+def gain_is_noise(scores: npt.ArrayLike, sd: npt.ArrayLike, errors: float = 2.0) -> npt.NDArray[np.bool_]:
+    """[...] whether the whole gain lies within so many standard errors of 0: then an expected layer says nothing.
+
+    Args:
+        scores: [..., L + 1] means over seeds.
+        sd: [..., L + 1] standard errors of these means.
+        errors: how many count as noise.
+    """
+    own, spread = np.asarray(scores, dtype=np.float64), np.asarray(sd, dtype=np.float64)
+    error = np.hypot(spread[..., 0], spread[..., -1])
+    return own[..., -1] - own[..., 0] <= errors * error
+
+
+def _divergence(weights: Floats) -> Floats:
+    total = weights.sum(axis=-1, keepdims=True)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = weights / total
+        terms = np.where(share > 0, share * np.log2(share * weights.shape[-1]), 0.0)
+    return np.where(total[..., 0] > 0, terms.sum(axis=-1), np.nan)
