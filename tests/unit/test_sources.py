@@ -17,8 +17,11 @@ import pooch
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import yaml
+from sacrebleu import DATASETS
 
 from attention_atlas.corpora.glue import Labelled, read_glue
+from attention_atlas.corpora.parallel import read_parallel
 from attention_atlas.corpora.sources import MIRROR_VARIABLE, check_sha256, fetch
 from attention_atlas.corpora.squad import read_squad
 from attention_atlas.errors import AtlasError
@@ -230,3 +233,37 @@ def test_rows_of_the_hub_are_written_with_the_names_of_their_classes(tmp_path):
     datasets.Dataset.from_list(rows, features=features).to_parquet(str(folder / "train.parquet"))
     fetch({"hub": str(folder), **HUB}, tmp_path / "raw", reader="glue")
     assert list(read_glue(tmp_path / "raw", "mnli")) == [Labelled("1", ("a", "b"), "contradiction"), "2"]
+
+
+def test_test_sets_of_sacrebleu_are_written_as_pairs(tmp_path, monkeypatch):
+    texts = {"src": ("One day.", "Two  days."), "ref": ("Un jour.", "Deux jours.")}
+    texts |= dict.fromkeys(("docid", "genre", "origlang"), ("", ""))
+    for name in ("wmt12", "wmt13"):
+        monkeypatch.setattr(DATASETS[name], "_outdir", str(tmp_path / name))
+        (tmp_path / name).mkdir()
+        for field, (first, second) in texts.items():
+            (tmp_path / name / f"{name}.en-fr.{field}").write_text(f"{name} {first}\n{second}\n", encoding="utf-8")
+    fetch({"sacrebleu": ["wmt12", "wmt13"], "pair": "en-fr"}, tmp_path / "raw", reader="parallel")
+    pairs = list(read_parallel(tmp_path / "raw", ["en", "fr"]))
+    assert [pair.source for pair in pairs] == ["wmt12 One day.", "Two  days.", "wmt13 One day.", "Two  days."]
+    assert [pair.target for pair in pairs] == ["wmt12 Un jour.", "Deux jours.", "wmt13 Un jour.", "Deux jours."]
+    (tmp_path / "wmt13/wmt13.en-fr.ref").write_text("only one\n", encoding="utf-8")
+    assert "the file ends after line 1" in refused({"sacrebleu": ["wmt13"], "pair": "en-fr"}, tmp_path / "other")
+
+
+def test_test_sets_that_sacrebleu_cannot_give_are_named(tmp_path, monkeypatch):
+    source = {"sacrebleu": ["wmt13"], "pair": "en-fr"}
+    assert "No such test set wmt99" in refused(source | {"sacrebleu": ["wmt99"]}, tmp_path / "raw")
+    monkeypatch.setattr(DATASETS["wmt13"], "_outdir", str(tmp_path / "none"))
+    monkeypatch.setattr(DATASETS["wmt13"], "_rawdir", str(tmp_path / "none/raw"))
+    monkeypatch.setattr("sacrebleu.dataset.base.download_file", pooch.retrieve)
+    said = refused(source, tmp_path / "raw")
+    assert "test set wmt13 (en-fr): sacrebleu could not give it (ConnectionError: no route to host)" in said
+    assert "without a network copy the folder" in said
+
+
+def test_the_papers_test_sets_are_known_to_sacrebleu():
+    config = yaml.safe_load((Path(__file__).resolve().parents[2] / "config.yaml").read_text(encoding="utf-8"))
+    sources = [entry["source"] for entry in config["corpora"].values() if "sacrebleu" in entry["source"]]
+    assert sum(len(source["sacrebleu"]) for source in sources) == 6
+    assert all(source["pair"] in DATASETS[name].langpairs for source in sources for name in source["sacrebleu"])

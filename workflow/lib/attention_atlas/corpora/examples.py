@@ -233,7 +233,9 @@ def _records(
         yield from islice(_windows(entry, raw, pieces, bound, beside), start, stop)
         return
     if entry["reader"] == "parallel":
-        for number, pair in enumerate(islice(read_parallel(raw, entry["languages"], beside), start, stop), start=start):
+        skip = entry.get("skip", 0)
+        pairs = read_parallel(raw, entry["languages"], beside)
+        for number, pair in enumerate(islice(pairs, skip + start, skip + stop), start=start):
             yield _from_translated(pair, number, pieces, bound)
         return
     if entry["reader"] == "gap":

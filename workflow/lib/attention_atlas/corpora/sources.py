@@ -7,12 +7,14 @@ import hashlib
 import json
 import logging
 import shutil
+import tarfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from attention_atlas.corpora.conll2012 import column_files
 from attention_atlas.corpora.mirror import MIRROR_VARIABLE, in_mirror
+from attention_atlas.corpora.parallel import read_parallel
 from attention_atlas.errors import AtlasError
 from attention_atlas.files import DAMAGED, open_binary, sha256, whole_file
 from attention_atlas.progress import progress
@@ -25,7 +27,7 @@ def fetch(source: Mapping[str, Any], target: str | Path, mirror: str | None = No
     """Bring a corpus's raw file to `target`, whole or not at all.
 
     Args:
-        source: the `source` entry of a corpus, of kind url or hub.
+        source: the `source` entry of a corpus, of kind url, hub or sacrebleu.
         target: file to write.
         reader: what will read it; rows of a hub's data set are written in a form that it reads.
         mirror: folder that is looked in first, by `source["mirror"]`; the environment variable ATLAS_DATA is the fallback.
@@ -33,6 +35,9 @@ def fetch(source: Mapping[str, Any], target: str | Path, mirror: str | None = No
     Raises:
         AtlasError: wrong checksum, or nothing in the mirror and no way to the network.
     """
+    if "sacrebleu" in source:
+        _from_sacrebleu(source, target)
+        return
     if "hub" in source:
         _from_hub(source, target, _WRITERS.get(reader, _write_documents))
         return
@@ -125,6 +130,28 @@ def _from_hub(source: Mapping[str, Any], target: str | Path, write: Callable[...
         if write(_rows(rows, name), source, stream, getattr(table, "features", None) or {}) == 0:
             what = f"document with text in column {source['column']}" if write is _write_documents else "row"
             raise AtlasError(f"data set {name}: split {source['split']} has no {what}.")
+
+
+def _from_sacrebleu(source: Mapping[str, Any], target: str | Path) -> None:
+    """Write test sets one after the other, a JSON object with both languages a line; sacrebleu checks what it fetches."""
+    from sacrebleu.utils import get_reference_files, get_source_file
+
+    # It unpacks its archives as they are: no member may leave its folder.
+    tarfile.TarFile.extraction_filter = staticmethod(tarfile.data_filter)
+    pair = source["pair"]
+    languages = pair.split("-")
+    with whole_file(target) as part, part.open("w", encoding="utf-8", newline="\n") as stream:
+        for name in source["sacrebleu"]:
+            try:
+                files = (get_source_file(name, pair), get_reference_files(name, pair)[0])
+            except Exception as error:  # urllib, tarfile and sacrebleu all have their own
+                raise AtlasError(
+                    f"test set {name} ({pair}): sacrebleu could not give it ({type(error).__name__}: {_first_line(error)}). "
+                    "Check its name; without a network copy the folder ~/.sacrebleu (or SACREBLEU) of a machine that has one."
+                ) from error
+            for both in read_parallel(files[0], languages, files[1]):
+                row = dict(zip(languages, (both.source, both.target), strict=True))
+                stream.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
 def _write_documents(

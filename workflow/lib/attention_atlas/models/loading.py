@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import json
 import logging
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from attention_atlas.errors import AtlasError
 from attention_atlas.files import sha256, whole_file
 from attention_atlas.models.card import ModelCard, write_card
+from attention_atlas.models.marian_tokenizer import is_marian, marian_tokenizer
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -25,7 +27,7 @@ _HEADS = {
 _WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 _INDEX = "model.safetensors.index.json"
 # What the hub holds beside one set of PyTorch weights is not needed.
-_NEEDED = ["*.json", "*.txt", "*.model", "model.safetensors", "pytorch_model.bin", "model-*.safetensors"]
+_NEEDED = ["*.json", "*.txt", "*.model", "*.spm", "model.safetensors", "pytorch_model.bin", "model-*.safetensors"]
 
 
 def locate(entry: Mapping[str, Any]) -> Path:
@@ -58,12 +60,12 @@ def describe(name: str, entry: Mapping[str, Any], card_out: str | Path, tokenize
     Raises:
         AtlasError: wrong checksum, a shape other than the registry's, or no fast tokenizer.
     """
-    from transformers import AutoConfig, AutoTokenizer
+    from transformers import AutoConfig
 
     folder = locate(entry)
     weights = _checked_weights(name, folder, entry)
     settings = _read(lambda: AutoConfig.from_pretrained(folder), folder, "configuration")
-    tokenizer = _read(lambda: AutoTokenizer.from_pretrained(folder, use_fast=True), folder, "tokenizer")
+    tokenizer = _read(lambda: _open_tokenizer(folder), folder, "tokenizer")
     if not getattr(tokenizer, "is_fast", False):
         raise AtlasError(f"{folder}: model {name} has no fast tokenizer, which the alignment of words and pieces needs.")
     layers, heads = settings.num_hidden_layers, settings.num_attention_heads
@@ -92,6 +94,19 @@ def describe(name: str, entry: Mapping[str, Any], card_out: str | Path, tokenize
     )
     write_card(card, card_out)
     _log.info("model %s: %s, %d layers x %d heads", name, card.origin, layers, heads)
+
+
+def _open_tokenizer(folder: Path) -> Any:
+    """The fast tokenizer of a model; of Marian's models on the hub, which have none, one made of their files."""
+    from transformers import AutoTokenizer, PreTrainedTokenizerFast
+
+    if not is_marian(folder):
+        return AutoTokenizer.from_pretrained(folder, use_fast=True)
+    known = folder / "tokenizer_config.json"
+    bound = json.loads(known.read_text(encoding="utf-8")).get("model_max_length", 512) if known.is_file() else 512
+    own = marian_tokenizer(folder)
+    names = {"pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"}
+    return PreTrainedTokenizerFast(tokenizer_object=own, model_max_length=bound, **names)
 
 
 def load_model(entry: Mapping[str, Any], device: str = "cpu") -> PreTrainedModel:

@@ -1,0 +1,97 @@
+"""Tokenizers of Marian models from the hub (OPUS-MT), which come as two SentencePiece models and one vocabulary.
+
+Pieces are those of the SentencePiece model of the language, their ids those of `vocab.json`; what has no id there is unknown.
+The tokenizers made here spell as transformers' MarianTokenizer does without its optional Moses step (which alters punctuation).
+They differ where a SentencePiece model lacks several letters in a row: that one looks up the whole of them in the vocabulary,
+these look for the letters.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attention_atlas.errors import AtlasError
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+_log = logging.getLogger(__name__)
+SOURCE, TARGET = "source.spm", "target.spm"
+_VOCABULARY = "vocab.json"
+_PAD, _END, _UNKNOWN = "<pad>", "</s>", "<unk>"
+_UNLIKELY = -1e4
+"""Log-probability of a piece of the other language: far below any way to spell a text without it."""
+
+
+def is_marian(folder: Path) -> bool:
+    """Whether a model's folder has these files, and no tokenizer of the tokenizers library."""
+    return (
+        all((folder / name).is_file() for name in (SOURCE, TARGET, _VOCABULARY)) and not (folder / "tokenizer.json").is_file()
+    )
+
+
+def marian_tokenizer(folder: Path, pieces: str = SOURCE) -> Tokenizer:
+    """The tokenizer of one language.
+
+    Args:
+        folder: of the model.
+        pieces: `SOURCE` for sentences, `TARGET` for their translations.
+
+    Raises:
+        AtlasError: a file cannot be read, or is of another kind.
+    """
+    from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+
+    vocabulary = _vocabulary(folder / _VOCABULARY)
+    proto = _sentencepiece(folder / pieces)
+    scores = {piece.piece: piece.score for piece in proto.pieces if piece.type in (_NORMAL, _USER)}
+    lost = sum(piece not in vocabulary for piece in scores)
+    if lost:
+        _log.warning("%s: %d pieces have no entry in %s and are unknown", folder / pieces, lost, _VOCABULARY)
+    # Pieces of the other language keep their ids; only letters that this one lacks make a text take one.
+    entries = [(piece, scores.get(piece, _UNLIKELY)) for piece in vocabulary]
+    tokenizer = Tokenizer(models.Unigram(entries, unk_id=vocabulary[_UNKNOWN], byte_fallback=False))
+    steps: list[Any] = [normalizers.Replace(Regex(" {2,}"), " "), normalizers.Strip()]
+    if proto.normalizer_spec.precompiled_charsmap:
+        steps.insert(0, normalizers.Precompiled(proto.normalizer_spec.precompiled_charsmap))
+    tokenizer.normalizer = normalizers.Sequence(steps)
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.decoder = decoders.Metaspace()
+    tokenizer.add_special_tokens([_PAD, _END, _UNKNOWN])
+    end = vocabulary[_END]
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single=f"$A {_END}", pair=f"$A {_END} $B {_END}", special_tokens=[(_END, end)]
+    )
+    return tokenizer
+
+
+_UNIGRAM, _NORMAL, _USER = 1, 1, 4
+"""Numbers of SentencePiece's format: the kind of model, and kinds of pieces."""
+
+
+def _vocabulary(path: Path) -> dict[str, int]:
+    """Piece -> id, in the order of the ids."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        ids = sorted(found.values())
+    except (OSError, ValueError, AttributeError, TypeError) as error:
+        raise AtlasError(f"{path}: this is no vocabulary of a Marian model ({error}). Fetch the model again.") from error
+    if ids != list(range(len(ids))) or not {_PAD, _END, _UNKNOWN} <= set(found):
+        raise AtlasError(f"{path}: a vocabulary with ids from 0 on and {_PAD}, {_END} and {_UNKNOWN} is needed here.")
+    return dict(sorted(found.items(), key=lambda item: item[1]))
+
+
+def _sentencepiece(path: Path) -> Any:
+    from sentencepiece import sentencepiece_model_pb2
+
+    proto = sentencepiece_model_pb2.ModelProto()
+    try:
+        proto.ParseFromString(path.read_bytes())
+    except Exception as error:  # protobuf's own
+        raise AtlasError(f"{path}: this SentencePiece model cannot be read ({error}). Fetch the model again.") from error
+    if proto.trainer_spec.model_type != _UNIGRAM or not proto.pieces:
+        raise AtlasError(f"{path}: only unigram models of SentencePiece are read here, as OPUS-MT has them.")
+    return proto
