@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 NAMES = ("extraction", "memory", "dependencies", "clustering", "gradients", "probes", "distances", "ablations", "workflow")
-NAMES += ("disabling",)
+NAMES += ("disabling", "translation")
 
 
 def main() -> None:

@@ -37,6 +37,12 @@ def kovaleva2019() -> Path:
 
 
 @pytest.fixture(scope="session")
+def michel2019() -> Path:
+    """Folder of the laptop run's tables of Michel et al."""
+    return built("michel2019")
+
+
+@pytest.fixture(scope="session")
 def mirror() -> Path:
     """The folder of real corpora."""
     folder = os.environ.get("ATLAS_DATA")

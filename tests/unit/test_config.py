@@ -25,6 +25,11 @@ from attention_atlas.config import (
 from attention_atlas.errors import AtlasError
 
 SHIPPED = yaml.safe_load((Path(__file__).parents[2] / "config.yaml").read_text(encoding="utf-8"))
+WITHOUT_TRAINING = {
+    key: value
+    for key, value in SHIPPED["runs"]["sample"]["michel2019"].items()
+    if key not in ("trained", "dynamics", "dynamics_importance")
+}
 SCHEMA = yaml.safe_load(SCHEMA_PATH.read_text(encoding="utf-8"))
 SMALL = {
     "targets": ["one"],
@@ -296,7 +301,11 @@ MISTAKES = [
         {"folder": "x"},
         "models.tiny.source: give exactly one of package, path, hub, fine_tuned, blank; found none of them.",
     ),
-    ("corpora/trees/source/url", URL["url"], "trees.source: give exactly one of sample, path, url, hub; found path and url."),
+    (
+        "corpora/trees/source/url",
+        URL["url"],
+        "trees.source: give exactly one of sample, path, url, hub, sacrebleu; found path and url.",
+    ),
     ("corpora/trees/source", {"url": URL["url"]}, "trees.source: a source of kind url needs the key 'sha256' as well."),
     ("corpora/trees/source", {"hub": "a/b"}, "corpora.trees.source: a source of kind hub needs the key 'revision' as well."),
     ("models/tiny/source", {"hub": "a/b"}, "models.tiny.source: a source of kind hub needs the key 'revision' as well."),
@@ -486,6 +495,30 @@ def test_every_study_has_its_part_of_the_schema():
         (
             {"corpora": {"mine": {"reader": "parallel", "source": {"path": "a.jsonl"}, "limit": 3}}},
             "corpora.mine.languages: the reader parallel needs to know them",
+        ),
+        (
+            {"corpora": {"mine": {"reader": "parallel", "source": {"sacrebleu": ["wmt13"]}, "limit": 3}}},
+            "corpora.mine.source: a source of kind sacrebleu needs the key 'pair' as well",
+        ),
+        (
+            {"corpora": {"mine": {"reader": "lines", "source": {"sacrebleu": ["wmt13"], "pair": "en-fr"}, "limit": 3}}},
+            "corpora.mine.source.sacrebleu: test sets of translation need the reader parallel",
+        ),
+        (
+            {"models": {"marian-sample": {"training": {"keep_epochs": [2, 9]}}}},
+            "models.marian-sample.training.keep_epochs: 9 is more than its 8 epochs",
+        ),
+        (
+            {"runs": {"sample": {"michel2019": {"trained": "minilm-squad"}}}},
+            "michel2019.trained: 'minilm-squad' is trained for questions, not for translation",
+        ),
+        (
+            {"runs": {"sample": {"michel2019": {"trained": "marian-sample-blank"}}}},
+            "michel2019.trained: no epoch of 'marian-sample-blank' is kept: set keep_epochs in its training",
+        ),
+        (
+            {"runs": {"mine": {"michel2019": {**WITHOUT_TRAINING, "dynamics": "sample-parallel"}}}},
+            "runs.mine.michel2019.trained: Figure 5 needs the keys trained, dynamics, dynamics_importance together",
         ),
     ],
 )

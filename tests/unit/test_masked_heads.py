@@ -12,9 +12,10 @@ from statsmodels.stats.multitest import multipletests
 
 from attention_atlas.attention.plans import DECODER_CROSS, DECODER_SELF, ENCODER_SELF
 from attention_atlas.studies.michel2019.ablation_tables import BEST, FIGURE1, TABLE1, ablation_tables
-from attention_atlas.studies.michel2019.effects import Masked, best_by_layer, effect_rows, read_classes, read_translations
-from attention_atlas.studies.michel2019.figure1 import figure1
-from attention_atlas.studies.michel2019.masks import KEYS, NONE, ONE, OTHERS, masks
+from attention_atlas.studies.michel2019.effects import Masked, best_by_layer, effect_rows, read_answers
+from attention_atlas.studies.michel2019.figures import figure1
+from attention_atlas.studies.michel2019.masks import masks
+from attention_atlas.studies.michel2019.names import CLASSIFICATION, KEYS, NONE, ONE, OTHERS, TRANSLATION
 from attention_atlas.studies.setting import Setting
 from attention_atlas.tables import write_parquet
 
@@ -47,7 +48,7 @@ def sentences(generator, share):
     return made
 
 
-def table_of(column, kinds, write):
+def table_of(kinds, write):
     """A row a mask and record; head 2 of layer 1 of each kind is what the score lives on."""
     rows = []
     units = itertools.product((ONE, OTHERS), kinds, range(1, LAYERS + 1), range(1, HEADS + 1))
@@ -55,7 +56,7 @@ def table_of(column, kinds, write):
         lost = masked != NONE and layer == 1 and (head == 2) == (masked == ONE)
         key = dict(zip(KEYS, (masked, kind, layer, head), strict=True))
         said, true = write(0.5 if lost else 0.1)
-        rows.append(pd.DataFrame({**key, "record": range(len(said)), column[0]: said, column[1]: true}))
+        rows.append(pd.DataFrame({**key, "record": range(len(said)), "answer": said, "expected": true}))
     return pd.concat(rows, ignore_index=True)
 
 
@@ -64,15 +65,13 @@ def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("masked")
     generator = np.random.default_rng(0)
     references = sentences(generator, 0)
-    translated = table_of(
-        ("translation", "reference"), ("enc_enc", "enc_dec", "dec_dec"), lambda share: (sentences(generator, share), references)
-    )
+    translated = table_of(("enc_enc", "enc_dec", "dec_dec"), lambda share: (sentences(generator, share), references))
     labels = generator.choice(["x", "y", "z"], 90)
 
     def classes(share):
         return np.where(generator.random(90) < share, "x", labels), labels
 
-    classified = table_of(("prediction", "label"), ("enc_enc",), classes)
+    classified = table_of(("enc_enc",), classes)
     write_parquet(translated, folder / "translations.parquet")
     write_parquet(classified, folder / "classes.parquet")
     return folder, translated, classified
@@ -80,14 +79,14 @@ def files(tmp_path_factory):
 
 def test_bleu_differences_and_their_p_are_those_of_sacrebleu(files, monkeypatch):
     folder, translated, _ = files
-    masked = read_translations(folder / "translations.parquet")
+    masked = read_answers(folder / "translations.parquet", KEYS, TRANSLATION)
     rows = effect_rows(masked.only((masked.keys["masked"] == ONE).to_numpy()), 1000, 0)
     groups = dict(iter(translated[translated["masked"] == ONE].groupby(["kind", "layer", "head"], sort=False)))
     base = translated[translated["masked"] == NONE]
     monkeypatch.setenv("SACREBLEU_SEED", "1")
-    systems = [("base", base["translation"].tolist())]
-    systems += [(str(key), own["translation"].tolist()) for key, own in groups.items()]
-    test = PairedTest(systems, {"BLEU": BLEU()}, [base["reference"].tolist()], test_type="bs", n_samples=1000)
+    systems = [("base", base["answer"].tolist())]
+    systems += [(str(key), own["answer"].tolist()) for key, own in groups.items()]
+    test = PairedTest(systems, {"BLEU": BLEU()}, [base["expected"].tolist()], test_type="bs", n_samples=1000)
     results = test()[1]["BLEU"]
     assert rows["baseline"].to_numpy() == pytest.approx(results[0].score, abs=1e-9)
     for (_, row), result in zip(rows.iterrows(), results[1:], strict=True):
@@ -99,20 +98,21 @@ def test_bleu_differences_and_their_p_are_those_of_sacrebleu(files, monkeypatch)
 
 
 def test_a_head_that_changes_no_translation_is_not_significant(files):
-    masked = read_translations(files[0] / "translations.parquet")
-    same = Masked(masked.metric, masked.keys[:2], masked.base, np.stack([masked.base, masked.parts[0]]))
+    masked = read_answers(files[0] / "translations.parquet", KEYS, TRANSLATION)
+    same = Masked(masked.metric, masked.keys[:2], masked.base, np.stack([masked.base, masked.parts[1]]))
     rows = effect_rows(same, 200, 0)
     assert (rows["delta"][0], rows["p"][0], rows["p_holm"][0]) == (0, 1, 1)
 
 
 def test_accuracies_are_tested_by_mcnemar(files):
     folder, _, classified = files
-    rows = effect_rows(read_classes(folder / "classes.parquet"), 200, 0)
+    masked = read_answers(folder / "classes.parquet", KEYS, CLASSIFICATION)
+    rows = effect_rows(masked.only((masked.keys["masked"] != NONE).to_numpy()), 200, 0)
     base = classified[classified["masked"] == NONE]
-    before = (base["prediction"] == base["label"]).to_numpy()
+    before = (base["answer"] == base["expected"]).to_numpy()
     for row in rows.itertuples():
-        own = classified[(classified[list(KEYS)] == [row.masked, row.kind, row.layer, row.head]).all(axis=1)]
-        after = (own["prediction"] == own["label"]).to_numpy()
+        own = classified[(classified[KEYS] == [row.masked, row.kind, row.layer, row.head]).all(axis=1)]
+        after = (own["answer"] == own["expected"]).to_numpy()
         assert row.delta == pytest.approx(100 * (after.mean() - before.mean()))
         table = [[(before & after).sum(), (before & ~after).sum()], [(~before & after).sum(), (~before & ~after).sum()]]
         assert row.p == pytest.approx(min(1.0, mcnemar(table, exact=True).pvalue))
@@ -121,12 +121,12 @@ def test_accuracies_are_tested_by_mcnemar(files):
 
 def test_the_best_head_of_a_layer_is_found_and_measured_on_other_examples(files):
     folder, _, classified = files
-    masked = read_classes(folder / "classes.parquet")
+    masked = read_answers(folder / "classes.parquet", KEYS, CLASSIFICATION)
     best = best_by_layer(masked.only((masked.keys["masked"] == OTHERS).to_numpy()), 100, 0)
     assert best["layer"].tolist() == [1, 2]
     assert best["head"][0] == 2
-    right = classified.assign(right=classified["prediction"] == classified["label"])
-    wide = right.pivot(index=list(KEYS), columns="record", values="right").astype(float)
+    right = classified.assign(right=classified["answer"] == classified["expected"])
+    wide = right.pivot(index=KEYS, columns="record", values="right").astype(float)
     base = wide.loc[(NONE, "", 0, 0)].to_numpy()
     for layer, found in zip((1, 2), best["heldout_delta"], strict=True):
         own = wide.loc[(OTHERS, "enc_enc", layer)].to_numpy()
@@ -142,7 +142,8 @@ def test_tables_pages_and_figure(files, tmp_path):
     folder = files[0]
     names = ["table1.tsv", "table1.html", "table2.tsv", "table2.html", "table3.tsv", "table3.html", "figure1.tsv"]
     outs = [tmp_path / name for name in names]
-    ablation_tables(folder / "translations.parquet", folder / "classes.parquet", SETTINGS, 200, 0, *outs)
+    answers = {TRANSLATION: folder / "translations.parquet", CLASSIFICATION: folder / "classes.parquet"}
+    ablation_tables(answers, SETTINGS, 200, 0, *outs)
     tables = {name: pd.read_csv(tmp_path / name, sep="\t") for name in names if name.endswith(".tsv")}
     for name, columns in {"table1": TABLE1, "table2": BEST, "table3": BEST, "figure1": FIGURE1}.items():
         assert list(tables[f"{name}.tsv"].columns) == columns
@@ -156,10 +157,10 @@ def test_tables_pages_and_figure(files, tmp_path):
     assert "**" in page
     assert "Generated text" in page
     pictures = {kind: tmp_path / f"figure1.{kind}" for kind in ("svg", "png", "pdf")}
-    figure1(tmp_path / "figure1.tsv", SETTINGS, pictures)
+    figure1({"figure1": tmp_path / "figure1.tsv"}, SETTINGS, pictures)
     text = pictures["svg"].read_text(encoding="utf-8")
     assert "Encoder-decoder" in text
     assert "18 heads, n = 40 examples" in text.replace("\n", " ")
     first = pictures["svg"].read_bytes()
-    figure1(tmp_path / "figure1.tsv", SETTINGS, pictures)
+    figure1({"figure1": tmp_path / "figure1.tsv"}, SETTINGS, pictures)
     assert pictures["svg"].read_bytes() == first

@@ -48,7 +48,6 @@ from attention_atlas.studies.kovaleva2019.word_features import (
     negated,
     spacy_tagger,
 )
-from attention_atlas.studies.michel2019 import masked_classes
 
 CLS, SEP = "c", "s"
 
@@ -338,25 +337,6 @@ def test_disabling_is_written_an_example_a_row(tmp_path, monkeypatch):
     plain = table[table["action"] == "none"]
     assert plain["prediction"].tolist() == predicted(logits(net, EXAMPLES[:4], PAD), ["no", "yes", "maybe"], False)
     assert plain["label"].tolist() == ["no", "yes", "no", "yes"]
-
-
-def test_a_classifier_is_asked_with_each_head_masked_and_each_left_alone(tmp_path, monkeypatch):
-    saved = save_examples(tmp_path)
-    net = model("bert_classifier")
-    net.config.id2label = {0: "no", 1: "yes", 2: "maybe"}
-    monkeypatch.setattr(masked_classes, "load_trained", lambda entry, task, device: net)
-    masked_classes.classify_masked({}, *saved, 4, 1, tmp_path / "out.parquet")
-    table = pd.read_parquet(tmp_path / "out.parquet")
-    assert list(table.columns) == list(masked_classes.COLUMNS)
-    assert len(table) == 4 * (1 + 2 * LAYERS * HEADS)
-    keys = ["masked", "layer", "head"]
-    for key, plan in ((("one", 3, 2), Plan().zero(2, 1)), (("others", 1, 4), Plan().zero(0, [0, 1, 2]))):
-        own = table[(table[keys] == list(key)).all(axis=1)]
-        with watch(net, plan=plan):
-            assert own["prediction"].tolist() == predicted(logits(net, EXAMPLES[:4], PAD), ["no", "yes", "maybe"], False)
-    net.config.id2label = {0: "no", 1: "never", 2: "maybe"}
-    with pytest.raises(AtlasError, match="knows the labels no, never, maybe, the corpus has no, yes"):
-        masked_classes.classify_masked({}, *saved, 4, 1, tmp_path / "other.parquet")
 
 
 def test_a_corpus_of_other_labels_is_refused(tmp_path, monkeypatch):

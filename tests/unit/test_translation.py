@@ -18,10 +18,13 @@ from attention_atlas.corpora.sample.parallel import parallel_lines
 from attention_atlas.errors import AtlasError
 from attention_atlas.models.blank import begin
 from attention_atlas.models.card import read_card
-from attention_atlas.models.fine_tuning import fine_tune
+from attention_atlas.models.fine_tuning import fine_tune, kept_epochs, load_epoch
 from attention_atlas.models.loading import describe, load_trained
 from attention_atlas.models.translating import search, translate_under, translation_ids
-from attention_atlas.studies.michel2019.masked_translations import COLUMNS, translate_masked
+from attention_atlas.studies.michel2019.curves import FIGURE5, dynamics_table
+from attention_atlas.studies.michel2019.dynamics import follow_training
+from attention_atlas.studies.michel2019.masked_answers import mask_heads
+from attention_atlas.studies.michel2019.names import ANSWERS, KEYS, NONE, TRANSLATION
 from attention_atlas.tables import read_parquet
 
 SHAPE = {"layers": 2, "heads": 4, "hidden": 16, "feed_forward": 32, "positions": 48, "vocabulary": 300}
@@ -163,10 +166,11 @@ def test_many_plans_at_once_give_what_each_gives_by_itself(wild):
     model, examples, tokenizer = wild
     encoder = [Plan().zero(layer, head, ENCODER_SELF) for layer in range(2) for head in range(2)]
     decoder = [Plan().zero(1, 0, DECODER_SELF), Plan().zero(0, [1, 2, 3], DECODER_CROSS)]
-    together = translate_under(model, examples, 0, tokenizer, encoder, decoder, beams=3, batch_tokens=60)
-    alone = [translate(model, examples, 0, tokenizer, plan, beams=3, batch_tokens=60) for plan in (None, *encoder, *decoder)]
-    assert together == alone
-    assert len({tuple(texts) for texts in together}) == 7
+    both = [Plan().zero(1, 2, ENCODER_SELF).zero(0, 1, DECODER_CROSS).zero(1, [0, 3], DECODER_SELF)]
+    plans = [*decoder, *both, *encoder]
+    together = translate_under(model, examples, 0, tokenizer, plans, beams=3, batch_tokens=60)
+    assert together == [translate(model, examples, 0, tokenizer, plan, beams=3, batch_tokens=60) for plan in (None, *plans)]
+    assert len({tuple(texts) for texts in together}) == 8
 
 
 def test_all_three_kinds_of_attention_are_seen(trained):
@@ -184,18 +188,73 @@ def test_what_cannot_be_trained_on_is_refused(blank, tmp_path):
         open_tokenizer(tmp_path / "tokenizer.json")
 
 
+SEARCH = {"beams": 2, "length_penalty": 1.0}
+
+
 def test_translations_under_every_mask_are_written(blank, trained, tmp_path):
     model, examples, tokenizer, checkpoint = trained
     entry = {**blank[1], "source": {"path": str(checkpoint)}, "init": "pretrained"}
     files = [blank[0] / "card.json", blank[0] / "tokenizer.json", [blank[0] / "e.parquet"]]
-    translate_masked(entry, *files, 5, 2, 1.0, 1, tmp_path / "out.parquet")
-    table = read_parquet(tmp_path / "out.parquet", COLUMNS)
+    outs = [tmp_path / "own.parquet", tmp_path / "other.parquet"]
+    mask_heads(TRANSLATION, entry, *files, 5, files[2], 3, SEARCH, 1, *outs)
+    table, other = (read_parquet(path, [*KEYS, *ANSWERS]) for path in outs)
     assert len(table) == 5 * (1 + 3 * 2 * 4 * 2)
-    assert table.loc[table["masked"] == "none", "reference"].tolist() == [example.label for example in examples[:5]]
+    assert len(other) == 3 * (1 + 3 * 2 * 4)
+    assert table.loc[table["masked"] == NONE, "expected"].tolist() == [example.label for example in examples[:5]]
     key = {"masked": "others", "kind": "enc_dec", "layer": 2, "head": 3}
     own = table[(table[list(key)] == list(key.values())).all(axis=1)]
     plan = Plan().zero(1, [0, 1, 3], DECODER_CROSS)
-    assert own["translation"].tolist() == translate(model, examples[:5], 0, tokenizer, plan, beams=2)
+    assert own["answer"].tolist() == translate(model, examples[:5], 0, tokenizer, plan, beams=2)
     with pytest.raises(AtlasError, match="nothing to translate"):
-        translate_masked(entry, *files, 0, 2, 1.0, 1, tmp_path / "none.parquet")
+        mask_heads(TRANSLATION, entry, *files, 0, files[2], 3, SEARCH, 1, tmp_path / "none.parquet", tmp_path / "no.parquet")
     assert not (tmp_path / "none.parquet").exists()
+
+
+def test_weights_after_some_epochs_are_kept_and_loaded(blank, tmp_path):
+    source, entry = blank
+    files = [source / "e.parquet"]
+    training = TRAINING | {"epochs": 3, "keep_epochs": [1, 3]}
+    outs = (tmp_path / "checkpoint", tmp_path / "summary.tsv", tmp_path / "epochs.safetensors")
+    fine_tune(entry, source / "card.json", files, 60, training, 1, *outs)
+    assert kept_epochs(outs[2]) == [1, 3]
+    model = load_trained({**entry, "source": {"path": str(outs[0])}, "init": "pretrained"}, "translation")
+    last = {name: own.clone() for name, own in model.state_dict().items()}
+    load_epoch(model, outs[2], 1)
+    assert not torch.equal(model.state_dict()["model.shared.weight"], last["model.shared.weight"])
+    # Weights that two modules share stay shared.
+    assert torch.equal(model.lm_head.weight, model.model.encoder.embed_tokens.weight)
+    load_epoch(model, outs[2], 3)
+    assert all(torch.equal(own, last[name]) for name, own in model.state_dict().items())
+    with pytest.raises(AtlasError, match="epoch 2 has no"):
+        load_epoch(model, outs[2], 2)
+    (tmp_path / "damaged").write_bytes(b"x" * 20)
+    with pytest.raises(AtlasError, match="cannot be read"):
+        kept_epochs(tmp_path / "damaged")
+    fine_tune(entry, source / "card.json", files, 60, TRAINING | {"epochs": 1}, 1, tmp_path / "c", *outs[1:])
+    with pytest.raises(AtlasError, match="set keep_epochs"):
+        kept_epochs(outs[2])
+
+
+def test_pruning_follows_a_training(blank, tmp_path):
+    source, entry = blank
+    files = [source / "e.parquet"]
+    training = TRAINING | {"epochs": 2, "keep_epochs": [1, 2]}
+    outs = (tmp_path / "checkpoint", tmp_path / "summary.tsv", tmp_path / "epochs.safetensors")
+    fine_tune(entry, source / "card.json", files, 60, training, 1, *outs)
+    trained = {**entry, "source": {"path": str(outs[0])}, "init": "pretrained"}
+    settings = {"definition": "paper", "scaled": True, "batch": 8, "step": 50}
+    tokens = source / "tokenizer.json"
+    follow_training(
+        trained, source / "card.json", tokens, outs[2], files, 4, files, 8, settings, SEARCH, 1, tmp_path / "out.parquet"
+    )
+    table = read_parquet(tmp_path / "out.parquet", ["epoch", "percent", "count", *ANSWERS])
+    assert table.groupby(["epoch", "percent"]).size().to_dict() == {(e, p): 4 for e in (1, 2) for p in (0, 50, 100)}
+    # After the last epoch the model is the checkpoint itself.
+    model, examples = load_trained(trained, "translation"), list(read_examples(files, 4))
+    whole = table[(table["epoch"] == 2) & (table["count"] == 0)]
+    assert whole["answer"].tolist() == translate(model, examples, 0, open_tokenizer(tokens), beams=2)
+    dynamics_table(tmp_path / "out.parquet", 100, 0, tmp_path / "figure5.tsv")
+    rows = pd.read_csv(tmp_path / "figure5.tsv", sep="\t")
+    assert list(rows.columns) == FIGURE5
+    assert rows.loc[rows["count"] == 0, "delta"].tolist() == [0, 0]
+    assert set(rows["heads"]) == {24}

@@ -21,8 +21,12 @@ def give_licensed_files(workspace: Workspace) -> None:
     (licensed / "wsj").mkdir()
     for task in GLUE:
         (licensed / "glue" / task).mkdir(parents=True)
-        for part in ("train", "dev_matched" if task == "MNLI" else "dev"):
+        for part in ("train", *(("dev_matched", "dev_mismatched") if task == "MNLI" else ("dev",))):
             (licensed / "glue" / task / f"{part}.tsv").touch()
+    (licensed / "iwslt14").mkdir()
+    for part in ("train", "valid", "test"):
+        for language in ("de", "en"):
+            (licensed / "iwslt14" / f"{part}.{language}").touch()
     for name in ("wsj/dev.conllu", "wsj/train.conllu", "glove.6B.100d.txt", "framenet_473.json"):
         (licensed / name).touch()
 
@@ -30,13 +34,13 @@ def give_licensed_files(workspace: Workspace) -> None:
 @pytest.mark.parametrize("run", ["sample", "laptop", "open", "paper"])
 def test_every_file_of_the_manifest_can_be_planned(workspace, run):
     give_licensed_files(workspace)
-    # Michel et al. are in the sample run alone so far.
-    artifacts = [artifact for artifact in load_manifest() if run == "sample" or artifact.study != "michel2019"]
-    files = [path for artifact in artifacts for path in artifact.paths(run)]
+    files = [path for artifact in load_manifest() for path in artifact.paths(run)]
     jobs = workspace.jobs(*files)
     assert {"extract_attention", "clark2019_surface", "clark2019_dependencies", "clark2019_comparison"} <= set(jobs)
     assert {"guan2020_features", "guan2020_ablations", "guan2020_figure4", "guan2020_comparison"} <= set(jobs)
     assert {"kovaleva2019_measures", "kovaleva2019_disabled", "kovaleva2019_frames", "kovaleva2019_comparison"} <= set(jobs)
+    assert {"michel2019_masked", "michel2019_pruned", "michel2019_dynamics", "michel2019_table4"} <= set(jobs)
+    assert jobs["fine_tune_by_epoch"] == 1
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -77,6 +81,8 @@ def test_skipping_missing_files_keeps_everything_else(workspace):
     assert {"clark2019_figure3", "clark2019_gap"} <= set(jobs)
     # The models that would be trained on missing files are left out of the comparison of models.
     assert {"guan2020_figure4", "guan2020_table2"} <= set(jobs)
+    # MNLI is what the classifier of Michel et al. is trained on, and missing.
+    assert not [rule for rule in jobs if rule.startswith("michel2019")]
     # Of the tasks of Kovaleva et al. STS-B is open: five seeds, and one from random weights.
     assert {"kovaleva2019_measures", "kovaleva2019_comparison"} <= set(jobs)
     assert "kovaleva2019_frames" not in jobs

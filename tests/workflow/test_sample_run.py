@@ -64,6 +64,13 @@ CONTRACTS = {
         "table2.tsv": "kind layer head metric score baseline delta ci_low ci_high p p_holm p_bh n heldout_delta",
         "table3.tsv": "kind layer head metric score baseline delta ci_low ci_high p p_holm p_bh n heldout_delta",
         "figure1.tsv": "experiment kind layer head metric score baseline delta ci_low ci_high p p_holm p_bh n",
+        "figure2.tsv": "experiment kind layer head metric delta other_delta extreme",
+        "figure3.tsv": "experiment order draw percent count heads metric score ci_low ci_high baseline delta floor n",
+        "figure4.tsv": "kind percent count heads metric score ci_low ci_high baseline delta n",
+        "figure5.tsv": "epoch percent count heads metric score ci_low ci_high baseline delta share n",
+        "table4.tsv": "variant batch heads examples_per_second sd speedup",
+        "head_importance.tsv": "model task kind layer head definition importance",
+        "comparison.tsv": "id item quantity published ours ci_low ci_high n comparable why verdict",
     },
 }
 """Study -> table -> its first columns."""

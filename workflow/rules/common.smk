@@ -36,8 +36,16 @@ if config["data_mirror"]:
 
 
 def one_of(names):
-    """Pattern that matches exactly the names of a registry."""
-    return "|".join(re.escape(name) for name in names)
+    """Pattern that matches exactly the names of a registry, and nothing where there are none."""
+    return "|".join(re.escape(name) for name in names) or "(?!)"
+
+
+# Models whose weights after some epochs of their training are kept.
+FOLLOWED = [
+    name
+    for name, entry in config["models"].items()
+    if "keep_epochs" in entry.get("training", {})
+]
 
 
 def extracted(run, study):

@@ -91,6 +91,8 @@ rule fine_tune:
         "results/{run}/logs/fine_tune/{model}.log",
     benchmark:
         "results/{run}/benchmarks/fine_tune/{model}.tsv"
+    wildcard_constraints:
+        model=one_of(sorted(set(config["models"]) - set(FOLLOWED))),
     conda:
         "../../envs/model.yaml"
     threads: fine_tuning_threads
@@ -105,3 +107,16 @@ rule fine_tune:
         code=script_digest("fine_tune.py"),
     script:
         "../scripts/fine_tune.py"
+
+
+# The same, and the weights after some of the epochs.
+use rule fine_tune as fine_tune_by_epoch with:
+    output:
+        config="results/{run}/models/{model}/checkpoint/config.json",
+        tokenizer="results/{run}/models/{model}/checkpoint/tokenizer.json",
+        tokenizer_config="results/{run}/models/{model}/checkpoint/tokenizer_config.json",
+        weights="results/{run}/models/{model}/checkpoint/model.safetensors",
+        summary="results/{run}/models/{model}/training.tsv",
+        epochs="results/{run}/models/{model}/epochs.safetensors",
+    wildcard_constraints:
+        model=one_of(FOLLOWED),

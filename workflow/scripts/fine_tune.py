@@ -13,4 +13,5 @@ with job(snakemake):
         threads=snakemake.threads,
         folder=Path(snakemake.output.weights).parent,
         summary_out=snakemake.output.summary,
+        epochs_out=snakemake.output.get("epochs"),
     )

@@ -1,14 +1,14 @@
 from attention_atlas.smk import job
 from attention_atlas.studies.michel2019.ablation_tables import ablation_tables
+from attention_atlas.studies.michel2019.correlations import correlations
 from attention_atlas.studies.setting import setting_of
 
 with job(snakemake):
+    settings = {name: setting_of(values) for name, values in snakemake.params.settings.items()}
+    chance = {"resamples": snakemake.params.resamples, "seed": snakemake.params.seed}
     ablation_tables(
-        translations=snakemake.input.translations,
-        classes=snakemake.input.classes,
-        settings={name: setting_of(values) for name, values in snakemake.params.settings.items()},
-        resamples=snakemake.params.resamples,
-        seed=snakemake.params.seed,
+        answers=snakemake.params.masked,
+        settings=settings,
         table1_out=snakemake.output.table1,
         table1_html=snakemake.output.table1_html,
         table2_out=snakemake.output.table2,
@@ -16,4 +16,14 @@ with job(snakemake):
         table3_out=snakemake.output.table3,
         table3_html=snakemake.output.table3_html,
         figure1_out=snakemake.output.figure1,
+        **chance,
+    )
+    correlations(
+        answers={name: (path, snakemake.params.other[name]) for name, path in snakemake.params.masked.items()},
+        settings={name: setting_of(values) for name, values in snakemake.params.all_settings.items()},
+        extremes=snakemake.params.extremes,
+        out=snakemake.output.figure2,
+        correlations_out=snakemake.output.correlations,
+        html_out=snakemake.output.correlations_html,
+        **chance,
     )

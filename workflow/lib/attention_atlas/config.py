@@ -35,20 +35,38 @@ ROLES: dict[str, dict[str, str]] = {
     },
     "guan2020": {"questions": "squad"},
     "kovaleva2019": {"frames": "frames"},
-    "michel2019": {"translation": "parallel", "classification": "glue"},
+    "michel2019": {
+        "translation": "parallel",
+        "translation_other": "parallel",
+        "translation_importance": "parallel",
+        "classification": "glue",
+        "classification_other": "glue",
+        "classification_importance": "glue",
+        "dynamics": "parallel",
+        "dynamics_importance": "parallel",
+    },
 }
 STUDIES = tuple(ROLES)
 TASK_READERS = {"questions": "squad", "labels": "glue", "translation": "parallel"}
 """Task that a model can be fine-tuned for -> the reader that its corpus needs."""
-_SOURCES = {"models": ("package", "path", "hub", "fine_tuned", "blank"), "corpora": ("sample", "path", "url", "hub")}
+_SOURCES = {
+    "models": ("package", "path", "hub", "fine_tuned", "blank"),
+    "corpora": ("sample", "path", "url", "hub", "sacrebleu"),
+}
 # Keys that a kind of source needs: one of each group.
-_SOURCE_NEEDS = {"package": [("module",)], "url": [("sha256", "content_sha256")], "hub": [("revision",)]}
+_SOURCE_NEEDS = {
+    "package": [("module",)],
+    "url": [("sha256", "content_sha256")],
+    "hub": [("revision",)],
+    "sacrebleu": [("pair",)],
+}
 _SOURCE_KEYS = {
     "package": {"module", "folder"},
     "path": {"mirror"},
     "fine_tuned": set(),
     "blank": set(),
     "sample": set(),
+    "sacrebleu": {"pair"},
     "url": {"sha256", "content_sha256", "mirror"},
     "hub": {"revision", "config", "split", "column", "rows"},
 }
@@ -73,7 +91,7 @@ _READER_KEYS = {
     "squad": {"windows", "stride", "order", "seed"},
     "glue": {"task", "overlong", "skip"},
     "frames": set(),
-    "parallel": {"languages", "translations"},
+    "parallel": {"languages", "translations", "skip"},
     "lines": set(),
 }
 
@@ -267,6 +285,7 @@ def _expand_families(config: dict[str, Any]) -> None:
                     "init": "random" if random else "pretrained",
                     "seed": seed,
                     "training": {**entry["training"], "task": "labels", "corpus": settings["corpus"], "seed": seed},
+                    **({"reference": settings["reference"]} if "reference" in settings and not random else {}),
                 }
 
 
@@ -290,6 +309,8 @@ def _check_source_keys(config: Mapping[str, Any]) -> None:
         sample = entry["source"].get("sample")
         if sample and not sample.endswith(_SAMPLE_SUFFIX[entry["reader"]]):
             raise AtlasError(f"config: corpora.{name}.source.sample: the reader {entry['reader']} cannot read {sample}.")
+        if "sacrebleu" in entry["source"] and entry["reader"] != "parallel":
+            raise AtlasError(f"config: corpora.{name}.source.sacrebleu: test sets of translation need the reader parallel.")
         if entry["reader"] == "glue" and "task" not in entry:
             raise AtlasError(f"config: corpora.{name}.task: the reader glue needs to know which task it is.")
         if entry["reader"] == "parallel" and "languages" not in entry:
@@ -339,6 +360,11 @@ def _check_training(config: Mapping[str, Any], name: str) -> None:
     corpus = entry["training"]["corpus"]
     _known(corpus, config["corpora"], "corpus", f"{place}.training.corpus")
     _reads(config, corpus, TASK_READERS[entry["training"]["task"]], f"{place}.training.corpus")
+    late = [epoch for epoch in entry["training"].get("keep_epochs", ()) if epoch > entry["training"]["epochs"]]
+    if late:
+        raise AtlasError(
+            f"config: {place}.training.keep_epochs: {late[0]} is more than its {entry['training']['epochs']} epochs."
+        )
     for key in ("layers", "heads"):
         if entry[key] != config["models"][base][key]:
             raise AtlasError(f"config: {place}.{key}: it is {entry[key]}, but '{base}' has {config['models'][base][key]}.")
@@ -362,7 +388,7 @@ def _check_study(config: Mapping[str, Any], run: str, study: str) -> None:
     place = f"runs.{run}.{study}"
     if "family" in settings:
         _known(settings["family"], config["families"], "family", f"{place}.family")
-    elif not (settings.get("model") or config["runs"][run].get("model")):
+    elif study not in _NAMES_ITS_MODELS and not (settings.get("model") or config["runs"][run].get("model")):
         raise AtlasError(f"config: runs.{run}.model: the study {study} needs a model, and none is named.")
     if "model" in settings:
         _known(settings["model"], config["models"], "model", f"{place}.model")
@@ -430,13 +456,26 @@ def _check_kovaleva2019(config: Mapping[str, Any], run: str, place: str) -> None
 
 def _check_michel2019(config: Mapping[str, Any], run: str, place: str) -> None:
     settings = config["runs"][run]["michel2019"]
-    for key, task in (("translator", "translation"), ("classifier", "labels")):
+    tasks = {"translator": "translation", "classifier": "labels"} | (
+        {"trained": "translation"} if "trained" in settings else {}
+    )
+    for key, task in tasks.items():
         _known(settings[key], config["models"], "model", f"{place}.{key}")
         training = config["models"][settings[key]].get("training")
         if training and training["task"] != task:
             raise AtlasError(f"config: {place}.{key}: '{settings[key]}' is trained for {training['task']}, not for {task}.")
+    together = ("trained", "dynamics", "dynamics_importance")
+    absent = [key for key in together if key not in settings]
+    if 0 < len(absent) < len(together):
+        raise AtlasError(f"config: {place}.{absent[0]}: Figure 5 needs the keys {', '.join(together)} together.")
+    if "trained" in settings and "keep_epochs" not in config["models"][settings["trained"]].get("training", {}):
+        raise AtlasError(
+            f"config: {place}.trained: no epoch of '{settings['trained']}' is kept: set keep_epochs in its training."
+        )
 
 
+_NAMES_ITS_MODELS = ("michel2019",)
+"""Studies whose roles name their models: a run needs no model for them."""
 _STUDY_CHECKS = {
     "clark2019": _check_clark2019,
     "guan2020": _check_guan2020,

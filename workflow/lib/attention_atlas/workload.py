@@ -4,8 +4,8 @@
 
 Kinds of work: gflop (1e9 floating-point operations of a model), gcells (1e9 cells of attention maps that are read or written),
 gpairs (1e9 cells compared between two heads), records, kwords (1,000 words that the probes of one seed are trained on),
-distance_kwords (the same of probes on distances), kdecoded (1,000 sentences that probes are judged on), and kmaps (1,000 maps
-that are looked at as pictures).
+distance_kwords (the same of probes on distances), kdecoded (1,000 sentences that probes are judged on), kmaps (1,000 maps
+that are looked at as pictures), and for searched translations searches and gsearch (1e9 operations of a pass for each beam).
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ Work = dict[str, float]
 class Part:
     """What a job works on: a model's shape, a corpus and its records, and the run's settings of the study.
 
-    For probes, too: whether the model is the run's own, and the records that they are judged on.
+    For probes, too: whether the model is the run's own, and the records that they are judged on; for Michel et al., which
+    experiment.
     """
 
     shape: Shape
@@ -43,6 +44,7 @@ class Part:
     settings: Mapping[str, Any]
     own: bool = True
     judged: int = 0
+    experiment: str = ""
 
     @property
     def gflop(self) -> float:
@@ -96,6 +98,48 @@ def _disabled(part: Part) -> Work:
     return {"gflop": conditions * part.gflop, "records": conditions * part.records}
 
 
+_TRANSLATION_KINDS = 3
+"""Kinds of attention of a translation model, each with as many heads."""
+
+
+def _conditions(part: Part, count: float) -> Work:
+    """So many passes over the examples of an experiment of Michel et al.; a search for every beam where it translates."""
+    if part.experiment == "classification":
+        return {"gflop": count * part.gflop, "records": count * part.records}
+    return {"gsearch": count * part.settings["beams"] * part.gflop, "searches": count * part.records}
+
+
+def _heads_of(part: Part) -> int:
+    kinds = 1 if part.experiment == "classification" else _TRANSLATION_KINDS
+    return kinds * part.shape.layers * part.shape.heads
+
+
+def _masked(part: Part) -> Work:
+    """Each head alone, all others of its layer, each head on a second corpus; the layers before the changed one are known."""
+    return _conditions(part, 1.5 * _heads_of(part))
+
+
+def _steps(part: Part) -> float:
+    return 100 / part.settings["pruning"]["step"]
+
+
+def _pruned(part: Part) -> Work:
+    """Steps of four orders and the random ones, and of each kind of attention by itself."""
+    kinds = 0 if part.experiment == "classification" else _TRANSLATION_KINDS
+    return _conditions(part, _steps(part) * (4 + kinds + part.settings["pruning"]["random_orders"]))
+
+
+def _dynamics(part: Part) -> Work:
+    """Steps of one order after each epoch that is kept (four, if it is not known here)."""
+    return _conditions(part, 4 * _steps(part))
+
+
+def _speed(part: Part) -> Work:
+    """Four models, at every batch size."""
+    speed = part.settings["speed"]
+    return {"gflop": 4 * len(speed["batches"]) * speed["repeats"] * part.gflop}
+
+
 # Rule -> (role whose corpus it reads, "" for the corpus in the path; its work).
 _WORK: dict[str, tuple[str, Callable[[Part], Work]]] = {
     "build_examples": ("", lambda p: {"records": p.records}),
@@ -117,11 +161,22 @@ _WORK: dict[str, tuple[str, Callable[[Part], Work]]] = {
     "kovaleva2019_measures": ("task", _measures),
     "kovaleva2019_disabled": ("task", _disabled),
     "kovaleva2019_frames": ("frames", lambda p: {"gcells": p.gcells, "records": p.records}),
+    "michel2019_masked": ("experiment", _masked),
+    "michel2019_pruned": ("experiment", _pruned),
+    "michel2019_dynamics": ("dynamics", _dynamics),
+    "michel2019_table4": ("classification", _speed),
 }
-_SAME_COST = {"clark2019_surface_variant": "clark2019_surface", "clark2019_dependencies_variant": "clark2019_dependencies"}
+_SAME_COST = {
+    "clark2019_surface_variant": "clark2019_surface",
+    "clark2019_dependencies_variant": "clark2019_dependencies",
+    "fine_tune_by_epoch": "fine_tune",
+}
+# Role of Michel et al. -> the key that names its model.
+_MODELS = {"translation": "translator", "classification": "classifier", "dynamics": "trained"}
 # What a GPU takes over: rules whose floating-point operations are a model's.
 ON_GPU = ("extract_attention", "mlm_head", "fine_tune", "clark2019_gradients", "guan2020_ablations")
 ON_GPU += ("kovaleva2019_predictions", "kovaleva2019_measures", "kovaleva2019_disabled")
+ON_GPU += ("michel2019_masked", "michel2019_pruned", "michel2019_dynamics", "michel2019_table4")
 
 
 def _head_gflop(part: Part) -> float:
@@ -148,6 +203,10 @@ def workload(config: Mapping[str, Any], rule: str, wildcards: Mapping[str, str])
         study = rule.split("_")[0]
         settings = config["runs"][run][study]
         corpus, model = settings["tasks"][wildcards["task"]], study_model(config, run, study)
+    elif rule.startswith("michel2019"):
+        settings = config["runs"][run]["michel2019"]
+        role = wildcards.get("experiment", role)
+        corpus, model = settings[role], settings[_MODELS[role]]
     elif not role:
         corpus, model = wildcards["corpus"], wildcards["model"]
         settings = config["models"][model]["mlm_head"]
@@ -162,13 +221,15 @@ def workload(config: Mapping[str, Any], rule: str, wildcards: Mapping[str, str])
     bound = {"kovaleva2019_measures": "measured", "kovaleva2019_disabled": "ablated"}.get(rule)
     if bound:
         records = min(records, settings[bound])
+    if rule == "michel2019_table4":
+        records = min(records, settings["speed"]["records"])
     if "shard" in wildcards:
         records = min(entry["shard"], records - int(wildcards["shard"]) * entry["shard"])
         if rule in ("build_examples", "extract_attention"):
             records = entry["shard"]  # shards are whole
-    own = role in ("", "training", "task") or model == study_model(config, run, rule.split("_")[0])
+    own = role in ("", "training", "task", *_MODELS) or model == study_model(config, run, rule.split("_")[0])
     judged = limit_of(config, run, settings["dependencies"]) if role == "probe_training" else 0
-    return work(Part(shape_of(config["models"][model]), typical_tokens(entry), records, settings, own, judged))
+    return work(Part(shape_of(config["models"][model]), typical_tokens(entry), records, settings, own, judged, role))
 
 
 def seconds(coefficients: Mapping[str, Mapping[str, float]], rule: str, work: Work) -> float:

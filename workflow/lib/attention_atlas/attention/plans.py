@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 
@@ -174,6 +174,25 @@ class Plan:
         of each example's own loss in `gates.grad[b, layer, head]` (the importance of Michel et al. 2019).
         """
         return replace(self, gates=(*self.gates, _Gate(where, gates)))
+
+    def part(self, stack: str) -> Plan:
+        """What the plan changes in one stack, "encoder" or "decoder".
+
+        Raises:
+            AtlasError: the plan does not say which attention it changes.
+        """
+
+        def own(changes: Iterable[Any]) -> tuple[Any, ...]:
+            if any(change.where is None for change in changes):
+                raise AtlasError("The plan does not say which attention it changes: name the site kind (where=...).")
+            return tuple(change for change in changes if change.where.stack == stack)
+
+        return Plan(own(self.edits), own(self.gates), own(self.constants))
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether there is no intervention in it."""
+        return not (self.edits or self.gates or self.constants)
 
     @property
     def first_layer(self) -> int:

@@ -12,7 +12,7 @@ import torch
 from attention_atlas.attention.batches import model_inputs
 from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.errors import AtlasError
-from attention_atlas.files import whole_files
+from attention_atlas.files import DAMAGED, whole_file, whole_files
 from attention_atlas.models.answering import span_of_pieces
 from attention_atlas.models.bert_adam import BertAdam
 from attention_atlas.models.card import read_card
@@ -38,6 +38,7 @@ def fine_tune(
     threads: int,
     folder: str | Path,
     summary_out: str | Path,
+    epochs_out: str | Path | None = None,
 ) -> None:
     """Train a model and write its checkpoint, whole or not at all.
 
@@ -47,10 +48,12 @@ def fine_tune(
         example_files: examples of the training corpus, made with that model's tokenizer.
         limit: records that count.
         training: task (questions, labels, translation), regression, epochs, batch, learning_rate, warmup, weight_decay,
-            optimiser, seed; label_smoothing and beta2 where they are not 0 and 0.999.
+            optimiser, seed; label_smoothing and beta2 where they are not 0 and 0.999; keep_epochs where the weights after some
+            epochs are kept.
         threads: threads of the training.
         folder: of the checkpoint, files `CHECKPOINT`.
         summary_out: table to write: step, epoch, loss (mean since the row before), learning_rate.
+        epochs_out: file for the weights after the epochs that are kept, see `load_epoch`.
 
     Raises:
         AtlasError: the model cannot be loaded, or no example can be trained on.
@@ -67,6 +70,7 @@ def fine_tune(
         items = _answers(examples) if classes is None else _labels(examples, classes)
     set_seed(training["seed"])
     model = _model(base_entry, training["task"], classes)
+    keeper = _keeper(model, training.get("keep_epochs", ()))
     steps = -(-len(items) // training["batch"])
     _log.info("%d examples, %d steps an epoch, %s epochs", len(items), steps, training["epochs"])
     with whole_files(folder, CHECKPOINT) as scratch:
@@ -98,7 +102,7 @@ def fine_tune(
             args=arguments,
             train_dataset=items,
             data_collator=lambda batch: _collated(model, batch, card.pad or 0),
-            callbacks=[_reporter()],
+            callbacks=[_reporter(), keeper],
             optimizer_cls_and_kwargs=(
                 (BertAdam, {"lr": training["learning_rate"]}) if training["optimiser"] == "bert_adam" else None
             ),
@@ -106,6 +110,11 @@ def fine_tune(
         trainer.remove_callback(PrinterCallback)
         trainer.train()
         _write_summary(trainer.state.log_history, summary_out)
+        if epochs_out is not None:
+            from safetensors.torch import save_file
+
+            with whole_file(epochs_out) as part:
+                save_file(keeper.kept, part)
         model.save_pretrained(scratch)
         AutoTokenizer.from_pretrained(locate(base_entry), use_fast=True).save_pretrained(scratch)
 
@@ -199,6 +208,61 @@ def _reporter() -> Any:
                 _log.info("step %d of %d: loss %.3f", state.global_step, state.max_steps, float(logs["loss"]))
 
     return Reporter()
+
+
+def _keeper(model: PreTrainedModel, epochs: Sequence[int]) -> Any:
+    """A callback that collects copies of the weights after epochs as `kept`: "epoch/name" -> tensor."""
+    from transformers import TrainerCallback
+
+    class Keeper(TrainerCallback):
+        def __init__(self) -> None:
+            self.kept: dict[str, torch.Tensor] = {}
+
+        def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            epoch = round(state.epoch)
+            if epoch in epochs:
+                # Parameters come once, also those that two modules share.
+                self.kept |= {f"{epoch}/{name}": own.detach().cpu().clone() for name, own in model.named_parameters()}
+
+    return Keeper()
+
+
+def kept_epochs(path: str | Path) -> list[int]:
+    """Epochs whose weights a file of `fine_tune` holds.
+
+    Raises:
+        AtlasError: it cannot be read, or holds none.
+    """
+    with _opened(path) as stored:
+        found = sorted({int(name.partition("/")[0]) for name in stored.keys()})  # noqa: SIM118 (no mapping)
+    if not found:
+        raise AtlasError(f"{path}: no epoch was kept: set keep_epochs in the training of the model.")
+    return found
+
+
+def load_epoch(model: PreTrainedModel, path: str | Path, epoch: int) -> None:
+    """Give a model the weights that it had after an epoch of its training.
+
+    Raises:
+        AtlasError: the file cannot be read, or is that of another model.
+    """
+    with _opened(path) as stored, torch.no_grad():
+        for name, own in model.named_parameters():
+            try:
+                own.copy_(stored.get_tensor(f"{epoch}/{name}"))
+            except Exception as error:  # safetensors and torch have their own for missing names and other shapes
+                raise AtlasError(f"{path}: epoch {epoch} has no {name} of this shape: train the model again.") from error
+
+
+def _opened(path: str | Path) -> Any:
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        return safe_open(path, framework="pt")
+    except (*DAMAGED, SafetensorError) as error:
+        raise AtlasError(
+            f"{path}: the weights of the epochs cannot be read ({error}): delete the file and train again."
+        ) from error
 
 
 def _write_summary(history: Sequence[Mapping[str, Any]], path: str | Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,44 +56,60 @@ def translate_under(
     examples: Sequence[Example],
     pad: int,
     tokenizer: Tokenizer,
-    encoder_plans: Sequence[Plan],
-    decoder_plans: Sequence[Plan],
+    plans: Sequence[Plan],
     beams: int = 5,
     length_penalty: float = 1.0,
     batch_tokens: int = BATCH_TOKENS,
 ) -> list[list[str]]:
-    """Translations of all examples by beam search: unchanged, under each plan for the encoder, under each for the decoder.
+    """Translations of all examples by beam search: unchanged, and under each plan.
 
-    What the encoder gives is computed once for all plans of the decoder, and from the first changed layer on for its own.
+    What the encoder gives is computed once for all plans that leave it as it is, for others from the first changed layer on.
 
     Args:
         model: with the engine installed, in evaluation mode.
         examples: the sentences.
         pad: id of the padding token.
         tokenizer: of the model, for the text of the pieces.
-        encoder_plans, decoder_plans: interventions on the heads of the encoder; on those of the decoder and between the two.
+        plans: interventions on heads; each names the kind of attention.
         beams, length_penalty: of the search (Michel et al. 2019: 5 and 1).
         batch_tokens: pieces of a batch of sentences, padding included.
 
     Returns:
-        For each of them, the unchanged model first, the translations in the order of the examples.
+        For the unchanged model and each plan the translations in the order of the examples.
     """
-    count = 1 + len(encoder_plans) + len(decoder_plans)
-    found: list[dict[int, str]] = [{} for _ in range(count)]
+    parts = [(plan.part("encoder"), plan.part("decoder")) for plan in (Plan(), *plans)]
+    same = [number for number, (encoder, _) in enumerate(parts) if encoder.changes_nothing]
+    others = [number for number in range(len(parts)) if number not in set(same)]
+    found: list[dict[int, str]] = [{} for _ in parts]
     for batch in progress(list(batch_by_length(examples, batch_tokens)), label="batches of sentences"):
         inputs = model_inputs(model, batch, pad)
         options = search(model, inputs["input_ids"].shape[1], beams, length_penalty)
-        encoded = list(outputs_under(model.get_encoder(), inputs, ((plan, None) for plan in encoder_plans)))
-        passes = [(output, None) for output in encoded] + [(encoded[0], plan) for plan in decoder_plans]
-        for number, (output, plan) in enumerate(passes):
-            with torch.inference_mode(), watch(model, plan=plan) as session:
-                session.batch(inputs["attention_mask"])
-                # The search writes into the output that it is given: each gets its own.
-                own = type(output)(last_hidden_state=output.last_hidden_state)
-                pieces = model.generate(encoder_outputs=own, attention_mask=inputs["attention_mask"], **options)
-            texts = tokenizer.decode_batch(pieces.tolist(), skip_special_tokens=True)
-            found[number].update(zip((example.record for example in batch), texts, strict=True))
+        encoded = outputs_under(model.get_encoder(), inputs, ((parts[number][0], None) for number in others))
+        for output, numbers in zip(encoded, (same, *([number] for number in others)), strict=True):
+            for number in numbers:
+                with torch.inference_mode(), watch(model, plan=parts[number][1]) as session:
+                    session.batch(inputs["attention_mask"])
+                    # The search writes into the output that it is given: each gets its own.
+                    own = type(output)(last_hidden_state=output.last_hidden_state)
+                    pieces = model.generate(encoder_outputs=own, attention_mask=inputs["attention_mask"], **options)
+                texts = tokenizer.decode_batch(pieces.tolist(), skip_special_tokens=True)
+                found[number].update(zip((example.record for example in batch), texts, strict=True))
     return [[own[example.record] for example in examples] for own in found]
+
+
+def target_loss(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor], pieces: Sequence[Sequence[int]]) -> torch.Tensor:
+    """Cross-entropy of the pieces of translations, each given those before it, summed over all of a batch.
+
+    Args:
+        model: the translation model.
+        inputs: its sentences, `batches.model_inputs`.
+        pieces: of each translation, the end included.
+    """
+    rows = [torch.tensor(own, device=model.device) for own in pieces]
+    labels = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=UNCOUNTED)
+    before = model.prepare_decoder_input_ids_from_labels(labels=labels)
+    logits = model(**inputs, decoder_input_ids=before, use_cache=False).logits.float()
+    return torch.nn.functional.cross_entropy(logits.transpose(1, 2), labels, ignore_index=UNCOUNTED, reduction="sum")
 
 
 def search(model: PreTrainedModel, pieces: int, beams: int, length_penalty: float) -> dict[str, Any]:

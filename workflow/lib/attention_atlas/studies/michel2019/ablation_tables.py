@@ -10,12 +10,11 @@ import pandas as pd
 from attention_atlas.bleu import signature
 from attention_atlas.html_tables import write_html_table
 from attention_atlas.published.values import load_published
-from attention_atlas.studies.michel2019.effects import Masked, best_by_layer, effect_rows, read_classes, read_translations
-from attention_atlas.studies.michel2019.masks import KIND_TITLES, ONE, OTHERS
+from attention_atlas.studies.michel2019.effects import Masked, best_by_layer, effect_rows, read_answers
+from attention_atlas.studies.michel2019.names import CLASSIFICATION, KEYS, KIND_TITLES, ONE, OTHERS, TRANSLATION
 from attention_atlas.studies.setting import Setting
 from attention_atlas.tables import write_table
 
-TRANSLATION, CLASSIFICATION = "translation", "classification"
 TABLE1 = ["kind", "layer", "head", "metric", "score", "baseline", "delta", "ci_low", "ci_high", "p", "p_holm", "p_bh", "n"]
 BEST = [*TABLE1, "heldout_delta"]
 FIGURE1 = ["experiment", *TABLE1]
@@ -24,8 +23,7 @@ _LEVEL = 0.01
 
 
 def ablation_tables(
-    translations: str | Path,
-    classes: str | Path,
+    answers: Mapping[str, str | Path],
     settings: Mapping[str, Setting],
     resamples: int,
     seed: int,
@@ -40,7 +38,7 @@ def ablation_tables(
     """Write the tables with their pages; scores and differences in points.
 
     Args:
-        translations, classes: of `translate_masked` and `classify_masked`.
+        answers: experiment -> table of `masked_answers`.
         settings: translation, classification -> what was looked at.
         resamples, seed: of the bootstrap.
         table1_out, table1_html: `TABLE1` of every head of the translation model; the page is a grid of the encoder's heads.
@@ -51,7 +49,7 @@ def ablation_tables(
     Raises:
         AtlasError: a table cannot be used.
     """
-    measured = {TRANSLATION: read_translations(translations), CLASSIFICATION: read_classes(classes)}
+    measured = {name: read_answers(path, KEYS, name) for name, path in answers.items()}
     single = {name: effect_rows(_only(own, ONE), resamples, seed) for name, own in measured.items()}
     write_table(single[TRANSLATION][TABLE1], table1_out)
     _grid_page(single[TRANSLATION], settings[TRANSLATION], table1_html)

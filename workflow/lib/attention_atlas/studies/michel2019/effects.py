@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,9 +12,9 @@ import pandas as pd
 from statsmodels.stats.multitest import multipletests
 
 from attention_atlas.bleu import bleu, sentence_counts
+from attention_atlas.errors import DamagedFile
 from attention_atlas.statistics import mcnemar, percentile_interval, resampled_counts
-from attention_atlas.studies.michel2019 import masked_classes, masked_translations
-from attention_atlas.studies.michel2019.masks import KEYS, NONE
+from attention_atlas.studies.michel2019.names import ANSWERS, NONE, TRANSLATION
 from attention_atlas.tables import read_parquet
 
 Floats = npt.NDArray[np.float64]
@@ -26,9 +27,9 @@ class Masked:
 
     Attributes:
         metric: `BLEU` or `ACCURACY`.
-        keys: a row a mask, columns `KEYS`.
+        keys: a row a mask, the columns that name it.
         base: [example, part] without a mask.
-        parts: [mask, example, part]: counts of n-grams and lengths, or whether the answer is right.
+        parts: [mask, example, part]: counts of n-grams and lengths; or whether the answer is right, and 1.
     """
 
     metric: str
@@ -61,40 +62,65 @@ class Masked:
         return self.score(self.parts.sum(axis=1)) - self.baseline
 
 
-def read_translations(path: str | Path) -> Masked:
-    """Counts of n-grams of every translation (`masked_translations.COLUMNS`).
+def read_answers(path: str | Path, keys: Sequence[str], experiment: str) -> Masked:
+    """What each example adds to the score for every value of the keys, that without a mask included.
+
+    Args:
+        path: table of answers: columns `keys` and `masked_answers.ANSWERS`, the same examples in the same order for each key.
+        keys: columns that tell what was masked.
+        experiment: `names.TRANSLATION` (scored by BLEU) or `names.CLASSIFICATION` (accuracy).
 
     Raises:
         AtlasError: the table cannot be used.
     """
-    frame = read_parquet(path, masked_translations.COLUMNS)
+    frame = read_parquet(path, [*keys, *ANSWERS])
+    sizes = frame.groupby(list(keys)).size()
+    if sizes.nunique() != 1:
+        raise DamagedFile(path, "this table does not have every example under every mask")
+    return answered(frame, keys, experiment)
+
+
+def answered(frame: pd.DataFrame, keys: Sequence[str], experiment: str) -> Masked:
+    """The same of a table that is read already."""
+    found = frame[list(keys)].drop_duplicates(ignore_index=True)
+    parts = _translations(frame) if experiment == TRANSLATION else _classes(frame)
+    wide = parts.reshape(len(found), -1, parts.shape[1])
+    metric = BLEU if experiment == TRANSLATION else ACCURACY
+    unmasked = (found["count"] == 0 if "count" in found else found["masked"] == NONE).to_numpy()
+    return Masked(metric, found, wide[unmasked][0], wide)
+
+
+def _translations(frame: pd.DataFrame) -> Floats:
     # Most masks change few translations: each text is counted once.
-    distinct = frame[["translation", "reference"]].drop_duplicates()
-    counts = sentence_counts(distinct["translation"].tolist(), distinct["reference"].tolist())
-    places = pd.MultiIndex.from_frame(distinct).get_indexer(pd.MultiIndex.from_frame(frame[["translation", "reference"]]))
-    return _by_mask(BLEU, frame, counts[places])
+    distinct = frame[["answer", "expected"]].drop_duplicates()
+    counts = sentence_counts(distinct["answer"].tolist(), distinct["expected"].tolist())
+    texts = pd.MultiIndex.from_frame(distinct)
+    return counts[texts.get_indexer(pd.MultiIndex.from_frame(frame[["answer", "expected"]]))]
 
 
-def read_classes(path: str | Path) -> Masked:
-    """Right answers (`masked_classes.COLUMNS`).
-
-    Raises:
-        AtlasError: the table cannot be used.
-    """
-    frame = read_parquet(path, masked_classes.COLUMNS)
-    right = (frame["prediction"] == frame["label"]).to_numpy(np.float64)
-    return _by_mask(ACCURACY, frame, np.stack([right, np.ones_like(right)], axis=1))
+def _classes(frame: pd.DataFrame) -> Floats:
+    right = (frame["answer"] == frame["expected"]).to_numpy(np.float64)
+    return np.stack([right, np.ones_like(right)], axis=1)
 
 
-def _by_mask(metric: str, frame: pd.DataFrame, parts: Floats) -> Masked:
-    keys = frame[list(KEYS)].drop_duplicates(ignore_index=True)
-    wide = parts.reshape(len(keys), -1, parts.shape[1])
-    unmasked = (keys["masked"] == NONE).to_numpy()
-    return Masked(metric, keys[~unmasked].reset_index(drop=True), wide[unmasked][0], wide[~unmasked])
+def resampled_deltas(masked: Masked, resamples: int, seed: int) -> Floats:
+    """[resample, mask] score under each mask minus that without, over examples drawn anew."""
+    drawn = resampled_counts(len(masked.base), resamples, seed)
+    return np.concatenate([_scores(masked, counts) - masked.score(counts @ masked.base)[:, None] for counts in drawn])
+
+
+def resampled_scores(masked: Masked, resamples: int, seed: int) -> Floats:
+    """[resample, mask] score under each mask, over examples drawn anew."""
+    drawn = resampled_counts(len(masked.base), resamples, seed)
+    return np.concatenate([_scores(masked, counts) for counts in drawn])
+
+
+def _scores(masked: Masked, counts: Floats) -> Floats:
+    return masked.score(np.einsum("re,mep->rmp", counts, masked.parts, optimize=True))
 
 
 def effect_rows(masked: Masked, resamples: int, seed: int) -> pd.DataFrame:
-    """A row a mask: `KEYS`, metric, score, baseline, delta, ci_low, ci_high, p, p_holm, p_bh, n.
+    """A row a mask: its keys, metric, score, baseline, delta, ci_low, ci_high, p, p_holm, p_bh, n.
 
     BLEU: p of the paired bootstrap as in sacrebleu: how often the absolute difference of a resample exceeds the mean of all
     such differences by as much as the difference itself; 1 where no translation changes. Accuracy: McNemar's exact test. Both
@@ -105,11 +131,7 @@ def effect_rows(masked: Masked, resamples: int, seed: int) -> pd.DataFrame:
         resamples, seed: of the bootstrap over examples, for intervals and p.
     """
     delta = masked.deltas
-    drawn = []
-    for counts in resampled_counts(len(masked.base), resamples, seed):
-        own = masked.score(np.einsum("re,mep->rmp", counts, masked.parts, optimize=True))
-        drawn.append(own - masked.score(counts @ masked.base)[:, None])
-    differences = np.concatenate(drawn)
+    differences = resampled_deltas(masked, resamples, seed)
     low, high = percentile_interval(differences)
     if masked.metric == ACCURACY:
         p = mcnemar(masked.base[:, 0] > 0, masked.parts[:, :, 0] > 0)

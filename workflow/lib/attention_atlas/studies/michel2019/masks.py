@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from attention_atlas.attention.plans import DECODER_CROSS, DECODER_SELF, ENCODER_SELF, Plan, SiteKind
+import pandas as pd
 
-NONE, ONE, OTHERS = "none", "one", "others"
-"""Nothing is masked; one head; all heads of a layer but one."""
+from attention_atlas.attention.plans import DECODER_CROSS, DECODER_SELF, ENCODER_SELF, Plan, SiteKind
+from attention_atlas.studies.michel2019.names import HEAD, NONE, ONE, OTHERS
+
 KINDS = {"enc_enc": ENCODER_SELF, "enc_dec": DECODER_CROSS, "dec_dec": DECODER_SELF}
 """Names of the kinds of attention in tables and published values (E, A and D in the published code)."""
-KIND_TITLES = {"enc_enc": "Encoder", "enc_dec": "Encoder-decoder", "dec_dec": "Decoder"}
-KEYS = ("masked", "kind", "layer", "head")
-"""Columns that name a mask: layer and head from 1, 0 where nothing is masked; head is the one masked, or the one left."""
 
 
 @dataclass(frozen=True)
@@ -49,3 +47,18 @@ def masks(shape: Mapping[SiteKind, tuple[int, int]]) -> Iterator[Mask]:
                 yield Mask(ONE, kind, layer + 1, head + 1, Plan().zero(layer, head, site))
                 if others:
                     yield Mask(OTHERS, kind, layer + 1, head + 1, Plan().zero(layer, others, site))
+
+
+def heads_of(shape: Mapping[SiteKind, tuple[int, int]]) -> pd.DataFrame:
+    """A row for every head of a model, columns `names.HEAD`, in the order of `masks`."""
+    sizes = [(kind, *shape[site]) for kind, site in KINDS.items() if site in shape]
+    rows = [(kind, layer + 1, head + 1) for kind, layers, heads in sizes for layer in range(layers) for head in range(heads)]
+    return pd.DataFrame(rows, columns=HEAD)
+
+
+def plan_without(heads: pd.DataFrame) -> Plan:
+    """A plan that masks the heads of the rows, columns `names.HEAD`."""
+    plan = Plan()
+    for (kind, layer), own in heads.groupby(["kind", "layer"], sort=False):
+        plan = plan.zero(int(layer) - 1, [head - 1 for head in own["head"]], KINDS[str(kind)])
+    return plan

@@ -1,15 +1,18 @@
 from attention_atlas.smk import job
-from attention_atlas.studies.michel2019.masked_translations import translate_masked
+from attention_atlas.studies.michel2019.dynamics import follow_training
 
 with job(snakemake):
-    translate_masked(
+    follow_training(
         model_entry=snakemake.params.model,
         card_path=snakemake.input.card,
         tokenizer_path=snakemake.input.tokenizer,
+        epochs_path=snakemake.input.epochs,
         example_files=snakemake.input.examples,
         limit=snakemake.params.limit,
-        beams=snakemake.params.beams,
-        length_penalty=snakemake.params.length_penalty,
+        weighed_files=snakemake.input.weighed,
+        weighed_limit=snakemake.params.weighed_limit,
+        settings=snakemake.params.settings,
+        search=snakemake.params.search,
         threads=snakemake.threads,
         out=snakemake.output[0],
     )

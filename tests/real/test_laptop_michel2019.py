@@ -1,0 +1,104 @@
+"""The laptop run of Michel et al.: a translation model trained on Multi30k, QNLI, against what must hold on real text."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from conftest import ROOT
+
+from attention_atlas.corpora.parallel import read_parallel
+from attention_atlas.studies.michel2019.names import DEFINITIONS
+
+
+@pytest.fixture
+def table(michel2019):
+    return lambda name: pd.read_csv(michel2019 / f"{name}.tsv", sep="\t")
+
+
+@pytest.mark.parametrize(
+    ("part", "count"), [("train", 29000), ("val", 1014), ("test_2016_flickr", 1000), ("test_2017_flickr", 1000)]
+)
+def test_real_translations_are_read(mirror, part, count):
+    folder = mirror / "multi30k"
+    pairs = list(read_parallel(folder / f"{part}.en.gz", ["en", "fr"], folder / f"{part}.fr.gz"))
+    assert len(pairs) == count
+    assert all(pair.source and pair.target for pair in pairs)
+    lengths = np.asarray([(len(pair.source.split()), len(pair.target.split())) for pair in pairs], dtype=float)
+    # Lines that slip against each other would not be of like length.
+    assert np.corrcoef(lengths.T)[0, 1] > 0.7
+
+
+def test_the_registry_names_the_files_that_are_there(mirror):
+    config = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
+    named = {entry["source"].get("mirror", "") for entry in config["corpora"].values()}
+    files = {path for path in named if path.startswith("multi30k/")}
+    assert len(files) == 8
+    assert all((mirror / path).is_file() for path in files)
+
+
+def test_the_model_translates(table):
+    base = table("table1").iloc[0]
+    print("Multi30k test 2016, BLEU of the whole model:", base["baseline"], "n =", base["n"])
+    # Copying the English words scores below 5; captions are easy, so that a small model gets far above.
+    assert base["baseline"] > 20
+
+
+def test_every_head_and_layer_is_measured(table):
+    table1 = table("table1")
+    assert len(table1) == 3 * 3 * 8
+    assert ((table1["ci_low"] <= table1["delta"]) & (table1["delta"] <= table1["ci_high"])).mean() > 0.95
+    assert (table1["p_holm"] >= table1["p"]).all()
+    print(table1.groupby("kind", sort=False)["delta"].describe().round(2).to_string())
+    print(table("table2")[["kind", "layer", "head", "delta", "heldout_delta", "p_holm"]].to_string())
+    print(table("table3")[["layer", "head", "delta", "heldout_delta", "p_holm"]].to_string())
+
+
+def test_cross_attention_with_one_head_hurts_more_than_the_encoder(table):
+    table2 = table("table2").groupby("kind")["delta"].min()
+    assert table2["enc_dec"] < table2["enc_enc"]
+
+
+def test_what_heads_do_carries_over_to_other_captions(table):
+    found = table("correlations").set_index(["experiment", "statistic"])
+    print(found[["value", "ci_low", "ci_high"]].round(2).to_string())
+    assert found.loc[("translation", "pearson"), "ci_low"] > 0
+
+
+def test_importance_is_scaled_in_every_layer_and_definitions_agree_in_part(table):
+    importance = table("head_importance")
+    assert set(importance["definition"]) == set(DEFINITIONS)
+    norms = importance.groupby(["task", "definition", "kind", "layer"])["importance"].apply(lambda own: np.linalg.norm(own))
+    assert norms.to_numpy() == pytest.approx(1, abs=1e-4)
+    spearman = importance.drop_duplicates(["task", "definition"]).set_index(["task", "definition"])["spearman"]
+    print(spearman.to_string())
+    assert (spearman > 0).all()
+
+
+def test_importance_prunes_better_than_chance(table):
+    summary = table("pruning").set_index(["experiment", "order"])
+    print(summary.round(1).to_string())
+    for experiment in ("translation", "classification"):
+        assert summary.loc[(experiment, "importance"), "mean"] > summary.loc[(experiment, "random"), "mean"]
+    figure3 = table("figure3")
+    last = figure3[(figure3["experiment"] == "translation") & (figure3["percent"] == 100)]
+    assert (last["score"] < 5).all(), "a model without heads does not translate"
+
+
+def test_training_is_followed(table):
+    whole = table("figure5").drop_duplicates("epoch")
+    print(whole[["epoch", "baseline"]].to_string())
+    assert whole["baseline"].is_monotonic_increasing
+
+
+def test_pruned_models_are_smaller_and_claims_have_verdicts(table):
+    speed = table("table4").set_index(["batch", "variant"])
+    print(speed[["examples_per_second", "sd", "speedup", "speedup_low", "speedup_high"]].round(1).to_string())
+    assert (speed.loc[16, "parameters"].loc[["importance", "even", "layers"]] < speed.loc[(16, "whole"), "parameters"]).all()
+    claims = table("claims")
+    print(claims.to_string())
+    assert set(claims["verdict"]) == {"holds", "does not hold"}
+    compared = table("comparison").set_index("id")
+    # MiniLM has twelve heads a layer as BERT-base has; all else is another model's.
+    assert list(compared.index[compared["verdict"].isin(["match", "differs"])]) == ["m19.sec43.param_bert"]

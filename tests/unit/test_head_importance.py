@@ -1,0 +1,396 @@
+"""Importance of heads and pruning: derivatives, definitions, orders, steps, heads cut out; against loops and differences."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from tiny_models import HEADS, LAYERS, PAD, batch_for, installed, main_output, run, tiny
+
+from attention_atlas.attention.engine import DECODER_CROSS, DECODER_SELF, ENCODER_SELF, attention_shape, install, watch
+from attention_atlas.attention.plans import Plan
+from attention_atlas.corpora.alignment import SPECIAL
+from attention_atlas.corpora.examples import Example, write_examples
+from attention_atlas.errors import AtlasError
+from attention_atlas.models.card import ModelCard, write_card
+from attention_atlas.models.classifying import logits, predicted
+from attention_atlas.models.pruning import prune_heads as cut_heads
+from attention_atlas.models.translating import UNCOUNTED, target_loss
+from attention_atlas.studies.michel2019 import head_gradients as gradients_module
+from attention_atlas.studies.michel2019 import masked_answers as masked_module
+from attention_atlas.studies.michel2019 import speed
+from attention_atlas.studies.michel2019.experiments import Classification
+from attention_atlas.studies.michel2019.head_gradients import head_gradients
+from attention_atlas.studies.michel2019.importance import (
+    COLUMNS,
+    Derivatives,
+    importance,
+    importance_table,
+    normalised,
+    read_derivatives,
+    unnormalised,
+)
+from attention_atlas.studies.michel2019.masks import KINDS, heads_of, plan_without
+from attention_atlas.studies.michel2019.names import (
+    ANSWERS,
+    CLASSIFICATION,
+    CODE,
+    DEFINITIONS,
+    HEAD,
+    KEYS,
+    PAPER,
+    PER_BATCH,
+    SCRIPT,
+    TRANSLATION,
+)
+from attention_atlas.studies.michel2019.pruned_answers import Step, _gradient_rows, step_answers
+from attention_atlas.studies.michel2019.pruning import ascending, next_places, random_orders, steps
+from attention_atlas.studies.michel2019.speed import COLUMNS as SPEEDS
+from attention_atlas.studies.michel2019.speed import EVEN, GLOBAL, WHOLE, measure_speed, places_of
+from attention_atlas.studies.michel2019.speed import LAYERS as WHOLE_LAYERS
+from attention_atlas.studies.setting import Setting
+from attention_atlas.tables import read_parquet, write_parquet, write_table
+
+
+def example(record, size, label="no"):
+    ids = tuple(5 + (record * 7 + k * 3) % 50 for k in range(size))
+    word = (SPECIAL, *range(size - 2), SPECIAL)
+    return Example(
+        record=record, id=str(record), words=tuple("w" * (size - 2)), input_ids=ids, word=word, segment_ids=(0,) * size,
+        tokens=("t",) * size, label=label,
+    )  # fmt: skip
+
+
+EXAMPLES = [example(k, size, ("no", "yes", "maybe")[k % 3]) for k, size in enumerate((5, 9, 4, 7, 9, 6, 5))]
+
+
+class TinyTranslation:
+    """A translation model whose references are pieces made from the sentence's number."""
+
+    name = TRANSLATION
+    pad = PAD
+
+    def __init__(self):
+        self.model = installed("marian").requires_grad_(False)
+
+    @property
+    def shape(self):
+        return attention_shape(self.model)
+
+    def pieces(self, one):
+        return [5 + (one.record * 11 + k * 5) % 50 for k in range(3 + one.record % 4)] + [2]
+
+    def loss(self, inputs, batch):
+        return target_loss(self.model, inputs, [self.pieces(one) for one in batch])
+
+
+@pytest.fixture(scope="module", params=["bert_classifier", "marian"])
+def experiment(request):
+    if request.param == "marian":
+        return TinyTranslation()
+    model = installed("bert_classifier").requires_grad_(False)
+    model.config.id2label = {0: "no", 1: "yes", 2: "maybe"}
+    return Classification(model, PAD)
+
+
+def alone(experiment, one, plan=None):
+    """Loss of one example by itself."""
+    inputs = {"input_ids": torch.tensor([one.input_ids]), "attention_mask": torch.ones(1, len(one.input_ids), dtype=torch.long)}
+    with torch.no_grad(), watch(experiment.model, plan=plan) as session:
+        session.batch(inputs["attention_mask"])
+        return float(experiment.loss(inputs, [one]))
+
+
+def test_derivatives_are_those_of_each_example_by_itself(experiment, monkeypatch):
+    found = head_gradients(experiment, EXAMPLES)
+    assert found.gradient.shape == (len(EXAMPLES), len(heads_of(experiment.shape)))
+    monkeypatch.setattr(gradients_module, "GRADIENT_TOKENS", 10)
+    small = head_gradients(experiment, EXAMPLES)
+    assert small.gradient == pytest.approx(found.gradient, abs=2e-5)
+    assert small.by_position == pytest.approx(found.by_position, abs=2e-5)
+    assert (small.positions == found.positions).all()
+    step = 0.02
+    for place in (0, 3, len(found.heads) - 1):
+        kind, layer, head = found.heads.loc[place, HEAD]
+        site = KINDS[kind]
+        for row in (1, 4):
+            losses = []
+            for sign in (1, -1):
+                gates = torch.ones(experiment.shape[site])
+                gates[layer - 1, head - 1] += sign * step
+                losses.append(alone(experiment, EXAMPLES[row], Plan().gated(gates, site)))
+            slope = (losses[0] - losses[1]) / (2 * step)
+            assert found.gradient[row, place] == pytest.approx(slope, abs=3e-3, rel=0.02)
+
+
+def test_products_at_positions_sum_to_the_derivative_and_magnitudes_to_more(experiment):
+    found = head_gradients(experiment, EXAMPLES)
+    assert (found.by_position >= np.abs(found.gradient) - 1e-5).all()
+    lengths = np.asarray([len(one.input_ids) for one in EXAMPLES])
+    own = (found.heads["kind"] == "enc_enc") & (found.heads["layer"] < LAYERS)
+    assert (found.positions[:, own] == lengths[:, None]).all(), "every token but padding reaches the loss"
+    last = (found.heads["kind"] == "enc_enc") & (found.heads["layer"] == LAYERS)
+    if experiment.name == CLASSIFICATION:
+        assert (found.positions[:, last] == 1).all(), "of the last layer only the token that is classified"
+    else:
+        targets = np.asarray([len(experiment.pieces(one)) for one in EXAMPLES])
+        cross = found.heads["kind"] == "enc_dec"
+        assert (found.positions[:, cross] == targets[:, None]).all()
+
+
+def test_masked_heads_have_no_derivative_and_others_that_of_the_changed_model(experiment):
+    heads = heads_of(experiment.shape)
+    plan = plan_without(heads.iloc[[1, 5]])
+    found = head_gradients(experiment, EXAMPLES, plan)
+    assert (found.gradient[:, [1, 5]] == 0).all()
+    assert (np.abs(found.gradient).max(axis=0) > 0).sum() == len(heads) - 2
+    place, step = 2, 0.02
+    kind, layer, head = heads.loc[place, HEAD]
+    losses = []
+    for sign in (1, -1):
+        gates = torch.ones(experiment.shape[KINDS[kind]])
+        gates[layer - 1, head - 1] += sign * step
+        losses.append(alone(experiment, EXAMPLES[1], plan.gated(gates, KINDS[kind])))
+    assert found.gradient[1, place] == pytest.approx((losses[0] - losses[1]) / (2 * step), abs=3e-3, rel=0.02)
+
+
+def test_a_loss_that_is_not_finite_is_refused():
+    class Broken(TinyTranslation):
+        def loss(self, inputs, batch):
+            return super().loss(inputs, batch) * float("nan")
+
+    with pytest.raises(AtlasError, match="the loss is not finite for a batch with example"):
+        head_gradients(Broken(), EXAMPLES)
+
+
+def test_the_loss_of_translations_is_the_sum_over_pieces_one_after_the_other():
+    experiment = TinyTranslation()
+    start = experiment.model.config.decoder_start_token_id
+    total = 0.0
+    for one in EXAMPLES[:3]:
+        pieces = experiment.pieces(one)
+        for k, piece in enumerate(pieces):
+            with torch.no_grad():
+                ids = {"input_ids": torch.tensor([one.input_ids]), "decoder_input_ids": torch.tensor([[start, *pieces[:k]]])}
+                total -= float(experiment.model(**ids).logits[0, -1].log_softmax(-1)[piece])
+    inputs = {"input_ids": torch.full((3, 9), PAD), "attention_mask": torch.zeros(3, 9, dtype=torch.long)}
+    for row, one in enumerate(EXAMPLES[:3]):
+        inputs["input_ids"][row, : len(one.input_ids)] = torch.tensor(one.input_ids)
+        inputs["attention_mask"][row, : len(one.input_ids)] = 1
+    with torch.no_grad():
+        assert float(experiment.loss(inputs, EXAMPLES[:3])) == pytest.approx(total, rel=1e-5)
+    assert UNCOUNTED == -100
+
+
+def made_derivatives(seed=0, examples=11):
+    generator = np.random.default_rng(seed)
+    heads = pd.DataFrame([("enc_enc", layer, head) for layer in (1, 2) for head in (1, 2, 3)], columns=HEAD)
+    gradient = generator.normal(size=(examples, 6))
+    by_position = np.abs(gradient) + generator.random((examples, 6))
+    return Derivatives(heads, gradient, by_position, generator.integers(3, 9, (examples, 6)).astype(float))
+
+
+def test_definitions_are_loops_over_examples_and_batches():
+    of, batch = made_derivatives(), 4
+    n = len(of.gradient)
+    for head in range(6):
+        paper = sum(abs(of.gradient[k, head]) for k in range(n)) / n
+        assert unnormalised(of, PAPER, batch)[head] == pytest.approx(paper)
+        tokens = sum(of.positions[k, head] for k in range(n))
+        assert unnormalised(of, CODE, batch)[head] == pytest.approx(sum(of.by_position[k, head] for k in range(n)) / tokens)
+        own, kept, running = 0.0, 0.0, 0.0
+        for start in range(0, n, batch):
+            total = sum(of.gradient[k, head] for k in range(start, min(start + batch, n)))
+            running += total
+            own, kept = own + abs(total), kept + abs(running)
+        assert unnormalised(of, PER_BATCH, batch)[head] == pytest.approx(own / n)
+        assert unnormalised(of, SCRIPT, batch)[head] == pytest.approx(kept / n)
+    assert unnormalised(of, PER_BATCH, 1) == pytest.approx(unnormalised(of, PAPER, 1))
+
+
+@given(st.lists(st.floats(0, 100), min_size=6, max_size=6))
+def test_importance_has_norm_one_in_each_layer(values):
+    heads = made_derivatives().heads
+    found = normalised(np.asarray(values), heads)
+    for layer in (1, 2):
+        own = found[(heads["layer"] == layer).to_numpy()]
+        whole = np.linalg.norm(np.asarray(values)[(heads["layer"] == layer).to_numpy()])
+        assert np.linalg.norm(own) == pytest.approx(1 if whole > 1e-150 else np.linalg.norm(own))
+        assert np.isfinite(own).all()
+
+
+def test_the_table_of_importance_has_every_definition_and_head(tmp_path):
+    of = made_derivatives()
+    examples = [example(k, 5) for k in range(len(of.gradient))]
+    write_parquet(_gradient_rows(of, examples), tmp_path / "g.parquet")
+    back = read_derivatives(tmp_path / "g.parquet")
+    assert back.gradient == pytest.approx(of.gradient)
+    assert back.by_position == pytest.approx(of.by_position)
+    settings = {f"{CLASSIFICATION}_importance": Setting("run", "tiny", "corpus")}
+    outs = (tmp_path / "t.tsv", tmp_path / "t.html")
+    importance_table({CLASSIFICATION: tmp_path / "g.parquet"}, {CLASSIFICATION: "tiny"}, settings, 4, 200, 0, *outs)
+    table = pd.read_csv(outs[0], sep="\t")
+    assert list(table.columns) == COLUMNS
+    assert len(table) == 6 * len(DEFINITIONS)
+    own = table[table["definition"] == PAPER]
+    assert own["importance"].to_numpy() == pytest.approx(importance(of, PAPER, 4), rel=1e-4)
+    assert (own["spearman"] == 1).all()
+    assert own["ci_low"].le(own["importance"]).all()
+    assert own["ci_high"].ge(own["importance"]).all()
+    assert table.loc[table["definition"] == SCRIPT, "ci_low"].isna().all()
+    assert "run_bertology" in outs[1].read_text(encoding="utf-8")
+
+
+def test_steps_round_as_the_published_code():
+    assert [count for _, count in steps(144, 5, CLASSIFICATION)][:9] == [0, 7, 14, 21, 28, 36, 43, 50, 57]
+    assert steps(96, 10, TRANSLATION)[:3] == [(0, 0), (10, 10), (20, 20)]
+    assert steps(96, 10, TRANSLATION)[-1] == (100, 96)
+    assert [percent for percent, _ in steps(10, 30, TRANSLATION)] == [0, 30, 60, 90, 100]
+
+
+@given(st.lists(st.integers(-3, 3), min_size=1, max_size=20))
+def test_orders_are_permutations_and_ties_keep_their_order(values):
+    places = ascending(values)
+    assert sorted(places) == list(range(len(values)))
+    assert places == sorted(range(len(values)), key=lambda place: (values[place], place))
+    first = next_places(values, places[:1], min(3, len(values)))
+    assert first == places[: min(3, len(values))]
+
+
+def test_random_orders_are_the_same_for_the_same_seed():
+    orders = random_orders(12, 4, 1)
+    assert orders == random_orders(12, 4, 1)
+    assert len({tuple(order) for order in orders}) == 4
+    assert all(sorted(order) == list(range(12)) for order in orders)
+
+
+CUTS = {
+    "bert": {(ENCODER_SELF, 0): [1, 3], (ENCODER_SELF, 2): [0]},
+    "roberta": {(ENCODER_SELF, 1): [0, 1, 2]},
+    "distilbert": {(ENCODER_SELF, 1): [2], (ENCODER_SELF, 0): [0, 3]},
+    "marian": {(ENCODER_SELF, 0): [1], (DECODER_SELF, 1): [0, 2], (DECODER_CROSS, 0): [3]},
+}
+ALL_OF_A_LAYER = {"bert": {(ENCODER_SELF, 1): [0, 1, 2, 3]}, "marian": {(DECODER_CROSS, 1): [0, 1, 2, 3]}}
+
+
+@pytest.mark.parametrize(
+    ("name", "cuts"), [*CUTS.items(), *ALL_OF_A_LAYER.items()], ids=[*CUTS, *(f"{name}, a layer" for name in ALL_OF_A_LAYER)]
+)
+@pytest.mark.parametrize("kernel", ["eager", "sdpa"])
+def test_heads_cut_out_are_heads_masked(name, cuts, kernel):
+    plan = Plan()
+    for (site, layer), heads in cuts.items():
+        plan = plan.zero(layer, heads, site)
+    batch = batch_for(name)
+    masked = main_output(run(installed(name), batch, plan=plan))
+    model = tiny(name)
+    before = sum(weights.numel() for weights in model.parameters())
+    cut_heads(model, cuts)
+    model.set_attn_implementation(kernel)
+    with torch.no_grad():
+        pruned = main_output(model(**batch))
+        whole = main_output(tiny(name)(**batch))
+    real = batch.get("decoder_attention_mask", batch["attention_mask"]).bool()
+    assert float((masked - pruned)[real].abs().max()) < 1e-5
+    assert float((masked - whole)[real].abs().max()) > 1e-3
+    gone = sum(len(heads) for heads in cuts.values())
+    # Of each head its rows of three projections with biases, and its columns of the fourth.
+    assert before - sum(weights.numel() for weights in model.parameters()) == gone * (4 * 4 * 16 + 3 * 4)
+
+
+def test_heads_that_are_not_there_cannot_be_cut_out():
+    with pytest.raises(AtlasError, match="there is no encoder/self attention with layer 7"):
+        cut_heads(tiny("bert"), {(ENCODER_SELF, 7): [0]})
+    with pytest.raises(AtlasError, match="shares its layers"):
+        cut_heads(tiny("albert"), {(ENCODER_SELF, 0): [0]})
+    with pytest.raises(AtlasError, match="the projections of"):
+        cut_heads(tiny("gpt2"), {(DECODER_SELF, 0): [0]})
+
+
+def test_answers_of_steps_are_those_of_each_set_of_heads_by_itself():
+    model = installed("bert_classifier").requires_grad_(False)
+    model.config.id2label = {0: "no", 1: "yes", 2: "maybe"}
+    experiment = Classification(model, PAD)
+    heads = heads_of(experiment.shape)
+    made = [
+        Step("importance", "all", 0, 0, ()),
+        Step("importance", "all", 0, 50, (0, 1, 2, 5, 9, 11)),
+        Step("ablation_heldout", "all", 0, 50, (3, 4), 0),
+        Step("ablation_heldout", "all", 0, 50, (8, 10), 1),
+        Step("random", "all", 1, 50, (11, 9, 5, 2, 1, 0)),
+    ]
+    table = step_answers(experiment, heads, made, EXAMPLES)
+    assert table.groupby(["order", "percent"], sort=False).size().tolist() == [7, 7, 7, 7]
+    assert (table.groupby(["order", "percent"])["record"].apply(list).map(tuple) == tuple(range(7))).all()
+    assert table["expected"].tolist() == [one.label for one in EXAMPLES] * 4
+    own = {key: part["answer"].tolist() for key, part in table.groupby(["order", "percent"])}
+    assert own["importance", 50] == own["random", 50]
+
+    def slow(places):
+        return experiment.answers(EXAMPLES, [plan_without(heads.iloc[list(places)])])[1]
+
+    assert own["importance", 50] == slow((0, 1, 2, 5, 9, 11))
+    first, second = slow((3, 4)), slow((8, 10))
+    assert own["ablation_heldout", 50] == [(first, second)[k % 2][k] for k in range(7)]
+
+
+def test_variants_of_speed_lose_the_least_important_heads():
+    heads = [("enc_enc", layer, head) for layer in (1, 2) for head in (1, 2, 3, 4)]
+    table = pd.DataFrame(heads, columns=HEAD).assign(
+        importance=[0.1, 0.2, 0.3, 0.9, 0.4, 0.5, 0.05, 0.6], unnormalised=[5, 5, 5, 5, 1, 1, 1, 1]
+    )
+    assert places_of(WHOLE, table, 50) == []
+    assert places_of(GLOBAL, table, 50) == [0, 1, 2, 6]
+    assert places_of(EVEN, table, 50) == [0, 1, 4, 6]
+    assert places_of(WHOLE_LAYERS, table, 50) == [4, 5, 6, 7]
+
+
+def test_speed_is_measured_for_every_variant_and_batch(tmp_path, monkeypatch):
+    def load(entry, task, device):
+        model = tiny("bert_classifier")
+        install(model)
+        return model
+
+    monkeypatch.setattr(speed, "load_trained", load)
+    write_examples(tmp_path / "e.parquet", EXAMPLES)
+    write_card(
+        ModelCard("tiny", "made up", "bert", 3, 4, 40, "c", "s", PAD, "", "random", 0, "float32"), tmp_path / "card.json"
+    )
+    rows = heads_of({ENCODER_SELF: (LAYERS, HEADS)}).assign(task=CLASSIFICATION, definition=PAPER)
+    write_table(rows.assign(importance=range(12), unnormalised=range(12)), tmp_path / "importance.tsv")
+    settings = {"share": 50, "batches": [1, 4], "repeats": 2, "records": 5}
+    outs = (tmp_path / "t.tsv", tmp_path / "t.html")
+    files = (tmp_path / "card.json", [tmp_path / "e.parquet"], 7, tmp_path / "importance.tsv")
+    measure_speed({}, *files, PAPER, settings, Setting("run", "tiny", "corpus"), 1, *outs)
+    table = pd.read_csv(outs[0], sep="\t")
+    assert list(table.columns) == SPEEDS
+    assert table.groupby("batch")["variant"].apply(list).tolist() == [[WHOLE, GLOBAL, EVEN, WHOLE_LAYERS]] * 2
+    assert (table["examples_per_second"] > 0).all()
+    assert (table.loc[table["variant"] == WHOLE, ["speedup", "speedup_low", "speedup_high"]] == 0).all(axis=None)
+    assert table.set_index(["batch", "variant"]).loc[(1, GLOBAL), "published_speedup"] == 1.9
+    assert set(table["n"]) == {5}
+    # The order by importance takes layers from the first on: six of the twelve heads.
+    assert table.loc[table["variant"] == GLOBAL, "heads"].tolist() == [6, 6]
+    assert "GTX 1080 Ti" in outs[1].read_text(encoding="utf-8")
+
+
+def test_a_classifier_is_asked_with_each_head_masked_and_each_left_alone(tmp_path, monkeypatch):
+    model = installed("bert_classifier").requires_grad_(False)
+    model.config.id2label = {0: "no", 1: "yes", 2: "maybe"}
+    experiment = Classification(model, PAD)
+    monkeypatch.setattr(masked_module, "open_experiment", lambda *arguments: experiment)
+    write_examples(tmp_path / "e.parquet", EXAMPLES)
+    outs = (tmp_path / "own.parquet", tmp_path / "other.parquet")
+    files = ("", "", [tmp_path / "e.parquet"], 4, [tmp_path / "e.parquet"], 7)
+    masked_module.mask_heads(CLASSIFICATION, {}, *files, {}, 1, *outs)
+    table, other = (read_parquet(path, [*KEYS, *ANSWERS]) for path in outs)
+    assert (len(table), len(other)) == (4 * (1 + 2 * LAYERS * HEADS), 7 * (1 + LAYERS * HEADS))
+    keys = ["masked", "layer", "head"]
+    for key, plan in ((("one", 3, 2), Plan().zero(2, 1)), (("others", 1, 4), Plan().zero(0, [0, 1, 2]))):
+        own = table[(table[keys] == list(key)).all(axis=1)]
+        with watch(model, plan=plan):
+            assert own["answer"].tolist() == predicted(logits(model, EXAMPLES[:4], PAD), ["no", "yes", "maybe"], False)
+    model.config.id2label = {0: "no", 1: "never", 2: "maybe"}
+    with pytest.raises(AtlasError, match="knows the labels no, never, maybe, the corpus has maybe, no, yes"):
+        masked_module.mask_heads(CLASSIFICATION, {}, *files, {}, 1, *outs)

@@ -1,0 +1,319 @@
+"""Figures 2 to 5, the comparison and the claims of Michel et al., from tables of answers made by hand."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import pearsonr, spearmanr
+
+from attention_atlas.published.values import load_published
+from attention_atlas.studies.michel2019.ablation_tables import ablation_tables
+from attention_atlas.studies.michel2019.comparison import Tables, comparison
+from attention_atlas.studies.michel2019.correlations import (
+    CORRELATIONS,
+    FIGURE2,
+    correlations,
+    extreme_heads,
+    in_words,
+    weighted_pearson,
+)
+from attention_atlas.studies.michel2019.curves import FIGURE3, FIGURE4, dynamics_table, mean_curves, prunable, pruning_curves
+from attention_atlas.studies.michel2019.figures import FIGURES, figure5
+from attention_atlas.studies.michel2019.importance import Derivatives, importance_table
+from attention_atlas.studies.michel2019.masks import heads_of
+from attention_atlas.studies.michel2019.names import (
+    ABLATION,
+    ALL,
+    CLASSIFICATION,
+    HEAD,
+    HELDOUT,
+    IMPORTANCE,
+    KEYS,
+    NONE,
+    ONE,
+    ORDER_TITLES,
+    OTHERS,
+    RANDOM,
+    STEP,
+    TRANSLATION,
+)
+from attention_atlas.studies.michel2019.pruned_answers import _gradient_rows
+from attention_atlas.studies.setting import Setting
+from attention_atlas.tables import read_table, write_parquet
+
+SHAPES = {TRANSLATION: (2, 4), CLASSIFICATION: (3, 4)}
+KINDS = {TRANSLATION: ("enc_enc", "enc_dec", "dec_dec"), CLASSIFICATION: ("enc_enc",)}
+ROLES = [f"{name}{part}" for name in SHAPES for part in ("", "_other", "_importance")]
+SETTINGS = {role: Setting("Small run", "tiny", f"corpus of {role}", sample=True) for role in ROLES}
+WORDS = "a cat sees the old red house near two dogs today while it rains".split()
+N = 60
+
+
+def answers(experiment, wrong, seed=0):
+    """Expected texts or labels, and answers of which a share is wrong."""
+    expected = [
+        " ".join(WORDS[(k + j) % len(WORDS)] for j in range(7)) if experiment == TRANSLATION else "xyz"[k % 3] for k in range(N)
+    ]
+    generator = np.random.default_rng(seed)
+    said = [text if generator.random() > wrong else " ".join(reversed(text.split())) + "x" for text in expected]
+    return pd.DataFrame({"record": range(N), "answer": said, "expected": expected})
+
+
+def masked_table(experiment, seed, others=True):
+    """Head h of layer l costs the more the larger l and h."""
+    layers, heads = SHAPES[experiment]
+    frames = [answers(experiment, 0.1, seed).assign(**dict(zip(KEYS, (NONE, "", 0, 0), strict=True)))]
+    units = itertools.product((ONE, OTHERS) if others else (ONE,), KINDS[experiment], range(1, layers + 1), range(1, heads + 1))
+    for masked, kind, layer, head in units:
+        wrong = 0.1 + (0.03 * layer * head if masked == ONE else 0.3 / head)
+        key = dict(zip(KEYS, (masked, kind, layer, head), strict=True))
+        frames.append(answers(experiment, wrong, seed).assign(**key))
+    return pd.concat(frames, ignore_index=True)
+
+
+def pruned_table(experiment):
+    """Importance loses little, single heads more, chance most."""
+    layers, heads = SHAPES[experiment]
+    total = layers * heads * len(KINDS[experiment])
+    speed = {IMPORTANCE: 0.3, "recomputed": 0.25, ABLATION: 0.5, HELDOUT: 0.6, RANDOM: 0.8}
+    rows = [(order, ALL, draw) for order in speed for draw in range(3 if order == RANDOM else 1)]
+    rows += [(IMPORTANCE, kind, 0) for kind in KINDS[experiment]] if experiment == TRANSLATION else []
+    frames = []
+    for order, scope, draw in rows:
+        own = total if scope == ALL else total // 3
+        faster = {"enc_dec": 2.0, "dec_dec": 0.8}.get(scope, 1.0)
+        for percent in (0, 20, 40, 60, 80, 100):
+            wrong = min(1.0, speed[order] * faster * (percent / 100) ** 2 * (1 + draw / 10))
+            key = dict(zip(STEP, (order, scope, draw, percent, percent * own // 100), strict=True))
+            frames.append(answers(experiment, wrong, 1).assign(**key))
+    return pd.concat(frames, ignore_index=True)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """All tables of the study but Table 4, from made-up answers."""
+    folder = tmp_path_factory.mktemp("curves")
+    generator = np.random.default_rng(0)
+    masked, other, pruned, gradients = {}, {}, {}, {}
+    for name, (layers, heads) in SHAPES.items():
+        masked[name], other[name] = folder / f"masked_{name}.parquet", folder / f"other_{name}.parquet"
+        pruned[name], gradients[name] = folder / f"pruned_{name}.parquet", folder / f"gradients_{name}.parquet"
+        write_parquet(masked_table(name, 2), masked[name])
+        write_parquet(masked_table(name, 3, others=False), other[name])
+        write_parquet(pruned_table(name), pruned[name])
+        units = itertools.product(KINDS[name], range(1, layers + 1), range(1, heads + 1))
+        own = pd.DataFrame(list(units), columns=HEAD)
+        values = generator.normal(size=(9, len(own)))
+        found = Derivatives(own, values, np.abs(values), np.full(values.shape, 5.0))
+        write_parquet(_gradient_rows(found, [type("E", (), {"record": k})() for k in range(9)]), gradients[name])
+    own = {name: SETTINGS[name] for name in SHAPES}
+    names = ["table1.tsv", "table1.html", "table2.tsv", "table2.html", "table3.tsv", "table3.html", "figure1.tsv"]
+    ablation_tables(masked, own, 100, 0, *(folder / name for name in names))
+    both = {name: (masked[name], other[name]) for name in SHAPES}
+    outs = [folder / name for name in ("figure2.tsv", "correlations.tsv", "correlations.html")]
+    correlations(both, {role: SETTINGS[role] for role in ROLES if "importance" not in role}, 2, 200, 0, *outs)
+    weighed = {f"{name}_importance": SETTINGS[f"{name}_importance"] for name in SHAPES}
+    models = dict.fromkeys(SHAPES, "tiny")
+    importance_table(gradients, models, weighed, 4, 100, 0, folder / "head_importance.tsv", folder / "head_importance.html")
+    outs = [folder / name for name in ("figure3.tsv", "pruning.tsv", "pruning.html", "figure4.tsv")]
+    pruning_curves(pruned, own, 100, 0, *outs)
+    epochs = [
+        answers(TRANSLATION, min(1.0, (percent / 100) / epoch + 0.4 / epoch), 1).assign(
+            epoch=epoch, percent=percent, count=percent // 10
+        )
+        for epoch in (1, 4)
+        for percent in (0, 20, 40, 100)
+    ]
+    write_parquet(pd.concat(epochs, ignore_index=True), folder / "dynamics.parquet")
+    dynamics_table(folder / "dynamics.parquet", 100, 0, folder / "figure5.tsv")
+    return folder
+
+
+def test_correlations_are_those_of_scipy_and_of_heads_drawn_one_by_one(folder):
+    points, table = (pd.read_csv(folder / f"{name}.tsv", sep="\t") for name in ("figure2", "correlations"))
+    assert list(points.columns) == FIGURE2
+    assert list(table.columns) == CORRELATIONS
+    for name, own in points.groupby("experiment"):
+        found = table[table["experiment"] == name].set_index("statistic")["value"]
+        assert found["pearson"] == pytest.approx(pearsonr(own["delta"], own["other_delta"]).statistic, abs=1e-4)
+        assert found["spearman"] == pytest.approx(spearmanr(own["delta"], own["other_delta"]).statistic, abs=1e-4)
+        kept = own[own["extreme"] == 0]
+        assert len(kept) == len(own) - 2
+        slow = pearsonr(kept["delta"], kept["other_delta"]).statistic
+        assert found["pearson_without_extremes"] == pytest.approx(slow, abs=1e-4)
+    assert (table["ci_low"] <= table["value"]).all()
+    assert (table["value"] <= table["ci_high"]).all()
+    assert set(table["n"]) == {N}
+
+
+@settings(max_examples=40)
+@given(st.lists(st.tuples(st.integers(-9, 9), st.integers(-9, 9), st.integers(0, 3)), min_size=3, max_size=12))
+def test_weights_are_repetitions(rows):
+    one, other, weights = (np.asarray(column, dtype=float) for column in zip(*rows, strict=True))
+    if weights.sum() == 0:
+        return
+    found = weighted_pearson(one, other, weights[None])[0]
+    left, right = (np.repeat(values, weights.astype(int)) for values in (one, other))
+    if left.std() < 1e-9 or right.std() < 1e-9:
+        assert np.isnan(found)
+    else:
+        assert found == pytest.approx(np.corrcoef(left, right)[0, 1], abs=1e-9)
+
+
+def test_where_nothing_differs_there_is_no_correlation(tmp_path):
+    """A model whose heads change no answer but one: without that head both sides are constant."""
+    table = masked_table(CLASSIFICATION, 2, others=False)
+    same = (table["masked"] == ONE) & ~((table["layer"] == 2) & (table["head"] == 3))
+    table.loc[same, "answer"] = table.loc[same, "expected"]
+    table.loc[table["masked"] == NONE, "answer"] = table.loc[table["masked"] == NONE, "expected"]
+    write_parquet(table, tmp_path / "m.parquet")
+    outs = [tmp_path / name for name in ("figure2.tsv", "correlations.tsv", "correlations.html")]
+    both = {CLASSIFICATION: (tmp_path / "m.parquet", tmp_path / "m.parquet")}
+    correlations(both, {CLASSIFICATION: SETTINGS[CLASSIFICATION]}, 1, 50, 0, *outs)
+    found = read_table(outs[1]).set_index("statistic")
+    assert found.loc["pearson", "value"] == pytest.approx(1)
+    assert np.isnan(found.loc["pearson_without_extremes", "value"])
+    assert found["ci_low"].dtype == float, "an empty cell, not a word"
+    assert in_words(float("nan"), 0, 0) == "none: nothing differs"
+    assert in_words(0.5, 0.25, 0.75) == "0.50 (0.25 to 0.75)"
+
+
+def test_heads_far_from_the_median_of_either_corpus_are_extreme():
+    one, other = np.asarray([0.0, 0.1, 9.0, 0.2, 0.1]), np.asarray([0.0, 0.3, 0.1, -0.1, 5.0])
+    assert extreme_heads(one, other, 2).tolist() == [False, False, True, False, True]
+    assert extreme_heads(one, one * 0, 1).tolist() == [False, False, True, False, False]
+
+
+def test_curves_start_at_the_whole_model_and_have_the_floor_of_chance(folder):
+    table = pd.read_csv(folder / "figure3.tsv", sep="\t")
+    assert list(table.columns) == FIGURE3
+    start = table[table["percent"] == 0]
+    assert (start["delta"] == 0).all()
+    assert (start["score"] == start["baseline"]).all()
+    assert set(table.loc[table["experiment"] == CLASSIFICATION, "floor"].round(3)) == {33.333}
+    own = table[(table["experiment"] == CLASSIFICATION) & (table["order"] == IMPORTANCE)].set_index("percent")
+    raw = pruned_table(CLASSIFICATION)
+    raw = raw[(raw["order"] == IMPORTANCE) & (raw["percent"] == 80)]
+    assert own.loc[80, "score"] == pytest.approx(100 * (raw["answer"] == raw["expected"]).mean(), abs=1e-3)
+    assert own.loc[80, "ci_low"] <= own.loc[80, "score"] <= own.loc[80, "ci_high"]
+    assert own.loc[80, "delta"] == pytest.approx(own.loc[80, "score"] - own.loc[80, "baseline"], abs=1e-3)
+    by_kind = pd.read_csv(folder / "figure4.tsv", sep="\t")
+    assert list(by_kind.columns) == FIGURE4
+    assert by_kind.groupby("kind").size().to_dict() == dict.fromkeys(KINDS[TRANSLATION], 6)
+    assert set(by_kind["heads"]) == {8}
+
+
+def test_the_random_band_is_mean_least_and_most_of_the_orders(folder):
+    table = pd.read_csv(folder / "figure3.tsv", sep="\t")
+    mean = mean_curves(table)
+    draws = table[(table["experiment"] == TRANSLATION) & (table["order"] == RANDOM) & (table["percent"] == 60)]
+    own = mean[(mean["experiment"] == TRANSLATION) & (mean["order"] == RANDOM) & (mean["percent"] == 60)].iloc[0]
+    assert len(draws) == 3
+    assert own["score"] == pytest.approx(draws["score"].mean())
+    assert (own["ci_low"], own["ci_high"]) == pytest.approx((draws["score"].min(), draws["score"].max()))
+    summary = pd.read_csv(folder / "pruning.tsv", sep="\t").set_index(["experiment", "order"])
+    assert set(summary.loc[TRANSLATION].index) == set(ORDER_TITLES)
+    rows = table[(table["experiment"] == TRANSLATION) & (table["order"] == ABLATION)]
+    area = sum(20 * (a + b) / 2 for a, b in itertools.pairwise(rows["score"])) / 100
+    assert summary.loc[(TRANSLATION, ABLATION), "mean"] == pytest.approx(area, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("deltas", "share"),
+    [([0, 0.5, -0.9, -1.1, -5], 40), ([0, -2, 0, 0, 0], 0), ([0, -0.2, -0.3, -1, -1], 80), ([0, -3, -3, -3, -3], 0)],
+)
+def test_heads_can_go_up_to_the_first_step_that_loses_more_than_a_point(deltas, share):
+    assert prunable(pd.DataFrame({"percent": [0, 20, 40, 60, 80], "delta": deltas})) == share
+
+
+def compare(folder, tmp_path, **changed):
+    names = ("table1", "table2", "table3", "correlations", "pruning", "figure3", "figure4", "figure5")
+    tables = Tables(**{name: folder / f"{name}.tsv" for name in names}, importance=folder / "head_importance.tsv")
+    outs = [tmp_path / name for name in ("comparison.tsv", "comparison.html", "claims.tsv", "claims.html")]
+    comparison(tables, SETTINGS | changed, "paper", *outs)
+    frame, claims = (pd.read_csv(tmp_path / f"{name}.tsv", sep="\t") for name in ("comparison", "claims"))
+    return frame.set_index("id"), claims.set_index("claim")
+
+
+def test_every_published_value_has_a_row_and_none_is_compared_with_another_model(folder, tmp_path):
+    frame, _ = compare(folder, tmp_path)
+    assert list(frame.index) == list(load_published("michel2019"))
+    assert not frame["verdict"].isin(["match", "differs"]).any()
+    assert frame.loc["m19.tab1.L2H04", "verdict"] == "not comparable"
+    assert frame.loc["m19.tab1.L6H16", "verdict"] == "not computed", "this model has no such head"
+    assert frame.loc["m19.tab4.b16.speedup", "why"].startswith("times differ")
+    table2 = pd.read_csv(folder / "table2.tsv", sep="\t").set_index(["kind", "layer"])
+    assert frame.loc["m19.tab2.L1.enc_dec", "ours"] == f"{table2.loc[('enc_dec', 1), 'delta']:.4g}"
+    assert "Spearman" in frame.loc["m19.fig2a.pearson", "why"]
+    assert frame.loc["m19.fig5.bleu_by_epoch", "why"].endswith("after epochs 1, 4")
+
+
+def test_the_papers_own_classifier_is_compared(folder, tmp_path):
+    own = Setting("Run", "bert", "MNLI", "bert-base-uncased-mnli", "mnli-dev")
+    frame, _ = compare(folder, tmp_path, classification=own)
+    assert set(frame.loc[["m19.tab3.L01", "m19.fig2b.pearson"], "comparable"]) == {"close"}
+    assert frame.loc["m19.tab3.L02", "verdict"] in ("match", "differs")
+    assert frame.loc["m19.rerun.mnli.importance_curve", "comparable"] == "no", "other steps than the rerun's"
+
+
+def test_a_share_of_heads_printed_a_little_too_large_is_named(folder, tmp_path):
+    table = pd.read_csv(folder / "head_importance.tsv", sep="\t")
+    heads = table[(table["task"] == CLASSIFICATION) & (table["head"] == 1)]
+    more = [heads.assign(head=head) for head in range(5, 13)]
+    (tmp_path / "wide").mkdir()
+    for path in folder.glob("*.tsv"):
+        (tmp_path / "wide" / path.name).write_bytes(path.read_bytes())
+    pd.concat([table, *more]).to_csv(tmp_path / "wide/head_importance.tsv", sep="\t", index=False)
+    frame, _ = compare(tmp_path / "wide", tmp_path)
+    own = frame.loc["m19.sec43.param_bert"]
+    assert (own["ours"], own["verdict"]) == ("8.333", "match")
+    assert own["why"].endswith("one of 12 is 8.33 %, printed as 8.34")
+    assert frame.loc["m19.sec43.param_wmt", "verdict"] == "not comparable"
+
+
+def test_claims_follow_from_the_tables(folder, tmp_path):
+    _, claims = compare(folder, tmp_path)
+
+    def verdict(start):
+        (found,) = [row["verdict"] for claim, row in claims.iterrows() if claim.startswith(start)]
+        return found
+
+    assert verdict("Encoder-decoder attention suffers") == "holds"
+    assert verdict("Translation: importance orders") == "holds"
+    assert verdict("Classification: importance beats") == "holds"
+    assert verdict("Heads become redundant") == "holds"
+    table3 = pd.read_csv(folder / "table3.tsv", sep="\t")
+    worse = int(((table3["p"] < 0.01) & (table3["delta"] < 0)).sum())
+    own = claims.loc["Classification: in most layers one head is enough (Tables 2 and 3)"]
+    assert own["ours"].startswith(f"{3 - worse} of 3 layers")
+    assert own["verdict"] == ("holds" if worse < 1.5 else "does not hold")
+    summary = pd.read_csv(folder / "pruning.tsv", sep="\t").set_index(["experiment", "order"])
+    own = next(row for claim, row in claims.iterrows() if claim.startswith("Translation: 20 %"))
+    assert own["ours"] == f"{summary.loc[(TRANSLATION, IMPORTANCE), 'prunable']} %"
+
+
+def test_figures_are_drawn_and_say_what_they_show(folder, tmp_path):
+    tables = {name: folder / f"{name}.tsv" for name in (*FIGURES, "correlations")}
+    words = {"figure2": "without extremes", "figure3": "Most frequent label: 33", "figure4": "Encoder-decoder (8 heads)"}
+    for name, figure in FIGURES.items():
+        pictures = {kind: tmp_path / f"{name}.{kind}" for kind in ("svg", "png", "pdf")}
+        figure(tables, SETTINGS, pictures)
+        first = {kind: path.read_bytes() for kind, path in pictures.items()}
+        assert words.get(name, "Heads") in first["svg"].decode()
+        assert "Generated text" in first["svg"].decode()
+        figure(tables, SETTINGS, pictures)
+        assert {kind: path.read_bytes() for kind, path in pictures.items()} == first
+    pictures = {kind: tmp_path / f"figure5.{kind}" for kind in ("svg", "png", "pdf")}
+    figure5(folder / "figure5.tsv", SETTINGS[TRANSLATION], pictures)
+    assert "epoch 4: BLEU" in pictures["svg"].read_text(encoding="utf-8")
+
+
+def test_heads_of_a_model_come_in_the_order_of_its_masks():
+    from attention_atlas.attention.plans import DECODER_CROSS, DECODER_SELF, ENCODER_SELF
+
+    heads = heads_of({ENCODER_SELF: (2, 2), DECODER_SELF: (1, 2), DECODER_CROSS: (1, 2)})
+    assert heads["kind"].tolist() == ["enc_enc"] * 4 + ["enc_dec"] * 2 + ["dec_dec"] * 2
+    assert heads[["layer", "head"]].to_numpy().tolist()[:4] == [[1, 1], [1, 2], [2, 1], [2, 2]]

@@ -1,0 +1,79 @@
+"""Heads really cut out of a model: rows of its query, key and value projections and columns of the output projection."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
+
+import torch
+from torch import nn
+
+from attention_atlas.attention.engine import attention_layers, attention_shape
+from attention_atlas.attention.plans import SiteKind
+from attention_atlas.errors import AtlasError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+_NAMES = (
+    # Projections of the attention module, and the output projection seen from it or from the module around it.
+    (("query", "key", "value"), "output.dense"),
+    (("q_proj", "k_proj", "v_proj"), "out_proj"),
+    (("q_lin", "k_lin", "v_lin"), "out_lin"),
+)
+
+
+@torch.no_grad()
+def prune_heads(model: PreTrainedModel, heads: Mapping[tuple[SiteKind, int], Collection[int]]) -> None:
+    """Cut heads out of a model in place; what it computes is what it computes with them masked.
+
+    The value bias of a head goes with it; the bias of the output projection stays, as when the head is masked. A layer may lose
+    all its heads. The configuration keeps the old number, so that the model cannot be saved and loaded by it.
+
+    Args:
+        model: BERT and its kin, DistilBERT, BART's family (Marian).
+        heads: (kind of attention, layer from 0) -> heads from 0.
+
+    Raises:
+        AtlasError: the model's projections are not found, or it has no such layer or head.
+    """
+    shape, names = attention_shape(model), attention_layers(model)
+    for (site, layer), cut in heads.items():
+        layers, count = shape.get(site, (0, 0))
+        if not 0 <= layer < layers or not all(0 <= head < count for head in cut):
+            raise AtlasError(f"there is no {site} attention with layer {layer} and heads {sorted(cut)} (counted from 0).")
+        if len(names[site]) != layers:
+            raise AtlasError(f"{type(model).__name__} shares its layers: heads of one cannot be cut out by themselves.")
+        kept = [head for head in range(count) if head not in set(cut)]
+        _cut(model, names[site][layer], kept, count)
+
+
+def _cut(model: PreTrainedModel, name: str, kept: list[int], count: int) -> None:
+    module = model.get_submodule(name)
+    around = model.get_submodule(name.rpartition(".")[0])
+    for inner, outer in _NAMES:
+        holder = next((part for part in (module, around) if _has(part, outer)), None)
+        if holder is None or not all(_has(module, own) for own in inner):
+            continue
+        size = module.get_submodule(inner[0]).out_features // count
+        places = torch.tensor([head * size + k for head in kept for k in range(size)], dtype=torch.long)
+        for own in inner:
+            _keep(module.get_submodule(own), places, 0)
+        _keep(holder.get_submodule(outer), places, 1)
+        return
+    raise AtlasError(f"{type(model).__name__}: the projections of {name} are not found, so that no head can be cut out.")
+
+
+def _has(module: nn.Module, name: str) -> bool:
+    try:
+        return isinstance(module.get_submodule(name), nn.Linear)
+    except AttributeError:
+        return False
+
+
+def _keep(linear: nn.Linear, places: torch.Tensor, axis: int) -> None:
+    places = places.to(linear.weight.device)
+    linear.weight = nn.Parameter(linear.weight.index_select(axis, places), requires_grad=linear.weight.requires_grad)
+    linear.out_features, linear.in_features = linear.weight.shape
+    if axis == 0 and linear.bias is not None:
+        linear.bias = nn.Parameter(linear.bias.index_select(0, places), requires_grad=linear.bias.requires_grad)

@@ -1,0 +1,154 @@
+"""Figures 3, 4 and 5: scores along the steps of pruning, by order, by kind of attention, and by epoch of training."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from attention_atlas.html_tables import write_html_table
+from attention_atlas.statistics import percentile_interval
+from attention_atlas.studies.michel2019.effects import Masked, answered, read_answers, resampled_scores
+from attention_atlas.studies.michel2019.names import (
+    ALL,
+    ANSWERS,
+    CLASSIFICATION,
+    CURVE,
+    ORDER_TITLES,
+    RANDOM,
+    STEP,
+    TITLES,
+    TRANSLATION,
+)
+from attention_atlas.studies.setting import Setting
+from attention_atlas.tables import read_parquet, write_table
+
+FIGURE3 = ["experiment", "order", "draw", "percent", "count", "heads", *CURVE, "floor", "n"]
+FIGURE4 = ["kind", "percent", "count", "heads", *CURVE, "n"]
+FIGURE5 = ["epoch", "percent", "count", "heads", *CURVE, "share", "n"]
+TOLERATED = 1.0
+"""Points of the score up to which a loss is called not noticeable (the paper does not say what it means by it)."""
+
+
+LEAST_BLEU = 3.0
+"""Of a whole model whose pruned scores are shown as shares of its own: what the paper's has after its first epoch."""
+
+
+def pruning_curves(
+    answers: Mapping[str, str | Path],
+    settings: Mapping[str, Setting],
+    resamples: int,
+    seed: int,
+    figure3_out: str | Path,
+    pruning_out: str | Path,
+    pruning_html: str | Path,
+    figure4_out: str | Path,
+) -> None:
+    """Write the scores of all steps, with intervals by bootstrap over examples.
+
+    Args:
+        answers: experiment -> table of `pruned_answers`.
+        settings: experiment -> what was looked at.
+        resamples, seed: of the bootstrap.
+        figure3_out: `FIGURE3`, heads of all kinds of attention together; floor: share of the most frequent label.
+        pruning_out, pruning_html: experiment, order, baseline, scores at some shares of heads, mean of the curve, `prunable`.
+        figure4_out: `FIGURE4`, each kind of attention of the translation model by itself.
+
+    Raises:
+        AtlasError: a table cannot be used.
+    """
+    tables = {}
+    for name, path in answers.items():
+        rows = curve_rows(read_answers(path, STEP, name), resamples, seed)
+        tables[name] = rows.assign(heads=rows.groupby("scope")["count"].transform("max"))
+    whole = [
+        rows[rows["scope"] == ALL].assign(experiment=name, floor=_floor(answers[name], name)) for name, rows in tables.items()
+    ]
+    figure3 = pd.concat(whole, ignore_index=True)[FIGURE3]
+    write_table(figure3, figure3_out)
+    by_kind = tables[TRANSLATION]
+    write_table(by_kind[by_kind["scope"] != ALL].rename(columns={"scope": "kind"})[FIGURE4], figure4_out)
+    _summary(figure3, settings, pruning_out, pruning_html)
+
+
+def curve_rows(masked: Masked, resamples: int, seed: int) -> pd.DataFrame:
+    """A row a step: its keys, `CURVE`, n."""
+    low, high = percentile_interval(resampled_scores(masked, resamples, seed))
+    delta = masked.deltas
+    columns = {"metric": masked.metric, "score": masked.baseline + delta, "baseline": masked.baseline, "delta": delta}
+    return masked.keys.assign(**columns, ci_low=low, ci_high=high, n=len(masked.base))
+
+
+def _floor(path: str | Path, experiment: str) -> float:
+    """Score of the answer that is right most often, in percent; 0 for translations."""
+    if experiment == TRANSLATION:
+        return 0.0
+    frame = read_parquet(path, ANSWERS).drop_duplicates("record")
+    return 100 * float(frame["expected"].value_counts(normalize=True).iloc[0])
+
+
+def prunable(rows: pd.DataFrame, tolerated: float = TOLERATED) -> int:
+    """Percent of heads up to which no step of a curve loses more than the tolerated points."""
+    lost = rows.sort_values("percent")["delta"].to_numpy() < -tolerated
+    percents = np.sort(rows["percent"].to_numpy())
+    return int(percents[lost.argmax() - 1] if lost.any() and lost.argmax() > 0 else 0 if lost.any() else percents[-1])
+
+
+def mean_curves(figure3: pd.DataFrame) -> pd.DataFrame:
+    """The curves of `FIGURE3` with the random orders in one: means over them, least and most as interval."""
+    random = figure3["order"] == RANDOM
+    groups = figure3[random].groupby(["experiment", "order", "percent"], sort=False)
+    first = groups[["count", "heads", "metric", "baseline", "floor", "n"]].first()
+    spread = groups["score"].agg(ci_low="min", ci_high="max")
+    mean = groups[["score", "delta"]].mean().join(first).join(spread).reset_index().assign(draw=-1)
+    return pd.concat([figure3[~random], mean[FIGURE3]], ignore_index=True)
+
+
+def _summary(figure3: pd.DataFrame, settings: Mapping[str, Setting], out: str | Path, html_out: str | Path) -> None:
+    rows = []
+    means = mean_curves(figure3)
+    for (name, order), own in means.groupby(["experiment", "order"], sort=False):
+        at = own.set_index("percent")["score"]
+        some = {f"at_{percent}": at[percent] for percent in (20, 40, 50, 60, 80) if percent in at.index}
+        area = float(np.trapezoid(own.sort_values("percent")["score"], np.sort(own["percent"])) / 100)
+        facts = {"experiment": name, "order": order, "baseline": own["baseline"].iloc[0]}
+        rows.append({**facts, **some, "mean": area, "prunable": prunable(own)})
+    table = pd.DataFrame(rows)
+    write_table(table, out)
+    shown = table.assign(
+        experiment=[TITLES[name] for name in table["experiment"]], order=[ORDER_TITLES[order] for order in table["order"]]
+    )
+    floor = figure3.loc[figure3["experiment"] == CLASSIFICATION, "floor"].iloc[0]
+    draws = figure3.loc[figure3["order"] == RANDOM, "draw"].nunique()
+    notes = [
+        *(setting.line for setting in settings.values()),
+        "BLEU and accuracy (%) with the heads that come first in an order masked: at_20 with 20 % of them; mean: of the whole "
+        "curve. prunable: percent of heads up to which no "
+        f"step loses more than {TOLERATED:g} point; the paper says 20 % and 40 % by importance, without saying what it counts "
+        f"as a loss. Random: mean of {draws} orders. The most frequent label alone scores {floor:.1f} %.",
+        "The order by scores with one head masked is chosen on the examples that it is measured on, as in the paper; beside "
+        "it, each half of the examples pruned in the order of the other half.",
+    ]
+    formats = dict.fromkeys(table.columns[2:-1], ".1f") | {"prunable": "d"}
+    write_html_table(shown, html_out, "Michel et al. 2019, Figure 3: pruning in several orders", notes, formats=formats)
+
+
+def dynamics_table(path: str | Path, resamples: int, seed: int, out: str | Path) -> None:
+    """Write `FIGURE5`: share is the score beside that of the whole model after the same epoch, where that is worth a share.
+
+    Args:
+        path: table of `dynamics`.
+        resamples, seed: of the bootstrap.
+        out: file to write.
+
+    Raises:
+        AtlasError: the table cannot be used.
+    """
+    keys = ["epoch", "percent", "count"]
+    frame = read_parquet(path, [*keys, *ANSWERS])
+    epochs = [answered(own, keys, TRANSLATION) for _, own in frame.groupby("epoch", sort=True)]
+    table = pd.concat([curve_rows(masked, resamples, seed) for masked in epochs], ignore_index=True)
+    share = table["score"] / table["baseline"].where(table["baseline"] >= LEAST_BLEU)
+    write_table(table.assign(heads=table["count"].max(), share=share)[FIGURE5], out)

@@ -1,0 +1,76 @@
+"""Derivatives of each example's loss by a gate on each head, from one backward pass a batch (Michel et al. 2019, equation 2).
+
+Each head's output is scaled by a gate of one, with a gate of its own for every example; the loss is summed over examples, so
+that the derivative by an example's gate is that of its own loss. The same pass gives the products of output and gradient at
+every position, whose magnitudes the published code sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from attention_atlas.attention.batches import batch_by_length, model_inputs
+from attention_atlas.attention.engine import Site, watch
+from attention_atlas.attention.plans import Plan
+from attention_atlas.batch_sizes import GRADIENT_TOKENS
+from attention_atlas.corpora.examples import Example
+from attention_atlas.errors import AtlasError
+from attention_atlas.progress import progress
+from attention_atlas.studies.michel2019.experiments import Experiment
+from attention_atlas.studies.michel2019.importance import Derivatives
+from attention_atlas.studies.michel2019.masks import KINDS, heads_of
+
+Floats = npt.NDArray[np.float64]
+
+
+def head_gradients(experiment: Experiment, examples: Sequence[Example], plan: Plan | None = None) -> Derivatives:
+    """Derivatives for all heads and examples, examples in their order.
+
+    Args:
+        experiment: the model and its loss.
+        examples: with references or labels.
+        plan: heads that are masked already; their derivatives are 0.
+
+    Raises:
+        AtlasError: the loss is not finite, or an example says not what is expected.
+    """
+    heads = heads_of(experiment.shape)
+    rows = {example.record: row for row, example in enumerate(examples)}
+    found = np.zeros((3, len(examples), len(heads)))
+    batches = list(batch_by_length(examples, GRADIENT_TOKENS))
+    for batch in progress(batches, label="derivatives by gates"):
+        found[:, [rows[example.record] for example in batch]] = _of_batch(experiment, batch, plan or Plan())
+    return Derivatives(heads, *found)
+
+
+def _of_batch(experiment: Experiment, batch: Sequence[Example], plan: Plan) -> Floats:
+    """[measure, example, head]: the measures of `Derivatives`."""
+    model, gates = experiment.model, {}
+    for site, (layers, heads) in experiment.shape.items():
+        gates[site] = torch.ones(len(batch), layers, heads, device=model.device, requires_grad=True)
+        plan = plan.gated(gates[site], site)
+    outputs: dict[Site, torch.Tensor] = {}
+    inputs = model_inputs(model, batch, experiment.pad)
+    with torch.enable_grad(), watch(model, plan=plan, outputs=[outputs.__setitem__]) as session:
+        session.batch(inputs["attention_mask"])
+        loss = experiment.loss(inputs, batch)
+    if not torch.isfinite(loss):
+        raise AtlasError(
+            f"the loss is not finite for a batch with example {batch[0].id}: check the model's weights and the corpus."
+        )
+    slopes = torch.autograd.grad(loss, [*gates.values(), *outputs.values()])
+    by_gate = dict(zip(gates, slopes, strict=False))
+    pairs = zip(outputs.items(), slopes[len(gates) :], strict=True)
+    products = {site: (output.detach() * slope).sum(-1) for (site, output), slope in pairs}
+    measured = []
+    for site in (site for site in KINDS.values() if site in gates):
+        layers = [products[key] for key in sorted(products, key=lambda key: key.layer) if key.site_kind == site]
+        magnitudes = torch.stack([layer.abs() for layer in layers], dim=1)  # [example, layer, position, head]
+        reached = (magnitudes > 0).any(dim=-1).sum(dim=-1)[..., None].expand_as(by_gate[site])
+        parts = (by_gate[site], magnitudes.sum(dim=2), reached)
+        measured.append(torch.stack([part.double().flatten(1) for part in parts]).cpu().numpy())
+    return np.concatenate(measured, axis=2)

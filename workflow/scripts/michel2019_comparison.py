@@ -1,0 +1,16 @@
+from attention_atlas.smk import job
+from attention_atlas.studies.michel2019.comparison import Tables, comparison
+from attention_atlas.studies.setting import setting_of
+
+with job(snakemake):
+    # A table that the run does not have comes as an empty list.
+    tables = {name: files for name, files in snakemake.input.items() if files}
+    comparison(
+        tables=Tables(**tables),
+        settings={name: setting_of(values) for name, values in snakemake.params.settings.items()},
+        definition=snakemake.params.definition,
+        out=snakemake.output.tsv,
+        html_out=snakemake.output.html,
+        claims_out=snakemake.output.claims,
+        claims_html=snakemake.output.claims_html,
+    )
