@@ -26,6 +26,7 @@ wildcard_constraints:
     corpus=one_of(config["corpora"]),
     shard=r"\d+",
     task=one_of(TASKS),
+    edge_task=one_of(EDGE_TASKS),
     seed=r"\d+",
 
 
@@ -38,6 +39,9 @@ include: "workflow/rules/kovaleva2019_inputs.smk"
 include: "workflow/rules/kovaleva2019.smk"
 include: "workflow/rules/michel2019_inputs.smk"
 include: "workflow/rules/michel2019.smk"
+include: "workflow/rules/tenney2019_inputs.smk"
+include: "workflow/rules/hidden_states.smk"
+include: "workflow/rules/tenney2019.smk"
 
 
 rule all:
@@ -86,6 +90,12 @@ rule kovaleva2019:
 rule michel2019:
     input:
         all_of("michel2019"),
+    localrule: True
+
+
+rule tenney2019:
+    input:
+        all_of("tenney2019"),
     localrule: True
 
 

@@ -35,9 +35,9 @@ def child(way: str) -> None:
     """Run one way and print the peak of resident memory in MiB."""
     import torch
 
-    from attention_atlas.attention.cache import write_shard
     from attention_atlas.attention.engine import install
     from attention_atlas.attention.extract import attention_maps
+    from attention_atlas.shards import write_shard
     from benchmarks.shapes import LENGTH, bert_base, examples_of
 
     model = bert_base("eager" if way == "output_attentions" else "sdpa")

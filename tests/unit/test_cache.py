@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from attention_atlas.attention.cache import FORMAT, CachedExample, check_shard, read_attention, read_description, write_shard
+from attention_atlas.attention.cache import CachedExample, read_attention
 from attention_atlas.attention.words import to_words
 from attention_atlas.errors import AtlasError
+from attention_atlas.shards import FORMAT, check_shard, read_description, write_shard
 
 LIBRARY = Path(__file__).parents[2] / "workflow" / "lib"
 LAYERS, HEADS = 2, 3
@@ -124,7 +125,7 @@ def test_a_flipped_byte_is_noticed(tmp_path, place):
     path.write_bytes(content)
     said = refusal(tmp_path)
     assert said == (
-        f"{path}: this attention shard cannot be used (the checksum is wrong). Delete it and run again: only it is made anew."
+        f"{path}: this shard cannot be used (the checksum is wrong). Delete it and run again: only it is made anew."
     )
 
 
@@ -133,7 +134,7 @@ def test_a_flipped_byte_is_noticed(tmp_path, place):
 def test_a_truncated_shard_is_noticed_even_without_its_checksum(tmp_path, left, verify):
     path = write(tmp_path, 0, [0, 1])
     path.write_bytes(path.read_bytes()[:left])
-    assert refusal(tmp_path, verify=verify).startswith(f"{path}: this attention shard cannot be used (")
+    assert refusal(tmp_path, verify=verify).startswith(f"{path}: this shard cannot be used (")
 
 
 def test_verification_can_be_left_out(tmp_path):
@@ -148,14 +149,14 @@ def test_verification_can_be_left_out(tmp_path):
 def test_a_shard_that_is_not_there_is_named(tmp_path, verify):
     path = write(tmp_path, 0, [0])
     path.unlink()
-    with pytest.raises(AtlasError, match=r"0\.safetensors: this attention shard cannot be used \("):
+    with pytest.raises(AtlasError, match=r"0\.safetensors: this shard cannot be used \("):
         list(read_attention([path], verify=verify))
 
 
 def test_a_missing_tensor_is_named(tmp_path):
     path = write(tmp_path, 0, [0, 1])
     save_file({"00000000": maps_of(0)}, path)
-    assert f"{path}: this attention shard cannot be used (" in refusal(tmp_path, verify=False)
+    assert f"{path}: this shard cannot be used (" in refusal(tmp_path, verify=False)
 
 
 @pytest.mark.parametrize(
@@ -176,7 +177,7 @@ def test_a_missing_damaged_or_foreign_description_is_noticed(tmp_path, content, 
         path.with_suffix(".json").unlink()
     else:
         path.with_suffix(".json").write_bytes(content if isinstance(content, bytes) else content.encode())
-    assert f"{path}: this attention shard cannot be used ({expected}" in refusal(tmp_path)
+    assert f"{path}: this shard cannot be used ({expected}" in refusal(tmp_path)
 
 
 def test_a_shard_beside_the_description_of_another_is_noticed(tmp_path):
@@ -192,7 +193,7 @@ def test_a_folder_without_shards_is_an_error(tmp_path):
 FULL_DISK = """
 import resource, signal, sys
 import numpy as np
-from attention_atlas.attention.cache import write_shard
+from attention_atlas.shards import write_shard
 from attention_atlas.errors import AtlasError
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))

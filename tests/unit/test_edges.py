@@ -1,22 +1,15 @@
 """Edge-probing records: reading and writing, and converters from annotated corpora against hand-made cases."""
 
 import json
+import zipfile
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attention_atlas.corpora.conll2012 import read_conll2012
-from attention_atlas.corpora.conllu import read_conllu
-from attention_atlas.corpora.edge_converters import (
-    coin_flips,
-    constituent_edges,
-    coreference_edges,
-    dependency_edges,
-    relation_edges,
-    role_edges,
-    tag_edges,
-)
+from attention_atlas.corpora.conll2012 import LabelledSpan, read_conll2012
+from attention_atlas.corpora.edge_converters import FORM_TASKS, coin_flips, read_edge_records, role_targets
 from attention_atlas.corpora.edges import EdgeRecord, EdgeTarget, edge_line, read_edges
 from attention_atlas.corpora.propositions import read_propositions
 from attention_atlas.errors import AtlasError
@@ -43,10 +36,10 @@ PROPOSITIONS = """\
 """
 DOCUMENT = """\
 #begin document (d); part 000
-d\t0\t0\tJoan\tNNP\t(S(NP*)\t-\t-\t-\t-\t-\t(0)
-d\t0\t1\tfed\tVBD\t(VP*\t-\t-\t-\t-\t-\t-
-d\t0\t2\ther\tPRP$\t(NP-OBJ*\t-\t-\t-\t-\t-\t(1|(0)
-d\t0\t3\tcat\tNN\t*)))\t-\t-\t-\t-\t-\t1)
+d\t0\t0\tJoan\tNNP\t(S(NP*)\t-\t-\t-\t-\t(PERSON)\t(ARG0*)\t(0)
+d\t0\t1\tfed\tVBD\t(VP*\tfeed\t01\t-\t-\t*\t(V*)\t-
+d\t0\t2\ther\tPRP$\t(NP-OBJ*\t-\t-\t-\t-\t*\t(ARG1*\t(1|(0)
+d\t0\t3\tcat\tNN\t*)))\t-\t-\t-\t-\t*\t*)\t1)
 
 d\t0\t0\tIt\tPRP\t(S(NP*)\t-\t-\t-\t-\t-\t(1)
 d\t0\t1\tslept\tVBD\t(VP*))\t-\t-\t-\t-\t-\t-
@@ -61,33 +54,33 @@ def written(tmp_path, text, name="file.txt"):
     return path
 
 
-def spans(record):
-    return [(target.span1, target.span2, *target.labels) for target in record.targets]
+def spans(record, task=None):
+    return [(target.span1, target.span2, *target.labels) for target in record.targets if task in (None, target.task)]
 
 
 def test_tags_are_words_and_dependencies_pairs_with_the_root_paired_with_itself(tmp_path):
-    (tree,) = read_conllu(written(tmp_path, TREE))
-    (tags,) = tag_edges([tree])
-    assert (tags.id, tags.words) == ("s1", ("The", "cat", "sleeps", "."))
-    assert spans(tags) == [((k, k + 1), None, tag) for k, tag in enumerate(("DT", "NN", "VBZ", "."))]
-    (dependencies,) = dependency_edges([tree])
-    assert spans(dependencies) == [
+    (record,) = read_edge_records("conllu", ["pos", "dependencies"], written(tmp_path, TREE))
+    assert (record.id, record.words) == ("s1", ("The", "cat", "sleeps", "."))
+    assert spans(record, "pos") == [((k, k + 1), None, tag) for k, tag in enumerate(("DT", "NN", "VBZ", "."))]
+    assert spans(record, "dependencies") == [
         ((0, 1), (1, 2), "det"),
         ((1, 2), (2, 3), "nsubj"),
         ((2, 3), (2, 3), "root"),
         ((3, 4), (2, 3), "punct"),
     ]
+    (tags,) = read_edge_records("conllu", ["pos"], written(tmp_path, TREE))
+    assert spans(tags) == spans(record, "pos")
 
 
 def test_arguments_are_subtrees_but_not_across_their_predicate(tmp_path):
-    sentences = list(read_propositions(written(tmp_path, PROPOSITIONS)))
-    slept, left = role_edges(sentences)
-    assert (slept.id, left.id) == ("p1#4", "p1#6")
+    path = written(tmp_path, PROPOSITIONS)
+    (record,) = read_edge_records("propositions", ["roles"], path)
     # All words below "man" hold the predicate "slept" itself.
-    assert spans(slept) == [((3, 4), (1, 2), "ARG0"), ((3, 4), (2, 3), "R-ARG0"), ((3, 4), (4, 5), "ARGM-MNR")]
-    assert spans(left) == [((5, 6), (0, 5), "ARG0"), ((5, 6), (6, 8), "ARG1")]
-    heads = list(role_edges(sentences, whole=False))
-    assert spans(heads[1]) == [((5, 6), (1, 2), "ARG0"), ((5, 6), (7, 8), "ARG1")]
+    slept = [((3, 4), (1, 2), "ARG0"), ((3, 4), (2, 3), "R-ARG0"), ((3, 4), (4, 5), "ARGM-MNR")]
+    assert spans(record) == [*slept, ((5, 6), (0, 5), "ARG0"), ((5, 6), (6, 8), "ARG1")]
+    ((tree, propositions),) = read_propositions(path)
+    heads = role_targets(tree, propositions, whole=False)
+    assert [target.span2 for target in heads[3:]] == [(1, 2), (7, 8)]
 
 
 @pytest.mark.parametrize(
@@ -111,25 +104,127 @@ def test_malformed_propositions_are_named(tmp_path, old, new, message):
     assert message in str(error.value)
 
 
-def test_constituents_are_brackets_above_words_without_functions(tmp_path):
-    documents = list(read_conll2012(written(tmp_path, DOCUMENT, "d.conll")))
-    first, second = constituent_edges(documents)
+def test_all_layers_of_conll_2012_are_targets_on_one_record(tmp_path):
+    tasks = FORM_TASKS["conll2012"]
+    first, second = read_edge_records("conll2012", tasks, written(tmp_path, DOCUMENT, "d.conll"))
     assert first.words == ("Joan", "fed", "her", "cat")
-    assert spans(first) == [((0, 4), None, "S"), ((0, 1), None, "NP"), ((1, 4), None, "VP"), ((2, 4), None, "NP")]
-    assert (second.id, len(second.targets)) == ("d-2", 3)
+    assert spans(first, "pos") == [((k, k + 1), None, tag) for k, tag in enumerate(("NNP", "VBD", "PRP$", "NN"))]
+    # Functions of brackets (NP-OBJ) are no part of the label.
+    brackets = [((0, 4), None, "S"), ((0, 1), None, "NP"), ((1, 4), None, "VP"), ((2, 4), None, "NP")]
+    assert spans(first, "constituents") == brackets
+    assert spans(first, "entities") == [((0, 1), None, "PERSON")]
+    assert spans(first, "roles") == [((1, 2), (0, 1), "ARG0"), ((1, 2), (2, 4), "ARG1")]
+    assert sorted(spans(first, "coreference")) == [((0, 1), (2, 3), "1"), ((0, 1), (2, 4), "0"), ((2, 4), (2, 3), "0")]
+    assert (second.id, len(spans(second, "constituents"))) == ("d-2", 3)
+    assert spans(second, "coreference") == [], "one mention makes no pair, and chains do not cross sentences"
+    assert spans(second, "entities") == spans(second, "roles") == [], "columns that the sentence does not fill"
+    (document,) = read_conll2012(tmp_path / "d.conll")
+    assert document.entities == (LabelledSpan(0, 1, "PERSON"),)
 
 
-def test_all_pairs_of_mentions_of_a_sentence_are_same_or_other(tmp_path):
-    documents = list(read_conll2012(written(tmp_path, DOCUMENT, "d.conll")))
-    first, second = coreference_edges(documents)
-    assert sorted(spans(first)) == [((0, 1), (2, 3), "1"), ((0, 1), (2, 4), "0"), ((2, 4), (2, 3), "0")]
-    assert second.targets == (), "one mention makes no pair, and chains do not cross sentences"
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("(ARG1*\t(1", "(ARG1*)\t(1", ":5: a bracket closes in '*)'"),
+        ("\t*)\t1)", "\t*\t1)", ":4: the bracket of ARG1 does not close in its sentence"),
+        ("\t(V*)\t-", "\t(V*)\t*\t-", "different numbers of columns"),
+    ],
+)
+def test_malformed_columns_of_predicates_are_named(tmp_path, old, new, message):
+    assert old in DOCUMENT
+    with pytest.raises(AtlasError) as error:
+        list(read_conll2012(written(tmp_path, DOCUMENT.replace(old, new), "d.conll")))
+    assert message in str(error.value)
+
+
+def test_nested_entities_are_read_from_columns_of_tags(tmp_path):
+    text = "The\tB-PER\tO\nmayor\tI-PER\tO\nof\tI-PER\tO\nBath\tI-PER\tB-GPE\nslept\tO\tO\n\nAnna\tB-PER\tO\nBob\tB-PER\tO\n"
+    first, second = read_edge_records("entities", ["entities"], written(tmp_path, text, "novel.tsv"))
+    assert (first.id, first.words[-1]) == ("novel.tsv-1", "slept")
+    assert spans(first) == [((0, 4), None, "PER"), ((3, 4), None, "GPE")]
+    assert spans(second) == [((0, 1), None, "PER"), ((1, 2), None, "PER")]
+    with pytest.raises(AtlasError, match=r"novel.tsv:2: 'PER' is no tag"):
+        list(
+            read_edge_records(
+                "entities", ["entities"], written(tmp_path, text.replace("I-PER\tO\nof", "PER\tO\nof"), "novel.tsv")
+            )
+        )
+
+
+PROTOROLES = {
+    "ewt-dev-1": {
+        "ewt-dev-1-semantics-pred-3%%ewt-dev-1-semantics-arg-2": {
+            "protoroles": {
+                "volition": {"value": {"a": 4, "b": 3}, "confidence": {"a": 1, "b": 1}},
+                "sentient": {"value": {"a": 4, "b": 4}, "confidence": {"a": 1, "b": 0}},
+                "awareness": {"value": {"a": 3, "b": 3}, "confidence": {"a": 1, "b": 1}},
+            }
+        }
+    },
+    "ewt-train-1": {"not read": {}},
+}
+
+
+def protoroles(tmp_path, data, name="spr.zip"):
+    with zipfile.ZipFile(tmp_path / name, "w") as archive:
+        archive.writestr("protoroles.json", json.dumps({"metadata": {}, "data": data}))
+    return tmp_path / name
+
+
+def test_properties_of_arguments_are_true_by_their_mean_response(tmp_path):
+    beside = written(tmp_path, TREE, "en-ud-dev.conllu")
+    (record,) = read_edge_records("decomp", ["protoroles"], protoroles(tmp_path, PROTOROLES), beside)
+    # What does not apply counts as the lowest response: the mean for "sentient" is 2 of 4.
+    assert spans(record) == [((2, 3), (0, 2), "awareness", "volition")]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("ewt-dev-1-semantics-arg-2", "ewt-dev-1-semantics-arg-9", "word 9 is annotated, the sentence has 4"),
+        ("ewt-dev-1-semantics-arg-2", "elsewhere", "is no pair of a predicate and an argument"),
+        ('"ewt-dev-1"', '"ewt-dev-7"', "ewt-dev-7 is annotated, but"),
+    ],
+)
+def test_proto_roles_of_other_sentences_are_refused(tmp_path, old, new, message):
+    beside = written(tmp_path, TREE, "en-ud-dev.conllu")
+    data = json.loads(json.dumps(PROTOROLES).replace(old, new))
+    with pytest.raises(AtlasError) as error:
+        list(read_edge_records("decomp", ["protoroles"], protoroles(tmp_path, data), beside))
+    assert message in str(error.value)
+
+
+def test_proto_roles_need_their_sentences_and_a_sound_archive(tmp_path):
+    with pytest.raises(AtlasError, match="come without their sentences"):
+        list(read_edge_records("decomp", ["protoroles"], protoroles(tmp_path, PROTOROLES)))
+    with pytest.raises(AtlasError, match="no zip with one JSON file of proto-roles"):
+        list(read_edge_records("decomp", ["protoroles"], written(tmp_path, "x"), written(tmp_path, TREE, "dev.conllu")))
+
+
+def test_a_form_has_targets_for_some_tasks_only(tmp_path):
+    with pytest.raises(AtlasError, match="the form conllu has no targets for roles, only pos, dependencies"):
+        list(read_edge_records("conllu", ["roles"], written(tmp_path, TREE)))
+
+
+def test_a_file_with_several_tasks_names_them(tmp_path):
+    words, plain = ("a", "b"), EdgeTarget((0, 1), None, ("X",))
+    named = EdgeTarget((0, 1), (1, 2), ("Y",), "dependencies")
+    path = written(tmp_path, edge_line(EdgeRecord("r", words, (replace(plain, task="pos"), named))))
+    (record,) = read_edge_records("records", ["pos", "dependencies"], path)
+    assert [target.task for target in record.targets] == ["pos", "dependencies"]
+    (record,) = read_edge_records("records", ["dependencies"], path)
+    assert record.targets == (named,)
+    path = written(tmp_path, edge_line(EdgeRecord("r", words, (plain,))))
+    (record,) = read_edge_records("records", ["pos"], path)
+    assert record.targets == (replace(plain, task="pos"),)
+    with pytest.raises(AtlasError, match="record r has a target that names no task"):
+        list(read_edge_records("records", ["pos", "entities"], path))
 
 
 def test_relations_are_read_in_the_form_of_semeval(tmp_path):
     text = '1\t"The <e1>big child</e1> slept in the <e2>cradle</e2>."\nEntity-Destination(e1,e2)\nComment: none\n\n'
     text += '2\t"A <e2>b</e2> of <e1>c</e1>"\nOther\n'
-    first, second = relation_edges(written(tmp_path, text))
+    first, second = read_edge_records("semeval", ["relations"], written(tmp_path, text))
     assert first.words == ("The", "big", "child", "slept", "in", "the", "cradle", ".")
     assert spans(first) == [((1, 3), (6, 7), "Entity-Destination(e1,e2)")]
     assert spans(second) == [((3, 4), (1, 2), "Other")]
@@ -146,7 +241,7 @@ def test_relations_are_read_in_the_form_of_semeval(tmp_path):
 )
 def test_malformed_relations_are_named(tmp_path, text, message):
     with pytest.raises(AtlasError) as error:
-        list(relation_edges(written(tmp_path, text)))
+        list(read_edge_records("semeval", ["relations"], written(tmp_path, text)))
     assert message in str(error.value)
 
 
@@ -160,6 +255,17 @@ def test_coin_flips_are_the_same_every_time_and_part_about_15_percent():
 def test_8000_records_are_parted_as_in_the_authors_table():
     records = (EdgeRecord(str(k), ("w",), ()) for k in range(8000))
     assert sum(held for _, held in coin_flips(records)) == 1149
+
+
+def test_parts_share_no_record_and_lose_none(tmp_path):
+    text = "".join(f'{k}\t"<e1>a</e1> <e2>b</e2>"\nOther\n' for k in range(1, 60))
+    path = written(tmp_path, text)
+    parts = {
+        part: [r.id for r in read_edge_records("semeval", ["relations"], path, part=part)]
+        for part in ("all", "training", "development")
+    }
+    assert sorted(parts["training"] + parts["development"], key=int) == parts["all"]
+    assert len(parts["development"]) > 3
 
 
 def test_a_sentence_without_predicates_may_have_an_empty_column(tmp_path):
@@ -202,10 +308,11 @@ ROW = {"text": "a b c", "targets": [{"span1": [0, 2], "span2": [2, 3], "label": 
         ({"targets": [{"span1": [0, 4], "label": "x"}]}, "'span1' must be [start, stop] with 0 <= start < stop <= 3"),
         ({"targets": [{"span1": [2, 2], "label": "x"}]}, "not [2, 2]"),
         ({"targets": [{"span1": [0, True], "label": "x"}]}, "not [0, True]"),
+        ({"targets": [{"span1": [0, 1], "label": "x", "task": 3}]}, "'task' of a target must be the name of a task, not 3"),
         ({"targets": [{"span1": [0, 1], "label": 3}]}, "must be a label or a list of labels, not 3"),
         (
             {"targets": [{"span1": [0, 1], "label": "x"}, *ROW["targets"]]},
-            "some targets of this file have one span, others two",
+            "some targets of a task have one span, others two",
         ),
     ],
 )

@@ -12,10 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from small_tokenizer import save_tokenizer
 
-from attention_atlas.corpora.edge_converters import relation_edges, role_edges
+from attention_atlas.corpora.edge_converters import FORM_TASKS, read_edge_records
 from attention_atlas.corpora.edges import read_edges
 from attention_atlas.corpora.examples import build_shard, read_examples
-from attention_atlas.corpora.propositions import read_propositions
 from attention_atlas.corpora.word_vectors import read_vector_file
 from attention_atlas.errors import AtlasError
 
@@ -222,23 +221,30 @@ RELATED = (
 )
 
 
-def role_records(path):
-    return role_edges(read_propositions(path))
+TAGGED = "The\tB-PER\tO\nmayor\tI-PER\tB-GPE\n\nAnna\tB-PER\tO\n"
+COLUMNS = """#begin document (d); part 000
+d\t0\t0\tJoan\tNNP\t(S(NP*)\t-\t-\t-\t-\t(PERSON)\t(ARG0*)\t(0)
+d\t0\t1\tfed\tVBD\t(VP*\tfeed\t01\t-\t-\t*\t(V*)\t-
+d\t0\t2\ther\tPRP$\t(NP*\t-\t-\t-\t-\t*\t(ARG1*\t(1|(0)
+d\t0\t3\tcat\tNN\t*)))\t-\t-\t-\t-\t*\t*)\t1)
+
+#end document
+"""
 
 
 @pytest.mark.parametrize(
-    ("sound", "read"),
-    [(EDGES, read_edges), (ROLES, role_records), (RELATED, relation_edges)],
-    ids=["edges", "roles", "relations"],
+    ("sound", "form"),
+    [(EDGES, None), (ROLES, "propositions"), (RELATED, "semeval"), (TAGGED, "entities"), (COLUMNS, "conll2012")],
+    ids=["edges", "roles", "relations", "entities", "columns"],
 )
 @FUZZ
 @given(data=st.data())
-def test_edge_records_are_refused_or_have_their_spans_in_the_text(tmp_path, sound, read, data):
+def test_edge_records_are_refused_or_have_their_spans_in_the_text(tmp_path, sound, form, data):
     raw = data.draw(damaged(sound))
     path = tmp_path / "raw"
     path.write_bytes(raw)
     try:
-        records = list(read(path))
+        records = list(read_edge_records(form, FORM_TASKS[form], path) if form else read_edges(path))
     except AtlasError:
         return
     text = raw.decode("utf-8", errors="replace")

@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 from statsmodels.stats.multitest import multipletests
 
-from attention_atlas.attention.cache import write_shard
 from attention_atlas.corpora.examples import Example, write_examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.heads import Resampling, best_head
 from attention_atlas.models.card import ModelCard, write_card
+from attention_atlas.shards import write_shard
 from attention_atlas.statistics import bootstrap_ratio, folds_of
 from attention_atlas.studies.clark2019.dependencies import DIRECTIONS, Gold, Predictions, Scores, score
 from attention_atlas.studies.clark2019.options import AS_PUBLISHED, alternatives

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attention_atlas.attention.cache import write_shard
 from attention_atlas.errors import AtlasError
 from attention_atlas.models.card import ModelCard, write_card
+from attention_atlas.shards import write_shard
 from attention_atlas.studies.clark2019.options import AS_PUBLISHED, CORRECTED
 from attention_atlas.studies.clark2019.surface import (
     MEASURES,

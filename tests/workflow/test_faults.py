@@ -136,7 +136,7 @@ def test_a_damaged_shard_is_named_set_aside_and_made_anew(built, whole, damage):
     (built.folder / RELATIONS).unlink()
     failed = built.snakemake(*SMALL, "--", RELATIONS, check=False)
     assert failed.returncode != 0
-    assert "1.safetensors: this attention shard cannot be used" in failed.stdout
+    assert "1.safetensors: this shard cannot be used" in failed.stdout
     assert "it is now 1.safetensors.damaged; start again" in failed.stdout
     assert (
         "Traceback (most recent call last)" not in (built.folder / "results/sample/logs/clark2019/dependencies.log").read_text()

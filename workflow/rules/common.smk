@@ -16,6 +16,7 @@ from attention_atlas.config import (
     study_model,
     study_runs,
 )
+from attention_atlas.corpora.edges import EDGE_TASKS
 from attention_atlas.corpora.glue import TASKS
 from attention_atlas.costs import shape_of
 from attention_atlas.errors import AtlasError
@@ -117,7 +118,7 @@ PAIRS = {"clark2019": clark2019_pairs, "guan2020": guan2020_pairs}
 def artifact_files(kind=None, study=None):
     """Files of the manifest's artefacts for all target runs.
 
-    Artefacts that need a corpus which a run does not name are none of that run's. Those whose licensed corpora are missing
+    Artefacts that need a corpus or a model which a run does not name are none of that run's. Those whose licensed corpora are missing
     are left out (`missing: skip`) or are an error that lists those corpora.
     """
     files, gaps = [], {}
@@ -126,9 +127,9 @@ def artifact_files(kind=None, study=None):
             continue
         for run in study_runs(config, artifact.study):
             corpora = study_corpora(config, run, artifact.study)
-            if not corpora.keys() >= set(artifact.needs):
+            if not config["runs"][run][artifact.study].keys() >= set(artifact.needs):
                 continue
-            used = [*artifact.needs, *(r for r in artifact.uses if r in corpora)]
+            used = [r for r in (*artifact.needs, *artifact.uses) if r in corpora]
             further = FURTHER_CORPORA.get(artifact.study, lambda run: [])(run)
             absent = missing_files(
                 config, [*(corpora[role] for role in used), *further]
@@ -381,6 +382,9 @@ EXAMPLE_KEYS = (
     "overlong",
     "skip",
     "languages",
+    "form",
+    "edge_tasks",
+    "part",
     "max_tokens",
     "shard",
 )

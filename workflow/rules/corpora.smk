@@ -20,6 +20,8 @@ rule sample_corpus:
         ],
         parallel="results/{run}/corpora/sample/parallel.jsonl",
         parallel_train="results/{run}/corpora/sample/parallel-train.jsonl",
+        edges="results/{run}/corpora/sample/edges.jsonl",
+        edges_train="results/{run}/corpora/sample/edges-train.jsonl",
         layers="results/{run}/corpora/sample/documents.jsonl",
     log:
         "results/{run}/logs/sample_corpus.log",

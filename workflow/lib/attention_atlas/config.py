@@ -45,6 +45,7 @@ ROLES: dict[str, dict[str, str]] = {
         "dynamics": "parallel",
         "dynamics_importance": "parallel",
     },
+    "tenney2019": {"cases": "edges"},
 }
 STUDIES = tuple(ROLES)
 TASK_READERS = {"questions": "squad", "labels": "glue", "translation": "parallel"}
@@ -81,6 +82,7 @@ _SAMPLE_SUFFIX = {
     "frames": ".json",
     "parallel": ".jsonl",
     "lines": ".txt",
+    "edges": ".jsonl",
 }
 _READER_KEYS = {
     "conllu": {"view"},
@@ -93,6 +95,7 @@ _READER_KEYS = {
     "frames": set(),
     "parallel": {"languages", "translations", "skip"},
     "lines": set(),
+    "edges": {"form", "edge_tasks", "part", "trees"},
 }
 
 
@@ -168,8 +171,8 @@ def missing_files(config: Mapping[str, Any], corpora: Iterator[str] | list[str])
     for name in corpora:
         entry = config["corpora"][name]
         path = entry["source"].get("path")
-        # Coreference comes as a folder of files, too, and FrameNet.
-        there = Path.exists if entry["reader"] in ("conll2012", "frames") else Path.is_file
+        # Coreference comes as a folder of files, too, and what is made from it, and FrameNet.
+        there = Path.exists if entry["reader"] in ("conll2012", "frames", "edges") else Path.is_file
         if path and not there(local_file(config, name)):
             licence = f" Licence: {entry['licence']}." if "licence" in entry else ""
             layout = f" Expected layout: {entry['layout']}." if "layout" in entry else ""
@@ -315,6 +318,8 @@ def _check_source_keys(config: Mapping[str, Any]) -> None:
             raise AtlasError(f"config: corpora.{name}.task: the reader glue needs to know which task it is.")
         if entry["reader"] == "parallel" and "languages" not in entry:
             raise AtlasError(f"config: corpora.{name}.languages: the reader parallel needs to know them, such as [en, fr].")
+        if entry["reader"] == "edges" and "edge_tasks" not in entry:
+            raise AtlasError(f"config: corpora.{name}.edge_tasks: the reader edges needs to know its tasks, such as [pos].")
         for key, reader in (("trees", "conllu"), ("translations", "lines")):
             if key in entry:
                 _known(entry[key], config["corpora"], "corpus", f"corpora.{name}.{key}")
@@ -474,6 +479,26 @@ def _check_michel2019(config: Mapping[str, Any], run: str, place: str) -> None:
         )
 
 
+def _check_tenney2019(config: Mapping[str, Any], run: str, place: str) -> None:
+    settings = config["runs"][run]["tenney2019"]
+    for task, entry in settings["tasks"].items():
+        for part in ("training", "development"):
+            where, corpus = f"{place}.tasks.{task}.{part}", entry[part]
+            _known(corpus, config["corpora"], "corpus", where)
+            _reads(config, corpus, "edges", where)
+            if task not in config["corpora"][corpus]["edge_tasks"]:
+                found = ", ".join(config["corpora"][corpus]["edge_tasks"])
+                raise AtlasError(f"config: {where}: corpus '{corpus}' has targets for {found}, not for {task}.")
+    own = study_model(config, run, "tenney2019")
+    for key in ("random_model", "other_model"):
+        if key in settings:
+            _known(settings[key], config["models"], "model", f"{place}.{key}")
+            if settings[key] == own:
+                raise AtlasError(f"config: {place}.{key}: '{own}' is the study's own model; name another one.")
+    if "random_model" in settings and config["models"][settings["random_model"]]["init"] == "pretrained":
+        raise AtlasError(f"config: {place}.random_model: '{settings['random_model']}' is not random: set init: random_encoder.")
+
+
 _NAMES_ITS_MODELS = ("michel2019",)
 """Studies whose roles name their models: a run needs no model for them."""
 _STUDY_CHECKS = {
@@ -481,6 +506,7 @@ _STUDY_CHECKS = {
     "guan2020": _check_guan2020,
     "kovaleva2019": _check_kovaleva2019,
     "michel2019": _check_michel2019,
+    "tenney2019": _check_tenney2019,
 }
 
 

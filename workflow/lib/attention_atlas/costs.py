@@ -20,6 +20,8 @@ ANALYSIS = 500 + SNAKEMAKE
 """A process with numpy, pandas, statsmodels and matplotlib."""
 TORCH = 900 + SNAKEMAKE
 """A process with torch and transformers."""
+EDGE_WIDTH = 256
+"""Width of a span in edge probes."""
 _MIB = 2**20
 
 
@@ -88,6 +90,23 @@ def head_training_memory(model: Mapping[str, Any], corpus: Mapping[str, Any], co
     shape = shape_of(model)
     states = 4 * 0.15 * copies * records * corpus["max_tokens"] * shape.hidden
     return _memory(TORCH, 2 * states + 8 * shape.parameters + 16 * GRADIENT_TOKENS * VOCABULARY)
+
+
+def hidden_memory(model: Mapping[str, Any], corpus: Mapping[str, Any]) -> int:
+    """The hidden states of a shard in float16, those of a batch in float32 twice, and the weights."""
+    shape = shape_of(model)
+    states = (shape.layers + 2) * shape.hidden
+    shard = 2 * corpus["shard"] * min(2 * typical_tokens(corpus), corpus["max_tokens"]) * states
+    return _memory(TORCH, shard + 8 * EXTRACTION_TOKENS * states + 4 * shape.parameters)
+
+
+def edge_probe_memory(model: Mapping[str, Any], corpus: Mapping[str, Any], variants: int, batch: int) -> int:
+    """Edge probes of a seed on all layers with optimiser and best weights, and a batch of sentences mixed for each of them."""
+    shape = shape_of(model)
+    probes = variants * (shape.layers + 1) + 3
+    weights = 4 * 7 * probes * 2 * EDGE_WIDTH * (shape.hidden + EDGE_WIDTH)
+    mixed = 4 * 4 * probes * batch * corpus["max_tokens"] * (shape.hidden + 2 * EDGE_WIDTH)
+    return _memory(TORCH, weights + mixed + 8 * batch * corpus["max_tokens"] * (shape.layers + 2) * shape.hidden)
 
 
 def probe_memory(model: Mapping[str, Any], corpus: Mapping[str, Any]) -> int:

@@ -23,7 +23,7 @@ class Artifact:
         kind: table or figure.
         number: the paper's own.
         title: what it shows.
-        needs: roles of the corpora that it cannot do without.
+        needs: keys of the study's settings that it cannot do without: roles of corpora, or a second model.
         uses: roles of further corpora that it reads where a run names them.
         files: its files below results/{run}/{study}.
     """

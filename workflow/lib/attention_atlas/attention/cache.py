@@ -13,26 +13,19 @@ From a notebook:
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import xxhash
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
 
 from attention_atlas.attention.half import widened
 from attention_atlas.attention.words import to_words, unit_starts
 from attention_atlas.corpora.alignment import SPECIAL
-from attention_atlas.errors import AtlasError, DamagedFile
-from attention_atlas.files import whole_file, write_text
-
-FORMAT = 1
+from attention_atlas.errors import AtlasError
+from attention_atlas.shards import check_shard, damaged, read_description, tensor_name
 
 
 @dataclass(frozen=True)
@@ -81,39 +74,6 @@ class CachedExample:
         return widened(self.maps)
 
 
-def write_shard(
-    path: str | Path, description: str | Path, maps: Mapping[int, npt.NDArray[np.float16]], facts: Mapping[str, Any]
-) -> None:
-    """Write one shard and its description; each is whole or not there, and the description comes last.
-
-    Args:
-        path: the safetensors file.
-        description: the JSON file.
-        maps: record -> [layer, head, n, n] float16.
-        facts: what the maps are; must hold `examples`, a list with record, id, tokens, word and words of each map.
-
-    Raises:
-        AtlasError: the disk is full.
-    """
-    # safetensors cannot hold a file without tensors; a shard behind the end of a corpus has none.
-    tensors = {f"{record:08d}": array for record, array in maps.items()} or {"empty": np.zeros(0, np.float16)}
-    with whole_file(path) as part:
-        _save(tensors, part)
-        checksum = _checksum(part)
-    write_text(description, json.dumps({"format": FORMAT, **facts, "xxh3_128": checksum}, ensure_ascii=False) + "\n")
-
-
-def _save(tensors: dict[str, npt.NDArray[np.float16]], path: Path) -> None:
-    try:
-        save_file(tensors, path)
-    except SafetensorError as error:
-        # The library hides the operating system's error in its text; a full disk has to be known as one.
-        number = re.search(r"os error (\d+)", str(error))
-        if number is None:
-            raise
-        raise OSError(int(number[1]), str(error)) from error
-
-
 def read_attention(
     source: str | Path | Sequence[str | Path], limit: int | None = None, verify: bool = True
 ) -> Iterator[CachedExample]:
@@ -127,7 +87,7 @@ def read_attention(
     Raises:
         AtlasError: no shard, a damaged or half-written one, or one of another format; names the file.
     """
-    for path in _shards(source):
+    for path in _paths(source):
         facts = read_description(path)
         if verify:
             check_shard(path, facts)
@@ -143,57 +103,16 @@ def read_attention(
                         tokens=tuple(example["tokens"]),
                         word=tuple(example["word"]),
                         gold_words=tuple(example["words"]),
-                        maps=shard.get_tensor(f"{example['record']:08d}"),
+                        maps=shard.get_tensor(tensor_name(example["record"])),
                     )
         except (SafetensorError, OSError) as error:
-            raise _damaged(path, str(error)) from error
+            raise damaged(path, str(error)) from error
 
 
-def read_description(path: str | Path) -> dict[str, Any]:
-    """The description beside a shard.
-
-    Raises:
-        AtlasError: it is missing, damaged, or of another format.
-    """
-    description = Path(path).with_suffix(".json")
-    try:
-        facts = json.loads(description.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise _damaged(path, f"its description {description.name} cannot be read: {error}") from error
-    found = facts.get("format") if isinstance(facts, dict) else None
-    if found != FORMAT:
-        raise _damaged(path, f"format {found} instead of {FORMAT}")
-    return facts
-
-
-def check_shard(path: str | Path, facts: Mapping[str, Any]) -> None:
-    """Compare a shard with the checksum in its description.
-
-    Raises:
-        AtlasError: they differ, or the file is not there.
-    """
-    if not Path(path).is_file():
-        raise _damaged(path, "the file is not there")
-    if _checksum(path) != facts["xxh3_128"]:
-        raise _damaged(path, "the checksum is wrong")
-
-
-def _shards(source: str | Path | Sequence[str | Path]) -> Iterable[Path]:
+def _paths(source: str | Path | Sequence[str | Path]) -> Iterable[Path]:
     if isinstance(source, str | Path):
         found = sorted(Path(source).glob("*.safetensors"), key=lambda path: (len(path.stem), path.stem))
         if not found:
             raise AtlasError(f"{source}: there are no attention shards in this folder.")
         return found
     return [Path(path) for path in source]
-
-
-def _checksum(path: str | Path) -> str:
-    digest = xxhash.xxh3_128()
-    with open(path, "rb") as stream:
-        while block := stream.read(1 << 22):
-            digest.update(block)
-    return digest.hexdigest()
-
-
-def _damaged(path: str | Path, what: str) -> DamagedFile:
-    return DamagedFile(path, f"this attention shard cannot be used ({what})")

@@ -6,8 +6,9 @@
     #end document
 
 With five or more columns the word is the fourth; with three it is the second (document, word, chains); the last column holds
-the chains. Part of speech and parse (columns five and six) are read where there are twelve columns or more. A file, a folder of
-files or a tar archive of them can be read, packed or not; documents come in the order of the files' names.
+the chains. Part of speech and parse (columns five and six), named entities (column eleven) and a column for each predicate
+(from the twelfth to the last but one) are read where there are twelve columns or more. A file, a folder of files or a tar
+archive of them can be read, packed or not; documents come in the order of the files' names.
 """
 
 from __future__ import annotations
@@ -23,9 +24,13 @@ from attention_atlas.files import DAMAGED, raw_lines
 
 _BEGIN = re.compile(r"#begin document \(?(.*?)\)?;?(?: part (\d+))?\s*$")
 _CHAIN = re.compile(r"(\()?([^()|]+)(\))?")
+_BRACKET = re.compile(r"\(([^()*]+)|(\))")
 _NOTHING = {"-", "_", "", "*"}
 _SUFFIXES = ("conll", "v4_gold_conll", "v4_auto_conll", "gold_conll", "auto_conll")
 _FULL = 12
+_ENTITY, _FIRST_PREDICATE = 10, 11
+PREDICATE = "V"
+"""Label of the span of a predicate itself."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,15 @@ class Span:
     start: int
     stop: int
     chain: str
+
+
+@dataclass(frozen=True)
+class LabelledSpan:
+    """Words start .. stop - 1 of a document (from 0) with a label."""
+
+    start: int
+    stop: int
+    label: str
 
 
 @dataclass(frozen=True)
@@ -48,6 +62,8 @@ class Document:
         tags: part of speech of each word, "_" where the file has none.
         parses: for each sentence its parse in brackets, "" where the file has none.
         spans: mentions in the order in which they open, longer ones first.
+        entities: named entities with their types, in the order in which they end.
+        propositions: for each predicate its arguments and itself (`PREDICATE`), in the order of the columns.
     """
 
     id: str
@@ -56,6 +72,8 @@ class Document:
     tags: tuple[str, ...]
     parses: tuple[str, ...]
     spans: tuple[Span, ...]
+    entities: tuple[LabelledSpan, ...] = ()
+    propositions: tuple[tuple[LabelledSpan, ...], ...] = ()
 
 
 def read_conll2012(path: str | Path) -> Iterator[Document]:
@@ -73,12 +91,15 @@ def read_conll2012(path: str | Path) -> Iterator[Document]:
         raise AtlasError(f"{path}: there is no document in this source; give files in the column format of CoNLL-2012.")
 
 
-def column_files(path: Path, by_base_name: bool = False) -> Iterator[tuple[str, Iterable[tuple[int, bytes]]]]:
+def column_files(
+    path: Path, by_base_name: bool = False, suffixes: tuple[str, ...] = _SUFFIXES
+) -> Iterator[tuple[str, Iterable[tuple[int, bytes]]]]:
     """Name and numbered lines of each file in a source, in the order of the names.
 
     Args:
         path: file, folder or archive.
         by_base_name: order by the names without their folders.
+        suffixes: ends of the names of the files that are read from a folder or an archive.
 
     Raises:
         AtlasError: nothing to read, or a damaged archive.
@@ -88,15 +109,15 @@ def column_files(path: Path, by_base_name: bool = False) -> Iterator[tuple[str, 
         return name.rsplit("/", 1)[-1] if by_base_name else name
 
     if path.is_dir():
-        inside = sorted((p for p in path.rglob("*") if p.is_file() and p.name.endswith(_SUFFIXES)), key=lambda p: order(str(p)))
+        inside = sorted((p for p in path.rglob("*") if p.is_file() and p.name.endswith(suffixes)), key=lambda p: order(str(p)))
         if not inside:
-            raise AtlasError(f"{path}: there is no file in this folder whose name ends in conll.")
+            raise AtlasError(f"{path}: there is no file in this folder whose name ends in {suffixes[0]}.")
         for file in inside:
             yield str(file), raw_lines(file)
     elif path.is_file() and _is_archive(path):
         try:
             with tarfile.open(path) as archive:
-                members = [m for m in archive.getmembers() if m.isfile() and m.name.endswith(_SUFFIXES)]
+                members = [m for m in archive.getmembers() if m.isfile() and m.name.endswith(suffixes)]
                 for member in sorted(members, key=lambda m: order(m.name)):
                     # Read in memory: nothing is unpacked to the disk, so names in the archive lead nowhere.
                     stream = archive.extractfile(member)
@@ -125,6 +146,9 @@ class _Builder:
         self.tags: list[str] = []
         self.parses: list[str] = []
         self.spans: list[Span] = []
+        self.entities: list[LabelledSpan] = []
+        self.propositions: list[tuple[LabelledSpan, ...]] = []
+        self._columns: list[tuple[str, list[str]]] = []
         self._bits: list[str] = []
         self._open: dict[str, list[tuple[int, int]]] = {}
 
@@ -141,6 +165,7 @@ class _Builder:
         # A bracket that is a word would open a constituent.
         leaf = word.replace("(", "-LRB-").replace(")", "-RRB-")
         self._bits.append(bit.replace("*", f"({self.tags[-1]} {leaf})") if "*" in bit else "")
+        self._columns.append((where, columns[_ENTITY:-1] if full else []))
         if columns[-1] not in _NOTHING:
             self._chains(columns[-1], place, where, line)
 
@@ -170,11 +195,42 @@ class _Builder:
                     "correct the last column."
                 )
         self.parses.append("".join(self._bits) if all(self._bits) else "")
-        self._bits = []
+        if len({len(cells) for _, cells in self._columns}) > 1:
+            raise AtlasError(
+                f"{self._columns[0][0]}: the lines of this sentence have different numbers of columns; each predicate has one "
+                "in every line."
+            )
+        columns = list(zip(*(cells for _, cells in self._columns), strict=True))
+        for number, column in enumerate(columns, start=_ENTITY):
+            found = self._bracketed(column)
+            if number == _ENTITY:
+                self.entities += found
+            elif found:
+                self.propositions.append(found)
+        self._bits, self._columns = [], []
+
+    def _bracketed(self, column: tuple[str, ...]) -> tuple[LabelledSpan, ...]:
+        """Spans of a column of the sentence that ends, such as (ARG0* * *)."""
+        first = len(self.words) - len(column)
+        found: list[LabelledSpan] = []
+        waiting: list[tuple[int, str, str]] = []
+        for place, ((where, _), cell) in enumerate(zip(self._columns, column, strict=True), start=first):
+            for opened, closed in _BRACKET.findall(cell):
+                if opened:
+                    waiting.append((place, opened, where))
+                elif closed and waiting:
+                    start, label, _ = waiting.pop()
+                    found.append(LabelledSpan(start, place + 1, label))
+                else:
+                    raise AtlasError(f"{where}: a bracket closes in {cell!r} that was never opened in this sentence.")
+        if waiting:
+            raise AtlasError(f"{waiting[-1][2]}: the bracket of {waiting[-1][1]} does not close in its sentence.")
+        return tuple(found)
 
     def done(self) -> Document:
         spans = sorted(set(self.spans), key=lambda s: (s.start, -s.stop, s.chain))
-        return Document(self.name, tuple(self.words), tuple(self.sentence), tuple(self.tags), tuple(self.parses), tuple(spans))
+        layers = (self.words, self.sentence, self.tags, self.parses, spans, self.entities, self.propositions)
+        return Document(self.name, *map(tuple, layers))
 
 
 def _documents(name: str, lines: Iterable[tuple[int, bytes]]) -> Iterator[Document]:

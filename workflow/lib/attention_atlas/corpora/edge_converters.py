@@ -1,18 +1,27 @@
-"""Edge-probing records from annotated corpora, labels as the published converters make them (Tenney et al. 2019)."""
+"""Edge-probing records from annotated corpora, labels as the published converters make them (Tenney et al. 2019).
+
+A record is a sentence with the targets of one or several tasks, so that its hidden states serve all of them.
+"""
 
 from __future__ import annotations
 
+import json
 import random
 import re
-from collections.abc import Iterable, Iterator
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 from nltk import Tree as Constituents
 
-from attention_atlas.corpora.conll2012 import Document
-from attention_atlas.corpora.edges import EdgeRecord, EdgeTarget, WordSpan
-from attention_atlas.corpora.propositions import Proposition
+from attention_atlas.corpora.conll2012 import PREDICATE, Document, LabelledSpan, column_files, read_conll2012
+from attention_atlas.corpora.conllu import read_conllu
+from attention_atlas.corpora.edges import EDGE_TASKS, EdgeRecord, EdgeTarget, WordSpan, read_edges
+from attention_atlas.corpora.propositions import Proposition, read_propositions
 from attention_atlas.corpora.text import WORD
 from attention_atlas.corpora.trees import Tree, children
 from attention_atlas.corpora.windows import sentence_parse, sentence_starts
@@ -21,47 +30,108 @@ from attention_atlas.files import read_lines
 
 SAME, OTHER = "1", "0"
 """Labels of two mentions of one chain, and of different chains."""
+FORM_TASKS = {
+    "records": tuple(EDGE_TASKS),
+    "conllu": ("pos", "dependencies"),
+    "propositions": ("pos", "dependencies", "roles"),
+    "conll2012": ("pos", "constituents", "entities", "roles", "coreference"),
+    "entities": ("entities",),
+    "semeval": ("relations",),
+    "decomp": ("protoroles",),
+}
+"""How a file is written -> the tasks that it has targets for."""
+_Sentence = tuple[str, tuple[str, ...], Mapping[str, Callable[[], Iterable[EdgeTarget]]]]
+"""Name, words, and for each task what makes the targets."""
+_TRUE_PROTOROLE = 3
+"""Mean response from 0 to 4 from which a property counts as true: 4 from 1 to 5 (published code, SPR2)."""
 
 
-def tag_edges(trees: Iterable[Tree]) -> Iterator[EdgeRecord]:
-    """Parts of speech: a word a target, its language-specific tag (XPOS) as label."""
-    for tree in trees:
-        yield _record(tree, [EdgeTarget((k, k + 1), None, (tag,)) for k, tag in enumerate(tree.xpos)])
-
-
-def dependency_edges(trees: Iterable[Tree]) -> Iterator[EdgeRecord]:
-    """Dependencies: span1 is a word, span2 its head; the root is paired with itself."""
-    for tree in trees:
-        targets = []
-        for k, (head, relation) in enumerate(zip(tree.heads, tree.relations, strict=True)):
-            place = head - 1 if head else k
-            targets.append(EdgeTarget((k, k + 1), (place, place + 1), (relation,)))
-        yield _record(tree, targets)
-
-
-def role_edges(sentences: Iterable[tuple[Tree, tuple[Proposition, ...]]], whole: bool = True) -> Iterator[EdgeRecord]:
-    """Semantic roles: a record a predicate; span1 is the predicate, span2 an argument.
+def read_edge_records(
+    form: str, tasks: Sequence[str], raw: str | Path, beside: str | Path | None = None, part: str = "all"
+) -> Iterator[EdgeRecord]:
+    """Yield the records of a corpus with the targets of some tasks; a record without targets is a record too.
 
     Args:
-        sentences: of `propositions.read_propositions`, which name the words that head arguments.
+        form: a key of `FORM_TASKS`: how the file is written.
+        tasks: of those that this form has.
+        raw: the file, folder or archive.
+        beside: the sentences of annotations that come without them (form `decomp`).
+        part: all records, or those that coin flips put into the training or the development part.
+
+    Raises:
+        AtlasError: a task that the form does not have, or a malformed file.
+    """
+    if absent := [task for task in tasks if task not in FORM_TASKS[form]]:
+        raise AtlasError(f"{raw}: the form {form} has no targets for {absent[0]}, only {', '.join(FORM_TASKS[form])}.")
+    records = _named(raw, tasks) if form == "records" else _built(_SENTENCES[form](Path(raw), beside), tasks)
+    for record, held in coin_flips(records):
+        if part == "all" or held == (part == "development"):
+            yield record
+
+
+def coin_flips(records: Iterable[EdgeRecord], seed: int = 42, share: float = 0.15) -> Iterator[tuple[EdgeRecord, bool]]:
+    """Each record with whether it belongs to the development set: a coin flip a record, as the published code parts SemEval.
+
+    With its seed this gives the 6,851 and 1,149 records of the authors' corrected table.
+    """
+    generator = random.Random(seed)
+    for record in records:
+        yield record, generator.random() > 1 - share
+
+
+def _named(raw: str | Path, tasks: Sequence[str]) -> Iterator[EdgeRecord]:
+    """Records of the field's JSON lines; targets without a task are of the only one."""
+    for record in read_edges(raw):
+        if len(tasks) != 1 and any(not target.task for target in record.targets):
+            raise AtlasError(
+                f"{raw}: record {record.id} has a target that names no task, and there are several: {', '.join(tasks)}."
+            )
+        named = (replace(target, task=target.task or tasks[0]) for target in record.targets)
+        yield replace(record, targets=tuple(target for target in named if target.task in tasks))
+
+
+def _built(sentences: Iterable[_Sentence], tasks: Sequence[str]) -> Iterator[EdgeRecord]:
+    for name, words, builders in sentences:
+        yield EdgeRecord(name, words, tuple(target for task in tasks for target in builders[task]()))
+
+
+def tag_targets(tree: Tree) -> list[EdgeTarget]:
+    """Parts of speech: a word a target, its language-specific tag (XPOS) as label."""
+    return [EdgeTarget((k, k + 1), None, (tag,), "pos") for k, tag in enumerate(tree.xpos)]
+
+
+def dependency_targets(tree: Tree) -> list[EdgeTarget]:
+    """Dependencies: span1 is a word, span2 its head; the root is paired with itself."""
+    targets = []
+    for k, (head, relation) in enumerate(zip(tree.heads, tree.relations, strict=True)):
+        place = head - 1 if head else k
+        targets.append(EdgeTarget((k, k + 1), (place, place + 1), (relation,), "dependencies"))
+    return targets
+
+
+def role_targets(tree: Tree, propositions: Iterable[Proposition], whole: bool = True) -> list[EdgeTarget]:
+    """Semantic roles: span1 is the predicate, span2 an argument.
+
+    Args:
+        tree: the sentence.
+        propositions: its predicates, with the words that head arguments.
         whole: arguments as all words below their head, from the first to the last; else the head alone. An argument that the
             predicate lies in (a relative clause's noun) is its head alone either way.
     """
-    for tree, propositions in sentences:
-        below = children(tree.heads)
-        for proposition in propositions:
-            predicate = proposition.predicate
-            targets = []
-            for head, role in proposition.arguments:
-                span = _subtree(below, head) if whole else (head - 1, head)
-                if span[0] < predicate <= span[1]:
-                    span = (head - 1, head)
-                targets.append(EdgeTarget((predicate - 1, predicate), span, (role,)))
-            yield EdgeRecord(f"{tree.id}#{predicate}", tree.words, tuple(targets))
+    below = children(tree.heads)
+    targets = []
+    for proposition in propositions:
+        predicate = proposition.predicate
+        for head, role in proposition.arguments:
+            span = subtree(below, head) if whole else (head - 1, head)
+            if span[0] < predicate <= span[1]:
+                span = (head - 1, head)
+            targets.append(EdgeTarget((predicate - 1, predicate), span, (role,), "roles"))
+    return targets
 
 
-def _subtree(below: list[list[int]], head: int) -> WordSpan:
-    """All words below a word, from the first to the last."""
+def subtree(below: Sequence[Sequence[int]], head: int) -> WordSpan:
+    """From the first to the last of all words below a word (counted from 1), itself included."""
     first = last = head
     waiting = [head]
     while waiting:
@@ -71,23 +141,16 @@ def _subtree(below: list[list[int]], head: int) -> WordSpan:
     return first - 1, last
 
 
-def constituent_edges(documents: Iterable[Document]) -> Iterator[EdgeRecord]:
-    """Constituents: every bracket of a parse with more above it than a word; label: its category without functions."""
-    for document in documents:
-        for number, (start, stop) in enumerate(sentence_starts(document)):
-            parse = sentence_parse(document, number)
-            found = _brackets(parse)
-            yield EdgeRecord(f"{document.id}-{number + 1}", document.words[start:stop], tuple(found))
+def constituent_targets(parse: Constituents) -> Iterator[EdgeTarget]:
+    """Constituents: every bracket with more above it than a word; label: its category without functions."""
 
-
-def _brackets(parse: Constituents) -> Iterator[EdgeTarget]:
     def walk(node: Constituents, start: int) -> Iterator[EdgeTarget]:
         size = len(node.leaves())
         inner = [child for child in node if isinstance(child, Constituents)]
         if inner:
             label = re.split(r"[-=|]", node.label())[0]
             if label and label != "TOP":
-                yield EdgeTarget((start, start + size), None, (label,))
+                yield EdgeTarget((start, start + size), None, (label,), "constituents")
         place = start
         for child in node:
             if isinstance(child, Constituents):
@@ -99,35 +162,119 @@ def _brackets(parse: Constituents) -> Iterator[EdgeTarget]:
     return walk(parse, 0)
 
 
-def coreference_edges(documents: Iterable[Document]) -> Iterator[EdgeRecord]:
-    """Coreference within sentences: every pair of annotated mentions, "1" for one chain and "0" for two."""
-    for document in documents:
+def coreference_targets(mentions: Sequence[tuple[WordSpan, str]]) -> list[EdgeTarget]:
+    """Coreference within a sentence: every pair of annotated mentions (span, chain), "1" for one chain and "0" for two."""
+    return [
+        EdgeTarget(span, other, (SAME if chain == other_chain else OTHER,), "coreference")
+        for (span, chain), (other, other_chain) in combinations(mentions, 2)
+    ]
+
+
+def _tree_sentences(raw: Path, beside: str | Path | None) -> Iterator[_Sentence]:
+    for tree in read_conllu(raw):
+        yield tree.id, tree.words, {"pos": partial(tag_targets, tree), "dependencies": partial(dependency_targets, tree)}
+
+
+def _proposition_sentences(raw: Path, beside: str | Path | None) -> Iterator[_Sentence]:
+    for tree, propositions in read_propositions(raw):
+        builders = {"pos": partial(tag_targets, tree), "dependencies": partial(dependency_targets, tree)}
+        yield tree.id, tree.words, builders | {"roles": partial(role_targets, tree, propositions)}
+
+
+def _document_sentences(raw: Path, beside: str | Path | None) -> Iterator[_Sentence]:
+    """Sentences of documents with the columns of CoNLL-2012; a layer that a file lacks gives no targets."""
+    for document in read_conll2012(raw):
         for number, (start, stop) in enumerate(sentence_starts(document)):
-            own = [span for span in document.spans if start <= span.start and span.stop <= stop]
-            targets = [
-                EdgeTarget(
-                    (one.start - start, one.stop - start),
-                    (two.start - start, two.stop - start),
-                    (SAME if one.chain == two.chain else OTHER,),
-                )
-                for one, two in combinations(own, 2)
+            inside = partial(_inside, start=start, stop=stop)
+            mentions = [
+                ((s.start - start, s.stop - start), s.chain) for s in document.spans if start <= s.start and s.stop <= stop
             ]
-            yield EdgeRecord(f"{document.id}-{number + 1}", document.words[start:stop], tuple(targets))
+            builders: dict[str, Callable[[], Iterable[EdgeTarget]]] = {
+                "pos": partial(_tagged, document.tags[start:stop]),
+                "constituents": partial(_parsed, document, number),
+                "entities": partial(_entities, inside(document.entities)),
+                "roles": partial(_arguments, [own for own in map(inside, document.propositions) if own]),
+                "coreference": partial(coreference_targets, mentions),
+            }
+            yield f"{document.id}-{number + 1}", document.words[start:stop], builders
+
+
+def _inside(spans: Iterable[LabelledSpan], start: int, stop: int) -> list[tuple[WordSpan, str]]:
+    """Spans within a sentence, counted from its first word."""
+    return [((s.start - start, s.stop - start), s.label) for s in spans if start <= s.start and s.stop <= stop]
+
+
+def _tagged(tags: Sequence[str]) -> Iterator[EdgeTarget]:
+    return (EdgeTarget((k, k + 1), None, (tag,), "pos") for k, tag in enumerate(tags) if tag != "_")
+
+
+def _parsed(document: Document, number: int) -> Iterable[EdgeTarget]:
+    return constituent_targets(sentence_parse(document, number)) if document.parses[number] else ()
+
+
+def _entities(entities: Iterable[tuple[WordSpan, str]]) -> Iterator[EdgeTarget]:
+    return (EdgeTarget(span, None, (label,), "entities") for span, label in entities)
+
+
+def _arguments(propositions: Iterable[Iterable[tuple[WordSpan, str]]]) -> Iterator[EdgeTarget]:
+    """Predicate and argument, for all arguments of all predicates; the predicate itself is none."""
+    for own in propositions:
+        predicates = [span for span, label in own if label == PREDICATE]
+        for span, label in own:
+            if predicates and label != PREDICATE:
+                yield EdgeTarget(predicates[0], span, (label,), "roles")
+
+
+def _entity_sentences(raw: Path, beside: str | Path | None) -> Iterator[_Sentence]:
+    """Sentences of nested entities as LitBank has them: a word a line, then columns of B- and I- tags, a blank line between.
+
+    Raises:
+        AtlasError: a tag that is none; names file and line.
+    """
+    for name, lines in column_files(raw, suffixes=("tsv",)):
+        place, words, columns = 0, [], []
+        for number, line in [*lines, (0, b"")]:
+            cells = line.decode("utf-8", "replace").rstrip("\r\n").split("\t")
+            if cells[0].strip():
+                for cell in cells[1:]:
+                    if cell not in ("", "O") and cell[:2] not in ("B-", "I-"):
+                        raise AtlasError(f"{name}:{number}: {cell!r} is no tag such as B-PER, I-PER or O.")
+                words.append("".join(cells[0].split()))
+                columns.append(cells[1:])
+            elif words:
+                place += 1
+                base = name.rsplit("/", 1)[-1].rsplit(":", 1)[-1]
+                yield f"{base}-{place}", tuple(words), {"entities": partial(_entities, _tag_spans(columns))}
+                words, columns = [], []
+
+
+def _tag_spans(rows: Sequence[Sequence[str]]) -> list[tuple[WordSpan, str]]:
+    """Spans of all columns of B- and I- tags [word][column], as they begin."""
+    found: list[tuple[WordSpan, str]] = []
+    for column in range(max(map(len, rows))):
+        tags = [row[column] if column < len(row) else "O" for row in rows]
+        for start, tag in enumerate(tags):
+            if tag.startswith("B-"):
+                stop = start + 1
+                while stop < len(tags) and tags[stop] == f"I-{tag[2:]}":
+                    stop += 1
+                found.append(((start, stop), tag[2:]))
+    return sorted(found)
 
 
 _SENTENCE = re.compile(r'^(\d+)\t"(.*)"\s*$')
 _MARK = re.compile(r"</?e[12]>")
 
 
-def relation_edges(path: str | Path) -> Iterator[EdgeRecord]:
+def _relation_sentences(raw: Path, beside: str | Path | None) -> Iterator[_Sentence]:
     """Relations of SemEval-2010 task 8 in its own form: a sentence with <e1> and <e2>, then a line with the relation.
 
     Raises:
         AtlasError: a sentence without both marks, or without a relation; names file and line.
     """
     held: tuple[str, str, str] | None = None
-    for number, line in read_lines(path):
-        where = f"{path}:{number}"
+    for number, line in read_lines(raw):
+        where = f"{raw}:{number}"
         if found := _SENTENCE.match(line):
             if held is not None:
                 raise AtlasError(f"{where}: the sentence before this one has no relation.")
@@ -139,7 +286,7 @@ def relation_edges(path: str | Path) -> Iterator[EdgeRecord]:
         raise AtlasError(f"{held[2]}: this sentence has no relation: the file breaks off.")
 
 
-def _relation(name: str, text: str, where: str, label: str) -> EdgeRecord:
+def _relation(name: str, text: str, where: str, label: str) -> _Sentence:
     words: list[str] = []
     ends: dict[str, int] = {}
     place = 0
@@ -154,18 +301,78 @@ def _relation(name: str, text: str, where: str, label: str) -> EdgeRecord:
         raise AtlasError(f"{where}: the sentence has no {error.args[0]}: both entities must be marked.") from error
     if not label or any(start >= stop for start, stop in spans):
         raise AtlasError(f"{where}: a relation in the next line and words between the marks are needed.")
-    return EdgeRecord(name, tuple(words), (EdgeTarget(spans[0], spans[1], (label,)),))
+    target = EdgeTarget(spans[0], spans[1], (label,), "relations")
+    return name, tuple(words), {"relations": lambda: [target]}
 
 
-def coin_flips(records: Iterable[EdgeRecord], seed: int = 42, share: float = 0.15) -> Iterator[tuple[EdgeRecord, bool]]:
-    """Each record with whether it belongs to the development set: a coin flip a record, as the published code parts SemEval.
+_NODE = re.compile(r"^ewt-(\w+)-(\d+)-semantics-(?:pred|arg)-(\d+)$")
 
-    With its seed this gives the 6,851 and 1,149 records of the authors' corrected table.
+
+def _protorole_sentences(raw: Path, beside: str | Path | None) -> Iterator[_Sentence]:
+    """Proto-roles of Universal Decompositional Semantics 1.0 (raw annotations in a zip), on the sentences of one of its parts.
+
+    A property is true where the mean response is high enough; "does not apply" counts as the lowest response. Arguments are all
+    words below their head.
+
+    Raises:
+        AtlasError: no sentences beside it, an archive that cannot be read, or a word that a sentence does not have.
     """
-    generator = random.Random(seed)
-    for record in records:
-        yield record, generator.random() > 1 - share
+    if beside is None:
+        raise AtlasError(f"{raw}: proto-roles come without their sentences: name the treebank that has them (`trees`).")
+    trees = list(read_conllu(beside))
+    # A file of the treebank is one of its parts; the annotations count the sentences of each part from 1.
+    found = re.search(r"train|dev|test", Path(beside).name)
+    part = found[0] if found else "dev"
+    for name, annotated in _annotations(raw).items():
+        match = re.fullmatch(rf"ewt-{part}-(\d+)", name)
+        if match is None:
+            continue
+        number = int(match[1])
+        if number > len(trees):
+            raise AtlasError(
+                f"{raw}: {name} is annotated, but {beside} has {len(trees)} sentences: they do not belong together."
+            )
+        tree = trees[number - 1]
+        yield name, tree.words, {"protoroles": partial(_protoroles, tree, annotated, f"{raw}: {name}")}
 
 
-def _record(tree: Tree, targets: Iterable[EdgeTarget]) -> EdgeRecord:
-    return EdgeRecord(tree.id, tree.words, tuple(targets))
+def _annotations(raw: Path) -> dict[str, Any]:
+    try:
+        with zipfile.ZipFile(raw) as archive:
+            (member,) = [name for name in archive.namelist() if name.endswith(".json") and "/" not in name]
+            data = json.loads(archive.read(member))["data"]
+    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+        raise AtlasError(f"{raw}: no zip with one JSON file of proto-roles under 'data' ({error}); fetch it again.") from error
+    return dict(sorted(data.items(), key=lambda item: [int(n) for n in re.findall(r"\d+", item[0])]))
+
+
+def _protoroles(tree: Tree, annotated: Mapping[str, Any], where: str) -> Iterator[EdgeTarget]:
+    below = children(tree.heads)
+    for edge, layers in annotated.items():
+        nodes = [_NODE.match(node) for node in edge.split("%%")]
+        if len(nodes) != 2 or not all(nodes):
+            raise AtlasError(f"{where}: {edge!r} is no pair of a predicate and an argument.")
+        predicate, argument = (int(node[3]) for node in nodes if node)
+        if max(predicate, argument) > len(tree.words):
+            raise AtlasError(f"{where}: word {max(predicate, argument)} is annotated, the sentence has {len(tree.words)}.")
+        labels = tuple(name for name, given in sorted(layers["protoroles"].items()) if _mean_response(given) >= _TRUE_PROTOROLE)
+        span = subtree(below, argument)
+        if span[0] < predicate <= span[1]:
+            span = (argument - 1, argument)
+        yield EdgeTarget((predicate - 1, predicate), span, labels, "protoroles")
+
+
+def _mean_response(given: Mapping[str, Mapping[str, int]]) -> float:
+    applies = given["confidence"]
+    responses = [value if applies[who] else 0 for who, value in given["value"].items()]
+    return sum(responses) / len(responses)
+
+
+_SENTENCES: dict[str, Callable[[Path, str | Path | None], Iterator[_Sentence]]] = {
+    "conllu": _tree_sentences,
+    "propositions": _proposition_sentences,
+    "conll2012": _document_sentences,
+    "entities": _entity_sentences,
+    "semeval": _relation_sentences,
+    "decomp": _protorole_sentences,
+}

@@ -2,7 +2,8 @@
 
     {"text": "The cat sleeps", "targets": [{"span1": [0, 2], "span2": [2, 3], "label": "nsubj"}], "info": {"id": "s1"}}
 
-Spans are half-open over the words of the text, which spaces part; `label` is a label or a list of them.
+Spans are half-open over the words of the text, which spaces part; `label` is a label or a list of them. Beyond the schema, a
+target may name its task, so that a file can hold several tasks on the same texts.
 """
 
 from __future__ import annotations
@@ -17,6 +18,17 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.files import json_object, read_lines
 
 WordSpan = tuple[int, int]
+EDGE_TASKS = {
+    "pos": "Parts of speech",
+    "constituents": "Constituents",
+    "dependencies": "Dependencies",
+    "entities": "Entities",
+    "roles": "Semantic roles",
+    "coreference": "Coreference",
+    "protoroles": "Proto-roles",
+    "relations": "Relations",
+}
+"""The eight tasks in the paper's order -> what tables and figures call them."""
 
 
 @dataclass(frozen=True)
@@ -26,11 +38,13 @@ class EdgeTarget:
     Attributes:
         span1, span2: words start to stop - 1, from 0; span2 is None for tasks with one span.
         labels: all labels that are right; none where no label applies.
+        task: what is asked, where a file has several tasks.
     """
 
     span1: WordSpan
     span2: WordSpan | None
     labels: tuple[str, ...]
+    task: str = ""
 
 
 @dataclass(frozen=True)
@@ -69,7 +83,7 @@ def edge_line(record: EdgeRecord) -> str:
         if target.span2 is not None:
             spans["span2"] = list(target.span2)
         label = target.labels[0] if len(target.labels) == 1 else list(target.labels)
-        targets.append(spans | {"label": label})
+        targets.append(spans | {"label": label} | ({"task": target.task} if target.task else {}))
     return (
         json.dumps({"text": " ".join(record.words), "targets": targets, "info": {"id": record.id}}, ensure_ascii=False) + "\n"
     )
@@ -80,9 +94,9 @@ def read_edges(path: str | Path) -> Iterator[EdgeRecord]:
 
     Raises:
         AtlasError: no JSON object, no text, or a target whose spans or labels are not what they should be; names file and line.
-            All targets of a file must have one span, or all two.
+            All targets of a task must have one span, or all two.
     """
-    pairs: bool | None = None
+    pairs: dict[str, bool] = {}
     for number, line in read_lines(path):
         if not line.strip():
             continue
@@ -90,11 +104,10 @@ def read_edges(path: str | Path) -> Iterator[EdgeRecord]:
         row = json_object(line, where)
         record = _record(row, where, number)
         for target in record.targets:
-            if pairs is None:
-                pairs = target.span2 is not None
-            elif pairs != (target.span2 is not None):
+            if pairs.setdefault(target.task, target.span2 is not None) != (target.span2 is not None):
                 raise AtlasError(
-                    f"{where}: some targets of this file have one span, others two: keep tasks in files of their own."
+                    f"{where}: some targets of a task have one span, others two: name the task of each target, or keep tasks "
+                    "in files of their own."
                 )
         yield record
 
@@ -123,7 +136,10 @@ def _target(target: Mapping[str, Any], where: str, size: int) -> EdgeTarget:
         raise AtlasError(f"{where}: 'label' of a target must be a label or a list of labels, not {target.get('label')!r}.")
     first = _span(target.get("span1"), "span1", where, size)
     second = _span(target["span2"], "span2", where, size) if "span2" in target else None
-    return EdgeTarget(first, second, tuple(dict.fromkeys(labels)))
+    task = target.get("task", "")
+    if not isinstance(task, str):
+        raise AtlasError(f"{where}: 'task' of a target must be the name of a task, not {task!r}.")
+    return EdgeTarget(first, second, tuple(dict.fromkeys(labels)), task)
 
 
 def _span(value: Any, name: str, where: str, size: int) -> WordSpan:

@@ -17,6 +17,8 @@ import pyarrow.parquet as pq
 from attention_atlas.corpora.alignment import Pieces, WordPieces
 from attention_atlas.corpora.conll2012 import read_conll2012
 from attention_atlas.corpora.conllu import read_conllu
+from attention_atlas.corpora.edge_converters import read_edge_records
+from attention_atlas.corpora.edges import EdgeRecord, EdgeTarget
 from attention_atlas.corpora.frames import ELEMENT, TARGET, FrameSentence, first_occurrence, read_frames
 from attention_atlas.corpora.gap import Passage, read_gap
 from attention_atlas.corpora.glue import Labelled, Tagged, read_glue
@@ -61,6 +63,13 @@ _ASKED = pa.struct(
         ("span", pa.list_(pa.int32())),
     ]
 )
+_EDGE = pa.struct(
+    [
+        ("task", pa.string()),
+        *((name, pa.list_(pa.int32())) for name in ("span1", "span2")),
+        ("labels", pa.list_(pa.string())),
+    ]
+)
 SCHEMA = pa.schema(
     [
         ("record", pa.int64()),
@@ -74,6 +83,7 @@ SCHEMA = pa.schema(
         ("mentions", pa.list_(_MENTION)),
         ("asked", _ASKED),
         ("label", pa.string()),
+        ("edges", pa.list_(_EDGE)),
     ]
 )
 
@@ -92,6 +102,7 @@ class Example:
         mentions: spans of words that refer; None where the corpus has no such layer.
         asked: what a question wants to know of a passage; None where there is no question.
         label: class, a number as text, or the translation of the text; None where the corpus has none.
+        edges: targets of edge probing, spans over `words`; None where the corpus has no such layer.
     """
 
     record: int
@@ -105,6 +116,7 @@ class Example:
     mentions: tuple[Mention, ...] | None = None
     asked: Asked | None = None
     label: str | None = None
+    edges: tuple[EdgeTarget, ...] | None = None
 
 
 def asked_of(example: Example) -> Asked:
@@ -148,8 +160,8 @@ def build_shard(
         start: first record.
         out: Parquet file to write (columns: `SCHEMA`).
         dropped_out: tab-separated table to write: record, id, reason, detail.
-        beside: the file beside `raw`: the sentences of a coreference corpus as CoNLL-U, for head words by dependencies, or the
-            translations of a parallel corpus.
+        beside: the file beside `raw`: the sentences of a coreference corpus as CoNLL-U, for head words by dependencies, those
+            of proto-roles, or the translations of a parallel corpus.
 
     Raises:
         AtlasError: bad input, or a corpus that gives no example in its first shard.
@@ -178,6 +190,7 @@ def write_examples(path: str | Path, examples: Sequence[Example]) -> None:
     }
     columns["mentions"] = [None if e.mentions is None else [_mention_row(m) for m in e.mentions] for e in examples]
     columns["asked"] = [None if e.asked is None else asdict(e.asked) for e in examples]
+    columns["edges"] = [None if e.edges is None else [asdict(target) for target in e.edges] for e in examples]
     with whole_file(path) as part:
         pq.write_table(pa.table(columns, schema=SCHEMA), part)
 
@@ -201,9 +214,9 @@ def read_examples(paths: Iterable[str | Path], limit: int | None = None) -> Iter
             fixed = {name: tuple(row[name]) for name in ("input_ids", "segment_ids", "tokens", "word", "words")}
             mentions = None if row["mentions"] is None else tuple(map(_mention, row["mentions"]))
             asked = None if row["asked"] is None else _asked(row["asked"])
-            yield Example(
-                record=row["record"], id=row["id"], layers=layers, mentions=mentions, asked=asked, label=row["label"], **fixed
-            )
+            edges = None if row["edges"] is None else tuple(map(_edge, row["edges"]))
+            gold = {"layers": layers, "mentions": mentions, "asked": asked, "label": row["label"], "edges": edges}
+            yield Example(record=row["record"], id=row["id"], **gold, **fixed)
 
 
 def _mention_row(mention: Mention) -> dict[str, Any]:
@@ -214,6 +227,11 @@ def _mention_row(mention: Mention) -> dict[str, Any]:
 def _mention(row: Mapping[str, Any]) -> Mention:
     heads = {rule: row[f"head_{rule}"] for rule in HEAD_RULES if row[f"head_{rule}"] is not None}
     return Mention(row["start"], row["stop"], row["cluster"], row["first"], row["singleton"], heads, row["role"])
+
+
+def _edge(row: Mapping[str, Any]) -> EdgeTarget:
+    second = None if row["span2"] is None else tuple(row["span2"])
+    return EdgeTarget(tuple(row["span1"]), second, tuple(row["labels"]), row["task"])
 
 
 def _asked(row: Mapping[str, Any]) -> Asked:
@@ -237,6 +255,11 @@ def _records(
         pairs = read_parallel(raw, entry["languages"], beside)
         for number, pair in enumerate(islice(pairs, skip + start, skip + stop), start=start):
             yield _from_translated(pair, number, pieces, bound)
+        return
+    if entry["reader"] == "edges":
+        found = read_edge_records(entry["form"], entry["edge_tasks"], raw, beside, entry["part"])
+        for number, edges in enumerate(islice(found, start, stop), start=start):
+            yield _from_edges(edges, number, pieces, bound)
         return
     if entry["reader"] == "gap":
         for number, passage in enumerate(islice(read_gap(raw), start, stop), start=start):
@@ -334,6 +357,13 @@ def _from_passage(passage: Passage, record: int, pieces: WordPieces, bound: int)
         for role, (start, stop), coreferent in spans
     )
     return _from_words(passage.words, record, passage.id, pieces, bound, {}, mentions)
+
+
+def _from_edges(edges: EdgeRecord, record: int, pieces: WordPieces, bound: int) -> Example | Dropped:
+    if not edges.targets:
+        return Dropped(record, edges.id, "no targets")
+    found = _from_words(edges.words, record, edges.id, pieces, bound, {})
+    return replace(found, edges=edges.targets) if isinstance(found, Example) else found
 
 
 def _from_frame(frame: FrameSentence, record: int, pieces: WordPieces, bound: int) -> Example | Dropped:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from attention_atlas.corpora.glue import TASKS
 from attention_atlas.corpora.sample.coreference import conll2012_lines, gap_lines
+from attention_atlas.corpora.sample.edges import edge_lines
 from attention_atlas.corpora.sample.frames import frames_json
 from attention_atlas.corpora.sample.generate import Document, Sentence, generate_documents
 from attention_atlas.corpora.sample.pairs import task_lines
@@ -35,6 +36,7 @@ def write_sample(directory: str | Path, documents: int, seed: int, train_documen
     * ``{task}.jsonl`` and ``{task}-train.jsonl`` for the tasks of GLUE: sentences or pairs with labels and tags;
     * ``frames.json``: short sentences with a word that evokes a frame and its elements;
     * ``parallel.jsonl`` and ``parallel-train.jsonl``: sentences in English and French, `PARALLEL_FILES`;
+    * ``edges.jsonl`` and ``edges-train.jsonl``: edge-probing records of eight tasks;
     * ``documents.jsonl``: a document a line with all layers.
 
     Raises:
@@ -61,6 +63,8 @@ def write_sample(directory: str | Path, documents: int, seed: int, train_documen
         write_text(folder / f"{task}-train.jsonl", "".join(task_lines(task, further, seed)))
     for name, (start, stop) in PARALLEL_FILES.items():
         write_text(folder / f"{name}.jsonl", "".join(parallel_lines(stop - start, seed, start)))
+    write_text(folder / "edges.jsonl", "".join(edge_lines(made)))
+    write_text(folder / "edges-train.jsonl", "".join(edge_lines(further)))
     write_text(folder / "documents.jsonl", "".join(json_line(document) for document in made))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import nn
@@ -23,11 +23,25 @@ CLIP = 5.0
 
 @dataclass(frozen=True)
 class ProbeKey:
-    """A probe: the layers that it may use, `bottom` to `top` (0 for what goes into the first), and its seed."""
+    """A probe.
+
+    Attributes:
+        top: it mixes the layers from 0 (what goes into the first) to this one.
+        seed: of its first weights.
+        lexical: layer 0 is the words alone, without their places.
+        control: it learns the control task.
+        equal: it takes a fixed number of steps, whatever its score; else it stops early.
+    """
 
     top: int
     seed: int
-    bottom: int = 0
+    lexical: bool = False
+    control: bool = False
+    equal: bool = False
+
+    def uses(self, row: int, rows: int) -> bool:
+        """Whether it may use a row of the cached states; of these the last is the words alone where there is such a row."""
+        return row == rows - 1 or 0 < row <= self.top if self.lexical else row <= self.top
 
 
 @dataclass(frozen=True)
@@ -54,18 +68,12 @@ class _Side(nn.Module):
         self.attend = nn.Parameter(_uniform(keys, (SIZE,), SIZE, 3))
         # The bias of the score is left out: a softmax does not see it.
 
-    def forward(self, mixed: torch.Tensor, spans: Spans) -> torch.Tensor:
-        """[probe, target, size] from mixed states [probe, sentence, piece, width]."""
-        longest = int((spans.stop - spans.start).max())
-        places = spans.start[:, None] + torch.arange(longest, device=mixed.device)
-        inside = places < spans.stop[:, None]
-        places = places.clamp(max=mixed.shape[2] - 1)
-        # Only pieces of spans are projected; a span's words are few beside a sentence's.
-        pieces = mixed[:, spans.sentence[:, None], places]  # [probe, target, piece, width]
-        shape = pieces.shape
-        projected = torch.baddbmm(self.bias[:, None], pieces.flatten(1, 2), self.project).view(*shape[:3], SIZE)
-        scores = (projected * self.attend[:, None, None]).sum(-1).masked_fill(~inside, -math.inf)
-        return (scores.softmax(-1)[..., None] * projected).sum(2)
+    def forward(self, mixed: torch.Tensor, places: torch.Tensor, inside: torch.Tensor) -> torch.Tensor:
+        """[probe, target, size] from mixed states [probe, place, width] at the places [target, longest] that are inside."""
+        projected = torch.baddbmm(self.bias[:, None], mixed, self.project)
+        scores = (projected * self.attend[:, None]).sum(-1)
+        shares = scores[:, places].masked_fill(~inside, -math.inf).softmax(-1)
+        return (shares[..., None] * projected[:, places]).sum(2)
 
 
 class EdgeProbes(nn.Module):
@@ -73,19 +81,19 @@ class EdgeProbes(nn.Module):
 
     Args:
         keys: the probes.
-        layers: hidden states of the model, the input of the first layer included (L + 1).
+        rows: cached states of a piece: the layers, the input of the first included (L + 1), and the words alone if there.
         width: of a hidden state.
         labels: outputs, each with a sigmoid of its own.
         pairs: whether targets have two spans; each has a projection of its own.
     """
 
-    def __init__(self, keys: Sequence[ProbeKey], layers: int, width: int, labels: int, pairs: bool) -> None:
+    def __init__(self, keys: Sequence[ProbeKey], rows: int, width: int, labels: int, pairs: bool) -> None:
         super().__init__()
         self.keys = tuple(keys)
         count = len(self.keys)
-        self.mix = nn.Parameter(torch.zeros(count, layers))
+        self.mix = nn.Parameter(torch.zeros(count, rows))
         self.scale = nn.Parameter(torch.ones(count))
-        allowed = torch.tensor([[key.bottom <= layer <= key.top for layer in range(layers)] for key in self.keys])
+        allowed = torch.tensor([[key.uses(row, rows) for row in range(rows)] for key in self.keys])
         self.register_buffer("allowed", allowed, persistent=False)
         self.sides = nn.ModuleList(_Side(_salted(self.keys, side), width) for side in range(1 + pairs))
         spans = SIZE * (1 + pairs)
@@ -98,25 +106,45 @@ class EdgeProbes(nn.Module):
 
     @property
     def weights(self) -> torch.Tensor:
-        """[probe, layer] mixing weights s: they sum to 1 over the layers that a probe may use, and are 0 on others."""
+        """[probe, row] mixing weights s: they sum to 1 over the rows that a probe may use, and are 0 on others."""
         return self.mix.masked_fill(~self.allowed, -math.inf).softmax(-1)
 
     def forward(self, states: torch.Tensor, first: Spans, second: Spans | None = None) -> torch.Tensor:
         """Logits [probe, target, label].
 
         Args:
-            states: [sentence, layer, piece, width].
+            states: [sentence, row, piece, width].
             first, second: spans of each target.
         """
-        weights = self.weights * self.scale[:, None]
-        mixed = torch.einsum("pl,slnw->psnw", weights, states)
-        mixed = nn.functional.dropout(mixed, MIX_DROPOUT, self.training)
         spans = [first] if second is None else [first, second]
-        pooled = torch.cat([side(mixed, own) for side, own in zip(self.sides, spans, strict=True)], dim=-1)
+        pieces, places, inside = _needed(spans, states.shape[2])
+        weights = self.weights * self.scale[:, None]
+        own = states[pieces // states.shape[2], :, pieces % states.shape[2]]  # [place, row, width]
+        mixed = torch.einsum("pl,nlw->pnw", weights, own)
+        mixed = nn.functional.dropout(mixed, MIX_DROPOUT, self.training)
+        pooled = torch.cat([side(mixed, *where) for side, *where in zip(self.sides, places, inside, strict=True)], dim=-1)
         inner = torch.baddbmm(self.hidden_bias[:, None], pooled, self.hidden).tanh()
         inner = nn.functional.layer_norm(inner, (SIZE,)) * self.norm[:, None] + self.norm_bias[:, None]
         inner = nn.functional.dropout(inner, CLASS_DROPOUT, self.training)
         return torch.baddbmm(self.out_bias[:, None], inner, self.out)
+
+
+def _needed(spans: Sequence[Spans], length: int) -> tuple[torch.Tensor, list[torch.Tensor], list[torch.Tensor]]:
+    """Pieces that some span holds, each once, however many spans share it: only these are mixed and projected.
+
+    Returns:
+        [place] piece, counted through the sentences of a length; and for the spans of each side their places
+        [target, longest] with which of them are inside.
+    """
+    flat, inside = [], []
+    for own in spans:
+        steps = torch.arange(int((own.stop - own.start).max()), device=own.start.device)
+        inside.append(steps < (own.stop - own.start)[:, None])
+        at = own.start[:, None] + torch.where(inside[-1], steps, 0)
+        flat.append(own.sentence[:, None] * length + at)
+    pieces, found = torch.unique(torch.cat([part.flatten() for part in flat]), return_inverse=True)
+    parts = found.split([part.numel() for part in flat])
+    return pieces, [part.view_as(shape) for part, shape in zip(parts, flat, strict=True)], inside
 
 
 def probe_losses(logits: torch.Tensor, truth: torch.Tensor) -> torch.Tensor:
@@ -124,7 +152,7 @@ def probe_losses(logits: torch.Tensor, truth: torch.Tensor) -> torch.Tensor:
 
     Args:
         logits: [probe, target, label].
-        truth: [target, label] 0 or 1.
+        truth: [target, label] 0 or 1, or [probe, target, label] where probes learn different tasks.
     """
     own = truth.to(logits).expand_as(logits)
     return nn.functional.binary_cross_entropy_with_logits(logits, own, reduction="none").mean(dim=(1, 2))
@@ -158,7 +186,7 @@ def optimiser(probes: EdgeProbes, learning_rate: float = 1e-4, mix_rate: float =
 
 def _salted(keys: Sequence[ProbeKey], side: int) -> list[ProbeKey]:
     """Keys whose random weights differ from those of the other side."""
-    return [ProbeKey(key.top, key.seed * 2 + side, key.bottom) for key in keys]
+    return [replace(key, seed=key.seed * 2 + side) for key in keys]
 
 
 def _uniform(keys: Sequence[ProbeKey], shape: tuple[int, ...], inputs: int, salt: int) -> torch.Tensor:

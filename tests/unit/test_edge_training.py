@@ -1,0 +1,207 @@
+"""Targets as tensors, training of probes, and counts, against slow and obvious ways."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from edge_examples import LABELS, LAYERS, TELLING, edge_example, telling_states
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import f1_score
+
+from attention_atlas.corpora.edges import EdgeTarget
+from attention_atlas.errors import AtlasError
+from attention_atlas.studies.tenney2019.probes import EdgeProbes, ProbeKey, optimiser
+from attention_atlas.studies.tenney2019.scores import f1_of
+from attention_atlas.studies.tenney2019.targets import control_labels, piece_starts, probed_cases, task_targets
+from attention_atlas.studies.tenney2019.training import Recipe, _Course, answers, count_answers, train_probes
+
+RECIPE = Recipe(
+    batch=8, learning_rate=0.003, mix_rate=20, interval=10, most_steps=120, equal_steps=30, halve_after=2, patience=4
+)
+
+
+def made(task="pos", pairs=False, training=40, development=12, **settings):
+    examples = [edge_example(record, task, pairs) for record in range(training + development)]
+    return task_targets(task, examples[:training], examples[training:], **settings)
+
+
+def test_spans_of_pieces_hold_the_pieces_of_their_words_and_no_others():
+    task = made("roles", pairs=True)
+    assert task.labels == LABELS
+    for sentence in task.training:
+        for target, first, second in zip(sentence.targets, sentence.first, sentence.second, strict=True):
+            for span, pieces in ((target.span1, first), (target.span2, second)):
+                slow = [piece for piece, word in enumerate(sentence.example.word) if span[0] <= word < span[1]]
+                assert list(range(*pieces)) == slow
+        assert [LABELS[row.argmax()] for row in sentence.truth] == [t.labels[0] for t in sentence.targets]
+        assert (sentence.truth.sum(1) == 1).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"word": (-1, 0, 1, 1, 3, 3, 4, 5, 5, -1)}, r"e0: word 3 \('\w+'\) has no pieces side by side"),
+        ({"word": (-1, 0, 1, 2, 1, 3, 3, 4, 5, 5, -1)}, r"e0: word 2 \('\w+'\) has no pieces side by side"),
+        ({"word": (-1, 1, 0, 2, 3, 3, 4, 5, 5, -1)}, None),
+        ({"edges": (EdgeTarget((5, 7), None, ("A",), "pos"),)}, r"e0: the span \[5, 7\] does not lie within its 6 words"),
+        ({"edges": None}, "e0 has no targets: use a corpus with reader edges"),
+        ({"edges": ()}, "there is no target of the task pos to train on"),
+    ],
+)
+def test_misaligned_spans_are_refused(change, message):
+    whole = edge_example(0, "pos", False)
+    broken = replace(whole, **change)
+    if message is None:
+        # Words in another order than their pieces: a span over both would hold others' pieces.
+        broken = replace(broken, edges=(EdgeTarget((0, 2), None, ("A",), "pos"),))
+        message = "the pieces 2 to 1 are not those of the words|are not those of the words"
+    with pytest.raises(AtlasError, match=message):
+        task_targets("pos", [broken], [whole])
+
+
+def test_pieces_of_words_lie_side_by_side():
+    example = edge_example(0, "pos", False)
+    assert piece_starts(example) == [(1, 2), (2, 4), (4, 5), (5, 7), (7, 8), (8, 10)]
+
+
+@pytest.mark.parametrize(
+    ("task", "labels", "scored"),
+    [
+        ("coreference", ["0", "1"], ["1"]),
+        ("roles", ["ARG0", "ARGM-TMP", "C-ARG1", "R-ARG0", "V"], ["ARG0", "ARGM-TMP"]),
+        ("relations", ["Cause-Effect(e1,e2)", "Other", "no_relation"], ["Cause-Effect(e1,e2)"]),
+        ("pos", ["Other", "R-X"], ["Other", "R-X"]),
+    ],
+)
+def test_some_labels_are_learnt_but_not_scored(task, labels, scored):
+    found = replace(made(), task=task, labels=tuple(labels))
+    assert [label for label, counts in zip(labels, found.scored, strict=True) if counts] == scored
+
+
+def test_a_control_task_gives_every_word_one_label_as_often_as_the_task():
+    task = made(training=200)
+    by_word = {}
+    for sentence in (*task.training, *task.development):
+        for target, row in zip(sentence.targets, sentence.control, strict=True):
+            assert row.sum() == 1
+            word = sentence.example.words[target.span1[1] - 1]
+            assert by_word.setdefault(word, int(row.argmax())) == int(row.argmax())
+    assert len(set(by_word.values())) > 1
+    assert made(training=200, seed=1).training[0].control.tolist() != task.training[0].control.tolist()
+    one = EdgeTarget((0, 1), None, ("only",), "pos")
+    assert control_labels("pos", [one], 0)[edge_example(0, "pos", False), one] == ("only",)
+
+
+def test_a_sentence_may_give_some_of_its_targets_alone():
+    few, all_ = made(most=2), made()
+    assert {len(sentence.targets) for sentence in few.training} == {2}
+    assert {len(sentence.targets) for sentence in few.development} == {6}
+    assert all(set(a.targets) <= set(b.targets) for a, b in zip(few.training, all_.training, strict=True))
+
+
+def test_other_sentences_keep_the_targets_whose_labels_are_known():
+    task = made()
+    example = edge_example(99, "pos", False)
+    strange = replace(example, edges=(*example.edges[:2], EdgeTarget((0, 1), None, ("Z",), "pos")))
+    (sentence,) = probed_cases(task, [strange, replace(example, edges=strange.edges[2:])])
+    assert sentence.targets == example.edges[:2]
+
+
+KEYS = [ProbeKey(top, 1) for top in range(LAYERS + 1)] + [ProbeKey(LAYERS, 1, equal=True), ProbeKey(LAYERS, 1, control=True)]
+
+
+@pytest.mark.parametrize("pairs", [False, True])
+def test_probes_find_a_label_from_the_layer_that_tells_it(pairs):
+    task = made("pos", pairs)
+    trained = train_probes(task, telling_states, KEYS, RECIPE)
+    counts = count_answers(trained.probes, task.development, telling_states, torch.from_numpy(task.scored), 5)
+    f1 = f1_of(counts.sum(1))
+    assert f1[TELLING] > 90
+    assert f1[LAYERS] > 90
+    assert f1[TELLING - 1] < 70
+    weights = trained.probes.weights.detach().numpy()
+    assert weights[LAYERS, TELLING : LAYERS + 1].sum() > 0.55, "the mix moves to where the label is"
+    assert (weights[:, -1] == 0).all(), "the words alone are for those that ask for them"
+    equal = len(KEYS) - 2
+    assert (trained.steps[equal], trained.best_steps[equal]) == (RECIPE.equal_steps, RECIPE.equal_steps)
+    assert (trained.best_steps[: LAYERS + 1] % RECIPE.interval == 0).all()
+    assert (trained.steps <= RECIPE.most_steps).all()
+    again = train_probes(task, telling_states, KEYS, RECIPE)
+    assert all(torch.equal(a, b) for a, b in zip(trained.probes.parameters(), again.probes.parameters(), strict=True))
+
+
+def test_counts_are_those_of_scikit_learn():
+    task = made("roles", pairs=True)
+    torch.manual_seed(0)
+    probes = EdgeProbes(KEYS, LAYERS + 2, 12, len(LABELS), True)
+    with torch.no_grad():
+        probes.out.mul_(20)
+    scored = torch.tensor([True, False, True])
+    counts = count_answers(probes, task.development, telling_states, scored, batch=5)
+    assert counts.shape == (len(KEYS), len(task.development), 3)
+    order, given_, right = [], [], []
+    for own, logits, truth in answers(probes, task.development, telling_states, 5):
+        order += own
+        given_.append((logits[3] >= 0).numpy())
+        right.append(truth[3].numpy())
+    given_, right = np.concatenate(given_)[:, [0, 2]], np.concatenate(right)[:, [0, 2]]
+    assert f1_of(counts[3].sum(0)) == pytest.approx(100 * f1_score(right, given_, average="micro"))
+    place = [s.example.record for s in task.development].index(order[4].example.record)
+    own = slice(4 * 6, 5 * 6)
+    slow = [
+        (given_[own] & right[own]).sum(),
+        (given_[own] & ~right[own]).sum(),
+        (~given_[own] & right[own]).sum(),
+    ]
+    assert counts[3, place].tolist() == slow
+
+
+@given(st.lists(st.tuples(*[st.integers(0, 9)] * 3), min_size=1, max_size=5))
+def test_f1_is_the_harmonic_mean_of_precision_and_recall(counts):
+    for (true, false, missed), found in zip(counts, f1_of(counts), strict=True):
+        precision = true / (true + false) if true + false else 0
+        recall = true / (true + missed) if true + missed else 0
+        slow = 200 * precision * recall / (precision + recall) if precision + recall else 0
+        assert found == pytest.approx(slow)
+
+
+def test_a_halved_rate_is_an_optimiser_with_half_the_rate():
+    keys = [ProbeKey(1, 1), ProbeKey(1, 2)]
+
+    def step(rate, factors):
+        probes = EdgeProbes(keys, 3, 4, 2, False)
+        rule = optimiser(probes, rate)
+        course = _Course(keys, Recipe(), probes)
+        course._factor[:] = factors
+        generator = torch.Generator().manual_seed(0)
+        for _ in range(5):
+            for parameter in probes.parameters():
+                parameter.grad = torch.randn(parameter.shape, generator=generator)
+            course.step(rule)
+        return [parameter.detach() for parameter in probes.parameters()]
+
+    mixed, whole, half = step(0.01, [1, 0.5]), step(0.01, [1, 1]), step(0.005, [1, 1])
+    for own, first, second in zip(mixed, whole, half, strict=True):
+        assert torch.allclose(own[0], first[0])
+        assert torch.allclose(own[1], second[1], atol=1e-6)
+
+
+def test_training_halves_waits_and_keeps_the_best():
+    keys = [ProbeKey(0, 1), ProbeKey(1, 1), ProbeKey(1, 1, equal=True)]
+    probes = EdgeProbes(keys, 3, 4, 2, False)
+    course = _Course(keys, Recipe(halve_after=2, patience=4, most_steps=100, equal_steps=10_000), probes)
+    values = [10.0, 20.0, 20.0, 20.0, 20.0, 20.0, 20.0]
+    for number, score in enumerate(values, start=1):
+        with torch.no_grad():
+            probes.out_bias.fill_(number)
+        course._taken = 10 * number
+        course.evaluated(10 * number, np.asarray([score, 50.0 + number, 0.0]))
+    assert course._factor[0] == 0, "halved twice, then ended"
+    assert (course._steps[0], course._best_steps[0]) == (60, 20)
+    assert course._best_steps[1] == 70
+    trained = course.trained()
+    assert trained.probes.out_bias[0, 0].item() == 2
+    assert trained.probes.out_bias[1, 0].item() == 7
+    assert trained.steps.tolist() == [60, 70, 70]

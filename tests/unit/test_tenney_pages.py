@@ -1,0 +1,267 @@
+"""Tables, figures and comparison of Tenney et al., from probes trained on made-up states and from counts made by hand."""
+
+from dataclasses import fields
+
+import numpy as np
+import pandas as pd
+import pytest
+from edge_examples import LAYERS, edge_example, telling_states
+from PIL import Image
+
+from attention_atlas.corpora.examples import write_examples
+from attention_atlas.errors import AtlasError
+from attention_atlas.published.values import load_published
+from attention_atlas.shards import write_shard
+from attention_atlas.studies.setting import Setting
+from attention_atlas.studies.tenney2019.comparison import Tables, comparison
+from attention_atlas.studies.tenney2019.figures import figure1, figure2, figure3
+from attention_atlas.studies.tenney2019.layers import centre_of_gravity, expected_layer
+from attention_atlas.studies.tenney2019.names import EARLY, EMBEDDINGS, LEXICAL
+from attention_atlas.studies.tenney2019.probing import Outputs, Plan, ProbedCorpus, probe_task
+from attention_atlas.studies.tenney2019.scores import CASES, COUNTS, SCORES, WEIGHTS, f1_of
+from attention_atlas.studies.tenney2019.summary import (
+    FIGURE1,
+    FIGURE2,
+    OPTIONS,
+    ORDER,
+    TABLE1,
+    TaskFiles,
+    bars_of_models,
+    is_noise,
+    order_of_tasks,
+    resampled_f1,
+    summarise,
+)
+from attention_atlas.studies.tenney2019.summary import Outputs as Pages
+from attention_atlas.studies.tenney2019.traces import FIGURE3, traced_sentences
+from attention_atlas.studies.tenney2019.training import Recipe
+from attention_atlas.tables import read_parquet, read_table
+
+TASKS = {"pos": False, "constituents": True, "dependencies": True, "entities": False}
+SETTINGS = {task: Setting("Small run", "tiny", f"corpus of {task}", sample=True) for task in TASKS}
+RECIPE = Recipe(
+    batch=8, learning_rate=0.003, mix_rate=20, interval=10, most_steps=60, equal_steps=40, halve_after=2, patience=3
+)
+SEEDS = (1, 2)
+
+
+def corpus(folder, name, task, pairs, records):
+    examples = [edge_example(record, task, pairs) for record in records]
+    write_examples(folder / f"{name}.parquet", examples)
+    facts = {
+        "model": {"name": "tiny"},
+        "layers": LAYERS,
+        "lexical": True,
+        "examples": [{"record": e.record, "id": e.id, "tokens": e.tokens} for e in examples],
+    }
+    path = folder / f"{name}.safetensors"
+    write_shard(path, path.with_suffix(".json"), {e.record: telling_states(e) for e in examples}, facts)
+    return ProbedCorpus([folder / f"{name}.parquet"], [path], 1000)
+
+
+@pytest.fixture(scope="module")
+def probed(tmp_path_factory):
+    """Task -> files of its probes, and those of a control model."""
+    folder = tmp_path_factory.mktemp("probes")
+    found = {}
+    for task, pairs in TASKS.items():
+        parts = [
+            corpus(folder, f"{task}-{name}", task, pairs, records)
+            for name, records in (("train", range(24)), ("dev", range(24, 32)), ("cases", range(40, 42)))
+        ]
+        for whole in (True, False):
+            out = Outputs(*(folder / f"{task}.{whole}.{kind}" for kind in ("scores", "weights", "counts", "cases")))
+            plan = Plan(SEEDS, [EMBEDDINGS, LEXICAL] if whole else [EMBEDDINGS], whole, 4, 1000)
+            probe_task(task, *parts[:2], parts[2] if whole else None, plan, RECIPE, out)
+            found[task, whole] = out
+    return found
+
+
+@pytest.fixture(scope="module")
+def pages(probed, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pages")
+    files = {
+        task: TaskFiles(own.scores, own.weights, own.counts, probed[task, False].scores)
+        for (task, whole), own in probed.items()
+        if whole
+    }
+    out = Pages(*(folder / field.name for field in fields(Pages)))
+    summarise("tiny", files, SETTINGS, resamples=100, seed=0, out=out)
+    traced_sentences([own.cases for (_, whole), own in probed.items() if whole], 2, folder / "figure3")
+    bars_of_models({"first": files, "second": files}, 100, 0, folder / "figure_a3")
+    return folder
+
+
+def test_a_task_writes_all_its_probes(probed):
+    out = probed["constituents", True]
+    scores = read_table(out.scores, SCORES)
+    kinds = scores.groupby(["layer0", "condition"])["top"].agg(lambda tops: sorted(set(tops))).to_dict()
+    assert kinds == {
+        (EMBEDDINGS, EARLY): list(range(LAYERS + 1)),
+        (LEXICAL, EARLY): list(range(LAYERS + 1)),
+        (EMBEDDINGS, "equal_steps"): [LAYERS],
+        (EMBEDDINGS, "control_task"): [0, LAYERS],
+    }
+    assert set(scores["seed"]) == set(SEEDS)
+    assert (scores["targets"] == 8 * 6).all()
+    weights = read_table(out.weights, WEIGHTS)
+    sums = weights.groupby(["layer0", "condition", "top", "seed"])["weight"].sum()
+    assert np.allclose(sums, 1, atol=1e-5), "the words alone stand in the place of layer 0"
+    counts = read_parquet(out.counts, COUNTS)
+    summed = counts.groupby(["layer0", "condition", "top", "seed"])[["true", "false", "missed"]].sum()
+    by_key = scores.set_index(["layer0", "condition", "top", "seed"])["f1"]
+    assert np.allclose(f1_of(summed), by_key.loc[summed.index], atol=1e-3)
+
+
+def test_traces_have_the_right_label_and_the_likeliest_wrong_one(probed):
+    cases = read_table(probed["pos", True].cases, CASES)
+    given = cases[cases["source"] == "cases"]
+    assert set(given["id"]) == {"e40", "e41"}
+    by_target = given.groupby(["id", "target"])
+    assert (by_target.size() == 2 * (LAYERS + 1)).all()
+    assert (by_target["label"].nunique() == 2).all()
+    for (name, target), own in by_target:
+        gold = own.loc[own["gold"] == 1, "label"].iloc[0]
+        assert gold == edge_example(int(name[1:]), "pos", False).edges[target].labels[0]
+    assert given["probability"].between(0, 1).all()
+    assert not len(read_table(probed["dependencies", True].cases, CASES)), "Figure 3 has five tasks, and this is none of them"
+
+
+def test_tables_follow_from_scores_and_weights(probed, pages):
+    scores = read_table(pages / "probe_scores", SCORES)
+    early = scores[(scores["condition"] == EARLY) & (scores["layer0"] == EMBEDDINGS)]
+    points = early.groupby(["task", "top"])["f1"].mean()
+    table = read_table(pages / "figure1", FIGURE1).set_index("task")
+    weights = read_table(pages / "mixing_weights", WEIGHTS)
+    own = weights[(weights["condition"] == EARLY) & (weights["layer0"] == EMBEDDINGS) & (weights["top"] == LAYERS)]
+    for task, row in table.iterrows():
+        f1 = points[task].to_numpy()
+        assert row["f1_first"] == pytest.approx(f1[0], abs=1e-3)
+        assert row["f1_last"] == pytest.approx(f1[-1], abs=1e-3)
+        assert row["noise"] == 0, "what layer 2 tells is no noise"
+        assert row["expected_layer"] == pytest.approx(float(expected_layer(f1)), abs=1e-3)
+        assert row["expected_low"] <= row["expected_layer"] <= row["expected_high"]
+        mixing = own[own["task"] == task].pivot(index="seed", columns="layer", values="weight").to_numpy()
+        assert row["centre"] == pytest.approx(centre_of_gravity(mixing).mean(), abs=1e-4)
+    bars = read_table(pages / "figure2", FIGURE2)
+    one = bars[bars["task"] == "pos"]
+    assert one["delta"].iloc[1:].sum() == pytest.approx(points["pos"].iloc[-1] - points["pos"].iloc[0], abs=1e-3)
+    assert one["weight"].sum() == pytest.approx(1, abs=1e-4)
+    table1 = read_table(pages / "table1", TABLE1)
+    assert (table1["selectivity"] - (table1["f1"] - table1["f1_control_task"])).abs().max() < 1e-3
+    assert table1["f1_random_encoder"].notna().all()
+    assert len(table1) == 2 * len(TASKS)
+    options = read_table(pages / "options", OPTIONS)
+    assert set(options["condition"]) == {EARLY, "equal_steps"}
+    assert set(options["layer0"]) == {EMBEDDINGS, LEXICAL}
+
+
+def by_hand(cube):
+    """Counts [seed, top, sentence, 3] as a table."""
+    rows = [
+        [EMBEDDINGS, EARLY, top, seed, record, *map(int, cube[seed, top, record])]
+        for seed in range(cube.shape[0])
+        for top in range(cube.shape[1])
+        for record in range(cube.shape[2])
+    ]
+    return pd.DataFrame(rows, columns=COUNTS).sample(frac=1, random_state=0)
+
+
+def test_resamples_are_drawn_from_sentences_and_seeds():
+    cube = np.random.default_rng(0).integers(0, 5, size=(3, 2, 40, 3))
+    found = resampled_f1(by_hand(cube), 3000, 1)
+    generator = np.random.default_rng(5)
+    slow = []
+    for _ in range(3000):
+        drawn = generator.integers(40, size=40)
+        f1 = f1_of(cube[:, :, drawn].sum(axis=2))
+        slow.append([f1[generator.integers(3, size=3), top].mean() for top in range(2)])
+    assert found.mean(axis=0) == pytest.approx(np.mean(slow, axis=0), abs=0.4)
+    assert found.std(axis=0) == pytest.approx(np.std(slow, axis=0), rel=0.1)
+    same = np.repeat(cube[:1], 3, axis=0)[:, :, :1]
+    assert resampled_f1(by_hand(same), 5, 0) == pytest.approx(np.repeat([f1_of(same[0, :, 0])], 5, axis=0)), (
+        "nothing to draw from"
+    )
+
+
+def test_a_gain_within_its_error_is_noise_and_leaves_the_order():
+    generator = np.random.default_rng(0)
+    sure = {"pos": [50.0, 90, 92, 93], "roles": [50.0, 60, 70, 93], "entities": [90.0, 90.1, 90, 90.2]}
+    points = {task: np.asarray(values) for task, values in sure.items()}
+    resampled = {task: values + generator.normal(size=(500, 4)) for task, values in points.items()}
+    assert [is_noise(points[task], resampled[task]) for task in points] == [False, False, True]
+    order = order_of_tasks(points, resampled)
+    assert order[["task", "next_task"]].to_numpy().tolist() == [["pos", "roles"]]
+    assert order["probability"].iloc[0] == 1
+    assert order["difference"].iloc[0] == pytest.approx(
+        float(expected_layer(points["roles"]) - expected_layer(points["pos"])), abs=1e-9
+    )
+    alike = {task: points["pos"] + generator.normal(scale=3, size=(2000, 4)) for task in ("pos", "roles")}
+    drawn = order_of_tasks({task: points["pos"] + k * 1e-6 for k, task in enumerate(alike)}, alike)
+    assert 0.4 < drawn["probability"].iloc[0] < 0.6
+    nothing = order_of_tasks({"entities": points["entities"]}, {"entities": resampled["entities"]})
+    assert list(nothing.columns) == ORDER
+    assert not len(nothing)
+
+
+def test_figures_are_drawn_and_the_same_twice(pages, tmp_path):
+    made = {"figure1": figure1, "figure2": figure2, "figure_a3": figure2, "figure3": figure3}
+    for name, draw in made.items():
+        files = [{kind: tmp_path / f"{name}{k}.{kind}" for kind in ("svg", "png", "pdf")} for k in (0, 1)]
+        for own in files:
+            draw(pages / name, SETTINGS, own)
+        assert all(files[0][kind].read_bytes() == files[1][kind].read_bytes() for kind in files[0])
+        with Image.open(files[0]["png"]) as picture:
+            assert min(picture.size) > 300, name
+    text = (tmp_path / "figure10.svg").read_text(encoding="utf-8")
+    assert "Parts of speech" in text
+    assert "Expected layer" in text
+    (tmp_path / "none").write_text("\t".join(FIGURE3) + "\n", encoding="utf-8")
+    figure3(tmp_path / "none", SETTINGS, {"svg": tmp_path / "none.svg"})
+    assert "no sentence has more than one target in doubt" in (tmp_path / "none.svg").read_text(encoding="utf-8")
+
+
+def compared(pages, folder, settings):
+    files = [folder / name for name in ("c.tsv", "c.html", "claims.tsv", "claims.html")]
+    names = {field.name: pages / field.name for field in fields(Tables)} | {"weights": pages / "mixing_weights"}
+    comparison(Tables(**names), settings, *files)
+    return pd.read_csv(files[0], sep="\t").set_index("id"), read_table(files[2], ["claim", "ours", "verdict"])
+
+
+def test_every_published_value_is_compared_or_has_a_reason(pages, tmp_path):
+    found, claims = compared(pages, tmp_path, SETTINGS)
+    assert list(found.index) == list(load_published("tenney2019"))
+    assert found["why"].notna().all()
+    assert not (set(found["verdict"]) - {"not comparable", "not computed", "match"})
+    assert found.loc["t19.case_threshold", "verdict"] == "match"
+    assert set(claims["verdict"]) <= {"holds", "does not hold"}
+    assert len(claims) > 5
+
+
+def test_numbers_of_the_papers_model_and_data_are_compared(pages, tmp_path):
+    own = Setting("Run", "bert", "ontonotes", model_reference="bert-base-uncased", corpus_reference="OntoNotes 5.0 dev")
+    found, _ = compared(pages, tmp_path, SETTINGS | {"pos": own, "constituents": own})
+    assert set(found.loc[["t19.base.pos.f1_l0", "t19.base.consts.expected_layer", "t19.iclr.base.pos.f1_lex"], "verdict"]) <= {
+        "match",
+        "differs",
+    }
+    assert found.loc["t19.large.pos.f1_l0", "why"] == "another model than bert-large-uncased"
+    assert found.loc["t19.base.entities.f1_l0", "verdict"] == "not comparable"
+    assert found.loc["t19.base.coref.f1_l0", "verdict"] == "not computed"
+
+
+def test_the_words_alone_need_a_model_that_has_them(tmp_path):
+    part = corpus(tmp_path, "a", "pos", False, range(6))
+    path = part.states[0]
+    facts = {
+        "model": {"name": "tiny"},
+        "layers": LAYERS,
+        "lexical": False,
+        "examples": [{"record": k, "id": f"e{k}", "tokens": edge_example(k, "pos", False).tokens} for k in range(6)],
+    }
+    states = {k: telling_states(edge_example(k, "pos", False))[:-1] for k in range(6)}
+    write_shard(path, path.with_suffix(".json"), states, facts)
+    out = Outputs(*(tmp_path / kind for kind in ("scores", "weights", "counts", "cases")))
+    with pytest.raises(AtlasError, match="layer0: lexical needs a model with embeddings like BERT's"):
+        probe_task("pos", part, part, None, Plan([1], [EMBEDDINGS, LEXICAL], True, None, 10), RECIPE, out)
+    assert not out.scores.exists()

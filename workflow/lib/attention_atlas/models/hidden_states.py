@@ -1,0 +1,189 @@
+"""Hidden states of all layers, cached once a corpus in shards of float16, and read at random.
+
+    results/{run}/hidden/{model}/{corpus}/{shard}.safetensors    states [layer, n, width] by record
+    results/{run}/hidden/{model}/{corpus}/{shard}.json           what they are, and the checksum
+
+Layer 0 is what goes into the first layer (words, positions and segments); where a model has embeddings like BERT's, a last row
+has those of its words alone, normalised, which published code took for layer 0 (`lexical`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from safetensors import SafetensorError, safe_open
+
+from attention_atlas.batch_sizes import EXTRACTION_TOKENS
+from attention_atlas.errors import AtlasError
+from attention_atlas.models.card import read_card
+from attention_atlas.models.devices import pick_device
+from attention_atlas.progress import progress
+from attention_atlas.shards import check_shard, damaged, read_description, tensor_name, write_shard
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedModel
+
+    from attention_atlas.corpora.examples import Example
+
+_log = logging.getLogger(__name__)
+Half = npt.NDArray[np.float16]
+
+
+def extract_hidden_states(
+    model_entry: Mapping[str, Any],
+    card_path: str | Path,
+    examples_path: str | Path,
+    corpus: str,
+    out: str | Path,
+    description_out: str | Path,
+    threads: int = 1,
+) -> None:
+    """Write the hidden states of one shard of examples.
+
+    Args:
+        model_entry: registry entry of the model.
+        card_path: its model card.
+        examples_path: Parquet file of the shard's examples.
+        corpus: name of the corpus, for the description.
+        out, description_out: files to write.
+        threads: threads of the forward pass.
+
+    Raises:
+        AtlasError: the model cannot be loaded, or gives values that are not finite or too large for float16.
+    """
+    import torch
+
+    from attention_atlas.corpora.examples import read_examples
+    from attention_atlas.models.loading import load_model
+
+    torch.set_num_threads(threads)
+    card = read_card(card_path)
+    examples = list(read_examples([examples_path]))
+    states: dict[int, Half] = {}
+    lexical = False
+    if examples:
+        model = load_model(model_entry, pick_device())
+        lexical = _word_embeddings(model) is not None
+        states = hidden_states(model, examples, card.pad or 0)
+    facts = {
+        "model": {"name": card.name, "origin": card.origin, "weights_sha256": card.weights_sha256, "init": card.init},
+        "corpus": corpus,
+        "layers": card.layers,
+        "lexical": lexical,
+        "examples": [{"record": e.record, "id": e.id, "tokens": e.tokens} for e in examples],
+    }
+    write_shard(out, description_out, states, facts)
+
+
+def hidden_states(
+    model: PreTrainedModel, examples: Sequence[Example], pad: int, batch_tokens: int = EXTRACTION_TOKENS
+) -> dict[int, Half]:
+    """Record -> [layers + 1 (+ 1 for words alone), n, width] float16 without padding, in the order of `examples`.
+
+    Raises:
+        AtlasError: the model gives values that are not finite or too large for float16.
+    """
+    import torch
+
+    from attention_atlas.attention.batches import batch_by_length, model_inputs
+
+    found: dict[int, Half] = {example.record: np.empty(0, np.float16) for example in examples}
+    words = _word_embeddings(model)
+    for batch in progress(list(batch_by_length(examples, batch_tokens)), label="forward passes"):
+        inputs = model_inputs(model, batch, pad)
+        with torch.inference_mode():
+            layers = list(model(**inputs, output_hidden_states=True).hidden_states)
+            if words is not None:
+                layers.append(words(inputs["input_ids"]))
+            # On the model's device, so that half as much is brought here.
+            stacked = torch.stack(layers, dim=1).half().cpu().numpy()
+        for row, example in enumerate(batch):
+            own = stacked[row, :, : len(example.input_ids)]
+            if not np.isfinite(own).all():
+                raise AtlasError(
+                    f"the hidden states of example {example.id} are not finite, or too large for float16. Check the "
+                    "weights, or set dtype: float32 for this model."
+                )
+            found[example.record] = np.ascontiguousarray(own)
+    return found
+
+
+def _word_embeddings(model: PreTrainedModel) -> Any:
+    """What gives normalised embeddings of pieces without their places, for models with embeddings like BERT's; else None."""
+    embeddings = getattr(model, "embeddings", None)
+    if not all(hasattr(embeddings, name) for name in ("word_embeddings", "LayerNorm")):
+        return None
+    if embeddings.word_embeddings.embedding_dim != embeddings.LayerNorm.normalized_shape[-1]:
+        return None
+
+    def give(pieces: torch.Tensor) -> torch.Tensor:
+        return embeddings.LayerNorm(embeddings.word_embeddings(pieces))
+
+    return give
+
+
+class HiddenStates:
+    """Cached hidden states, read one record at a time from memory-mapped files.
+
+    Args:
+        paths: shards of one model and corpus.
+        limit: only records before this one.
+
+    Raises:
+        AtlasError: no shard, a damaged or half-written one, or shards of different models; names the file.
+    """
+
+    def __init__(self, paths: Iterable[str | Path], limit: int | None = None) -> None:
+        self._open = contextlib.ExitStack()
+        self._shards: dict[int, tuple[Any, str | Path]] = {}
+        self._tokens: dict[int, tuple[str, ...]] = {}
+        self.layers, self.lexical = 0, False
+        models = set()
+        for path in paths:
+            facts = read_description(path)
+            check_shard(path, facts)
+            if not facts["examples"]:
+                continue
+            try:
+                shard = self._open.enter_context(safe_open(path, framework="np"))
+            except (SafetensorError, OSError) as error:
+                raise damaged(path, str(error)) from error
+            models.add(facts["model"]["name"])
+            self.layers, self.lexical = facts["layers"], facts["lexical"]
+            for example in facts["examples"]:
+                if limit is None or example["record"] < limit:
+                    self._shards[example["record"]] = shard, path
+                    self._tokens[example["record"]] = tuple(example["tokens"])
+        if len(models) != 1:
+            raise AtlasError(f"hidden states of one model are needed here, not of {len(models)}: {', '.join(sorted(models))}.")
+
+    def __len__(self) -> int:
+        return len(self._shards)
+
+    def __getitem__(self, example: Example) -> Half:
+        """[layers + 1 (+ 1 for words alone), n, width] of an example.
+
+        Raises:
+            AtlasError: there are none, or they are those of other pieces.
+        """
+        if self._tokens.get(example.record) != example.tokens:
+            raise AtlasError(
+                f"example {example.id}: there are no hidden states of its pieces in the cache; delete the folder hidden of "
+                "this run and start again."
+            )
+        shard, path = self._shards[example.record]
+        try:
+            return shard.get_tensor(tensor_name(example.record))
+        except (SafetensorError, OSError) as error:
+            raise damaged(path, str(error)) from error
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self._open.close()

@@ -1,0 +1,26 @@
+"""Names of conditions and of variants of layer 0."""
+
+from __future__ import annotations
+
+EMBEDDINGS, LEXICAL = "embeddings", "lexical"
+"""Layer 0 as what goes into the first layer (words, places, segments), and as the words alone."""
+EARLY, EQUAL, CONTROL_TASK, RANDOM_ENCODER = "early_stopping", "equal_steps", "control_task", "random_encoder"
+CONDITION_TITLES = {
+    EARLY: "stopped early, as published",
+    EQUAL: "a fixed number of steps for every task",
+    CONTROL_TASK: "control task",
+    RANDOM_ENCODER: "random encoder",
+}
+TRACED_TASKS = ("pos", "constituents", "entities", "roles", "coreference")
+"""Tasks of Figure 3."""
+PUBLISHED_KEYS = {
+    "pos": "pos",
+    "constituents": "consts",
+    "dependencies": "deps",
+    "entities": "entities",
+    "roles": "srl",
+    "coreference": "coref",
+    "protoroles": "spr",
+    "relations": "relations",
+}
+"""Task -> its part of the published ids."""

@@ -1,0 +1,297 @@
+"""All probes of a task on one model: trained from the cache, with what they get right and how they mix layers."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import torch
+
+from attention_atlas.corpora.examples import read_examples
+from attention_atlas.errors import AtlasError
+from attention_atlas.models.devices import pick_device
+from attention_atlas.models.hidden_states import HiddenStates
+from attention_atlas.studies.tenney2019.names import (
+    CONTROL_TASK,
+    EARLY,
+    EMBEDDINGS,
+    EQUAL,
+    LEXICAL,
+    TRACED_TASKS,
+)
+from attention_atlas.studies.tenney2019.probes import ProbeKey
+from attention_atlas.studies.tenney2019.scores import CASES, COUNTS, SCORES, WEIGHTS, f1_of
+from attention_atlas.studies.tenney2019.targets import (
+    ProbedSentence,
+    TaskTargets,
+    probed_cases,
+    span_words,
+    task_targets,
+)
+from attention_atlas.studies.tenney2019.training import (
+    Recipe,
+    States,
+    Trained,
+    answers,
+    count_answers,
+    train_probes,
+)
+from attention_atlas.tables import write_parquet, write_table
+
+_log = logging.getLogger(__name__)
+Shares = npt.NDArray[np.float32]
+AMBIGUOUS = 0.7
+"""Highest mean probability of a label over layers of a target that is looked at (section 4, individual examples)."""
+
+
+@dataclass(frozen=True)
+class ProbedCorpus:
+    """Examples of a corpus, their hidden states, and how many records count."""
+
+    examples: Sequence[str | Path]
+    states: Sequence[str | Path]
+    limit: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which probes are trained.
+
+    Attributes:
+        seeds: of each kind.
+        layer0: `embeddings`, `lexical` or both.
+        whole: for every layer, with controls; else for layer 0 and the last layer alone (a control model).
+        most_targets: targets of a training sentence at most; None takes all.
+        traced: sentences of the development set in which ambiguous targets are looked for.
+    """
+
+    seeds: Sequence[int]
+    layer0: Sequence[str]
+    whole: bool
+    most_targets: int | None
+    traced: int
+
+    def keys(self, layers: int, seed: int) -> list[ProbeKey]:
+        """The probes of a seed for a model of so many layers."""
+        tops = range(layers + 1) if self.whole else (0, layers)
+        keys = [ProbeKey(top, seed, name == LEXICAL) for name in self.layer0 for top in tops]
+        if self.whole:
+            keys.append(ProbeKey(layers, seed, equal=True))
+            keys += [ProbeKey(top, seed, control=True) for top in (0, layers)]
+        return keys
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """Files of a task: see the columns in `scores`."""
+
+    scores: str | Path
+    weights: str | Path
+    counts: str | Path
+    cases: str | Path
+
+
+def probe_task(
+    task: str,
+    training: ProbedCorpus,
+    development: ProbedCorpus,
+    cases: ProbedCorpus | None,
+    plan: Plan,
+    recipe: Recipe,
+    out: Outputs,
+    threads: int = 1,
+) -> None:
+    """Train and evaluate the probes of a task, and write what they get right.
+
+    Args:
+        task: name of the task.
+        training, development: what they are trained and evaluated on.
+        cases: sentences whose targets are traced through the layers whatever the probes say of them.
+        plan, recipe: which probes, and how they are trained.
+        out: files to write.
+        threads: of the arithmetic.
+
+    Raises:
+        AtlasError: no targets, misaligned spans, or a cache that cannot be used.
+    """
+    torch.set_num_threads(threads)
+    device = pick_device()
+    targets = task_targets(task, _examples(training), _examples(development), plan.most_targets, seed=min(plan.seeds))
+    _log.info(
+        "%s: %d labels, %d sentences to train on, %d to evaluate on",
+        task, len(targets.labels), len(targets.training), len(targets.development),
+    )  # fmt: skip
+    with contextlib.ExitStack() as stack:
+        caches = [HiddenStates(part.states, part.limit) for part in (training, development)]
+        for cache in caches:
+            stack.callback(cache.close)
+        states = _both(targets, caches)
+        lexical = caches[0].lexical
+        if LEXICAL in plan.layer0 and not lexical:
+            raise AtlasError("layer0: lexical needs a model with embeddings like BERT's; take it out of layer0 for this one.")
+        traced = list(_traced(targets, plan, cases, caches[0].layers, stack)) if plan.whole and task in TRACED_TASKS else []
+        tables: dict[str, list[pd.DataFrame]] = {"scores": [], "weights": [], "counts": []}
+        for seed in plan.seeds:
+            keys = plan.keys(caches[0].layers, seed)
+            trained = train_probes(targets, states, keys, recipe, device)
+            counts = count_answers(
+                trained.probes, targets.development, states, torch.from_numpy(targets.scored).to(device), recipe.batch, device
+            )
+            tables["scores"].append(_scores(targets, trained, counts))
+            tables["weights"].append(_weights(task, trained, caches[0].layers))
+            tables["counts"].append(_counts(targets, trained, counts))
+            for group in traced:
+                group.add(trained, states, recipe.batch, device)
+            _log.info(
+                "%s, seed %d: F1 %.1f to %.1f", task, seed, *f1_of(counts.sum(1))[[0, caches[0].layers if plan.whole else 1]]
+            )
+        write_table(pd.concat(tables["scores"])[SCORES], out.scores)
+        write_table(pd.concat(tables["weights"])[WEIGHTS], out.weights)
+        write_parquet(pd.concat(tables["counts"])[COUNTS], out.counts)
+        rows = [row for group in traced for row in group.rows(targets, len(plan.seeds))]
+        write_table(pd.DataFrame(rows, columns=CASES), out.cases)
+
+
+def _examples(corpus: ProbedCorpus) -> Iterable[Any]:
+    return read_examples(corpus.examples, corpus.limit)
+
+
+def _both(targets: TaskTargets, caches: Sequence[HiddenStates]) -> States:
+    """Hidden states of an example of either corpus."""
+    home = {
+        id(sentence.example): cache
+        for part, cache in zip((targets.training, targets.development), caches, strict=True)
+        for sentence in part
+    }
+
+    def states(example: Any) -> npt.NDArray[np.float16]:
+        return home[id(example)][example]
+
+    return states
+
+
+def condition_of(key: ProbeKey) -> str:
+    """How a probe was trained."""
+    return CONTROL_TASK if key.control else EQUAL if key.equal else EARLY
+
+
+def _named(key: ProbeKey) -> dict[str, Any]:
+    return {
+        "layer0": LEXICAL if key.lexical else EMBEDDINGS,
+        "condition": condition_of(key),
+        "top": key.top,
+        "seed": key.seed,
+    }
+
+
+def _scores(targets: TaskTargets, trained: Trained, counts: npt.NDArray[np.int64]) -> pd.DataFrame:
+    rows = []
+    size = sum(len(sentence.targets) for sentence in targets.development)
+    for number, (key, own) in enumerate(zip(trained.probes.keys, counts.sum(axis=1), strict=True)):
+        true, false, missed = map(int, own)
+        rows.append(
+            {
+                "task": targets.task,
+                **_named(key),
+                "f1": float(f1_of(own)),
+                "precision": 100 * true / (true + false) if true + false else np.nan,
+                "recall": 100 * true / (true + missed) if true + missed else np.nan,
+                "labels": len(targets.labels),
+                "targets": size,
+                "steps": int(trained.steps[number]),
+                "best_step": int(trained.best_steps[number]),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _weights(task: str, trained: Trained, layers: int) -> pd.DataFrame:
+    """Mixing weights over layers 0 to L; the words alone stand for layer 0 where they take its place."""
+    found = trained.probes.weights.detach().cpu().double().numpy()
+    scales = trained.probes.scale.detach().cpu().double().numpy()
+    rows = []
+    for key, own, scale in zip(trained.probes.keys, found, scales, strict=True):
+        by_layer = own[: layers + 1].copy()
+        if key.lexical:
+            by_layer[0] = own[-1]
+        rows += [{"task": task, **_named(key), "layer": k, "weight": w, "scale": scale} for k, w in enumerate(by_layer)]
+    return pd.DataFrame(rows)
+
+
+def _counts(targets: TaskTargets, trained: Trained, counts: npt.NDArray[np.int64]) -> pd.DataFrame:
+    records = [sentence.example.record for sentence in targets.development]
+    frames = []
+    for key, own in zip(trained.probes.keys, counts, strict=True):
+        frame = pd.DataFrame(own, columns=["true", "false", "missed"]).assign(**_named(key), record=records)
+        frames.append(frame[COUNTS])
+    return pd.concat(frames)
+
+
+class _TracedGroup:
+    """Probabilities of the targets of some sentences, summed over seeds: [top, target, label]."""
+
+    def __init__(self, source: str, sentences: Sequence[ProbedSentence], layers: int, states: States | None = None) -> None:
+        self.source, self.sentences, self.layers, self._states = source, sentences, layers, states
+        self._raw: Shares | None = None
+        self._normalised: Shares | None = None
+        self._order: list[tuple[ProbedSentence, int]] = []
+
+    def add(self, trained: Trained, states: States, batch: int, device: str) -> None:
+        """Add the probabilities of another seed."""
+        chosen = [k for k, key in enumerate(trained.probes.keys) if condition_of(key) == EARLY and not key.lexical]
+        parts, order = [], []
+        for own, logits, _ in answers(trained.probes, self.sentences, self._states or states, batch, device):
+            parts.append(logits[chosen].sigmoid().float().cpu().numpy())
+            order += [(sentence, k) for sentence in own for k in range(len(sentence.targets))]
+        raw = np.concatenate(parts, axis=1)
+        normalised = raw / raw.sum(axis=-1, keepdims=True)
+        self._raw = raw if self._raw is None else self._raw + raw
+        self._normalised = normalised if self._normalised is None else self._normalised + normalised
+        self._order = order
+
+    def rows(self, targets: TaskTargets, seeds: int) -> Iterator[dict[str, Any]]:
+        """The gold label and the likeliest wrong one of each target that counts, a row a layer."""
+        if self._raw is None or self._normalised is None:
+            return
+        raw, normalised = self._raw / seeds, self._normalised / seeds
+        likely = raw.mean(axis=0)  # [target, label]
+        for number, (sentence, place) in enumerate(self._order):
+            target = sentence.targets[place]
+            right = sentence.truth[place]
+            if not right.any() or right.all() or (self.source == "development" and likely[number].max() > AMBIGUOUS):
+                continue
+            gold = int(np.argmax(np.where(right, likely[number], -1)))
+            wrong = int(np.argmax(np.where(right, -1, likely[number])))
+            about = {"source": self.source, "task": targets.task, "id": sentence.example.id, "record": sentence.example.record}
+            about |= {"target": place, **span_words(sentence.example, target), "words": " ".join(sentence.example.words)}
+            for label, is_gold in ((gold, 1), (wrong, 0)):
+                for top in range(self.layers + 1):
+                    share = float(normalised[top, number, label])
+                    yield about | {"top": top, "label": targets.labels[label], "gold": is_gold, "probability": share}
+
+
+def _traced(
+    targets: TaskTargets, plan: Plan, cases: ProbedCorpus | None, layers: int, stack: contextlib.ExitStack
+) -> Iterator[_TracedGroup]:
+    yield _TracedGroup("development", targets.development[: plan.traced], layers)
+    if cases is None:
+        return
+    sentences = probed_cases(targets, _examples(cases))
+    if sentences:
+        cache = HiddenStates(cases.states, cases.limit)
+        stack.callback(cache.close)
+        yield _TracedGroup("cases", sentences, layers, cache.__getitem__)
+
+
+def plan_from(settings: Mapping[str, Any], whole: bool) -> Plan:
+    """The plan of a run's settings."""
+    return Plan(
+        settings["seeds"], settings["layer0"] if whole else [EMBEDDINGS], whole, settings["most_targets"], settings["traced"]
+    )

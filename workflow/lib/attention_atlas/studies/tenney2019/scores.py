@@ -1,0 +1,19 @@
+"""Columns of the tables that a task's probes write, and F1 from counts."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+SCORES = ["task", "layer0", "condition", "top", "seed", "f1", "precision", "recall", "labels", "targets", "steps", "best_step"]
+"""A probe on the layers 0 to `top`: F1, precision and recall in percent, of so many labels and targets."""
+WEIGHTS = ["task", "layer0", "condition", "top", "seed", "layer", "weight", "scale"]
+COUNTS = ["layer0", "condition", "top", "seed", "record", "true", "false", "missed"]
+CASES = ["source", "task", "id", "record", "target", "span1", "span2", "top", "label", "gold", "probability", "words"]
+
+
+def f1_of(counts: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """[...] micro-F1 in percent from true positives, false positives and misses [..., 3]; 0 where there is nothing at all."""
+    true, false, missed = np.moveaxis(np.asarray(counts, dtype=np.float64), -1, 0)
+    whole = 2 * true + false + missed
+    return np.where(whole > 0, 200 * true / np.where(whole > 0, whole, 1), 0.0)

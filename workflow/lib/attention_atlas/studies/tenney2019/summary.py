@@ -1,0 +1,349 @@
+"""Tables of the study: cumulative scores, mixing weights, where each task is solved, and how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from attention_atlas.corpora.edges import EDGE_TASKS
+from attention_atlas.html_tables import write_html_table
+from attention_atlas.statistics import percentile_interval, resampled_counts
+from attention_atlas.studies.setting import Setting, joint_lines
+from attention_atlas.studies.tenney2019.layers import (
+    centre_of_gravity,
+    differential_scores,
+    divergence_of_gains,
+    divergence_of_weights,
+    expected_layer,
+)
+from attention_atlas.studies.tenney2019.names import CONTROL_TASK, EARLY, EMBEDDINGS, EQUAL, LEXICAL, RANDOM_ENCODER
+from attention_atlas.studies.tenney2019.scores import COUNTS, SCORES, WEIGHTS, f1_of
+from attention_atlas.tables import read_parquet, read_table, write_table
+
+Floats = npt.NDArray[np.float64]
+FIGURE1 = [
+    "task", "f1_first", "f1_last", "f1_last_low", "f1_last_high", "expected_layer", "expected_low", "expected_high",
+    "centre", "centre_low", "centre_high", "k_s", "k_delta", "noise", "layers", "sentences", "targets", "seeds",
+]  # fmt: skip
+FIGURE2 = ["model", "task", "layer", "weight", "weight_low", "weight_high", "f1", "delta", "share", "k_s", "k_delta", "noise"]
+TABLE1 = [
+    "task", "labels", "sentences", "targets", "layer", "f1", "f1_low", "f1_high", "f1_random_encoder", "f1_control_task",
+    "selectivity", "f1_equal_steps", "steps", "equal_steps", "seeds",
+]  # fmt: skip
+ORDER = ["task", "next_task", "expected_layer", "next_expected_layer", "difference", "low", "high", "probability"]
+OPTIONS = ["task", "layer0", "gains", "condition", "expected_layer", "centre", "k_s", "k_delta", "f1_first", "f1_last", "noise"]
+_ERRORS = 2.0
+"""Standard errors of the whole gain within which it is noise."""
+
+
+@dataclass(frozen=True)
+class TaskFiles:
+    """Files of a task, see `probing.Outputs`; those of the model with random weights where there is one."""
+
+    scores: str | Path
+    weights: str | Path
+    counts: str | Path
+    random_scores: str | Path | None = None
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """Tables to write, with their pages."""
+
+    probe_scores: str | Path
+    mixing_weights: str | Path
+    figure1: str | Path
+    figure2: str | Path
+    table1: str | Path
+    table1_html: str | Path
+    order: str | Path
+    order_html: str | Path
+    options: str | Path
+    options_html: str | Path
+
+
+def summarise(
+    model: str, tasks: Mapping[str, TaskFiles], settings: Mapping[str, Setting], resamples: int, seed: int, out: Outputs
+) -> None:
+    """Write all tables.
+
+    Args:
+        model: name of what is probed.
+        tasks: task -> its files.
+        settings: task -> what was looked at.
+        resamples, seed: of the bootstrap over sentences and seeds.
+        out: files to write.
+
+    Raises:
+        AtlasError: a table cannot be used.
+    """
+    found = {task: _read(task, files) for task, files in tasks.items()}
+    lines = joint_lines(settings.values())
+    write_table(pd.concat([own.scores for own in found.values()])[SCORES], out.probe_scores)
+    write_table(pd.concat([own.weights for own in found.values()])[WEIGHTS], out.mixing_weights)
+    resampled = {task: resampled_f1(own.counts, resamples, seed + k) for k, (task, own) in enumerate(found.items())}
+    write_table(pd.DataFrame([_summary(own, resampled[task], seed) for task, own in found.items()])[FIGURE1], out.figure1)
+    figure2 = pd.concat([_bars(model, own, resampled[task], seed) for task, own in found.items()])
+    write_table(figure2[FIGURE2], out.figure2)
+    table1 = pd.concat([_first_and_last(own, resampled[task]) for task, own in found.items()])[TABLE1]
+    write_table(table1, out.table1)
+    one = ".1f"
+    write_html_table(
+        table1.assign(task=table1["task"].map(EDGE_TASKS)),
+        out.table1_html,
+        "Tenney et al. 2019: scores of probes on the input of the first layer, and on all layers, with controls",
+        [
+            *lines,
+            "F1 over targets and labels in percent, mean over seeds, 95 % interval by bootstrap over sentences and seeds. "
+            "Random encoder: the same probes on a model whose layers have random weights. Control task: every word has a label "
+            "of its own, drawn by chance (Hewitt & Liang 2019); selectivity: F1 less that of the control task.",
+        ],
+        {"f1_random_encoder": "F1, random encoder", "f1_control_task": "F1, control task", "f1_equal_steps": "F1, equal steps"},
+        {name: one for name in TABLE1 if name.startswith("f1") or name == "selectivity"}
+        | {"steps": ".0f", "equal_steps": ".0f"},
+    )
+    order = order_of_tasks({task: own.points() for task, own in found.items()}, resampled)
+    write_table(order, out.order)
+    write_html_table(
+        order.assign(task=order["task"].map(EDGE_TASKS), next_task=order["next_task"].map(EDGE_TASKS)),
+        out.order_html,
+        "Tenney et al. 2019: does the order of tasks hold?",
+        [
+            *lines,
+            "Neighbours in the order of expected layers, and how often this order comes out of a bootstrap over sentences and "
+            "seeds. Tasks whose whole gain is within two standard errors of nothing have no expected layer and are left out.",
+        ],
+        formats={"probability": ".2f"} | dict.fromkeys(ORDER[2:7], ".2f"),
+    )
+    options = pd.concat([_options(own, resamples, seed + k) for k, own in enumerate(found.values())])[OPTIONS]
+    write_table(options, out.options)
+    write_html_table(
+        options.assign(task=options["task"].map(EDGE_TASKS)),
+        out.options_html,
+        "Tenney et al. 2019: what options change",
+        [
+            *lines,
+            "Layer 0: what goes into the first layer (words, places, segments), or the words alone, as in published code. "
+            "Gains: as they are, or of the best score so far, which never falls. Condition: stopped early as published, or the "
+            "same number of steps for all tasks (centre of gravity alone). An expected layer is not given where the whole gain "
+            "is within two standard errors of nothing.",
+        ],
+        formats=dict.fromkeys(("f1_first", "f1_last"), one) | dict.fromkeys(OPTIONS[4:8], ".2f"),
+    )
+
+
+@dataclass(frozen=True)
+class _Task:
+    """Tables of a task."""
+
+    name: str
+    scores: pd.DataFrame
+    weights: pd.DataFrame
+    counts: pd.DataFrame
+
+    def f1(self, condition: str = EARLY, layer0: str = EMBEDDINGS) -> pd.DataFrame:
+        """[seed, top] F1."""
+        own = self.scores[(self.scores["condition"] == condition) & (self.scores["layer0"] == layer0)]
+        return own.pivot(index="seed", columns="top", values="f1")
+
+    def points(self, layer0: str = EMBEDDINGS) -> Floats:
+        """[top] mean F1 over seeds."""
+        return self.f1(layer0=layer0).mean().to_numpy()
+
+    def mixing(self, condition: str = EARLY, layer0: str = EMBEDDINGS) -> Floats:
+        """[seed, layer] weights of the probe on all layers."""
+        own = self.weights[(self.weights["condition"] == condition) & (self.weights["layer0"] == layer0)]
+        own = own[own["top"] == own["top"].max()]
+        return own.pivot(index="seed", columns="layer", values="weight").to_numpy()
+
+
+def _read(task: str, files: TaskFiles) -> _Task:
+    scores = read_table(files.scores, SCORES)
+    if files.random_scores is not None:
+        scores = pd.concat([scores, read_table(files.random_scores, SCORES).assign(condition=RANDOM_ENCODER)])
+    return _Task(task, scores, read_table(files.weights, WEIGHTS), read_parquet(files.counts, COUNTS))
+
+
+def resampled_f1(counts: pd.DataFrame, resamples: int, seed: int, layer0: str = EMBEDDINGS) -> Floats:
+    """[resample, top] F1 of probes that were stopped early, over resampled sentences and seeds.
+
+    A resample draws sentences, and for each layer as many seeds as there are, whose F1s are averaged: probes of different
+    layers are trained apart, and so err apart.
+    """
+    own = counts[(counts["condition"] == EARLY) & (counts["layer0"] == layer0)]
+    seeds, tops, records = (np.sort(own[name].unique()) for name in ("seed", "top", "record"))
+    cube = own.sort_values(["seed", "top", "record"])[["true", "false", "missed"]].to_numpy(np.float64)
+    cube = cube.reshape(len(seeds), len(tops), len(records), 3)
+    flat = cube.transpose(2, 0, 1, 3).reshape(len(records), -1)
+    generator = np.random.default_rng(seed)
+    found = []
+    for drawn in resampled_counts(len(records), resamples, seed):
+        scores = f1_of((drawn @ flat).reshape(len(drawn), len(seeds), len(tops), 3))
+        chosen = generator.integers(len(seeds), size=scores.shape)
+        found.append(np.take_along_axis(scores, chosen, axis=1).mean(axis=1))
+    return np.concatenate(found)
+
+
+def is_noise(points: Floats, resampled: Floats) -> bool:
+    """Whether the whole gain [top] is within two standard errors of nothing, by its resamples [resample, top]."""
+    gain = resampled[:, -1] - resampled[:, 0]
+    return bool(points[-1] - points[0] <= _ERRORS * gain.std(ddof=1))
+
+
+def _seed_interval(values: Floats, seed: int, resamples: int = 1000) -> tuple[float, float]:
+    """Interval of a mean over seeds, by bootstrap; few seeds give a rough one."""
+    drawn = np.random.default_rng(seed).integers(len(values), size=(resamples, len(values)))
+    low, high = percentile_interval(values[drawn].mean(axis=1))
+    return float(low), float(high)
+
+
+def _summary(task: _Task, resampled: Floats, seed: int) -> dict[str, Any]:
+    points, mixing = task.points(), task.mixing()
+    noise = is_noise(points, resampled)
+    expected, low, high = np.nan, np.nan, np.nan
+    if not noise:
+        expected = float(expected_layer(points))
+        low, high = map(float, percentile_interval(expected_layer(resampled)))
+    last_low, last_high = map(float, percentile_interval(resampled[:, -1]))
+    centres = centre_of_gravity(mixing)
+    centre_low, centre_high = _seed_interval(centres, seed)
+    return {
+        "task": task.name,
+        "f1_first": points[0],
+        "f1_last": points[-1],
+        "f1_last_low": last_low,
+        "f1_last_high": last_high,
+        "expected_layer": expected,
+        "expected_low": low,
+        "expected_high": high,
+        "centre": float(centres.mean()),
+        "centre_low": centre_low,
+        "centre_high": centre_high,
+        "k_s": float(divergence_of_weights(mixing).mean()),
+        "k_delta": float(divergence_of_gains(points)),
+        "noise": int(noise),
+        "layers": len(points) - 1,
+        "sentences": task.counts["record"].nunique(),
+        "targets": int(task.scores["targets"].iloc[0]),
+        "seeds": len(mixing),
+    }
+
+
+def bars_of_models(models: Mapping[str, Mapping[str, TaskFiles]], resamples: int, seed: int, out: str | Path) -> None:
+    """Write mixing weights and differential scores of several models (Figure A.3; `FIGURE2`).
+
+    Args:
+        models: name -> task -> its files.
+        resamples, seed: of the bootstrap.
+        out: table to write.
+
+    Raises:
+        AtlasError: a table cannot be used.
+    """
+    frames = []
+    for model, tasks in models.items():
+        for place, (task, files) in enumerate(tasks.items()):
+            own = _read(task, files)
+            frames.append(_bars(model, own, resampled_f1(own.counts, resamples, seed + place), seed))
+    write_table(pd.concat(frames)[FIGURE2], out)
+
+
+def _bars(model: str, task: _Task, resampled: Floats, seed: int) -> pd.DataFrame:
+    points, mixing = task.points(), task.mixing()
+    deltas = np.concatenate([[np.nan], differential_scores(points)])
+    span = points.max() - points[0]
+    intervals = [_seed_interval(mixing[:, layer], seed) for layer in range(mixing.shape[1])]
+    return pd.DataFrame(
+        {
+            "model": model,
+            "task": task.name,
+            "layer": range(len(points)),
+            "weight": mixing.mean(axis=0),
+            "weight_low": [low for low, _ in intervals],
+            "weight_high": [high for _, high in intervals],
+            "f1": points,
+            "delta": deltas,
+            "share": deltas / span if span > 0 else np.nan,
+            "k_s": float(divergence_of_weights(mixing).mean()),
+            "k_delta": float(divergence_of_gains(points)),
+            "noise": int(is_noise(points, resampled)),
+        }
+    )
+
+
+def _first_and_last(task: _Task, resampled: Floats) -> pd.DataFrame:
+    rows = []
+    own, control, random = task.f1(), task.f1(CONTROL_TASK), task.f1(RANDOM_ENCODER)
+    equal, scores = task.f1(EQUAL), task.scores
+    early = scores[(scores["condition"] == EARLY) & (scores["layer0"] == EMBEDDINGS)]
+    for place, top in ((0, 0), (-1, int(own.columns.max()))):
+        low, high = map(float, percentile_interval(resampled[:, place]))
+        f1 = float(own[top].mean())
+        held = float(control[top].mean())
+        rows.append(
+            {
+                "task": task.name,
+                "labels": int(scores["labels"].iloc[0]),
+                "sentences": task.counts["record"].nunique(),
+                "targets": int(scores["targets"].iloc[0]),
+                "layer": top,
+                "f1": f1,
+                "f1_low": low,
+                "f1_high": high,
+                "f1_random_encoder": float(random[top].mean()) if top in random else np.nan,
+                "f1_control_task": held,
+                "selectivity": f1 - held,
+                "f1_equal_steps": float(equal[top].mean()) if top in equal else np.nan,
+                "steps": float(early.loc[early["top"] == top, "steps"].mean()),
+                "equal_steps": float(scores.loc[scores["condition"] == EQUAL, "steps"].mean()) if top in equal else np.nan,
+                "seeds": len(own),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def order_of_tasks(points: Mapping[str, Floats], resampled: Mapping[str, Floats]) -> pd.DataFrame:
+    """Neighbours in the order of expected layers, with how often resamples have them in this order (`ORDER`).
+
+    Args:
+        points: task -> [top] F1.
+        resampled: task -> [resample, top] F1; a resample of one task has nothing to do with that of another.
+    """
+    known = [task for task in points if not is_noise(points[task], resampled[task])]
+    layers = {task: float(expected_layer(points[task])) for task in known}
+    draws = {task: expected_layer(resampled[task]) for task in known}
+    rows = []
+    ordered = sorted(known, key=lambda task: layers[task])
+    for task, later in pairwise(ordered):
+        difference = draws[later] - draws[task]
+        sound = difference[np.isfinite(difference)]
+        low, high = percentile_interval(sound)
+        probability = float((sound > 0).mean())
+        rows.append([task, later, layers[task], layers[later], layers[later] - layers[task], low, high, probability])
+    return pd.DataFrame(rows, columns=ORDER).astype(dict.fromkeys(ORDER[2:], float))
+
+
+def _options(task: _Task, resamples: int, seed: int) -> pd.DataFrame:
+    rows = []
+    variants = [name for name in (EMBEDDINGS, LEXICAL) if len(task.f1(layer0=name))]
+    for name in variants:
+        points, mixing = task.points(name), task.mixing(layer0=name)
+        noise = is_noise(points, resampled_f1(task.counts, resamples, seed, name))
+        for gains in ("raw", "running_max"):
+            expected = np.nan if noise else float(expected_layer(points, running_max=gains == "running_max"))
+            mixed = [centre_of_gravity(mixing).mean(), divergence_of_weights(mixing).mean()]
+            rest = [float(divergence_of_gains(points)), points[0], points[-1], int(noise)]
+            rows.append([task.name, name, gains, EARLY, expected, *mixed, *rest])
+    mixing, f1 = task.mixing(EQUAL), task.f1(EQUAL)
+    if len(f1):
+        last = float(f1.iloc[:, -1].mean())
+        centre, spread = centre_of_gravity(mixing).mean(), divergence_of_weights(mixing).mean()
+        rows.append([task.name, EMBEDDINGS, None, EQUAL, np.nan, centre, spread, np.nan, np.nan, last, None])
+    return pd.DataFrame(rows, columns=OPTIONS).astype({"noise": "Int64"})

@@ -1,0 +1,205 @@
+"""Targets of a task as tensors: spans of pieces, labels as a matrix, and the labels of a control task."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from attention_atlas.corpora.edges import EdgeTarget, WordSpan
+from attention_atlas.corpora.examples import Example
+from attention_atlas.errors import AtlasError
+
+Ints = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+_CORE_ROLE_PREFIXES = ("R-", "C-")
+_NO_RELATION = ("Other", "no_relation")
+
+
+@dataclass(frozen=True)
+class ProbedSentence:
+    """The targets of a task in one example.
+
+    Attributes:
+        example: the example.
+        targets: its targets of this task.
+        first, second: [target, 2] pieces from and to before; `second` is None for tasks with one span.
+        truth: [target, label] which labels are right.
+        control: [target, label] those of the control task.
+    """
+
+    example: Example
+    targets: tuple[EdgeTarget, ...]
+    first: Ints
+    second: Ints | None
+    truth: Flags
+    control: Flags
+
+
+@dataclass(frozen=True)
+class TaskTargets:
+    """A task: its labels, and the sentences to train and to evaluate on."""
+
+    task: str
+    labels: tuple[str, ...]
+    pairs: bool
+    training: tuple[ProbedSentence, ...]
+    development: tuple[ProbedSentence, ...]
+
+    @property
+    def scored(self) -> Flags:
+        """[label] which of them count in F1 (published code).
+
+        Coreference: one chain only. Roles: arguments and modifiers, without those of relative clauses and continuations.
+        Relations: without those that are none.
+        """
+        return np.asarray([_is_scored(self.task, label) for label in self.labels])
+
+
+def _is_scored(task: str, label: str) -> bool:
+    if task == "coreference":
+        return label == "1"
+    if task == "roles":
+        return label.startswith("ARG") and not label.startswith(_CORE_ROLE_PREFIXES)
+    if task == "relations":
+        return label not in _NO_RELATION
+    return True
+
+
+def task_targets(
+    task: str,
+    training: Iterable[Example],
+    development: Iterable[Example],
+    most: int | None = None,
+    seed: int = 0,
+) -> TaskTargets:
+    """The targets of a task in examples of two corpora.
+
+    Args:
+        task: name of the task.
+        training, development: examples with edges.
+        most: targets of a training sentence at most, drawn by chance; None takes all.
+        seed: of that draw and of the control task.
+
+    Raises:
+        AtlasError: no targets of this task, or a span that is not one of whole words in the pieces.
+    """
+    own = [[(e, _of_task(e, task)) for e in examples] for examples in (training, development)]
+    parts = [[(e, targets) for e, targets in part if targets] for part in own]
+    for name, part in zip(("train", "evaluate"), parts, strict=True):
+        if not part:
+            raise AtlasError(f"there is no target of the task {task} to {name} on: check edge_tasks of its corpus.")
+    labels = tuple(sorted({label for part in parts for _, targets in part for target in targets for label in target.labels}))
+    pairs = parts[0][0][1][0].span2 is not None
+    drawn = control_labels(task, [target for _, targets in parts[0] for target in targets], seed)
+    generator = random.Random(f"{task}-{seed}")
+    made: list[tuple[ProbedSentence, ...]] = []
+    for number, part in enumerate(parts):
+        sentences = []
+        for example, targets in part:
+            kept = targets
+            if number == 0 and most is not None and len(targets) > most:
+                kept = tuple(targets[k] for k in sorted(generator.sample(range(len(targets)), most)))
+            sentences.append(_probed(example, kept, labels, pairs, drawn))
+        made.append(tuple(sentences))
+    return TaskTargets(task, labels, pairs, *made)
+
+
+def _of_task(example: Example, task: str) -> tuple[EdgeTarget, ...]:
+    if example.edges is None:
+        raise AtlasError(f"example {example.id} has no targets: use a corpus with reader edges.")
+    return tuple(target for target in example.edges if target.task == task)
+
+
+def probed_cases(task: TaskTargets, examples: Iterable[Example]) -> list[ProbedSentence]:
+    """Sentences of another corpus with targets of a task whose labels the probes know; the others are left out."""
+    found = []
+    for example in examples:
+        known = tuple(t for t in _of_task(example, task.task) if t.labels and set(t.labels) <= set(task.labels))
+        if known:
+            found.append(_probed(example, known, task.labels, task.pairs, None))
+    return found
+
+
+def _probed(
+    example: Example, targets: tuple[EdgeTarget, ...], labels: Sequence[str], pairs: bool, drawn: ControlLabels | None
+) -> ProbedSentence:
+    starts = piece_starts(example)
+    first = np.asarray([_pieces(example, starts, t.span1) for t in targets], np.int64)
+    second = np.asarray([_pieces(example, starts, t.span2) for t in targets if t.span2], np.int64) if pairs else None
+    if second is not None and len(second) != len(first):
+        raise AtlasError(f"example {example.id}: some targets of a task have one span, others two.")
+    number = {label: k for k, label in enumerate(labels)}
+    truth = np.zeros((len(targets), len(labels)), np.bool_)
+    control = np.zeros_like(truth)
+    for row, target in enumerate(targets):
+        truth[row, [number[label] for label in target.labels]] = True
+        if drawn is not None:
+            control[row, [number[label] for label in drawn[example, target]]] = True
+    return ProbedSentence(example, targets, first, second, truth, control)
+
+
+def piece_starts(example: Example) -> list[tuple[int, int]]:
+    """Pieces of each word, from and to before.
+
+    Raises:
+        AtlasError: a word without pieces, or with pieces that are not side by side.
+    """
+    places: dict[int, list[int]] = {}
+    for piece, word in enumerate(example.word):
+        places.setdefault(word, []).append(piece)
+    found = []
+    for word in range(len(example.words)):
+        own = places.get(word)
+        if not own or own[-1] - own[0] + 1 != len(own):
+            raise AtlasError(f"example {example.id}: word {word + 1} ({example.words[word]!r}) has no pieces side by side.")
+        found.append((own[0], own[-1] + 1))
+    return found
+
+
+def _pieces(example: Example, starts: Sequence[tuple[int, int]], span: WordSpan) -> tuple[int, int]:
+    """Pieces of a span of words.
+
+    Raises:
+        AtlasError: the span leaves the words, or its pieces are not those of its words: silent misalignment of spans and pieces
+            has spoilt replications.
+    """
+    if not 0 <= span[0] < span[1] <= len(starts):
+        raise AtlasError(f"example {example.id}: the span {list(span)} does not lie within its {len(starts)} words.")
+    start, stop = starts[span[0]][0], starts[span[1] - 1][1]
+    if list(dict.fromkeys(example.word[start:stop])) != list(range(*span)):
+        raise AtlasError(f"example {example.id}: the pieces {start} to {stop - 1} are not those of the words {list(span)}.")
+    return start, stop
+
+
+class ControlLabels:
+    """A control task (Hewitt & Liang 2019): every word type has a label of its own, drawn by chance once for all.
+
+    The word is the last of a target's first span. Labels are drawn as often as they are right in training, so that the task is
+    as large as the real one, but can be learnt by memory alone.
+    """
+
+    def __init__(self, counts: Counter[tuple[str, ...]], salt: str) -> None:
+        self._labels, self._weights = zip(*sorted(counts.items()), strict=True)
+        self._salt = salt
+
+    def __getitem__(self, key: tuple[Example, EdgeTarget]) -> tuple[str, ...]:
+        example, target = key
+        word = example.words[target.span1[1] - 1].lower()
+        return random.Random(f"{self._salt}-{word}").choices(self._labels, self._weights)[0]
+
+
+def control_labels(task: str, targets: Iterable[EdgeTarget], seed: int) -> ControlLabels:
+    """The control task of a task, by the labels of its training targets."""
+    return ControlLabels(Counter(target.labels for target in targets), f"{task}-{seed}")
+
+
+def span_words(example: Example, target: EdgeTarget) -> dict[str, Any]:
+    """What a target asks of, in words: span1, span2."""
+    spans = {"span1": target.span1, "span2": target.span2}
+    return {name: " ".join(example.words[slice(*span)]) if span else "" for name, span in spans.items()}

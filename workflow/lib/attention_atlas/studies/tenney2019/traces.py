@@ -1,0 +1,46 @@
+"""Figure 3: what probes say of single targets, layer by layer, where they are in doubt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pandas as pd
+
+from attention_atlas.studies.tenney2019.scores import CASES
+from attention_atlas.tables import read_table, write_table
+
+FIGURE3 = ["sentence", "source", "task", "id", "words", "target", "span1", "span2", "layer", "label", "gold", "probability"]
+
+
+def traced_sentences(cases: Iterable[str | Path], sentences: int, out: str | Path) -> None:
+    """Write the traces of the given sentences and of those of the development set that are most in doubt (`FIGURE3`).
+
+    As in the paper, sentences with more than one ambiguous target are looked at: first those with ambiguous targets of the most
+    tasks, then those where the most targets change sides between the first and the last layer.
+
+    Args:
+        cases: tables of all tasks, see `probing.probe_task`.
+        sentences: of the development set, at the most.
+        out: table to write; empty where there is nothing to show.
+
+    Raises:
+        AtlasError: a table cannot be used.
+    """
+    frames = [frame for frame in (read_table(path, CASES) for path in cases) if len(frame)]
+    table = pd.concat(frames) if frames else pd.DataFrame(columns=CASES)
+    key = ["task", "source", "id", "target"]
+    given = table[table["source"] == "cases"]
+    doubted = table[table["source"] == "development"]
+    chosen = list(dict.fromkeys(given["id"]))
+    if len(doubted):
+        wide = doubted.pivot_table(index=key, columns=["gold", "top"], values="probability")
+        lead = wide[1] - wide[0]
+        flips = (lead.iloc[:, 0] * lead.iloc[:, -1] < 0).rename("flips").reset_index()
+        ranked = flips.groupby("id").agg(targets=("flips", "size"), tasks=("task", "nunique"), flips=("flips", "sum"))
+        ranked = ranked[ranked["targets"] > 1].sort_values(["tasks", "flips"], ascending=False, kind="stable")
+        chosen += list(ranked.index[:sentences])
+    shown = table[table["id"].isin(chosen)].rename(columns={"top": "layer"})
+    shown = shown.assign(sentence=shown["id"].map({name: k for k, name in enumerate(chosen, start=1)}))
+    shown = shown.sort_values(["sentence", "task", "target", "gold", "layer"], ascending=[True, True, True, False, True])
+    write_table(shown[FIGURE3], out)

@@ -1,0 +1,258 @@
+"""Training of edge probes from cached hidden states: all layers of a seed in one product, each probe stopping by itself.
+
+The loop is our own, since the trainers at hand have one learning rate, one best checkpoint and one end for all that they train.
+"""
+
+from __future__ import annotations
+
+import copy
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from attention_atlas.corpora.examples import Example
+from attention_atlas.progress import progress
+from attention_atlas.studies.tenney2019.probes import EdgeProbes, ProbeKey, Spans, clip_each, optimiser, probe_losses
+from attention_atlas.studies.tenney2019.scores import f1_of
+from attention_atlas.studies.tenney2019.targets import ProbedSentence, TaskTargets
+
+_log = logging.getLogger(__name__)
+Counts = npt.NDArray[np.int64]
+States = Callable[[Example], npt.NDArray[np.float16]]
+"""Hidden states [row, n, width] of an example."""
+_GAIN = 1e-4
+"""Least gain of F1 that counts (published code)."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How probes are trained; defaults are the published code's.
+
+    Attributes:
+        batch: sentences a step.
+        learning_rate, mix_rate: see `probes.optimiser`.
+        interval: steps between two evaluations.
+        most_steps: at the most.
+        equal_steps: of probes that take a fixed number.
+        halve_after, patience: evaluations without gain after which the learning rate is halved, and training ends.
+        least_rate: learning rate below which it ends.
+        evaluated: sentences of the development set, from the first, that an evaluation in training reads.
+    """
+
+    batch: int = 32
+    learning_rate: float = 1e-4
+    mix_rate: float = 1.0
+    interval: int = 1000
+    most_steps: int = 250_000
+    equal_steps: int = 10_000
+    halve_after: int = 5
+    patience: int = 20
+    least_rate: float = 1e-6
+    evaluated: int = 5000
+
+
+@dataclass(frozen=True)
+class Trained:
+    """Probes at their best.
+
+    Attributes:
+        probes: with the weights of their best evaluations (of the last step where they take a fixed number).
+        steps: [probe] taken until the end.
+        best_steps: [probe] until the weights that are kept.
+    """
+
+    probes: EdgeProbes
+    steps: npt.NDArray[np.int64]
+    best_steps: npt.NDArray[np.int64]
+
+
+def train_probes(
+    targets: TaskTargets, states: States, keys: Sequence[ProbeKey], recipe: Recipe, device: str = "cpu"
+) -> Trained:
+    """Train the probes of one seed, which see the same batches.
+
+    Args:
+        targets: the task.
+        states: what they see of an example, of both corpora.
+        keys: probes of one seed.
+        recipe: how.
+        device: where.
+    """
+    torch.manual_seed(keys[0].seed)
+    sample = states(targets.training[0].example)
+    probes = EdgeProbes(keys, sample.shape[0], sample.shape[2], len(targets.labels), targets.pairs).to(device)
+    rule = optimiser(probes, recipe.learning_rate, recipe.mix_rate)
+    course = _Course(keys, recipe, probes)
+    scored = torch.from_numpy(targets.scored).to(device)
+    evaluated = targets.development[: recipe.evaluated]
+    batches = _endless(targets.training, recipe.batch, keys[0].seed)
+    for step in progress(range(1, course.last_step + 1), label=f"{targets.task}, seed {keys[0].seed}"):
+        batch = collate(next(batches), states, keys, device)
+        probes.train()
+        rule.zero_grad()
+        logits = probes(batch["states"], batch["first"], batch["second"])
+        # Each probe has its own parameters: the sum trains each as if alone.
+        probe_losses(logits, batch["truth"]).sum().backward()
+        clip_each(probes.parameters())
+        course.step(rule)
+        if step % recipe.interval == 0 or step == course.last_step:
+            counts = count_answers(probes, evaluated, states, scored, recipe.batch, device).sum(axis=1)
+            course.evaluated(step, f1_of(counts))
+            if course.over:
+                break
+    return course.trained()
+
+
+class _Course:
+    """Learning rates, best weights and ends of all probes."""
+
+    def __init__(self, keys: Sequence[ProbeKey], recipe: Recipe, probes: EdgeProbes) -> None:
+        self._recipe, self._probes = recipe, probes
+        self._equal = np.asarray([key.equal for key in keys])
+        self.last_step = max(recipe.equal_steps if key.equal else recipe.most_steps for key in keys)
+        self._factor = np.ones(len(keys))
+        self._best = np.full(len(keys), -np.inf)
+        self._waited = np.zeros(len(keys), np.int64)
+        self._since_halved = np.zeros(len(keys), np.int64)
+        self._ended = np.zeros(len(keys), np.bool_)
+        self._steps, self._best_steps = np.zeros(len(keys), np.int64), np.zeros(len(keys), np.int64)
+        self._kept = copy.deepcopy(probes.state_dict())
+        self._taken = 0
+
+    @property
+    def over(self) -> bool:
+        return bool(self._ended.all())
+
+    def step(self, rule: torch.optim.Optimizer) -> None:
+        """A step of the optimiser, scaled by the probe: an Adam step is proportional to its learning rate."""
+        if (self._factor == 1).all():
+            rule.step()
+        else:
+            before = [parameter.detach().clone() for parameter in self._probes.parameters()]
+            rule.step()
+            with torch.no_grad():
+                for old, parameter in zip(before, self._probes.parameters(), strict=True):
+                    factor = torch.as_tensor(self._factor, dtype=old.dtype, device=old.device)
+                    parameter.copy_(old + factor.view(-1, *(1,) * (old.ndim - 1)) * (parameter - old))
+        self._taken += 1
+        done = self._equal & (self._taken >= self._recipe.equal_steps) & ~self._ended
+        if done.any():
+            self._end(done, self._taken)
+            self._keep(done, self._taken)
+
+    def evaluated(self, step: int, scores: npt.NDArray[np.float64]) -> None:
+        """Keep what is better than before, halve the rates of what is not, and end what has waited long enough."""
+        recipe = self._recipe
+        active = ~self._ended & ~self._equal
+        better = active & (scores > self._best + _GAIN)
+        self._best[better] = scores[better]
+        self._keep(better, step)
+        waiting = active & ~better
+        self._waited[better] = self._since_halved[better] = 0
+        self._waited[waiting] += 1
+        self._since_halved[waiting] += 1
+        halve = waiting & (self._since_halved >= recipe.halve_after)
+        self._factor[halve] /= 2
+        self._since_halved[halve] = 0
+        slow = recipe.learning_rate * self._factor < recipe.least_rate
+        self._end(active & ((self._waited >= recipe.patience) | slow | (step >= recipe.most_steps)), step)
+
+    def _keep(self, which: npt.NDArray[np.bool_], step: int) -> None:
+        chosen = torch.from_numpy(which)
+        for name, tensor in self._probes.state_dict().items():
+            kept = self._kept[name]
+            kept[chosen.to(kept.device)] = tensor[chosen.to(tensor.device)]
+        self._best_steps[which] = step
+
+    def _end(self, which: npt.NDArray[np.bool_], step: int) -> None:
+        self._ended |= which
+        self._factor[which] = 0.0
+        self._steps[which] = step
+
+    def trained(self) -> Trained:
+        self._steps[~self._ended] = self._taken
+        self._probes.load_state_dict(self._kept)
+        return Trained(self._probes.eval(), self._steps, self._best_steps)
+
+
+def collate(batch: Sequence[ProbedSentence], states: States, keys: Sequence[ProbeKey], device: str) -> dict[str, Any]:
+    """Tensors of some sentences: states [sentence, row, piece, width], spans, truth [target, label], by probe if need be."""
+    own = [torch.from_numpy(states(sentence.example)) for sentence in batch]
+    longest = max(part.shape[1] for part in own)
+    padded = torch.zeros(len(own), own[0].shape[0], longest, own[0].shape[2], dtype=torch.float16)
+    for row, part in enumerate(own):
+        padded[row, :, : part.shape[1]] = part
+    rows = torch.from_numpy(np.repeat(np.arange(len(batch)), [len(sentence.first) for sentence in batch]))
+    truth = _joined(batch, "truth")
+    if any(key.control for key in keys):
+        control = _joined(batch, "control")
+        truth = torch.stack([control if key.control else truth for key in keys])
+
+    def spans(name: str) -> Spans:
+        ends = _joined(batch, name).to(device)
+        return Spans(rows.to(device), ends[:, 0], ends[:, 1])
+
+    return {
+        # Widened on the device, so that half as much is brought there.
+        "states": padded.to(device).float(),
+        "first": spans("first"),
+        "second": None if batch[0].second is None else spans("second"),
+        "truth": truth.to(device),
+    }
+
+
+def _joined(batch: Sequence[ProbedSentence], name: str) -> torch.Tensor:
+    return torch.from_numpy(np.concatenate([getattr(sentence, name) for sentence in batch]))
+
+
+def answers(
+    probes: EdgeProbes, sentences: Sequence[ProbedSentence], states: States, batch: int, device: str = "cpu"
+) -> Iterator[tuple[Sequence[ProbedSentence], torch.Tensor, torch.Tensor]]:
+    """Yield some sentences at a time with logits [probe, target, label] and the truth of each probe's task."""
+    probes.eval()
+    # Sentences of like length share a batch; counts are kept by sentence, so their order is free.
+    ordered = sorted(range(len(sentences)), key=lambda k: (len(sentences[k].example.input_ids), k))
+    for start in range(0, len(ordered), batch):
+        own = [sentences[k] for k in ordered[start : start + batch]]
+        made = collate(own, states, probes.keys, device)
+        with torch.inference_mode():
+            logits = probes(made["states"], made["first"], made["second"])
+        yield own, logits, made["truth"].expand_as(logits)
+
+
+def count_answers(
+    probes: EdgeProbes,
+    sentences: Sequence[ProbedSentence],
+    states: States,
+    scored: torch.Tensor,
+    batch: int,
+    device: str = "cpu",
+) -> Counts:
+    """[probe, sentence, 3] true positives, false positives and false negatives over targets and scored labels.
+
+    A label is given where its probability is one half or more: a target may get none or several.
+    """
+    place = {id(sentence): k for k, sentence in enumerate(sentences)}
+    found = np.zeros((len(probes.keys), len(sentences), 3), np.int64)
+    for own, logits, truth in answers(probes, sentences, states, batch, device):
+        given, right = (logits >= 0) & scored, truth & scored
+        kinds = torch.stack([given & right, given & ~right, ~given & right], dim=-1).sum(dim=2)  # [probe, target, kind]
+        sizes = torch.tensor([len(sentence.first) for sentence in own], device=kinds.device)
+        rows = torch.repeat_interleave(torch.arange(len(own), device=kinds.device), sizes)
+        sums = kinds.new_zeros(len(probes.keys), len(own), 3).index_add_(1, rows, kinds)
+        found[:, [place[id(sentence)] for sentence in own]] = sums.cpu().numpy()
+    return found
+
+
+def _endless(sentences: Sequence[ProbedSentence], batch: int, seed: int) -> Iterator[list[ProbedSentence]]:
+    """Batches of all sentences in a new random order each time round."""
+    generator = np.random.default_rng(seed)
+    while True:
+        order = generator.permutation(len(sentences))
+        for start in range(0, len(order), batch):
+            yield [sentences[k] for k in order[start : start + batch]]

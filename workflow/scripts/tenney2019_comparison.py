@@ -1,0 +1,13 @@
+from attention_atlas.smk import job
+from attention_atlas.studies.setting import setting_of
+from attention_atlas.studies.tenney2019.comparison import Tables, comparison
+
+with job(snakemake):
+    comparison(
+        tables=Tables(**dict(snakemake.input.items())),
+        settings={task: setting_of(values) for task, values in snakemake.params.settings.items()},
+        out=snakemake.output.tsv,
+        html_out=snakemake.output.html,
+        claims_out=snakemake.output.claims,
+        claims_html=snakemake.output.claims_html,
+    )
