@@ -40,6 +40,8 @@ corpora:
   sample-parallel: {limit: 8, shard: 8}
   sample-parallel-other: {limit: 8, shard: 8}
   sample-parallel-train: {limit: 64, shard: 64}
+  sample-edges: {limit: 24, shard: 24}
+  sample-edges-train: {limit: 32, shard: 32}
   sample-coreference: {limit: 16, shard: 16}
   sample-coreference-all: {limit: 16, shard: 16}
 runs:
@@ -60,6 +62,11 @@ runs:
       importance: {records: 12}
       pruning: {step: 50, random_orders: 1}
       speed: {batches: [1, 4], repeats: 1, records: 8}
+    tenney2019:
+      resamples: 100
+      seeds: [1, 2]
+      layer0: [embeddings, lexical]
+      training: {most_steps: 20, equal_steps: 10, interval: 10, evaluated: 20}
     kovaleva2019:
       resamples: 100
       head_seeds: 3
@@ -69,6 +76,7 @@ runs:
       patterns: {size: 16, epochs: 1, folds: 2}
 """
 FEW_TASKS = ("mrpc", "stsb")
+FEW_EDGE_TASKS = ("pos", "roles")
 """Tasks of GLUE in the small run; an overlay cannot take any away."""
 SMALL = ("--configfile", "config.yaml", "small.yaml")
 PARTS = ("Snakefile", "config.yaml", "workflow", "envs")
@@ -155,6 +163,8 @@ def small_run(folder: Path) -> Workspace:
     corpora = {"classification": "sample-mrpc", "classification_other": "sample-mrpc"}
     corpora |= {"classification_importance": "sample-mrpc-train"}
     config["runs"]["sample"]["michel2019"] |= {"classifier": "minilm-glue-mrpc-42", **corpora}
+    tasks = config["runs"]["sample"]["tenney2019"]["tasks"]
+    config["runs"]["sample"]["tenney2019"]["tasks"] = {task: tasks[task] for task in FEW_EDGE_TASKS}
     (folder / "config.yaml").write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
     (folder / "small.yaml").write_text(OVERLAY, encoding="utf-8")
     return workspace

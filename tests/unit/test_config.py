@@ -106,6 +106,8 @@ def test_everything_that_is_not_said_has_its_default():
                 "level": "tokens",
                 "windows": "first",
                 "skip": 0,
+                "form": "records",
+                "part": "all",
                 "overlong": "drop",
                 "stride": 128,
                 "order": "file",
@@ -519,6 +521,30 @@ def test_every_study_has_its_part_of_the_schema():
         (
             {"runs": {"mine": {"michel2019": {**WITHOUT_TRAINING, "dynamics": "sample-parallel"}}}},
             "runs.mine.michel2019.trained: Figure 5 needs the keys trained, dynamics, dynamics_importance together",
+        ),
+        (
+            {"corpora": {"mine": {"reader": "edges", "source": {"sample": "edges.jsonl"}, "limit": 3}}},
+            "corpora.mine.edge_tasks: the reader edges needs to know its tasks, such as [pos]",
+        ),
+        (
+            {"corpora": {"mine": {"reader": "glue", "task": "mrpc", "part": "all", "source": {"path": "x"}, "limit": 3}}},
+            "corpora.mine.part: this key belongs to the reader edges, not to glue",
+        ),
+        (
+            {"runs": {"sample": {"tenney2019": {"tasks": {"roles": {"training": "ewt-edges-train"}}}}}},
+            "tenney2019.tasks.roles.training: corpus 'ewt-edges-train' has targets for pos, dependencies, not for roles",
+        ),
+        (
+            {"runs": {"sample": {"tenney2019": {"tasks": {"pos": {"training": "sample-trees"}}}}}},
+            "tenney2019.tasks.pos.training: corpus 'sample-trees' has the reader conllu, but edges is needed here",
+        ),
+        (
+            {"runs": {"sample": {"tenney2019": {"other_model": "minilm"}}}},
+            "tenney2019.other_model: 'minilm' is the study's own model; name another one",
+        ),
+        (
+            {"runs": {"sample": {"tenney2019": {"random_model": "minilm-squad"}}}},
+            "tenney2019.random_model: 'minilm-squad' is not random: set init: random_encoder",
         ),
     ],
 )

@@ -24,6 +24,7 @@ from attention_atlas.studies.tenney2019.summary import (
     FIGURE2,
     OPTIONS,
     ORDER,
+    PROBE_SCORES,
     TABLE1,
     TaskFiles,
     bars_of_models,
@@ -128,9 +129,9 @@ def test_traces_have_the_right_label_and_the_likeliest_wrong_one(probed):
 
 
 def test_tables_follow_from_scores_and_weights(probed, pages):
-    scores = read_table(pages / "probe_scores", SCORES)
+    scores = read_table(pages / "probe_scores", PROBE_SCORES)
     early = scores[(scores["condition"] == EARLY) & (scores["layer0"] == EMBEDDINGS)]
-    points = early.groupby(["task", "top"])["f1"].mean()
+    points = early.groupby(["task", "layer"])["f1"].mean()
     table = read_table(pages / "figure1", FIGURE1).set_index("task")
     weights = read_table(pages / "mixing_weights", WEIGHTS)
     own = weights[(weights["condition"] == EARLY) & (weights["layer0"] == EMBEDDINGS) & (weights["top"] == LAYERS)]

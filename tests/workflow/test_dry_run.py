@@ -6,11 +6,13 @@ import subprocess
 import sys
 
 import pytest
+import yaml
 from workspaces import ROOT, Workspace
 
+from attention_atlas.config import STUDIES, resolve
 from attention_atlas.manifest import load_manifest
 
-RULES = ("all", "clark2019", "guan2020", "kovaleva2019", "michel2019", "tables", "figures", "attention")
+RULES = ("all", "clark2019", "guan2020", "kovaleva2019", "michel2019", "tenney2019", "tables", "figures", "attention")
 GLUE = ("MRPC", "SST-2", "QQP", "RTE", "QNLI", "MNLI")
 
 
@@ -18,7 +20,9 @@ def give_licensed_files(workspace: Workspace) -> None:
     """Put empty files where licensed corpora are expected; a dry run reads no data."""
     licensed = workspace.folder / "licensed"
     (licensed / "conll-2012" / "development").mkdir(parents=True)
-    (licensed / "wsj").mkdir()
+    (licensed / "conll-2012" / "train").mkdir()
+    for folder in ("wsj", "ud-2.2", "spr1"):
+        (licensed / folder).mkdir()
     for task in GLUE:
         (licensed / "glue" / task).mkdir(parents=True)
         for part in ("train", *(("dev_matched", "dev_mismatched") if task == "MNLI" else ("dev",))):
@@ -27,6 +31,9 @@ def give_licensed_files(workspace: Workspace) -> None:
     for part in ("train", "valid", "test"):
         for language in ("de", "en"):
             (licensed / "iwslt14" / f"{part}.{language}").touch()
+    for name in ("ud-2.2/en_ewt-ud-train.conllu", "ud-2.2/en_ewt-ud-dev.conllu", "spr1/spr1.train.json", "spr1/spr1.dev.json"):
+        (licensed / name).touch()
+    (licensed / "litbank_entities.tar.xz").touch()
     for name in ("wsj/dev.conllu", "wsj/train.conllu", "glove.6B.100d.txt", "framenet_473.json"):
         (licensed / name).touch()
 
@@ -34,13 +41,20 @@ def give_licensed_files(workspace: Workspace) -> None:
 @pytest.mark.parametrize("run", ["sample", "laptop", "open", "paper"])
 def test_every_file_of_the_manifest_can_be_planned(workspace, run):
     give_licensed_files(workspace)
-    files = [path for artifact in load_manifest() for path in artifact.paths(run)]
+    config = yaml.safe_load((workspace.folder / "config.yaml").read_text(encoding="utf-8"))
+    # A run without a second model has no figure of two models.
+    named = {study: set(settings) for study, settings in resolve(config)["runs"][run].items() if study in STUDIES}
+    artifacts = [artifact for artifact in load_manifest() if set(artifact.needs) <= named[artifact.study]]
+    files = [path for artifact in artifacts for path in artifact.paths(run)]
+    assert len(artifacts) >= len(load_manifest()) - (run == "laptop")
     jobs = workspace.jobs(*files)
     assert {"extract_attention", "clark2019_surface", "clark2019_dependencies", "clark2019_comparison"} <= set(jobs)
     assert {"guan2020_features", "guan2020_ablations", "guan2020_figure4", "guan2020_comparison"} <= set(jobs)
     assert {"kovaleva2019_measures", "kovaleva2019_disabled", "kovaleva2019_frames", "kovaleva2019_comparison"} <= set(jobs)
     assert {"michel2019_masked", "michel2019_pruned", "michel2019_dynamics", "michel2019_table4"} <= set(jobs)
     assert jobs["fine_tune_by_epoch"] == 1
+    assert {"cache_hidden_states", "tenney2019_probes", "tenney2019_figures", "tenney2019_comparison"} <= set(jobs)
+    assert ("tenney2019_figure_a3" in jobs) == (run != "laptop")
 
 
 @pytest.mark.parametrize("rule", RULES)

@@ -2,10 +2,11 @@
 
     seconds = fixed + sum over kinds of work (amount x seconds for one)
 
-Kinds of work: gflop (1e9 floating-point operations of a model), gcells (1e9 cells of attention maps that are read or written),
-gpairs (1e9 cells compared between two heads), records, kwords (1,000 words that the probes of one seed are trained on),
-distance_kwords (the same of probes on distances), kdecoded (1,000 sentences that probes are judged on), kmaps (1,000 maps
-that are looked at as pictures), and for searched translations searches and gsearch (1e9 operations of a pass for each beam).
+Kinds of work: gflop (1e9 floating-point operations of a model), gcells (1e9 cells of attention maps that are read or
+written), gpairs (1e9 cells compared between two heads), records, kwords (1,000 words that the probes of one seed are trained
+on), distance_kwords (the same of probes on distances), kdecoded (1,000 sentences that probes are judged on), kmaps (1,000
+maps that are looked at as pictures), kprobed (1,000 sentences that edge probes are trained on, times thousands of width), and
+for searched translations searches and gsearch (1e9 operations of a pass for each beam).
 """
 
 from __future__ import annotations
@@ -140,6 +141,13 @@ def _speed(part: Part) -> Work:
     return {"gflop": 4 * len(speed["batches"]) * speed["repeats"] * part.gflop}
 
 
+def _edge_probes(part: Part) -> Work:
+    """1,000 sentences that a probe is trained on, for all its probes, by the width of the states."""
+    training = part.settings["training"]
+    probes = len(part.settings["seeds"]) * (len(part.settings["layer0"]) * (part.shape.layers + 1) + 3 if part.own else 2)
+    return {"kprobed": probes * training["most_steps"] * training["batch"] * part.shape.hidden / 1e6}
+
+
 # Rule -> (role whose corpus it reads, "" for the corpus in the path; its work).
 _WORK: dict[str, tuple[str, Callable[[Part], Work]]] = {
     "build_examples": ("", lambda p: {"records": p.records}),
@@ -165,6 +173,8 @@ _WORK: dict[str, tuple[str, Callable[[Part], Work]]] = {
     "michel2019_pruned": ("experiment", _pruned),
     "michel2019_dynamics": ("dynamics", _dynamics),
     "michel2019_table4": ("classification", _speed),
+    "cache_hidden_states": ("", lambda p: {"gflop": p.gflop}),
+    "tenney2019_probes": ("edge_task", _edge_probes),
 }
 _SAME_COST = {
     "clark2019_surface_variant": "clark2019_surface",
@@ -176,6 +186,7 @@ _MODELS = {"translation": "translator", "classification": "classifier", "dynamic
 # What a GPU takes over: rules whose floating-point operations are a model's.
 ON_GPU = ("extract_attention", "mlm_head", "fine_tune", "clark2019_gradients", "guan2020_ablations")
 ON_GPU += ("kovaleva2019_predictions", "kovaleva2019_measures", "kovaleva2019_disabled")
+ON_GPU += ("cache_hidden_states", "tenney2019_probes")
 ON_GPU += ("michel2019_masked", "michel2019_pruned", "michel2019_dynamics", "michel2019_table4")
 
 
@@ -203,6 +214,9 @@ def workload(config: Mapping[str, Any], rule: str, wildcards: Mapping[str, str])
         study = rule.split("_")[0]
         settings = config["runs"][run][study]
         corpus, model = settings["tasks"][wildcards["task"]], study_model(config, run, study)
+    elif role == "edge_task":
+        settings = config["runs"][run]["tenney2019"]
+        corpus, model = settings["tasks"][wildcards["edge_task"]]["training"], wildcards["model"]
     elif rule.startswith("michel2019"):
         settings = config["runs"][run]["michel2019"]
         role = wildcards.get("experiment", role)
@@ -225,9 +239,13 @@ def workload(config: Mapping[str, Any], rule: str, wildcards: Mapping[str, str])
         records = min(records, settings["speed"]["records"])
     if "shard" in wildcards:
         records = min(entry["shard"], records - int(wildcards["shard"]) * entry["shard"])
-        if rule in ("build_examples", "extract_attention"):
+        if rule in ("build_examples", "extract_attention", "cache_hidden_states"):
             records = entry["shard"]  # shards are whole
-    own = role in ("", "training", "task", *_MODELS) or model == study_model(config, run, rule.split("_")[0])
+    own = (
+        role in ("", "training", "task", *_MODELS)
+        or model == settings.get("other_model")
+        or model == study_model(config, run, rule.split("_")[0])
+    )
     judged = limit_of(config, run, settings["dependencies"]) if role == "probe_training" else 0
     return work(Part(shape_of(config["models"][model]), typical_tokens(entry), records, settings, own, judged, role))
 

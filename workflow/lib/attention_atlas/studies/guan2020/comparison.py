@@ -7,15 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
-from attention_atlas.html_tables import write_html_table
 from attention_atlas.published.compare import CLOSE, EXACT, NO, Measured, compare
+from attention_atlas.published.pages import claim_verdict, write_claims, write_comparison
 from attention_atlas.published.values import load_published
 from attention_atlas.studies.guan2020.ablation_rows import BASELINE, SEGMENTS, STOPS
 from attention_atlas.studies.guan2020.names import DENSE, DENSE_VERTICAL, DIAGONAL, OWN, TITLES, TYPES, VERTICAL
 from attention_atlas.studies.setting import Setting
-from attention_atlas.tables import read_quantities, read_table, write_table
+from attention_atlas.tables import read_quantities, read_table
 
 MODEL, DATA = "bert-large-uncased-whole-word-masking-finetuned-squad", "squad-v1.1-dev"
 _SHARES = {"g_dense": DENSE, "g_diag": DIAGONAL, "g_diag_repaired": DIAGONAL, "g_dv": DENSE_VERTICAL, "g_vert": VERTICAL}
@@ -74,19 +72,13 @@ def comparison(
     """
     published = load_published("guan2020")
     frame = compare(published, {name: _flagged(name, m) for name, m in _measured(tables, setting, fits, published).items()})
-    write_table(frame, out)
-    counts = ", ".join(f"{n} {name}" for name, n in frame["verdict"].value_counts(sort=False).sort_index().items())
-    notes = [
-        setting.line,
-        f"{len(frame)} published values: {counts}. A number is compared only with the same model on the same data; "
-        "inconsistencies of the paper are named in the column why.",
-    ]
-    formats = dict.fromkeys(("ci_low", "ci_high"), ".4g") | {"n": "d"}
-    write_html_table(frame, html_out, "Guan et al. 2020: published values and this run", notes, formats=formats)
-    claims = pd.DataFrame(_claims(tables), columns=["claim", "ours", "verdict"])
-    write_table(claims, claims_out)
+    note = (
+        "A number is compared only with the same model on the same data; inconsistencies of the paper are named in the "
+        "column why."
+    )
+    write_comparison(frame, out, html_out, "Guan et al. 2020: published values and this run", [setting.line], note)
     notes = [setting.line, "Claims of the paper on order, put to this run's model; drops of exact match and F1 in points."]
-    write_html_table(claims, claims_html, "Guan et al. 2020: claims and this run", notes)
+    write_claims(_claims(tables), claims_out, claims_html, "Guan et al. 2020: claims and this run", notes)
 
 
 def _flagged(name: str, measured: Measured) -> Measured:
@@ -170,15 +162,15 @@ def _claims(tables: Tables) -> Iterator[tuple[str, str, str]]:
     yield (
         "Pruning Diagonal heads costs most of the four types (rows 2 to 5)",
         f"F1 drops: {pruned}",
-        _verdict(worst == DIAGONAL),
+        claim_verdict(worst == DIAGONAL),
     )
-    yield "Pruning Vertical heads costs least (rows 2 to 5)", f"F1 drops: {pruned}", _verdict(least == VERTICAL)
+    yield "Pruning Vertical heads costs least (rows 2 to 5)", f"F1 drops: {pruned}", claim_verdict(least == VERTICAL)
     both = "; ".join(f"{TITLES[kind]} {zero:.1f} and {uniform:.1f}" for kind, (zero, uniform) in drop.items())
     harder = all(uniform > zero for zero, uniform in drop.values())
     yield (
         "Substitution by 1/L costs more than pruning, for every type (rows 8 to 11)",
         f"F1 drops, 0 and 1/L: {both}",
-        _verdict(harder),
+        claim_verdict(harder),
     )
     for kind, intra, inter, within in ((DIAGONAL, 12, 13, True), (DENSE_VERTICAL, 14, 15, False)):
         for sentences in (SEGMENTS, STOPS):
@@ -186,19 +178,15 @@ def _claims(tables: Tables) -> Iterator[tuple[str, str, str]]:
             where = "within" if within else "between"
             claim = f"{TITLES[kind]} heads matter more {where} sentences (rows {intra} and {inter}; sentences: {sentences})"
             holds = (own[intra] > own[inter]) == within
-            yield claim, f"F1 drops: within {own[intra]:.1f}, between {own[inter]:.1f}", _verdict(bool(holds))
+            yield claim, f"F1 drops: within {own[intra]:.1f}, between {own[inter]:.1f}", claim_verdict(bool(holds))
     layers = read_table(tables.layers, ["layer", "type", "share"])
     half = layers["layer"].max() / 2
     for kind, low in ((DENSE, True), (VERTICAL, False)):
         own = layers[layers["type"] == kind]
         means = own.loc[own["layer"] <= half, "share"].mean(), own.loc[own["layer"] > half, "share"].mean()
         claim = f"{TITLES[kind]} heads stand mainly in the {'lower' if low else 'upper'} half of the layers"
-        yield claim, f"shares: lower {means[0]:.0%}, upper {means[1]:.0%}", _verdict((means[0] > means[1]) == low)
+        yield claim, f"shares: lower {means[0]:.0%}, upper {means[1]:.0%}", claim_verdict((means[0] > means[1]) == low)
     beaten = table2.loc[[zero for zero, _ in _SINGLE.values()], "f1_beaten"].fillna(0)
     types = "; ".join(f"{TITLES[kind]} {beaten[zero]:.0%}" for kind, (zero, _) in _SINGLE.items())
     claim = "The type matters, not the number and layers of its heads: pruning it costs more than every matched random set"
-    yield claim, f"random sets with a smaller F1 drop: {types}", _verdict(bool((beaten == 1).all()))
-
-
-def _verdict(holds: bool) -> str:
-    return "holds" if holds else "does not hold"
+    yield claim, f"random sets with a smaller F1 drop: {types}", claim_verdict(bool((beaten == 1).all()))

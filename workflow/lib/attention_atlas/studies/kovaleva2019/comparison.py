@@ -15,6 +15,7 @@ from scipy.stats import spearmanr
 from attention_atlas.corpora.frames import LONGEST_ELEMENT, LONGEST_SENTENCE
 from attention_atlas.html_tables import write_html_table
 from attention_atlas.published.compare import CLOSE, EXACT, NO, Measured, compare
+from attention_atlas.published.pages import claim_verdict, write_claims, write_comparison
 from attention_atlas.published.values import load_digitised, load_published
 from attention_atlas.studies.kovaleva2019.names import (
     BLOCK,
@@ -116,16 +117,12 @@ def comparison(
             found[name] = Measured(None, NO, _absent(name, entry["item"], layers, settings))
     flagged = {name: _with_fault(name, own) for name, own in found.items()}
     frame = compare(published, flagged)
-    write_table(frame, out)
-    counts = ", ".join(f"{n} {name}" for name, n in frame["verdict"].value_counts(sort=False).sort_index().items())
     lines = joint_lines(settings.values())
-    notes = [
-        *lines,
-        f"{len(frame)} published values: {counts}. A number is compared only with the same model fine-tuned on the same data; "
-        "most are read off figures. Known faults of the paper are named in the column why.",
-    ]
-    formats = dict.fromkeys(("ci_low", "ci_high"), ".4g") | {"n": "d"}
-    write_html_table(frame, html_out, "Kovaleva et al. 2019: published values and this run", notes, formats=formats)
+    note = (
+        "A number is compared only with the same model fine-tuned on the same data; most are read off figures. Known "
+        "faults of the paper are named in the column why."
+    )
+    write_comparison(frame, out, html_out, "Kovaleva et al. 2019: published values and this run", lines, note)
     heads = pd.DataFrame(list(_by_head(tables, settings)))
     write_table(heads, digitised_out)
     notes = [
@@ -134,10 +131,8 @@ def comparison(
         "largest absolute difference. Only where the model has the paper's shape and the task the paper's data.",
     ]
     write_html_table(heads, digitised_html, "Kovaleva et al. 2019: heads against digitised figures", notes, {"rho": "Rho"})
-    claims = pd.DataFrame(list(_claims(tables)), columns=["claim", "ours", "verdict"])
-    write_table(claims, claims_out)
     notes = [*lines, "Claims of the paper on order and size, put to this run's models."]
-    write_html_table(claims, claims_html, "Kovaleva et al. 2019: claims and this run", notes)
+    write_claims(_claims(tables), claims_out, claims_html, "Kovaleva et al. 2019: claims and this run", notes)
 
 
 def _absent(name: str, item: str, layers: int, settings: Mapping[str, Setting]) -> str:
@@ -381,7 +376,7 @@ def _claims(tables: Tables) -> Iterator[tuple[str, str, str]]:
     yield (
         "Fine-tuning changes the last two layers most (in all tasks but QQP)",
         "layer of the smallest mean cosine: " + ", ".join(f"{TASK_TITLES[str(t)]} {layer}" for t, layer in lowest.items()),
-        _verdict(set(lowest) - {"qqp"} <= set(changed)),
+        claim_verdict(set(lowest) - {"qqp"} <= set(changed)),
     )
     summary = read_table(tables.disabling, ["task", "action", "unit", "best_delta", "heldout_delta", "p_max"])
     heads = summary[(summary["action"] == "uniform") & (summary["unit"] == "heads")].set_index("task")
@@ -389,26 +384,26 @@ def _claims(tables: Tables) -> Iterator[tuple[str, str, str]]:
         "In every task some head can be disabled with a gain",
         "largest gain (held out): "
         + ", ".join(f"{TASK_TITLES[t]} {row['best_delta']:+.1f} ({row['heldout_delta']:+.1f})" for t, row in heads.iterrows()),
-        _verdict(bool((heads["best_delta"] > 0).all())),
+        claim_verdict(bool((heads["best_delta"] > 0).all())),
     )
     yield (
         "These gains are more than the largest of as many chance differences (p < 0.05; not tested in the paper)",
         "p of the maximum: " + ", ".join(f"{TASK_TITLES[t]} {row['p_max']:.2f}" for t, row in heads.iterrows()),
-        _verdict(bool((heads["p_max"] < 0.05).all())),
+        claim_verdict(bool((heads["p_max"] < 0.05).all())),
     )
     table1 = read_table(tables.table1, ["task", "metric", "state", "value", "ci_low"])
     own = table1[table1["metric"] != "f1"].pivot(index="task", columns="state", values="value")
     yield (
         "Fine-tuning from pre-trained weights beats random weights in every task",
         ", ".join(f"{TASK_TITLES[str(t)]} {row[TUNED]:.1f} / {row[RANDOM]:.1f}" for t, row in own.iterrows()),
-        _verdict(bool((own[TUNED] > own[RANDOM]).all())),
+        claim_verdict(bool((own[TUNED] > own[RANDOM]).all())),
     )
     figure2 = read_table(tables.figure2, ["task", "annotator", "class", "share"])
     network = figure2[figure2["annotator"] == NETWORK].groupby("class")["share"].mean()
     yield (
         "Vertical and heterogeneous maps are the two most frequent classes, diagonal ones rare",
         ", ".join(f"{name} {share:.0%}" for name, share in network.items()),
-        _verdict(set(network.nlargest(2).index) == {VERTICAL, HETEROGENEOUS} and network[DIAGONAL] < 0.1),
+        claim_verdict(set(network.nlargest(2).index) == {VERTICAL, HETEROGENEOUS} and network[DIAGONAL] < 0.1),
     )
     if tables.figure3 is not None:
         frames = read_table(tables.figure3, ["layer", "head", "value", "control", "margin", "margin_ci_low"])
@@ -416,9 +411,5 @@ def _claims(tables: Tables) -> Iterator[tuple[str, str, str]]:
         yield (
             "The heads with the most attention on frame links exceed what the distance of the pieces explains",
             ", ".join(f"{r.layer}-{r.head} {r.value:.2f} (control {r.control:.2f})" for r in best.itertuples()),
-            _verdict(bool((best["margin_ci_low"] > 0).all())),
+            claim_verdict(bool((best["margin_ci_low"] > 0).all())),
         )
-
-
-def _verdict(holds: bool) -> str:
-    return "holds" if holds else "does not hold"

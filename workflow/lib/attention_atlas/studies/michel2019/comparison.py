@@ -9,8 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-from attention_atlas.html_tables import write_html_table
 from attention_atlas.published.compare import CLOSE, EXACT, NO, Measured, compare
+from attention_atlas.published.pages import claim_verdict, write_claims, write_comparison
 from attention_atlas.published.values import load_published
 from attention_atlas.studies.michel2019.correlations import PEARSON, SPEARMAN, TRIMMED, in_words
 from attention_atlas.studies.michel2019.curves import prunable
@@ -27,7 +27,7 @@ from attention_atlas.studies.michel2019.names import (
     TRANSLATION,
 )
 from attention_atlas.studies.setting import Setting
-from attention_atlas.tables import read_table, write_table
+from attention_atlas.tables import read_table
 
 CLASSIFIER, DATA = "bert-base-uncased-mnli", "mnli-dev"
 LEVEL = 0.01
@@ -78,20 +78,14 @@ def comparison(
     read = {name: read_table(path) for name, path in vars(tables).items() if path is not None}
     published = load_published("michel2019")
     frame = compare(published, dict(_measured(read, settings, published)))
-    write_table(frame, out)
-    counts = ", ".join(f"{n} {name}" for name, n in frame["verdict"].value_counts(sort=False).sort_index().items())
     lines = [settings[name].line for name in (TRANSLATION, CLASSIFICATION)]
-    notes = [
-        *lines,
-        f"{len(frame)} published values: {counts}. A number is compared only with the same model on the same data. Ids with "
-        "rerun are those of a third party that ran the authors' code.",
-    ]
-    formats = dict.fromkeys(("ci_low", "ci_high"), ".4g") | {"n": "d"}
-    write_html_table(frame, html_out, "Michel et al. 2019: published values and this run", notes, formats=formats)
-    claims = pd.DataFrame(_claims(read, definition), columns=["claim", "ours", "verdict"])
-    write_table(claims, claims_out)
+    note = (
+        "A number is compared only with the same model on the same data. Ids with rerun are those of a third party that "
+        "ran the authors' code."
+    )
+    write_comparison(frame, out, html_out, "Michel et al. 2019: published values and this run", lines, note)
     notes = [*lines, "Claims of the paper, and what later work holds against them, put to this run's models."]
-    write_html_table(claims, claims_html, "Michel et al. 2019: claims and this run", notes)
+    write_claims(_claims(read, definition), claims_out, claims_html, "Michel et al. 2019: claims and this run", notes)
 
 
 def _how(settings: Mapping[str, Setting]) -> dict[str, tuple[str, str]]:
@@ -218,7 +212,7 @@ def _claims(read: Mapping[str, pd.DataFrame], definition: str) -> Iterator[tuple
         found = own.drop_duplicates("definition").set_index("definition")["spearman"]
         words = ", ".join(f"{other} {found[other]:.2f}" for other in DEFINITIONS if other != PAPER)
         claim = f"{TITLES[str(name)]}: published code ranks heads as the paper's definition does (Spearman 0.9 or more in all)"
-        yield claim, f"Spearman: {words}; heads are ordered by: {definition}", _verdict(bool((found >= 0.9).all()))
+        yield claim, f"Spearman: {words}; heads are ordered by: {definition}", claim_verdict(bool((found >= 0.9).all()))
     if "figure5" in read:
         yield from _training_claims(read["figure5"])
 
@@ -230,20 +224,24 @@ def _ablation_claims(read: Mapping[str, pd.DataFrame]) -> Iterator[tuple[str, st
         name, heads = KIND_TITLES[str(kind)], len(own)
         worse = int(((own["p"] < LEVEL) & (own["delta"] < 0)).sum())
         claim = f"{name} attention: most heads can be masked, one at a time, without a significant loss (section 3.2)"
-        yield claim, f"{worse} of {heads} heads worse with p < {LEVEL}", _verdict(worse < heads / 2)
+        yield claim, f"{worse} of {heads} heads worse with p < {LEVEL}", claim_verdict(worse < heads / 2)
         found = int((own["p"] < LEVEL).sum())
         chance = float(binom.sf(found - 1, heads, LEVEL))
         claim = f"{name} attention: more heads differ with p < {LEVEL} than by chance alone (the paper corrects nothing)"
         holm = int((own["p_holm"] < LEVEL).sum())
         ours = f"{found} of {heads}, {heads * LEVEL:.1f} expected by chance (p = {chance:.2g}); after Holm {holm}"
-        yield claim, ours, _verdict(chance < 0.05)
+        yield claim, ours, claim_verdict(chance < 0.05)
         above = int((own["delta"] > 0).sum())
         claim = f"{name} attention: masking a head raises the score more often than it lowers it (71 of 96 in the paper)"
-        yield claim, f"{above} of {heads} above the whole model", _verdict(above > heads / 2)
+        yield claim, f"{above} of {heads} above the whole model", claim_verdict(above > heads / 2)
     for name, table in ((TRANSLATION, read["table2"]), (CLASSIFICATION, read["table3"])):
         worse = int(((table["p"] < LEVEL) & (table["delta"] < 0)).sum())
         claim = f"{TITLES[name]}: in most layers one head is enough (Tables 2 and 3)"
-        yield claim, f"{len(table) - worse} of {len(table)} layers not worse with p < {LEVEL}", _verdict(worse < len(table) / 2)
+        yield (
+            claim,
+            f"{len(table) - worse} of {len(table)} layers not worse with p < {LEVEL}",
+            claim_verdict(worse < len(table) / 2),
+        )
 
 
 def _correlation_claims(table: pd.DataFrame) -> Iterator[tuple[str, str, str]]:
@@ -251,12 +249,12 @@ def _correlation_claims(table: pd.DataFrame) -> Iterator[tuple[str, str, str]]:
     for name in (TRANSLATION, CLASSIFICATION):
         whole, trimmed = rows[name, PEARSON], rows[name, TRIMMED]
         claim = f"{TITLES[name]}: what a head does on one corpus, it does on another (r above 0 with 95 % confidence)"
-        yield claim, f"r = {in_words(whole.value, whole.ci_low, whole.ci_high)}", _verdict(whole.ci_low > 0)
+        yield claim, f"r = {in_words(whole.value, whole.ci_low, whole.ci_high)}", claim_verdict(whole.ci_low > 0)
         few = whole.heads - trimmed.heads
         claim = f"{TITLES[name]}: this does not rest on a few heads (r above 0 without the {few} farthest out)"
         rank = rows[name, SPEARMAN].value
         ours = f"r = {in_words(trimmed.value, trimmed.ci_low, trimmed.ci_high)}; Spearman {rank:.2f}"
-        yield claim, ours, _verdict(trimmed.ci_low > 0)
+        yield claim, ours, claim_verdict(trimmed.ci_low > 0)
 
 
 def _pruning_claims(read: Mapping[str, pd.DataFrame]) -> Iterator[tuple[str, str, str]]:
@@ -264,20 +262,20 @@ def _pruning_claims(read: Mapping[str, pd.DataFrame]) -> Iterator[tuple[str, str
     for name, share in ((TRANSLATION, 20), (CLASSIFICATION, 40)):
         own = prunable(_curve(figure3, name, IMPORTANCE))
         claim = f"{TITLES[name]}: {share} % of the heads can go by importance without noticeable loss (here: less than a point)"
-        yield claim, f"{own} %", _verdict(own >= share)
+        yield claim, f"{own} %", claim_verdict(own >= share)
         means = {order: float(summary.loc[(name, order), "mean"]) for order in (IMPORTANCE, ABLATION, HELDOUT)}
         claim = f"{TITLES[name]}: importance orders heads better than their scores one at a time (mean of the curve)"
         ours = f"importance {means[IMPORTANCE]:.1f}, single heads {means[ABLATION]:.1f}, on other examples {means[HELDOUT]:.1f}"
-        yield claim, ours, _verdict(means[IMPORTANCE] > means[ABLATION])
+        yield claim, ours, claim_verdict(means[IMPORTANCE] > means[ABLATION])
         draws = sorted(figure3.loc[(figure3["experiment"] == name) & (figure3["order"] == RANDOM), "draw"].unique())
         random = [_area(_curve(figure3, name, RANDOM, draw)) for draw in draws]
         claim = f"{TITLES[name]}: importance beats every random order (later work: random is about as good)"
         ours = f"importance {means[IMPORTANCE]:.1f}, {len(random)} random orders {min(random):.1f} to {max(random):.1f}"
-        yield claim, ours, _verdict(means[IMPORTANCE] > max(random))
+        yield claim, ours, claim_verdict(means[IMPORTANCE] > max(random))
     areas = {str(kind): _area(own.sort_values("percent")) for kind, own in read["figure4"].groupby("kind", sort=False)}
     words = ", ".join(f"{KIND_TITLES[kind]} {area:.1f}" for kind, area in areas.items())
     claim = "Encoder-decoder attention suffers most from pruning (section 5, mean of the curve)"
-    yield claim, words, _verdict(min(areas, key=lambda kind: areas[kind]) == "enc_dec")
+    yield claim, words, claim_verdict(min(areas, key=lambda kind: areas[kind]) == "enc_dec")
 
 
 def _area(rows: pd.DataFrame) -> float:
@@ -294,10 +292,6 @@ def _training_claims(table: pd.DataFrame) -> Iterator[tuple[str, str, str]]:
     first, last = float(at[epochs[0]]), float(at[epochs[-1]])
     claim = "Heads become redundant in the course of training: 40 % of them matter less at its end than at its start (Figure 5)"
     ours = f"share of BLEU left without 40 % of heads: {first:.0%} after epoch {epochs[0]}, {last:.0%} after epoch {epochs[-1]}"
-    yield claim, ours, _verdict(last > first)
+    yield claim, ours, claim_verdict(last > first)
     claim = "At the end of training 40 % of the heads can go with 85 % of the BLEU left (Figure 5)"
-    yield claim, f"{last:.0%} left", _verdict(last >= 0.85)
-
-
-def _verdict(holds: bool) -> str:
-    return "holds" if holds else "does not hold"
+    yield claim, f"{last:.0%} left", claim_verdict(last >= 0.85)

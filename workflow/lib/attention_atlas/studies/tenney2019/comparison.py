@@ -10,15 +10,15 @@ from typing import Any
 import pandas as pd
 
 from attention_atlas.corpora.edges import EDGE_TASKS
-from attention_atlas.html_tables import write_html_table
 from attention_atlas.published.compare import CLOSE, NO, Measured, compare
+from attention_atlas.published.pages import claim_verdict, write_claims, write_comparison
 from attention_atlas.published.values import load_published
 from attention_atlas.studies.setting import Setting, joint_lines
 from attention_atlas.studies.tenney2019.names import EARLY, EMBEDDINGS, EQUAL, LEXICAL, PUBLISHED_KEYS
 from attention_atlas.studies.tenney2019.probing import AMBIGUOUS
 from attention_atlas.studies.tenney2019.scores import WEIGHTS
 from attention_atlas.studies.tenney2019.summary import FIGURE1, FIGURE2, OPTIONS, ORDER, TABLE1
-from attention_atlas.tables import read_table, write_table
+from attention_atlas.tables import read_table
 
 _MODELS = {"bert-large-uncased": "large", "bert-base-uncased": "base"}
 _SURE = 0.95
@@ -63,20 +63,15 @@ def comparison(
     read = {name: read_table(path, columns[name]) for name, path in vars(tables).items()}
     published = load_published("tenney2019")
     frame = compare(published, dict(_measured(read, settings, published)))
-    write_table(frame, out)
-    counts = ", ".join(f"{n} {name}" for name, n in frame["verdict"].value_counts(sort=False).sort_index().items())
     lines = joint_lines(settings.values())
-    notes = [
-        *lines,
-        f"{len(frame)} published values: {counts}. A number is compared only with the same model on the same data. The paper's "
-        "9.47 for coreference is that of BERT-large with 24 layers; BERT-base gives 3.62. Ids with rerun are the authors' own "
-        "later logs, on the test set; those with f1_lex are probes on words alone.",
-    ]
-    formats = dict.fromkeys(("ci_low", "ci_high"), ".4g") | {"n": "d"}
-    write_html_table(frame, html_out, "Tenney et al. 2019: every published number beside this run's", notes, formats=formats)
-    claims = pd.DataFrame(list(_claims(read)), columns=["claim", "ours", "verdict"])
-    write_table(claims, claims_out)
-    write_html_table(claims, claims_html, "Tenney et al. 2019: claims put to this run's model", lines)
+    note = (
+        "A number is compared only with the same model on the same data. The paper's 9.47 for coreference is that of "
+        "BERT-large with 24 layers; BERT-base gives 3.62. Ids with rerun are the authors' own later logs, on the test "
+        "set; those with f1_lex are probes on words alone."
+    )
+    write_comparison(frame, out, html_out, "Tenney et al. 2019: published values and this run", lines, note)
+    notes = [*lines, "Claims of the paper, and doubts about them, put to this run's model."]
+    write_claims(_claims(read), claims_out, claims_html, "Tenney et al. 2019: claims and this run", notes)
 
 
 def _how(setting: Setting, entry: Mapping[str, Any]) -> tuple[str, str]:
@@ -154,47 +149,43 @@ def _claims(read: Mapping[str, pd.DataFrame]) -> Iterator[tuple[str, str, str]]:
     if len(paper) > 1:
         layers = [float(known.loc[task, "expected_layer"]) for task in paper]
         claim = "Tasks come in the order of the pipeline: " + ", ".join(EDGE_TASKS[task] for task in paper) + " (section 4.1)"
-        yield claim, f"expected layers: {names}", _verdict(layers == sorted(layers))
+        yield claim, f"expected layers: {names}", claim_verdict(layers == sorted(layers))
     if len(order):
         unsure = order[order["probability"] < _SURE]
         words = ", ".join(
             f"{EDGE_TASKS[row.task]} before {EDGE_TASKS[row.next_task]} {row.probability:.2f}" for row in order.itertuples()
         )
-        yield f"The order of neighbours is sure (probability {_SURE} or more each)", words, _verdict(not len(unsure))
+        yield f"The order of neighbours is sure (probability {_SURE} or more each)", words, claim_verdict(not len(unsure))
     refused = ", ".join(EDGE_TASKS[str(task)] for task in figure1.index[figure1["noise"] == 1]) or "none"
     claim = "Every task gains from layers above 0 (more than two standard errors)"
-    yield claim, f"within noise: {refused}", _verdict(refused == "none")
+    yield claim, f"within noise: {refused}", claim_verdict(refused == "none")
     first = known["expected_layer"] < known["layers"] / 2
     claim = "Most tasks are solved in the lower half of the layers"
-    yield claim, f"{int(first.sum())} of {len(known)} expected layers below the middle", _verdict(first.mean() > 0.5)
+    yield claim, f"{int(first.sum())} of {len(known)} expected layers below the middle", claim_verdict(first.mean() > 0.5)
     rank = known["expected_layer"].corr(known["centre"], method="spearman")
     if len(known) > 2:
         claim = "Centres of gravity order tasks as expected layers do (Spearman above 0.5)"
-        yield claim, f"Spearman {rank:.2f} over {len(known)} tasks", _verdict(rank > 0.5)
+        yield claim, f"Spearman {rank:.2f} over {len(known)} tasks", claim_verdict(rank > 0.5)
     flat = figure1["k_s"]
     semantic = [task for task in ("protoroles", "relations") if task in flat.index]
     others = [task for task in flat.index if task not in semantic]
     if semantic and others:
         claim = "Weights of proto-roles and relations are spread most evenly (K(s), section 4.1)"
         words = ", ".join(f"{EDGE_TASKS[str(task)]} {value:.2f}" for task, value in flat.sort_values().items())
-        yield claim, f"bits: {words}", _verdict(flat[semantic].max() < flat[others].min())
+        yield claim, f"bits: {words}", claim_verdict(flat[semantic].max() < flat[others].min())
         equal = read["options"]
         equal = equal[equal["condition"] == EQUAL].set_index("task")["k_s"]
         if len(equal):
             claim = "The same with as many steps for every task"
             words = ", ".join(f"{EDGE_TASKS[str(task)]} {value:.2f}" for task, value in equal.sort_values().items())
-            yield claim, f"bits: {words}", _verdict(equal[semantic].max() < equal[others].min())
+            yield claim, f"bits: {words}", claim_verdict(equal[semantic].max() < equal[others].min())
     last = read["table1"].sort_values("layer").groupby("task", sort=False).tail(1).set_index("task")
     words = ", ".join(f"{EDGE_TASKS[str(task)]} {value:+.1f}" for task, value in last["selectivity"].items())
     claim = "Probes find more than they memorise: F1 above that of the control task (Hewitt & Liang 2019)"
-    yield claim, words, _verdict(bool((last["selectivity"] > _SELECTIVE).all()))
+    yield claim, words, claim_verdict(bool((last["selectivity"] > _SELECTIVE).all()))
     random = last["f1_random_encoder"].dropna()
     if len(random):
         gaps = last.loc[random.index, "f1"] - random
         words = ", ".join(f"{EDGE_TASKS[str(task)]} {value:+.1f}" for task, value in gaps.items())
         claim = "What probes find is learnt: F1 above that on a model with random layers"
-        yield claim, words, _verdict(bool((gaps > 0).all()))
-
-
-def _verdict(holds: bool) -> str:
-    return "holds" if holds else "does not hold"
+        yield claim, words, claim_verdict(bool((gaps > 0).all()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from textwrap import shorten
+from textwrap import fill, shorten
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -64,7 +64,7 @@ def figure1(path: str | Path, settings: Mapping[str, Setting], pictures: Picture
     axis.grid(axis="x", color="#e4e4e4", linewidth=0.6)
     axis.set_axisbelow(True)
     axis.set_xlabel(_LAYER)
-    axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2)
+    axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=2)
     sizes = ", ".join(f"{EDGE_TASKS[row.task]} {row.sentences}" for row in table.itertuples())
     note = (
         f"Lines: 95 % intervals, of expected layers by bootstrap over sentences and {table['seeds'].iloc[0]} seeds, of centres "
@@ -110,7 +110,7 @@ def figure2(path: str | Path, settings: Mapping[str, Setting], pictures: Picture
             axis.set_xlim(layers - most - 0.6, layers + 0.6)
             axis.set_xticks([k for k in range(layers + 1) if layers <= 12 or k % 4 == 0])
     for row, task in enumerate(tasks):
-        axes[row, 0].set_ylabel(EDGE_TASKS[task].replace(" ", "\n"), rotation=0, ha="right", va="center", labelpad=8)
+        axes[row, 0].set_ylabel(fill(EDGE_TASKS[task], 10), rotation=0, ha="right", va="center", labelpad=8)
     note = (
         "Left: weights of the probe on all layers, mean over seeds, lines: 95 % interval over seeds; dashed: equal weights. "
         "Right: what each layer adds to F1, as a share of the largest gain over layer 0; light: a loss. K: divergence "
@@ -170,21 +170,17 @@ def figure3(path: str | Path, settings: Mapping[str, Setting], pictures: Picture
         save_figure(figure, pictures, "\n".join(_lines(settings)))
         return
     columns = max(len(targets) for _, targets in groups)
-    figure, axes = plt.subplots(
-        len(groups), columns, figsize=(2.5 * columns + 0.4, 1.75 * len(groups) + 0.6),
-        constrained_layout=True, squeeze=False, sharey=True,
-    )  # fmt: skip
-    for row, (_, targets) in enumerate(groups):
-        for column in range(columns):
-            if column >= len(targets):
-                axes[row, column].axis("off")
-            else:
-                _trace(axes[row, column], targets[column])
-        axes[row, 0].set_ylabel("Probability")
+    figure = plt.figure(figsize=(2.45 * columns, 2.0 * len(groups)), constrained_layout=True)
+    parts = np.atleast_1d(figure.subfigures(len(groups), 1))
+    for part, (_, targets) in zip(parts, groups, strict=True):
         words = shorten(str(targets[0]["words"].iloc[0]), 34 * columns, placeholder=" …")
-        axes[row, 0].annotate(
-            words, (0, 1.42), xycoords="axes fraction", fontsize=8.5, style="italic", annotation_clip=False
-        )  # fmt: skip
+        part.suptitle(words, x=0.01, ha="left", fontsize=8.5, style="italic")
+        axes = part.subplots(1, columns, sharey=True, squeeze=False)[0]
+        for axis in axes[len(targets) :]:
+            axis.axis("off")
+        for axis, target in zip(axes, targets, strict=False):
+            _trace(axis, target)
+        axes[0].set_ylabel("Probability")
     note = (
         "Blue: the right label; orange: the wrong one with the highest mean over layers. Probabilities divided by their sum "
         "over labels, mean over seeds. Sentences of the paper first, where the run has their labels; then those of the "
@@ -215,11 +211,12 @@ def _trace(axis: Axes, rows: pd.DataFrame) -> None:
     if isinstance(second, str) and second:
         asked += " → " + shorten(second, 22, placeholder="…")
     axis.set_title(f"{EDGE_TASKS[rows['task'].iloc[0]]}: {asked}", fontsize=7.5)
-    axis.set_ylim(0, 1)
+    axis.set_ylim(0, 1.3)
+    axis.set_yticks([0, 0.5, 1])
     axis.set_xlabel("Layer", fontsize=7.5)
     axis.xaxis.set_major_locator(MaxNLocator(integer=True))
     axis.tick_params(labelsize=7)
-    axis.legend(fontsize=7, loc="upper right", handlelength=1)
+    axis.legend(fontsize=7, loc="upper center", ncols=2, handlelength=1, columnspacing=1)
 
 
 def _lines(settings: Mapping[str, Setting]) -> list[Any]:

@@ -28,6 +28,10 @@ from attention_atlas.studies.tenney2019.scores import COUNTS, SCORES, WEIGHTS, f
 from attention_atlas.tables import read_parquet, read_table, write_table
 
 Floats = npt.NDArray[np.float64]
+PROBE_SCORES = [
+    "task", "layer", "seed", "f1", "layer0", "condition", "precision", "recall", "labels", "targets", "steps", "best_step"
+]  # fmt: skip
+"""`layer` is the top one of a probe on the layers 0 to l."""
 FIGURE1 = [
     "task", "f1_first", "f1_last", "f1_last_low", "f1_last_high", "expected_layer", "expected_low", "expected_high",
     "centre", "centre_low", "centre_high", "k_s", "k_delta", "noise", "layers", "sentences", "targets", "seeds",
@@ -86,7 +90,8 @@ def summarise(
     """
     found = {task: _read(task, files) for task, files in tasks.items()}
     lines = joint_lines(settings.values())
-    write_table(pd.concat([own.scores for own in found.values()])[SCORES], out.probe_scores)
+    scores = pd.concat([own.scores for own in found.values()]).rename(columns={"top": "layer"})
+    write_table(scores[PROBE_SCORES], out.probe_scores)
     write_table(pd.concat([own.weights for own in found.values()])[WEIGHTS], out.mixing_weights)
     resampled = {task: resampled_f1(own.counts, resamples, seed + k) for k, (task, own) in enumerate(found.items())}
     write_table(pd.DataFrame([_summary(own, resampled[task], seed) for task, own in found.items()])[FIGURE1], out.figure1)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from attention_atlas.html_tables import write_html_table
 from attention_atlas.published.compare import Measured, compare
+from attention_atlas.published.pages import write_comparison
 from attention_atlas.published.values import load_published
 from attention_atlas.studies.clark2019.comparison.clustering import clustering_rows
 from attention_atlas.studies.clark2019.comparison.coreference import coreference_rows
@@ -18,7 +18,7 @@ from attention_atlas.studies.clark2019.comparison.probes import probe_rows, trai
 from attention_atlas.studies.clark2019.comparison.sameness import absent
 from attention_atlas.studies.clark2019.comparison.surface import surface_rows
 from attention_atlas.studies.setting import Setting
-from attention_atlas.tables import read_quantities, read_table, write_table
+from attention_atlas.tables import read_quantities, read_table
 
 # Item of the published list -> why a run that has no row for it has none.
 _NOT_HERE = {
@@ -73,21 +73,12 @@ def comparison(
         if identifier not in measured and entry["item"] in _NOT_HERE:
             measured[identifier] = absent(_NOT_HERE[entry["item"]])
     frame = compare(published, measured)
-    write_table(frame, out)
-    counts = ", ".join(f"{n} {name}" for name, n in frame["verdict"].value_counts(sort=False).sort_index().items())
-    notes = [
-        *dict.fromkeys(setting.line for setting in settings.values()),
-        f"{len(frame)} published values: {counts}. A number is compared only with the same model on the same data (exact) "
-        "or on data of the same making and values read off a figure (close); claims on order and thresholds are put to any "
-        "model.",
-    ]
-    write_html_table(
-        frame,
-        html_out,
-        "Clark et al. 2019: published values and this run",
-        notes,
-        formats=dict.fromkeys(("ci_low", "ci_high"), ".4g") | {"n": "d"},
+    lines = list(dict.fromkeys(setting.line for setting in settings.values()))
+    note = (
+        "A number is compared only with the same model on the same data (exact) or on data of the same making and values "
+        "read off a figure (close); claims on order and thresholds are put to any model."
     )
+    write_comparison(frame, out, html_out, "Clark et al. 2019: published values and this run", lines, note)
 
 
 def _measured(tables: Tables, settings: Mapping[str, Setting], published: Mapping[str, Any]) -> dict[str, Measured]:

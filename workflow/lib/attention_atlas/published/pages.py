@@ -1,0 +1,46 @@
+"""The pages of a comparison with a paper: every published value beside ours, and the paper's claims."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from attention_atlas.html_tables import write_html_table
+from attention_atlas.tables import write_table
+
+HOLDS, DOES_NOT_HOLD = "holds", "does not hold"
+
+
+def write_comparison(
+    frame: pd.DataFrame, out: str | Path, html_out: str | Path, title: str, lines: Sequence[str], note: str
+) -> None:
+    """Write a frame of `compare.compare` as a table and as a page that counts its verdicts.
+
+    Args:
+        frame: one row a published value.
+        out, html_out: files to write.
+        title: heading of the page.
+        lines: what was looked at.
+        note: what the reader has to know of this comparison.
+    """
+    write_table(frame, out)
+    counts = ", ".join(f"{n} {name}" for name, n in frame["verdict"].value_counts(sort=False).sort_index().items())
+    notes = [*lines, f"{len(frame)} published values: {counts}. {note}"]
+    formats = dict.fromkeys(("ci_low", "ci_high"), ".4g") | {"n": "d"}
+    write_html_table(frame, html_out, title, notes, formats=formats)
+
+
+def write_claims(
+    claims: Iterable[tuple[str, str, str]], out: str | Path, html_out: str | Path, title: str, notes: list[str]
+) -> None:
+    """Write claims (claim, ours, verdict of `claim_verdict`) as a table and as a page."""
+    frame = pd.DataFrame(list(claims), columns=["claim", "ours", "verdict"])
+    write_table(frame, out)
+    write_html_table(frame, html_out, title, notes)
+
+
+def claim_verdict(holds: bool) -> str:
+    """What is said of a claim."""
+    return HOLDS if holds else DOES_NOT_HOLD
