@@ -110,7 +110,9 @@ def figure2(path: str | Path, settings: Mapping[str, Setting], pictures: Picture
             axis.set_xlim(layers - most - 0.6, layers + 0.6)
             axis.set_xticks([k for k in range(layers + 1) if layers <= 12 or k % 4 == 0])
     for row, task in enumerate(tasks):
-        axes[row, 0].set_ylabel(fill(EDGE_TASKS[task], 10), rotation=0, ha="right", va="center", labelpad=8)
+        axes[row, 0].set_ylabel(
+            fill(EDGE_TASKS[task], 10, break_long_words=False), rotation=0, ha="right", va="center", labelpad=8
+        )
     note = (
         "Left: weights of the probe on all layers, mean over seeds, lines: 95 % interval over seeds; dashed: equal weights. "
         "Right: what each layer adds to F1, as a share of the largest gain over layer 0; light: a loss. K: divergence "
@@ -138,7 +140,7 @@ def _task_bars(axes: Sequence[Axes], rows: pd.DataFrame, most: int) -> None:
     right.bar(gains["layer"], gains["share"], color=colours, width=0.78)
     right.axhline(0, color=BLACK, linewidth=0.6)
     low, high = min(gains["share"].min(), 0.0), max(gains["share"].max(), 0.1)
-    right.set_ylim(1.15 * low, 1.3 * high)
+    right.set_ylim(1.15 * low, 1.45 * high)
     ends = f"{rows['f1'].iloc[0]:.1f} → {rows['f1'].iloc[-1]:.1f}"
     noise = ", gain within noise" if rows["noise"].iloc[0] else ""
     spread = rows["k_delta"].iloc[0]

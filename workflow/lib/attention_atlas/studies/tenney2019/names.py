@@ -5,12 +5,8 @@ from __future__ import annotations
 EMBEDDINGS, LEXICAL = "embeddings", "lexical"
 """Layer 0 as what goes into the first layer (words, places, segments), and as the words alone."""
 EARLY, EQUAL, CONTROL_TASK, RANDOM_ENCODER = "early_stopping", "equal_steps", "control_task", "random_encoder"
-CONDITION_TITLES = {
-    EARLY: "stopped early, as published",
-    EQUAL: "a fixed number of steps for every task",
-    CONTROL_TASK: "control task",
-    RANDOM_ENCODER: "random encoder",
-}
+AMBIGUOUS = 0.7
+"""Highest mean probability of a label over layers of a target that is in doubt (footnote 6)."""
 TRACED_TASKS = ("pos", "constituents", "entities", "roles", "coreference")
 """Tasks of Figure 3."""
 PUBLISHED_KEYS = {

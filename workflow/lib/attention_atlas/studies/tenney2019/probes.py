@@ -181,7 +181,7 @@ def optimiser(probes: EdgeProbes, learning_rate: float = 1e-4, mix_rate: float =
     mixing = {id(probes.mix), id(probes.scale)}
     others = [parameter for parameter in probes.parameters() if id(parameter) not in mixing]
     groups = [{"params": others}, {"params": [probes.mix, probes.scale], "lr": learning_rate * mix_rate}]
-    return torch.optim.Adam(groups, lr=learning_rate, amsgrad=True)
+    return torch.optim.Adam(groups, lr=learning_rate, amsgrad=True, fused=True)
 
 
 def _salted(keys: Sequence[ProbeKey], side: int) -> list[ProbeKey]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.hidden_states import HiddenStates
 from attention_atlas.studies.tenney2019.names import (
+    AMBIGUOUS,
     CONTROL_TASK,
     EARLY,
     EMBEDDINGS,
@@ -47,8 +48,6 @@ from attention_atlas.tables import write_parquet, write_table
 
 _log = logging.getLogger(__name__)
 Shares = npt.NDArray[np.float32]
-AMBIGUOUS = 0.7
-"""Highest mean probability of a label over layers of a target that is looked at (section 4, individual examples)."""
 
 
 @dataclass(frozen=True)
@@ -288,10 +287,3 @@ def _traced(
         cache = HiddenStates(cases.states, cases.limit)
         stack.callback(cache.close)
         yield _TracedGroup("cases", sentences, layers, cache.__getitem__)
-
-
-def plan_from(settings: Mapping[str, Any], whole: bool) -> Plan:
-    """The plan of a run's settings."""
-    return Plan(
-        settings["seeds"], settings["layer0"] if whole else [EMBEDDINGS], whole, settings["most_targets"], settings["traced"]
-    )
