@@ -120,19 +120,18 @@ def pruning_settings(wildcards):
 
 def experiment_memory(wildcards, attempt):
     """Megabytes for forward and backward passes of an experiment's model."""
-    model, corpus = role_entries(wildcards, "michel2019", wildcards.experiment)
-    need = max(
-        costs.ablation_memory(model, corpus), costs.gradient_memory(model, corpus)
-    )
-    return need * attempt
+    return passes_memory(wildcards, wildcards.experiment) * attempt
 
 
 def dynamics_memory(wildcards, attempt):
-    model, corpus = role_entries(wildcards, "michel2019", "dynamics")
-    need = max(
+    return passes_memory(wildcards, "dynamics") * attempt
+
+
+def passes_memory(wildcards, role):
+    model, corpus = role_entries(wildcards, "michel2019", role)
+    return max(
         costs.ablation_memory(model, corpus), costs.gradient_memory(model, corpus)
     )
-    return need * attempt
 
 
 def masks_a_head(shape):

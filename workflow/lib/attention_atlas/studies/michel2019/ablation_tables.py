@@ -11,15 +11,13 @@ from attention_atlas.bleu import signature
 from attention_atlas.html_tables import write_html_table
 from attention_atlas.published.values import load_published
 from attention_atlas.studies.michel2019.effects import Masked, best_by_layer, effect_rows, read_answers
-from attention_atlas.studies.michel2019.names import CLASSIFICATION, KEYS, KIND_TITLES, ONE, OTHERS, TRANSLATION
+from attention_atlas.studies.michel2019.names import CLASSIFICATION, KEYS, KIND_TITLES, LEVEL, ONE, OTHERS, TRANSLATION
 from attention_atlas.studies.setting import Setting
 from attention_atlas.tables import write_table
 
 TABLE1 = ["kind", "layer", "head", "metric", "score", "baseline", "delta", "ci_low", "ci_high", "p", "p_holm", "p_bh", "n"]
 BEST = [*TABLE1, "heldout_delta"]
 FIGURE1 = ["experiment", *TABLE1]
-_LEVEL = 0.01
-"""The paper's level."""
 
 
 def ablation_tables(
@@ -72,8 +70,8 @@ def _grid_page(rows: pd.DataFrame, setting: Setting, path: str | Path) -> None:
     marked = own.assign(cell=[_marked(row.delta, row.p, row.p_holm) for row in own.itertuples()])
     grid = marked.pivot(index="layer", columns="head", values="cell").reset_index()
     counts = "; ".join(
-        f"{KIND_TITLES[str(kind)]}: {(part['p'] < _LEVEL).sum()} of {len(part)} with p < {_LEVEL}, "
-        f"{(part['p_holm'] < _LEVEL).sum()} after Holm, {(part['p_bh'] < _LEVEL).sum()} after Benjamini-Hochberg, "
+        f"{KIND_TITLES[str(kind)]}: {(part['p'] < LEVEL).sum()} of {len(part)} with p < {LEVEL}, "
+        f"{(part['p_holm'] < LEVEL).sum()} after Holm, {(part['p_bh'] < LEVEL).sum()} after Benjamini-Hochberg, "
         f"{(part['delta'] > 0).sum()} above the whole model"
         for kind, part in rows.groupby("kind", sort=False)
     )
@@ -81,15 +79,15 @@ def _grid_page(rows: pd.DataFrame, setting: Setting, path: str | Path) -> None:
         setting.line,
         f"Difference of BLEU when one head of the encoder's self-attention is masked; whole model "
         f"{own['baseline'].iloc[0]:.2f} (the paper's: {base}), n = {own['n'].iloc[0]} sentences, {signature()}. "
-        f"* p < {_LEVEL} by paired bootstrap, two-sided; ** also after Holm's correction for all heads of the three kinds.",
-        f"{counts}. By chance alone one test in a hundred has p < {_LEVEL}; the paper counts 8 of 96 heads, uncorrected.",
+        f"* p < {LEVEL} by paired bootstrap, two-sided; ** also after Holm's correction for all heads of the three kinds.",
+        f"{counts}. By chance alone one test in a hundred has p < {LEVEL}; the paper counts 8 of 96 heads, uncorrected.",
     ]
     grid.columns = ["layer", *(f"head {head}" for head in grid.columns[1:])]
     write_html_table(grid, path, "Michel et al. 2019, Table 1: masking one head of the encoder", notes, formats={"layer": "d"})
 
 
 def _marked(delta: float, p: float, p_holm: float) -> str:
-    return f"{delta:+.2f}" + ("**" if p_holm < _LEVEL else "*" if p < _LEVEL else "")
+    return f"{delta:+.2f}" + ("**" if p_holm < LEVEL else "*" if p < LEVEL else "")
 
 
 def _best_page(best: pd.DataFrame, number: int, setting: Setting, path: str | Path) -> None:
@@ -99,12 +97,12 @@ def _best_page(best: pd.DataFrame, number: int, setting: Setting, path: str | Pa
     if kinds:
         shown = shown.assign(kind=[KIND_TITLES[kind] for kind in shown["kind"]])
     first = best.iloc[0]
-    worse = int(((best["p"] < _LEVEL) & (best["delta"] < 0)).sum())
+    worse = int(((best["p"] < LEVEL) & (best["delta"] < 0)).sum())
     notes = [
         setting.line,
         f"Each layer with one head left, the best one: {first['metric']} and its difference from the whole model "
         f"({first['baseline']:.2f}, n = {first['n']}), in points, with intervals by bootstrap over examples. {worse} of "
-        f"{len(best)} layers are worse with p < {_LEVEL} (uncorrected, as in the paper).",
+        f"{len(best)} layers are worse with p < {LEVEL} (uncorrected, as in the paper).",
         "heldout_delta: the head is chosen on one half of the examples and measured on the other, mean of both ways; the paper "
         "chooses on the examples that it reports.",
     ]

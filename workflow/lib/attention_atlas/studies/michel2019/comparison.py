@@ -13,7 +13,7 @@ from attention_atlas.published.compare import CLOSE, EXACT, NO, Measured, compar
 from attention_atlas.published.pages import claim_verdict, write_claims, write_comparison
 from attention_atlas.published.values import load_published
 from attention_atlas.studies.michel2019.correlations import PEARSON, SPEARMAN, TRIMMED, in_words
-from attention_atlas.studies.michel2019.curves import prunable
+from attention_atlas.studies.michel2019.curves import mean_score, prunable
 from attention_atlas.studies.michel2019.names import (
     ABLATION,
     CLASSIFICATION,
@@ -21,6 +21,7 @@ from attention_atlas.studies.michel2019.names import (
     HELDOUT,
     IMPORTANCE,
     KIND_TITLES,
+    LEVEL,
     PAPER,
     RANDOM,
     TITLES,
@@ -30,8 +31,6 @@ from attention_atlas.studies.setting import Setting
 from attention_atlas.tables import read_table
 
 CLASSIFIER, DATA = "bert-base-uncased-mnli", "mnli-dev"
-LEVEL = 0.01
-"""The paper's level."""
 _OTHER_MODEL = (
     "another model: the paper's checkpoint is fairseq's (WMT 2014), scored by tokenised BLEU; here sacrebleu on plain text"
 )
@@ -268,20 +267,14 @@ def _pruning_claims(read: Mapping[str, pd.DataFrame]) -> Iterator[tuple[str, str
         ours = f"importance {means[IMPORTANCE]:.1f}, single heads {means[ABLATION]:.1f}, on other examples {means[HELDOUT]:.1f}"
         yield claim, ours, claim_verdict(means[IMPORTANCE] > means[ABLATION])
         draws = sorted(figure3.loc[(figure3["experiment"] == name) & (figure3["order"] == RANDOM), "draw"].unique())
-        random = [_area(_curve(figure3, name, RANDOM, draw)) for draw in draws]
+        random = [mean_score(_curve(figure3, name, RANDOM, draw)) for draw in draws]
         claim = f"{TITLES[name]}: importance beats every random order (later work: random is about as good)"
         ours = f"importance {means[IMPORTANCE]:.1f}, {len(random)} random orders {min(random):.1f} to {max(random):.1f}"
         yield claim, ours, claim_verdict(means[IMPORTANCE] > max(random))
-    areas = {str(kind): _area(own.sort_values("percent")) for kind, own in read["figure4"].groupby("kind", sort=False)}
+    areas = {str(kind): mean_score(own) for kind, own in read["figure4"].groupby("kind", sort=False)}
     words = ", ".join(f"{KIND_TITLES[kind]} {area:.1f}" for kind, area in areas.items())
     claim = "Encoder-decoder attention suffers most from pruning (section 5, mean of the curve)"
     yield claim, words, claim_verdict(min(areas, key=lambda kind: areas[kind]) == "enc_dec")
-
-
-def _area(rows: pd.DataFrame) -> float:
-    from numpy import trapezoid
-
-    return float(trapezoid(rows["score"], rows["percent"]) / 100)
 
 
 def _training_claims(table: pd.DataFrame) -> Iterator[tuple[str, str, str]]:

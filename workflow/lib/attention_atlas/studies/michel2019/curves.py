@@ -89,6 +89,12 @@ def _floor(path: str | Path, experiment: str) -> float:
     return 100 * float(frame["expected"].value_counts(normalize=True).iloc[0])
 
 
+def mean_score(rows: pd.DataFrame) -> float:
+    """Mean of a curve over percent of heads masked (area below straight lines between its steps)."""
+    ordered = rows.sort_values("percent")
+    return float(np.trapezoid(ordered["score"], ordered["percent"]) / 100)
+
+
 def prunable(rows: pd.DataFrame, tolerated: float = TOLERATED) -> int:
     """Percent of heads up to which no step of a curve loses more than the tolerated points."""
     lost = rows.sort_values("percent")["delta"].to_numpy() < -tolerated
@@ -112,9 +118,8 @@ def _summary(figure3: pd.DataFrame, settings: Mapping[str, Setting], out: str | 
     for (name, order), own in means.groupby(["experiment", "order"], sort=False):
         at = own.set_index("percent")["score"]
         some = {f"at_{percent}": at[percent] for percent in (20, 40, 50, 60, 80) if percent in at.index}
-        area = float(np.trapezoid(own.sort_values("percent")["score"], np.sort(own["percent"])) / 100)
         facts = {"experiment": name, "order": order, "baseline": own["baseline"].iloc[0]}
-        rows.append({**facts, **some, "mean": area, "prunable": prunable(own)})
+        rows.append({**facts, **some, "mean": mean_score(own), "prunable": prunable(own)})
     table = pd.DataFrame(rows)
     write_table(table, out)
     shown = table.assign(

@@ -63,7 +63,6 @@ class Translation:
 
     model: PreTrainedModel
     pad: int
-    tokenizer: Tokenizer
     target_tokenizer: Tokenizer
     beams: int
     length_penalty: float
@@ -145,6 +144,6 @@ def open_experiment(
     shape = attention_shape(model)
     if ENCODER_SELF not in shape or len(shape) != len(KINDS):
         raise AtlasError(f"{type(model).__name__} has no encoder and decoder: name a translation model.")
-    tokenizer, folder = open_tokenizer(tokenizer_path), locate(entry)
-    target = marian_tokenizer(folder, TARGET) if is_marian(folder) else tokenizer
-    return Translation(model, pad, tokenizer, target, search["beams"], search["length_penalty"])
+    folder = locate(entry)
+    target = marian_tokenizer(folder, TARGET) if is_marian(folder) else open_tokenizer(tokenizer_path)
+    return Translation(model, pad, target, search["beams"], search["length_penalty"])

@@ -2,6 +2,8 @@
 
 TRANSLATION, CLASSIFICATION = "translation", "classification"
 TITLES = {TRANSLATION: "Translation", CLASSIFICATION: "Classification"}
+LEVEL = 0.01
+"""The paper's level of significance."""
 ALL = "all"
 """Heads of all kinds of attention together."""
 KIND_TITLES = {"enc_enc": "Encoder", "enc_dec": "Encoder-decoder", "dec_dec": "Decoder"}
