@@ -1,6 +1,16 @@
-"""Tests run side by side: one thread each, as small tensors gain nothing from more and wait for each other's processors."""
+"""Tests run side by side: one thread each, as small tensors gain nothing from more and wait for each other's processors.
+
+Property tests draw the same examples in every run, so that a run says something of the change that it tests; ATLAS_FUZZ=1000 draws
+as many new ones.
+"""
 
 import os
 
+from hypothesis import settings
+
 for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(name, "1")
+
+TRIES = int(os.environ.get("ATLAS_FUZZ", "0"))
+settings.register_profile("atlas", derandomize=not TRIES, deadline=None, max_examples=TRIES or 100)
+settings.load_profile("atlas")

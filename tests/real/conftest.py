@@ -43,6 +43,12 @@ def michel2019() -> Path:
 
 
 @pytest.fixture(scope="session")
+def tenney2019() -> Path:
+    """Folder of the laptop run's tables of Tenney et al."""
+    return built("tenney2019")
+
+
+@pytest.fixture(scope="session")
 def mirror() -> Path:
     """The folder of real corpora."""
     folder = os.environ.get("ATLAS_DATA")

@@ -225,6 +225,9 @@ def _arguments(propositions: Iterable[Iterable[tuple[WordSpan, str]]]) -> Iterat
                 yield EdgeTarget(predicates[0], span, (label,), "roles")
 
 
+_TAG = re.compile(r"[BI]-\S+")
+
+
 def _entity_sentences(raw: Path, beside: str | Path | None) -> Iterator[_Sentence]:
     """Sentences of nested entities as LitBank has them: a word a line, then columns of B- and I- tags, a blank line between.
 
@@ -237,9 +240,9 @@ def _entity_sentences(raw: Path, beside: str | Path | None) -> Iterator[_Sentenc
             cells = line.decode("utf-8", "replace").rstrip("\r\n").split("\t")
             if cells[0].strip():
                 for cell in cells[1:]:
-                    if cell not in ("", "O") and cell[:2] not in ("B-", "I-"):
+                    if cell not in ("", "O") and not _TAG.fullmatch(cell):
                         raise AtlasError(f"{name}:{number}: {cell!r} is no tag such as B-PER, I-PER or O.")
-                words.append("".join(cells[0].split()))
+                words.append(cells[0].strip())
                 columns.append(cells[1:])
             elif words:
                 place += 1
