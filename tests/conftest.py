@@ -1,7 +1,7 @@
 """Tests run side by side: one thread each, as small tensors gain nothing from more and wait for each other's processors.
 
-Property tests draw the same examples in every run, so that a run says something of the change that it tests; ATLAS_FUZZ=1000 draws
-as many new ones.
+Property tests draw the same examples in every run, so that a run says something of the change that it tests; ATLAS_FUZZ=1000
+draws as many new ones.
 """
 
 import os
