@@ -1,0 +1,208 @@
+"""Documents with keyphrases: where the phrases stand in the text, as B-, I- and O-tags.
+
+Three forms are read: a zip archive or a folder with `docsutf8/*.txt` and `keys/*.key` (a phrase a line); JSON lines with `text`
+and `keyphrases`; and JSON lines with words and tags, as data sets of the hub have them (`document` and `doc_bio_tags`).
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from attention_atlas.corpora.text import WORD
+from attention_atlas.errors import AtlasError
+from attention_atlas.files import DAMAGED, json_object, read_lines
+
+BEGIN, INSIDE, OUTSIDE = "B", "I", "O"
+_TEXTS, _KEYS = "docsutf8", "keys"
+
+
+@dataclass(frozen=True)
+class KeyphraseDocument:
+    """A document.
+
+    Attributes:
+        id: its name.
+        words: the words.
+        tags: for each word `BEGIN` or `INSIDE` of a keyphrase, or `OUTSIDE`.
+        phrases: the gold phrases as given, without repetition of what differs in case alone.
+        absent: those of them that are not in the text.
+    """
+
+    id: str
+    words: tuple[str, ...]
+    tags: tuple[str, ...]
+    phrases: tuple[str, ...]
+    absent: tuple[str, ...]
+
+    @property
+    def spans(self) -> list[tuple[int, int]]:
+        """Words from and to before of each tagged phrase."""
+        return spans_of(self.tags)
+
+
+def read_keyphrases(path: str | Path, stemmed: bool = False) -> Iterator[KeyphraseDocument]:
+    """Yield the documents in the order of their names, or of the lines.
+
+    Args:
+        path: archive, folder, or JSON lines.
+        stemmed: find a phrase where its words have the same stems (Porter), not the same letters; case never counts. Tags that
+            a file has are taken as they are.
+
+    Raises:
+        AtlasError: nothing to read, a text without keys or keys without text, or a malformed line; names the file.
+    """
+    place = Path(path)
+    found = False
+    documents = _from_files(place, stemmed) if place.is_dir() or zipfile.is_zipfile(place) else _from_lines(place, stemmed)
+    for document in documents:
+        found = True
+        yield document
+    if not found:
+        raise AtlasError(f"{path}: there is no document here; give docsutf8/*.txt with keys/*.key, or JSON lines.")
+
+
+def _from_files(path: Path, stemmed: bool) -> Iterator[KeyphraseDocument]:
+    with _opened(path) as (names, read):
+        texts, keys = (
+            {PurePosixPath(name).stem: name for name in names if _is_in(name, folder, suffix)}
+            for folder, suffix in ((_TEXTS, ".txt"), (_KEYS, ".key"))
+        )
+        for alone, other in ((texts.keys() - keys.keys(), f"{_KEYS}/*.key"), (keys.keys() - texts.keys(), f"{_TEXTS}/*.txt")):
+            if alone:
+                raise AtlasError(f"{path}: {min(alone)} has no {other}; every document needs both files.")
+        for name in sorted(texts):
+            text, phrases = read(texts[name]), read(keys[name]).splitlines()
+            yield located(name, WORD.findall(text), phrases, stemmed)
+
+
+def _is_in(name: str, folder: str, suffix: str) -> bool:
+    parts = PurePosixPath(name).parts
+    return len(parts) > 1 and parts[-2] == folder and name.endswith(suffix)
+
+
+class _opened:
+    """Names of the files of an archive or a folder, and what reads one of them as text."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._archive: zipfile.ZipFile | None = None
+
+    def __enter__(self) -> tuple[list[str], Callable[[str], str]]:
+        if self._path.is_dir():
+            files = {file.relative_to(self._path).as_posix(): file for file in self._path.rglob("*") if file.is_file()}
+            return list(files), lambda name: self._decoded(name, files[name].read_bytes())
+        try:
+            self._archive = zipfile.ZipFile(self._path)
+        except (zipfile.BadZipFile, *DAMAGED) as error:
+            raise self._damaged(error) from error
+        return self._archive.namelist(), self._member
+
+    def __exit__(self, *_: object) -> None:
+        if self._archive is not None:
+            self._archive.close()
+
+    def _member(self, name: str) -> str:
+        assert self._archive is not None
+        try:
+            # Read in memory: nothing is unpacked to the disk, so names in the archive lead nowhere.
+            return self._decoded(name, self._archive.read(name))
+        except (zipfile.BadZipFile, NotImplementedError, RuntimeError, *DAMAGED) as error:
+            raise self._damaged(error) from error
+
+    def _decoded(self, name: str, raw: bytes) -> str:
+        try:
+            return raw.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise AtlasError(
+                f"{self._path}: {name}: byte {error.start + 1} is not UTF-8; convert the file to UTF-8."
+            ) from error
+
+    def _damaged(self, error: Exception) -> AtlasError:
+        return AtlasError(f"{self._path}: the archive is damaged ({error}); fetch it again.")
+
+
+def _from_lines(path: Path, stemmed: bool) -> Iterator[KeyphraseDocument]:
+    for number, line in read_lines(path):
+        if not line.strip():
+            continue
+        where = f"{path}:{number}"
+        row = json_object(line, where)
+        name = str(row.get("id", number))
+        if "text" in row:
+            if not isinstance(row["text"], str) or not _strings(row.get("keyphrases")):
+                raise AtlasError(f"{where}: 'text' must be a text and 'keyphrases' a list of phrases.")
+            yield located(name, WORD.findall(row["text"]), row["keyphrases"], stemmed)
+        else:
+            yield _tagged(row, name, where)
+
+
+def _strings(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def _tagged(row: Mapping[str, Any], name: str, where: str) -> KeyphraseDocument:
+    """A document whose words and tags are given."""
+    words, tags = row.get("document"), row.get("doc_bio_tags")
+    if not _strings(words) or not _strings(tags) or len(words) != len(tags):
+        raise AtlasError(f"{where}: 'text' with 'keyphrases' is needed, or 'document' with as many 'doc_bio_tags'.")
+    if wrong := [tag for tag in tags if tag not in (BEGIN, INSIDE, OUTSIDE)]:
+        raise AtlasError(f"{where}: {wrong[0]!r} is no tag: {BEGIN}, {INSIDE} or {OUTSIDE}.")
+    present = tuple(dict.fromkeys(" ".join(words[start:stop]) for start, stop in spans_of(tags)))
+    absent = row.get("abstractive_keyphrases", [])
+    if not _strings(absent):
+        raise AtlasError(f"{where}: 'abstractive_keyphrases' must be a list of phrases.")
+    return KeyphraseDocument(name, tuple(words), tuple(tags), (*present, *absent), tuple(absent))
+
+
+def located(name: str, words: Sequence[str], phrases: Iterable[str], stemmed: bool) -> KeyphraseDocument:
+    """A document with its phrases found in its words.
+
+    Every place counts. Where phrases share a word, the longer one has it, of two as long the first in the text; a phrase that
+    stands only within longer ones is present all the same.
+    """
+    norm = _stem if stemmed else str.lower
+    text = [norm(word) for word in words]
+    given: dict[tuple[str, ...], str] = {}
+    for phrase in filter(str.strip, phrases):
+        given.setdefault(tuple(WORD.findall(phrase.lower())), phrase.strip())
+    places, absent = [], []
+    for pieces, phrase in given.items():
+        own = [norm(word) for word in pieces]
+        found = [start for start in range(len(text) - len(own) + 1) if own and text[start : start + len(own)] == own]
+        places += [(start, start + len(own)) for start in found]
+        if not found:
+            absent.append(phrase)
+    tags = [OUTSIDE] * len(words)
+    for start, stop in sorted(set(places), key=lambda span: (span[0] - span[1], span[0])):
+        if all(tag == OUTSIDE for tag in tags[start:stop]):
+            tags[start:stop] = [BEGIN, *[INSIDE] * (stop - start - 1)]
+    return KeyphraseDocument(name, tuple(words), tuple(tags), tuple(given.values()), tuple(absent))
+
+
+def spans_of(tags: Sequence[str]) -> list[tuple[int, int]]:
+    """Words from and to before of each phrase; an `INSIDE` that follows no phrase begins one."""
+    found: list[tuple[int, int]] = []
+    for place, tag in enumerate(tags):
+        if tag == OUTSIDE:
+            continue
+        if tag == INSIDE and found and found[-1][1] == place:
+            found[-1] = found[-1][0], place + 1
+        else:
+            found.append((place, place + 1))
+    return found
+
+
+@cache
+def _stemmer() -> Any:
+    from nltk.stem import PorterStemmer
+
+    return PorterStemmer()
+
+
+def _stem(word: str) -> str:
+    return str(_stemmer().stem(word.lower()))

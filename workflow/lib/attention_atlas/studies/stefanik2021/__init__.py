@@ -1,0 +1,1 @@
+"""Štefánik, Attention Semantics: attention as a keyphrase detector."""
