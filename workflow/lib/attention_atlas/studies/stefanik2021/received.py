@@ -1,4 +1,4 @@
-"""How much attention words receive, and how much more keyphrases do (spec 3.2).
+"""How much attention words receive, and how much more keyphrases do.
 
 Over words: sum over the pieces of the word attended to, mean over those of the attending word. [CLS] and [SEP] are left out, as
 rows and as columns, without dividing again by what is left.
