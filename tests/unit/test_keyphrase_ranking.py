@@ -1,0 +1,57 @@
+"""Ranking of heads by how well their attention tells keyphrases, against hand-made heads and loops."""
+
+import math
+
+import numpy as np
+import pytest
+
+from attention_atlas.errors import AtlasError
+from attention_atlas.studies.stefanik2021.ranking import RANKING, head_ranking
+
+WORDS, DOCUMENTS = 400, 10
+CHANCE = np.random.default_rng(0)
+KEY = CHANCE.random(WORDS) < 0.3
+GROUPS = [f"d{k % DOCUMENTS}" for k in range(WORDS)]
+NOISE = CHANCE.random(WORDS) * 0.02 + 0.01
+
+
+def features():
+    """[word, 1, 3]: a head that tells, one that tells the opposite, one that knows nothing."""
+    return np.stack([NOISE + 0.03 * KEY, NOISE + 0.03 * ~KEY, NOISE], axis=1)[:, None, :]
+
+
+def test_a_head_that_tells_is_first_and_its_opposite_is_as_good_once_calibrated():
+    table = head_ranking(features(), KEY, GROUPS)
+    assert list(table.columns) == RANKING
+    by_head = table.set_index("head")
+    assert table["head"].iloc[-1] == 3
+    assert by_head.loc[1, "auc"] == 1
+    assert by_head.loc[2, "auc"] == 0
+    assert by_head.loc[3, "auc"] == pytest.approx(0.5, abs=0.1)
+    assert by_head.loc[1, "cross_entropy"] == pytest.approx(by_head.loc[2, "cross_entropy"], rel=0.2)
+    assert by_head.loc[3, "cross_entropy"] > by_head.loc[1, "cross_entropy"] + 0.2
+    assert by_head.loc[3, "cross_entropy"] == pytest.approx(by_head.loc[3, "cross_entropy_none"], abs=0.01)
+    assert (table["share"] == KEY.mean()).all()
+
+
+def test_quantities_are_those_of_loops():
+    values = features()[:, 0, 2]
+    row = head_ranking(features(), KEY, GROUPS).set_index("head").loc[3]
+    above = [(a > b) + 0.5 * (a == b) for a in values[KEY] for b in values[~KEY]]
+    assert row["auc"] == pytest.approx(sum(above) / len(above))
+    slide = -sum(math.log(v if flag else 1 - v) for v, flag in zip(values, KEY, strict=True))
+    assert row["slide_entropy"] == pytest.approx(slide)
+
+
+def test_attention_of_0_and_1_has_an_entropy():
+    sure = np.stack([KEY.astype(float), (~KEY).astype(float)], axis=1)[:, None, :]
+    table = head_ranking(sure, KEY, GROUPS).set_index("head")
+    assert table.loc[1, "slide_entropy"] == pytest.approx(0, abs=1e-6)
+    assert np.isfinite(table.loc[2, "slide_entropy"])
+
+
+def test_too_little_to_tell_apart_is_refused():
+    with pytest.raises(AtlasError, match="2 documents cannot be parted into 5 folds"):
+        head_ranking(features()[:2], KEY[:2], ["a", "b"])
+    with pytest.raises(AtlasError, match="nothing can be told apart"):
+        head_ranking(features(), np.ones(WORDS, bool), GROUPS)

@@ -1,0 +1,62 @@
+"""How well the attention of each head alone tells keyphrases: ranking of heads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score, log_loss, roc_auc_score
+from sklearn.model_selection import GroupKFold, cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from attention_atlas.errors import AtlasError
+
+Floats = npt.NDArray[np.float64]
+RANKING = ["layer", "head", "auc", "average_precision", "cross_entropy", "cross_entropy_none", "slide_entropy", "share", "n"]
+_CLIP = 1e-12
+"""Least probability that the slides' entropy can take: attention itself is taken for one, and it may be 0."""
+
+
+def head_ranking(features: npt.ArrayLike, key: npt.ArrayLike, documents: Sequence[object], folds: int = 5) -> pd.DataFrame:
+    """A row a head (`RANKING`), the best by calibrated cross-entropy first.
+
+    Args:
+        features: [word, layer, head] attention that each word receives.
+        key: [word] whether it belongs to a keyphrase.
+        documents: [word] what it stands in; words of one document are in one fold.
+        folds: of documents, for the calibration.
+
+    Returns:
+        auc, average_precision: of the attention as it is. cross_entropy: nats a word, of a probability by a logistic function
+        of the attention that was fitted to other documents; cross_entropy_none: of the share of key words alone, likewise.
+        slide_entropy: the slides' sum over words, with attention itself as probability. share: of key words; n: words.
+
+    Raises:
+        AtlasError: fewer documents than folds, or words of one kind alone.
+    """
+    own, flags = np.asarray(features, dtype=np.float64), np.asarray(key, dtype=np.bool_)
+    groups = pd.factorize(np.asarray(documents, dtype=object))[0]
+    if len(np.unique(groups)) < folds:
+        raise AtlasError(f"{len(np.unique(groups))} documents cannot be parted into {folds} folds: take more documents.")
+    if flags.all() or not flags.any():
+        raise AtlasError("there are no words of keyphrases, or no others: nothing can be told apart.")
+    splits = list(GroupKFold(folds).split(flags, flags, groups))
+    none = np.empty(len(flags))
+    for training, held in splits:
+        none[held] = flags[training].mean()
+    without = log_loss(flags, none, labels=[False, True])
+    rows = []
+    for layer, head in np.ndindex(own.shape[1:]):
+        values = own[:, layer, head]
+        model = make_pipeline(StandardScaler(), LogisticRegression())
+        calibrated = cross_val_predict(model, values[:, None], flags, cv=splits, method="predict_proba")[:, 1]
+        taken = np.clip(values, _CLIP, 1 - _CLIP)
+        slide = -(np.log(taken[flags]).sum() + np.log1p(-taken[~flags]).sum())
+        quality = roc_auc_score(flags, values), average_precision_score(flags, values)
+        rows.append([layer + 1, head + 1, *quality, log_loss(flags, calibrated, labels=[False, True]), without, slide])
+    table = pd.DataFrame(rows, columns=RANKING[:-2]).assign(share=flags.mean(), n=len(flags))
+    return table.sort_values("cross_entropy", kind="stable", ignore_index=True)
