@@ -192,7 +192,13 @@ def test_a_gain_within_its_error_is_noise_and_leaves_the_order():
     resampled = {task: values + generator.normal(size=(500, 4)) for task, values in points.items()}
     assert [is_noise(points[task], resampled[task]) for task in points] == [False, False, True]
     order = order_of_tasks(points, resampled)
-    assert order[["task", "next_task"]].to_numpy().tolist() == [["pos", "roles"]]
+    assert order[["task", "next_task", "noise"]].fillna("").to_numpy().tolist() == [
+        ["pos", "roles", 0],
+        ["roles", "", 0],
+        ["entities", "", 1],
+    ]
+    assert order.set_index("task").loc["roles", "expected_layer"] == pytest.approx(float(expected_layer(points["roles"])))
+    assert order.loc[1:, "probability"].isna().all()
     assert order["probability"].iloc[0] == 1
     assert order["difference"].iloc[0] == pytest.approx(
         float(expected_layer(points["roles"]) - expected_layer(points["pos"])), abs=1e-9
@@ -202,7 +208,7 @@ def test_a_gain_within_its_error_is_noise_and_leaves_the_order():
     assert 0.4 < drawn["probability"].iloc[0] < 0.6
     nothing = order_of_tasks({"entities": points["entities"]}, {"entities": resampled["entities"]})
     assert list(nothing.columns) == ORDER
-    assert not len(nothing)
+    assert nothing["expected_layer"].isna().all()
 
 
 def test_figures_are_drawn_and_the_same_twice(pages, tmp_path):

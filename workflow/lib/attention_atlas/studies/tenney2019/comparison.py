@@ -141,7 +141,7 @@ def _value(
 
 
 def _claims(read: Mapping[str, pd.DataFrame]) -> Iterator[tuple[str, str, str]]:
-    figure1, order = read["figure1"].set_index("task"), read["order"]
+    figure1, order = read["figure1"].set_index("task"), read["order"].dropna(subset=["probability"])
     known = figure1[figure1["noise"] == 0].sort_values("expected_layer")
     paper = [task for task in EDGE_TASKS if task in known.index and task not in ("protoroles", "relations", "dependencies")]
     names = ", ".join(f"{EDGE_TASKS[str(task)]} {row['expected_layer']:.2f}" for task, row in known.iterrows())
@@ -159,8 +159,9 @@ def _claims(read: Mapping[str, pd.DataFrame]) -> Iterator[tuple[str, str, str]]:
     claim = "Every task gains from layers above 0 (more than two standard errors)"
     yield claim, f"within noise: {refused}", claim_verdict(refused == "none")
     first = known["expected_layer"] < known["layers"] / 2
-    claim = "Most tasks are solved in the lower half of the layers"
-    yield claim, f"{int(first.sum())} of {len(known)} expected layers below the middle", claim_verdict(first.mean() > 0.5)
+    if len(known):
+        claim = "Most tasks are solved in the lower half of the layers"
+        yield claim, f"{int(first.sum())} of {len(known)} expected layers below the middle", claim_verdict(first.mean() > 0.5)
     rank = known["expected_layer"].corr(known["centre"], method="spearman")
     if len(known) > 2:
         claim = "Centres of gravity order tasks as expected layers do (Spearman above 0.5)"

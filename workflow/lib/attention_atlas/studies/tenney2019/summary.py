@@ -41,7 +41,7 @@ TABLE1 = [
     "task", "labels", "sentences", "targets", "layer", "f1", "f1_low", "f1_high", "f1_random_encoder", "f1_control_task",
     "selectivity", "f1_equal_steps", "steps", "equal_steps", "seeds",
 ]  # fmt: skip
-ORDER = ["task", "next_task", "expected_layer", "next_expected_layer", "difference", "low", "high", "probability"]
+ORDER = ["task", "next_task", "expected_layer", "next_expected_layer", "difference", "low", "high", "probability", "noise"]
 OPTIONS = ["task", "layer0", "gains", "condition", "expected_layer", "centre", "k_s", "k_delta", "f1_first", "f1_last", "noise"]
 _ERRORS = 2.0
 """Standard errors of the whole gain within which it is noise."""
@@ -123,7 +123,7 @@ def summarise(
         [
             *lines,
             "Neighbours in the order of expected layers, and how often this order comes out of a bootstrap over sentences and "
-            "seeds. Tasks whose whole gain is within two standard errors of nothing have no expected layer and are left out.",
+            "seeds. Tasks whose whole gain is within two standard errors of nothing (noise) have no expected layer.",
         ],
         formats={"probability": ".2f"} | dict.fromkeys(ORDER[2:7], ".2f"),
     )
@@ -315,7 +315,9 @@ def _first_and_last(task: _Task, resampled: Floats) -> pd.DataFrame:
 
 
 def order_of_tasks(points: Mapping[str, Floats], resampled: Mapping[str, Floats]) -> pd.DataFrame:
-    """Neighbours in the order of expected layers, with how often resamples have them in this order (`ORDER`).
+    """Tasks in the order of expected layers, with how often resamples have each before the next (`ORDER`).
+
+    Tasks whose whole gain is noise come last, without numbers.
 
     Args:
         points: task -> [top] F1.
@@ -331,8 +333,10 @@ def order_of_tasks(points: Mapping[str, Floats], resampled: Mapping[str, Floats]
         sound = difference[np.isfinite(difference)]
         low, high = percentile_interval(sound)
         probability = float((sound > 0).mean())
-        rows.append([task, later, layers[task], layers[later], layers[later] - layers[task], low, high, probability])
-    return pd.DataFrame(rows, columns=ORDER).astype(dict.fromkeys(ORDER[2:], float))
+        rows.append([task, later, layers[task], layers[later], layers[later] - layers[task], low, high, probability, 0])
+    rows += [[task, None, layers[task], *[np.nan] * 5, 0] for task in ordered[-1:]]
+    rows += [[task, None, *[np.nan] * 6, 1] for task in points if task not in known]
+    return pd.DataFrame(rows, columns=ORDER).astype(dict.fromkeys(ORDER[2:-1], float))
 
 
 def _options(task: _Task, resamples: int, seed: int) -> pd.DataFrame:
