@@ -11,7 +11,8 @@ import torch
 from small_tokenizer import save_tokenizer
 from transformers import BertConfig, BertModel
 
-from attention_atlas.corpora.examples import build_shard, read_examples
+from attention_atlas.corpora.building import build_shard
+from attention_atlas.corpora.examples import read_examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.models.fine_tuning import CHECKPOINT, fine_tune, label_names
 from attention_atlas.models.loading import describe, load_trained

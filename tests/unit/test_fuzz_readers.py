@@ -12,9 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from small_tokenizer import save_tokenizer
 
+from attention_atlas.corpora.building import build_shard
 from attention_atlas.corpora.edge_converters import FORM_TASKS, read_edge_records
 from attention_atlas.corpora.edges import read_edges
-from attention_atlas.corpora.examples import build_shard, read_examples
+from attention_atlas.corpora.examples import read_examples
 from attention_atlas.corpora.word_vectors import read_vector_file
 from attention_atlas.errors import AtlasError
 

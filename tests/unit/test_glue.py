@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from small_tokenizer import save_tokenizer
 
 from attention_atlas.corpora.alignment import WordPieces
-from attention_atlas.corpora.examples import build_shard, from_labelled, read_examples
+from attention_atlas.corpora.building import build_shard, from_labelled
+from attention_atlas.corpora.examples import read_examples
 from attention_atlas.corpora.glue import TASKS, Labelled, Tagged, read_glue
 from attention_atlas.corpora.sample.generate import generate_documents
 from attention_atlas.corpora.sample.pairs import ENTAILED, NEUTRAL, NOT_ENTAILED, OTHER, SAME, task_lines

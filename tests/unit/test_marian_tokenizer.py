@@ -9,7 +9,8 @@ import sentencepiece
 from tokenizers import Tokenizer
 from transformers import MarianConfig, MarianMTModel, MarianTokenizer
 
-from attention_atlas.corpora.examples import build_shard, read_examples
+from attention_atlas.corpora.building import build_shard
+from attention_atlas.corpora.examples import read_examples
 from attention_atlas.corpora.sample.parallel import parallel_lines
 from attention_atlas.errors import AtlasError
 from attention_atlas.models.loading import describe

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from small_tokenizer import save_tokenizer
 
-from attention_atlas.corpora.examples import build_shard, read_examples
+from attention_atlas.corpora.building import build_shard
+from attention_atlas.corpora.examples import read_examples
 from attention_atlas.corpora.parallel import Translated, read_parallel
 from attention_atlas.corpora.sample.parallel import parallel_lines
 from attention_atlas.errors import AtlasError

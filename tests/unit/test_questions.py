@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from small_tokenizer import save_tokenizer
 
 from attention_atlas.corpora.alignment import WordPieces
-from attention_atlas.corpora.examples import build_shard, read_examples, write_examples
+from attention_atlas.corpora.building import build_shard
+from attention_atlas.corpora.examples import read_examples, write_examples
 from attention_atlas.corpora.questions import question_windows, read_questions
 from attention_atlas.corpora.sample.generate import generate_documents
 from attention_atlas.corpora.sample.questions import squad_json

@@ -13,7 +13,8 @@ from attention_atlas.attention.batches import batch_by_length, model_inputs
 from attention_atlas.attention.engine import DECODER_CROSS, DECODER_SELF, ENCODER_SELF, attention_shape, watch
 from attention_atlas.attention.plans import Plan
 from attention_atlas.corpora.alignment import open_tokenizer
-from attention_atlas.corpora.examples import build_shard, read_examples
+from attention_atlas.corpora.building import build_shard
+from attention_atlas.corpora.examples import read_examples
 from attention_atlas.corpora.sample.parallel import parallel_lines
 from attention_atlas.errors import AtlasError
 from attention_atlas.models.blank import begin

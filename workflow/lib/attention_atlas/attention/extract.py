@@ -62,7 +62,7 @@ def extract_shard(
         _log.info("%d examples, about %.2f GB of maps", len(examples), expected_bytes(examples, card.layers, card.heads) / 1e9)
         maps = attention_maps(model, examples, card.pad or 0, level)
     facts = {
-        "model": {"name": card.name, "origin": card.origin, "weights_sha256": card.weights_sha256, "init": card.init},
+        "model": card.identity,
         "corpus": corpus,
         "level": level,
         "layers": card.layers,

@@ -6,6 +6,7 @@ and `keyphrases`; and JSON lines with words and tags, as data sets of the hub ha
 
 from __future__ import annotations
 
+import contextlib
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -85,45 +86,40 @@ def _is_in(name: str, folder: str, suffix: str) -> bool:
     return len(parts) > 1 and parts[-2] == folder and name.endswith(suffix)
 
 
-class _opened:
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[tuple[list[str], Callable[[str], str]]]:
     """Names of the files of an archive or a folder, and what reads one of them as text."""
+    if path.is_dir():
+        files = {file.relative_to(path).as_posix(): file for file in path.rglob("*") if file.is_file()}
+        yield list(files), lambda name: _decoded(files[name].read_bytes(), path, name)
+        return
+    with contextlib.ExitStack() as opened:
+        with _archive(path):
+            archive = opened.enter_context(zipfile.ZipFile(path))
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._archive: zipfile.ZipFile | None = None
-
-    def __enter__(self) -> tuple[list[str], Callable[[str], str]]:
-        if self._path.is_dir():
-            files = {file.relative_to(self._path).as_posix(): file for file in self._path.rglob("*") if file.is_file()}
-            return list(files), lambda name: self._decoded(name, files[name].read_bytes())
-        try:
-            self._archive = zipfile.ZipFile(self._path)
-        except (zipfile.BadZipFile, *DAMAGED) as error:
-            raise self._damaged(error) from error
-        return self._archive.namelist(), self._member
-
-    def __exit__(self, *_: object) -> None:
-        if self._archive is not None:
-            self._archive.close()
-
-    def _member(self, name: str) -> str:
-        assert self._archive is not None
-        try:
+        def member(name: str) -> str:
             # Read in memory: nothing is unpacked to the disk, so names in the archive lead nowhere.
-            return self._decoded(name, self._archive.read(name))
-        except (zipfile.BadZipFile, NotImplementedError, RuntimeError, *DAMAGED) as error:
-            raise self._damaged(error) from error
+            with _archive(path):
+                raw = archive.read(name)
+            return _decoded(raw, path, name)
 
-    def _decoded(self, name: str, raw: bytes) -> str:
-        try:
-            return raw.decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            raise AtlasError(
-                f"{self._path}: {name}: byte {error.start + 1} is not UTF-8; convert the file to UTF-8."
-            ) from error
+        yield archive.namelist(), member
 
-    def _damaged(self, error: Exception) -> AtlasError:
-        return AtlasError(f"{self._path}: the archive is damaged ({error}); fetch it again.")
+
+@contextlib.contextmanager
+def _archive(path: Path) -> Iterator[None]:
+    """What goes wrong within, as an error that names the archive."""
+    try:
+        yield
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, *DAMAGED) as error:
+        raise AtlasError(f"{path}: the archive is damaged ({error}); fetch it again.") from error
+
+
+def _decoded(raw: bytes, path: Path, name: str) -> str:
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise AtlasError(f"{path}: {name}: byte {error.start + 1} is not UTF-8; convert the file to UTF-8.") from error
 
 
 def _from_lines(path: Path, stemmed: bool) -> Iterator[KeyphraseDocument]:

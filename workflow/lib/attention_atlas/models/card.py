@@ -44,6 +44,11 @@ class ModelCard:
     dtype: str
     mask: int | None = None
 
+    @property
+    def identity(self) -> dict[str, str]:
+        """What tells this model from others in the description of a cache."""
+        return {"name": self.name, "origin": self.origin, "weights_sha256": self.weights_sha256, "init": self.init}
+
 
 def write_card(card: ModelCard, path: str | Path) -> None:
     """Write a card as JSON."""

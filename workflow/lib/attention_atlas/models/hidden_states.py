@@ -73,7 +73,7 @@ def extract_hidden_states(
         lexical = _word_embeddings(model) is not None
         states = hidden_states(model, examples, card.pad or 0)
     facts = {
-        "model": {"name": card.name, "origin": card.origin, "weights_sha256": card.weights_sha256, "init": card.init},
+        "model": card.identity,
         "corpus": corpus,
         "layers": card.layers,
         "lexical": lexical,

@@ -14,7 +14,8 @@ import torch
 
 from attention_atlas.attention.extract import attention_maps
 from attention_atlas.corpora.alignment import WordPieces
-from attention_atlas.corpora.examples import Example, from_labelled
+from attention_atlas.corpora.building import from_labelled
+from attention_atlas.corpora.examples import Example
 from attention_atlas.corpora.glue import Labelled
 from attention_atlas.errors import AtlasError
 from attention_atlas.files import read_lines

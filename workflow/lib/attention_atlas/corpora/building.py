@@ -1,0 +1,360 @@
+"""Building examples: the records of a corpus as model inputs, a shard at a time, and a table of those that became none."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, fields, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from attention_atlas.corpora.alignment import Pieces, WordPieces
+from attention_atlas.corpora.conll2012 import read_conll2012
+from attention_atlas.corpora.conllu import read_conllu
+from attention_atlas.corpora.edge_converters import read_edge_records
+from attention_atlas.corpora.edges import EdgeRecord
+from attention_atlas.corpora.examples import WORD_LAYERS, Example, write_examples
+from attention_atlas.corpora.frames import ELEMENT, TARGET, FrameSentence, first_occurrence, read_frames
+from attention_atlas.corpora.gap import Passage, read_gap
+from attention_atlas.corpora.glue import Labelled, Tagged, read_glue
+from attention_atlas.corpora.mentions import Mention
+from attention_atlas.corpora.parallel import Translated, read_parallel
+from attention_atlas.corpora.questions import QuestionWindow, question_windows, read_questions
+from attention_atlas.corpora.segments import RECIPES, Segment, Word
+from attention_atlas.corpora.stanford import to_stanford
+from attention_atlas.corpora.text import WORD, read_documents
+from attention_atlas.corpora.trees import Tree
+from attention_atlas.corpora.windows import document_mentions, document_windows, mentions_between, trees_of_documents
+from attention_atlas.errors import AtlasError
+from attention_atlas.tables import write_table
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """A record that became no example, and why."""
+
+    record: int
+    id: str
+    reason: str
+    detail: str = ""
+
+
+def build_shard(
+    entry: Mapping[str, Any],
+    raw: str | Path,
+    tokenizer: str | Path,
+    max_tokens: int,
+    start: int,
+    out: str | Path,
+    dropped_out: str | Path,
+    beside: str | Path | None = None,
+) -> None:
+    """Write the examples of records start .. start + shard - 1 of a corpus, and the table of those dropped.
+
+    Args:
+        entry: registry entry of the corpus.
+        raw: its file.
+        tokenizer: the model's tokenizer.json.
+        max_tokens: longest input of the model, in pieces; the corpus's own bound counts as well.
+        start: first record.
+        out: Parquet file to write (columns: `SCHEMA`).
+        dropped_out: tab-separated table to write: record, id, reason, detail.
+        beside: the file beside `raw`: the sentences of a coreference corpus as CoNLL-U, for head words by dependencies, those
+            of proto-roles, or the translations of a parallel corpus.
+
+    Raises:
+        AtlasError: bad input, or a corpus that gives no example in its first shard.
+    """
+    corpus = _Corpus(entry, raw, WordPieces(tokenizer), min(entry["max_tokens"], max_tokens), beside)
+    stop = start + entry["shard"]
+    examples: list[Example] = []
+    dropped: list[Dropped] = []
+    for item in _READERS[entry["reader"]](corpus, start, stop):
+        (examples if isinstance(item, Example) else dropped).append(item)
+    if not examples and start == 0:
+        reasons = "; ".join(f"{n} {reason}" for reason, n in Counter(d.reason for d in dropped).items()) or "it has no records"
+        raise AtlasError(f"{raw}: no usable example among the first {entry['shard']} records ({reasons}).")
+    _report(examples, dropped, start, stop, raw)
+    write_examples(out, examples)
+    columns = [name.name for name in fields(Dropped)]
+    write_table(pd.DataFrame([astuple(record) for record in dropped], columns=columns), dropped_out)
+
+
+@dataclass(frozen=True)
+class _Corpus:
+    """What examples are made from: see `build_shard`; `bound` is the longest input in pieces."""
+
+    entry: Mapping[str, Any]
+    raw: str | Path
+    pieces: WordPieces
+    bound: int
+    beside: str | Path | None
+
+
+_Items = Iterator[Example | Dropped]
+
+
+def _segments(corpus: _Corpus, start: int, stop: int) -> _Items:
+    entry, pieces = corpus.entry, corpus.pieces
+    room = corpus.bound - pieces.pair.specials
+    documents = read_documents(corpus.raw, entry["lines"])
+    segments = RECIPES[entry["recipe"]](documents, _speller(pieces), room, entry["seed"])
+    lost: Counter[str] = Counter()
+    for number, segment in enumerate(islice(segments, stop)):
+        if number >= start:
+            lost.update(segment.lost)
+            yield _from_segment(segment, number, pieces, entry["segment_ids"])
+    for reason, count in lost.items():
+        _log.info("%s: %d %s were lost before these segments", corpus.raw, count, reason)
+
+
+def _trees(corpus: _Corpus, start: int, stop: int) -> _Items:
+    for number, tree in enumerate(read_conllu(corpus.raw, start, stop), start=start):
+        own = to_stanford(tree) if corpus.entry["view"] == "stanford" else tree
+        yield _from_tree(own, number, corpus.pieces, corpus.bound)
+
+
+def _pairs(corpus: _Corpus, start: int, stop: int) -> _Items:
+    skip = corpus.entry.get("skip", 0)
+    pairs = read_parallel(corpus.raw, corpus.entry["languages"], corpus.beside)
+    for number, pair in enumerate(islice(pairs, skip + start, skip + stop), start=start):
+        yield _from_translated(pair, number, corpus.pieces, corpus.bound)
+
+
+def _edges(corpus: _Corpus, start: int, stop: int) -> _Items:
+    entry = corpus.entry
+    found = read_edge_records(entry["form"], entry["edge_tasks"], corpus.raw, corpus.beside, entry["part"])
+    for number, edges in enumerate(islice(found, start, stop), start=start):
+        yield _from_edges(edges, number, corpus.pieces, corpus.bound)
+
+
+def _passages(corpus: _Corpus, start: int, stop: int) -> _Items:
+    for number, passage in enumerate(islice(read_gap(corpus.raw), start, stop), start=start):
+        yield _from_passage(passage, number, corpus.pieces, corpus.bound)
+
+
+def _labelled(corpus: _Corpus, start: int, stop: int) -> _Items:
+    entry, skip = corpus.entry, corpus.entry["skip"]
+    for number, item in enumerate(islice(read_glue(corpus.raw, entry["task"]), skip + start, skip + stop), start=start):
+        yield (
+            Dropped(number, item, "no label")
+            if isinstance(item, str)
+            else from_labelled(item, number, corpus.pieces, corpus.bound, entry["overlong"])
+        )
+
+
+def _frames(corpus: _Corpus, start: int, stop: int) -> _Items:
+    for number, sentence in enumerate(islice(read_frames(corpus.raw), start, stop), start=start):
+        yield _from_frame(sentence, number, corpus.pieces, corpus.bound)
+
+
+def _windows(corpus: _Corpus, start: int, stop: int) -> _Items:
+    return islice(_all_windows(corpus.entry, corpus.raw, corpus.pieces, corpus.bound, corpus.beside), start, stop)
+
+
+def _questions(corpus: _Corpus, start: int, stop: int) -> _Items:
+    return islice(_all_questions(corpus.entry, corpus.raw, corpus.pieces, corpus.bound), start, stop)
+
+
+_READERS: dict[str, Callable[[_Corpus, int, int], _Items]] = {
+    "segments": _segments,
+    "conllu": _trees,
+    "conll2012": _windows,
+    "gap": _passages,
+    "squad": _questions,
+    "glue": _labelled,
+    "frames": _frames,
+    "parallel": _pairs,
+    "edges": _edges,
+}
+"""Reader -> the records from start to before stop, as examples or as what was dropped."""
+
+
+def _from_tree(tree: Tree, record: int, pieces: WordPieces, bound: int) -> Example | Dropped:
+    known = {name: getattr(tree, name) for name in WORD_LAYERS if hasattr(tree, name)}
+    layers = {name: values for name, values in known.items() if any(value not in ("_", "") for value in values)}
+    return _from_words(tree.words, record, tree.id, pieces, bound, layers)
+
+
+def _from_words(
+    words: Sequence[str],
+    record: int,
+    name: str,
+    pieces: WordPieces,
+    bound: int,
+    layers: Mapping[str, tuple[Any, ...]],
+    mentions: tuple[Mention, ...] | None = None,
+) -> Example | Dropped:
+    """An example of one text given in words."""
+    spelled = pieces.pieces(words)
+    empty = [word for word, ids in zip(words, spelled, strict=True) if not ids]
+    if empty:
+        return Dropped(record, name, "word without pieces", repr(empty[0]))
+    assembled = pieces.assemble([spelled])
+    if len(assembled.input_ids) > bound:
+        return Dropped(record, name, "too long", f"{len(assembled.input_ids)} pieces, {bound} allowed")
+    return replace(_example(record, name, assembled, words, layers), mentions=mentions)
+
+
+def _all_windows(
+    entry: Mapping[str, Any], raw: str | Path, pieces: WordPieces, bound: int, trees: str | Path | None
+) -> Iterator[Example | Dropped]:
+    """The windows of all documents, in order."""
+    room = bound - pieces.single.specials
+    documents = read_conll2012(raw)
+    paired = trees_of_documents(documents, read_conllu(trees)) if trees is not None else ((d, None) for d in documents)
+    record = 0
+    for document, own_trees in paired:
+        sizes = [len(ids) for ids in pieces.pieces(document.words)]
+        mentions = document_mentions(document, own_trees)
+        for number, (first, last) in enumerate(document_windows(document.sentence, sizes, room, entry["windows"]), start=1):
+            inside, cut = mentions_between(mentions, first, last)
+            if cut:
+                _log.info("%s: %s: %d mentions are cut by the edge of window %d and left out", raw, document.id, cut, number)
+            layers: dict[str, tuple[Any, ...]] = {"sentence": document.sentence[first:last]}
+            if any(tag != "_" for tag in document.tags):
+                layers["xpos"] = document.tags[first:last]
+            name = document.id if entry["windows"] == "first" else f"{document.id}#{number}"
+            yield _from_words(document.words[first:last], record, name, pieces, bound, layers, inside)
+            record += 1
+
+
+def _from_passage(passage: Passage, record: int, pieces: WordPieces, bound: int) -> Example | Dropped:
+    spans = (
+        ("pronoun", passage.pronoun, True),
+        ("A", passage.a, passage.a_coreferent),
+        ("B", passage.b, passage.b_coreferent),
+    )
+    mentions = tuple(
+        Mention(start, stop, "pronoun" if coreferent else role, heads={"last": stop - 1}, role=role)
+        for role, (start, stop), coreferent in spans
+    )
+    return _from_words(passage.words, record, passage.id, pieces, bound, {}, mentions)
+
+
+def _from_edges(edges: EdgeRecord, record: int, pieces: WordPieces, bound: int) -> Example | Dropped:
+    if not edges.targets:
+        return Dropped(record, edges.id, "no targets")
+    found = _from_words(edges.words, record, edges.id, pieces, bound, {})
+    return replace(found, edges=edges.targets) if isinstance(found, Example) else found
+
+
+def _from_frame(frame: FrameSentence, record: int, pieces: WordPieces, bound: int) -> Example | Dropped:
+    """A sentence with its target and elements, each where its words first stand."""
+    words = frame.sentence.split()
+    mentions = []
+    for role, text in ((TARGET, frame.target), *((ELEMENT, text) for text in frame.elements)):
+        start = first_occurrence(words, text.split())
+        if start is None:
+            return Dropped(record, frame.id, f"{role} not in the sentence", repr(text))
+        mentions.append(Mention(start, start + len(text.split()), frame.frame, role=role))
+    return _from_words(tuple(words), record, frame.id, pieces, bound, {}, tuple(mentions))
+
+
+def _from_translated(pair: Translated, record: int, pieces: WordPieces, bound: int) -> Example | Dropped:
+    """A sentence word by word, with its translation as label."""
+    if not pair.source or not pair.target:
+        return Dropped(record, pair.id, "empty sentence or translation")
+    found = _from_words(tuple(pair.source.split()), record, pair.id, pieces, bound, {})
+    return replace(found, label=pair.target) if isinstance(found, Example) else found
+
+
+def _all_questions(entry: Mapping[str, Any], raw: str | Path, pieces: WordPieces, bound: int) -> Iterator[Example | Dropped]:
+    """The windows of all questions, in order."""
+    record = 0
+    for question in read_questions(raw, entry["order"], entry["seed"]):
+        windows = question_windows(question, pieces, bound, entry["windows"], entry["stride"])
+        for window in windows:
+            yield _from_question(window, record, pieces)
+            record += 1
+        if not windows:
+            yield Dropped(record, question.id, "question too long", f"no room beside it in {bound} pieces")
+            record += 1
+
+
+def _from_question(window: QuestionWindow, record: int, pieces: WordPieces) -> Example:
+    assembled = pieces.assemble([[ids for _, ids in part] for part in (window.question, window.window)])
+    words = tuple(word for word, _ in (*window.question, *window.window))
+    return replace(_example(record, window.id, assembled, words, {}), asked=window.asked)
+
+
+def from_labelled(item: Labelled, record: int, pieces: WordPieces, bound: int, overlong: str) -> Example | Dropped:
+    """A sentence or a pair as model input.
+
+    Args:
+        item: the texts, with layers where there are some.
+        record: its place in the corpus.
+        pieces: the tokenizer.
+        bound: longest input.
+        overlong: drop it where it is longer, or truncate the longer text piece by piece.
+    """
+    tagged = item.tagged or tuple(Tagged(tuple(WORD.findall(text))) for text in item.texts)
+    spelled = [pieces.pieces(text.words) for text in tagged]
+    room = bound - (pieces.single if len(tagged) == 1 else pieces.pair).specials
+    length = sum(len(ids) for text in spelled for ids in text)
+    if length > room:
+        if overlong == "drop":
+            return Dropped(record, item.id, "too long", f"{length + bound - room} pieces, {bound} allowed")
+        spelled = _truncated(spelled, room)
+    kept = [[k for k, ids in enumerate(text) if ids] for text in spelled]
+    if not all(kept):
+        return Dropped(record, item.id, "text without pieces", repr(item.texts[0][:40]))
+    assembled = pieces.assemble([[text[k] for k in own] for text, own in zip(spelled, kept, strict=True)])
+
+    def layer(name: str) -> tuple[str, ...]:
+        values = [getattr(text, name) for text in tagged]
+        return tuple(own[k] for own, places in zip(values, kept, strict=True) for k in places) if all(values) else ()
+
+    layers = {name: layer(name) for name in ("xpos", "relations")}
+    known = {name: values for name, values in layers.items() if values}
+    return replace(_example(record, item.id, assembled, layer("words"), known), label=item.label)
+
+
+def _truncated(texts: Sequence[Sequence[Sequence[int]]], room: int) -> list[list[tuple[int, ...]]]:
+    """Pieces of the words of one or two texts cut to `room`, always the last piece of the longer text (Devlin et al. 2019)."""
+    sizes = [sum(map(len, text)) for text in texts]
+    while sum(sizes) > room:
+        sizes[int(len(sizes) == 2 and sizes[1] >= sizes[0])] -= 1
+    found = []
+    for text, left in zip(texts, sizes, strict=True):
+        cut = []
+        for ids in text:
+            cut.append(tuple(ids[:left]))
+            left -= len(cut[-1])
+        found.append(cut)
+    return found
+
+
+def _from_segment(segment: Segment, record: int, pieces: WordPieces, segment_ids: str) -> Example:
+    texts = [[ids for _, ids in words] for words in (segment.first, segment.second) if words]
+    assembled = pieces.assemble(texts)
+    if segment_ids == "zeros":
+        assembled = Pieces(assembled.input_ids, assembled.tokens, (0,) * len(assembled.input_ids), assembled.word)
+    words = tuple(spelling for spelling, _ in (*segment.first, *segment.second))
+    return _example(record, segment.origin, assembled, words, {})
+
+
+def _example(record: int, name: str, pieces: Pieces, words: Sequence[str], layers: Mapping[str, tuple[Any, ...]]) -> Example:
+    return Example(record, name, pieces.input_ids, pieces.segment_ids, pieces.tokens, pieces.word, tuple(words), dict(layers))
+
+
+def _speller(pieces: WordPieces) -> Any:
+    def spell(text: str) -> list[Word]:
+        words = text.split()
+        return [(word, ids) for word, ids in zip(words, pieces.pieces(words), strict=True) if ids]
+
+    return spell
+
+
+def _report(examples: Sequence[Example], dropped: Sequence[Dropped], start: int, stop: int, raw: str | Path) -> None:
+    _log.info("%s: records %d to %d: %d examples, %d dropped", raw, start, stop - 1, len(examples), len(dropped))
+    for reason, count in Counter(d.reason for d in dropped).items():
+        _log.warning("%s: dropped %d: %s", raw, count, reason)
+    if len(examples) + len(dropped) < stop - start:
+        _log.warning("%s: the corpus ends after record %d, before the limit", raw, start + len(examples) + len(dropped) - 1)
