@@ -385,6 +385,7 @@ EXAMPLE_KEYS = (
     "form",
     "edge_tasks",
     "part",
+    "stemmed",
     "max_tokens",
     "shard",
 )

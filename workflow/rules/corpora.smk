@@ -22,6 +22,8 @@ rule sample_corpus:
         parallel_train="results/{run}/corpora/sample/parallel-train.jsonl",
         edges="results/{run}/corpora/sample/edges.jsonl",
         edges_train="results/{run}/corpora/sample/edges-train.jsonl",
+        keyphrases="results/{run}/corpora/sample/keyphrases.jsonl",
+        keyphrases_train="results/{run}/corpora/sample/keyphrases-train.jsonl",
         layers="results/{run}/corpora/sample/documents.jsonl",
     log:
         "results/{run}/logs/sample_corpus.log",

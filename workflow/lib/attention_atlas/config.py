@@ -46,10 +46,13 @@ ROLES: dict[str, dict[str, str]] = {
         "dynamics_importance": "parallel",
     },
     "tenney2019": {"cases": "edges"},
+    "stefanik2021": {"documents": "keyphrases", "development": "keyphrases", "test": "keyphrases"},
 }
 STUDIES = tuple(ROLES)
-TASK_READERS = {"questions": "squad", "labels": "glue", "translation": "parallel"}
+TASK_READERS = {"questions": "squad", "labels": "glue", "translation": "parallel", "tags": "keyphrases"}
 """Task that a model can be fine-tuned for -> the reader that its corpus needs."""
+FAMILY_TASKS = {"keyphrases": "tags"}
+"""Task of a family -> what its models are trained for, where that is not labels."""
 _SOURCES = {
     "models": ("package", "path", "hub", "fine_tuned", "blank"),
     "corpora": ("sample", "path", "url", "hub", "sacrebleu"),
@@ -83,6 +86,7 @@ _SAMPLE_SUFFIX = {
     "parallel": ".jsonl",
     "lines": ".txt",
     "edges": ".jsonl",
+    "keyphrases": ".jsonl",
 }
 _READER_KEYS = {
     "conllu": {"view"},
@@ -96,6 +100,7 @@ _READER_KEYS = {
     "parallel": {"languages", "translations", "skip"},
     "lines": set(),
     "edges": {"form", "edge_tasks", "part", "trees"},
+    "keyphrases": {"stemmed", "overlong", "skip"},
 }
 
 
@@ -282,12 +287,13 @@ def _expand_families(config: dict[str, Any]) -> None:
                 name = family_member(family, task, seed, random)
                 if name in config["models"]:
                     raise AtlasError(f"config: families.{family}: the model '{name}' is in the registry of models already.")
+                wanted = {"task": FAMILY_TASKS.get(task, "labels"), "corpus": settings["corpus"], "seed": seed}
                 config["models"][name] = {
                     **{key: copy.deepcopy(base[key]) for key in ("layers", "heads", "dtype", "mlm_head")},
                     "source": {"fine_tuned": entry["base"]},
                     "init": "random" if random else "pretrained",
                     "seed": seed,
-                    "training": {**entry["training"], "task": "labels", "corpus": settings["corpus"], "seed": seed},
+                    "training": {**entry["training"], **wanted},
                     **({"reference": settings["reference"]} if "reference" in settings and not random else {}),
                 }
 
@@ -499,6 +505,12 @@ def _check_tenney2019(config: Mapping[str, Any], run: str, place: str) -> None:
         raise AtlasError(f"config: {place}.random_model: '{settings['random_model']}' is not random: set init: random_encoder.")
 
 
+def _check_stefanik2021(config: Mapping[str, Any], run: str, place: str) -> None:
+    settings = config["runs"][run]["stefanik2021"]
+    if "keyphrases" not in config["families"][settings["family"]]["tasks"]:
+        raise AtlasError(f"config: {place}.family: the family '{settings['family']}' has no task keyphrases.")
+
+
 _NAMES_ITS_MODELS = ("michel2019",)
 """Studies whose roles name their models: a run needs no model for them."""
 _STUDY_CHECKS = {
@@ -507,6 +519,7 @@ _STUDY_CHECKS = {
     "kovaleva2019": _check_kovaleva2019,
     "michel2019": _check_michel2019,
     "tenney2019": _check_tenney2019,
+    "stefanik2021": _check_stefanik2021,
 }
 
 

@@ -6,7 +6,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields, replace
-from itertools import islice
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from attention_atlas.corpora.examples import WORD_LAYERS, Example, write_example
 from attention_atlas.corpora.frames import ELEMENT, TARGET, FrameSentence, first_occurrence, read_frames
 from attention_atlas.corpora.gap import Passage, read_gap
 from attention_atlas.corpora.glue import Labelled, Tagged, read_glue
+from attention_atlas.corpora.keyphrases import KeyphraseDocument, read_keyphrases
 from attention_atlas.corpora.mentions import Mention
 from attention_atlas.corpora.parallel import Translated, read_parallel
 from attention_atlas.corpora.questions import QuestionWindow, question_windows, read_questions
@@ -154,6 +155,13 @@ def _frames(corpus: _Corpus, start: int, stop: int) -> _Items:
         yield _from_frame(sentence, number, corpus.pieces, corpus.bound)
 
 
+def _documents(corpus: _Corpus, start: int, stop: int) -> _Items:
+    entry, skip = corpus.entry, corpus.entry["skip"]
+    found = read_keyphrases(corpus.raw, entry["stemmed"])
+    for number, document in enumerate(islice(found, skip + start, skip + stop), start=start):
+        yield from_document(document, number, corpus.pieces, corpus.bound, entry["overlong"], entry["stemmed"])
+
+
 def _windows(corpus: _Corpus, start: int, stop: int) -> _Items:
     return islice(_all_windows(corpus.entry, corpus.raw, corpus.pieces, corpus.bound, corpus.beside), start, stop)
 
@@ -172,6 +180,7 @@ _READERS: dict[str, Callable[[_Corpus, int, int], _Items]] = {
     "frames": _frames,
     "parallel": _pairs,
     "edges": _edges,
+    "keyphrases": _documents,
 }
 """Reader -> the records from start to before stop, as examples or as what was dropped."""
 
@@ -243,6 +252,30 @@ def _from_edges(edges: EdgeRecord, record: int, pieces: WordPieces, bound: int) 
         return Dropped(record, edges.id, "no targets")
     found = _from_words(edges.words, record, edges.id, pieces, bound, {})
     return replace(found, edges=edges.targets) if isinstance(found, Example) else found
+
+
+def from_document(
+    document: KeyphraseDocument, record: int, pieces: WordPieces, bound: int, overlong: str, stemmed: bool
+) -> Example | Dropped:
+    """A document with its keyphrases as model input.
+
+    Args:
+        document: words, tags and phrases.
+        record: its place in the corpus.
+        pieces: the tokenizer.
+        bound: longest input.
+        overlong: drop it where it is longer, or truncate it after the last whole word that fits.
+        stemmed: how phrases were found in the text.
+    """
+    if not document.phrases:
+        return Dropped(record, document.id, "no keyphrases")
+    if overlong == "truncate":
+        ends = list(accumulate(len(ids) for ids in pieces.pieces(document.words)))
+        fitting = sum(end <= bound - pieces.single.specials for end in ends)
+        if fitting < len(ends):
+            document = document.shortened(fitting, stemmed)
+    found = _from_words(document.words, record, document.id, pieces, bound, {"tags": document.tags})
+    return replace(found, keyphrases=document.keyphrases) if isinstance(found, Example) else found
 
 
 def _from_frame(frame: FrameSentence, record: int, pieces: WordPieces, bound: int) -> Example | Dropped:

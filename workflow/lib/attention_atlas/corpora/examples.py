@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from attention_atlas.corpora.edges import EdgeTarget
+from attention_atlas.corpora.keyphrases import Keyphrase
 from attention_atlas.corpora.mentions import HEAD_RULES, Mention
 from attention_atlas.corpora.questions import Asked
 from attention_atlas.errors import AtlasError, DamagedFile
@@ -24,6 +25,7 @@ WORD_LAYERS: dict[str, pa.DataType] = {
     "upos": pa.string(),
     "xpos": pa.string(),
     "sentence": pa.int32(),
+    "tags": pa.string(),
 }
 _MENTION = pa.struct(
     [
@@ -50,6 +52,7 @@ _EDGE = pa.struct(
         ("labels", pa.list_(pa.string())),
     ]
 )
+_KEYPHRASE = pa.struct([("text", pa.string()), ("present", pa.bool_())])
 SCHEMA = pa.schema(
     [
         ("record", pa.int64()),
@@ -64,6 +67,7 @@ SCHEMA = pa.schema(
         ("asked", _ASKED),
         ("label", pa.string()),
         ("edges", pa.list_(_EDGE)),
+        ("keyphrases", pa.list_(_KEYPHRASE)),
     ]
 )
 
@@ -83,6 +87,7 @@ class Example:
         asked: what a question wants to know of a passage; None where there is no question.
         label: class, a number as text, or the translation of the text; None where the corpus has none.
         edges: targets of edge probing, spans over `words`; None where the corpus has no such layer.
+        keyphrases: gold phrases of a document, those that are not in its text too; None where the corpus has no such layer.
     """
 
     record: int
@@ -97,6 +102,7 @@ class Example:
     asked: Asked | None = None
     label: str | None = None
     edges: tuple[EdgeTarget, ...] | None = None
+    keyphrases: tuple[Keyphrase, ...] | None = None
 
 
 def asked_of(example: Example) -> Asked:
@@ -118,7 +124,9 @@ def write_examples(path: str | Path, examples: Sequence[Example]) -> None:
     }
     columns["mentions"] = [None if e.mentions is None else [_mention_row(m) for m in e.mentions] for e in examples]
     columns["asked"] = [None if e.asked is None else asdict(e.asked) for e in examples]
-    columns["edges"] = [None if e.edges is None else [asdict(target) for target in e.edges] for e in examples]
+    for name in ("edges", "keyphrases"):
+        found = [getattr(example, name) for example in examples]
+        columns[name] = [None if items is None else [asdict(item) for item in items] for items in found]
     with whole_file(path) as part:
         pq.write_table(pa.table(columns, schema=SCHEMA), part)
 
@@ -143,8 +151,9 @@ def read_examples(paths: Iterable[str | Path], limit: int | None = None) -> Iter
             mentions = None if row["mentions"] is None else tuple(map(_mention, row["mentions"]))
             asked = None if row["asked"] is None else _asked(row["asked"])
             edges = None if row["edges"] is None else tuple(map(_edge, row["edges"]))
-            gold = {"layers": layers, "mentions": mentions, "asked": asked, "label": row["label"], "edges": edges}
-            yield Example(record=row["record"], id=row["id"], **gold, **fixed)
+            phrases = None if row["keyphrases"] is None else tuple(Keyphrase(**phrase) for phrase in row["keyphrases"])
+            gold = {"layers": layers, "mentions": mentions, "asked": asked, "label": row["label"]}
+            yield Example(record=row["record"], id=row["id"], **gold, edges=edges, keyphrases=phrases, **fixed)
 
 
 def _mention_row(mention: Mention) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -20,6 +20,14 @@ from attention_atlas.files import DAMAGED, json_object, read_lines
 
 BEGIN, INSIDE, OUTSIDE = "B", "I", "O"
 _TEXTS, _KEYS = "docsutf8", "keys"
+
+
+@dataclass(frozen=True)
+class Keyphrase:
+    """A gold phrase of a document, and whether it is in its text."""
+
+    text: str
+    present: bool
 
 
 @dataclass(frozen=True)
@@ -44,6 +52,19 @@ class KeyphraseDocument:
     def spans(self) -> list[tuple[int, int]]:
         """Words from and to before of each tagged phrase."""
         return spans_of(self.tags)
+
+    @property
+    def keyphrases(self) -> tuple[Keyphrase, ...]:
+        """All phrases with whether they are in the text."""
+        return tuple(Keyphrase(phrase, phrase not in self.absent) for phrase in self.phrases)
+
+    def shortened(self, count: int, stemmed: bool) -> KeyphraseDocument:
+        """Its first words; what stands behind them alone is absent (`stemmed`: as in `read_keyphrases`)."""
+        words = self.words[:count]
+        # Given words may be parted otherwise than phrases are.
+        left = located(self.id, WORD.findall(" ".join(words)), self.phrases, stemmed)
+        absent = tuple(phrase for phrase in self.phrases if phrase in (*self.absent, *left.absent))
+        return replace(self, words=words, tags=self.tags[:count], absent=absent)
 
 
 def read_keyphrases(path: str | Path, stemmed: bool = False) -> Iterator[KeyphraseDocument]:
@@ -161,7 +182,7 @@ def located(name: str, words: Sequence[str], phrases: Iterable[str], stemmed: bo
     Every place counts. Where phrases share a word, the longer one has it, of two as long the first in the text; a phrase that
     stands only within longer ones is present all the same.
     """
-    norm = _stem if stemmed else str.lower
+    norm = stem if stemmed else str.lower
     text = [norm(word) for word in words]
     given: dict[tuple[str, ...], str] = {}
     for phrase in filter(str.strip, phrases):
@@ -200,5 +221,6 @@ def _stemmer() -> Any:
     return PorterStemmer()
 
 
-def _stem(word: str) -> str:
+def stem(word: str) -> str:
+    """Porter stem of a word, in lower case."""
     return str(_stemmer().stem(word.lower()))

@@ -197,7 +197,12 @@ def _write_rows(rows: Iterable[Mapping[str, Any]], source: Mapping[str, Any], st
     return written
 
 
-_WRITERS: dict[str, Callable[..., int]] = {"squad": _write_questions, "glue": _write_rows, "parallel": _write_rows}
+_WRITERS: dict[str, Callable[..., int]] = {
+    "squad": _write_questions,
+    "glue": _write_rows,
+    "parallel": _write_rows,
+    "keyphrases": _write_rows,
+}
 
 
 def _check_columns(row: Mapping[str, Any], columns: tuple[str, ...], name: str) -> None:

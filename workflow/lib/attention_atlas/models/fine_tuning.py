@@ -18,6 +18,7 @@ from attention_atlas.models.bert_adam import BertAdam
 from attention_atlas.models.card import read_card
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.loading import class_with_head, initialised, locate
+from attention_atlas.models.tagging import TAGS, tag_numbers
 from attention_atlas.models.translating import UNCOUNTED, translation_ids
 from attention_atlas.tables import write_table
 
@@ -47,7 +48,7 @@ def fine_tune(
         card_path: its model card.
         example_files: examples of the training corpus, made with that model's tokenizer.
         limit: records that count.
-        training: task (questions, labels, translation), regression, epochs, batch, learning_rate, warmup, weight_decay,
+        training: task (questions, labels, translation, tags), regression, epochs, batch, learning_rate, warmup, weight_decay,
             optimiser, seed; label_smoothing and beta2 where they are not 0 and 0.999; keep_epochs where the weights after some
             epochs are kept.
         threads: threads of the training.
@@ -63,11 +64,16 @@ def fine_tune(
     torch.set_num_threads(threads)
     card = read_card(card_path)
     examples = list(read_examples(example_files, limit))
-    classes = label_names(examples, training["regression"]) if training["task"] == "labels" else None
+    classes: tuple[str, ...] | None = None
     if training["task"] == "translation":
         items = _translations(examples, locate(base_entry) / "tokenizer.json", card.max_tokens)
+    elif training["task"] == "tags":
+        classes, items = TAGS, _tags(examples)
+    elif training["task"] == "labels":
+        classes = label_names(examples, training["regression"])
+        items = _labels(examples, classes)
     else:
-        items = _answers(examples) if classes is None else _labels(examples, classes)
+        items = _answers(examples)
     set_seed(training["seed"])
     model = _model(base_entry, training["task"], classes)
     keeper = _keeper(model, training.get("keep_epochs", ()))
@@ -142,6 +148,13 @@ def _labels(examples: Sequence[Example], classes: tuple[str, ...]) -> list[dict[
     return [_item(example, labels=target) for example, target in zip(examples, targets, strict=True)]
 
 
+def _tags(examples: Sequence[Example]) -> list[dict[str, Any]]:
+    """What the Trainer draws from: documents with the number of each piece's tag; only the first piece of a word counts."""
+    if not examples:
+        raise AtlasError("there is nothing to train on: no document is left. Check the corpus, or raise its max_tokens.")
+    return [_item(example, labels=tag_numbers(example)) for example in examples]
+
+
 def _answers(examples: Sequence[Example]) -> list[dict[str, Any]]:
     """What the Trainer draws from: examples with the pieces of their answers; windows without the answer are left out."""
     spans = ((example, span_of_pieces(example)) for example in examples)
@@ -191,7 +204,7 @@ def _model(entry: Mapping[str, Any], task: str, classes: tuple[str, ...] | None)
     if classes is None:
         return initialised(class_with_head(task), entry)[0]
     # One number is learnt by its squared error.
-    model, _ = initialised(class_with_head("labels"), entry, num_labels=len(classes) or 1)
+    model, _ = initialised(class_with_head(task), entry, num_labels=len(classes) or 1)
     if classes:
         model.config.id2label = dict(enumerate(classes))
         model.config.label2id = {name: number for number, name in enumerate(classes)}

@@ -23,6 +23,7 @@ _HEADS = {
     "questions": "AutoModelForQuestionAnswering",
     "labels": "AutoModelForSequenceClassification",
     "translation": "AutoModelForSeq2SeqLM",
+    "tags": "AutoModelForTokenClassification",
 }
 _WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 _INDEX = "model.safetensors.index.json"
@@ -160,7 +161,7 @@ def initialised(kind: Any, entry: Mapping[str, Any], **options: Any) -> tuple[Pr
 
 
 def class_with_head(task: str) -> Any:
-    """The class of transformers for models with a head for a task: questions, labels or translation."""
+    """The class of transformers for models with a head for a task: questions, labels, translation or tags."""
     import transformers
 
     return getattr(transformers, _HEADS[task])

@@ -12,6 +12,7 @@ from attention_atlas.corpora.sample.coreference import conll2012_lines, gap_line
 from attention_atlas.corpora.sample.edges import edge_lines
 from attention_atlas.corpora.sample.frames import frames_json
 from attention_atlas.corpora.sample.generate import Document, Sentence, generate_documents
+from attention_atlas.corpora.sample.keyphrases import keyphrase_lines
 from attention_atlas.corpora.sample.pairs import task_lines
 from attention_atlas.corpora.sample.parallel import parallel_lines
 from attention_atlas.corpora.sample.questions import squad_json
@@ -37,6 +38,7 @@ def write_sample(directory: str | Path, documents: int, seed: int, train_documen
     * ``frames.json``: short sentences with a word that evokes a frame and its elements;
     * ``parallel.jsonl`` and ``parallel-train.jsonl``: sentences in English and French, `PARALLEL_FILES`;
     * ``edges.jsonl`` and ``edges-train.jsonl``: edge-probing records of eight tasks;
+    * ``keyphrases.jsonl`` and ``keyphrases-train.jsonl``: first sentences with the keyphrases of their documents;
     * ``documents.jsonl``: a document a line with all layers.
 
     Raises:
@@ -65,6 +67,8 @@ def write_sample(directory: str | Path, documents: int, seed: int, train_documen
         write_text(folder / f"{name}.jsonl", "".join(parallel_lines(stop - start, seed, start)))
     write_text(folder / "edges.jsonl", "".join(edge_lines(made)))
     write_text(folder / "edges-train.jsonl", "".join(edge_lines(further)))
+    write_text(folder / "keyphrases.jsonl", "".join(keyphrase_lines(made)))
+    write_text(folder / "keyphrases-train.jsonl", "".join(keyphrase_lines(further)))
     write_text(folder / "documents.jsonl", "".join(json_line(document) for document in made))
 
 

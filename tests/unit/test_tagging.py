@@ -1,0 +1,207 @@
+"""Tags of words: documents as examples, taggers trained and asked, heads removed; against loops over single documents."""
+
+import hashlib
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from small_tokenizer import save_tokenizer
+from transformers import BertConfig, BertForTokenClassification, BertModel
+
+from attention_atlas.attention.batches import model_inputs
+from attention_atlas.attention.engine import install
+from attention_atlas.attention.plans import Plan
+from attention_atlas.corpora.alignment import SPECIAL, WordPieces
+from attention_atlas.corpora.building import Dropped, build_shard, from_document
+from attention_atlas.corpora.examples import Example, read_examples, write_examples
+from attention_atlas.corpora.keyphrases import Keyphrase, located
+from attention_atlas.errors import AtlasError
+from attention_atlas.models.fine_tuning import fine_tune
+from attention_atlas.models.loading import describe, load_trained
+from attention_atlas.models.tagging import TAGS, first_pieces, gold_tags, tag_loss, tag_numbers, tags_under
+from attention_atlas.models.translating import UNCOUNTED
+from attention_atlas.studies.stefanik2021.names import (
+    DEVELOPMENT,
+    IMPORTANCE,
+    ONE,
+    OPTIMISTIC,
+    RANDOM,
+    TEST,
+    WORST,
+)
+from attention_atlas.studies.stefanik2021.phrases import f1_of, token_counts
+from attention_atlas.studies.stefanik2021.removal import removals
+from attention_atlas.studies.stefanik2021.tagging import Tagging
+
+PAD, HEADS, LAYERS = 0, 2, 2
+
+
+def example(record, size, tags=None):
+    """Words of one piece, but every third of two."""
+    word, chance = [SPECIAL], np.random.default_rng(record)
+    for k in range(size):
+        word += [k] * (2 if k % 3 == 2 else 1)
+    word.append(SPECIAL)
+    ids = (2, *(int(k) for k in chance.integers(5, 50, len(word) - 2)), 3)
+    tags = tags or tuple(chance.choice(list("BIO"), size))
+    return Example(
+        record, f"d{record}", ids, (0,) * len(ids), tuple(map(str, ids)), tuple(word), tuple("w" * size), {"tags": tags}
+    )
+
+
+@pytest.fixture(scope="module")
+def tagger():
+    torch.manual_seed(0)
+    size = {"hidden_size": 16, "num_hidden_layers": LAYERS, "num_attention_heads": HEADS, "intermediate_size": 16}
+    config = BertConfig(
+        vocab_size=60, max_position_embeddings=40, pad_token_id=PAD, num_labels=3, initializer_range=0.5, **size
+    )
+    model = BertForTokenClassification(config).eval().requires_grad_(False)
+    install(model)
+    return model
+
+
+EXAMPLES = [example(record, size) for record, size in enumerate((5, 9, 3, 7, 7, 4))]
+
+
+def test_the_first_piece_of_a_word_has_its_tag():
+    own = example(0, 4, tuple("BIOB"))
+    assert own.word == (-1, 0, 1, 2, 2, 3, -1)
+    assert first_pieces(own) == [1, 2, 3, 5]
+    numbers = [UNCOUNTED, 0, 1, 2, UNCOUNTED, 0, UNCOUNTED]
+    assert tag_numbers(own) == numbers
+    assert [TAGS[k] for k in numbers if k >= 0] == list("BIOB")
+
+
+def test_without_tags_is_an_error():
+    own = example(0, 4)
+    bare = Example(own.record, own.id, own.input_ids, own.segment_ids, own.tokens, own.word, own.words)
+    with pytest.raises(AtlasError, match="reader keyphrases"):
+        gold_tags(bare)
+
+
+def slow_tags(model, own, plan=None):
+    from attention_atlas.attention.engine import watch
+
+    inputs = model_inputs(model, [own], PAD)
+    with torch.no_grad(), watch(model, plan=plan) as session:
+        session.batch(inputs["attention_mask"])
+        best = model(**inputs).logits[0].argmax(-1)
+    return "".join(TAGS[best[k]] for k in range(len(own.word)) if own.word[k] >= 0 and own.word[k] != own.word[k - 1])
+
+
+def test_tags_under_plans_equal_single_passes(tagger):
+    plans = [Plan().zero(0, 1), Plan().zero(1, 0), Plan().zero(0).zero(1)]
+    found = tags_under(tagger, EXAMPLES, plans, PAD, batch_tokens=24)
+    for number, plan in enumerate([None, *plans]):
+        assert found[number] == [slow_tags(tagger, own, plan) for own in EXAMPLES]
+    assert found[0] != found[3], "removing all heads must change something"
+    assert [len(tags) for tags in found[0]] == [len(own.words) for own in EXAMPLES]
+
+
+def test_loss_is_that_of_words_one_by_one(tagger):
+    batch = EXAMPLES[:3]
+    found = tag_loss(tagger, model_inputs(tagger, batch, PAD), batch)
+    expected = 0.0
+    for own in batch:
+        with torch.no_grad():
+            scores = tagger(**model_inputs(tagger, [own], PAD)).logits[0].log_softmax(-1)
+        for place, tag in zip(first_pieces(own), gold_tags(own), strict=True):
+            expected -= float(scores[place, TAGS.index(tag)])
+    assert float(found) == pytest.approx(expected, rel=1e-5)
+
+
+def test_removals_are_ranked_on_development_and_equal_direct_answers(tagger):
+    examples = {DEVELOPMENT: EXAMPLES[:3], TEST: EXAMPLES[3:]}
+    tagging = Tagging(tagger, PAD)
+    table = pd.concat(removals(tagging, examples, step=50, draws=2, seed=3), ignore_index=True)
+    single = table[table["order"] == ONE]
+    assert len(single) == (1 + LAYERS * HEADS) * len(EXAMPLES)
+    for row in single.itertuples():
+        plan = Plan().zero(row.layer - 1, row.head - 1) if row.layer else None
+        assert row.answer == slow_tags(tagger, EXAMPLES[row.record], plan)
+        assert row.expected == "".join(gold_tags(EXAMPLES[row.record]))
+    # The order by hand: those whose removal helps most on development go first.
+    dev = single[single["split"] == DEVELOPMENT]
+    scores = {
+        key: float(f1_of(np.sum([token_counts(a, e) for a, e in zip(own["answer"], own["expected"], strict=True)], axis=0)))
+        for key, own in dev.groupby(["layer", "head"])
+    }
+    heads = [(layer, head) for layer in (1, 2) for head in (1, 2)]
+    order = sorted(heads, key=lambda key: (-(scores[key] - scores[0, 0]), heads.index(key)))
+    half = table[(table["order"] == WORST) & (table["count"] == 2)]
+    plan = Plan()
+    for layer, head in order[:2]:
+        plan = plan.zero(layer - 1, head - 1)
+    for row in half.itertuples():
+        assert row.answer == slow_tags(tagger, EXAMPLES[row.record], plan)
+    assert set(table[table["split"] == TEST]["order"]) == {ONE, WORST, IMPORTANCE, OPTIMISTIC, RANDOM}
+    assert set(table[table["split"] == DEVELOPMENT]["order"]) == {ONE, WORST, IMPORTANCE}
+    assert sorted(table[table["order"] == RANDOM]["draw"].unique()) == [0, 1]
+    assert sorted(table[table["order"] == WORST]["count"].unique()) == [0, 2, 4]
+
+
+def pieces(tmp_path):
+    return WordPieces(save_tokenizer(tmp_path / "tokenizer.json"))
+
+
+def test_a_document_becomes_an_example_and_comes_back_from_parquet(tmp_path):
+    document = located("d", "the cats . a cat".split(), ["the cats", "dog"], stemmed=False)
+    own = from_document(document, 7, pieces(tmp_path), 64, "drop", False)
+    assert own.layers["tags"] == tuple("BIOOO")
+    assert own.keyphrases == (Keyphrase("the cats", True), Keyphrase("dog", False))
+    write_examples(tmp_path / "e.parquet", [own])
+    assert list(read_examples([tmp_path / "e.parquet"])) == [own]
+
+
+def test_documents_too_long_are_dropped_or_cut_after_a_whole_word(tmp_path):
+    document = located("d", "the cats . the cat the cats".split(), ["the cat", "cats"], stemmed=False)
+    dropped = from_document(document, 0, pieces(tmp_path), 7, "drop", False)
+    assert isinstance(dropped, Dropped)
+    assert dropped.reason == "too long"
+    cut = from_document(document, 0, pieces(tmp_path), 7, "truncate", False)
+    assert len(cut.input_ids) <= 7
+    assert cut.words == ("the", "cats", ".", "the")
+    assert cut.layers["tags"] == document.tags[:4]
+    assert cut.keyphrases == (Keyphrase("the cat", False), Keyphrase("cats", True)), "what is cut away is absent"
+
+
+def test_a_document_without_phrases_is_dropped(tmp_path):
+    document = located("d", ["the"], [], stemmed=False)
+    assert from_document(document, 0, pieces(tmp_path), 8, "drop", False) == Dropped(0, "d", "no keyphrases")
+
+
+def test_a_tagger_learns_and_is_the_same_for_the_same_seed(tmp_path):
+    save_tokenizer(tmp_path / "tokenizer.json")
+    config = {"tokenizer_class": "BertTokenizer", "cls_token": "[CLS]", "sep_token": "[SEP]", "pad_token": "[PAD]"}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config | {"unk_token": "[UNK]"}))
+    torch.manual_seed(0)
+    size = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    BertModel(BertConfig(vocab_size=80, max_position_embeddings=64, **size)).save_pretrained(tmp_path)
+    entry = {"source": {"path": str(tmp_path)}, "layers": 2, "heads": 2, "init": "pretrained", "seed": 0, "dtype": "float32"}
+    describe("tiny", entry, tmp_path / "card.json", tmp_path / "pieces.json")
+    # The key is always what follows "the".
+    lines = [
+        {"id": a, "text": f"{b} the {a} {c} .", "keyphrases": [a]} for a, b, c in ("bcd", "cdb", "dbc", "fgh", "ghf", "hfg")
+    ]
+    (tmp_path / "raw.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines * 4))
+    corpus = {"reader": "keyphrases", "stemmed": False, "overlong": "drop", "skip": 0, "max_tokens": 16, "shard": 24}
+    out = tmp_path / "examples.parquet", tmp_path / "dropped.tsv"
+    build_shard(corpus, tmp_path / "raw.jsonl", tmp_path / "pieces.json", 64, 0, *out)
+    training = {"epochs": 8, "batch": 4, "learning_rate": 0.01, "warmup": 0.1, "weight_decay": 0.01, "seed": 1}
+    training |= {"task": "tags", "regression": False, "optimiser": "adamw"}
+    digests = []
+    for name in ("a", "b"):
+        folder = tmp_path / name
+        fine_tune(entry, tmp_path / "card.json", [out[0]], 24, training, 1, folder, tmp_path / f"{name}.tsv")
+        digests.append(hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest())
+    assert digests[0] == digests[1]
+    model = load_trained(entry | {"source": {"path": str(tmp_path / "a")}}, "tags")
+    examples = list(read_examples([out[0]]))
+    (answers,) = tags_under(model, examples, [], PAD)
+    counts = np.sum([token_counts(a, "".join(gold_tags(e))) for a, e in zip(answers, examples, strict=True)], axis=0)
+    assert f1_of(counts) > 0.8
+    with pytest.raises(AtlasError, match="nothing to train on"):
+        fine_tune(entry, tmp_path / "card.json", [out[0]], 0, training, 1, tmp_path / "c", tmp_path / "c.tsv")

@@ -1,0 +1,82 @@
+"""Tags of words: what models with a head for every piece predict, read off the first piece of each word."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import torch
+
+from attention_atlas.attention.batches import batch_by_length, model_inputs
+from attention_atlas.attention.plans import Plan
+from attention_atlas.attention.prefix import outputs_under
+from attention_atlas.batch_sizes import EXTRACTION_TOKENS
+from attention_atlas.corpora.alignment import SPECIAL
+from attention_atlas.corpora.examples import Example
+from attention_atlas.corpora.keyphrases import BEGIN, INSIDE, OUTSIDE
+from attention_atlas.errors import AtlasError
+from attention_atlas.models.translating import UNCOUNTED
+from attention_atlas.progress import progress
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+TAGS = (BEGIN, INSIDE, OUTSIDE)
+"""Tags in the order of a model's outputs."""
+
+
+def gold_tags(example: Example) -> tuple[str, ...]:
+    """The tag of each word.
+
+    Raises:
+        AtlasError: the example has none.
+    """
+    if "tags" not in example.layers:
+        raise AtlasError(f"example {example.id} has no tags: use a corpus with reader keyphrases.")
+    return example.layers["tags"]
+
+
+def first_pieces(example: Example) -> list[int]:
+    """For each word the place of its first piece."""
+    marks = example.word
+    return [k for k, mark in enumerate(marks) if mark != SPECIAL and (k == 0 or marks[k - 1] != mark)]
+
+
+def tag_numbers(example: Example) -> list[int]:
+    """For each piece the number of its word's tag (`TAGS`), where it is the first of a word; else what no loss counts."""
+    found = [UNCOUNTED] * len(example.input_ids)
+    for place, tag in zip(first_pieces(example), gold_tags(example), strict=True):
+        found[place] = TAGS.index(tag)
+    return found
+
+
+def tags_under(
+    model: PreTrainedModel,
+    examples: Sequence[Example],
+    plans: Sequence[Plan],
+    pad: int,
+    batch_tokens: int = EXTRACTION_TOKENS,
+) -> list[list[str]]:
+    """[1 + plan][example] tags of the words as one string of letters, unchanged and under each plan.
+
+    Examples of like length share a batch; each plan starts from what the unchanged pass gave below its first layer.
+    """
+    rows = {example.record: row for row, example in enumerate(examples)}
+    found = [[""] * len(examples) for _ in range(1 + len(plans))]
+    for batch in progress(list(batch_by_length(examples, batch_tokens)), label="batches of documents"):
+        inputs = model_inputs(model, batch, pad)
+        places = [first_pieces(example) for example in batch]
+        for number, output in enumerate(outputs_under(model, inputs, ((plan, None) for plan in plans))):
+            best = output.logits.argmax(dim=-1).cpu()
+            for example, own, first in zip(batch, best, places, strict=True):
+                found[number][rows[example.record]] = "".join(TAGS[k] for k in own[first].tolist())
+    return found
+
+
+def tag_loss(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor], batch: Sequence[Example]) -> torch.Tensor:
+    """Cross-entropy of the tags, summed over the words of a batch."""
+    longest = inputs["input_ids"].shape[1]
+    numbers = [own + [UNCOUNTED] * (longest - len(own)) for own in map(tag_numbers, batch)]
+    targets = torch.tensor(numbers, device=model.device)
+    logits = model(**inputs).logits.float()
+    return torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=UNCOUNTED, reduction="sum")

@@ -1,0 +1,37 @@
+"""Names that tables, figures and published values of the study share; imports nothing heavy."""
+
+DEVELOPMENT, TEST = "development", "test"
+SPLITS = (DEVELOPMENT, TEST)
+TOKEN, PHRASE = "token_f1", "phrase_f1"
+METRICS = (TOKEN, PHRASE)
+METRIC_TITLES = {TOKEN: "Token F1, %", PHRASE: "Phrase F1, %"}
+WORST, IMPORTANCE, OPTIMISTIC, RANDOM = "worst_to_best", "importance", "worst_to_best_on_test", "random"
+ORDER_TITLES = {
+    WORST: "Worst to best (ranked on development)",
+    IMPORTANCE: "Least important first",
+    OPTIMISTIC: "Worst to best, ranked on test (optimistic)",
+    RANDOM: "Random orders",
+}
+HEAD, REGRESSION, MIX = "best_head", "regression", "mix"
+POSITION, TF_IDF, YAKE, EMBEDDING, TAGGER = "position", "tf_idf", "yake", "embedding", "fine_tuned"
+METHOD_TITLES = {
+    POSITION: "Position (first come, first)",
+    TF_IDF: "TF-IDF",
+    YAKE: "YAKE",
+    EMBEDDING: "Embedding ranker (KeyBERT)",
+    HEAD: "Attention of the best head",
+    REGRESSION: "Regression over all heads",
+    TAGGER: "Model fine-tuned on tags",
+}
+REMOVED = ["split", "order", "draw", "percent", "count"]
+"""Columns that name a set of removed heads: the documents, the order (`ORDER_TITLES`, or `ONE` head), the number of a random
+order, and how many heads are gone."""
+ONE = "one"
+ANSWERS = ["record", "answer", "expected"]
+FEATURE_KEYS = ["record", "document", "place", "key"]
+"""Columns of a table of words before its features: record and name of the document, place of the word, whether it is key."""
+
+
+def feature(layer: int, head: int, way: str) -> str:
+    """Column with the attention that words receive from a head (from 1), as `l3_h1_max`; the slides count from 0."""
+    return f"l{layer}_h{head}_{way}"

@@ -1,0 +1,94 @@
+"""Phrases of a document: candidates, how well ranked or tagged ones agree with the gold ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+from attention_atlas.corpora.examples import Example
+from attention_atlas.corpora.keyphrases import BEGIN, OUTSIDE, located, spans_of, stem
+from attention_atlas.corpora.text import WORD
+
+Floats = npt.NDArray[np.float64]
+Phrase = tuple[str, ...]
+"""Words of a phrase in lower case."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A phrase of a text with the places where it stands, words from and to before."""
+
+    phrase: Phrase
+    places: tuple[tuple[int, int], ...]
+
+
+def candidates_of(words: Sequence[str], longest: int) -> list[Candidate]:
+    """Runs of up to `longest` words without punctuation that neither begin nor end with a stop word, as they come in a text."""
+    lowered = [word.lower() for word in words]
+    plain = [any(letter.isalpha() for letter in word) for word in lowered]
+    found: dict[Phrase, list[tuple[int, int]]] = {}
+    for start in range(len(lowered)):
+        for stop in range(start + 1, min(start + longest, len(lowered)) + 1):
+            if not plain[stop - 1]:
+                break
+            if lowered[start] not in ENGLISH_STOP_WORDS and lowered[stop - 1] not in ENGLISH_STOP_WORDS:
+                found.setdefault(tuple(lowered[start:stop]), []).append((start, stop))
+    return [Candidate(phrase, tuple(places)) for phrase, places in found.items()]
+
+
+def gold_of(example: Example) -> set[Phrase]:
+    """Stems of the gold phrases that are in the text; what is not there, no method can find in it."""
+    return {stems(WORD.findall(phrase.text)) for phrase in example.keyphrases or () if phrase.present}
+
+
+def stems(words: Iterable[str]) -> Phrase:
+    """Porter stems of words, by which phrases are compared."""
+    return tuple(map(stem, words))
+
+
+def tagged_phrases(words: Sequence[str], tags: Sequence[str]) -> list[Phrase]:
+    """The tagged phrases of a text, each once, as they come."""
+    return list(dict.fromkeys(tuple(word.lower() for word in words[start:stop]) for start, stop in spans_of(tags)))
+
+
+def marked(words: Sequence[str], phrases: Iterable[Phrase]) -> str:
+    """Tags, a letter a word, of a text whose phrases are these: the opposite of `tagged_phrases`."""
+    return "".join(located("", words, [" ".join(phrase) for phrase in phrases], False).tags)
+
+
+def agreement(ranked: Sequence[Phrase], gold: set[Phrase], most: int) -> tuple[float, float, float]:
+    """Precision, recall and F1 of the first `most` phrases of a ranking, compared by stems; phrases of one stem count once.
+
+    Precision is over the phrases that are there: a ranking of three is not wrong about a fourth and a fifth.
+    """
+    own = list(dict.fromkeys(map(stems, ranked)))[:most]
+    hits = sum(phrase in gold for phrase in own)
+    precision, recall = hits / len(own) if own else 0.0, hits / len(gold)
+    return precision, recall, 2 * precision * recall / (precision + recall) if hits else 0.0
+
+
+def token_counts(answer: str, expected: str) -> tuple[int, int, int]:
+    """(right, answered, expected) words of keyphrases, whether they begin one or not."""
+    own, gold = (np.frombuffer(tags.encode(), np.uint8) != ord(OUTSIDE) for tags in (answer, expected))
+    return int((own & gold).sum()), int(own.sum()), int(gold.sum())
+
+
+def phrase_counts(answer: str, expected: str) -> tuple[int, int, int]:
+    """(right, answered, expected) phrases as seqeval finds them: right where both ends are."""
+    from seqeval.metrics.sequence_labeling import get_entities
+
+    own, gold = (set(get_entities([_seqeval[tag] for tag in tags])) for tags in (answer, expected))
+    return len(own & gold), len(own), len(gold)
+
+
+_seqeval: Mapping[str, str] = {BEGIN: "B-KEY", "I": "I-KEY", OUTSIDE: OUTSIDE}
+
+
+def f1_of(counts: npt.ArrayLike) -> Floats:
+    """[...] F1 of counts [..., 3] (right, answered, expected), summed before; 0 where nothing is right."""
+    right, answered, expected = np.moveaxis(np.asarray(counts, dtype=np.float64), -1, 0)
+    return np.where(right > 0, 2 * right / np.maximum(answered + expected, 1), 0.0)

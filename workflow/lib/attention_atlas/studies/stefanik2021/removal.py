@@ -1,0 +1,130 @@
+"""What a fine-tuned tagger answers without each head, and without more and more of them in several orders.
+
+Heads are ranked on development documents. The answers on both parts are kept, so that a stopping point can be chosen on
+development and reported on test; the slides ranked, stopped and reported on one set, which is done as well (`OPTIMISTIC`).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from attention_atlas.corpora.examples import Example, read_examples
+from attention_atlas.studies.michel2019.head_gradients import head_gradients
+from attention_atlas.studies.michel2019.importance import importance
+from attention_atlas.studies.michel2019.masks import heads_of, plan_without
+from attention_atlas.studies.michel2019.names import PAPER
+from attention_atlas.studies.michel2019.pruning import ascending, random_orders, steps
+from attention_atlas.studies.stefanik2021.names import (
+    ANSWERS,
+    DEVELOPMENT,
+    IMPORTANCE,
+    ONE,
+    OPTIMISTIC,
+    RANDOM,
+    REMOVED,
+    TEST,
+    WORST,
+)
+from attention_atlas.studies.stefanik2021.phrases import f1_of, token_counts
+from attention_atlas.studies.stefanik2021.tagging import Tagging, open_tagging
+from attention_atlas.tables import write_parquet
+
+_log = logging.getLogger(__name__)
+
+
+def remove_heads(
+    model_entry: Mapping[str, Any],
+    card_path: str | Path,
+    files: Mapping[str, Sequence[str | Path]],
+    limits: Mapping[str, int],
+    step: int,
+    draws: int,
+    seed: int,
+    threads: int,
+    out: str | Path,
+) -> None:
+    """Write a row for every set of removed heads and document: `REMOVED`, layer, head, and `ANSWERS`.
+
+    Args:
+        model_entry, card_path: the tagger.
+        files: `DEVELOPMENT` and `TEST` -> examples.
+        limits: likewise, records that count.
+        step: percent of heads a step, when they go one after the other.
+        draws: random orders, on test documents alone.
+        seed: of them.
+        threads: threads of the passes.
+        out: Parquet file. layer and head (from 1) name the one head that is gone, 0 otherwise.
+
+    Raises:
+        AtlasError: the model is no tagger, or a document has no tags.
+    """
+    torch.set_num_threads(threads)
+    tagging = open_tagging(model_entry, card_path)
+    examples = {split: list(read_examples(files[split], limits[split])) for split in (DEVELOPMENT, TEST)}
+    write_parquet(pd.concat(removals(tagging, examples, step, draws, seed), ignore_index=True), out)
+
+
+def removals(
+    tagging: Tagging, examples: Mapping[str, Sequence[Example]], step: int, draws: int, seed: int
+) -> list[pd.DataFrame]:
+    """The tables of all removals, see `remove_heads`."""
+    heads = heads_of(tagging.shape)
+    single = [plan_without(heads.iloc[[place]]) for place in range(len(heads))]
+    found, effects = [], {}
+    for split, own in examples.items():
+        expected = tagging.expected(own)
+        _log.info("%d %s documents without each of %d heads", len(own), split, len(heads))
+        answers = tagging.answers(own, single)
+        named = [(0, 0), *heads[["layer", "head"]].itertuples(index=False, name=None)]
+        for (layer, head), tags in zip(named, answers, strict=True):
+            key = (split, ONE, 0, 0, int(layer > 0))
+            found.append(_rows(key, own, tags, expected, layer, head))
+        scores = [float(_token_f1(tags, expected)) for tags in answers]
+        effects[split] = np.array(scores[1:]) - scores[0]
+    derivatives = head_gradients(tagging, examples[DEVELOPMENT])
+    orders = {
+        # Those whose removal helps most go first.
+        WORST: ascending(-effects[DEVELOPMENT]),
+        IMPORTANCE: ascending(importance(derivatives, PAPER, 1, scaled=True)),
+        OPTIMISTIC: ascending(-effects[TEST]),
+    }
+    wanted = [(name, 0, order) for name, order in orders.items()]
+    wanted += [(RANDOM, draw, order) for draw, order in enumerate(random_orders(len(heads), draws, seed))]
+    counted = steps(len(heads), step, tagging.name)
+    for split, own in examples.items():
+        expected = tagging.expected(own)
+        # What is chosen on test documents, or by chance, needs no others.
+        chosen = [item for item in wanted if split == TEST or item[0] in (WORST, IMPORTANCE)]
+        sets = list(dict.fromkeys(frozenset(order[:count]) for _, _, order in chosen for _, count in counted if count))
+        _log.info("%d %s documents without %d sets of heads", len(own), split, len(sets))
+        plans = [plan_without(heads.iloc[sorted(places)]) for places in sets]
+        known = dict(zip([frozenset(), *sets], tagging.answers(own, plans), strict=True))
+        for name, draw, order in chosen:
+            for percent, count in counted:
+                key = (split, name, draw, percent, count)
+                found.append(_rows(key, own, known[frozenset(order[:count])], expected))
+    return found
+
+
+def _token_f1(answers: Sequence[str], expected: Sequence[str]) -> float:
+    return float(f1_of(np.sum([token_counts(*pair) for pair in zip(answers, expected, strict=True)], axis=0)))
+
+
+def _rows(
+    key: tuple[str, str, int, int, int],
+    examples: Sequence[Example],
+    answers: Sequence[str],
+    expected: Sequence[str],
+    layer: int = 0,
+    head: int = 0,
+) -> pd.DataFrame:
+    values = ([example.record for example in examples], answers, expected)
+    columns = dict(zip(REMOVED, key, strict=True)) | {"layer": layer, "head": head}
+    return pd.DataFrame({**columns, **dict(zip(ANSWERS, values, strict=True))})
