@@ -42,6 +42,8 @@ include: "workflow/rules/michel2019.smk"
 include: "workflow/rules/tenney2019_inputs.smk"
 include: "workflow/rules/hidden_states.smk"
 include: "workflow/rules/tenney2019.smk"
+include: "workflow/rules/stefanik2021_inputs.smk"
+include: "workflow/rules/stefanik2021.smk"
 
 
 rule all:
@@ -96,6 +98,12 @@ rule michel2019:
 rule tenney2019:
     input:
         all_of("tenney2019"),
+    localrule: True
+
+
+rule stefanik2021:
+    input:
+        all_of("stefanik2021"),
     localrule: True
 
 

@@ -24,6 +24,7 @@ models:
   marian-sample: {training: {epochs: 2, keep_epochs: [1, 2]}}
 families:
   minilm-glue: {training: {epochs: 1, batch: 8}}
+  minilm-keyphrases: {seeds: [42, 43], training: {epochs: 1, batch: 4}}
 corpora:
   sample-segments: {limit: 12, shard: 8}
   sample-segments-clean: {limit: 8, shard: 8}
@@ -42,6 +43,10 @@ corpora:
   sample-parallel-train: {limit: 64, shard: 64}
   sample-edges: {limit: 24, shard: 24}
   sample-edges-train: {limit: 32, shard: 32}
+  sample-keyphrases: {limit: 14, shard: 14}
+  sample-keyphrases-development: {limit: 4, shard: 4}
+  sample-keyphrases-test: {skip: 4, limit: 6, shard: 6}
+  sample-keyphrases-train: {limit: 12, shard: 12}
   sample-coreference: {limit: 16, shard: 16}
   sample-coreference-all: {limit: 16, shard: 16}
 runs:
@@ -67,6 +72,7 @@ runs:
       seeds: [1, 2]
       layer0: [embeddings, lexical]
       training: {most_steps: 20, equal_steps: 10, interval: 10, evaluated: 20}
+    stefanik2021: {resamples: 100, fits: 10, folds: 3, permutations: 1, random_orders: 2, step: 50}
     kovaleva2019:
       resamples: 100
       head_seeds: 3

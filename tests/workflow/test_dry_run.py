@@ -12,7 +12,7 @@ from workspaces import ROOT, Workspace
 from attention_atlas.config import STUDIES, resolve
 from attention_atlas.manifest import load_manifest
 
-RULES = ("all", "clark2019", "guan2020", "kovaleva2019", "michel2019", "tenney2019", "tables", "figures", "attention")
+RULES = ("all", *STUDIES, "tables", "figures", "attention")
 GLUE = ("MRPC", "SST-2", "QQP", "RTE", "QNLI", "MNLI")
 
 
@@ -33,7 +33,8 @@ def give_licensed_files(workspace: Workspace) -> None:
             (licensed / "iwslt14" / f"{part}.{language}").touch()
     for name in ("ud-2.2/en_ewt-ud-train.conllu", "ud-2.2/en_ewt-ud-dev.conllu", "spr1/spr1.train.json", "spr1/spr1.dev.json"):
         (licensed / name).touch()
-    (licensed / "litbank_entities.tar.xz").touch()
+    for name in ("litbank_entities.tar.xz", "Inspec.zip"):
+        (licensed / name).touch()
     for name in ("wsj/dev.conllu", "wsj/train.conllu", "glove.6B.100d.txt", "framenet_473.json"):
         (licensed / name).touch()
 
@@ -55,6 +56,8 @@ def test_every_file_of_the_manifest_can_be_planned(workspace, run):
     assert jobs["fine_tune_by_epoch"] == 1
     assert {"cache_hidden_states", "tenney2019_probes", "tenney2019_figures", "tenney2019_comparison"} <= set(jobs)
     assert ("tenney2019_figure_a3" in jobs) == (run != "laptop")
+    assert {"stefanik2021_words", "stefanik2021_views", "stefanik2021_figures", "stefanik2021_comparison"} <= set(jobs)
+    assert jobs["stefanik2021_removal"] >= 3, "one a seed"
 
 
 @pytest.mark.parametrize("rule", RULES)

@@ -81,6 +81,16 @@ CONTRACTS = {
         "table1.tsv": "task labels sentences targets layer f1 f1_low f1_high",
         "comparison.tsv": "id item quantity published ours ci_low ci_high n comparable why verdict",
     },
+    "stefanik2021": {
+        "relative_attention.tsv": "way layer head value ci_low ci_high n",
+        "head_ranking.tsv": "layer head auc average_precision cross_entropy cross_entropy_none slide_entropy share n",
+        "logistic_regression.tsv": "layer head coefficient ci_low ci_high permutation_importance permutation_sd mix_weight",
+        "fine_tuning.tsv": "seed model split heads_removed metric value ci_low ci_high delta delta_low delta_high documents",
+        "ablation.tsv": "seed split layer head metric baseline value delta ci_low ci_high p p_holm documents",
+        "cumulative_ablation.tsv": "seed order draw split percent heads_removed metric value documents",
+        "baselines.tsv": "method metric value ci_low ci_high phrases documents",
+        "comparison.tsv": "id item quantity published ours ci_low ci_high n comparable why verdict",
+    },
 }
 """Study -> table -> its first columns."""
 
@@ -137,6 +147,28 @@ def test_tables_of_guan2020_hold_what_they_must(done):
     settings = ["g_dim", "g_k", "g_stab_frac"]
     assert (comparison.loc[settings, "verdict"] == "match").all()
     assert not comparison.drop(index=settings)["verdict"].isin(["match", "holds"]).any(), "sample numbers are not the papers'"
+
+
+def test_tables_of_stefanik2021_hold_what_they_must(done):
+    folder = done.folder / "results/sample/stefanik2021"
+    names = ("relative_attention", "head_ranking", "fine_tuning", "ablation", "cumulative_ablation", "baselines", "documents")
+    tables = {name: pd.read_csv(folder / f"{name}.tsv", sep="\t") for name in names}
+    assert tables["relative_attention"].groupby("way").size().to_dict() == {"max": 72, "mean": 72}
+    assert sorted(tables["head_ranking"]["slide_rank"]) == list(range(1, 73))
+    whole = tables["fine_tuning"].query("model == 'whole'")
+    assert (whole["delta"] == 0).all()
+    assert set(whole["seed"]) == {"42", "43", "mean"}
+    assert len(tables["ablation"]) == 3 * 2 * 72 * 2
+    start = tables["cumulative_ablation"].query("heads_removed == 0 and split == 'test'")
+    assert start.groupby(["seed", "metric"])["value"].nunique().eq(1).all(), "all orders begin with the whole model"
+    assert tables["baselines"].groupby("method").size().eq(4).all()
+    documents = tables["documents"]
+    assert (documents["present"] + documents["absent"] == documents["phrases"]).all()
+    verdicts = pd.read_csv(folder / "comparison.tsv", sep="\t")["verdict"]
+    assert set(verdicts) <= {"not comparable", "not computed"}
+    for page in ("model_view", "head_view"):
+        text = (folder / f"{page}.html").read_text(encoding="utf-8")
+        assert not re.search(r"(src|href)=[\"']?(https?:)?//", text), "the page must not need a network"
 
 
 def test_tables_of_kovaleva2019_hold_what_they_must(done):

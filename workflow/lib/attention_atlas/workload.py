@@ -148,6 +148,12 @@ def _edge_probes(part: Part) -> Work:
     return {"kprobed": probes * training["most_steps"] * training["batch"] * part.shape.hidden / 1e6}
 
 
+def _removals(part: Part) -> Work:
+    """Each head on its own from its layer on, and steps of three orders and the random ones."""
+    sets = 100 / part.settings["step"] * (3 + part.settings["random_orders"])
+    return {"gflop": (part.shape.layers * part.shape.heads / 2 + sets) * part.gflop}
+
+
 # Rule -> (role whose corpus it reads, "" for the corpus in the path; its work).
 _WORK: dict[str, tuple[str, Callable[[Part], Work]]] = {
     "build_examples": ("", lambda p: {"records": p.records}),
@@ -175,6 +181,9 @@ _WORK: dict[str, tuple[str, Callable[[Part], Work]]] = {
     "michel2019_table4": ("classification", _speed),
     "cache_hidden_states": ("", lambda p: {"gflop": p.gflop}),
     "tenney2019_probes": ("edge_task", _edge_probes),
+    "stefanik2021_words": ("documents", lambda p: {"gcells": p.gcells, "records": p.records}),
+    "stefanik2021_detection": ("documents", lambda p: {"kwords": p.records * p.tokens * p.shape.layers * p.shape.heads / 1000}),
+    "stefanik2021_removal": ("test", _removals),
 }
 _SAME_COST = {
     "clark2019_surface_variant": "clark2019_surface",
@@ -186,7 +195,7 @@ _MODELS = {"translation": "translator", "classification": "classifier", "dynamic
 # What a GPU takes over: rules whose floating-point operations are a model's.
 ON_GPU = ("extract_attention", "mlm_head", "fine_tune", "clark2019_gradients", "guan2020_ablations")
 ON_GPU += ("kovaleva2019_predictions", "kovaleva2019_measures", "kovaleva2019_disabled")
-ON_GPU += ("cache_hidden_states", "tenney2019_probes")
+ON_GPU += ("cache_hidden_states", "tenney2019_probes", "stefanik2021_removal")
 ON_GPU += ("michel2019_masked", "michel2019_pruned", "michel2019_dynamics", "michel2019_table4")
 
 

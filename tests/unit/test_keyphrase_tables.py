@@ -1,0 +1,266 @@
+"""Tables, figures and pages of Štefánik's study, from answers and attention made by hand."""
+
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from workspaces import ROOT
+
+from attention_atlas.attention.cache import CachedExample
+from attention_atlas.corpora.examples import Example, write_examples
+from attention_atlas.corpora.keyphrases import Keyphrase
+from attention_atlas.errors import AtlasError
+from attention_atlas.models.card import ModelCard, write_card
+from attention_atlas.studies.setting import Setting
+from attention_atlas.studies.stefanik2021.baselines import BASELINES, best_number
+from attention_atlas.studies.stefanik2021.comparison import Tables, comparison
+from attention_atlas.studies.stefanik2021.detection import detection_tables
+from attention_atlas.studies.stefanik2021.documents import write_documents
+from attention_atlas.studies.stefanik2021.figures import FIGURES
+from attention_atlas.studies.stefanik2021.names import (
+    ANSWERS,
+    DEVELOPMENT,
+    IMPORTANCE,
+    METHOD_TITLES,
+    ONE,
+    OPTIMISTIC,
+    PHRASE,
+    RANDOM,
+    REMOVED,
+    TEST,
+    TOKEN,
+    WORST,
+    feature,
+)
+from attention_atlas.studies.stefanik2021.phrases import phrase_counts, token_counts
+from attention_atlas.studies.stefanik2021.regression import Fit
+from attention_atlas.studies.stefanik2021.removal_tables import (
+    PRUNED_ON_TEST,
+    ablation_rows,
+    best_count,
+    fine_tuning_rows,
+    read_removals,
+    removal_tables,
+)
+from attention_atlas.studies.stefanik2021.views import MODEL_VIEW, Viewed, _rows, view_page
+from attention_atlas.studies.stefanik2021.words import _frames, read_words
+from attention_atlas.tables import write_parquet, write_table
+
+SETTING = Setting("Test run", "tiny", "documents", sample=True)
+LAYERS, HEADS, DOCUMENTS = 2, 2, 8
+
+
+def answers(seed):
+    """Answers that get better without head 1-1, and worse without any other, on both parts."""
+    chance = np.random.default_rng(seed)
+    frames = []
+    for split, records in ((DEVELOPMENT, range(4)), (TEST, range(4, 4 + DOCUMENTS))):
+        gold = {record: "".join(chance.choice(list("BIOOO"), 12)) for record in records}
+        gold = {record: "B" + tags[1:] for record, tags in gold.items()}
+
+        def spoiled(tags, count):
+            places = chance.choice(len(tags), count, replace=False)
+            return "".join("O" if k in places else tag for k, tag in enumerate(tags))
+
+        def rows(key, layer, head, count, gold=gold):
+            columns = dict(zip(REMOVED, key, strict=True)) | {"layer": layer, "head": head}
+            own = [(record, spoiled(tags, count), tags) for record, tags in gold.items()]
+            frames.append(pd.DataFrame(own, columns=ANSWERS).assign(**columns))
+
+        rows((split, ONE, 0, 0, 0), 0, 0, 5)
+        for layer, head in np.ndindex(LAYERS, HEADS):
+            rows((split, ONE, 0, 0, 1), layer + 1, head + 1, 1 if (layer, head) == (0, 0) else 9)
+        orders = [(WORST, 0), (IMPORTANCE, 0)] + ([(OPTIMISTIC, 0), (RANDOM, 0), (RANDOM, 1)] if split == TEST else [])
+        for order, draw in orders:
+            for percent, count, lost in ((0, 0, 5), (25, 1, 1), (50, 2, 4), (100, 4, 12)):
+                rows((split, order, draw, percent, count), 0, 0, lost)
+    return pd.concat(frames, ignore_index=True)
+
+
+@pytest.fixture(scope="module")
+def removals(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("removals")
+    files = {}
+    for seed in (1, 2):
+        files[str(seed)] = folder / f"{seed}.parquet"
+        write_parquet(answers(seed), files[str(seed)])
+    return files
+
+
+def slow_f1(table, metric):
+    count = token_counts if metric == TOKEN else phrase_counts
+    right, own, gold = np.sum([count(a, e) for a, e in zip(table["answer"], table["expected"], strict=True)], axis=0)
+    return 100 * 2 * right / (own + gold)
+
+
+def test_scores_whole_pruned_and_chosen_on_test(removals):
+    by_seed = {name: read_removals(path) for name, path in removals.items()}
+    table = fine_tuning_rows(by_seed, 100, 0)
+    raw = {name: pd.read_parquet(path) for name, path in removals.items()}
+    for metric in (TOKEN, PHRASE):
+        for name, own in raw.items():
+            whole = own[(own["split"] == TEST) & (own["order"] == ONE) & (own["count"] == 0)]
+            row = table.query("seed == @name and model == 'whole' and split == @TEST and metric == @metric").iloc[0]
+            assert row["value"] == pytest.approx(slow_f1(whole, metric))
+            assert row["ci_low"] <= row["value"] <= row["ci_high"]
+            best = best_count(by_seed[name], WORST, DEVELOPMENT)
+            assert best == 1, "stopped where development is best"
+            pruned = own[(own["split"] == TEST) & (own["order"] == WORST) & (own["count"] == best)]
+            row = table.query("seed == @name and model == 'pruned' and split == @TEST and metric == @metric").iloc[0]
+            assert (row["value"], row["heads_removed"]) == (pytest.approx(slow_f1(pruned, metric)), 1)
+            assert row["delta"] == pytest.approx(slow_f1(pruned, metric) - slow_f1(whole, metric))
+        mean = table.query("seed == 'mean' and model == 'pruned' and split == @TEST and metric == @metric").iloc[0]
+        each = table.query("seed != 'mean' and model == 'pruned' and split == @TEST and metric == @metric")
+        assert mean["value"] == pytest.approx(each["value"].mean())
+        assert mean["documents"] == DOCUMENTS
+    assert set(table[table["model"] == PRUNED_ON_TEST]["split"]) == {TEST}
+
+
+def test_ablation_against_sums_of_counts(removals):
+    table = ablation_rows({name: read_removals(path) for name, path in removals.items()}, 200, 0)
+    raw = pd.read_parquet(removals["1"])
+    own = raw[(raw["split"] == TEST) & (raw["order"] == ONE)]
+    base = slow_f1(own[own["layer"] == 0], TOKEN)
+    for layer, head in np.ndindex(LAYERS, HEADS):
+        without = own[(own["layer"] == layer + 1) & (own["head"] == head + 1)]
+        key = "seed == '1' and split == @TEST and metric == @TOKEN and layer == @layer + 1 and head == @head + 1"
+        row = table.query(key).iloc[0]
+        assert row["value"] == pytest.approx(slow_f1(without, TOKEN))
+        assert row["delta"] == pytest.approx(slow_f1(without, TOKEN) - base)
+        assert row["p_holm"] >= row["p"]
+    mean = table.query("seed == 'mean' and split == @TEST and metric == @TOKEN").set_index(["layer", "head"])
+    assert mean.loc[(1, 1), "delta"] > 0
+    assert mean.loc[(1, 1), "ci_low"] > 0
+    assert (mean["delta"].drop((1, 1)) < 0).all()
+
+
+def test_the_number_of_phrases_is_that_of_the_best_mean():
+    gold = [{("a",), ("b",)}, {("c",)}]
+    assert best_number([[("a",), ("b",), ("x",)], [("c",), ("y",)]], gold) == 1
+    assert best_number([[("a",), ("b",), ("x",)], [("y",), ("c",)]], gold) == 2
+
+
+def cached(record, size):
+    chance = np.random.default_rng(record)
+    maps = chance.random((LAYERS, HEADS, size + 2, size + 2)).astype(np.float16)
+    word = (-1, *range(size), -1)
+    return CachedExample(record, f"d{record}", "tokens", ("t",) * (size + 2), word, ("w",) * size, maps)
+
+
+def tagged(record, size):
+    tags = tuple("BIO"[(record + k) % 3] for k in range(size))
+    word = (-1, *range(size), -1)
+    phrases = (Keyphrase("w w", True), Keyphrase("x", False))
+    ids = (0,) * (size + 2)
+    return Example(record, f"d{record}", ids, ids, ("t",) * (size + 2), word, ("w",) * size, {"tags": tags}, keyphrases=phrases)
+
+
+def test_words_have_the_attention_that_they_receive(tmp_path):
+    maps, examples = [cached(k, 4 + k) for k in range(3)], [tagged(k, 4 + k) for k in range(3)]
+    write_parquet(pd.concat(_frames(maps, examples, diagonal=True)), tmp_path / "words.parquet")
+    words, features = read_words(tmp_path / "words.parquet", LAYERS, HEADS, "max")
+    assert len(words) == 4 + 5 + 6
+    assert words["key"].tolist() == [tag != "O" for own in examples for tag in own.layers["tags"]]
+    place = 4 + 2  # the third word of the second document
+    assert features[place, 1, 0] == pytest.approx(maps[1].maps[1, 0, 1:6, 3].astype(float).max(), abs=1e-3)
+    means = pd.read_parquet(tmp_path / "words.parquet")[feature(2, 1, "mean")]
+    assert means[place] == pytest.approx(maps[1].maps[1, 0, 1:6, 3].astype(float).mean(), abs=1e-3)
+    with pytest.raises(AtlasError, match="do not belong together"):
+        list(_frames(maps[:1], [tagged(1, 4)], diagonal=True))
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory, removals):
+    """All tables of the study."""
+    folder = tmp_path_factory.mktemp("built")
+    maps, examples = [cached(k, 20) for k in range(10)], [tagged(k, 20) for k in range(10)]
+    write_parquet(pd.concat(_frames(maps, examples, diagonal=True)), folder / "words.parquet")
+    card = ModelCard("tiny", "here", "bert", LAYERS, HEADS, 64, "[CLS]", "[SEP]", 0, "", "random", 0, "float32")
+    write_card(card, folder / "card.json")
+    tables = ("relative_attention", "head_ranking", "logistic_regression", "detectors")
+    named = {name: folder / f"{name}.tsv" for name in tables}
+    pages = {name: folder / f"{name}.html" for name in tables[1:]}
+    fit = Fit(folds=3, penalty=1.0, fits=10, permutations=1, seed=0)
+    detection_tables(
+        folder / "words.parquet", folder / "card.json", SETTING, "max", fit, 100, named, pages, folder / "s.parquet"
+    )
+    names = ("fine_tuning", "ablation", "cumulative_ablation")
+    made = [{name: folder / f"{name}.{kind}" for name in names} for kind in ("tsv", "html")]
+    removal_tables(removals, SETTING, 100, 0, *made)
+    metrics = ("f1_at_5", "f1_at_10", "f1_at_m", "phrase_f1")
+    rows = [[method, metric, 40.0 + k, 35.0, 45.0, 3, 8] for k, method in enumerate(METHOD_TITLES) for metric in metrics]
+    write_table(pd.DataFrame(rows, columns=BASELINES), folder / "baselines.tsv")
+    viewed = Viewed(
+        ("a b", "c"), ("[CLS]", "a", "b", "[SEP]", "c", "[SEP]"), 4, np.full((LAYERS, HEADS, 6, 6), 1 / 6, np.float32)
+    )
+    write_table(_rows(1, viewed)[MODEL_VIEW], folder / "model_view.tsv")
+    return folder
+
+
+def test_every_figure_is_drawn_and_is_the_same_again(built, tmp_path):
+    for name, draw in FIGURES.items():
+        for number in (1, 2):
+            draw(built / f"{name}.tsv", SETTING, {"svg": tmp_path / f"{name}{number}.svg"})
+        first, second = ((tmp_path / f"{name}{number}.svg").read_bytes() for number in (1, 2))
+        assert first == second
+        assert len(first) > 5000
+        assert b"Generated text" in first
+
+
+def test_figures_need_no_torch():
+    code = (
+        "import sys; sys.path.insert(0, 'workflow/lib'); import attention_atlas.studies.stefanik2021.figures, "
+        "attention_atlas.studies.stefanik2021.comparison; sys.exit('torch' in sys.modules or 'transformers' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0
+
+
+def test_no_published_value_is_compared_and_every_claim_has_a_verdict(built, tmp_path):
+    inputs = {name: built / f"{name}.tsv" for name in Tables.__dataclass_fields__}
+    outs = [tmp_path / name for name in ("c.tsv", "c.html", "claims.tsv", "claims.html")]
+    comparison(Tables(**inputs), SETTING, SETTING, *outs)
+    table = pd.read_csv(outs[0], sep="\t").set_index("id")
+    assert len(table) == 13
+    assert set(table["verdict"]) == {"not comparable", "not computed"}
+    fine = pd.read_csv(built / "fine_tuning.tsv", sep="\t")
+    whole = fine.query("seed == 'mean' and model == 'whole' and split == 'test' and metric == 'token_f1'")["value"].iloc[0]
+    assert float(table.loc["s21.f1", "ours"]) == pytest.approx(whole / 100, abs=1e-3)
+    assert "corpus" in table.loc["s21.f1", "why"]
+    # The slides count layers from 0: l_2 is the third, which this model lacks.
+    assert table.loc["s21.entropy.l_2_h_0_max", "verdict"] == "not computed"
+    claims = pd.read_csv(outs[2], sep="\t")
+    assert len(claims) == 8
+    assert set(claims["verdict"]) <= {"holds", "does not hold"}
+
+
+def test_documents_are_counted(tmp_path):
+    write_examples(tmp_path / "e.parquet", [tagged(0, 4), tagged(1, 5)])
+    corpora = {"made": [[tmp_path / "e.parquet"], [], 10]}
+    write_documents(corpora, "Test run", tmp_path / "d.tsv", tmp_path / "d.html")
+    row = pd.read_csv(tmp_path / "d.tsv", sep="\t").iloc[0]
+    assert row["documents":"without_present"].tolist() == [2, 9, 6, pytest.approx(6 / 9, abs=1e-5), 4, 2, 2, 4, 0]
+
+
+def test_pages_need_no_network_and_hold_the_weights(built):
+    maps = np.zeros((1, 2, 4, 4), np.float32)
+    maps[..., 0] = 1
+    maps[0, 1, 2] = [0.1234, 0.2, 0.3, 0.3766]
+    viewed = Viewed(("a </script> b", "c"), ("[CLS]", "a", "</script>", "[SEP]"), 2, maps)
+    for view in ("model_view", "head_view"):
+        page = view_page(view, [viewed, viewed], "Test run: tiny.")
+        assert page == view_page(view, [viewed, viewed], "Test run: tiny."), "the same in every run"
+        assert not re.search(r"""(src|href)=["']?(https?:)?//""", page)
+        assert "cdnjs" not in page
+        assert "0.1234" in page
+        assert f"{view}-1" in page
+        assert f"{view}-2" in page
+        # No text may end a script: three of the page, and one of each view.
+        assert page.count("</script>") == 3 + 2
+        assert "&lt;/script&gt;" in page
+    table = _rows(1, viewed)
+    assert len(table) == 2 * 16
+    assert table[(table["head"] == 2) & (table["query"] == 3)]["weight"].tolist() == pytest.approx([0.1234, 0.2, 0.3, 0.3766])
+    assert set(table["second"]) == {3}

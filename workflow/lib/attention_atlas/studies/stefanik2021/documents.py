@@ -1,0 +1,53 @@
+"""The documents of the study: how many keyphrases they have, and how many of those are not in the text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from attention_atlas.corpora.examples import read_examples
+from attention_atlas.corpora.keyphrases import OUTSIDE, spans_of
+from attention_atlas.errors import AtlasError
+from attention_atlas.html_tables import write_html_table
+from attention_atlas.tables import write_table
+
+DOCUMENTS = [
+    "corpus", "documents", "words", "key_words", "share", "phrases", "present", "absent", "places", "without_present",
+]  # fmt: skip
+
+
+def write_documents(corpora: Mapping[str, Sequence[Any]], line: str, out: str | Path, html_out: str | Path) -> None:
+    """Write a row a corpus, columns `DOCUMENTS`.
+
+    Args:
+        corpora: name -> files of examples, those of dropped records, and how many records count.
+        line: what the page says of the run.
+        out, html_out: files to write.
+
+    Raises:
+        AtlasError: a file cannot be used, or a corpus has no keyphrases.
+    """
+    rows = []
+    for name, (files, _, limit) in corpora.items():
+        examples = list(read_examples(files, limit))
+        if any(example.keyphrases is None for example in examples):
+            raise AtlasError(f"{name}: these examples have no keyphrases: use a corpus with reader keyphrases.")
+        tags = [example.layers["tags"] for example in examples]
+        words, key = sum(map(len, tags)), sum(tag != OUTSIDE for own in tags for tag in own)
+        phrases = [phrase for example in examples for phrase in example.keyphrases or ()]
+        present = sum(phrase.present for phrase in phrases)
+        places = sum(len(spans_of(own)) for own in tags)
+        without = sum(not any(phrase.present for phrase in example.keyphrases or ()) for example in examples)
+        counts = (len(examples), words, key, key / words if words else 0.0, len(phrases), present, len(phrases) - present)
+        rows.append([name, *counts, places, without])
+    table = pd.DataFrame(rows, columns=DOCUMENTS)
+    write_table(table, out)
+    notes = [
+        f"{line}. key words: words of keyphrases, share: of all words; places: where phrases stand in the text, of overlapping "
+        "ones the longest; absent: gold phrases that are not in the text; without present: documents none of whose phrases is."
+    ]
+    formats = dict.fromkeys(set(DOCUMENTS) - {"corpus", "share"}, "d") | {"share": ".1%"}
+    write_html_table(table, html_out, "Štefánik: documents and keyphrases", notes, formats=formats)

@@ -1,0 +1,167 @@
+"""Attention of all heads over sentences and pairs of sentences: pages of bertviz, and the numbers of a figure of our own.
+
+The pages need no network: what bertviz loads from the network when a page is opened (d3, jQuery, require.js) is put into them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from importlib.metadata import PackageNotFoundError, files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import torch
+
+from attention_atlas.attention.extract import attention_maps
+from attention_atlas.corpora.alignment import WordPieces
+from attention_atlas.corpora.examples import Example
+from attention_atlas.corpora.text import WORD
+from attention_atlas.errors import AtlasError
+from attention_atlas.files import write_text
+from attention_atlas.heads import map_rows
+from attention_atlas.models.card import read_card
+from attention_atlas.models.devices import pick_device
+from attention_atlas.models.loading import load_model
+from attention_atlas.tables import write_table
+
+MODEL_VIEW = ["pair", "layer", "head", "query", "key", "query_token", "key_token", "weight", "second"]
+_SCRIPTS = {"XStatic-jQuery": "jquery.min.js", "mpld3": "d3.v5.min.js"}
+"""Package -> the file of it that goes into the pages."""
+# Stands for require.js: both libraries are there already.
+_SHIM = "var require = {config: function () {}}; function requirejs(_, use) { use(window.jQuery, window.d3); }"
+_CSS = """
+body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem; color: #1a1a1a; background: #fff; }
+h1 { font-size: 1.3rem; margin: 0 0 .2rem; } h2 { font-size: 1.05rem; margin: 1.5rem 0 .2rem; }
+p { margin: .2rem 0 1rem; color: #444; max-width: 60rem; }
+"""
+_VIEWS = {
+    "model_view": (
+        "Model view",
+        "All heads at once, a row a layer and a column a head; click one to enlarge it. Layers and heads are counted from 0 "
+        "here, as the library does; everywhere else in the atlas they are counted from 1.",
+    ),
+    "head_view": (
+        "Head view",
+        "One layer at a time: choose it above the sentence, and heads by their colours; point at a word to see where it "
+        "attends. Layers and heads are counted from 0 here, as the library does; everywhere else in the atlas they are "
+        "counted from 1.",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Viewed:
+    """A sentence or a pair: its pieces, where the second sentence begins (None without one), maps [layer, head, n, n]."""
+
+    texts: tuple[str, ...]
+    tokens: tuple[str, ...]
+    second: int | None
+    maps: npt.NDArray[np.float32]
+
+
+def write_views(
+    model_entry: Mapping[str, Any],
+    card_path: str | Path,
+    tokenizer_path: str | Path,
+    pairs: Sequence[Sequence[str]],
+    run: str,
+    pages: Mapping[str, str | Path],
+    out: str | Path,
+) -> None:
+    """Write a page for each view, with all pairs, and the maps as a table (`MODEL_VIEW`; pair, layer and head from 1).
+
+    Args:
+        model_entry, card_path, tokenizer_path: the model.
+        pairs: one sentence or two each.
+        run: what pages say of the run.
+        pages: model_view and head_view -> HTML file.
+        out: table to write; second: first piece (from 1) of the second sentence.
+
+    Raises:
+        AtlasError: the model cannot be loaded, or a pair is too long for it.
+    """
+    card = read_card(card_path)
+    model = load_model(model_entry, pick_device())
+    examples = [_example(number, pair, WordPieces(tokenizer_path), card.max_tokens) for number, pair in enumerate(pairs)]
+    maps = attention_maps(model, examples, card.pad or 0)
+    viewed = [_viewed(pair, example, maps[example.record]) for pair, example in zip(pairs, examples, strict=True)]
+    write_table(pd.concat([_rows(number, own) for number, own in enumerate(viewed, start=1)])[MODEL_VIEW], out)
+    for view, path in pages.items():
+        write_text(path, view_page(view, viewed, f"{run}: {card.name}."))
+
+
+def _example(number: int, texts: Sequence[str], pieces: WordPieces, bound: int) -> Example:
+    words = [WORD.findall(text) for text in texts]
+    assembled = pieces.assemble([pieces.pieces(own) for own in words])
+    if len(assembled.input_ids) > bound:
+        raise AtlasError(f"pairs: {texts[0]!r}: {len(assembled.input_ids)} pieces, but the model takes {bound}: shorten it.")
+    everything = tuple(word for own in words for word in own)
+    return Example(
+        number, " / ".join(texts), assembled.input_ids, assembled.segment_ids, assembled.tokens, assembled.word, everything
+    )
+
+
+def _viewed(texts: Sequence[str], example: Example, maps: npt.NDArray[np.float16]) -> Viewed:
+    second = None
+    if len(texts) == 2:
+        first_words = len(WORD.findall(texts[0]))
+        second = next(k for k, word in enumerate(example.word) if word >= first_words)
+    return Viewed(tuple(texts), example.tokens, second, maps.astype(np.float32))
+
+
+def _rows(number: int, own: Viewed) -> pd.DataFrame:
+    frames = []
+    for layer, head in np.ndindex(own.maps.shape[:2]):
+        frames.append(map_rows(own.tokens, own.maps[layer, head]).assign(layer=layer + 1, head=head + 1))
+    return pd.concat(frames).assign(pair=number, second=own.second + 1 if own.second is not None else 0)
+
+
+def view_page(view: str, viewed: Sequence[Viewed], line: str) -> str:
+    """A page with a view (model_view or head_view) of each sentence or pair.
+
+    Raises:
+        AtlasError: a package that the page takes its scripts from is not installed.
+    """
+    import bertviz
+
+    draw: Callable[..., Any] = getattr(bertviz, view)
+    title, how = _VIEWS[view]
+    parts = []
+    for number, own in enumerate(viewed, start=1):
+        # Four decimals are what can be seen; of doubles, they are written as four.
+        layers = [torch.from_numpy(layer.astype(np.float64).round(4))[None] for layer in own.maps]
+        options = {"display_mode": "light"} if view == "model_view" else {}
+        page = draw(layers, list(own.tokens), sentence_b_start=own.second, html_action="return", **options)
+        parts.append(f"<h2>{escape(' / '.join(own.texts))}</h2>\n{_without_network(page.data, f'{view}-{number}')}")
+    scripts = "\n".join(f"<script>{_script(package, name)}</script>" for package, name in _SCRIPTS.items())
+    return (
+        f"<!doctype html>\n<html lang='en'>\n<head><meta charset='utf-8'><title>{title}</title><style>{_CSS}</style></head>\n"
+        f"<body>\n<h1>{title}</h1>\n<p>{escape(line)} {how}</p>\n<noscript><p>This page needs scripts; the figure "
+        f"model_view.svg beside it shows the same without.</p></noscript>\n{scripts}\n<script>{_SHIM}</script>\n"
+        + "\n".join(parts)
+        + "\n</body>\n</html>\n"
+    )
+
+
+def _without_network(html: str, name: str) -> str:
+    """What bertviz gives without its script from the network, and with the same name for the same view in every run."""
+    markup, _, code = html.partition('<script type="text/javascript">')
+    code, _, rest = code.rpartition("</script>")
+    markup = re.sub(r'<script src="[^"]*"></script>', "", markup)
+    # A piece of text must not end the script that it stands in.
+    code = re.sub(r"https://cdnjs[^']*", "", code).replace("</", "<\\/")
+    return re.sub(r"bertviz-[0-9a-f]{32}", name, f"{markup}<script>{code}</script>{rest}")
+
+
+def _script(package: str, name: str) -> str:
+    try:
+        found = next(file for file in files(package) or () if file.name == name)
+    except (PackageNotFoundError, StopIteration) as error:
+        raise AtlasError(f"the package {package} with {name} is not installed: pip install {package}.") from error
+    return Path(found.locate()).read_text(encoding="utf-8").replace("</script", "<\\/script")

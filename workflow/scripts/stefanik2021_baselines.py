@@ -1,0 +1,18 @@
+from attention_atlas.smk import job
+from attention_atlas.studies.setting import setting_of
+from attention_atlas.studies.stefanik2021.baselines import write_baselines
+
+with job(snakemake):
+    write_baselines(
+        files={split: snakemake.input[split] for split in ("development", "test")},
+        limits=snakemake.params.limits,
+        scores_path=snakemake.input.scores,
+        removals=snakemake.params.removals,
+        model_entry=snakemake.params.model,
+        longest=snakemake.params.longest,
+        setting=setting_of(snakemake.params.setting),
+        resamples=snakemake.params.resamples,
+        seed=snakemake.params.seed,
+        out=snakemake.output.tsv,
+        html_out=snakemake.output.html,
+    )

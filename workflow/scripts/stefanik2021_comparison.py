@@ -1,0 +1,14 @@
+from attention_atlas.smk import job
+from attention_atlas.studies.setting import setting_of
+from attention_atlas.studies.stefanik2021.comparison import Tables, comparison
+
+with job(snakemake):
+    comparison(
+        tables=Tables(**dict(snakemake.input.items())),
+        setting=setting_of(snakemake.params.setting),
+        tagging=setting_of(snakemake.params.tagging),
+        out=snakemake.output.tsv,
+        html_out=snakemake.output.html,
+        claims_out=snakemake.output.claims,
+        claims_html=snakemake.output.claims_html,
+    )

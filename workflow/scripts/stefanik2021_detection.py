@@ -1,0 +1,19 @@
+from attention_atlas.smk import job
+from attention_atlas.studies.setting import setting_of
+from attention_atlas.studies.stefanik2021.detection import detection_tables
+from attention_atlas.studies.stefanik2021.regression import Fit
+
+with job(snakemake):
+    outputs = dict(snakemake.output.items())
+    tables = ("relative_attention", "head_ranking", "logistic_regression", "detectors")
+    detection_tables(
+        words_path=snakemake.input.words,
+        card_path=snakemake.input.card,
+        setting=setting_of(snakemake.params.setting),
+        way=snakemake.params.way,
+        fit=Fit(**snakemake.params.fit),
+        resamples=snakemake.params.resamples,
+        tables={name: outputs[name] for name in tables},
+        pages={name: outputs[f"{name}_html"] for name in tables if f"{name}_html" in outputs},
+        scores_out=outputs["scores"],
+    )

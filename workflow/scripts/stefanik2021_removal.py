@@ -1,0 +1,15 @@
+from attention_atlas.smk import job
+from attention_atlas.studies.stefanik2021.removal import remove_heads
+
+with job(snakemake):
+    remove_heads(
+        model_entry=snakemake.params.model,
+        card_path=snakemake.input.card,
+        files={split: snakemake.input[split] for split in ("development", "test")},
+        limits=snakemake.params.limits,
+        step=snakemake.params.step,
+        draws=snakemake.params.draws,
+        seed=snakemake.params.seed,
+        threads=snakemake.threads,
+        out=snakemake.output[0],
+    )

@@ -1,0 +1,14 @@
+from attention_atlas.smk import job
+from attention_atlas.studies.setting import setting_of
+from attention_atlas.studies.stefanik2021.removal_tables import removal_tables
+
+with job(snakemake):
+    names = ("fine_tuning", "ablation", "cumulative_ablation")
+    removal_tables(
+        files=snakemake.params.files,
+        setting=setting_of(snakemake.params.setting),
+        resamples=snakemake.params.resamples,
+        seed=snakemake.params.seed,
+        tables={name: snakemake.output[name] for name in names},
+        pages={name: snakemake.output[f"{name}_html"] for name in names},
+    )

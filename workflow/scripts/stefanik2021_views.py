@@ -1,0 +1,13 @@
+from attention_atlas.smk import job
+from attention_atlas.studies.stefanik2021.views import write_views
+
+with job(snakemake):
+    write_views(
+        model_entry=snakemake.params.model,
+        card_path=snakemake.input.card,
+        tokenizer_path=snakemake.input.tokenizer,
+        pairs=snakemake.params.pairs,
+        run=snakemake.params.run,
+        pages={name: snakemake.output[name] for name in ("model_view", "head_view")},
+        out=snakemake.output.tsv,
+    )

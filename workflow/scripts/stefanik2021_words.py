@@ -1,0 +1,11 @@
+from attention_atlas.smk import job
+from attention_atlas.studies.stefanik2021.words import write_words
+
+with job(snakemake):
+    write_words(
+        shards=snakemake.input.attention,
+        example_files=snakemake.input.examples,
+        limit=snakemake.params.limit,
+        diagonal=snakemake.params.diagonal,
+        out=snakemake.output[0],
+    )
