@@ -3,8 +3,10 @@
 The same cases each time, and few; ATLAS_FUZZ=5000 tries that many, new ones, of each kind.
 """
 
+import io
 import os
 import unicodedata
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ from attention_atlas.corpora.building import build_shard
 from attention_atlas.corpora.edge_converters import FORM_TASKS, read_edge_records
 from attention_atlas.corpora.edges import read_edges
 from attention_atlas.corpora.examples import read_examples
+from attention_atlas.corpora.keyphrases import read_keyphrases
 from attention_atlas.corpora.word_vectors import read_vector_file
 from attention_atlas.errors import AtlasError
 
@@ -71,6 +74,10 @@ FRAMES = """[
 {"sentence": "The cat was slowly becoming sad", "target": "sad", "links": ["The cat"]}
 ]
 """
+DOCUMENTS = (
+    '{"id": "a", "text": "The cat sleeps, the cats dream.", "keyphrases": ["cat", "the cats", "dogs"]}\n'
+    '{"document": ["Dogs", "bark", "."], "doc_bio_tags": ["B", "I", "O"], "abstractive_keyphrases": ["noise"]}\n'
+)
 
 
 @pytest.fixture(scope="module")
@@ -85,9 +92,9 @@ BYTES = st.sampled_from(
 
 
 @st.composite
-def damaged(draw, sound: str) -> bytes:
+def damaged(draw, sound: str | bytes) -> bytes:
     """A sound file after a few cuts, insertions, and lines that are doubled, dropped or swapped."""
-    data = sound.encode()
+    data = sound if isinstance(sound, bytes) else sound.encode()
     for _ in range(draw(st.integers(1, 4))):
         place, length = draw(st.integers(0, len(data))), draw(st.integers(0, 8))
         kind = draw(st.sampled_from(["cut", "insert", "replace", "double", "drop", "swap", "end"]))
@@ -167,6 +174,8 @@ READERS = {
     "glue-tagged": (TAGGED, {"task": "rte"}),
     "frames": (FRAMES, {}),
     "parallel": (TRANSLATED, {}),
+    "keyphrases": (DOCUMENTS, {"stemmed": False}),
+    "keyphrases-truncate": (DOCUMENTS, {"stemmed": True, "overlong": "truncate", "max_tokens": 12}),
 }
 
 
@@ -205,6 +214,32 @@ def test_word_vectors_are_accepted_or_refused(tmp_path, raw):
         return
     assert found.vectors.shape[0] == max(found.index.values(), default=0) + 1
     assert (found.vectors[0] == 0).all()
+
+
+def packed_documents(method: int) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", method) as archive:
+        for name in ("a", "b"):
+            archive.writestr(zipfile.ZipInfo(f"set/docsutf8/{name}.txt"), "The cat sleeps, the cats dream.\n")
+            archive.writestr(zipfile.ZipInfo(f"set/keys/{name}.key"), "cat\nthe cats\ndogs\n")
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+@FUZZ
+@given(data=st.data())
+def test_archives_and_key_files_are_refused_or_have_their_phrases_in_the_text(tmp_path, method, data):
+    path = tmp_path / "raw"
+    path.write_bytes(data.draw(damaged(packed_documents(method))))
+    try:
+        documents = list(read_keyphrases(path, stemmed=data.draw(st.booleans())))
+    except AtlasError:
+        return
+    for document in documents:
+        assert len(document.tags) == len(document.words)
+        assert set(document.absent) <= set(document.phrases)
+        assert all(0 <= start < stop <= len(document.words) for start, stop in document.spans)
+        assert bool(document.spans) == any(phrase.present for phrase in document.keyphrases)
 
 
 EDGES = (

