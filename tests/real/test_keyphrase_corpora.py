@@ -52,9 +52,8 @@ def test_every_document_becomes_an_example_and_parts_do_not_overlap(archive, ent
     assert len(examples) + len(dropped) == 493
     assert len(examples) == 493
     share = sum(tag != OUTSIDE for e in examples for tag in e.layers["tags"]) / sum(len(e.words) for e in examples)
-    print(
-        f"{share:.3f} of the words belong to keyphrases, {sum(len(e.input_ids) for e in examples) / len(examples):.0f} pieces"
-    )
+    pieces = sum(len(e.input_ids) for e in examples) / len(examples)
+    print(f"{share:.3f} of the words belong to keyphrases, {pieces:.0f} pieces a document")
     assert 0.2 < share < 0.5
     config = resolve(yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8")))["corpora"]
     parts = [config[f"semeval2017-{name}"] for name in ("training", "development", "test")]
