@@ -1,0 +1,161 @@
+"""The atlas: measures read from tables, best relations, correlations beyond layers; against loops and scipy."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import spearmanr
+from statsmodels.stats.proportion import proportion_confint
+
+from attention_atlas.atlas.correlations import (
+    CORRELATIONS,
+    centred_ranks,
+    correlation,
+    correlation_rows,
+    shuffles_within,
+    spearman,
+)
+from attention_atlas.atlas.measures import (
+    MEASURES,
+    SOURCES,
+    TABLES,
+    best_relations,
+    numeric,
+    read_measures,
+    write_heads,
+)
+from attention_atlas.errors import AtlasError
+from attention_atlas.tables import write_table
+
+LAYERS, HEADS = 3, 4
+PLACES = [(layer + 1, head + 1) for layer, head in np.ndindex(LAYERS, HEADS)]
+
+
+def rows(**columns):
+    return pd.DataFrame([{"layer": layer, "head": head, **columns} for layer, head in PLACES])
+
+
+@pytest.fixture
+def tables(tmp_path):
+    """Small tables of three studies."""
+    entropy = pd.concat([rows(source="all", entropy=1.0), rows(source="cls", entropy=2.0)])
+    entropy["entropy"] += np.arange(len(entropy)) / 100
+    changed = pd.concat([rows(task=task, crop=crop, value=0.5) for task in ("a", "b") for crop in ("real", "padded")])
+    changed["value"] = np.arange(len(changed)) / 100
+    types = rows(type="dense")
+    found = {"clark2019/figure4": entropy, "kovaleva2019/figure5": changed, "guan2020/head_types": types}
+    paths = {}
+    for name, table in found.items():
+        paths[name] = tmp_path / f"{name.replace('/', '-')}.tsv"
+        write_table(table, paths[name])
+    return paths
+
+
+def test_columns_come_from_their_rows(tables):
+    found, absent = read_measures(tables, LAYERS, HEADS)
+    assert list(found[["layer", "head"]].itertuples(index=False, name=None)) == PLACES
+    assert found["entropy"].tolist() == pytest.approx([1 + k / 100 for k in range(12)])
+    assert found["entropy_cls"].tolist() == pytest.approx([2.12 + k / 100 for k in range(12)])
+    # Real maps of both tasks: rows 0 to 11 and 24 to 35.
+    assert found["unchanged"].tolist() == pytest.approx([(k + 24 + k) / 200 for k in range(12)])
+    assert set(found["distance_type"]) == {"dense"}
+    assert "does not build stefanik2021/head_ranking" in absent["keyphrase_auc"]
+    assert numeric(found) == ["entropy", "entropy_cls", "unchanged"]
+
+
+def test_every_measure_has_a_row_or_a_reason(tables, tmp_path):
+    outs = tmp_path / "heads.tsv", tmp_path / "measures.tsv"
+    write_heads(tables, "tiny", LAYERS, HEADS, {"kovaleva2019": "tiny-tuned"}, *outs)
+    heads, measures = (pd.read_csv(path, sep="\t", keep_default_na=False) for path in outs)
+    assert list(heads.columns[:3]) == ["model", "layer", "head"]
+    assert list(measures.columns) == MEASURES
+    names = [measure.name for source in SOURCES for measure in source.measures]
+    assert measures["measure"].tolist() == names
+    assert len(set(names)) == len(names)
+    there = measures.set_index("measure")
+    assert there.loc["unchanged", "model"] == "tiny-tuned"
+    assert there.loc["entropy", "heads"] == "12" or there.loc["entropy", "heads"] == 12
+    for name, row in there.iterrows():
+        assert (name in heads) == (not row["note"])
+    assert len(set(TABLES)) == len(TABLES)
+
+
+def test_another_shape_or_two_rows_for_a_head_are_errors(tables, tmp_path):
+    with pytest.raises(AtlasError, match="2 layers of 4 heads"):
+        read_measures(tables, 2, HEADS)
+    write_table(pd.concat([rows(type="dense")] * 2), tables["guan2020/head_types"])
+    with pytest.raises(AtlasError, match="several rows for one head"):
+        read_measures(tables, LAYERS, HEADS)
+    with pytest.raises(AtlasError, match="no study"):
+        write_heads({}, "tiny", LAYERS, HEADS, {}, tmp_path / "a", tmp_path / "b")
+
+
+def test_the_best_relation_is_that_of_the_largest_margin():
+    table = pd.DataFrame(
+        [
+            ("det", 1, 1, "a", 100, 80, 0.8),
+            ("det", 1, 1, "b", 100, 85, 0.85),
+            ("dobj", 1, 1, "a", 50, 30, 0.6),
+            ("rare", 1, 1, "a", 5, 5, 1.0),
+            ("all", 1, 1, "a", 1000, 999, 0.999),
+            ("det", 1, 2, "a", 100, 10, 0.1),
+        ],
+        columns=["relation", "layer", "head", "direction", "n", "correct", "accuracy"],
+    )
+    baselines = pd.DataFrame({"relation": ["det", "dobj", "rare", "all"], "baseline_accuracy": [0.7, 0.2, 0.0, 0.1]})
+    found = best_relations(table, baselines).set_index(["layer", "head"])
+    assert found.loc[(1, 1), "best_relation"] == "dobj", "0.4 above its baseline; det is 0.15 above"
+    assert found.loc[(1, 1), "relation_margin"] == pytest.approx(0.4)
+    low, high = proportion_confint(30, 50, method="wilson")
+    assert found.loc[(1, 1), "relation_margin_low"] == pytest.approx(low - 0.2)
+    assert found.loc[(1, 1), "relation_margin_high"] == pytest.approx(high - 0.2)
+    assert found.loc[(1, 2), "best_relation"] == "det"
+
+
+CHANCE = np.random.default_rng(0)
+LAYER = np.repeat(np.arange(6), 12)
+
+
+def test_rank_correlation_is_scipys():
+    one, other = np.round(CHANCE.random((2, 40)), 1)
+    assert float(spearman(one, other)) == pytest.approx(spearmanr(one, other).statistic)
+
+
+def test_shuffles_stay_within_layers():
+    for places in shuffles_within(LAYER, 50, 1):
+        assert sorted(places) == list(range(72))
+        assert (LAYER[places] == LAYER).all()
+    mixed = np.array([0, 1, 0, 1, 1])
+    assert all((mixed[places] == mixed).all() for places in shuffles_within(mixed, 20, 1))
+    assert len({tuple(places) for places in shuffles_within(LAYER, 20, 1)}) == 20
+
+
+def test_centred_ranks_by_hand():
+    assert centred_ranks(np.array([1.0, 3.0, 10.0, 20.0]), np.array([0, 0, 1, 1])).tolist() == [-0.5, 0.5, -0.5, 0.5]
+
+
+def test_depth_alone_is_no_finding_and_a_link_beyond_it_is():
+    depth = LAYER + 0.3 * CHANCE.normal(size=72)
+    also = LAYER + 0.3 * CHANCE.normal(size=72)
+    rho, low, high, within, p = correlation(depth, also, LAYER, 500, 0)
+    assert rho > 0.8
+    assert low <= rho <= high
+    assert abs(within) < 0.35
+    assert p > 0.01, "heads of a layer resemble each other: that is all there is"
+    linked = depth + 0.1 * CHANCE.normal(size=72)
+    _, _, _, within, p = correlation(depth, linked, LAYER, 500, 0)
+    assert within > 0.6
+    assert p == pytest.approx(1 / 501)
+
+
+def test_pairs_without_enough_heads_are_left_out_and_holm_is_over_the_others():
+    table = rows().assign(a=np.arange(12.0), b=CHANCE.random(12), flat=1.0, few=[1.0] * 3 + [np.nan] * 9)
+    found = correlation_rows(table, ["a", "b", "flat", "few"], 200, 0)
+    assert list(found.columns) == CORRELATIONS
+    assert found[["one", "other"]].to_numpy().tolist() == [["a", "b"]]
+    assert found["p_holm"].iloc[0] == found["p"].iloc[0]
+    # A measure that is the same within each layer tells nothing beyond layers.
+    same = table.assign(c=table["layer"].astype(float))
+    row = correlation_rows(same, ["a", "c"], 200, 0).iloc[0]
+    assert row["spearman"] > 0.9
+    assert np.isnan(row["within_layers"])
+    assert np.isnan(row["p"])

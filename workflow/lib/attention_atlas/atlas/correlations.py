@@ -1,0 +1,100 @@
+"""What measures of heads have to do with each other, beyond what the depth of a layer explains.
+
+Heads of one layer resemble each other, so that two measures that both grow with depth correlate whatever heads do. Beside the
+rank correlation over all heads stands that of the ranks less their means by layer, and a permutation test in which heads change
+places within their layer alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.stats import rankdata
+from statsmodels.stats.multitest import multipletests
+
+from attention_atlas.statistics import percentile_interval
+from attention_atlas.tables import read_table, write_table
+
+Floats = npt.NDArray[np.float64]
+CORRELATIONS = ["one", "other", "spearman", "ci_low", "ci_high", "within_layers", "p", "p_holm", "n"]
+_LEAST = 8
+"""Heads with both measures at the least."""
+
+
+def spearman(one: Floats, other: Floats) -> Floats:
+    """[...] rank correlation over the last axis; NaN where one does not vary."""
+    return _pearson(rankdata(one, axis=-1), rankdata(other, axis=-1))
+
+
+def _pearson(one: Floats, other: Floats) -> Floats:
+    one = one - one.mean(axis=-1, keepdims=True)
+    other = other - other.mean(axis=-1, keepdims=True)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return (one * other).sum(axis=-1) / np.sqrt((one**2).sum(axis=-1) * (other**2).sum(axis=-1))
+
+
+def centred_ranks(values: Floats, layer: npt.NDArray[np.intp]) -> Floats:
+    """[head] ranks less the mean rank of their layer."""
+    ranks = rankdata(values)
+    sums, counts = np.bincount(layer, weights=ranks), np.bincount(layer)
+    return ranks - (sums / np.maximum(counts, 1))[layer]
+
+
+def shuffles_within(layer: npt.NDArray[np.intp], draws: int, seed: int) -> npt.NDArray[np.intp]:
+    """[draw, head] places of heads that change places within their layer."""
+    generator = np.random.default_rng(seed)
+    order = np.argsort(layer, kind="stable")
+    # Sorted by layer first, then by chance: a shuffle of each layer by itself.
+    chance = generator.random((draws, len(layer)))
+    shuffled = np.array([np.lexsort((row, layer)) for row in chance])
+    found = np.empty_like(shuffled)
+    found[:, order] = shuffled
+    return found
+
+
+def correlation(one: Floats, other: Floats, layer: npt.NDArray[np.intp], draws: int, seed: int) -> list[float]:
+    """[spearman, ci_low, ci_high, within_layers, p] of two measures of the same heads.
+
+    ci: by bootstrap over heads. within_layers: correlation of ranks less their means by layer. p: share of shuffles within
+    layers whose correlation within layers is as far from 0 or farther, two-sided.
+    """
+    generator = np.random.default_rng(seed)
+    drawn = generator.integers(len(one), size=(draws, len(one)))
+    low, high = percentile_interval(spearman(one[drawn], other[drawn]))
+    first, second = centred_ranks(one, layer), centred_ranks(other, layer)
+    within = float(_pearson(first, second))
+    changed = _pearson(first[shuffles_within(layer, draws, seed)], second[None])
+    beyond = int((np.abs(changed) >= abs(within) - 1e-12).sum())
+    return [float(spearman(one, other)), float(low), float(high), within, (beyond + 1) / (draws + 1)]
+
+
+def correlation_rows(table: pd.DataFrame, names: Sequence[str], draws: int, seed: int) -> pd.DataFrame:
+    """A row a pair of measures, columns `CORRELATIONS`; pairs with too few heads, or one that does not vary, are left out."""
+    rows = []
+    for one, other in combinations(names, 2):
+        kept = table.dropna(subset=[one, other])
+        if len(kept) < _LEAST or kept[one].nunique() < 2 or kept[other].nunique() < 2:
+            continue
+        values = kept[one].to_numpy(np.float64), kept[other].to_numpy(np.float64)
+        rows.append([one, other, *correlation(*values, kept["layer"].to_numpy(np.intp), draws, seed), len(kept)])
+    found = pd.DataFrame(rows, columns=[name for name in CORRELATIONS if name != "p_holm"])
+    # Where a measure does not vary within layers, there is nothing to test.
+    tested = found["p"].where(found["within_layers"].notna())
+    holm = pd.Series(np.nan, index=found.index)
+    if tested.notna().any():
+        holm[tested.notna()] = multipletests(tested.dropna(), method="holm")[1]
+    return found.assign(p=tested, p_holm=holm)[CORRELATIONS]
+
+
+def write_correlations(heads: str | Path, names: Sequence[str], draws: int, seed: int, out: str | Path) -> None:
+    """Write a row a pair of the measures `names` of heads.tsv (`measures.numeric` gives all).
+
+    Raises:
+        AtlasError: the table cannot be used.
+    """
+    write_table(correlation_rows(read_table(heads, ["layer", "head", *names]), names, draws, seed), out)
