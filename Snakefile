@@ -44,6 +44,8 @@ include: "workflow/rules/hidden_states.smk"
 include: "workflow/rules/tenney2019.smk"
 include: "workflow/rules/stefanik2021_inputs.smk"
 include: "workflow/rules/stefanik2021.smk"
+include: "workflow/rules/atlas_inputs.smk"
+include: "workflow/rules/atlas.smk"
 
 
 rule all:
@@ -104,6 +106,18 @@ rule tenney2019:
 rule stefanik2021:
     input:
         all_of("stefanik2021"),
+    localrule: True
+
+
+rule atlas:
+    input:
+        all_of("atlas"),
+    localrule: True
+
+
+rule scoreboard:
+    input:
+        all_of("scoreboard"),
     localrule: True
 
 

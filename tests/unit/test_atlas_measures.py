@@ -13,16 +13,19 @@ from attention_atlas.atlas.correlations import (
     correlation_rows,
     shuffles_within,
     spearman,
+    write_correlations,
 )
+from attention_atlas.atlas.figures import correlation_map
+from attention_atlas.atlas.findings import FINDINGS, QUESTIONS, findings
 from attention_atlas.atlas.measures import (
     MEASURES,
     SOURCES,
-    TABLES,
     best_relations,
     numeric,
     read_measures,
     write_heads,
 )
+from attention_atlas.atlas.names import TABLES
 from attention_atlas.errors import AtlasError
 from attention_atlas.tables import write_table
 
@@ -63,9 +66,10 @@ def test_columns_come_from_their_rows(tables):
 
 
 def test_every_measure_has_a_row_or_a_reason(tables, tmp_path):
-    outs = tmp_path / "heads.tsv", tmp_path / "measures.tsv"
-    write_heads(tables, "tiny", LAYERS, HEADS, {"kovaleva2019": "tiny-tuned"}, *outs)
-    heads, measures = (pd.read_csv(path, sep="\t", keep_default_na=False) for path in outs)
+    outs = tmp_path / "heads.tsv", tmp_path / "measures.tsv", tmp_path / "measures.html"
+    models, left_out = {"kovaleva2019/figure5": "tiny-tuned"}, {"michel2019/figure1": "its model has another shape"}
+    write_heads(tables, "tiny", LAYERS, HEADS, models, left_out, *outs, "Test run")
+    heads, measures = (pd.read_csv(path, sep="\t", keep_default_na=False) for path in outs[:2])
     assert list(heads.columns[:3]) == ["model", "layer", "head"]
     assert list(measures.columns) == MEASURES
     names = [measure.name for source in SOURCES for measure in source.measures]
@@ -73,10 +77,11 @@ def test_every_measure_has_a_row_or_a_reason(tables, tmp_path):
     assert len(set(names)) == len(names)
     there = measures.set_index("measure")
     assert there.loc["unchanged", "model"] == "tiny-tuned"
-    assert there.loc["entropy", "heads"] == "12" or there.loc["entropy", "heads"] == 12
+    assert there.loc["entropy", "heads"] == 12
+    assert there.loc["masked", "note"] == "its model has another shape"
     for name, row in there.iterrows():
         assert (name in heads) == (not row["note"])
-    assert len(set(TABLES)) == len(TABLES)
+    assert [table for source in SOURCES for table in source.tables] == list(TABLES)
 
 
 def test_another_shape_or_two_rows_for_a_head_are_errors(tables, tmp_path):
@@ -86,7 +91,7 @@ def test_another_shape_or_two_rows_for_a_head_are_errors(tables, tmp_path):
     with pytest.raises(AtlasError, match="several rows for one head"):
         read_measures(tables, LAYERS, HEADS)
     with pytest.raises(AtlasError, match="no study"):
-        write_heads({}, "tiny", LAYERS, HEADS, {}, tmp_path / "a", tmp_path / "b")
+        write_heads({}, "tiny", LAYERS, HEADS, {}, {}, *(tmp_path / name for name in "abc"), "Test run")
 
 
 def test_the_best_relation_is_that_of_the_largest_margin():
@@ -159,3 +164,40 @@ def test_pairs_without_enough_heads_are_left_out_and_holm_is_over_the_others():
     assert row["spearman"] > 0.9
     assert np.isnan(row["within_layers"])
     assert np.isnan(row["p"])
+
+
+def test_findings_have_a_verdict_or_a_reason():
+    layer = np.repeat(np.arange(1, 7), 12)
+    kind = np.where(CHANCE.random(72) < 0.4, "vertical", "dense")
+    importance = CHANCE.random(72) - 0.5 * (kind == "vertical")
+    sep = CHANCE.random(72)
+    table = pd.DataFrame(
+        {"layer": layer, "head": np.tile(np.arange(1, 13), 6), "distance_type": kind, "importance": importance}
+    )
+    table = table.assign(to_sep=sep, disabled=sep + 0.1 * CHANCE.random(72), masked=-sep)
+    found = findings(table, 300, 0)
+    assert list(found.columns) == FINDINGS
+    assert len(found) == len(QUESTIONS)
+    vertical, disabled, masked, stable, keyphrases, costs = found["verdict"]
+    assert (vertical, disabled, masked) == ("holds", "holds", "does not hold")
+    assert stable == "not tested: relation_margin, unchanged not measured"
+    assert keyphrases.startswith("not tested")
+    assert costs in ("holds", "does not hold")
+    # The statistic by a loop over all pairs.
+    inside, outside = importance[kind == "vertical"], importance[kind != "vertical"]
+    slow = np.mean([[float(a < b) + 0.5 * float(a == b) for b in outside] for a in inside]) - 0.5
+    assert found["value"].iloc[0] == pytest.approx(slow)
+    assert found["p"].iloc[0] < 0.05
+    one_kind = findings(table.assign(distance_type="dense"), 100, 0)
+    assert one_kind["verdict"].iloc[0] == "not tested: too few heads of both kinds"
+
+
+def test_the_map_of_correlations_is_drawn_and_the_same_again(tables, tmp_path):
+    outs = tmp_path / "heads.tsv", tmp_path / "measures.tsv", tmp_path / "measures.html"
+    write_heads(tables, "tiny", LAYERS, HEADS, {}, {}, *outs, "Test run")
+    write_correlations(outs[0], 100, 0, tmp_path / "correlations.tsv")
+    for number in (1, 2):
+        files = {"svg": tmp_path / f"{number}.svg"}
+        correlation_map(tmp_path / "correlations.tsv", outs[1], "Test run", files)
+    assert (tmp_path / "1.svg").read_bytes() == (tmp_path / "2.svg").read_bytes()
+    assert b"Entropy of attention" in (tmp_path / "1.svg").read_bytes()

@@ -109,6 +109,7 @@ def test_everything_that_is_not_said_has_its_default():
                 "form": "records",
                 "part": "all",
                 "overlong": "drop",
+                "stemmed": False,
                 "stride": 128,
                 "order": "file",
                 "encoding": "utf-8",
@@ -546,6 +547,18 @@ def test_every_study_has_its_part_of_the_schema():
             {"runs": {"sample": {"tenney2019": {"random_model": "minilm-squad"}}}},
             "tenney2019.random_model: 'minilm-squad' is not random: set init: random_encoder",
         ),
+        (
+            {"runs": {"sample": {"stefanik2021": {"family": "minilm-glue"}}}},
+            "stefanik2021.family: the family 'minilm-glue' has no task keyphrases",
+        ),
+        (
+            {"runs": {"sample": {"stefanik2021": {"test": "sample-trees"}}}},
+            "stefanik2021.test: corpus 'sample-trees' has the reader conllu, but keyphrases is needed here",
+        ),
+        (
+            {"families": {"minilm-keyphrases": {"tasks": {"keyphrases": {"corpus": "sample-rte-train"}}}}},
+            "training.corpus: corpus 'sample-rte-train' has the reader glue, but keyphrases is needed here",
+        ),
     ],
 )
 def test_what_does_not_belong_together_is_refused(change, sentence):
@@ -632,7 +645,11 @@ def test_a_family_becomes_models_of_the_registry():
         ("families/small/tasks/rte/corpus", "mrpc-train", "corpus 'mrpc-train' is one of the task mrpc, not of rte."),
         ("families/small/tasks/cola", {"corpus": "x"}, "config: families.small.tasks"),
         ("families/small/training/epoch", 2, "unknown key 'epoch'; did you mean 'epochs'"),
-        ("corpora/trees/overlong", "drop", "corpora.trees.overlong: this key belongs to the reader glue, not to conllu."),
+        (
+            "corpora/trees/overlong",
+            "drop",
+            "corpora.trees.overlong: this key belongs to the reader glue and keyphrases, not to",
+        ),
         ("runs/one/kovaleva2019/patterns", {"model": "x"}, "patterns.model: there is no model 'x'"),
     ],
 )

@@ -91,6 +91,12 @@ CONTRACTS = {
         "baselines.tsv": "method metric value ci_low ci_high phrases documents",
         "comparison.tsv": "id item quantity published ours ci_low ci_high n comparable why verdict",
     },
+    "atlas": {
+        "heads.tsv": "model layer head entropy entropy_cls",
+        "measures.tsv": "measure title study item unit more model kind heads note",
+        "correlations.tsv": "one other spearman ci_low ci_high within_layers p p_holm n",
+        "findings.tsv": "finding statistic value ci_low ci_high within_layers p n verdict",
+    },
 }
 """Study -> table -> its first columns."""
 
@@ -147,6 +153,24 @@ def test_tables_of_guan2020_hold_what_they_must(done):
     settings = ["g_dim", "g_k", "g_stab_frac"]
     assert (comparison.loc[settings, "verdict"] == "match").all()
     assert not comparison.drop(index=settings)["verdict"].isin(["match", "holds"]).any(), "sample numbers are not the papers'"
+
+
+def test_the_atlas_has_all_measures_and_the_scoreboard_all_values(done):
+    folder = done.folder / "results/sample"
+    heads, measures = (pd.read_csv(folder / f"atlas/{name}.tsv", sep="\t") for name in ("heads", "measures"))
+    assert heads[["model", "layer", "head"]].drop_duplicates().shape[0] == len(heads) == 72
+    assert measures["note"].isna().all(), "the sample run builds every study"
+    assert set(measures["measure"]) <= set(heads.columns)
+    entropy = pd.read_csv(folder / "clark2019/figure4.tsv", sep="\t").query("source == 'all'")
+    assert heads["entropy"].tolist() == entropy.sort_values(["layer", "head"])["entropy"].tolist()
+    ranking = pd.read_csv(folder / "stefanik2021/head_ranking.tsv", sep="\t").sort_values(["layer", "head"])
+    assert heads["keyphrase_auc"].tolist() == ranking["auc"].tolist()
+    assert set(measures.set_index("measure").loc[["masked", "importance"], "model"]) == {"minilm-glue-mrpc-42"}
+    values, board = (pd.read_csv(folder / f"{name}.tsv", sep="\t") for name in ("comparison", "scoreboard"))
+    own = [len(pd.read_csv(path, sep="\t")) for path in sorted(folder.glob("*2*/comparison.tsv"))]
+    assert len(own) == 6
+    assert len(values) == sum(own) == board.set_index("study").loc["all", "values"]
+    assert board["match"].iloc[:-1].sum() == board["match"].iloc[-1] == (values["verdict"] == "match").sum()
 
 
 def test_tables_of_stefanik2021_hold_what_they_must(done):

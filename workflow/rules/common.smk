@@ -126,20 +126,23 @@ def artifact_files(kind=None, study=None):
         if (kind and artifact.kind != kind) or (study and artifact.study != study):
             continue
         for run in study_runs(config, artifact.study):
-            corpora = study_corpora(config, run, artifact.study)
-            if not config["runs"][run][artifact.study].keys() >= set(artifact.needs):
-                continue
-            used = [r for r in (*artifact.needs, *artifact.uses) if r in corpora]
-            further = FURTHER_CORPORA.get(artifact.study, lambda run: [])(run)
-            absent = missing_files(
-                config, [*(corpora[role] for role in used), *further]
-            )
+            absent = wanting(run, artifact)
             if absent:
                 gaps |= absent
-            else:
+            elif absent is not None:
                 files += artifact.paths(run)
     settle(gaps)
     return files
+
+
+def wanting(run, artifact):
+    """Corpora whose missing files an artefact of a run waits for -> a sentence each; None where it is none of the run's."""
+    if not config["runs"][run][artifact.study].keys() >= set(artifact.needs):
+        return None
+    corpora = study_corpora(config, run, artifact.study)
+    used = [role for role in (*artifact.needs, *artifact.uses) if role in corpora]
+    further = FURTHER_CORPORA.get(artifact.study, lambda run: [])(run)
+    return missing_files(config, [*(corpora[role] for role in used), *further])
 
 
 def settle(gaps):

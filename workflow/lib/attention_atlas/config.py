@@ -47,6 +47,9 @@ ROLES: dict[str, dict[str, str]] = {
     },
     "tenney2019": {"cases": "edges"},
     "stefanik2021": {"documents": "keyphrases", "development": "keyphrases", "test": "keyphrases"},
+    # What is made from the tables of all studies of a run.
+    "atlas": {},
+    "scoreboard": {},
 }
 STUDIES = tuple(ROLES)
 TASK_READERS = {"questions": "squad", "labels": "glue", "translation": "parallel", "tags": "keyphrases"}
@@ -511,7 +514,11 @@ def _check_stefanik2021(config: Mapping[str, Any], run: str, place: str) -> None
         raise AtlasError(f"config: {place}.family: the family '{settings['family']}' has no task keyphrases.")
 
 
-_NAMES_ITS_MODELS = ("michel2019",)
+def _check_nothing(config: Mapping[str, Any], run: str, place: str) -> None:
+    """The schema says everything that there is to say."""
+
+
+_NAMES_ITS_MODELS = ("michel2019", "scoreboard")
 """Studies whose roles name their models: a run needs no model for them."""
 _STUDY_CHECKS = {
     "clark2019": _check_clark2019,
@@ -520,6 +527,8 @@ _STUDY_CHECKS = {
     "michel2019": _check_michel2019,
     "tenney2019": _check_tenney2019,
     "stefanik2021": _check_stefanik2021,
+    "atlas": _check_nothing,
+    "scoreboard": _check_nothing,
 }
 
 

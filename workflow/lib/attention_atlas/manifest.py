@@ -26,6 +26,7 @@ class Artifact:
         needs: keys of the study's settings that it cannot do without: roles of corpora, or a second model.
         uses: roles of further corpora that it reads where a run names them.
         files: its files below results/{run}/{study}.
+        folder: in place of the study's; empty for the run's own.
     """
 
     study: str
@@ -37,10 +38,12 @@ class Artifact:
     needs: tuple[str, ...]
     uses: tuple[str, ...]
     files: tuple[str, ...]
+    folder: str | None = None
 
     def paths(self, run: str) -> list[str]:
         """Its files in a run."""
-        return [f"results/{run}/{self.study}/{name}" for name in self.files]
+        folder = self.study if self.folder is None else self.folder
+        return ["/".join(filter(None, ("results", run, folder, name))) for name in self.files]
 
 
 @functools.cache
@@ -65,4 +68,4 @@ def _entries(studies: dict[str, dict]) -> Iterator[Artifact]:
     for study, entry in studies.items():
         for item in entry["artifacts"]:
             lists = {name: tuple(item.get(name, ())) for name in ("needs", "uses", "files")}
-            yield Artifact(study=study, category=entry["title"], **{**item, **lists})
+            yield Artifact(study=study, category=entry["title"], folder=entry.get("folder"), **{**item, **lists})

@@ -17,6 +17,7 @@ import pandas as pd
 from scipy.stats import rankdata
 from statsmodels.stats.multitest import multipletests
 
+from attention_atlas.atlas.measures import numeric
 from attention_atlas.statistics import percentile_interval
 from attention_atlas.tables import read_table, write_table
 
@@ -91,10 +92,11 @@ def correlation_rows(table: pd.DataFrame, names: Sequence[str], draws: int, seed
     return found.assign(p=tested, p_holm=holm)[CORRELATIONS]
 
 
-def write_correlations(heads: str | Path, names: Sequence[str], draws: int, seed: int, out: str | Path) -> None:
-    """Write a row a pair of the measures `names` of heads.tsv (`measures.numeric` gives all).
+def write_correlations(heads: str | Path, draws: int, seed: int, out: str | Path) -> None:
+    """Write a row a pair of the measures by number of heads.tsv.
 
     Raises:
         AtlasError: the table cannot be used.
     """
-    write_table(correlation_rows(read_table(heads, ["layer", "head", *names]), names, draws, seed), out)
+    table = read_table(heads, ["layer", "head"])
+    write_table(correlation_rows(table, numeric(table), draws, seed), out)

@@ -14,6 +14,7 @@ import pandas as pd
 from statsmodels.stats.proportion import proportion_confint
 
 from attention_atlas.errors import AtlasError
+from attention_atlas.html_tables import write_html_table
 from attention_atlas.tables import read_table, write_table
 
 Select = Callable[..., pd.DataFrame]
@@ -279,15 +280,17 @@ SOURCES = (
     ),
 )  # fmt: skip
 """Where the measures of the atlas come from, in the order of its columns."""
-TABLES = tuple(table for source in SOURCES for table in source.tables)
 
 
-def read_measures(tables: Mapping[str, str | Path], layers: int, heads: int) -> tuple[pd.DataFrame, dict[str, str]]:
+def read_measures(
+    tables: Mapping[str, str | Path], layers: int, heads: int, left_out: Mapping[str, str] | None = None
+) -> tuple[pd.DataFrame, dict[str, str]]:
     """One row a head with all measures whose tables are there, and why others are not.
 
     Args:
-        tables: `study/name` -> file, for those of `TABLES` that the run has.
+        tables: `study/name` -> file, for those of `names.TABLES` that the run has.
         layers, heads: shape of the model.
+        left_out: table -> why it is not among them, where it is not for want of the study.
 
     Returns:
         layer, head (from 1) and a column a measure in the order of `SOURCES`; and measure -> the reason why it is left out.
@@ -301,7 +304,8 @@ def read_measures(tables: Mapping[str, str | Path], layers: int, heads: int) -> 
     for source in SOURCES:
         names = [measure.name for measure in source.measures]
         if not source.tables.keys() <= tables.keys():
-            absent |= dict.fromkeys(names, f"this run does not build {source.table}")
+            reason = (left_out or {}).get(source.table, f"this run does not build {source.table}")
+            absent |= dict.fromkeys(names, reason)
             continue
         own = source.select(*(read_table(tables[name], list(columns)) for name, columns in source.tables.items()))
         _check(own, layers, heads, tables[source.table])
@@ -324,7 +328,7 @@ def _check(own: pd.DataFrame, layers: int, heads: int, path: str | Path) -> None
 
 
 def measure_rows(table: pd.DataFrame, absent: Mapping[str, str], models: Mapping[str, str]) -> pd.DataFrame:
-    """A row a measure, columns `MEASURES`: what it is, of which model (by study), of how many heads, or why it is left out."""
+    """A row a measure, columns `MEASURES`: what it is, of which model (by table), of how many heads, or why it is left out."""
     rows = []
     for source in SOURCES:
         for measure in source.measures:
@@ -332,7 +336,7 @@ def measure_rows(table: pd.DataFrame, absent: Mapping[str, str], models: Mapping
             kind = "" if not there else ("number" if pd.api.types.is_numeric_dtype(table[measure.name]) else "name")
             count = int(table[measure.name].notna().sum()) if there else 0
             facts = (measure.name, measure.title, source.study, measure.item, measure.unit, measure.more)
-            rows.append([*facts, models.get(source.study, ""), kind, count, absent.get(measure.name, "")])
+            rows.append([*facts, models.get(source.table, "") if there else "", kind, count, absent.get(measure.name, "")])
     return pd.DataFrame(rows, columns=MEASURES)
 
 
@@ -342,26 +346,38 @@ def write_heads(
     layers: int,
     heads: int,
     models: Mapping[str, str],
+    left_out: Mapping[str, str],
     out: str | Path,
     measures_out: str | Path,
+    html_out: str | Path,
+    run: str,
 ) -> None:
-    """Write heads.tsv (model, layer, head and a column a measure) and measures.tsv (`MEASURES`).
+    """Write heads.tsv (model, layer, head and a column a measure), measures.tsv (`MEASURES`) and its page.
 
     Args:
         tables: see `read_measures`.
         model: the run's model, by its name in the registry.
         layers, heads: its shape.
-        models: study -> the model that its measures are of, where that is another (one trained from it).
-        out, measures_out: files to write.
+        models: table -> the model that its measures are of: that one, or one that is trained from it.
+        left_out: see `read_measures`.
+        out, measures_out, html_out: files to write.
+        run: title of the run.
 
     Raises:
         AtlasError: see `read_measures`; or no table is there.
     """
     if not tables:
         raise AtlasError("the run builds no study that measures single heads: name one in the run.")
-    found, absent = read_measures(tables, layers, heads)
+    found, absent = read_measures(tables, layers, heads, left_out)
     write_table(found.assign(model=model)[["model", *found.columns]], out)
-    write_table(measure_rows(found, absent, models), measures_out)
+    rows = measure_rows(found, absent, models)
+    write_table(rows, measures_out)
+    notes = [
+        f"{run}: {model}, {layers} layers of {heads} heads.",
+        f"Columns of heads.tsv: {(rows['note'] == '').sum()} of {len(rows)} measures; the others are left out, with the "
+        "reason. A measure of a model that was trained further is that of the head at the same place.",
+    ]
+    write_html_table(rows, html_out, "The atlas: measures of single heads", notes, formats={"heads": "d"})
 
 
 def numeric(table: pd.DataFrame, leave: Sequence[str] = ("relation_margin_low", "relation_margin_high")) -> list[str]:

@@ -1,0 +1,65 @@
+"""Figure of the atlas: how measures of heads go together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+from scipy.cluster.hierarchy import leaves_list, linkage
+from scipy.spatial.distance import squareform
+
+from attention_atlas.atlas.correlations import CORRELATIONS
+from attention_atlas.atlas.measures import MEASURES
+from attention_atlas.figures.style import save_figure, use_style
+from attention_atlas.tables import read_table
+
+Pictures = Mapping[str, str | Path]
+
+
+def correlation_map(correlations: str | Path, measures: str | Path, line: str, pictures: Pictures) -> None:
+    """Draw rank correlations of all measures, like ones side by side, and mark those that hold within layers.
+
+    Args:
+        correlations: table of `correlations.write_correlations`.
+        measures: measures.tsv, for titles.
+        line: what was looked at.
+        pictures: format -> file.
+
+    Raises:
+        AtlasError: a table cannot be used.
+    """
+    table = read_table(correlations, CORRELATIONS)
+    titles = read_table(measures, MEASURES).set_index("measure")["title"]
+    names = list(dict.fromkeys([*table["one"], *table["other"]]))
+    place = {name: k for k, name in enumerate(names)}
+    grid, sure = np.eye(len(names)), np.zeros((len(names), len(names)), dtype=bool)
+    for row in table.itertuples():
+        k, m = place[row.one], place[row.other]
+        grid[k, m] = grid[m, k] = row.spearman
+        sure[k, m] = sure[m, k] = row.p_holm < 0.05
+    use_style()
+    size = 0.34 * len(names) + 2.6
+    figure, axis = plt.subplots(figsize=(size + 2.2, size), constrained_layout=True)
+    if len(names) > 2:
+        # Measures with opposite signs say the same of heads.
+        apart = np.clip(1 - np.abs(np.nan_to_num(grid)), 0, None)
+        np.fill_diagonal(apart, 0)
+        order = leaves_list(linkage(squareform(apart, checks=False), method="average"))
+        grid, sure = grid[np.ix_(order, order)], sure[np.ix_(order, order)]
+        names = [names[k] for k in order]
+    image = axis.imshow(grid, cmap="RdBu_r", vmin=-1, vmax=1)
+    rows, columns = np.nonzero(sure)
+    axis.plot(columns, rows, "o", color="black", markersize=2.4)
+    axis.set_xticks(range(len(names)), names, rotation=90, fontsize=7.5)
+    axis.set_yticks(range(len(names)), [str(titles.get(name, name)) for name in names], fontsize=7.5)
+    axis.spines[:].set_visible(False)
+    axis.tick_params(length=0)
+    figure.colorbar(image, ax=axis, shrink=0.7, label="Spearman over heads")
+    heads = int(table["n"].max()) if len(table) else 0
+    note = (
+        f"Rank correlations over up to {heads} heads, measures in the order of average linkage of 1 - |Spearman|. A dot: p < "
+        f"0.05 after Holm over {len(table)} pairs when heads are shuffled within their layers."
+    )
+    save_figure(figure, pictures, f"{line}\n{note}")

@@ -1,0 +1,146 @@
+"""Findings across papers: what one study says of heads put to what another measured of the same heads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.stats import mannwhitneyu
+
+from attention_atlas.atlas.correlations import correlation, shuffles_within
+from attention_atlas.html_tables import write_html_table
+from attention_atlas.published.pages import claim_verdict
+from attention_atlas.statistics import percentile_interval
+from attention_atlas.tables import read_table, write_table
+
+Floats = npt.NDArray[np.float64]
+FINDINGS = ["finding", "statistic", "value", "ci_low", "ci_high", "within_layers", "p", "n", "verdict"]
+NOT_TESTED = "not tested"
+_VERTICAL = ("vertical", "dense_vertical")
+
+
+@dataclass(frozen=True)
+class Question:
+    """A finding: the statement, the measures that it needs, and the test; `sign` is that of the value if it holds."""
+
+    statement: str
+    needs: tuple[str, str]
+    statistic: str
+    sign: int
+    grouped: bool = False
+
+
+QUESTIONS = (
+    Question(
+        "Vertical heads (Guan et al.) are the ones that importance (Michel et al.) prunes first",
+        ("distance_type", "importance"),
+        "probability that a vertical head is less important than another, minus 1/2",
+        1,
+        grouped=True,
+    ),
+    Question(
+        "Heads that attend to [SEP] (no-ops, Clark et al.) cost nothing when they are disabled (Kovaleva et al.)",
+        ("to_sep", "disabled"),
+        "Spearman of attention to [SEP] with the score left",
+        1,
+    ),
+    Question(
+        "The same with heads masked in a classifier (Michel et al.)",
+        ("to_sep", "masked"),
+        "Spearman of attention to [SEP] with the score left",
+        1,
+    ),
+    Question(
+        "Heads that follow a relation (Clark et al.) change little in fine-tuning (Kovaleva et al.)",
+        ("relation_margin", "unchanged"),
+        "Spearman of the margin over the offset with the cosine before and after",
+        1,
+    ),
+    Question(
+        "Heads that detect keyphrases untrained (Štefánik) are the ones that a tagger needs",
+        ("keyphrase_auc", "tagger_without"),
+        "Spearman of AUC with the score left without the head",
+        -1,
+    ),
+    Question(
+        "Importance by derivatives (Michel et al.) says which heads cost most when masked",
+        ("importance", "masked"),
+        "Spearman of importance with the score left",
+        -1,
+    ),
+)
+
+
+def findings(table: pd.DataFrame, draws: int, seed: int) -> pd.DataFrame:
+    """A row a question, columns `FINDINGS`.
+
+    ci: bootstrap over heads; p: heads shuffled within their layers, so that depth alone is no finding; within_layers: the
+    statistic on what is left when layers' means are taken off the ranks (none for groups). A finding holds where the interval
+    lies on its side of 0.
+    """
+    rows = []
+    for question in QUESTIONS:
+        one, other = question.needs
+        absent = [name for name in question.needs if name not in table]
+        kept = table.dropna(subset=question.needs) if not absent else table.iloc[:0]
+        test: Callable[..., Sequence[float]] = _groups if question.grouped else correlation
+        first = kept[one].isin(_VERTICAL).to_numpy() if not absent and question.grouped else None
+        if absent or len(kept) < 8 or (first is not None and (first.all() or not first.any())):
+            reason = (
+                f"{NOT_TESTED}: {', '.join(absent)} not measured" if absent else f"{NOT_TESTED}: too few heads of both kinds"
+            )
+            rows.append([question.statement, question.statistic, *[np.nan] * 5, len(kept), reason])
+            continue
+        values = first if first is not None else kept[one].to_numpy(np.float64)
+        found = test(values, kept[other].to_numpy(np.float64), kept["layer"].to_numpy(np.intp), draws, seed)
+        holds = found[1] > 0 if question.sign > 0 else found[2] < 0
+        rows.append([question.statement, question.statistic, *found, len(kept), claim_verdict(bool(holds))])
+    return pd.DataFrame(rows, columns=FINDINGS)
+
+
+def _groups(inside: npt.NDArray[np.bool_], values: Floats, layer: npt.NDArray[np.intp], draws: int, seed: int) -> list[float]:
+    """[value, ci_low, ci_high, NaN, p]: how much more often than not a value inside is below one outside (ties count half)."""
+    generator = np.random.default_rng(seed)
+    drawn = generator.integers(len(values), size=(draws, len(values)))
+    kept = [places for places in drawn if 0 < inside[places].sum() < len(places)]
+    low, high = percentile_interval(np.array([_below(inside[places], values[places]) for places in kept]))
+    value = _below(inside, values)
+    changed = np.array([_below(inside, values[places]) for places in shuffles_within(layer, draws, seed)])
+    p = (int((np.abs(changed) >= abs(value) - 1e-12).sum()) + 1) / (draws + 1)
+    return [value, float(low), float(high), np.nan, p]
+
+
+def _below(inside: npt.NDArray[np.bool_], values: Floats) -> float:
+    statistic = mannwhitneyu(values[~inside], values[inside]).statistic
+    return float(statistic / (inside.sum() * (~inside).sum()) - 0.5)
+
+
+def write_findings(
+    heads: str | Path, models: Mapping[str, str], run: str, draws: int, seed: int, out: str | Path, html_out: str | Path
+) -> None:
+    """Write findings.tsv and its page.
+
+    Args:
+        heads: heads.tsv.
+        models: study -> model that its measures are of.
+        run: title of the run.
+        draws, seed: of bootstrap and permutations.
+        out, html_out: files to write.
+
+    Raises:
+        AtlasError: the table cannot be used.
+    """
+    frame = findings(read_table(heads, ["layer", "head"]), draws, seed)
+    write_table(frame, out)
+    which = "; ".join(f"{study}: {model}" for study, model in models.items())
+    notes = [
+        f"{run}. Measures of single heads, of these models: {which}.",
+        "A finding holds where its interval (bootstrap over heads) lies on its side of 0. p: heads shuffled within their "
+        "layers, two-sided, so that what depth alone explains is no finding; within layers: the correlation of ranks less "
+        "their means by layer.",
+    ]
+    write_html_table(frame, html_out, "Findings across papers", notes, formats={"n": "d", "p": ".4f"})

@@ -1,0 +1,79 @@
+"""The scoreboard: every published value of all studies beside ours, a summary by study, and all claims."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from attention_atlas.html_tables import write_html_table
+from attention_atlas.published.compare import COLUMNS
+from attention_atlas.published.pages import DOES_NOT_HOLD, HOLDS
+from attention_atlas.tables import read_table, write_table
+
+VERDICTS = ("match", "differs", "holds", "does not hold", "not comparable", "not computed")
+SUMMARY = ["study", "values", *(name.replace(" ", "_") for name in VERDICTS), "claims", "claims_hold"]
+CLAIMS = ["study", "claim", "ours", "verdict"]
+
+
+@dataclass(frozen=True)
+class Pages:
+    """Files to write: values of all studies, summary, claims; each as a table and as a page."""
+
+    values: str | Path
+    values_html: str | Path
+    summary: str | Path
+    summary_html: str | Path
+    claims: str | Path
+    claims_html: str | Path
+
+
+def write_scoreboard(
+    comparisons: Mapping[str, str | Path], claims: Mapping[str, str | Path], run: str, note: str, out: Pages
+) -> None:
+    """Write the tables of all studies as one, and what they come to.
+
+    Args:
+        comparisons: study -> its comparison.tsv.
+        claims: study -> its claims.tsv, for those that have one.
+        run: title of the run.
+        note: what the reader has to know of this run's numbers.
+        out: files to write.
+
+    Raises:
+        AtlasError: a table cannot be used.
+    """
+    read = {study: read_table(path, list(COLUMNS)) for study, path in comparisons.items()}
+    values = pd.concat([own.assign(study=study) for study, own in read.items()], ignore_index=True)[["study", *COLUMNS]]
+    told = {study: read_table(path, CLAIMS[1:]) for study, path in claims.items()}
+    said = [own.assign(study=study)[CLAIMS] for study, own in told.items()]
+    everything = pd.concat(said, ignore_index=True) if said else pd.DataFrame(columns=CLAIMS)
+    summary = summary_rows(values, everything)
+    lines = [f"{run}. {note}"]
+    write_table(values, out.values)
+    formats = dict.fromkeys(("ci_low", "ci_high"), ".4g") | {"n": "d"}
+    write_html_table(values, out.values_html, "Published values of all studies and this run", lines, formats=formats)
+    write_table(summary, out.summary)
+    told_of = (
+        "match: the published value within tolerance, or within our interval; differs: neither; holds: a claim that can be put "
+        "to any model; not comparable: another model or corpus than the paper's, with the reason in comparison.tsv; not "
+        "computed: nothing in this run measures it."
+    )
+    counts = dict.fromkeys(SUMMARY[1:], "d")
+    write_html_table(summary, out.summary_html, "Scoreboard", [*lines, told_of], formats=counts)
+    write_table(everything, out.claims)
+    write_html_table(everything, out.claims_html, "Claims of all studies and this run", lines)
+
+
+def summary_rows(values: pd.DataFrame, claims: pd.DataFrame) -> pd.DataFrame:
+    """A row a study, and one for all: how many values have each verdict, how many claims hold; columns `SUMMARY`."""
+    rows = []
+    for study in [*dict.fromkeys(values["study"]), "all"]:
+        own = values if study == "all" else values[values["study"] == study]
+        told = claims if study == "all" else claims[claims["study"] == study]
+        counts = [int((own["verdict"] == name).sum()) for name in VERDICTS]
+        judged = told[told["verdict"].isin((HOLDS, DOES_NOT_HOLD))]
+        rows.append([study, len(own), *counts, len(judged), int((judged["verdict"] == HOLDS).sum())])
+    return pd.DataFrame(rows, columns=SUMMARY)

@@ -1,0 +1,16 @@
+from attention_atlas.atlas.measures import write_heads
+from attention_atlas.smk import job
+
+with job(snakemake):
+    write_heads(
+        tables=snakemake.params.tables,
+        model=snakemake.params.model,
+        layers=snakemake.params.layers,
+        heads=snakemake.params.heads,
+        models=snakemake.params.models,
+        left_out=snakemake.params.left_out,
+        out=snakemake.output.heads,
+        measures_out=snakemake.output.measures,
+        html_out=snakemake.output.html,
+        run=snakemake.params.run,
+    )

@@ -1,0 +1,11 @@
+from attention_atlas.published.scoreboard import Pages, write_scoreboard
+from attention_atlas.smk import job
+
+with job(snakemake):
+    write_scoreboard(
+        comparisons=snakemake.params.comparisons,
+        claims=snakemake.params.claims,
+        run=snakemake.params.run,
+        note=snakemake.params.note,
+        out=Pages(**dict(snakemake.output.items())),
+    )
