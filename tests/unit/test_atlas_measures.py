@@ -40,12 +40,12 @@ def rows(**columns):
 @pytest.fixture
 def tables(tmp_path):
     """Small tables of three studies."""
-    entropy = pd.concat([rows(source="all", entropy=1.0), rows(source="cls", entropy=2.0)])
-    entropy["entropy"] += np.arange(len(entropy)) / 100
+    entropy = pd.concat([rows(measure="entropy", value=1.0), rows(measure="entropy_cls", value=2.0)])
+    entropy["value"] += np.arange(len(entropy)) / 100
     changed = pd.concat([rows(task=task, crop=crop, value=0.5) for task in ("a", "b") for crop in ("real", "padded")])
     changed["value"] = np.arange(len(changed)) / 100
     types = rows(type="dense")
-    found = {"clark2019/figure4": entropy, "kovaleva2019/figure5": changed, "guan2020/head_types": types}
+    found = {"clark2019/surface": entropy, "kovaleva2019/figure5": changed, "guan2020/head_types": types}
     paths = {}
     for name, table in found.items():
         paths[name] = tmp_path / f"{name.replace('/', '-')}.tsv"

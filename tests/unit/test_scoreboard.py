@@ -10,9 +10,8 @@ from attention_atlas.tables import write_table
 
 
 def comparison(path, verdicts):
-    rows = [
-        [f"{path.stem}.{k}", "Table 1", "q", "1", "2", 0.5, 2.5, 9, "no", "why", verdict] for k, verdict in enumerate(verdicts)
-    ]
+    facts = ["Table 1", "q", "1", "2", 0.5, 2.5, 9, "no", "why"]
+    rows = [[f"{path.stem}.{k}", *facts, verdict] for k, verdict in enumerate(verdicts)]
     write_table(pd.DataFrame(rows, columns=list(COLUMNS)), path)
     return path
 

@@ -149,33 +149,26 @@ _RELATION = (
 _VALUE = ("layer", "head", "value")
 SOURCES = (
     Source(
-        "clark2019/figure4",
-        _each("entropy", "source", {"all": "entropy", "cls": "entropy_cls"}),
+        "clark2019/surface",
+        _each(
+            "value",
+            "measure",
+            {
+                "entropy": "entropy", "entropy_cls": "entropy_cls", "sep": "to_sep", "cls": "to_cls", "punct": "to_punctuation",
+                "next": "to_next", "previous": "to_previous", "current": "to_itself",
+            },
+        ),
         (
             Measure("entropy", "Entropy of attention", "Figure 4", "nats", "broad attention"),
             Measure("entropy_cls", "Entropy of attention from [CLS]", "Figure 4", "nats", "broad attention from [CLS]"),
-        ),
-        ("source", "layer", "head", "entropy"),
-    ),
-    Source(
-        "clark2019/figure2",
-        _each("mean_attention", "target", {"sep": "to_sep", "cls": "to_cls", "punct": "to_punctuation"}),
-        (
             Measure("to_sep", "Attention to [SEP]", "Figure 2", "share", "more attention to [SEP]"),
             Measure("to_cls", "Attention to [CLS]", "Figure 2", "share", "more attention to [CLS]"),
             Measure("to_punctuation", "Attention to full stops and commas", "Figure 2", "share", "more to punctuation"),
-        ),
-        ("target", "layer", "head", "mean_attention"),
-    ),
-    Source(
-        "clark2019/positions",
-        _each("mean_attention", "position", {"next": "to_next", "previous": "to_previous", "current": "to_itself"}),
-        (
             Measure("to_next", "Attention to the next piece", "Section 3.1", "share", "looks ahead"),
             Measure("to_previous", "Attention to the previous piece", "Section 3.1", "share", "looks back"),
             Measure("to_itself", "Attention to the piece itself", "Section 3.1", "share", "looks at itself"),
         ),
-        ("position", "layer", "head", "mean_attention"),
+        ("measure", *_VALUE),
     ),
     Source(
         "clark2019/figure3",

@@ -1,9 +1,7 @@
 """Tables that the atlas reads; imports nothing heavy, since the workflow needs them at every start."""
 
 TABLES = (
-    "clark2019/figure4",
-    "clark2019/figure2",
-    "clark2019/positions",
+    "clark2019/surface",
     "clark2019/figure3",
     "clark2019/dependency_heads",
     "clark2019/relations",
