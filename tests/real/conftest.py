@@ -49,6 +49,12 @@ def tenney2019() -> Path:
 
 
 @pytest.fixture(scope="session")
+def stefanik2021() -> Path:
+    """Folder of the laptop run's tables of Štefánik's study."""
+    return built("stefanik2021")
+
+
+@pytest.fixture(scope="session")
 def mirror() -> Path:
     """The folder of real corpora."""
     folder = os.environ.get("ATLAS_DATA")
