@@ -8,6 +8,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from attention_atlas.atlas.correlations import (
     CORRELATIONS,
+    Draws,
     centred_ranks,
     correlation,
     correlation_rows,
@@ -118,6 +119,7 @@ def test_the_best_relation_is_that_of_the_largest_margin():
 
 CHANCE = np.random.default_rng(0)
 LAYER = np.repeat(np.arange(6), 12)
+DRAWS = Draws(resamples=300, shuffles=500, seed=0)
 
 
 def test_rank_correlation_is_scipys():
@@ -141,26 +143,26 @@ def test_centred_ranks_by_hand():
 def test_depth_alone_is_no_finding_and_a_link_beyond_it_is():
     depth = LAYER + 0.3 * CHANCE.normal(size=72)
     also = LAYER + 0.3 * CHANCE.normal(size=72)
-    rho, low, high, within, p = correlation(depth, also, LAYER, 500, 0)
+    rho, low, high, within, p = correlation(depth, also, LAYER, DRAWS)
     assert rho > 0.8
     assert low <= rho <= high
     assert abs(within) < 0.35
     assert p > 0.01, "heads of a layer resemble each other: that is all there is"
     linked = depth + 0.1 * CHANCE.normal(size=72)
-    _, _, _, within, p = correlation(depth, linked, LAYER, 500, 0)
+    _, _, _, within, p = correlation(depth, linked, LAYER, DRAWS)
     assert within > 0.6
     assert p == pytest.approx(1 / 501)
 
 
 def test_pairs_without_enough_heads_are_left_out_and_holm_is_over_the_others():
     table = rows().assign(a=np.arange(12.0), b=CHANCE.random(12), flat=1.0, few=[1.0] * 3 + [np.nan] * 9)
-    found = correlation_rows(table, ["a", "b", "flat", "few"], 200, 0)
+    found = correlation_rows(table, ["a", "b", "flat", "few"], DRAWS)
     assert list(found.columns) == CORRELATIONS
     assert found[["one", "other"]].to_numpy().tolist() == [["a", "b"]]
     assert found["p_holm"].iloc[0] == found["p"].iloc[0]
     # A measure that is the same within each layer tells nothing beyond layers.
     same = table.assign(c=table["layer"].astype(float))
-    row = correlation_rows(same, ["a", "c"], 200, 0).iloc[0]
+    row = correlation_rows(same, ["a", "c"], DRAWS).iloc[0]
     assert row["spearman"] > 0.9
     assert np.isnan(row["within_layers"])
     assert np.isnan(row["p"])
@@ -175,7 +177,7 @@ def test_findings_have_a_verdict_or_a_reason():
         {"layer": layer, "head": np.tile(np.arange(1, 13), 6), "distance_type": kind, "importance": importance}
     )
     table = table.assign(to_sep=sep, disabled=sep + 0.1 * CHANCE.random(72), masked=-sep)
-    found = findings(table, 300, 0)
+    found = findings(table, DRAWS)
     assert list(found.columns) == FINDINGS
     assert len(found) == len(QUESTIONS)
     vertical, disabled, masked, stable, keyphrases, costs = found["verdict"]
@@ -187,15 +189,23 @@ def test_findings_have_a_verdict_or_a_reason():
     inside, outside = importance[kind == "vertical"], importance[kind != "vertical"]
     slow = np.mean([[float(a < b) + 0.5 * float(a == b) for b in outside] for a in inside]) - 0.5
     assert found["value"].iloc[0] == pytest.approx(slow)
+    # The permutations one by one, with the statistic itself.
+    slow = []
+    for places in shuffles_within(layer, DRAWS.shuffles, DRAWS.seed):
+        shuffled = importance[places]
+        inside, outside = shuffled[kind == "vertical"], shuffled[kind != "vertical"]
+        slow.append((inside[:, None] < outside[None]).mean() - 0.5)
+    beyond = np.sum(np.abs(slow) >= abs(found["value"].iloc[0]) - 1e-12)
+    assert found["p"].iloc[0] == pytest.approx((beyond + 1) / 501)
     assert found["p"].iloc[0] < 0.05
-    one_kind = findings(table.assign(distance_type="dense"), 100, 0)
+    one_kind = findings(table.assign(distance_type="dense"), DRAWS)
     assert one_kind["verdict"].iloc[0] == "not tested: too few heads of both kinds"
 
 
 def test_the_map_of_correlations_is_drawn_and_the_same_again(tables, tmp_path):
     outs = tmp_path / "heads.tsv", tmp_path / "measures.tsv", tmp_path / "measures.html"
     write_heads(tables, "tiny", LAYERS, HEADS, {}, {}, *outs, "Test run")
-    write_correlations(outs[0], 100, 0, tmp_path / "correlations.tsv")
+    write_correlations(outs[0], DRAWS, tmp_path / "correlations.tsv")
     for number in (1, 2):
         files = {"svg": tmp_path / f"{number}.svg"}
         correlation_map(tmp_path / "correlations.tsv", outs[1], "Test run", files)

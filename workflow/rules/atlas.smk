@@ -61,8 +61,7 @@ rule atlas_correlations:
     params:
         models=study_models,
         line=run_title,
-        draws=settings("atlas", "draws"),
-        seed=settings("atlas", "seed"),
+        draws=atlas_draws,
         code=script_digest("atlas_correlations.py"),
     script:
         "../scripts/atlas_correlations.py"

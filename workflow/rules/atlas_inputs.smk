@@ -119,6 +119,12 @@ def atlas_heads(wildcards):
     return atlas_shape(wildcards.run)[1]
 
 
+def atlas_draws(wildcards):
+    """Params function: how often heads are drawn anew and shuffled."""
+    chosen = config["runs"][wildcards.run]["atlas"]
+    return {key: chosen[key] for key in ("resamples", "shuffles", "seed")}
+
+
 def tables_named(name):
     """Params function: study -> its table of this name, for those that have one."""
 

@@ -8,6 +8,7 @@ places within their layer alone.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
@@ -48,33 +49,41 @@ def centred_ranks(values: Floats, layer: npt.NDArray[np.intp]) -> Floats:
 
 def shuffles_within(layer: npt.NDArray[np.intp], draws: int, seed: int) -> npt.NDArray[np.intp]:
     """[draw, head] places of heads that change places within their layer."""
-    generator = np.random.default_rng(seed)
-    order = np.argsort(layer, kind="stable")
+    chance = np.random.default_rng(seed).random((draws, len(layer)))
+    found = np.empty(chance.shape, dtype=np.intp)
     # Sorted by layer first, then by chance: a shuffle of each layer by itself.
-    chance = generator.random((draws, len(layer)))
-    shuffled = np.array([np.lexsort((row, layer)) for row in chance])
-    found = np.empty_like(shuffled)
-    found[:, order] = shuffled
+    found[:, np.argsort(layer, kind="stable")] = np.argsort(layer + chance, axis=1)
     return found
 
 
-def correlation(one: Floats, other: Floats, layer: npt.NDArray[np.intp], draws: int, seed: int) -> list[float]:
+@dataclass(frozen=True)
+class Draws:
+    """How often heads are drawn anew (intervals) and shuffled within their layers (p), and the seed of both.
+
+    With few shuffles no p is small enough to be one of many: p is never below 1 / (shuffles + 1).
+    """
+
+    resamples: int
+    shuffles: int
+    seed: int
+
+
+def correlation(one: Floats, other: Floats, layer: npt.NDArray[np.intp], draws: Draws) -> list[float]:
     """[spearman, ci_low, ci_high, within_layers, p] of two measures of the same heads.
 
     ci: by bootstrap over heads. within_layers: correlation of ranks less their means by layer. p: share of shuffles within
     layers whose correlation within layers is as far from 0 or farther, two-sided.
     """
-    generator = np.random.default_rng(seed)
-    drawn = generator.integers(len(one), size=(draws, len(one)))
+    drawn = np.random.default_rng(draws.seed).integers(len(one), size=(draws.resamples, len(one)))
     low, high = percentile_interval(spearman(one[drawn], other[drawn]))
     first, second = centred_ranks(one, layer), centred_ranks(other, layer)
     within = float(_pearson(first, second))
-    changed = _pearson(first[shuffles_within(layer, draws, seed)], second[None])
+    changed = _pearson(first[shuffles_within(layer, draws.shuffles, draws.seed)], second[None])
     beyond = int((np.abs(changed) >= abs(within) - 1e-12).sum())
-    return [float(spearman(one, other)), float(low), float(high), within, (beyond + 1) / (draws + 1)]
+    return [float(spearman(one, other)), float(low), float(high), within, (beyond + 1) / (draws.shuffles + 1)]
 
 
-def correlation_rows(table: pd.DataFrame, names: Sequence[str], draws: int, seed: int) -> pd.DataFrame:
+def correlation_rows(table: pd.DataFrame, names: Sequence[str], draws: Draws) -> pd.DataFrame:
     """A row a pair of measures, columns `CORRELATIONS`; pairs with too few heads, or one that does not vary, are left out."""
     rows = []
     for one, other in combinations(names, 2):
@@ -82,7 +91,7 @@ def correlation_rows(table: pd.DataFrame, names: Sequence[str], draws: int, seed
         if len(kept) < _LEAST or kept[one].nunique() < 2 or kept[other].nunique() < 2:
             continue
         values = kept[one].to_numpy(np.float64), kept[other].to_numpy(np.float64)
-        rows.append([one, other, *correlation(*values, kept["layer"].to_numpy(np.intp), draws, seed), len(kept)])
+        rows.append([one, other, *correlation(*values, kept["layer"].to_numpy(np.intp), draws), len(kept)])
     found = pd.DataFrame(rows, columns=[name for name in CORRELATIONS if name != "p_holm"])
     # Where a measure does not vary within layers, there is nothing to test.
     tested = found["p"].where(found["within_layers"].notna())
@@ -92,11 +101,11 @@ def correlation_rows(table: pd.DataFrame, names: Sequence[str], draws: int, seed
     return found.assign(p=tested, p_holm=holm)[CORRELATIONS]
 
 
-def write_correlations(heads: str | Path, draws: int, seed: int, out: str | Path) -> None:
+def write_correlations(heads: str | Path, draws: Draws, out: str | Path) -> None:
     """Write a row a pair of the measures by number of heads.tsv.
 
     Raises:
         AtlasError: the table cannot be used.
     """
     table = read_table(heads, ["layer", "head"])
-    write_table(correlation_rows(table, numeric(table), draws, seed), out)
+    write_table(correlation_rows(table, numeric(table), draws), out)

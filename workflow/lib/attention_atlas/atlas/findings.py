@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.stats import mannwhitneyu
+from scipy.stats import mannwhitneyu, rankdata
 
-from attention_atlas.atlas.correlations import correlation, shuffles_within
+from attention_atlas.atlas.correlations import Draws, correlation, shuffles_within
 from attention_atlas.html_tables import write_html_table
 from attention_atlas.published.pages import claim_verdict
 from attention_atlas.statistics import percentile_interval
@@ -75,7 +75,7 @@ QUESTIONS = (
 )
 
 
-def findings(table: pd.DataFrame, draws: int, seed: int) -> pd.DataFrame:
+def findings(table: pd.DataFrame, draws: Draws) -> pd.DataFrame:
     """A row a question, columns `FINDINGS`.
 
     ci: bootstrap over heads; p: heads shuffled within their layers, so that depth alone is no finding; within_layers: the
@@ -96,21 +96,23 @@ def findings(table: pd.DataFrame, draws: int, seed: int) -> pd.DataFrame:
             rows.append([question.statement, question.statistic, *[np.nan] * 5, len(kept), reason])
             continue
         values = first if first is not None else kept[one].to_numpy(np.float64)
-        found = test(values, kept[other].to_numpy(np.float64), kept["layer"].to_numpy(np.intp), draws, seed)
+        found = test(values, kept[other].to_numpy(np.float64), kept["layer"].to_numpy(np.intp), draws)
         holds = found[1] > 0 if question.sign > 0 else found[2] < 0
         rows.append([question.statement, question.statistic, *found, len(kept), claim_verdict(bool(holds))])
     return pd.DataFrame(rows, columns=FINDINGS)
 
 
-def _groups(inside: npt.NDArray[np.bool_], values: Floats, layer: npt.NDArray[np.intp], draws: int, seed: int) -> list[float]:
+def _groups(inside: npt.NDArray[np.bool_], values: Floats, layer: npt.NDArray[np.intp], draws: Draws) -> list[float]:
     """[value, ci_low, ci_high, NaN, p]: how much more often than not a value inside is below one outside (ties count half)."""
-    generator = np.random.default_rng(seed)
-    drawn = generator.integers(len(values), size=(draws, len(values)))
+    drawn = np.random.default_rng(draws.seed).integers(len(values), size=(draws.resamples, len(values)))
     kept = [places for places in drawn if 0 < inside[places].sum() < len(places)]
     low, high = percentile_interval(np.array([_below(inside[places], values[places]) for places in kept]))
     value = _below(inside, values)
-    changed = np.array([_below(inside, values[places]) for places in shuffles_within(layer, draws, seed)])
-    p = (int((np.abs(changed) >= abs(value) - 1e-12).sum()) + 1) / (draws + 1)
+    # Ranks stay what they are when heads change places: their sum inside is all that changes.
+    ranks = rankdata(values)[shuffles_within(layer, draws.shuffles, draws.seed)][:, inside].sum(axis=1)
+    count, outside = int(inside.sum()), int((~inside).sum())
+    changed = 0.5 - (ranks - count * (count + 1) / 2) / (count * outside)
+    p = (int((np.abs(changed) >= abs(value) - 1e-12).sum()) + 1) / (draws.shuffles + 1)
     return [value, float(low), float(high), np.nan, p]
 
 
@@ -120,7 +122,7 @@ def _below(inside: npt.NDArray[np.bool_], values: Floats) -> float:
 
 
 def write_findings(
-    heads: str | Path, models: Mapping[str, str], run: str, draws: int, seed: int, out: str | Path, html_out: str | Path
+    heads: str | Path, models: Mapping[str, str], run: str, draws: Draws, out: str | Path, html_out: str | Path
 ) -> None:
     """Write findings.tsv and its page.
 
@@ -128,13 +130,13 @@ def write_findings(
         heads: heads.tsv.
         models: study -> model that its measures are of.
         run: title of the run.
-        draws, seed: of bootstrap and permutations.
+        draws: of bootstrap and permutations.
         out, html_out: files to write.
 
     Raises:
         AtlasError: the table cannot be used.
     """
-    frame = findings(read_table(heads, ["layer", "head"]), draws, seed)
+    frame = findings(read_table(heads, ["layer", "head"]), draws)
     write_table(frame, out)
     which = "; ".join(f"{study}: {model}" for study, model in models.items())
     notes = [

@@ -164,3 +164,18 @@ class WordPieces:
         for word in (first, *(lead + word for word in rest)):
             joined += self.tokenizer.encode(word, add_special_tokens=False).ids
         return joined == self.tokenizer.encode(text, add_special_tokens=False).ids
+
+
+def last_that_fits(sizes: Sequence[int], start: int, room: int) -> int:
+    """Behind the last word, from word `start` on, that fits into `room` pieces with those before it.
+
+    Args:
+        sizes: pieces of each word.
+        start: first word.
+        room: pieces that there is room for.
+    """
+    stop, used = start, 0
+    while stop < len(sizes) and used + sizes[stop] <= room:
+        used += sizes[stop]
+        stop += 1
+    return stop

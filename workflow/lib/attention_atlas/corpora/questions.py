@@ -8,10 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from attention_atlas.corpora.alignment import WordPieces
+from attention_atlas.corpora.alignment import WordPieces, last_that_fits
 from attention_atlas.corpora.squad import Answer, Question, read_squad
 from attention_atlas.corpora.text import WORD
-from attention_atlas.corpora.windows import last_that_fits
 
 
 @dataclass(frozen=True)

@@ -7,26 +7,12 @@ from dataclasses import replace
 
 from nltk import Tree as Constituents
 
+from attention_atlas.corpora.alignment import last_that_fits
 from attention_atlas.corpora.conll2012 import Document
 from attention_atlas.corpora.mentions import Mention, dependency_head, surface_head
 from attention_atlas.corpora.noun_heads import span_head
 from attention_atlas.corpora.trees import Tree
 from attention_atlas.errors import AtlasError
-
-
-def last_that_fits(sizes: Sequence[int], start: int, room: int) -> int:
-    """Behind the last word, from word `start` on, that fits into `room` pieces with those before it.
-
-    Args:
-        sizes: pieces of each word.
-        start: first word.
-        room: pieces that there is room for.
-    """
-    stop, used = start, 0
-    while stop < len(sizes) and used + sizes[stop] <= room:
-        used += sizes[stop]
-        stop += 1
-    return stop
 
 
 def document_windows(sentence: Sequence[int], sizes: Sequence[int], room: int, windows: str) -> list[tuple[int, int]]:
