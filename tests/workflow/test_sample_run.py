@@ -313,8 +313,8 @@ def test_a_new_option_leaves_the_cache_alone(copy):
 def test_the_same_run_gives_the_same_bytes(done, tmp_path):
     again = small_run(tmp_path)
     # All that is measured, and a figure of each study: drawing all of them again would take as long as measuring.
-    first_figures = {artifact.study: artifact.paths("sample")[1] for artifact in load_manifest() if artifact.kind == "figure"}
-    again.snakemake(*SMALL, "--", "tables", *first_figures.values())
+    one_figure_each = {artifact.study: artifact.paths("sample")[1] for artifact in load_manifest() if artifact.kind == "figure"}
+    again.snakemake(*SMALL, "--", "tables", *one_figure_each.values())
     first, second = digests(done), digests(again)
     assert len(second) > 0.75 * len(first)
     assert [name for name in second if first[name] != second[name]] == []
