@@ -21,6 +21,7 @@ import yaml
 from sacrebleu import DATASETS
 
 from attention_atlas.corpora.glue import Labelled, read_glue
+from attention_atlas.corpora.keyphrases import Keyphrase, read_keyphrases
 from attention_atlas.corpora.parallel import read_parallel
 from attention_atlas.corpora.sources import MIRROR_VARIABLE, check_sha256, fetch
 from attention_atlas.corpora.squad import read_squad
@@ -233,6 +234,15 @@ def test_rows_of_the_hub_are_written_with_the_names_of_their_classes(tmp_path):
     datasets.Dataset.from_list(rows, features=features).to_parquet(str(folder / "train.parquet"))
     fetch({"hub": str(folder), **HUB}, tmp_path / "raw", reader="glue")
     assert list(read_glue(tmp_path / "raw", "mnli")) == [Labelled("1", ("a", "b"), "contradiction"), "2"]
+
+
+def test_tagged_documents_of_the_hub_are_read_with_their_phrases(tmp_path):
+    row = {"id": 7, "document": ["Graph", "theory", "helps"], "doc_bio_tags": ["B", "I", "O"]}
+    row |= {"extractive_keyphrases": ["graph theory"], "abstractive_keyphrases": ["networks"]}
+    fetch(write_jsonl(tmp_path / "documents", [row]), tmp_path / "raw", reader="keyphrases")
+    (document,) = read_keyphrases(tmp_path / "raw")
+    assert (document.id, document.tags) == ("7", ("B", "I", "O"))
+    assert document.keyphrases == (Keyphrase("Graph theory", True), Keyphrase("networks", False))
 
 
 def test_test_sets_of_sacrebleu_are_written_as_pairs(tmp_path, monkeypatch):
