@@ -9,6 +9,7 @@ from sklearn.preprocessing import StandardScaler
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.studies.stefanik2021.names import HEAD, MIX, REGRESSION
+from attention_atlas.studies.stefanik2021.ranking import splits_of
 from attention_atlas.studies.stefanik2021.regression import (
     COEFFICIENTS,
     DETECTORS,
@@ -18,7 +19,6 @@ from attention_atlas.studies.stefanik2021.regression import (
     coefficient_rows,
     detector_rows,
     heldout_scores,
-    splits_of,
 )
 
 CHANCE = np.random.default_rng(1)

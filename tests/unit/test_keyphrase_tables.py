@@ -14,6 +14,7 @@ from attention_atlas.corpora.examples import Example, write_examples
 from attention_atlas.corpora.keyphrases import Keyphrase
 from attention_atlas.errors import AtlasError
 from attention_atlas.models.card import ModelCard, write_card
+from attention_atlas.studies.michel2019.names import ANSWERS
 from attention_atlas.studies.setting import Setting
 from attention_atlas.studies.stefanik2021.baselines import BASELINES, best_number
 from attention_atlas.studies.stefanik2021.comparison import Tables, comparison
@@ -21,13 +22,13 @@ from attention_atlas.studies.stefanik2021.detection import detection_tables
 from attention_atlas.studies.stefanik2021.documents import write_documents
 from attention_atlas.studies.stefanik2021.figures import FIGURES
 from attention_atlas.studies.stefanik2021.names import (
-    ANSWERS,
     DEVELOPMENT,
     IMPORTANCE,
     METHOD_TITLES,
     ONE,
     OPTIMISTIC,
     PHRASE,
+    PRUNED_ON_TEST,
     RANDOM,
     REMOVED,
     TEST,
@@ -38,7 +39,6 @@ from attention_atlas.studies.stefanik2021.names import (
 from attention_atlas.studies.stefanik2021.phrases import phrase_counts, token_counts
 from attention_atlas.studies.stefanik2021.regression import Fit
 from attention_atlas.studies.stefanik2021.removal_tables import (
-    PRUNED_ON_TEST,
     ablation_rows,
     best_count,
     fine_tuning_rows,

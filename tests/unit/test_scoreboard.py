@@ -24,7 +24,7 @@ def test_values_and_claims_are_counted_by_study(tmp_path):
     claims = pd.DataFrame([["x", "1", "holds"], ["y", "2", "does not hold"], ["z", "3", "not tested"]], columns=CLAIMS[1:])
     write_table(claims, tmp_path / "claims-a.tsv")
     out = Pages(*(tmp_path / f"out-{k}" for k in range(6)))
-    write_scoreboard(comparisons, {"a2019": tmp_path / "claims-a.tsv"}, "Test run", "A note.", out)
+    write_scoreboard(comparisons, {"a2019": tmp_path / "claims-a.tsv"}, "Test run", False, out)
     values = pd.read_csv(out.values, sep="\t")
     assert list(values.columns) == ["study", *COLUMNS]
     assert values["study"].tolist() == ["a2019"] * 4 + ["b2020"] * 2
@@ -35,10 +35,10 @@ def test_values_and_claims_are_counted_by_study(tmp_path):
     assert summary.loc[2, "values":].tolist() == [6, 2, 1, 1, 0, 1, 1, 2, 1]
     assert pd.read_csv(out.claims, sep="\t")["study"].tolist() == ["a2019"] * 3
     for path in (out.values_html, out.summary_html, out.claims_html):
-        assert "Test run. A note." in path.read_text(encoding="utf-8")
+        assert "Test run. A number is compared only with the same model" in path.read_text(encoding="utf-8")
 
 
 def test_a_table_of_another_kind_is_refused(tmp_path):
     write_table(pd.DataFrame({"x": [1]}), tmp_path / "a.tsv")
     with pytest.raises(AtlasError, match="column 'id' is missing"):
-        write_scoreboard({"a": tmp_path / "a.tsv"}, {}, "r", "n", Pages(*(tmp_path / f"{k}" for k in range(6))))
+        write_scoreboard({"a": tmp_path / "a.tsv"}, {}, "r", True, Pages(*(tmp_path / f"{k}" for k in range(6))))

@@ -22,10 +22,9 @@ rule atlas_heads:
     params:
         tables=head_tables,
         model=atlas_model,
-        layers=atlas_layers,
-        heads=atlas_heads,
+        shape=atlas_shape,
         models=head_models,
-        left_out=left_out_tables,
+        left_out=of_another_shape,
         run=run_title,
         code=script_digest("atlas_heads.py"),
     script:
@@ -96,7 +95,7 @@ rule scoreboard_tables:
         comparisons=tables_named("comparison"),
         claims=tables_named("claims"),
         run=run_title,
-        note=board_note,
+        generated=looks_at_sample,
         code=script_digest("scoreboard.py"),
     script:
         "../scripts/scoreboard.py"

@@ -5,6 +5,8 @@ from pathlib import Path
 from attention_atlas.atlas.names import TABLES as HEAD_TABLES
 
 _OVER_ALL = ("atlas", "scoreboard")
+# Tables of models that were trained further, several of them: their measures are means.
+_OF_FAMILIES = ("kovaleva2019/figure5", "kovaleva2019/figure8", "stefanik2021/ablation")
 PAIRS["atlas"] = PAIRS["scoreboard"] = lambda run: []
 
 
@@ -22,61 +24,50 @@ def built_tables(run):
 
 
 def measured_model(run, table):
-    """The model whose heads a table of a study measures."""
+    """The model whose heads a table of a study measures; of a family its base, which has the same heads."""
     study = table.split("/")[0]
-    chosen = config["runs"][run][study]
     if study == "michel2019":
-        return chosen["classifier"]
-    if table in ("kovaleva2019/figure5", "kovaleva2019/figure8"):
-        task = next(iter(chosen["tasks"]))
-        seed = family_seeds(config, chosen["family"], task)[0]
-        return family_member(chosen["family"], task, seed)
-    if table == "stefanik2021/ablation":
-        return next(iter(taggers(run).values()))
+        return config["runs"][run][study]["classifier"]
     return study_model(config, run, study)
 
 
 def measured_as(run, table):
     """What a table of measures is of, in words: a model, or a family of them."""
-    chosen = config["runs"][run][table.split("/")[0]]
-    if table in (
-        "kovaleva2019/figure5",
-        "kovaleva2019/figure8",
-        "stefanik2021/ablation",
-    ):
-        return f"family {chosen['family']}"
+    if table in _OF_FAMILIES:
+        return f"family {config['runs'][run][table.split('/')[0]]['family']}"
     return measured_model(run, table)
 
 
-def atlas_shape(run):
-    entry = config["models"][study_model(config, run, "atlas")]
-    return entry["layers"], entry["heads"]
+def atlas_model(wildcards):
+    return study_model(config, wildcards.run, "atlas")
 
 
-def of_another_shape(run):
-    """Table -> why it cannot stand in the atlas: its model has other layers or heads."""
+def atlas_shape(wildcards):
+    """Params function: layers, and heads a layer."""
+    return shape_in_registry(atlas_model(wildcards))
+
+
+def shape_in_registry(model):
+    return [config["models"][model][key] for key in ("layers", "heads")]
+
+
+def of_another_shape(wildcards):
+    """Params function: table -> why it cannot stand in the atlas: its model has other layers or heads."""
     found = {}
-    for table in built_tables(run):
-        if table in HEAD_TABLES:
-            entry = config["models"][measured_model(run, table)]
-            if (entry["layers"], entry["heads"]) != atlas_shape(run):
-                name, shape = measured_model(run, table), (
-                    entry["layers"],
-                    entry["heads"],
-                )
-                found[table] = (
-                    f"its model {name} has {shape[0]} layers of {shape[1]} heads"
-                )
-    return found
+    for table in built_tables(wildcards.run).keys() & set(HEAD_TABLES):
+        model = measured_model(wildcards.run, table)
+        layers, heads = shape_in_registry(model)
+        if [layers, heads] != atlas_shape(wildcards):
+            found[table] = f"its model {model} has {layers} layers of {heads} heads"
+    return dict(sorted(found.items()))
 
 
 def head_tables(wildcards):
     """Params function: table -> file, for the measures of single heads that the run builds."""
-    run = wildcards.run
-    others = of_another_shape(run)
+    others = of_another_shape(wildcards)
     return {
         table: path
-        for table, path in built_tables(run).items()
+        for table, path in built_tables(wildcards.run).items()
         if table in HEAD_TABLES and table not in others
     }
 
@@ -101,22 +92,6 @@ def study_models(wildcards):
         if model not in names:
             names.append(model)
     return {study: ", ".join(names) for study, names in found.items()}
-
-
-def left_out_tables(wildcards):
-    return of_another_shape(wildcards.run)
-
-
-def atlas_model(wildcards):
-    return study_model(config, wildcards.run, "atlas")
-
-
-def atlas_layers(wildcards):
-    return atlas_shape(wildcards.run)[0]
-
-
-def atlas_heads(wildcards):
-    return atlas_shape(wildcards.run)[1]
 
 
 def atlas_draws(wildcards):
@@ -148,18 +123,12 @@ def board_files(wildcards):
     ]
 
 
-def board_note(wildcards):
-    """What a reader of the scoreboard has to know."""
-    if any(
+def looks_at_sample(wildcards):
+    """Params function: whether a run looks at generated text."""
+    run = wildcards.run
+    return any(
         "sample" in config["corpora"][corpus]["source"]
         for study in STUDIES
-        for corpus in run_corpora(wildcards.run, study)
-    ):
-        return "Generated text and a small model: hardly any number is the papers' quantity, so that almost all are marked as not comparable; what is judged are settings, recomputed values, and claims that can be put to any model."
-    return "A number is compared only with the same model on the same data."
-
-
-def run_corpora(run, study):
-    if study not in config["runs"][run]:
-        return []
-    return study_corpora(config, run, study).values()
+        if study in config["runs"][run]
+        for corpus in study_corpora(config, run, study).values()
+    )

@@ -5,8 +5,8 @@ with job(snakemake):
     write_heads(
         tables=snakemake.params.tables,
         model=snakemake.params.model,
-        layers=snakemake.params.layers,
-        heads=snakemake.params.heads,
+        layers=snakemake.params.shape[0],
+        heads=snakemake.params.shape[1],
         models=snakemake.params.models,
         left_out=snakemake.params.left_out,
         out=snakemake.output.heads,

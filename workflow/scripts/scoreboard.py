@@ -6,6 +6,6 @@ with job(snakemake):
         comparisons=snakemake.params.comparisons,
         claims=snakemake.params.claims,
         run=snakemake.params.run,
-        note=snakemake.params.note,
+        generated=snakemake.params.generated,
         out=Pages(**dict(snakemake.output.items())),
     )

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields, replace
-from itertools import accumulate, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from attention_atlas.corpora.alignment import Pieces, WordPieces
+from attention_atlas.corpora.alignment import Pieces, WordPieces, last_that_fits
 from attention_atlas.corpora.conll2012 import read_conll2012
 from attention_atlas.corpora.conllu import read_conllu
 from attention_atlas.corpora.edge_converters import read_edge_records
@@ -101,6 +101,11 @@ class _Corpus:
 _Items = Iterator[Example | Dropped]
 
 
+def _numbered(records: Iterable[Any], start: int, stop: int, skip: int = 0) -> Iterator[tuple[int, Any]]:
+    """Records from start to before stop with their numbers, counted from the first that is not skipped."""
+    return enumerate(islice(records, skip + start, skip + stop), start=start)
+
+
 def _segments(corpus: _Corpus, start: int, stop: int) -> _Items:
     entry, pieces = corpus.entry, corpus.pieces
     room = corpus.bound - pieces.pair.specials
@@ -122,27 +127,26 @@ def _trees(corpus: _Corpus, start: int, stop: int) -> _Items:
 
 
 def _pairs(corpus: _Corpus, start: int, stop: int) -> _Items:
-    skip = corpus.entry.get("skip", 0)
     pairs = read_parallel(corpus.raw, corpus.entry["languages"], corpus.beside)
-    for number, pair in enumerate(islice(pairs, skip + start, skip + stop), start=start):
+    for number, pair in _numbered(pairs, start, stop, corpus.entry.get("skip", 0)):
         yield _from_translated(pair, number, corpus.pieces, corpus.bound)
 
 
 def _edges(corpus: _Corpus, start: int, stop: int) -> _Items:
     entry = corpus.entry
     found = read_edge_records(entry["form"], entry["edge_tasks"], corpus.raw, corpus.beside, entry["part"])
-    for number, edges in enumerate(islice(found, start, stop), start=start):
+    for number, edges in _numbered(found, start, stop):
         yield _from_edges(edges, number, corpus.pieces, corpus.bound)
 
 
 def _passages(corpus: _Corpus, start: int, stop: int) -> _Items:
-    for number, passage in enumerate(islice(read_gap(corpus.raw), start, stop), start=start):
+    for number, passage in _numbered(read_gap(corpus.raw), start, stop):
         yield _from_passage(passage, number, corpus.pieces, corpus.bound)
 
 
 def _labelled(corpus: _Corpus, start: int, stop: int) -> _Items:
-    entry, skip = corpus.entry, corpus.entry["skip"]
-    for number, item in enumerate(islice(read_glue(corpus.raw, entry["task"]), skip + start, skip + stop), start=start):
+    entry = corpus.entry
+    for number, item in _numbered(read_glue(corpus.raw, entry["task"]), start, stop, entry["skip"]):
         yield (
             Dropped(number, item, "no label")
             if isinstance(item, str)
@@ -151,23 +155,23 @@ def _labelled(corpus: _Corpus, start: int, stop: int) -> _Items:
 
 
 def _frames(corpus: _Corpus, start: int, stop: int) -> _Items:
-    for number, sentence in enumerate(islice(read_frames(corpus.raw), start, stop), start=start):
+    for number, sentence in _numbered(read_frames(corpus.raw), start, stop):
         yield _from_frame(sentence, number, corpus.pieces, corpus.bound)
 
 
 def _documents(corpus: _Corpus, start: int, stop: int) -> _Items:
-    entry, skip = corpus.entry, corpus.entry["skip"]
+    entry = corpus.entry
     found = read_keyphrases(corpus.raw, entry["stemmed"])
-    for number, document in enumerate(islice(found, skip + start, skip + stop), start=start):
+    for number, document in _numbered(found, start, stop, entry["skip"]):
         yield from_document(document, number, corpus.pieces, corpus.bound, entry["overlong"], entry["stemmed"])
 
 
 def _windows(corpus: _Corpus, start: int, stop: int) -> _Items:
-    return islice(_all_windows(corpus.entry, corpus.raw, corpus.pieces, corpus.bound, corpus.beside), start, stop)
+    return islice(_all_windows(corpus), start, stop)
 
 
 def _questions(corpus: _Corpus, start: int, stop: int) -> _Items:
-    return islice(_all_questions(corpus.entry, corpus.raw, corpus.pieces, corpus.bound), start, stop)
+    return islice(_all_questions(corpus), start, stop)
 
 
 _READERS: dict[str, Callable[[_Corpus, int, int], _Items]] = {
@@ -211,12 +215,11 @@ def _from_words(
     return replace(_example(record, name, assembled, words, layers), mentions=mentions)
 
 
-def _all_windows(
-    entry: Mapping[str, Any], raw: str | Path, pieces: WordPieces, bound: int, trees: str | Path | None
-) -> Iterator[Example | Dropped]:
+def _all_windows(corpus: _Corpus) -> _Items:
     """The windows of all documents, in order."""
+    entry, pieces, bound = corpus.entry, corpus.pieces, corpus.bound
     room = bound - pieces.single.specials
-    documents = read_conll2012(raw)
+    documents, trees = read_conll2012(corpus.raw), corpus.beside
     paired = trees_of_documents(documents, read_conllu(trees)) if trees is not None else ((d, None) for d in documents)
     record = 0
     for document, own_trees in paired:
@@ -225,7 +228,8 @@ def _all_windows(
         for number, (first, last) in enumerate(document_windows(document.sentence, sizes, room, entry["windows"]), start=1):
             inside, cut = mentions_between(mentions, first, last)
             if cut:
-                _log.info("%s: %s: %d mentions are cut by the edge of window %d and left out", raw, document.id, cut, number)
+                where = (corpus.raw, document.id, cut, number)
+                _log.info("%s: %s: %d mentions are cut by the edge of window %d and left out", *where)
             layers: dict[str, tuple[Any, ...]] = {"sentence": document.sentence[first:last]}
             if any(tag != "_" for tag in document.tags):
                 layers["xpos"] = document.tags[first:last]
@@ -269,17 +273,17 @@ def from_document(
     """
     if not document.phrases:
         return Dropped(record, document.id, "no keyphrases")
+    sizes = [len(ids) for ids in pieces.pieces(document.words)]
     # Odd signs of scientific text, of which the tokenizer makes nothing, must not cost the document.
-    unread = {place for place, ids in enumerate(pieces.pieces(document.words)) if not ids}
+    unread = {place for place, size in enumerate(sizes) if not size}
     if unread:
         _log.info("%s: %d words have no pieces and are left out", document.id, len(unread))
-        document = without_words(document, unread)
-    if not document.words:
+        document, sizes = without_words(document, unread), list(filter(None, sizes))
+    if not sizes:
         return Dropped(record, document.id, "text without pieces")
     if overlong == "truncate":
-        ends = list(accumulate(len(ids) for ids in pieces.pieces(document.words)))
-        fitting = sum(end <= bound - pieces.single.specials for end in ends)
-        if fitting < len(ends):
+        fitting = last_that_fits(sizes, 0, bound - pieces.single.specials)
+        if fitting < len(sizes):
             document = document.shortened(fitting, stemmed)
     found = _from_words(document.words, record, document.id, pieces, bound, {"tags": document.tags})
     return replace(found, keyphrases=document.keyphrases) if isinstance(found, Example) else found
@@ -305,10 +309,11 @@ def _from_translated(pair: Translated, record: int, pieces: WordPieces, bound: i
     return replace(found, label=pair.target) if isinstance(found, Example) else found
 
 
-def _all_questions(entry: Mapping[str, Any], raw: str | Path, pieces: WordPieces, bound: int) -> Iterator[Example | Dropped]:
+def _all_questions(corpus: _Corpus) -> _Items:
     """The windows of all questions, in order."""
+    entry, pieces, bound = corpus.entry, corpus.pieces, corpus.bound
     record = 0
-    for question in read_questions(raw, entry["order"], entry["seed"]):
+    for question in read_questions(corpus.raw, entry["order"], entry["seed"]):
         windows = question_windows(question, pieces, bound, entry["windows"], entry["stride"])
         for window in windows:
             yield _from_question(window, record, pieces)

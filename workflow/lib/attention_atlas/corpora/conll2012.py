@@ -19,6 +19,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from nltk import Tree as Constituents
+
 from attention_atlas.errors import AtlasError
 from attention_atlas.files import DAMAGED, raw_lines
 
@@ -274,3 +276,29 @@ def _documents(name: str, lines: Iterable[tuple[int, bytes]]) -> Iterator[Docume
         builder.end_sentence(name)
         if builder.words:
             yield builder.done()
+
+
+def sentence_starts(document: Document) -> list[tuple[int, int]]:
+    """First word of each sentence of a document, and the word after its last."""
+    starts = [k for k, number in enumerate(document.sentence) if k == 0 or number != document.sentence[k - 1]]
+    return list(zip(starts, [*starts[1:], len(document.words)], strict=True))
+
+
+def sentence_parse(document: Document, number: int) -> Constituents:
+    """The constituents of a sentence, counted from 0.
+
+    Raises:
+        AtlasError: its parse cannot be read, or has more or fewer words than the sentence.
+    """
+    text = document.parses[number]
+    size = document.sentence.count(number)
+    try:
+        tree = Constituents.fromstring(text)
+    except ValueError as error:
+        message = " ".join(str(error).split())
+        raise AtlasError(f"document {document.id}: the parse of sentence {number + 1} cannot be read ({message}).") from error
+    if len(tree.leaves()) != size:
+        raise AtlasError(
+            f"document {document.id}: the parse of sentence {number + 1} has {len(tree.leaves())} of {size} words."
+        )
+    return tree

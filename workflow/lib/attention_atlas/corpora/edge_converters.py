@@ -18,13 +18,20 @@ from typing import Any
 
 from nltk import Tree as Constituents
 
-from attention_atlas.corpora.conll2012 import PREDICATE, Document, LabelledSpan, column_files, read_conll2012
+from attention_atlas.corpora.conll2012 import (
+    PREDICATE,
+    Document,
+    LabelledSpan,
+    column_files,
+    read_conll2012,
+    sentence_parse,
+    sentence_starts,
+)
 from attention_atlas.corpora.conllu import read_conllu
 from attention_atlas.corpora.edges import EDGE_TASKS, EdgeRecord, EdgeTarget, WordSpan, read_edges
 from attention_atlas.corpora.propositions import Proposition, read_propositions
 from attention_atlas.corpora.text import WORD
 from attention_atlas.corpora.trees import Tree, children
-from attention_atlas.corpora.windows import sentence_parse, sentence_starts
 from attention_atlas.errors import AtlasError
 from attention_atlas.files import read_lines
 

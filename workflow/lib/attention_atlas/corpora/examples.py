@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -122,11 +122,9 @@ def write_examples(path: str | Path, examples: Sequence[Example]) -> None:
         name: [getattr(example, name) if name not in WORD_LAYERS else example.layers.get(name) for example in examples]
         for name in SCHEMA.names
     }
-    columns["mentions"] = [None if e.mentions is None else [_mention_row(m) for m in e.mentions] for e in examples]
     columns["asked"] = [None if e.asked is None else asdict(e.asked) for e in examples]
-    for name in ("edges", "keyphrases"):
-        found = [getattr(example, name) for example in examples]
-        columns[name] = [None if items is None else [asdict(item) for item in items] for items in found]
+    for name, (row, _) in _LISTS.items():
+        columns[name] = [None if items is None else [row(item) for item in items] for items in columns[name]]
     with whole_file(path) as part:
         pq.write_table(pa.table(columns, schema=SCHEMA), part)
 
@@ -148,12 +146,9 @@ def read_examples(paths: Iterable[str | Path], limit: int | None = None) -> Iter
                 return
             layers = {name: tuple(row[name]) for name in WORD_LAYERS if row[name] is not None}
             fixed = {name: tuple(row[name]) for name in ("input_ids", "segment_ids", "tokens", "word", "words")}
-            mentions = None if row["mentions"] is None else tuple(map(_mention, row["mentions"]))
+            lists = {name: None if row[name] is None else tuple(map(item, row[name])) for name, (_, item) in _LISTS.items()}
             asked = None if row["asked"] is None else _asked(row["asked"])
-            edges = None if row["edges"] is None else tuple(map(_edge, row["edges"]))
-            phrases = None if row["keyphrases"] is None else tuple(Keyphrase(**phrase) for phrase in row["keyphrases"])
-            gold = {"layers": layers, "mentions": mentions, "asked": asked, "label": row["label"]}
-            yield Example(record=row["record"], id=row["id"], **gold, edges=edges, keyphrases=phrases, **fixed)
+            yield Example(record=row["record"], id=row["id"], layers=layers, asked=asked, label=row["label"], **fixed, **lists)
 
 
 def _mention_row(mention: Mention) -> dict[str, Any]:
@@ -173,3 +168,15 @@ def _edge(row: Mapping[str, Any]) -> EdgeTarget:
 
 def _asked(row: Mapping[str, Any]) -> Asked:
     return Asked(**{name: tuple(value) if isinstance(value, list) else value for name, value in row.items()})
+
+
+def _keyphrase(row: Mapping[str, Any]) -> Keyphrase:
+    return Keyphrase(**row)
+
+
+_LISTS: dict[str, tuple[Callable[[Any], dict[str, Any]], Callable[[Mapping[str, Any]], Any]]] = {
+    "mentions": (_mention_row, _mention),
+    "edges": (asdict, _edge),
+    "keyphrases": (asdict, _keyphrase),
+}
+"""Gold layer of several items -> how one becomes a row, and is read again."""

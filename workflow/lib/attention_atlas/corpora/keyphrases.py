@@ -142,6 +142,7 @@ def _archive(path: Path) -> Iterator[None]:
     """What goes wrong within, as an error that names the archive."""
     try:
         yield
+    # The library raises the second for a way of packing that it does not know, the third for members that are encrypted.
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, *DAMAGED) as error:
         raise AtlasError(f"{path}: the archive is damaged ({error}); fetch it again.") from error
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from nltk import Tree as Constituents
 
 from attention_atlas.corpora.alignment import last_that_fits
-from attention_atlas.corpora.conll2012 import Document
+from attention_atlas.corpora.conll2012 import Document, sentence_parse, sentence_starts
 from attention_atlas.corpora.mentions import Mention, dependency_head, surface_head
 from attention_atlas.corpora.noun_heads import span_head
 from attention_atlas.corpora.trees import Tree
@@ -112,32 +112,6 @@ def _check_trees(document: Document, trees: Sequence[Tree], starts: Sequence[int
                 f"document {document.id}: the sentence {' '.join(document.words[start:end])!r} is {' '.join(tree.words)!r} "
                 "in the treebank of this corpus; both must hold the same sentences in the same order."
             )
-
-
-def sentence_starts(document: Document) -> list[tuple[int, int]]:
-    """First word of each sentence of a document, and the word after its last."""
-    starts = [k for k, number in enumerate(document.sentence) if k == 0 or number != document.sentence[k - 1]]
-    return list(zip(starts, [*starts[1:], len(document.words)], strict=True))
-
-
-def sentence_parse(document: Document, number: int) -> Constituents:
-    """The constituents of a sentence, counted from 0.
-
-    Raises:
-        AtlasError: its parse cannot be read, or has more or fewer words than the sentence.
-    """
-    text = document.parses[number]
-    size = document.sentence.count(number)
-    try:
-        tree = Constituents.fromstring(text)
-    except ValueError as error:
-        message = " ".join(str(error).split())
-        raise AtlasError(f"document {document.id}: the parse of sentence {number + 1} cannot be read ({message}).") from error
-    if len(tree.leaves()) != size:
-        raise AtlasError(
-            f"document {document.id}: the parse of sentence {number + 1} has {len(tree.leaves())} of {size} words."
-        )
-    return tree
 
 
 def _moved(mention: Mention, start: int) -> Mention:

@@ -10,6 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgba
 
+from attention_atlas.figures.style import plain
+
 LEFT, RIGHT = 0.34, 0.66
 
 
@@ -36,19 +38,38 @@ def draw_attention_lines(
     n = len(words)
     rows, columns = np.nonzero(~np.isnan(weights) & (weights > 0.005))
     heights = np.arange(n)[::-1]
-    starts = np.column_stack([np.full(len(rows), LEFT), heights[rows]])
-    ends = np.column_stack([np.full(len(rows), RIGHT), heights[columns]])
-    tinted = np.tile(to_rgba(colour), (len(rows), 1))
+    colours = np.tile(to_rgba(colour), (len(rows), 1))
     if marked is not None:
-        tinted[marked[rows, columns]] = to_rgba(mark_colour)
-    tinted[:, 3] = np.clip(weights[rows, columns], 0, 1)
-    axes.add_collection(LineCollection(np.stack([starts, ends], axis=1), colors=tinted, linewidths=1.4))
+        colours[marked[rows, columns]] = to_rgba(mark_colour)
+    axes.add_collection(weighted_lines(heights[rows], heights[columns], weights[rows, columns], colours, (LEFT, RIGHT), 1.4))
     for position, word in enumerate(words):
         look = {"color": mark_colour, "fontweight": "bold"} if position in marked_words else {}
-        # A dollar sign would open a formula.
-        safe = word.replace("$", r"\$")
+        safe = plain(word)
         axes.text(LEFT - 0.02, heights[position], safe, ha="right", va="center", fontsize=8, **look)
         axes.text(RIGHT + 0.02, heights[position], safe, ha="left", va="center", fontsize=8, **look)
     axes.set_xlim(0, 1)
     axes.set_ylim(-0.7, n - 0.3)
     axes.axis("off")
+
+
+def weighted_lines(
+    starts: npt.NDArray[np.floating],
+    ends: npt.NDArray[np.floating],
+    weights: npt.NDArray[np.floating],
+    colours: str | npt.NDArray[np.floating],
+    sides: tuple[float, float],
+    width: float,
+) -> LineCollection:
+    """Lines from the left to the right side, each as opaque as its weight.
+
+    Args:
+        starts, ends: [line] heights at both sides.
+        weights: [line].
+        colours: one for all lines, or [line, 4].
+        sides: left and right.
+        width: of a line, in points.
+    """
+    points = [np.column_stack([np.full(len(weights), side), own]) for side, own in zip(sides, (starts, ends), strict=True)]
+    tinted = np.array(np.broadcast_to(to_rgba(colours) if isinstance(colours, str) else colours, (len(weights), 4)))
+    tinted[:, 3] = np.clip(weights, 0, 1)
+    return LineCollection(np.stack(points, axis=1), colors=tinted, linewidths=width)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 
@@ -47,6 +48,18 @@ def use_style() -> None:
             "pdf.fonttype": 42,
         }
     )
+
+
+def panels(width: float, height: float, count: int = 2) -> tuple[Figure, Any]:
+    """A figure of panels side by side, each of a size in inches, and their axes [panel]."""
+    use_style()
+    figure, axes = plt.subplots(1, count, figsize=(width * count, height), constrained_layout=True, squeeze=False)
+    return figure, axes[0]
+
+
+def plain(text: str) -> str:
+    """A text that is drawn as it is: a dollar sign would open a formula."""
+    return text.replace("$", r"\$")
 
 
 def save_figure(figure: Figure, files: Mapping[str, str | Path], footnote: str = "") -> None:

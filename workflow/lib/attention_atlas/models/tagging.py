@@ -10,6 +10,7 @@ import torch
 from attention_atlas.attention.batches import batch_by_length, model_inputs
 from attention_atlas.attention.plans import Plan
 from attention_atlas.attention.prefix import outputs_under
+from attention_atlas.attention.words import unit_starts
 from attention_atlas.batch_sizes import EXTRACTION_TOKENS
 from attention_atlas.corpora.alignment import SPECIAL
 from attention_atlas.corpora.examples import Example
@@ -38,8 +39,7 @@ def gold_tags(example: Example) -> tuple[str, ...]:
 
 def first_pieces(example: Example) -> list[int]:
     """For each word the place of its first piece."""
-    marks = example.word
-    return [k for k, mark in enumerate(marks) if mark != SPECIAL and (k == 0 or marks[k - 1] != mark)]
+    return [int(k) for k in unit_starts(example.word) if example.word[k] != SPECIAL]
 
 
 def tag_numbers(example: Example) -> list[int]:
@@ -75,8 +75,7 @@ def tags_under(
 
 def tag_loss(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor], batch: Sequence[Example]) -> torch.Tensor:
     """Cross-entropy of the tags, summed over the words of a batch."""
-    longest = inputs["input_ids"].shape[1]
-    numbers = [own + [UNCOUNTED] * (longest - len(own)) for own in map(tag_numbers, batch)]
-    targets = torch.tensor(numbers, device=model.device)
+    rows = [torch.tensor(tag_numbers(example), device=model.device) for example in batch]
+    targets = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=UNCOUNTED)
     logits = model(**inputs).logits.float()
-    return torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=UNCOUNTED, reduction="sum")
+    return torch.nn.functional.cross_entropy(logits.transpose(1, 2), targets, ignore_index=UNCOUNTED, reduction="sum")

@@ -30,8 +30,15 @@ class Pages:
     claims_html: str | Path
 
 
+_GENERATED = (
+    "Generated text and a small model: hardly any number is the papers' quantity, so that almost all are marked as not "
+    "comparable; what is judged are settings, recomputed values, and claims that can be put to any model."
+)
+_REAL = "A number is compared only with the same model on the same data."
+
+
 def write_scoreboard(
-    comparisons: Mapping[str, str | Path], claims: Mapping[str, str | Path], run: str, note: str, out: Pages
+    comparisons: Mapping[str, str | Path], claims: Mapping[str, str | Path], run: str, generated: bool, out: Pages
 ) -> None:
     """Write the tables of all studies as one, and what they come to.
 
@@ -39,7 +46,7 @@ def write_scoreboard(
         comparisons: study -> its comparison.tsv.
         claims: study -> its claims.tsv, for those that have one.
         run: title of the run.
-        note: what the reader has to know of this run's numbers.
+        generated: whether it looks at generated text.
         out: files to write.
 
     Raises:
@@ -51,7 +58,7 @@ def write_scoreboard(
     said = [own.assign(study=study)[CLAIMS] for study, own in told.items()]
     everything = pd.concat(said, ignore_index=True) if said else pd.DataFrame(columns=CLAIMS)
     summary = summary_rows(values, everything)
-    lines = [f"{run}. {note}"]
+    lines = [f"{run}. {_GENERATED if generated else _REAL}"]
     write_table(values, out.values)
     formats = dict.fromkeys(("ci_low", "ci_high"), ".4g") | {"n": "d"}
     write_html_table(values, out.values_html, "Published values of all studies and this run", lines, formats=formats)

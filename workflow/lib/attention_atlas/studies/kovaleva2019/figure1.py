@@ -7,7 +7,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 
-from attention_atlas.figures.style import save_figure, use_style
+from attention_atlas.figures.style import plain, save_figure, use_style
 from attention_atlas.studies.kovaleva2019.names import CLASS_TITLES, CLASSES, TASK_TITLES
 from attention_atlas.studies.setting import Setting
 from attention_atlas.tables import read_table
@@ -38,7 +38,7 @@ def figure1(path: str | Path, setting: Setting, pictures: Mapping[str, str | Pat
             continue
         first = own.iloc[0]
         weights = own.pivot(index="query", columns="key", values="weight").to_numpy(float)
-        tokens = [token.replace("$", r"\$") for token in own.drop_duplicates("query")["query_token"].astype(str)]
+        tokens = [plain(token) for token in own.drop_duplicates("query")["query_token"].astype(str)]
         image = axis.imshow(weights**0.5, cmap="Reds", vmin=0, vmax=1)
         axis.set_xticks(range(len(tokens)), tokens, rotation=90, fontsize=5)
         axis.set_yticks(range(len(tokens)), tokens, fontsize=5)

@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
 from attention_atlas.corpora.frames import ELEMENT, TARGET
-from attention_atlas.figures.style import BLUE, ORANGE, save_figure, use_style
+from attention_atlas.figures.style import BLUE, ORANGE, plain, save_figure, use_style
 from attention_atlas.studies.setting import Setting
 from attention_atlas.tables import read_table
 
@@ -44,9 +44,7 @@ def figure4(path: str | Path, setting: Setting, pictures: Mapping[str, str | Pat
         while role and stop < len(words) and roles[stop] == role:
             stop += 1
         left, right = starts[number], starts[stop - 1] + _WIDTH * len(words[stop - 1])
-        axes.text(
-            (left + right) / 2, 0, " ".join(words[number:stop]).replace("$", r"\$"), ha="center", va="center", fontsize=12
-        )
+        axes.text((left + right) / 2, 0, plain(" ".join(words[number:stop])), ha="center", va="center", fontsize=12)
         if role in _COLOURS:
             middles.setdefault(role, []).append((left + right) / 2)
             box = FancyBboxPatch(

@@ -22,8 +22,8 @@ from attention_atlas.figures.style import (
     PURPLE,
     SKY,
     VERMILION,
+    panels,
     save_figure,
-    use_style,
 )
 from attention_atlas.studies.michel2019.correlations import CORRELATIONS, FIGURE2, PEARSON, SPEARMAN, TRIMMED, in_words
 from attention_atlas.studies.michel2019.curves import FIGURE3, FIGURE4, FIGURE5, LEAST_BLEU, mean_curves
@@ -73,7 +73,7 @@ def figure1(tables: Files, settings: Mapping[str, Setting], pictures: Pictures) 
         AtlasError: the table cannot be used.
     """
     table = read_table(tables["figure1"], ["experiment", "kind", "metric", "score", "baseline", "p", "p_holm", "n"])
-    figure, axes = _panels(4.1, 3.3)
+    figure, axes = panels(4.1, 3.3)
     facts = []
     for axis, (name, own) in zip(axes, table.groupby("experiment", sort=False), strict=True):
         _histogram(axis, own, TITLES[str(name)])
@@ -83,12 +83,6 @@ def figure1(tables: Files, settings: Mapping[str, Setting], pictures: Pictures) 
         )
     note = "Scores with one head masked. " + "; ".join(facts) + "."
     save_figure(figure, pictures, "\n".join([*joint_lines([settings[TRANSLATION], settings[CLASSIFICATION]]), note]))
-
-
-def _panels(width: float, height: float, count: int = 2) -> tuple[Any, Any]:
-    use_style()
-    figure, axes = plt.subplots(1, count, figsize=(width * count, height), constrained_layout=True, squeeze=False)
-    return figure, axes[0]
 
 
 def _histogram(axis: Axes, rows: pd.DataFrame, title: str) -> None:
@@ -124,7 +118,7 @@ def figure2(tables: Files, settings: Mapping[str, Setting], pictures: Pictures) 
         AtlasError: a table cannot be used.
     """
     table, agreement = read_table(tables["figure2"], FIGURE2), read_table(tables["correlations"], CORRELATIONS)
-    figure, axes = _panels(4.1, 4.2)
+    figure, axes = panels(4.1, 4.2)
     for axis, (name, own) in zip(axes, table.groupby("experiment", sort=False), strict=True):
         for kind in (kind for kind in _COLOURS if (own["kind"] == kind).any()):
             points = own[own["kind"] == kind]
@@ -166,7 +160,7 @@ def figure3(tables: Files, settings: Mapping[str, Setting], pictures: Pictures) 
         AtlasError: the table cannot be used.
     """
     table = read_table(tables["figure3"], FIGURE3)
-    figure, axes = _panels(4.3, 3.6)
+    figure, axes = panels(4.3, 3.6)
     for axis, (name, own) in zip(axes, mean_curves(table).groupby("experiment", sort=False), strict=True):
         for order in (order for order in _LINES if (own["order"] == order).any()):
             rows = own[own["order"] == order].sort_values("percent")
@@ -205,7 +199,7 @@ def figure4(tables: Files, settings: Mapping[str, Setting], pictures: Pictures) 
         AtlasError: the table cannot be used.
     """
     table = read_table(tables["figure4"], FIGURE4)
-    figure, axes = _panels(5.2, 3.5, 1)
+    figure, axes = panels(5.2, 3.5, 1)
     for kind in (kind for kind in _COLOURS if (table["kind"] == kind).any()):
         rows = table[table["kind"] == kind].sort_values("percent")
         _banded(axes[0], rows, f"{KIND_TITLES[kind]} ({rows['heads'].iloc[0]} heads)", _COLOURS[kind], _MARKS[kind])
@@ -237,7 +231,7 @@ def figure5(path: str | Path, setting: Setting, pictures: Pictures) -> None:
         AtlasError: the table cannot be used.
     """
     table = read_table(path, FIGURE5)
-    figure, axes = _panels(4.1, 3.5)
+    figure, axes = panels(4.1, 3.5)
     epochs = sorted(table["epoch"].unique())
     # Light to dark in the order of training; markers tell them apart in print.
     colours = plt.get_cmap("cividis_r")(np.linspace(0.05, 1, len(epochs)))

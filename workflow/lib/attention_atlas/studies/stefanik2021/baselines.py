@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,18 +15,23 @@ import pandas as pd
 from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.html_tables import write_html_table
-from attention_atlas.statistics import bootstrap_ratio, percentile_interval, resampled_counts
+from attention_atlas.statistics import bootstrap_ratio, percentile_interval
+from attention_atlas.studies.michel2019.names import ANSWERS
 from attention_atlas.studies.setting import Setting
 from attention_atlas.studies.stefanik2021.names import (
-    ANSWERS,
     DEVELOPMENT,
     EMBEDDING,
+    EXACT,
+    F1_5,
+    F1_10,
+    F1_M,
     HEAD,
     METHOD_TITLES,
     ONE,
     POSITION,
     REGRESSION,
     REMOVED,
+    SPLITS,
     TAGGER,
     TEST,
     TF_IDF,
@@ -37,10 +42,11 @@ from attention_atlas.studies.stefanik2021.phrases import (
     Phrase,
     agreement,
     candidates_of,
-    f1_of,
     gold_of,
     marked,
+    percent,
     phrase_counts,
+    resampled_percent,
     tagged_phrases,
 )
 from attention_atlas.studies.stefanik2021.rankers import (
@@ -56,7 +62,6 @@ from attention_atlas.tables import read_parquet, write_table
 _log = logging.getLogger(__name__)
 Floats = npt.NDArray[np.float64]
 BASELINES = ["method", "metric", "value", "ci_low", "ci_high", "phrases", "documents"]
-F1_5, F1_10, F1_M, EXACT = "f1_at_5", "f1_at_10", "f1_at_m", "phrase_f1"
 _MOST = 20
 """Phrases that a ranker proposes at the most, when their number is chosen."""
 
@@ -106,7 +111,7 @@ def write_baselines(
     from attention_atlas.models.devices import pick_device
     from attention_atlas.models.loading import locate
 
-    parts = {split: _documents(read_examples(files[split], limits[split]), longest) for split in (DEVELOPMENT, TEST)}
+    parts = {split: _documents(read_examples(files[split], limits[split]), longest) for split in SPLITS}
     scores = read_parquet(scores_path, ["document", "place", REGRESSION, HEAD])
     folder, device = locate(model_entry), pick_device()
 
@@ -144,7 +149,7 @@ def write_baselines(
     write_html_table(shown, html_out, "Štefánik: attention beside other ways to find keyphrases", notes, formats=formats)
 
 
-def _documents(examples: Sequence[Example] | Any, longest: int) -> Documents:
+def _documents(examples: Iterable[Example], longest: int) -> Documents:
     own = [example for example in examples if gold_of(example)]
     if not own:
         raise AtlasError("no document has a keyphrase in its text: set stemmed: true, or check the corpus.")
@@ -208,8 +213,6 @@ def _rows(
         ],
         dtype=np.float64,
     )
-    value = 100 * f1_of(counts.sum(axis=1)).mean()
-    drawn = [100 * f1_of(np.einsum("rd,sdp->srp", own, counts)).mean(axis=0) for own in resampled_counts(size, resamples, seed)]
-    low, high = percentile_interval(np.concatenate(drawn))
-    rows.append([name, EXACT, value, float(low), float(high), np.nan, size])
+    low, high = percentile_interval(resampled_percent(counts, resamples, seed).mean(axis=1))
+    rows.append([name, EXACT, percent(counts).mean(), float(low), float(high), np.nan, size])
     return pd.DataFrame(rows, columns=BASELINES)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,13 +15,25 @@ from attention_atlas.published.compare import NO, Measured, compare
 from attention_atlas.published.pages import claim_verdict, write_claims, write_comparison
 from attention_atlas.published.values import load_published
 from attention_atlas.studies.setting import Setting
-from attention_atlas.studies.stefanik2021.names import HEAD, METHOD_TITLES, REGRESSION, TAGGER, TEST, TOKEN
+from attention_atlas.studies.stefanik2021.names import (
+    EXACT,
+    F1_M,
+    HEAD,
+    MEAN,
+    METHOD_TITLES,
+    PRUNED,
+    PRUNED_ON_TEST,
+    REGRESSION,
+    TAGGER,
+    TEST,
+    TOKEN,
+    WHOLE,
+)
 from attention_atlas.tables import read_table
 
 _CORPUS = "the slides name no corpus and do not say whether F1 is of words or phrases"
 _SUM = "a sum over an unnamed set of words with unknown scaling; ours by the same formula over these words"
 _ENTROPY = re.compile(r"l_(\d+)_h_(\d+)_max")
-_MEAN = "mean"
 
 
 @dataclass(frozen=True)
@@ -59,7 +71,8 @@ def comparison(
         AtlasError: a table cannot be used.
     """
     read = {name: read_table(path) for name, path in vars(tables).items()}
-    frame = compare(load_published("stefanik2021"), dict(_measured(read)))
+    published = load_published("stefanik2021")
+    frame = compare(published, dict(_measured(read, published)))
     lines = [setting.line, tagging.line]
     note = "No value can be compared: the slides name neither corpus nor settings. Ours stand beside them for their size alone."
     write_comparison(frame, out, html_out, "Štefánik: published values and this run", lines, note)
@@ -69,23 +82,23 @@ def comparison(
 
 def _score(read: Mapping[str, pd.DataFrame], model: str) -> pd.Series:
     table = read["fine_tuning"]
-    own = table[(table["seed"].astype(str) == _MEAN) & (table["model"] == model)]
+    own = table[(table["seed"].astype(str) == MEAN) & (table["model"] == model)]
     return own[(own["split"] == TEST) & (own["metric"] == TOKEN)].iloc[0]
 
 
-def _measured(read: Mapping[str, pd.DataFrame]) -> Iterator[tuple[str, Measured]]:
-    for identifier, model in (("s21.f1", "whole"), ("s21.f1_pruned", "pruned")):
+def _measured(read: Mapping[str, pd.DataFrame], published: Iterable[str]) -> Iterator[tuple[str, Measured]]:
+    for identifier, model in (("s21.f1", WHOLE), ("s21.f1_pruned", PRUNED)):
         row = _score(read, model)
         ends = {"ci_low": row["ci_low"] / 100, "ci_high": row["ci_high"] / 100, "n": int(row["documents"])}
         yield identifier, Measured(float(row["value"]) / 100, NO, f"{_CORPUS}; ours: token F1, mean of seeds", **ends)
     others = read["baselines"]
-    others = others[(others["metric"] == "phrase_f1") & (others["method"] != TAGGER)]
+    others = others[(others["metric"] == EXACT) & (others["method"] != TAGGER)]
     best = others.loc[others["value"].idxmax()]
     why = f"{_CORPUS}; ours: phrase F1 of {METHOD_TITLES[best['method']]}, the best way without fine-tuning"
     ends = {"ci_low": best["ci_low"] / 100, "ci_high": best["ci_high"] / 100, "n": int(best["documents"])}
     yield "s21.sota", Measured(float(best["value"]) / 100, NO, why, **ends)
     ranking = read["head_ranking"].set_index(["layer", "head"])
-    for identifier in load_published("stefanik2021"):
+    for identifier in published:
         found = _ENTROPY.search(identifier)
         if found is None:
             continue
@@ -115,19 +128,19 @@ def _claims(read: Mapping[str, pd.DataFrame]) -> Iterator[tuple[str, str, str]]:
     claim = "Raw coefficients of the regression rank heads by importance (Spearman of their sizes with permutation above 0.8)"
     yield claim, f"Spearman {rho:.2f} over {len(weights)} heads", claim_verdict(rho > 0.8)
     for model, claim in (
-        ("pruned", "Removing the worst heads improves F1 on documents that nothing was chosen on (interval above 0)"),
-        ("pruned_on_test", "The same, ranked and stopped on the documents that are reported, as in the slides"),
+        (PRUNED, "Removing the worst heads improves F1 on documents that nothing was chosen on (interval above 0)"),
+        (PRUNED_ON_TEST, "The same, ranked and stopped on the documents that are reported, as in the slides"),
     ):
         row = _score(read, model)
         words = f"{row['delta']:+.2f} points of token F1 [{row['delta_low']:+.2f}, {row['delta_high']:+.2f}], "
         words += f"{row['heads_removed']:.1f} heads removed in the mean"
         yield claim, words, claim_verdict(row["delta_low"] > 0)
     table = read["ablation"]
-    table = table[(table["seed"].astype(str) == _MEAN) & (table["split"] == TEST) & (table["metric"] == TOKEN)]
+    table = table[(table["seed"].astype(str) == MEAN) & (table["split"] == TEST) & (table["metric"] == TOKEN)]
     found = int((table["p_holm"] < 0.05).sum())
     claim = "The removal of some single head changes token F1 (p < 0.05 after Holm)"
     yield claim, f"{found} of {len(table)} heads; {int((table['p'] < 0.05).sum())} without correction", claim_verdict(found > 0)
-    scores = read["baselines"].pivot(index="method", columns="metric", values="value")["f1_at_m"]
+    scores = read["baselines"].pivot(index="method", columns="metric", values="value")[F1_M]
     attention = scores[[HEAD, REGRESSION]].max()
     others = scores.drop([HEAD, REGRESSION, TAGGER], errors="ignore")
     claim = "Attention without fine-tuning finds keyphrases better than position, TF-IDF, YAKE and embeddings (F1@M)"

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection
-from matplotlib.colors import to_rgba
 from matplotlib.ticker import MaxNLocator
 
+from attention_atlas.figures.attention_lines import weighted_lines
 from attention_atlas.figures.head_grid import draw_head_grid
 from attention_atlas.figures.style import (
     BLACK,
@@ -24,30 +22,39 @@ from attention_atlas.figures.style import (
     PURPLE,
     SKY,
     VERMILION,
+    panels,
+    plain,
     save_figure,
     use_style,
 )
 from attention_atlas.studies.setting import Setting
 from attention_atlas.studies.stefanik2021.names import (
+    EXACT,
+    F1_5,
+    F1_10,
+    F1_M,
     HEAD,
     IMPORTANCE,
+    MEAN,
     METHOD_TITLES,
     METRIC_TITLES,
     OPTIMISTIC,
     ORDER_TITLES,
     PHRASE,
+    PRUNED,
+    PRUNED_ON_TEST,
     RANDOM,
     REGRESSION,
     TAGGER,
     TEST,
     TOKEN,
+    WHOLE,
     WORST,
 )
 from attention_atlas.tables import read_table
 
 Pictures = Mapping[str, str | Path]
 Rows = pd.DataFrame
-_MEAN = "mean"
 _LINES = {
     WORST: (BLUE, "-", "o"),
     IMPORTANCE: (GREEN, "--", "s"),
@@ -55,12 +62,12 @@ _LINES = {
     RANDOM: (GREY, "-.", ""),
 }
 _METRICS = {
-    "f1_at_5": ("F1@5", SKY, "o"),
-    "f1_at_10": ("F1@10", BLUE, "s"),
-    "f1_at_m": ("F1@M", ORANGE, "^"),
-    "phrase_f1": ("Phrase F1", VERMILION, "D"),
+    F1_5: ("F1@5", SKY, "o"),
+    F1_10: ("F1@10", BLUE, "s"),
+    F1_M: ("F1@M", ORANGE, "^"),
+    EXACT: ("Phrase F1", VERMILION, "D"),
 }
-_MODELS = {"whole": "Whole", "pruned": "Pruned", "pruned_on_test": "Pruned on test\n(optimistic)"}
+_MODELS = {WHOLE: "Whole", PRUNED: "Pruned", PRUNED_ON_TEST: "Pruned on test\n(optimistic)"}
 _SHOWN_HEADS = 20
 
 
@@ -76,7 +83,7 @@ def relative_attention(path: str | Path, setting: Setting, pictures: Pictures) -
         AtlasError: the table cannot be used.
     """
     table = read_table(path, ["way", "layer", "head", "value", "ci_low", "ci_high", "n"])
-    figure, axes = _panels(4.2, 3.4, 2)
+    figure, axes = panels(4.2, 3.4, 2)
     for axis, (way, own) in zip(axes, table.groupby("way", sort=False), strict=True):
         sure = own[(own["ci_low"] > 0) | (own["ci_high"] < 0)]
         _grid(axis, own.assign(value=100 * own["value"]), "Relative attention, points", "RdBu_r", sure)
@@ -100,7 +107,7 @@ def head_ranking(path: str | Path, setting: Setting, pictures: Pictures) -> None
     """
     names = ["layer", "head", "auc", "average_precision", "cross_entropy", "cross_entropy_none", "slide_rank", "share", "n"]
     table = read_table(path, names)
-    figure, axes = _panels(4.4, 4.2, 2)
+    figure, axes = panels(4.4, 4.2, 2)
     best = table.head(_SHOWN_HEADS)[::-1]
     places = np.arange(len(best))
     gained = best["cross_entropy_none"] - best["cross_entropy"]
@@ -135,7 +142,7 @@ def logistic_regression(path: str | Path, setting: Setting, pictures: Pictures) 
     """
     names = ["layer", "head", "coefficient", "ci_low", "ci_high", "permutation_importance", "mix_weight"]
     table = read_table(path, names)
-    figure, axes = _panels(3.7, 3.3, 3)
+    figure, axes = panels(3.7, 3.3, 3)
     sure = table[(table["ci_low"] > 0) | (table["ci_high"] < 0)]
     _grid(axes[0], table.assign(value=table["coefficient"]), "Coefficient", "RdBu_r", sure)
     axes[0].set_title("Logistic regression")
@@ -164,11 +171,11 @@ def fine_tuning(path: str | Path, setting: Setting, pictures: Pictures) -> None:
     """
     table = read_table(path, ["seed", "model", "split", "metric", "value", "ci_low", "ci_high", "documents"])
     table = table[table["split"] == TEST]
-    figure, axes = _panels(3.6, 3.4, 2)
+    figure, axes = panels(3.6, 3.4, 2)
     for axis, metric in zip(axes, (TOKEN, PHRASE), strict=True):
         for place, model in enumerate(_MODELS):
             own = table[(table["metric"] == metric) & (table["model"] == model)]
-            seeds, mean = own[own["seed"] != _MEAN], own[own["seed"] == _MEAN].iloc[0]
+            seeds, mean = own[own["seed"] != MEAN], own[own["seed"] == MEAN].iloc[0]
             spread = np.linspace(-0.12, 0.12, len(seeds)) if len(seeds) > 1 else [0.0]
             axis.plot(place + spread, seeds["value"], "o", color=SKY, markersize=5, label="a seed" if place == 0 else None)
             ends = [[mean["value"] - mean["ci_low"]], [mean["ci_high"] - mean["value"]]]
@@ -199,15 +206,15 @@ def ablation(path: str | Path, setting: Setting, pictures: Pictures) -> None:
     names = ["seed", "split", "layer", "head", "metric", "baseline", "value", "delta", "p", "p_holm", "documents"]
     table = read_table(path, names)
     table = table[(table["split"] == TEST) & (table["metric"] == TOKEN)]
-    mean = table[table["seed"] == _MEAN]
-    figure, axes = _panels(4.2, 3.4, 2)
+    mean = table[table["seed"] == MEAN]
+    figure, axes = panels(4.2, 3.4, 2)
     _grid(axes[0], mean.assign(value=mean["delta"]), "Difference of token F1, points", "RdBu_r", mean[mean["p_holm"] < 0.05])
     axes[0].set_title("Mean over seeds")
-    deltas = [own["delta"].to_numpy() for _, own in table[table["seed"] != _MEAN].groupby("seed")]
+    deltas = [own["delta"].to_numpy() for _, own in table[table["seed"] != MEAN].groupby("seed")]
     low, high = min(map(np.min, deltas)), max(map(np.max, deltas))
     edges = np.linspace(low, high, 25) if high > low else np.array([low - 0.5, high + 0.5])
     colours = [plt.get_cmap("cividis")(shade) for shade in np.linspace(0.1, 0.9, len(deltas))]
-    seeds = [f"seed {name}" for name, _ in table[table["seed"] != _MEAN].groupby("seed")]
+    seeds = [f"seed {name}" for name, _ in table[table["seed"] != MEAN].groupby("seed")]
     axes[1].hist(deltas, bins=edges, stacked=True, color=colours, label=seeds)
     axes[1].axvline(0, color=BLACK, linewidth=0.8, linestyle="--")
     axes[1].set_xlabel("Difference of token F1, points")
@@ -235,7 +242,7 @@ def cumulative_ablation(path: str | Path, setting: Setting, pictures: Pictures) 
     """
     table = read_table(path, ["seed", "order", "draw", "split", "heads_removed", "metric", "value", "documents"])
     table = table[table["split"] == TEST]
-    figure, axes = _panels(4.2, 3.6, 2)
+    figure, axes = panels(4.2, 3.6, 2)
     for axis, metric in zip(axes, (TOKEN, PHRASE), strict=True):
         of_metric = table[table["metric"] == metric]
         for order, (colour, dashes, mark) in _LINES.items():
@@ -329,11 +336,8 @@ def model_view(path: str | Path, setting: Setting, pictures: Pictures) -> None:
 
 def _lines(axis: Axes, rows: Rows, size: int, colour: str) -> None:
     strong = rows[rows["weight"] > 0.02]
-    starts = np.column_stack([np.zeros(len(strong)), size - strong["query"]])
-    ends = np.column_stack([np.ones(len(strong)), size - strong["key"]])
-    tints = np.tile(to_rgba(colour), (len(strong), 1))
-    tints[:, 3] = np.clip(strong["weight"], 0, 1)
-    axis.add_collection(LineCollection(np.stack([starts, ends], axis=1), colors=tints, linewidths=1.0))
+    heights = [size - strong[side].to_numpy() for side in ("query", "key")]
+    axis.add_collection(weighted_lines(*heights, strong["weight"].to_numpy(), colour, (0, 1), 1.0))
     axis.set_xlim(-0.06, 1.06)
     axis.set_ylim(-0.6, size - 0.4)
     axis.set_xticks([])
@@ -346,21 +350,14 @@ def _lines(axis: Axes, rows: Rows, size: int, colour: str) -> None:
 def _names(axis: Axes, tokens: list[str], second: int) -> None:
     axis.set_xlim(0, 1)
     axis.set_ylim(-0.6, len(tokens) - 0.4)
+    look = {"ha": "right", "va": "center", "fontsize": min(6.0, 66 / len(tokens))}
     for place, token in enumerate(tokens, start=1):
-        # A dollar sign would open a formula.
-        safe = token.replace("$", r"\$")
         kind = "italic" if second and place >= second else "normal"
-        axis.text(1.0, len(tokens) - place, safe, ha="right", va="center", fontsize=min(6.0, 66 / len(tokens)), fontstyle=kind)
+        axis.text(1.0, len(tokens) - place, plain(token), fontstyle=kind, **look)
     axis.set_xticks([])
     axis.set_yticks([])
     for side in axis.spines.values():
         side.set_visible(False)
-
-
-def _panels(width: float, height: float, count: int) -> tuple[Any, Any]:
-    use_style()
-    figure, axes = plt.subplots(1, count, figsize=(width * count, height), constrained_layout=True, squeeze=False)
-    return figure, axes[0]
 
 
 def _grid(axis: Axes, rows: Rows, label: str, colours: str, marked: Rows, low: float | None = None) -> None:

@@ -27,7 +27,11 @@ REMOVED = ["split", "order", "draw", "percent", "count"]
 """Columns that name a set of removed heads: the documents, the order (`ORDER_TITLES`, or `ONE` head), the number of a random
 order, and how many heads are gone."""
 ONE = "one"
-ANSWERS = ["record", "answer", "expected"]
+MEAN = "mean"
+"""In the column seed: the mean over seeds."""
+WHOLE, PRUNED, PRUNED_ON_TEST = "whole", "pruned", "pruned_on_test"
+F1_5, F1_10, F1_M, EXACT = "f1_at_5", "f1_at_10", "f1_at_m", "phrase_f1"
+"""Scores of ways to find keyphrases: F1 of the first phrases, of all that are proposed, and of phrases marked in the text."""
 FEATURE_KEYS = ["record", "document", "place", "key"]
 """Columns of a table of words before its features: record and name of the document, place of the word, whether it is key."""
 

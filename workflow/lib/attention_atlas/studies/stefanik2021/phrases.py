@@ -10,12 +10,14 @@ import numpy.typing as npt
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from attention_atlas.corpora.examples import Example
-from attention_atlas.corpora.keyphrases import BEGIN, OUTSIDE, located, spans_of, stem
+from attention_atlas.corpora.keyphrases import BEGIN, INSIDE, OUTSIDE, located, spans_of, stem
 from attention_atlas.corpora.text import WORD
+from attention_atlas.statistics import resampled_counts
 
 Floats = npt.NDArray[np.float64]
 Phrase = tuple[str, ...]
 """Words of a phrase in lower case."""
+_SEQEVAL: Mapping[str, str] = {BEGIN: "B-KEY", INSIDE: "I-KEY", OUTSIDE: OUTSIDE}
 
 
 @dataclass(frozen=True)
@@ -81,14 +83,22 @@ def phrase_counts(answer: str, expected: str) -> tuple[int, int, int]:
     """(right, answered, expected) phrases as seqeval finds them: right where both ends are."""
     from seqeval.metrics.sequence_labeling import get_entities
 
-    own, gold = (set(get_entities([_seqeval[tag] for tag in tags])) for tags in (answer, expected))
+    own, gold = (set(get_entities([_SEQEVAL[tag] for tag in tags])) for tags in (answer, expected))
     return len(own & gold), len(own), len(gold)
-
-
-_seqeval: Mapping[str, str] = {BEGIN: "B-KEY", "I": "I-KEY", OUTSIDE: OUTSIDE}
 
 
 def f1_of(counts: npt.ArrayLike) -> Floats:
     """[...] F1 of counts [..., 3] (right, answered, expected), summed before; 0 where nothing is right."""
     right, answered, expected = np.moveaxis(np.asarray(counts, dtype=np.float64), -1, 0)
     return np.where(right > 0, 2 * right / np.maximum(answered + expected, 1), 0.0)
+
+
+def percent(counts: Floats) -> Floats:
+    """[...] F1 in percent of counts [..., document, 3], summed over documents."""
+    return 100 * f1_of(counts.sum(axis=-2))
+
+
+def resampled_percent(counts: Floats, resamples: int, seed: int) -> Floats:
+    """[resample, set] F1 in percent of counts [set, document, 3], over documents drawn anew."""
+    drawn = resampled_counts(counts.shape[1], resamples, seed)
+    return np.concatenate([100 * f1_of(np.einsum("rd,sdp->rsp", own, counts, optimize=True)) for own in drawn])

@@ -6,7 +6,9 @@ Each gives the phrases of every text, the best first. All but YAKE, which finds 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -64,12 +66,9 @@ def by_embedding(
         folder: of the model; a plain encoder's hidden states are averaged.
         device: where the model runs.
     """
-    from keybert import KeyBERT
-    from sentence_transformers import SentenceTransformer
     from sklearn.feature_extraction.text import CountVectorizer
 
-    ranker = KeyBERT(model=SentenceTransformer(str(folder), device=device, local_files_only=True))
-    found = []
+    ranker, found = _keybert(str(folder), device), []
     for words, own in progress(list(zip(texts, candidates, strict=True)), label="KeyBERT"):
         names = [" ".join(c.phrase) for c in own]
         if not names:
@@ -80,6 +79,14 @@ def by_embedding(
         scored = dict(ranker.extract_keywords(" ".join(words), vectorizer=counter, top_n=len(names)))
         found.append(ranked(own, [float(scored.get(name, 0.0)) for name in names]))
     return found
+
+
+@cache
+def _keybert(folder: str, device: str) -> Any:
+    from keybert import KeyBERT
+    from sentence_transformers import SentenceTransformer
+
+    return KeyBERT(model=SentenceTransformer(folder, device=device, local_files_only=True))
 
 
 def by_words(candidates: Sequence[Sequence[Candidate]], scores: Sequence[Floats]) -> Rankings:

@@ -21,6 +21,18 @@ _CLIP = 1e-12
 """Least probability that the slides' entropy can take: attention itself is taken for one, and it may be 0."""
 
 
+def splits_of(documents: Sequence[object], folds: int) -> list[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]]:
+    """(words to fit to, words to judge), words of one document on one side.
+
+    Raises:
+        AtlasError: fewer documents than folds.
+    """
+    groups = pd.factorize(np.asarray(documents, dtype=object))[0]
+    if len(np.unique(groups)) < folds:
+        raise AtlasError(f"{len(np.unique(groups))} documents cannot be parted into {folds} folds: take more documents.")
+    return list(GroupKFold(folds).split(groups, groups=groups))
+
+
 def head_ranking(features: npt.ArrayLike, key: npt.ArrayLike, documents: Sequence[object], folds: int = 5) -> pd.DataFrame:
     """A row a head (`RANKING`), the best by calibrated cross-entropy first.
 
@@ -39,12 +51,9 @@ def head_ranking(features: npt.ArrayLike, key: npt.ArrayLike, documents: Sequenc
         AtlasError: fewer documents than folds, or words of one kind alone.
     """
     own, flags = np.asarray(features, dtype=np.float64), np.asarray(key, dtype=np.bool_)
-    groups = pd.factorize(np.asarray(documents, dtype=object))[0]
-    if len(np.unique(groups)) < folds:
-        raise AtlasError(f"{len(np.unique(groups))} documents cannot be parted into {folds} folds: take more documents.")
+    splits = splits_of(documents, folds)
     if flags.all() or not flags.any():
         raise AtlasError("there are no words of keyphrases, or no others: nothing can be told apart.")
-    splits = list(GroupKFold(folds).split(flags, flags, groups))
     none = np.empty(len(flags))
     for training, held in splits:
         none[held] = flags[training].mean()

@@ -15,13 +15,13 @@ from scipy.optimize import minimize
 from scipy.special import expit, softmax
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, f1_score, log_loss, roc_auc_score
-from sklearn.model_selection import GroupKFold
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.statistics import percentile_interval, resampled_counts
 from attention_atlas.studies.stefanik2021.names import HEAD, MIX, REGRESSION
+from attention_atlas.studies.stefanik2021.ranking import splits_of
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -46,18 +46,6 @@ class Fit:
     fits: int
     permutations: int
     seed: int
-
-
-def splits_of(documents: Sequence[object], folds: int) -> list[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]]:
-    """(words to fit to, words to judge), words of one document on one side.
-
-    Raises:
-        AtlasError: fewer documents than folds.
-    """
-    groups = pd.factorize(np.asarray(documents, dtype=object))[0]
-    if len(np.unique(groups)) < folds:
-        raise AtlasError(f"{len(np.unique(groups))} documents cannot be parted into {folds} folds: take more documents.")
-    return list(GroupKFold(folds).split(groups, groups=groups))
 
 
 def heldout_scores(features: Floats, key: Bools, documents: Sequence[object], fit: Fit) -> dict[str, Floats]:

@@ -19,16 +19,17 @@ from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.studies.michel2019.head_gradients import head_gradients
 from attention_atlas.studies.michel2019.importance import importance
 from attention_atlas.studies.michel2019.masks import heads_of, plan_without
-from attention_atlas.studies.michel2019.names import PAPER
+from attention_atlas.studies.michel2019.names import ALL, ANSWERS, PAPER
+from attention_atlas.studies.michel2019.pruned_answers import Step, step_answers
 from attention_atlas.studies.michel2019.pruning import ascending, random_orders, steps
 from attention_atlas.studies.stefanik2021.names import (
-    ANSWERS,
     DEVELOPMENT,
     IMPORTANCE,
     ONE,
     OPTIMISTIC,
     RANDOM,
     REMOVED,
+    SPLITS,
     TEST,
     WORST,
 )
@@ -67,7 +68,7 @@ def remove_heads(
     """
     torch.set_num_threads(threads)
     tagging = open_tagging(model_entry, card_path)
-    examples = {split: list(read_examples(files[split], limits[split])) for split in (DEVELOPMENT, TEST)}
+    examples = {split: list(read_examples(files[split], limits[split])) for split in SPLITS}
     write_parquet(pd.concat(removals(tagging, examples, step, draws, seed), ignore_index=True), out)
 
 
@@ -82,10 +83,11 @@ def removals(
         expected = tagging.expected(own)
         _log.info("%d %s documents without each of %d heads", len(own), split, len(heads))
         answers = tagging.answers(own, single)
+        records = [example.record for example in own]
         named = [(0, 0), *heads[["layer", "head"]].itertuples(index=False, name=None)]
         for (layer, head), tags in zip(named, answers, strict=True):
-            key = (split, ONE, 0, 0, int(layer > 0))
-            found.append(_rows(key, own, tags, expected, layer, head))
+            key = dict(zip(REMOVED, (split, ONE, 0, 0, int(layer > 0)), strict=True)) | {"layer": layer, "head": head}
+            found.append(pd.DataFrame(key | dict(zip(ANSWERS, (records, tags, expected), strict=True))))
         scores = [float(_token_f1(tags, expected)) for tags in answers]
         effects[split] = np.array(scores[1:]) - scores[0]
     derivatives = head_gradients(tagging, examples[DEVELOPMENT])
@@ -99,32 +101,16 @@ def removals(
     wanted += [(RANDOM, draw, order) for draw, order in enumerate(random_orders(len(heads), draws, seed))]
     counted = steps(len(heads), step, tagging.name)
     for split, own in examples.items():
-        expected = tagging.expected(own)
         # What is chosen on test documents, or by chance, needs no others.
-        chosen = [item for item in wanted if split == TEST or item[0] in (WORST, IMPORTANCE)]
-        sets = list(dict.fromkeys(frozenset(order[:count]) for _, _, order in chosen for _, count in counted if count))
-        _log.info("%d %s documents without %d sets of heads", len(own), split, len(sets))
-        plans = [plan_without(heads.iloc[sorted(places)]) for places in sets]
-        known = dict(zip([frozenset(), *sets], tagging.answers(own, plans), strict=True))
-        for name, draw, order in chosen:
-            for percent, count in counted:
-                key = (split, name, draw, percent, count)
-                found.append(_rows(key, own, known[frozenset(order[:count])], expected))
-    return found
+        made = [
+            Step(name, ALL, draw, percent, tuple(order[:count]))
+            for name, draw, order in wanted
+            if split == TEST or name in (WORST, IMPORTANCE)
+            for percent, count in counted
+        ]
+        found.append(step_answers(tagging, heads, made, own).drop(columns="scope").assign(split=split, layer=0, head=0))
+    return [table[[*REMOVED, "layer", "head", *ANSWERS]] for table in found]
 
 
 def _token_f1(answers: Sequence[str], expected: Sequence[str]) -> float:
     return float(f1_of(np.sum([token_counts(*pair) for pair in zip(answers, expected, strict=True)], axis=0)))
-
-
-def _rows(
-    key: tuple[str, str, int, int, int],
-    examples: Sequence[Example],
-    answers: Sequence[str],
-    expected: Sequence[str],
-    layer: int = 0,
-    head: int = 0,
-) -> pd.DataFrame:
-    values = ([example.record for example in examples], answers, expected)
-    columns = dict(zip(REMOVED, key, strict=True)) | {"layer": layer, "head": head}
-    return pd.DataFrame({**columns, **dict(zip(ANSWERS, values, strict=True))})

@@ -14,27 +14,29 @@ from statsmodels.stats.multitest import multipletests
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.html_tables import write_html_table
-from attention_atlas.statistics import percentile_interval, resampled_counts
+from attention_atlas.statistics import percentile_interval
+from attention_atlas.studies.michel2019.names import ANSWERS
 from attention_atlas.studies.setting import Setting
 from attention_atlas.studies.stefanik2021.names import (
-    ANSWERS,
     DEVELOPMENT,
+    MEAN,
     METRICS,
     ONE,
     OPTIMISTIC,
     PHRASE,
+    PRUNED,
+    PRUNED_ON_TEST,
     REMOVED,
+    SPLITS,
     TEST,
     TOKEN,
+    WHOLE,
     WORST,
 )
-from attention_atlas.studies.stefanik2021.phrases import f1_of, phrase_counts, token_counts
+from attention_atlas.studies.stefanik2021.phrases import percent, phrase_counts, resampled_percent, token_counts
 from attention_atlas.tables import read_parquet, write_table
 
 Floats = npt.NDArray[np.float64]
-MEAN = "mean"
-"""In the column seed: the mean over seeds."""
-WHOLE, PRUNED, PRUNED_ON_TEST = "whole", "pruned", "pruned_on_test"
 FINE_TUNING = [
     "seed", "model", "split", "heads_removed", "metric", "value", "ci_low", "ci_high", "delta", "delta_low", "delta_high",
     "documents",
@@ -109,7 +111,7 @@ def removal_tables(
         tables, pages: fine_tuning, ablation, cumulative_ablation -> file.
 
     Raises:
-        AtlasError: a table cannot be used, or taggers were asked about other documents or heads.
+        AtlasError: a table cannot be used, or taggers were asked about other documents.
     """
     by_seed = {name: read_removals(path) for name, path in files.items()}
     first = next(iter(by_seed.values()))
@@ -123,7 +125,7 @@ def removal_tables(
     write_table(ablation, tables["ablation"])
     write_table(cumulative, tables["cumulative_ablation"])
     shown = dict.fromkeys(("value", "ci_low", "ci_high", "baseline"), ".1f")
-    shown |= dict.fromkeys(("delta", "delta_low", "delta_high"), "+.2f") | {"n": "d", "layer": "d", "head": "d"}
+    shown |= dict.fromkeys(("delta", "delta_low", "delta_high"), "+.2f") | {"layer": "d", "head": "d"}
     notes = [
         setting.line,
         "Scores in percent. token F1: words of keyphrases, whether they begin one or not; phrase F1: both ends right "
@@ -153,21 +155,10 @@ def removal_tables(
     )
 
 
-def _scores(parts: Floats) -> Floats:
-    """[...] percent of counts [..., document, 3]."""
-    return 100 * f1_of(parts.sum(axis=-2))
-
-
-def _resampled(parts: Floats, resamples: int, seed: int) -> Floats:
-    """[resample, set] percent over documents drawn anew."""
-    drawn = resampled_counts(parts.shape[1], resamples, seed)
-    return np.concatenate([100 * f1_of(np.einsum("rd,sdp->rsp", own, parts, optimize=True)) for own in drawn])
-
-
 def best_count(removals: Removals, order: str, split: str) -> int:
     """How many heads of an order are gone where token F1 on a split is best; of equal ones the fewest."""
     places = removals.places(order=order, draw=0, split=split)
-    scores = _scores(removals.parts(TOKEN, places))
+    scores = percent(removals.parts(TOKEN, places))
     return int(removals.sets["count"].to_numpy()[places[scores.argmax()]])
 
 
@@ -181,7 +172,7 @@ def fine_tuning_rows(by_seed: Mapping[str, Removals], resamples: int, seed: int)
                 PRUNED: (WORST, best_count(own, WORST, DEVELOPMENT)),
                 PRUNED_ON_TEST: (OPTIMISTIC, best_count(own, OPTIMISTIC, TEST)),
             }
-            for split in (DEVELOPMENT, TEST):
+            for split in SPLITS:
                 whole = own.places(order=ONE, split=split, count=0)[0]
                 kinds.setdefault((WHOLE, split), []).append((0, own.parts(metric, [whole, whole])))
                 for model, (order, count) in chosen.items():
@@ -189,8 +180,8 @@ def fine_tuning_rows(by_seed: Mapping[str, Removals], resamples: int, seed: int)
                         place = own.places(order=order, draw=0, split=split, count=count)[0]
                         kinds.setdefault((model, split), []).append((count, own.parts(metric, [whole, place])))
         for (model, split), found in kinds.items():
-            scores = np.array([_scores(parts) for _, parts in found])
-            drawn = np.array([_resampled(parts, resamples, seed) for _, parts in found])
+            scores = np.array([percent(parts) for _, parts in found])
+            drawn = np.array([resampled_percent(parts, resamples, seed) for _, parts in found])
             counts = [count for count, _ in found]
             of_seeds = [*zip(by_seed, counts, scores, drawn, strict=True)]
             of_seeds.append((MEAN, np.mean(counts), scores.mean(axis=0), drawn.mean(axis=0)))
@@ -214,8 +205,8 @@ def ablation_rows(by_seed: Mapping[str, Removals], resamples: int, seed: int) ->
             for own in by_seed.values():
                 places = own.places(order=ONE, split=split)
                 parts = own.parts(metric, places)
-                scores.append(_scores(parts))
-                drawn.append(_resampled(parts, resamples, seed))
+                scores.append(percent(parts))
+                drawn.append(resampled_percent(parts, resamples, seed))
             heads = own.sets.loc[places[1:], ["layer", "head"]].reset_index(drop=True)
             named = [*zip(by_seed, scores, drawn, strict=True), (MEAN, np.mean(scores, axis=0), np.mean(drawn, axis=0))]
             for name, score, samples in named:
@@ -244,11 +235,11 @@ def cumulative_rows(by_seed: Mapping[str, Removals]) -> pd.DataFrame:
     """A row a seed, order, draw, split, step and metric; columns `CUMULATIVE`."""
     frames = []
     for name, own in by_seed.items():
-        for split in (DEVELOPMENT, TEST):
+        for split in SPLITS:
             places = np.flatnonzero(((own.sets["order"] != ONE) & (own.sets["split"] == split)).to_numpy())
             keys = own.sets.loc[places, ["order", "draw", "split", "percent"]].reset_index(drop=True)
             keys["heads_removed"] = own.sets["count"].to_numpy()[places]
             for metric in METRICS:
                 parts = own.parts(metric, places)
-                frames.append(keys.assign(seed=name, metric=metric, value=_scores(parts), documents=parts.shape[1])[CUMULATIVE])
+                frames.append(keys.assign(seed=name, metric=metric, value=percent(parts), documents=parts.shape[1])[CUMULATIVE])
     return pd.concat(frames, ignore_index=True)
