@@ -5,6 +5,7 @@
 # make plan       jobs, bytes, memory and hours that RUN=paper (or another) will take
 # make sweep      the sample run in three sizes: how cost grows, and the cost model of `make plan`
 # make bench      benchmarks: ratios against a stated reference, side by side in one run
+# make atlas      the atlas of any model: MODEL names a folder or a model on the hub; opens the page
 # make report     results/$(RUN)/report.zip: every figure and table with its caption
 # make sync       rewrite envs/*.yaml and the generated parts of the README
 # make clean      remove results and caches (not .venv)
@@ -12,11 +13,12 @@
 PYTHON ?= python3
 CORES ?= all
 RUN ?= sample
+MODEL ?=
 VENV := .venv
 BIN := $(VENV)/bin
 SNAKEMAKE := $(BIN)/snakemake --workflow-profile workflow/profiles/local --cores $(CORES)
 
-.PHONY: all setup test lint test-real test-slurm slurm-packages plan sweep bench report sync clean
+.PHONY: all setup test lint test-real test-slurm slurm-packages plan sweep bench atlas report sync clean
 
 all: setup
 	$(SNAKEMAKE)
@@ -60,6 +62,10 @@ sweep: setup
 
 bench: setup
 	$(BIN)/python -m benchmarks
+
+atlas: setup
+	@test -n "$(MODEL)" || { echo "Name a model: make atlas MODEL=folder, or a name on the hub"; exit 1; }
+	$(BIN)/python tools/atlas.py "$(MODEL)" --cores $(CORES)
 
 report: all
 	$(SNAKEMAKE) --config 'targets=[$(RUN)]' --report results/$(RUN)/report.zip

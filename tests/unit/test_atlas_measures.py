@@ -22,6 +22,7 @@ from attention_atlas.atlas.measures import (
     MEASURES,
     SOURCES,
     best_relations,
+    most_frequent_class,
     numeric,
     read_measures,
     write_heads,
@@ -43,7 +44,7 @@ def tables(tmp_path):
     """Small tables of three studies."""
     entropy = pd.concat([rows(measure="entropy", value=1.0), rows(measure="entropy_cls", value=2.0)])
     entropy["value"] += np.arange(len(entropy)) / 100
-    changed = pd.concat([rows(task=task, crop=crop, value=0.5) for task in ("a", "b") for crop in ("real", "padded")])
+    changed = pd.concat([rows(task=task, crop=crop, value=0.5) for task in ("mrpc", "rte") for crop in ("real", "padded")])
     changed["value"] = np.arange(len(changed)) / 100
     types = rows(type="dense")
     found = {"clark2019/surface": entropy, "kovaleva2019/figure5": changed, "guan2020/head_types": types}
@@ -61,6 +62,9 @@ def test_columns_come_from_their_rows(tables):
     assert found["entropy_cls"].tolist() == pytest.approx([2.12 + k / 100 for k in range(12)])
     # Real maps of both tasks: rows 0 to 11 and 24 to 35.
     assert found["unchanged"].tolist() == pytest.approx([(k + 24 + k) / 200 for k in range(12)])
+    assert found["unchanged_mrpc"].tolist() == pytest.approx([k / 100 for k in range(12)])
+    assert found["unchanged_rte"].tolist() == pytest.approx([(24 + k) / 100 for k in range(12)])
+    assert "has no value" in absent["unchanged_qnli"]
     assert set(found["distance_type"]) == {"dense"}
     assert "does not build stefanik2021/head_ranking" in absent["keyphrase_auc"]
     assert numeric(found) == ["entropy", "entropy_cls", "unchanged"]
@@ -115,6 +119,22 @@ def test_the_best_relation_is_that_of_the_largest_margin():
     assert found.loc[(1, 1), "relation_margin_low"] == pytest.approx(low - 0.2)
     assert found.loc[(1, 1), "relation_margin_high"] == pytest.approx(high - 0.2)
     assert found.loc[(1, 2), "best_relation"] == "det"
+
+
+def test_the_pattern_of_a_head_is_that_of_most_of_its_maps_over_tasks():
+    counts = {("mrpc", "vertical"): 3, ("mrpc", "block"): 4, ("rte", "vertical"): 3, ("rte", "block"): 1}
+    table = pd.DataFrame(
+        [(task, "network", 1, 1, name, maps) for (task, name), maps in counts.items()]
+        + [
+            ("mrpc", "rules", 1, 1, "diagonal", 99),
+            ("mrpc", "network", 1, 2, "block", 5),
+            ("rte", "network", 1, 2, "vertical", 5),
+        ],
+        columns=["task", "annotator", "layer", "head", "class", "maps"],
+    )
+    found = most_frequent_class(table).set_index(["layer", "head"])
+    assert found.loc[(1, 1)].tolist() == ["vertical", pytest.approx(6 / 11)]
+    assert found.loc[(1, 2)].tolist() == ["vertical", 0.5], "a tie goes to the paper's first class"
 
 
 CHANCE = np.random.default_rng(0)

@@ -292,7 +292,15 @@ MISTAKES = [
     ),
     ("corpora/pairs/limit", ABSENT, "config: corpora.pairs: the key 'limit' is missing. Records read at most"),
     ("corpora/pairs/reader", ABSENT, "config: corpora.pairs: the key 'reader' is missing. conllu: dependency trees"),
-    ("runs/one/clark2019/segments", ABSENT, "config: runs.one.clark2019: the key 'segments' is missing. Corpus of reader"),
+    (
+        "runs/one/clark2019/dependencies",
+        ABSENT,
+        "config: runs.one.clark2019: the key 'dependencies' is missing. Corpus of reader",
+    ),
+    ("runs/one/atlas", {"compared": ["large"]}, "runs.one.atlas.compared: models are compared on sentences: name"),
+    ("runs/one/atlas", {"sentences": "trees", "compared": ["larg"]}, "atlas.compared: there is no model 'larg'; did you mean"),
+    ("runs/one/atlas", {"sentences": "trees", "compared": ["tiny"]}, "atlas.compared: 'tiny' is the model of the atlas itself"),
+    ("runs/one/atlas", {"sentences": "pairs"}, "atlas.sentences: corpus 'pairs' has the reader segments, but conllu is needed"),
     ("runs/one/model", ABSENT, "config: runs.one.model: the study clark2019 needs a model, and none is named."),
     (
         "models/tiny/source/hub",
@@ -550,6 +558,14 @@ def test_every_study_has_its_part_of_the_schema():
         (
             {"runs": {"sample": {"stefanik2021": {"family": "minilm-glue"}}}},
             "stefanik2021.family: the family 'minilm-glue' has no task keyphrases",
+        ),
+        (
+            {"runs": {"any": {"stefanik2021": {"test": "sample-keyphrases-test"}}}},
+            "any.stefanik2021.family: taggers need all of family, development, test",
+        ),
+        (
+            {"corpora": {"sample-trees": {"level": "words"}}},
+            "atlas.sentences: the corpus 'sample-trees' has to be of level tokens",
         ),
         (
             {"runs": {"sample": {"stefanik2021": {"test": "sample-trees"}}}},

@@ -112,7 +112,7 @@ def built(tmp_path_factory):
         task: {seed: save_measures(folder / f"m-{task}-{seed}", seed, tagged=task != "qnli") for seed in SEEDS[task]}
         for task in TASKS
     }
-    names = ["figure2", "figure5", "figure6", "figure7", "features", "features.html", "options", "options.html"]
+    names = ["figure2", "head_classes", "figure5", "figure6", "figure7", "features", "features.html", "options", "options.html"]
     outs = [folder / (name if "." in name else f"{name}.tsv") for name in names]
     change_tables(measures, SETTINGS, 100, 0, *outs)
     kinds = {task: ["uniform", "zero"] if task == "mrpc" else ["uniform"] for task in TASKS}

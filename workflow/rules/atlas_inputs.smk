@@ -7,7 +7,31 @@ from attention_atlas.atlas.names import TABLES as HEAD_TABLES
 _OVER_ALL = ("atlas", "scoreboard")
 # Tables of models that were trained further, several of them: their measures are means.
 _OF_FAMILIES = ("kovaleva2019/figure5", "kovaleva2019/figure8", "stefanik2021/ablation")
-PAIRS["atlas"] = PAIRS["scoreboard"] = lambda run: []
+# Measures of a model's attention alone: table as the studies call it -> file of the job that measures one model.
+_OF_MODEL = {
+    "clark2019/surface": "surface.tsv",
+    "clark2019/dependency_heads": "dependency_heads.tsv",
+    "clark2019/relations": "relations.tsv",
+    "guan2020/head_types": "head_types.tsv",
+}
+PAIRS["scoreboard"] = lambda run: []
+
+
+def atlas_pairs(run):
+    """(model, corpus) of the run's model and those beside it, where the run names sentences."""
+    chosen = config["runs"][run]["atlas"]
+    if "sentences" not in chosen:
+        return []
+    return [(model, chosen["sentences"]) for model in compared_models(run)]
+
+
+def compared_models(run):
+    """The model of the atlas, and those that it is compared with."""
+    own = study_model(config, run, "atlas")
+    return [own, *config["runs"][run]["atlas"].get("compared", [])]
+
+
+PAIRS["atlas"] = atlas_pairs
 
 
 def built_tables(run):
@@ -34,7 +58,8 @@ def measured_model(run, table):
 def measured_as(run, table):
     """What a table of measures is of, in words: a model, or a family of them."""
     if table in _OF_FAMILIES:
-        return f"family {config['runs'][run][table.split('/')[0]]['family']}"
+        study = table.split("/")[0]
+        return f"family {config['runs'][run][study]['family']}"
     return measured_model(run, table)
 
 
@@ -63,13 +88,37 @@ def of_another_shape(wildcards):
 
 
 def head_tables(wildcards):
-    """Params function: table -> file, for the measures of single heads that the run builds."""
+    """Params function: table -> file, for the measures of single heads that the run builds.
+
+    What no study of the run measures is measured on the atlas's own sentences, where the run names some.
+    """
     others = of_another_shape(wildcards)
-    return {
+    found = {
         table: path
         for table, path in built_tables(wildcards.run).items()
         if table in HEAD_TABLES and table not in others
     }
+    return own_tables(wildcards.run) | found
+
+
+def own_tables(run):
+    """Table -> file of the measures of the atlas's model on the atlas's own sentences; none where the run names none."""
+    if not has_sentences(run):
+        return {}
+    return model_tables_of(run, study_model(config, run, "atlas"))
+
+
+def has_sentences(run):
+    """Whether a run names sentences for the atlas, and has their file or waits for it."""
+    corpus = config["runs"][run]["atlas"].get("sentences")
+    return corpus is not None and (
+        config["missing"] == "error" or not missing_files(config, [corpus])
+    )
+
+
+def model_tables_of(run, model):
+    folder = f"results/{run}/atlas/models/{model}"
+    return {table: f"{folder}/{name}" for table, name in _OF_MODEL.items()}
 
 
 def head_files(wildcards):
@@ -79,8 +128,14 @@ def head_files(wildcards):
 
 def head_models(wildcards):
     """Params function: table -> what it is of."""
+    own = own_tables(wildcards.run)
     return {
-        table: measured_as(wildcards.run, table) for table in head_tables(wildcards)
+        table: (
+            f"{atlas_model(wildcards)}, on the atlas's sentences"
+            if path == own.get(table)
+            else measured_as(wildcards.run, table)
+        )
+        for table, path in head_tables(wildcards).items()
     }
 
 
@@ -132,3 +187,74 @@ def looks_at_sample(wildcards):
         if study in config["runs"][run]
         for corpus in study_corpora(config, run, study).values()
     )
+
+
+def measured_shards(folder, suffix):
+    """Input function: shards of the atlas's sentences for the model in the path."""
+
+    def paths(wildcards):
+        corpus = config["runs"][wildcards.run]["atlas"]["sentences"]
+        return shard_paths(wildcards.run, wildcards.model, corpus, folder, suffix)
+
+    return paths
+
+
+def sentence_memory(wildcards, attempt):
+    model = config["models"][wildcards.model]
+    corpus = config["corpora"][config["runs"][wildcards.run]["atlas"]["sentences"]]
+    records = limit_for("atlas", "sentences")(wildcards)
+    return costs.example_memory(model, corpus, records, 2000) * attempt
+
+
+def compared_tables(wildcards):
+    """Params function: what is known of each compared model, the run's own first."""
+    return [
+        {
+            "name": model,
+            "layers": config["models"][model]["layers"],
+            "heads": config["models"][model]["heads"],
+            "random_weights": has_random_weights(model),
+            "tables": model_tables_of(wildcards.run, model),
+        }
+        for model in compared_models(wildcards.run)
+    ]
+
+
+def compared_files(wildcards):
+    """Input function: the same as a list of files."""
+    return [
+        path
+        for model in compared_models(wildcards.run)
+        for path in model_tables_of(wildcards.run, model).values()
+    ]
+
+
+def has_random_weights(model):
+    """Whether the layers of a model are as initialised: a control."""
+    entry = config["models"][model]
+    return entry["init"] != "pretrained" and "training" not in entry
+
+
+def relation_files(wildcards):
+    """Input function: tables of single heads and relations that the page shows; none where the run has none."""
+    tables = own_tables(wildcards.run) | built_tables(wildcards.run)
+    names = ("clark2019/dependency_heads", "clark2019/relations")
+    return [tables[name] for name in names if name in tables]
+
+
+def drawn_files(folder, suffix):
+    """Input function: the first shard of the atlas's sentences for its own model, where the run names some."""
+
+    def paths(wildcards):
+        if not has_sentences(wildcards.run):
+            return []
+        return first_shard_of("atlas", "sentences", folder, suffix)(wildcards)
+
+    return paths
+
+
+def page_line(wildcards):
+    """Params function: what a reader of the page has to know of the run's numbers."""
+    if has_sentences(wildcards.run):
+        return setting_for("atlas", "sentences")(wildcards)
+    return None

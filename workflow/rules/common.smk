@@ -285,7 +285,10 @@ def weights_entry(run, model):
     entry = config["models"][model]
     kept = {
         key: entry[key]
-        for key in ("source", "sha256", "layers", "heads", "init", "seed", "dtype")
+        for key in (
+            *("source", "sha256", "tokenizer", "layers", "heads", "init", "seed"),
+            "dtype",
+        )
         if key in entry
     }
     if "fine_tuned" in entry["source"]:

@@ -142,6 +142,7 @@ rule kovaleva2019_changes:
         flat(MEASURES),
     output:
         classes="results/{run}/kovaleva2019/figure2.tsv",
+        head_classes="results/{run}/kovaleva2019/head_classes.tsv",
         cosine="results/{run}/kovaleva2019/figure5.tsv",
         special="results/{run}/kovaleva2019/figure6.tsv",
         first_row="results/{run}/kovaleva2019/figure7.tsv",

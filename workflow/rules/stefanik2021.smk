@@ -185,10 +185,6 @@ rule stefanik2021_figures:
         relative_attention="results/{run}/stefanik2021/relative_attention.tsv",
         head_ranking="results/{run}/stefanik2021/head_ranking.tsv",
         logistic_regression="results/{run}/stefanik2021/logistic_regression.tsv",
-        fine_tuning="results/{run}/stefanik2021/fine_tuning.tsv",
-        ablation="results/{run}/stefanik2021/ablation.tsv",
-        cumulative_ablation="results/{run}/stefanik2021/cumulative_ablation.tsv",
-        baselines="results/{run}/stefanik2021/baselines.tsv",
         model_view="results/{run}/stefanik2021/model_view.tsv",
     output:
         relative_attention_svg=report(
@@ -209,6 +205,37 @@ rule stefanik2021_figures:
         ),
         logistic_regression_png="results/{run}/stefanik2021/logistic_regression.png",
         logistic_regression_pdf="results/{run}/stefanik2021/logistic_regression.pdf",
+        model_view_svg=report(
+            "results/{run}/stefanik2021/model_view.svg",
+            **about(STEFANIK, "model_view"),
+        ),
+        model_view_png="results/{run}/stefanik2021/model_view.png",
+        model_view_pdf="results/{run}/stefanik2021/model_view.pdf",
+    log:
+        "results/{run}/logs/stefanik2021/figures.log",
+    benchmark:
+        "results/{run}/benchmarks/stefanik2021/figures.tsv"
+    group:
+        "stefanik2021_pages"
+    conda:
+        "../../envs/analysis.yaml"
+    resources:
+        mem_mb=memory(1000),
+        runtime=minutes(10),
+    params:
+        settings=figure_settings,
+        code=script_digest("stefanik2021_figures.py"),
+    script:
+        "../scripts/stefanik2021_figures.py"
+
+
+rule stefanik2021_tagging_figures:
+    input:
+        fine_tuning="results/{run}/stefanik2021/fine_tuning.tsv",
+        ablation="results/{run}/stefanik2021/ablation.tsv",
+        cumulative_ablation="results/{run}/stefanik2021/cumulative_ablation.tsv",
+        baselines="results/{run}/stefanik2021/baselines.tsv",
+    output:
         fine_tuning_svg=report(
             "results/{run}/stefanik2021/fine_tuning.svg",
             **about(STEFANIK, "fine_tuning"),
@@ -231,16 +258,10 @@ rule stefanik2021_figures:
         ),
         baselines_png="results/{run}/stefanik2021/baselines.png",
         baselines_pdf="results/{run}/stefanik2021/baselines.pdf",
-        model_view_svg=report(
-            "results/{run}/stefanik2021/model_view.svg",
-            **about(STEFANIK, "model_view"),
-        ),
-        model_view_png="results/{run}/stefanik2021/model_view.png",
-        model_view_pdf="results/{run}/stefanik2021/model_view.pdf",
     log:
-        "results/{run}/logs/stefanik2021/figures.log",
+        "results/{run}/logs/stefanik2021/tagging_figures.log",
     benchmark:
-        "results/{run}/benchmarks/stefanik2021/figures.tsv"
+        "results/{run}/benchmarks/stefanik2021/tagging_figures.tsv"
     group:
         "stefanik2021_pages"
     conda:
@@ -249,7 +270,7 @@ rule stefanik2021_figures:
         mem_mb=memory(1000),
         runtime=minutes(10),
     params:
-        settings=figure_settings,
+        settings=tagging_settings,
         code=script_digest("stefanik2021_figures.py"),
     script:
         "../scripts/stefanik2021_figures.py"

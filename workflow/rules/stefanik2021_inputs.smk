@@ -14,9 +14,10 @@ def stefanik2021_examples(run):
     """(model, corpus) of all examples that the study reads, what the taggers are trained on included."""
     settings = config["runs"][run]["stefanik2021"]
     model = study_model(config, run, "stefanik2021")
-    trained = config["families"][settings["family"]]["tasks"]["keyphrases"]["corpus"]
-    roles = ("documents", *SPLITS)
-    corpora = [*(settings[role] for role in roles), trained]
+    corpora = [settings[role] for role in ("documents", *SPLITS) if role in settings]
+    if "family" in settings:
+        tasks = config["families"][settings["family"]]["tasks"]
+        corpora.append(tasks["keyphrases"]["corpus"])
     return [(model, corpus) for corpus in dict.fromkeys(corpora)]
 
 
@@ -31,7 +32,11 @@ FURTHER_CORPORA["stefanik2021"] = stefanik2021_corpora
 
 def taggers(run):
     """Seed -> tagger."""
-    family = config["runs"][run]["stefanik2021"]["family"]
+    family = config["runs"][run]["stefanik2021"].get("family")
+    if family is None:
+        raise WorkflowError(
+            f"runs.{run}.stefanik2021 names no family of taggers, which this file needs: add it to the run."
+        )
     seeds = family_seeds(config, family, "keyphrases")
     return {seed: family_member(family, "keyphrases", seed) for seed in seeds}
 
@@ -87,16 +92,22 @@ def tagging_setting(wildcards):
 
 
 def figure_settings(wildcards):
-    """Params function: figure -> what was looked at."""
-    tagging = tagging_setting(wildcards)
+    """Params function: figure -> what was looked at, for those that need no training."""
     documents = setting_for("stefanik2021", "documents")(wildcards)
     return {
         **dict.fromkeys(
             ("relative_attention", "head_ranking", "logistic_regression"), documents
         ),
+        "model_view": pairs_setting(wildcards),
+    }
+
+
+def tagging_settings(wildcards):
+    """Params function: figure -> what was looked at, for those of taggers and what stands beside them."""
+    tagging = tagging_setting(wildcards)
+    return {
         **dict.fromkeys(("fine_tuning", "ablation", "cumulative_ablation"), tagging),
         "baselines": setting_for("stefanik2021", "test")(wildcards),
-        "model_view": pairs_setting(wildcards),
     }
 
 

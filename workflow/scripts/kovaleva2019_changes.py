@@ -9,6 +9,7 @@ with job(snakemake):
         resamples=snakemake.params.resamples,
         seed=snakemake.params.seed,
         classes_out=snakemake.output.classes,
+        head_classes_out=snakemake.output.head_classes,
         cosine_out=snakemake.output.cosine,
         special_out=snakemake.output.special,
         first_row_out=snakemake.output.first_row,

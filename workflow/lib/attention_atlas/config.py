@@ -48,7 +48,7 @@ ROLES: dict[str, dict[str, str]] = {
     "tenney2019": {"cases": "edges"},
     "stefanik2021": {"documents": "keyphrases", "development": "keyphrases", "test": "keyphrases"},
     # What is made from the tables of all studies of a run.
-    "atlas": {},
+    "atlas": {"sentences": "conllu"},
     "scoreboard": {},
 }
 STUDIES = tuple(ROLES)
@@ -415,7 +415,7 @@ def _check_study(config: Mapping[str, Any], run: str, study: str) -> None:
 
 def _check_clark2019(config: Mapping[str, Any], run: str, place: str) -> None:
     settings = config["runs"][run]["clark2019"]
-    if config["corpora"][settings["segments"]]["level"] != "tokens":
+    if "segments" in settings and config["corpora"][settings["segments"]]["level"] != "tokens":
         raise AtlasError(f"config: {place}.segments: its measures are over word pieces, so the corpus needs level: tokens.")
     mode = settings["options"].get("word_mode", "mean")
     if mode != "mean" and config["corpora"][settings["dependencies"]]["level"] != "tokens":
@@ -427,6 +427,8 @@ def _check_clark2019(config: Mapping[str, Any], run: str, place: str) -> None:
         _known(name, config["models"], "model", f"{place}.probes.random_models")
     for variant, name in settings["variants"].items():
         where = f"{place}.variants.{variant}"
+        if "segments" not in settings:
+            raise AtlasError(f"config: {where}: it stands beside a corpus of segments: name {place}.segments as well.")
         if variant == "casing":
             _known(name, config["models"], "model", where)
         else:
@@ -511,8 +513,30 @@ def _check_tenney2019(config: Mapping[str, Any], run: str, place: str) -> None:
 
 def _check_stefanik2021(config: Mapping[str, Any], run: str, place: str) -> None:
     settings = config["runs"][run]["stefanik2021"]
-    if "keyphrases" not in config["families"][settings["family"]]["tasks"]:
+    trained = ("family", "development", "test")
+    absent = [key for key in trained if key not in settings]
+    if 0 < len(absent) < len(trained):
+        raise AtlasError(
+            f"config: {place}.{absent[0]}: taggers need all of {', '.join(trained)}; name it as well, or none of them."
+        )
+    if not absent and "keyphrases" not in config["families"][settings["family"]]["tasks"]:
         raise AtlasError(f"config: {place}.family: the family '{settings['family']}' has no task keyphrases.")
+
+
+def _check_atlas(config: Mapping[str, Any], run: str, place: str) -> None:
+    settings = config["runs"][run]["atlas"]
+    for name in settings.get("compared", []):
+        _known(name, config["models"], "model", f"{place}.compared")
+        if name == study_model(config, run, "atlas"):
+            raise AtlasError(f"config: {place}.compared: '{name}' is the model of the atlas itself: name others.")
+    if "sentences" not in settings:
+        if "compared" in settings:
+            raise AtlasError(
+                f"config: {place}.compared: models are compared on sentences: name a corpus under {place}.sentences."
+            )
+        return
+    if config["corpora"][settings["sentences"]]["level"] != "tokens":
+        raise AtlasError(f"config: {place}.sentences: the corpus '{settings['sentences']}' has to be of level tokens.")
 
 
 _NAMES_ITS_MODELS = ("michel2019", "scoreboard")
@@ -524,6 +548,7 @@ _STUDY_CHECKS = {
     "michel2019": _check_michel2019,
     "tenney2019": _check_tenney2019,
     "stefanik2021": _check_stefanik2021,
+    "atlas": _check_atlas,
 }
 
 

@@ -5,7 +5,7 @@ A measure of a model that was trained further is that of the head at the same pl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.html_tables import write_html_table
+from attention_atlas.studies.kovaleva2019.names import CLASSES, NETWORK, TASK_TITLES, TASKS
 from attention_atlas.tables import read_table, write_table
 
 Select = Callable[..., pd.DataFrame]
@@ -35,6 +36,7 @@ class Measure:
         item: of the paper.
         unit: of the values; empty for names.
         more: what a larger value means.
+        part: whether it is a part of another measure (one task of several, an end of an interval): shown, but not correlated.
     """
 
     name: str
@@ -42,6 +44,7 @@ class Measure:
     item: str
     unit: str
     more: str = ""
+    part: bool = False
 
 
 @dataclass(frozen=True)
@@ -101,6 +104,43 @@ def _each(value: str, by: str, names: Mapping[str, str]) -> Select:
     return select
 
 
+def _by_task(value: str, name: str, **equal: str) -> Select:
+    """The mean over the rows of a head with these values as the measure `name`, and that of each task as `name_task`."""
+    rows = _where(value, name, **equal)
+
+    def select(table: pd.DataFrame) -> pd.DataFrame:
+        overall = _mean(value, name, **equal)(table)
+        for task in TASKS:
+            own = rows(table[table["task"] == task]).rename(columns={name: f"{name}_{task}"})
+            overall = overall.merge(own, on=PLACE, how="left") if len(own) else overall
+        return overall
+
+    return select
+
+
+def _task_measures(name: str, title: str, item: str, unit: str, more: str) -> tuple[Measure, ...]:
+    """The measures of `_by_task`: over all tasks, and one a task."""
+    parts = (Measure(f"{name}_{task}", f"{title}, {TASK_TITLES[task]}", item, unit, more, part=True) for task in TASKS)
+    return (Measure(name, f"{title}, mean of tasks", item, unit, more), *parts)
+
+
+def most_frequent_class(table: pd.DataFrame) -> pd.DataFrame:
+    """The class that most maps of each head have over all tasks, by the network; ties go to the first class of the paper.
+
+    Args:
+        table: task, annotator, layer, head, class, maps.
+
+    Returns:
+        layer, head, pattern_class, pattern_share (of its maps).
+    """
+    kept = table[table["annotator"] == NETWORK]
+    maps = kept.pivot_table(index=PLACE, columns="class", values="maps", aggfunc="sum", fill_value=0).reindex(
+        columns=list(CLASSES), fill_value=0
+    )
+    found = pd.DataFrame({"pattern_class": maps.idxmax(axis=1), "pattern_share": maps.max(axis=1) / maps.sum(axis=1)})
+    return found.reset_index()
+
+
 def _best(value: str, name: str, **equal: str) -> Select:
     """The larger value of a head's two directions."""
     rows = _where(value, name, **equal)
@@ -109,6 +149,19 @@ def _best(value: str, name: str, **equal: str) -> Select:
         return rows(table).groupby(PLACE, as_index=False)[name].max()
 
     return select
+
+
+def above_offsets(table: pd.DataFrame, baselines: pd.DataFrame) -> pd.DataFrame:
+    """Rows of heads with baseline_accuracy and margin, largest margin first; without relations of few words and the row All.
+
+    Args:
+        table: a row a relation, head and direction: relation, layer, head, n, accuracy.
+        baselines: a row a relation: relation, baseline_accuracy.
+    """
+    known = table.merge(baselines[["relation", "baseline_accuracy"]], on="relation")
+    kept = known[(known["n"] >= _LEAST) & (known["relation"] != "all") & known["baseline_accuracy"].notna()]
+    margin = kept["accuracy"] - kept["baseline_accuracy"]
+    return kept.assign(margin=margin).sort_values("margin", ascending=False, kind="stable")
 
 
 def best_relations(table: pd.DataFrame, baselines: pd.DataFrame) -> pd.DataFrame:
@@ -122,10 +175,7 @@ def best_relations(table: pd.DataFrame, baselines: pd.DataFrame) -> pd.DataFrame
         layer, head, best_relation, relation_accuracy, relation_margin, relation_margin_low, relation_margin_high: Wilson's
         interval of the accuracy less the baseline, that of one choice; the relation was picked for being best.
     """
-    known = table.merge(baselines[["relation", "baseline_accuracy"]], on="relation")
-    kept = known[(known["n"] >= _LEAST) & (known["relation"] != "all") & known["baseline_accuracy"].notna()]
-    kept = kept.assign(margin=kept["accuracy"] - kept["baseline_accuracy"])
-    best = kept.sort_values("margin", ascending=False, kind="stable").drop_duplicates(PLACE).sort_values(PLACE)
+    best = above_offsets(table, baselines).drop_duplicates(PLACE).sort_values(PLACE)
     low, high = proportion_confint(best["correct"].to_numpy(), best["n"].to_numpy(), method="wilson")
     return pd.DataFrame(
         {
@@ -143,8 +193,8 @@ _RELATION = (
     Measure("best_relation", "Relation found most above its offset baseline", "Table 1", ""),
     Measure("relation_accuracy", "Accuracy on that relation", "Table 1", "share", "finds the relation's words"),
     Measure("relation_margin", "Accuracy on it above the best fixed offset", "Table 1", "share", "finds more than a place"),
-    Measure("relation_margin_low", "Lower end of that margin's interval", "Table 1", "share"),
-    Measure("relation_margin_high", "Upper end of that margin's interval", "Table 1", "share"),
+    Measure("relation_margin_low", "Lower end of that margin's interval", "Table 1", "share", part=True),
+    Measure("relation_margin_high", "Upper end of that margin's interval", "Table 1", "share", part=True),
 )
 _VALUE = ("layer", "head", "value")
 SOURCES = (
@@ -196,6 +246,15 @@ SOURCES = (
         ("layer", "head", "type"),
     ),
     Source(
+        "kovaleva2019/head_classes",
+        most_frequent_class,
+        (
+            Measure("pattern_class", "Most frequent class of its maps, by the network", "Figure 2", ""),
+            Measure("pattern_share", "Share of its maps that are of that class", "Figure 2", "share", "one pattern"),
+        ),
+        ("task", "annotator", "layer", "head", "class", "maps"),
+    ),
+    Source(
         "kovaleva2019/figure3",
         _where("margin", "frame_margin"),
         (
@@ -207,24 +266,17 @@ SOURCES = (
     ),
     Source(
         "kovaleva2019/figure5",
-        _mean("value", "unchanged", crop="real"),
-        (
-            Measure(
-                "unchanged", "Cosine of maps before and after fine-tuning, mean of tasks", "Figure 5", "cosine", "changed less"
-            ),
-        ),
-        ("crop", *_VALUE),
+        _by_task("value", "unchanged", crop="real"),
+        _task_measures("unchanged", "Cosine of maps before and after fine-tuning", "Figure 5", "cosine", "changed less"),
+        ("task", "crop", *_VALUE),
     ),
     Source(
         "kovaleva2019/figure8",
-        _mean("delta", "disabled", action="uniform"),
-        (
-            Measure(
-                "disabled", "Score with the head made uniform, less the score without, mean of tasks", "Figure 8", "points",
-                "harmless or harmful head",
-            ),
+        _by_task("delta", "disabled", action="uniform"),
+        _task_measures(
+            "disabled", "Score with the head made uniform, less the score without", "Figure 8", "points", "harmless head"
         ),
-        ("action", "layer", "head", "delta"),
+        ("task", "action", "layer", "head", "delta"),
     ),
     Source(
         "michel2019/figure1",
@@ -373,8 +425,13 @@ def write_heads(
     write_html_table(rows, html_out, "The atlas: measures of single heads", notes, formats={"heads": "d"})
 
 
-def numeric(table: pd.DataFrame, leave: Sequence[str] = ("relation_margin_low", "relation_margin_high")) -> list[str]:
-    """Columns of heads.tsv that are measures by number."""
+_PARTS = frozenset(measure.name for source in SOURCES for measure in source.measures if measure.part)
+
+
+def numeric(table: pd.DataFrame) -> list[str]:
+    """Columns of heads.tsv that are measures by number; parts of others are left out."""
     return [
-        name for name in table.columns if name not in (*PLACE, "model", *leave) and pd.api.types.is_numeric_dtype(table[name])
+        name
+        for name in table.columns
+        if name not in (*PLACE, "model") and name not in _PARTS and pd.api.types.is_numeric_dtype(table[name])
     ]

@@ -7,6 +7,7 @@ TABLES = (
     "clark2019/relations",
     "clark2019/coreference_heads",
     "guan2020/head_types",
+    "kovaleva2019/head_classes",
     "kovaleva2019/figure3",
     "kovaleva2019/figure5",
     "kovaleva2019/figure8",

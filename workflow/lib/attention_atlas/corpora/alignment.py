@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,11 +13,18 @@ from tokenizers import Tokenizer
 from attention_atlas.errors import AtlasError
 
 SPECIAL = -1
+_BYTE = re.compile("<0x([0-9A-F]{2})>")
 _PROBES = ("the cat sat", "in one big house")
 
 
 def without_space_mark(token: str) -> str:
-    """A vocabulary entry without the mark that byte-level (Ġ) and sentence-piece (▁) vocabularies give a word's first piece."""
+    """A vocabulary entry without the mark that byte-level (Ġ) and sentence-piece (▁) vocabularies give a word's first piece.
+
+    A byte of a vocabulary with byte fallback (<0x2E>) becomes the character that it stands for, if that is a visible one.
+    """
+    byte = _BYTE.fullmatch(token)
+    if byte and 0x20 < int(byte[1], 16) < 0x7F:
+        return chr(int(byte[1], 16))
     return token.lstrip("Ġ▁") or token
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.files import sha256, whole_file
+from attention_atlas.models.byte_tokenizer import byte_tokenizer
 from attention_atlas.models.card import ModelCard, write_card
 from attention_atlas.models.marian_tokenizer import is_marian, marian_tokenizer
 
@@ -66,7 +67,8 @@ def describe(name: str, entry: Mapping[str, Any], card_out: str | Path, tokenize
     folder = locate(entry)
     weights = _checked_weights(name, folder, entry)
     settings = _read(lambda: AutoConfig.from_pretrained(folder), folder, "configuration")
-    tokenizer = _read(lambda: _open_tokenizer(folder), folder, "tokenizer")
+    by_bytes = entry.get("tokenizer") == "bytes"
+    tokenizer = byte_tokenizer(settings) if by_bytes else _read(lambda: _open_tokenizer(folder), folder, "tokenizer")
     if not getattr(tokenizer, "is_fast", False):
         raise AtlasError(f"{folder}: model {name} has no fast tokenizer, which the alignment of words and pieces needs.")
     layers, heads = settings.num_hidden_layers, settings.num_attention_heads

@@ -5,7 +5,7 @@ Per segment and head, then averaged over segments with equal weight.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,12 +14,12 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import entr
 
-from attention_atlas.attention.cache import read_attention
+from attention_atlas.attention.cache import CachedExample, read_attention
 from attention_atlas.attention.half import widened
 from attention_atlas.corpora.alignment import without_space_mark
 from attention_atlas.errors import AtlasError
 from attention_atlas.heads import head_rows, mean_rows
-from attention_atlas.models.card import read_card
+from attention_atlas.models.card import ModelCard, read_card
 from attention_atlas.progress import progress
 from attention_atlas.studies.clark2019.options import AS_PUBLISHED, Options, alternatives
 from attention_atlas.tables import write_quantities, write_table
@@ -171,11 +171,39 @@ def measure_surface(
         lengths.append(len(example.tokens))
     if not lengths:
         raise AtlasError("there is no segment to measure: every record was dropped, or the limit is too small.")
-    frames = [mean_rows(np.stack(values), resamples, seed).assign(measure=measure) for measure, values in own.items()]
-    columns = ["measure", "layer", "head", "value", "ci_low", "ci_high", "n"]
-    write_table(pd.concat([frame for frame in frames if len(frame)], ignore_index=True)[columns], out)
+    write_table(_mean_frame(own, resamples, seed), out)
     write_table(_options_frame(moved), options_out)
     write_quantities(summary(lengths), summary_out)
+
+
+def surface_frame(
+    cached: Iterable[CachedExample], card: ModelCard, options: Options, resamples: int, seed: int
+) -> pd.DataFrame:
+    """All measures of every head: measure, layer, head, value, ci_low, ci_high, n, as `measure_surface` writes them.
+
+    Args:
+        cached: examples with maps over word pieces.
+        card: of the model.
+        options, resamples, seed: as there.
+
+    Raises:
+        AtlasError: there is no example.
+    """
+    own: dict[str, list[Floats]] = {}
+    for example in cached:
+        maps, classes = widened(example.maps), token_classes(example.tokens, card.cls, card.sep)
+        for group, _ in GROUPS.values():
+            for measure, values in group(maps, classes, options).items():
+                own.setdefault(measure, []).append(values)
+    if not own:
+        raise AtlasError("there is no example to measure: every record was dropped, or the limit is too small.")
+    return _mean_frame(own, resamples, seed)
+
+
+def _mean_frame(own: Mapping[str, Sequence[Floats]], resamples: int, seed: int) -> pd.DataFrame:
+    frames = [mean_rows(np.stack(values), resamples, seed).assign(measure=measure) for measure, values in own.items()]
+    columns = ["measure", "layer", "head", "value", "ci_low", "ci_high", "n"]
+    return pd.concat([frame for frame in frames if len(frame)], ignore_index=True)[columns]
 
 
 def _value(options: Options, option: str | None) -> object:

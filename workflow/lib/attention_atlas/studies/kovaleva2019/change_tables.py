@@ -30,6 +30,7 @@ def change_tables(
     resamples: int,
     seed: int,
     classes_out: str | Path,
+    head_classes_out: str | Path,
     cosine_out: str | Path,
     special_out: str | Path,
     first_row_out: str | Path,
@@ -45,6 +46,7 @@ def change_tables(
         settings: task -> what was looked at.
         resamples, seed: of the bootstrap.
         classes_out: figure2.tsv: task, annotator, class, share, ci_low, ci_high, maps, n.
+        head_classes_out: head_classes.tsv: task, annotator, layer, head, class, maps: how many maps of a head are of a class.
         cosine_out: figure5.tsv: task, crop (real, padded), layer, head, value, ci_low, ci_high, n, seeds.
         special_out: figure6.tsv: task, feature (sep, cls, sep_sum), layer, head, value, ci_low, ci_high, n, seeds.
         first_row_out: figure7.tsv: task, feature, head, value, ci_low, ci_high, n, seeds.
@@ -55,12 +57,13 @@ def change_tables(
     Raises:
         AtlasError: measures cannot be read.
     """
-    classes, cosine, special, first_row, features, options, untagged = [], [], [], [], [], [], []
+    classes, of_heads, cosine, special, first_row, features, options, untagged = [], [], [], [], [], [], [], []
     for task, paths in files.items():
         own = [read_measures(path) for path in paths.values()]
         untagged += [] if own[0].tagged else [task]
         facts = {"task": task, "seeds": len(own)}
         classes += _class_shares(task, own, resamples, seed)
+        of_heads += _head_classes(task, own)
         for crop, values in ((REAL, [m.cosine for m in own]), (PADDED, [m.padded for m in own])):
             if len(values[0]):
                 cosine.append(mean_rows(np.mean(values, axis=0), resamples, seed).assign(crop=crop, **facts))
@@ -81,6 +84,7 @@ def change_tables(
     head = ["layer", "head"]
     measured = ["value", "ci_low", "ci_high", "n", "seeds"]
     write_table(pd.DataFrame(classes), classes_out)
+    write_table(pd.concat(of_heads, ignore_index=True), head_classes_out)
     write_table(pd.concat(cosine, ignore_index=True)[["task", "crop", *head, *measured]], cosine_out)
     write_table(pd.concat(special, ignore_index=True)[["task", "feature", *head, *measured]], special_out)
     write_table(pd.concat(first_row, ignore_index=True)[["task", "feature", "head", *measured]], first_row_out)
@@ -104,6 +108,18 @@ def _class_shares(task: str, own: Sequence[Measures], resamples: int, seed: int)
             facts = {"task": task, "annotator": annotator, "class": name, "share": float(shares[:, k].mean())}
             rows.append(facts | {"ci_low": low[k], "ci_high": high[k], "maps": found.size, "n": len(found)})
     return rows
+
+
+def _head_classes(task: str, own: Sequence[Measures]) -> list[pd.DataFrame]:
+    """How many maps of each head, over examples and seeds, are of each class."""
+    frames = []
+    for place, annotator in enumerate(ANNOTATORS):
+        found = np.concatenate([m.classes[place] for m in own])
+        for k, name in enumerate(CLASSES):
+            rows = head_rows((found == k).sum(axis=0), "maps").assign(task=task, annotator=annotator)
+            rows["class"] = name
+            frames.append(rows[["task", "annotator", "layer", "head", "class", "maps"]])
+    return frames
 
 
 def _feature_rows(own: Sequence[Measures], model: str, mode: str, feature: str) -> pd.DataFrame:

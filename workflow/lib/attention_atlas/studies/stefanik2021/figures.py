@@ -380,4 +380,4 @@ FIGURES: dict[str, Callable[[str | Path, Setting, Pictures], None]] = {
     "baselines": baselines,
     "model_view": model_view,
 }
-"""Figures of one job, by the names of their tables."""
+"""Figures by the names of their tables."""

@@ -1,0 +1,253 @@
+"""The page of the atlas: its data against the tables, and the page itself in a real browser, where there is one."""
+
+import base64
+import json
+import re
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import percentileofscore
+from small_treebank import write_treebank
+
+from attention_atlas.atlas.correlations import Draws, write_correlations
+from attention_atlas.atlas.measures import MEASURES
+from attention_atlas.atlas.page import Drawn, percentiles, relation_cards, sentence_data, write_page
+from attention_atlas.attention.cache import read_attention
+from attention_atlas.corpora.examples import read_examples
+from attention_atlas.errors import AtlasError
+from attention_atlas.studies.setting import Setting
+from attention_atlas.tables import write_table
+
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+MOST_BYTES = 8_000_000
+
+
+def write_tables(folder, layers, heads):
+    """heads.tsv, measures.tsv and correlations.tsv of a model with three measures by number, one by name, one left out."""
+    chance = np.random.default_rng(0)
+    layer, head = np.indices((layers, heads)).reshape(2, -1) + 1
+    count = layers * heads
+    table = pd.DataFrame({"model": "tiny", "layer": layer, "head": head})
+    table["entropy"] = 4 * chance.random(count)
+    table["to_sep"] = np.where(chance.random(count) < 0.1, np.nan, chance.random(count))
+    table["masked"] = chance.normal(size=count)
+    table["distance_type"] = chance.choice(["dense", "vertical"], count)
+    write_table(table, folder / "heads.tsv")
+    facts = {
+        "entropy": ("Entropy </script><b>", "nats", "number", ""),
+        "to_sep": ("Attention to [SEP]", "share", "number", ""),
+        "masked": ("Accuracy when masked", "points", "number", ""),
+        "distance_type": ("Type by distances", "", "name", ""),
+        "importance": ("Importance", "", "", "this run does not build michel2019"),
+    }
+    rows = [
+        [name, title, "a2020", "Table 1", unit, "", "tiny", kind, count, note]
+        for name, (title, unit, kind, note) in facts.items()
+    ]
+    write_table(pd.DataFrame(rows, columns=MEASURES), folder / "measures.tsv")
+    write_correlations(folder / "heads.tsv", Draws(100, 100, 0), folder / "correlations.tsv")
+    return table
+
+
+def build(folder, drawn=None, relations=None):
+    paths = [folder / f"{name}.tsv" for name in ("heads", "measures", "correlations")]
+    write_page(*paths, relations, drawn, "Test run", Setting("Test run", "tiny", "text"), folder / "atlas.html")
+    return (folder / "atlas.html").read_text(encoding="utf-8")
+
+
+def data_of(page):
+    return json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL).group(1))
+
+
+def test_percentiles_are_scipys():
+    values = [3.0, 1.0, None, 2.0, 1.0]
+    known = [value for value in values if value is not None]
+    slow = [None if value is None else percentileofscore(known, value, "mean") for value in values]
+    assert percentiles(values) == pytest.approx(slow, nan_ok=True)
+    assert percentiles([None, None]) == [None, None]
+
+
+def test_cards_hold_the_best_relations_above_their_offset():
+    rows = [(f"r{k}", 1, 1, "a", 50, 0.5 + k / 20) for k in range(8)] + [
+        ("r0", 1, 1, "b", 50, 0.99),
+        ("rare", 1, 1, "a", 3, 1.0),
+    ]
+    heads = pd.DataFrame(rows, columns=["relation", "layer", "head", "direction", "n", "accuracy"])
+    baselines = pd.DataFrame({"relation": [*(f"r{k}" for k in range(8)), "rare"], "baseline_accuracy": 0.5})
+    places = pd.DataFrame({"layer": [1, 1], "head": [1, 2]})
+    one, two = relation_cards(heads, baselines, places)
+    assert [(row["relation"], row["direction"]) for row in one] == [("r0", "b"), *((f"r{k}", "a") for k in (7, 6, 5, 4))]
+    assert two == []
+
+
+def test_weights_come_back_within_a_step(tmp_path):
+    write_treebank(tmp_path, sentences=5)
+    drawn = Drawn(tmp_path / "0.safetensors", tmp_path / "0.parquet", 2, 10)
+    examples = {example.record: example for example in read_examples([drawn.examples])}
+    found = sentence_data(read_attention([drawn.shard]), examples, drawn)
+    assert len(found) == 2
+    assert found[0]["text"] == "w0 w1 w2 w3 w4"
+    for sentence, cached in zip(found, read_attention([drawn.shard]), strict=False):
+        n = len(cached.tokens)
+        steps = np.frombuffer(base64.b64decode(sentence["data"]), np.uint8).reshape(2, 2, n, n)
+        assert np.abs(steps / 255 - cached.maps.astype(float)).max() <= 0.5 / 255 + 1e-6
+    assert sentence_data(read_attention([drawn.shard]), examples, Drawn(drawn.shard, drawn.examples, 2, 6)) == []
+
+
+def test_the_page_holds_the_tables_and_no_address(tmp_path):
+    table = write_tables(tmp_path, 3, 4)
+    page = build(tmp_path)
+    data = data_of(page)
+    assert (data["layers"], data["heads"]) == (3, 4)
+    for name in ("entropy", "to_sep", "masked"):
+        values = [np.nan if value is None else value for value in data["values"][name]]
+        assert values == pytest.approx(table[name].tolist(), rel=1e-5, nan_ok=True)
+    assert data["values"]["distance_type"] == table["distance_type"].tolist()
+    assert data["measures"][-1]["note"] == "this run does not build michel2019"
+    assert "<b>" not in page.split("</style>")[1].split("<script>")[0].replace("<\\/script><b>", ""), "data ends no script"
+    # What could be loaded: sources, links and imports of styles. There are none.
+    assert not re.findall(r"""(?:src|href)\s*=\s*["'](?!#)""", page.split("<script>")[0])
+    assert "default-src 'none'" in page
+    # A second time the same.
+    assert build(tmp_path) == page
+
+
+def test_a_large_model_fits(tmp_path):
+    write_tables(tmp_path, 12, 12)
+    sentence = 12 * 12 * 24 * 24 * 4 / 3
+    assert len(build(tmp_path).encode()) + 20 * sentence < MOST_BYTES, "with the most sentences that a run may name"
+
+
+def test_tables_of_other_heads_are_errors(tmp_path):
+    table = write_tables(tmp_path, 3, 4)
+    write_treebank(tmp_path)
+    with pytest.raises(AtlasError, match="not that of the 12 heads"):
+        build(tmp_path, Drawn(tmp_path / "0.safetensors", tmp_path / "0.parquet", 2, 24))
+    write_table(table.iloc[1:], tmp_path / "heads.tsv")
+    with pytest.raises(AtlasError, match="11 rows are not those of all heads"):
+        build(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    if CHROMIUM is None:
+        pytest.skip("no chromium on this machine: apt-get install chromium")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as play:
+        started = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def opened(browser, tmp_path):
+    """A page of a model of 2 x 2 heads, opened from the file system; with its errors, its requests and heads.tsv."""
+    write_treebank(tmp_path)
+    table = write_tables(tmp_path, 2, 2)
+    relations = pd.DataFrame(
+        [("det", layer, head, "dependent_to_head", 40, 0.2 * layer + 0.1 * head) for layer in (1, 2) for head in (1, 2)],
+        columns=["relation", "layer", "head", "direction", "n", "accuracy"],
+    )
+    write_table(relations, tmp_path / "relation_heads.tsv")
+    write_table(pd.DataFrame({"relation": ["det"], "baseline_accuracy": [0.25]}), tmp_path / "relations.tsv")
+    files = tmp_path / "relation_heads.tsv", tmp_path / "relations.tsv"
+    build(tmp_path, Drawn(tmp_path / "0.safetensors", tmp_path / "0.parquet", 2, 24), files)
+    page = browser.new_page()
+    errors, requests = [], []
+    page.on("console", lambda message: errors.append(message.text) if message.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("request", lambda request: requests.append(request.url))
+    page.goto((tmp_path / "atlas.html").as_uri())
+    page.wait_for_selector("#matrix svg")
+    page.wait_for_selector("#scatter svg")
+    yield page, errors, requests, table
+    page.close()
+
+
+def card(page):
+    """Measure -> the value that the card shows."""
+    rows = page.locator("#values tbody tr")
+    return {
+        rows.nth(k).get_attribute("data-measure"): rows.nth(k).locator("td").first.inner_text() for k in range(rows.count())
+    }
+
+
+def check_card(page, row):
+    assert page.locator("#card-title").inner_text() == f"Layer {row['layer']}, head {row['head']}"
+    shown = card(page)
+    assert shown["distance_type"] == row["distance_type"]
+    for name in ("entropy", "to_sep", "masked"):
+        if np.isnan(row[name]):
+            assert shown[name] == "–"
+        else:
+            assert float(shown[name]) == pytest.approx(row[name], rel=1e-3)
+
+
+def test_a_click_shows_the_numbers_of_the_head(opened):
+    page, errors, requests, table = opened
+    for index in (3, 1):
+        page.locator("#grid button").nth(index).click()
+        check_card(page, table.iloc[index])
+        accuracy = page.locator("#relations tbody tr td").nth(1).inner_text()
+        layer, head = table.loc[index, ["layer", "head"]]
+        assert accuracy == f"{100 * (0.2 * layer + 0.1 * head):.1f} %"
+    # Head 1-1 puts 0.7 of its attention on the next word.
+    page.locator("#grid button").nth(0).click()
+    assert "w0 → w1 0.70" in page.locator("#strongest").inner_text()
+    assert errors == []
+    assert [url for url in requests if not url.startswith(("file:", "data:"))] == []
+    assert len(requests) == 1, "the page itself and nothing else"
+
+
+def test_keys_move_between_heads_and_choose_one(opened):
+    page, errors, _, table = opened
+    page.locator("#grid button").nth(0).focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowDown")
+    label = page.evaluate("document.activeElement.getAttribute('aria-label')")
+    assert label.startswith("layer 2, head 2: Entropy")
+    page.keyboard.press("Enter")
+    check_card(page, table.iloc[3])
+    page.keyboard.press("Home")
+    page.keyboard.press("Enter")
+    check_card(page, table.iloc[2])
+    assert page.locator("#grid button[tabindex='0']").count() == 1, "one stop for the tab key"
+    assert errors == []
+
+
+def test_any_measure_colours_the_grid_and_a_click_in_the_scatter_chooses(opened):
+    page, errors, _, table = opened
+    before = page.locator("#grid button").nth(0).evaluate("button => button.style.background")
+    page.locator("#measure").select_option("masked")
+    assert page.locator("#grid button").nth(0).evaluate("button => button.style.background") != before
+    assert "Accuracy when masked (points)" in page.locator("#measure-note").inner_text()
+    page.locator("#measure").select_option("distance_type")
+    assert "vertical" in page.locator("#legend").inner_text() or "dense" in page.locator("#legend").inner_text()
+    page.locator("#measure").select_option("entropy")
+    page.locator("#second").select_option("masked")
+    page.wait_for_timeout(500)
+    marks = page.locator("#scatter svg path[aria-roledescription=circle]")
+    assert marks.count() == 4
+    marks.nth(2).click(force=True)
+    check_card(page, table.iloc[2])
+    address = page.evaluate("location.hash")
+    assert "head=2-1" in address
+    assert "against=masked" in address
+    assert errors == []
+
+
+def test_light_and_dark(opened):
+    page, errors, _, _ = opened
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_timeout(300)
+    dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    page.locator("#theme").click()
+    light = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (dark, light) == ("rgb(22, 24, 28)", "rgb(255, 255, 255)")
+    page.emulate_media(media="print")
+    assert not page.locator("#theme").is_visible()
+    assert page.locator("#grid").is_visible()
+    assert errors == []

@@ -1,0 +1,110 @@
+"""The atlas of any model: the run that is begun for a folder or a name, and models without a tokenizer."""
+
+import json
+import sys
+
+import pytest
+import yaml
+from workspaces import ROOT
+
+from attention_atlas.config import merged, resolve
+from attention_atlas.corpora.alignment import WordPieces, without_space_mark
+from attention_atlas.errors import AtlasError
+from attention_atlas.models.card import read_card
+from attention_atlas.models.loading import describe
+from attention_atlas.studies.clark2019.surface import token_classes
+
+sys.path.insert(0, str(ROOT / "tools"))
+from atlas import overlay
+
+SHAPE = {"num_hidden_layers": 2, "num_attention_heads": 4}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A model folder that says its shape, with a tokenizer."""
+    made = tmp_path / "Tiny_Model" / "hf"
+    made.mkdir(parents=True)
+    (made / "config.json").write_text(json.dumps(SHAPE), encoding="utf-8")
+    (made / "tokenizer.json").write_text("{}", encoding="utf-8")
+    return made
+
+
+def configured(added):
+    return resolve(merged(yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8")), added))
+
+
+def test_a_folder_becomes_a_run_beside_random_weights(folder):
+    run, added = overlay(str(folder))
+    assert run == "atlas-tiny-model-hf"
+    config = configured(added)
+    assert config["targets"] == [run]
+    assert config["runs"][run]["model"] == "tiny-model-hf"
+    assert config["runs"][run]["atlas"]["compared"] == ["tiny-model-hf-random"]
+    own, random = (config["models"][name] for name in ("tiny-model-hf", "tiny-model-hf-random"))
+    assert (own["layers"], own["heads"], own["init"]) == (2, 4, "pretrained")
+    assert random["init"] == "random"
+    assert own["source"] == random["source"]
+    assert own["source"]["path"] == str(folder)
+    assert "tokenizer" not in own
+    # The studies that need no training, and none else.
+    assert {"clark2019", "stefanik2021", "atlas"} == config["runs"][run].keys() & {
+        *("clark2019", "guan2020", "kovaleva2019", "michel2019", "tenney2019", "stefanik2021", "atlas", "scoreboard")
+    }
+
+
+def test_a_folder_without_a_tokenizer_is_spelled_in_bytes(folder):
+    (folder / "tokenizer.json").unlink()
+    run, added = overlay(str(folder))
+    config = configured(added)
+    assert config["models"]["tiny-model-hf"]["tokenizer"] == "bytes"
+    assert config["corpora"]["sample-keyphrases"]["max_tokens"] == 512
+    assert "spelled in bytes" in config["runs"][run]["title"]
+
+
+def test_what_is_no_model_is_a_sentence(folder, monkeypatch):
+    (folder / "config.json").write_text("{", encoding="utf-8")
+    with pytest.raises(AtlasError, match="not readable as JSON"):
+        overlay(str(folder))
+    (folder / "config.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(AtlasError, match="how many layers and heads"):
+        overlay(str(folder))
+    (folder / "config.json").unlink()
+    with pytest.raises(AtlasError, match=r"no config\.json"):
+        overlay(str(folder))
+    with pytest.raises(AtlasError, match="no such folder"):
+        overlay("./nowhere/at/all")
+    monkeypatch.setattr("huggingface_hub.HfApi.model_info", lambda *_: (_ for _ in ()).throw(ConnectionError("no network")))
+    with pytest.raises(AtlasError, match=r"from the hub \(ConnectionError\)"):
+        overlay("someone/some-model")
+
+
+def save_llama(folder, vocabulary):
+    from transformers import LlamaConfig, LlamaModel
+
+    shape = {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2}
+    sizes = {"hidden_size": 16, "intermediate_size": 32, "max_position_embeddings": 64}
+    LlamaModel(LlamaConfig(vocab_size=vocabulary, **shape, **sizes)).save_pretrained(folder)
+    return {"source": {"path": str(folder)}, "layers": 2, "heads": 4, "init": "pretrained", "seed": 0, "dtype": "float32"}
+
+
+def test_bytes_spell_words_as_they_spell_text(tmp_path):
+    entry = save_llama(tmp_path / "m", 300) | {"tokenizer": "bytes"}
+    describe("m", entry, tmp_path / "card.json", tmp_path / "tokenizer.json")
+    card = read_card(tmp_path / "card.json")
+    assert (card.cls, card.sep, card.max_tokens) == (None, None, 64)
+    pieces = WordPieces(tmp_path / "tokenizer.json")
+    words = ("A", "cat", "é", ".")
+    spelled = pieces.pieces(words)
+    assert [bytes(piece - 3 for piece in word).decode() for word in spelled] == ["A", " cat", " é", " ."]
+    made = pieces.assemble([spelled])
+    assert made.tokens[0] == "<s>"
+    assert made.word == (-1, 0, 1, 1, 1, 1, 2, 2, 2, 3, 3)
+    assert "".join(map(without_space_mark, made.tokens[3:6])) == "cat"
+    assert token_classes(made.tokens, None, None).punct.tolist() == [False] * 10 + [True]
+
+
+def test_a_vocabulary_too_small_for_bytes_is_an_error(tmp_path):
+    entry = save_llama(tmp_path / "m", 200) | {"tokenizer": "bytes"}
+    with pytest.raises(AtlasError, match="200 entries has no room for 256 bytes"):
+        describe("m", entry, tmp_path / "card.json", tmp_path / "tokenizer.json")

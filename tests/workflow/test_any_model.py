@@ -1,0 +1,45 @@
+"""The atlas of any model, here a decoder with causal attention, without [CLS], [SEP] and a tokenizer."""
+
+from __future__ import annotations
+
+import sys
+
+import pandas as pd
+import yaml
+from transformers import LlamaConfig, LlamaModel
+from workspaces import ROOT
+
+sys.path.insert(0, str(ROOT / "tools"))
+from atlas import overlay
+
+SMALLER = """
+sample: {documents: 16, train_documents: 12}
+runs:
+  any:
+    clark2019: {min_count: 5, resamples: 100}
+    stefanik2021: {resamples: 100, fits: 10, folds: 3, permutations: 1}
+    atlas: {min_count: 5, resamples: 100, shuffles: 100}
+    limits: {sample-trees: 40, sample-coreference: 8, sample-keyphrases: 14}
+"""
+
+
+def test_the_atlas_of_a_decoder(workspace):
+    sizes = {"vocab_size": 300, "hidden_size": 32, "intermediate_size": 32, "max_position_embeddings": 512}
+    shape = {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2}
+    LlamaModel(LlamaConfig(**sizes, **shape)).save_pretrained(workspace.folder / "decoder")
+    run, added = overlay(str(workspace.folder / "decoder"))
+    (workspace.folder / "smaller.yaml").write_text(SMALLER, encoding="utf-8")
+    (workspace.folder / "added.yaml").write_text(yaml.safe_dump(added), encoding="utf-8")
+    workspace.snakemake("--configfile", "config.yaml", "smaller.yaml", "added.yaml", "--", "atlas")
+    folder = workspace.folder / "results" / run / "atlas"
+    heads, measures = (pd.read_csv(folder / f"{name}.tsv", sep="\t") for name in ("heads", "measures"))
+    assert len(heads) == 8
+    assert {"entropy", "to_next", "best_relation", "coreference", "keyphrase_auc"} <= set(heads)
+    notes = measures.set_index("measure")["note"]
+    assert "nothing of the kind" in notes["to_sep"]
+    assert notes["importance"] == "this run does not build michel2019/head_importance"
+    assert (heads["to_next"] == 0).all(), "a causal head does not look ahead"
+    findings = pd.read_csv(folder / "models_findings.tsv", sep="\t")
+    sep = findings[findings["finding"].str.startswith("Deeper heads")]
+    assert sep["verdict"].tolist() == ["not tested: to_sep not measured"] * 2
+    assert (folder / "atlas.html").stat().st_size < 8_000_000

@@ -1,0 +1,146 @@
+"""The atlas of any model: studies that need no training, on generated English, and the page to browse its heads.
+
+python tools/atlas.py MODEL             a folder with config.json, weights and tokenizer.json, or the name of a model on the hub
+python tools/atlas.py MODEL --keep      do not open the page in a browser
+
+Results are in results/atlas-NAME; the configuration, for further targets of the same run, in results/atlas-NAME/config.yaml.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import webbrowser
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "workflow" / "lib"))
+
+import yaml  # noqa: E402
+
+from attention_atlas.errors import AtlasError  # noqa: E402
+
+TEMPLATE = "any"
+"""The run that is begun for every model."""
+_TOKENIZERS = (
+    "tokenizer.json",
+    "tokenizer.model",
+    "vocab.txt",
+    "vocab.json",
+    "source.spm",
+    "spiece.model",
+    "sentencepiece.bpe.model",
+)
+_SEED = 1
+# Of text that is spelled in bytes, even short sentences are long.
+_BYTES_DRAWN = {"count": 4, "most_pieces": 64}
+_BYTES_CORPORA = {
+    "sample-keyphrases": {"max_tokens": 512, "overlong": "truncate"},
+    "sample-coreference": {"max_tokens": 512},
+}
+
+
+def model_source(model: str) -> tuple[dict[str, str], dict[str, Any], bool]:
+    """Where a model comes from as the registry says it, its configuration, and whether it has a tokenizer.
+
+    Raises:
+        AtlasError: there is no such folder, and the hub has no such model or cannot be reached.
+    """
+    folder = Path(model)
+    if folder.is_dir():
+        path = folder / "config.json"
+        if not path.is_file():
+            raise AtlasError(f"{folder}: this is no model folder: there is no config.json in it.")
+        try:
+            settings = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise AtlasError(f"{path}: not readable as JSON ({error}).") from error
+        return {"path": str(folder.resolve())}, settings, any((folder / name).is_file() for name in _TOKENIZERS)
+    if model.count("/") > 1 or model.startswith((".", "~")):
+        raise AtlasError(f"{model}: there is no such folder.")
+    from huggingface_hub import HfApi, hf_hub_download
+
+    try:
+        revision = HfApi().model_info(model).sha
+        path = hf_hub_download(model, "config.json", revision=revision)
+    except Exception as error:  # the hub client raises a dozen kinds
+        raise AtlasError(
+            f"{model}: there is no such folder, and no such model is to be had from the hub ({type(error).__name__}). Name a "
+            "folder with config.json, weights and tokenizer.json, or run this on a machine with a network."
+        ) from error
+    return {"hub": model, "revision": revision}, json.loads(Path(path).read_text(encoding="utf-8")), True
+
+
+def overlay(model: str) -> tuple[str, dict[str, Any]]:
+    """Name of the run of a model, and the configuration to be laid over config.yaml.
+
+    The model stands beside the same architecture with random weights.
+
+    Raises:
+        AtlasError: as `model_source`; or its configuration does not say its shape.
+    """
+    source, settings, tokenizer = model_source(model)
+    shape = [
+        settings.get(key, settings.get(other))
+        for key, other in (("num_hidden_layers", "n_layer"), ("num_attention_heads", "n_head"))
+    ]
+    if None in shape:
+        raise AtlasError(f"{model}: its config.json does not say how many layers and heads it has.")
+    parts = Path(source["path"]).parts if "path" in source else model.split("/")
+    # Folders are often called by what they are (hf, checkpoint), and their parents by the model.
+    name = "-".join(re.sub(r"[^a-z0-9.]+", "-", part.lower()).strip("-.") for part in parts[-2:])
+    entry = {"source": source, "layers": shape[0], "heads": shape[1]}
+    title = f"{name} (generated English)"
+    atlas: dict[str, Any] = {"compared": [f"{name}-random"]}
+    further: dict[str, Any] = {}
+    if not tokenizer:
+        entry["tokenizer"] = "bytes"
+        title = f"{name} (generated English, spelled in bytes, as the model came without a tokenizer)"
+        atlas["drawn"] = _BYTES_DRAWN
+        further["corpora"] = _BYTES_CORPORA
+    run = f"atlas-{name}"
+    return run, {
+        "targets": [run],
+        "models": {name: entry, f"{name}-random": {**entry, "init": "random", "seed": _SEED}},
+        "runs": {run: {"extends": TEMPLATE, "title": title, "model": name, "atlas": atlas}},
+        **further,
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model")
+    parser.add_argument("--keep", action="store_true", help="do not open the page")
+    parser.add_argument("--cores", default="all")
+    chosen = parser.parse_args()
+    try:
+        run, added = overlay(chosen.model)
+    except AtlasError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    if any("tokenizer" in entry for entry in added["models"].values()):
+        print(
+            "warning: this model came without a tokenizer: text is spelled in bytes, which it has hardly seen in training, so "
+            "that its heads need not do what they do with text. Put its tokenizer.json into the folder for that.",
+            file=sys.stderr,
+        )
+    folder = ROOT / "results" / run
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.yaml").write_text(yaml.safe_dump(added, sort_keys=False), encoding="utf-8")
+    command = [sys.executable, "-m", "snakemake", "--workflow-profile", "workflow/profiles/local", "--cores", chosen.cores]
+    code = subprocess.call([*command, "--configfile", "config.yaml", str(folder / "config.yaml"), "--", "atlas"], cwd=ROOT)
+    if code:
+        return code
+    page = folder / "atlas" / "atlas.html"
+    print(page.relative_to(ROOT))
+    if not chosen.keep:
+        webbrowser.open(page.as_uri())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

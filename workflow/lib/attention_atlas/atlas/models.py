@@ -1,0 +1,268 @@
+"""The same measures of several models: what of a model's heads is there with random weights as well?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+
+from attention_atlas.atlas.correlations import Draws, correlation, spearman
+from attention_atlas.atlas.measures import PLACE, SOURCES, numeric, read_measures
+from attention_atlas.figures.style import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, save_figure, use_style
+from attention_atlas.html_tables import write_html_table
+from attention_atlas.published.pages import claim_verdict
+from attention_atlas.statistics import percentile_interval
+from attention_atlas.tables import read_table, write_table
+
+MODELS = ["model", "random_weights", "measure", "mean", "ci_low", "ci_high", "spearman", "spearman_low", "spearman_high"]
+MODELS += ["within_layers", "p", "n"]
+MODEL_FINDINGS = ["finding", "statistic", "model", "random_weights", "value", "ci_low", "ci_high", "n", "verdict"]
+_TITLES = {measure.name: measure for source in SOURCES for measure in source.measures}
+_SHOWN = ("entropy", "to_sep", "to_cls", "to_next", "to_previous", "to_itself", "to_punctuation", "relation_margin")
+_SURE = 0.05
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One of several models.
+
+    Attributes:
+        name: in the registry.
+        layers, heads: its shape.
+        random_weights: whether its layers are as initialised: a control.
+        tables: of `of_model.measure_model`: table as in `names.TABLES` -> file.
+    """
+
+    name: str
+    layers: int
+    heads: int
+    random_weights: bool
+    tables: Mapping[str, str | Path]
+
+
+def model_rows(tables: Mapping[str, pd.DataFrame], random_weights: Mapping[str, bool], draws: Draws) -> pd.DataFrame:
+    """A row a model and measure, columns `MODELS`.
+
+    mean: over heads, with its interval by bootstrap over heads. spearman: with the first model's head at the same place, where
+    the shapes are the same; within_layers and p as in `correlation`.
+
+    Args:
+        tables: model -> one row a head, the run's own model first.
+        random_weights: model -> whether it is a control.
+        draws: of the bootstrap and of permutations.
+    """
+    first = next(iter(tables))
+    rows = []
+    for model, table in tables.items():
+        for name in numeric(table):
+            values = table[name].to_numpy(np.float64)
+            kept = values[~np.isnan(values)]
+            drawn = np.random.default_rng(draws.seed).integers(len(kept), size=(draws.resamples, len(kept)))
+            low, high = percentile_interval(kept[drawn].mean(axis=1))
+            beside = [np.nan] * 5 if model == first else _beside(tables[first], table, name, draws)
+            rows.append([model, random_weights[model], name, kept.mean(), float(low), float(high), *beside, len(kept)])
+    return pd.DataFrame(rows, columns=MODELS)
+
+
+def _beside(own: pd.DataFrame, other: pd.DataFrame, name: str, draws: Draws) -> Sequence[float]:
+    if name not in own or len(own) != len(other):
+        return [np.nan] * 5
+    both = own[[*PLACE, name]].merge(other[[*PLACE, name]], on=PLACE, suffixes=("", "_other")).dropna()
+    one, two = both[name].to_numpy(np.float64), both[f"{name}_other"].to_numpy(np.float64)
+    if len(both) != len(own) or len(np.unique(one)) < 2 or len(np.unique(two)) < 2:
+        return [np.nan] * 5
+    return correlation(one, two, both["layer"].to_numpy(np.intp), draws)
+
+
+@dataclass(frozen=True)
+class _Statement:
+    """A finding on one model's heads: what it says, the statistic in words, its needs, and the test.
+
+    The test gives value, ci_low, ci_high, n and whether it holds.
+    """
+
+    text: str
+    statistic: str
+    needs: tuple[str, ...]
+    test: Callable[[pd.DataFrame, pd.DataFrame, Draws], tuple[float, float, float, int, bool]]
+
+
+def _with_depth(name: str, sign: int) -> Callable[[pd.DataFrame, pd.DataFrame, Draws], tuple[float, float, float, int, bool]]:
+    def test(heads: pd.DataFrame, _: pd.DataFrame, draws: Draws) -> tuple[float, float, float, int, bool]:
+        kept = heads.dropna(subset=[name])
+        layer, values = kept["layer"].to_numpy(np.float64), kept[name].to_numpy(np.float64)
+        drawn = np.random.default_rng(draws.seed).integers(len(kept), size=(draws.resamples, len(kept)))
+        low, high = percentile_interval(spearman(layer[drawn], values[drawn]))
+        return float(spearman(layer, values)), float(low), float(high), len(kept), bool(low > 0 if sign > 0 else high < 0)
+
+    return test
+
+
+def _most(names: Sequence[str]) -> Callable[[pd.DataFrame, pd.DataFrame, Draws], tuple[float, float, float, int, bool]]:
+    def test(heads: pd.DataFrame, _: pd.DataFrame, __: Draws) -> tuple[float, float, float, int, bool]:
+        largest = float(heads[list(names)].max(axis=None))
+        return largest, np.nan, np.nan, len(heads), largest > 0.5
+
+    return test
+
+
+def _relations(_: pd.DataFrame, relations: pd.DataFrame, __: Draws) -> tuple[float, float, float, int, bool]:
+    kept = relations[relations["relation"] != "all"]
+    above = (kept["heldout_accuracy"] > kept["heldout_baseline"]) & (kept["p_holm"] < _SURE)
+    return float(above.sum()), np.nan, np.nan, len(kept), bool(above.any())
+
+
+STATEMENTS = (
+    _Statement(
+        "Deeper heads attend more to [SEP] (Clark et al., section 3.2)", "Spearman of layer with attention to [SEP]",
+        ("to_sep",), _with_depth("to_sep", 1),
+    ),
+    _Statement(
+        "Lower layers have the broad heads (Clark et al., section 3.3)", "Spearman of layer with entropy",
+        ("entropy",), _with_depth("entropy", -1),
+    ),
+    _Statement(
+        "Some head puts most of its attention on the next or the previous piece (Clark et al., section 3.1)",
+        "largest share of any head", ("to_next", "to_previous"), _most(("to_next", "to_previous")),
+    ),
+    _Statement(
+        "Some head puts most of its attention on [SEP] (Clark et al., section 3.2)", "largest share of any head",
+        ("to_sep",), _most(("to_sep",)),
+    ),
+    _Statement(
+        "Single heads find relations better than a fixed offset (Clark et al., Table 1)",
+        "relations whose best head, chosen on other sentences, beats the best offset (exact McNemar test, p < 0.05 after Holm)",
+        (), _relations,
+    ),
+)  # fmt: skip
+"""Findings on heads of one model that its attention alone can show."""
+
+
+def model_findings(
+    tables: Mapping[str, pd.DataFrame],
+    relations: Mapping[str, pd.DataFrame],
+    random_weights: Mapping[str, bool],
+    draws: Draws,
+) -> pd.DataFrame:
+    """A row a finding and model, columns `MODEL_FINDINGS`; "not tested" with the reason where a model has no such measure.
+
+    Args:
+        tables: model -> one row a head.
+        relations: model -> a row a relation, as `clark2019/relations`.
+        random_weights: model -> whether it is a control.
+        draws: of the bootstrap over heads.
+    """
+    rows = []
+    for statement in STATEMENTS:
+        for model, table in tables.items():
+            absent = [name for name in statement.needs if name not in table]
+            facts = (statement.text, statement.statistic, model, random_weights[model])
+            if absent:
+                rows.append([*facts, np.nan, np.nan, np.nan, 0, f"not tested: {', '.join(absent)} not measured"])
+                continue
+            *found, holds = statement.test(table, relations[model], draws)
+            rows.append([*facts, *found, claim_verdict(holds)])
+    return pd.DataFrame(rows, columns=MODEL_FINDINGS)
+
+
+def surviving(findings: pd.DataFrame) -> dict[str, str]:
+    """Finding that holds for the first model -> what is left with random weights, in words; nothing without a control."""
+    said = {}
+    for text, rows in findings.groupby("finding", sort=False):
+        own, controls = rows.iloc[0], rows[rows["random_weights"].astype(bool)]
+        if own["verdict"] != claim_verdict(True) or controls.empty:
+            continue
+        alike = (controls["verdict"] == claim_verdict(True)).any()
+        values = ", ".join(f"{value:.3g}" for value in controls["value"])
+        what = "holds with random weights as well" if alike else "does not hold with random weights"
+        said[str(text)] = f"{what} ({own['value']:.3g} trained, {values} random)"
+    return said
+
+
+def write_models(
+    models: Sequence[Compared],
+    draws: Draws,
+    run: str,
+    line: str,
+    out: str | Path,
+    findings_out: str | Path,
+    html_out: str | Path,
+    pictures: Mapping[str, str | Path],
+) -> None:
+    """Write models.tsv (`MODELS`), models_findings.tsv (`MODEL_FINDINGS`) with its page, and the figure.
+
+    Args:
+        models: the run's own first.
+        draws: of the bootstrap and of permutations.
+        run: title of the run.
+        line: what was looked at.
+        out, findings_out, html_out: files to write.
+        pictures: format -> file.
+
+    Raises:
+        AtlasError: a table cannot be used.
+    """
+    tables = {model.name: read_measures(model.tables, model.layers, model.heads)[0] for model in models}
+    controls = {model.name: model.random_weights for model in models}
+    rows = model_rows(tables, controls, draws)
+    write_table(rows, out)
+    needed = ["relation", "heldout_accuracy", "heldout_baseline", "p_holm"]
+    relations = {model.name: read_table(model.tables["clark2019/relations"], needed) for model in models}
+    findings = model_findings(tables, relations, controls, draws)
+    write_table(findings, findings_out)
+    notes = [
+        line,
+        "Findings that a model's attention alone can show, put to each model. Intervals: bootstrap over heads; a finding on "
+        "depth holds where its interval lies on its side of 0.",
+        *(f"{text}: {what}." for text, what in surviving(findings).items()),
+    ]
+    write_html_table(findings, html_out, f"{run}: findings model by model", notes, formats={"n": "d"})
+    models_figure(tables, rows, line, pictures)
+
+
+def models_figure(
+    tables: Mapping[str, pd.DataFrame], rows: pd.DataFrame, line: str, pictures: Mapping[str, str | Path]
+) -> None:
+    """Draw each measure of all heads, model beside model, with the mean and its interval.
+
+    Args:
+        tables: model -> one row a head.
+        rows: of `model_rows`.
+        line: what was looked at.
+        pictures: format -> file.
+    """
+    use_style()
+    names = [name for name in _SHOWN if any(name in table for table in tables.values())]
+    columns = 4
+    height = -(-len(names) // columns)
+    figure, axes = plt.subplots(height, columns, figsize=(10.4, 2.5 * height + 0.3), constrained_layout=True, squeeze=False)
+    colours = dict(zip(tables, (BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY), strict=False))
+    means = rows.set_index(["model", "measure"])
+    for axis, name in zip(axes.flat, names, strict=False):
+        for place, (model, table) in enumerate(tables.items()):
+            if name in table:
+                # Spread over the row, so that heads do not hide each other.
+                spread = place + 0.3 * np.sin(np.arange(len(table)) * 2.4)
+                axis.scatter(table[name], spread, s=9, color=colours[model], alpha=0.6, linewidths=0)
+        for place, model in enumerate(tables):
+            if (model, name) in means.index:
+                row = means.loc[(model, name)]
+                axis.plot([row["ci_low"], row["ci_high"]], [place, place], color="black", linewidth=2.2)
+                axis.plot(row["mean"], place, "D", color="black", markersize=4)
+            else:
+                axis.text(0.5, place, "not measured", transform=axis.get_yaxis_transform(), ha="center", color=GREY)
+        measure = _TITLES[name]
+        axis.set_xlabel(f"{measure.title}\n({measure.unit})", fontsize=7.5)
+        first = axis in axes[:, 0]
+        axis.set_yticks(range(len(tables)), list(tables) if first else [""] * len(tables))
+        axis.set_ylim(len(tables) - 0.5, -0.5)
+        axis.tick_params(labelsize=7.5)
+    for axis in axes.flat[len(names) :]:
+        axis.set_visible(False)
+    counts = ", ".join(f"{model} {len(table)}" for model, table in tables.items())
+    note = f"A point a head (heads: {counts}); diamond and bar: mean and its 95 % interval over heads (bootstrap)."
+    save_figure(figure, pictures, f"{line}\n{note}")

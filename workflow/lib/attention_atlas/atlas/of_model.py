@@ -1,0 +1,94 @@
+"""Measures that need nothing but a model's attention on parsed sentences: the same for every model that a run compares."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from attention_atlas.attention.cache import read_attention
+from attention_atlas.corpora.examples import read_examples
+from attention_atlas.errors import AtlasError
+from attention_atlas.heads import Resampling, head_rows
+from attention_atlas.models.card import read_card
+from attention_atlas.progress import progress
+from attention_atlas.studies.clark2019.dependencies import gather_gold, predict, score
+from attention_atlas.studies.clark2019.options import AS_PUBLISHED
+from attention_atlas.studies.clark2019.relations import heads_frame, relations_frame
+from attention_atlas.studies.clark2019.surface import surface_frame
+from attention_atlas.studies.guan2020.distance_features import DEFAULT, mean_features
+from attention_atlas.studies.guan2020.head_types import types_of
+from attention_atlas.tables import write_table
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """Files to write, in the form of the studies' own tables.
+
+    Attributes:
+        surface: as `clark2019/surface`.
+        heads, relations: as `clark2019/dependency_heads` and `clark2019/relations`.
+        types: as `guan2020/head_types`, without the features; no row where the heads have no types that can be named.
+    """
+
+    surface: str | Path
+    heads: str | Path
+    relations: str | Path
+    types: str | Path
+
+
+def measure_model(
+    shards: Sequence[str | Path],
+    example_files: Sequence[str | Path],
+    card_path: str | Path,
+    limit: int,
+    min_count: int,
+    resampling: Resampling,
+    out: Outputs,
+) -> None:
+    """Measure every head of a model on the sentences of a treebank, with the options as published.
+
+    Args:
+        shards, example_files: attention over word pieces and the sentences with their trees, in order.
+        card_path: card of the model.
+        limit: records of the corpus that count.
+        min_count: relations with fewer words get no best head.
+        resampling: folds of the held-out choice of heads, bootstrap over sentences.
+        out: files to write.
+
+    Raises:
+        AtlasError: cache and examples do not belong together, the cache is over words, or there is nothing to measure.
+    """
+    card = read_card(card_path)
+    examples = list(read_examples(example_files, limit))
+    gold = gather_gold(examples)
+
+    def cached(label: str):
+        return progress(read_attention(shards, limit), total=len(examples), label=label)
+
+    # The first to run: it refuses a cache over words.
+    features, _ = mean_features(cached("distances"), card.cls, card.sep, [DEFAULT])
+    mean = features[0].mean(axis=0)
+    write_table(surface_frame(cached("surface"), card, AS_PUBLISHED, resampling.resamples, resampling.seed), out.surface)
+    predictions = predict(examples, cached("relations"), (AS_PUBLISHED.word_mode,), card.sep)
+    scores = score(predictions.picked[AS_PUBLISHED.word_mode], gold, AS_PUBLISHED)
+    write_table(heads_frame(scores, gold, AS_PUBLISHED), out.heads)
+    write_table(relations_frame(scores, gold, AS_PUBLISHED, min_count, resampling), out.relations)
+    write_table(type_rows(mean, resampling.seed), out.types)
+
+
+def type_rows(features: npt.NDArray[np.floating], seed: int) -> pd.DataFrame:
+    """layer, head, type of heads by their distance features, [layer, head, 21]; no row where they have no types."""
+    try:
+        types = types_of(features.reshape(-1, features.shape[-1]), seed)
+    except AtlasError as error:
+        _log.warning("no types of heads: %s", error)
+        return pd.DataFrame(columns=["layer", "head", "type"])
+    return head_rows(np.asarray(types, dtype=object).reshape(features.shape[:2]), "type")

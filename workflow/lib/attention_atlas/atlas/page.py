@@ -1,0 +1,218 @@
+"""The atlas as one page that needs nothing else: a grid of heads, two measures against each other, a card for each head.
+
+Figures are drawn by Vega-Lite, which the page carries with it; nothing is loaded from anywhere.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from string import Template
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib import colormaps
+from matplotlib.colors import to_hex
+from scipy.stats import rankdata
+
+from attention_atlas.atlas.correlations import CORRELATIONS
+from attention_atlas.atlas.measures import MEASURES, PLACE, above_offsets
+from attention_atlas.attention.cache import CachedExample, read_attention
+from attention_atlas.attention.half import widened
+from attention_atlas.corpora.alignment import without_space_mark
+from attention_atlas.corpora.examples import Example, read_examples
+from attention_atlas.errors import AtlasError
+from attention_atlas.files import write_text
+from attention_atlas.studies.setting import Setting
+from attention_atlas.tables import read_table
+
+ASSETS = Path(__file__).resolve().parents[3] / "resources" / "atlas"
+_STEPS = 255
+_RELATIONS = 5
+_SHORTEST = 6
+_DIGITS = 6
+_RAMPS = {"plain": "viridis", "signed": "PuOr_r"}
+"""Colours of measures: those of one sign, and those around 0."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Sentences whose attention the page shows.
+
+    Attributes:
+        shard, examples: the first shard of a corpus, and its examples.
+        count: sentences at the most.
+        most_pieces: pieces of a sentence at the most, special tokens included.
+    """
+
+    shard: str | Path
+    examples: str | Path
+    count: int
+    most_pieces: int
+
+
+def percentiles(values: Sequence[float | None]) -> list[float | None]:
+    """Percentage of heads below each head, those with the same value counted half; None where there is no value."""
+    found = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+    there = ~np.isnan(found)
+    ranks = np.full(len(found), np.nan)
+    ranks[there] = 100 * (rankdata(found[there]) - 0.5) / max(int(there.sum()), 1)
+    return [None if np.isnan(rank) else round(float(rank), 1) for rank in ranks]
+
+
+def relation_cards(heads: pd.DataFrame, relations: pd.DataFrame, places: pd.DataFrame) -> list[list[dict[str, Any]]]:
+    """[head] the relations that it finds most above the best fixed offset, five at the most.
+
+    Args:
+        heads: as `clark2019/dependency_heads`.
+        relations: as `clark2019/relations`.
+        places: layer, head of the model's heads, in order.
+    """
+    kept = above_offsets(heads, relations)
+    by_place = dict(list(kept.groupby(PLACE, sort=False)))
+    cards = []
+    for place in places.itertuples(index=False, name=None):
+        own = by_place.get(place, kept.iloc[:0]).drop_duplicates("relation").head(_RELATIONS)
+        cards.append(
+            [
+                {
+                    "relation": row.relation,
+                    "direction": row.direction,
+                    "accuracy": round(row.accuracy, _DIGITS),
+                    "baseline": round(row.baseline_accuracy, _DIGITS),
+                    "n": int(row.n),
+                }
+                for row in own.itertuples()
+            ]
+        )
+    return cards
+
+
+def sentence_data(cached: Iterable[CachedExample], examples: Mapping[int, Example], drawn: Drawn) -> list[dict[str, Any]]:
+    """The first sentences that are short enough: text, tokens, and the weights of all heads in steps of 1/255.
+
+    data: base64 of bytes, [layer x head, n, n] in order, row = attending.
+    """
+    found: list[dict[str, Any]] = []
+    for example in cached:
+        if len(found) == drawn.count:
+            break
+        n = len(example.tokens)
+        if example.level != "tokens" or not _SHORTEST <= n <= drawn.most_pieces:
+            continue
+        steps = np.rint(widened(example.maps) * _STEPS).astype(np.uint8)
+        tokens = [without_space_mark(token) for token in example.tokens]
+        text = " ".join(examples[example.record].words)
+        found.append({"text": text, "tokens": tokens, "data": base64.b64encode(steps.tobytes()).decode("ascii")})
+    return found
+
+
+def page_data(
+    heads: pd.DataFrame,
+    measures: pd.DataFrame,
+    correlations: pd.DataFrame,
+    relations: list[list[dict[str, Any]]],
+    sentences: list[dict[str, Any]],
+) -> dict[str, Any]:
+    """Everything that the page shows.
+
+    Args:
+        heads: heads.tsv.
+        measures: measures.tsv.
+        correlations: correlations.tsv.
+        relations: of `relation_cards`; empty where no table of relations is there.
+        sentences: of `sentence_data`.
+    """
+    names = [name for name in measures["measure"] if name in heads]
+    kinds = measures.set_index("measure")["kind"]
+    values = {name: [_plain(value) for value in heads[name]] for name in names}
+    pairs = correlations[["one", "other", "spearman", "ci_low", "ci_high", "within_layers", "p_holm", "n"]]
+    return {
+        "layers": int(heads["layer"].max()),
+        "heads": int(heads["head"].max()),
+        "measures": [{key: _plain(value) for key, value in row.items()} for row in measures.fillna("").to_dict("records")],
+        "values": values,
+        "percentiles": {name: percentiles(values[name]) for name in names if kinds[name] == "number"},
+        "correlations": [{key: _plain(value) for key, value in row.items()} for row in pairs.to_dict("records")],
+        "relations": relations,
+        "sentences": sentences,
+        "ramps": {
+            kind: [to_hex(colour) for colour in colormaps[name].resampled(64)(range(64))] for kind, name in _RAMPS.items()
+        },
+    }
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it: six significant digits, None for what is missing."""
+    if isinstance(value, str):
+        return value
+    if pd.isna(value):
+        return None
+    return float(f"{value:.{_DIGITS}g}") if isinstance(value, float) else int(value)
+
+
+def write_page(
+    heads_path: str | Path,
+    measures_path: str | Path,
+    correlations_path: str | Path,
+    relation_paths: tuple[str | Path, str | Path] | None,
+    drawn: Drawn | None,
+    run: str,
+    setting: Setting | None,
+    out: str | Path,
+) -> None:
+    """Write the page.
+
+    Args:
+        heads_path, measures_path: of `measures.write_heads`.
+        correlations_path: of `correlations.write_correlations`.
+        relation_paths: tables as `clark2019/dependency_heads` and `clark2019/relations`, where the run has them.
+        drawn: sentences with attention, where the run has some.
+        run: title of the run.
+        setting: what the sentences are.
+        out: file to write.
+
+    Raises:
+        AtlasError: a table or a shard cannot be used, or the tables are not of the same heads.
+    """
+    heads = read_table(heads_path, ["model", *PLACE])
+    measures = read_table(measures_path, MEASURES)
+    places = heads[PLACE]
+    if len(heads) != places["layer"].max() * places["head"].max():
+        raise AtlasError(f"{heads_path}: {len(heads)} rows are not those of all heads of all layers.")
+    relations: list[list[dict[str, Any]]] = []
+    if relation_paths is not None:
+        needed = ["relation", *PLACE, "direction", "n", "accuracy"], ["relation", "baseline_accuracy"]
+        relations = relation_cards(*(read_table(*pair) for pair in zip(relation_paths, needed, strict=True)), places)
+    sentences: list[dict[str, Any]] = []
+    if drawn is not None:
+        examples = {example.record: example for example in read_examples([drawn.examples], None)}
+        sentences = sentence_data(read_attention([drawn.shard], None), examples, drawn)
+        if any(len(base64.b64decode(sentence["data"])) != len(heads) * len(sentence["tokens"]) ** 2 for sentence in sentences):
+            raise AtlasError(f"{drawn.shard}: this attention is not that of the {len(heads)} heads of {heads_path}.")
+    data = page_data(heads, measures, read_table(correlations_path, CORRELATIONS), relations, sentences)
+    write_text(out, page(data, f"Attention atlas: {heads['model'].iloc[0]}", setting.line if setting else run))
+
+
+def page(data: Mapping[str, Any], title: str, line: str) -> str:
+    """The page as a text."""
+    import vl_convert
+
+    library = vl_convert.javascript_bundle()
+    parts = {name: (ASSETS / f"page.{name}").read_text(encoding="utf-8") for name in ("html", "css", "js")}
+    schema = f"https://vega.github.io/schema/vega-lite/v{vl_convert.get_vegalite_versions()[-1].split('.')[0]}.json"
+    text = json.dumps({**data, "schema": schema}, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return Template(parts["html"]).substitute(
+        title=html.escape(title),
+        line=html.escape(line),
+        style=parts["css"],
+        # Nothing within the data or the library may end the script that holds it.
+        data=text.replace("</", "<\\/"),
+        library=library.replace("</script", "<\\/script"),
+        script=parts["js"],
+    )

@@ -1,0 +1,42 @@
+"""A tokenizer of bytes, for models that come without one.
+
+SentencePiece vocabularies with byte fallback (Llama and its kin) begin with <unk>, <s>, </s> and the 256 bytes, in this order:
+any text can be spelled with them, though a model has seen it so only where no other piece would do.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from attention_atlas.errors import AtlasError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerFast
+
+_SPECIAL = ("<unk>", "<s>", "</s>")
+_BYTES = tuple(f"<0x{byte:02X}>" for byte in range(256))
+
+
+def byte_tokenizer(settings: Any) -> PreTrainedTokenizerFast:
+    """Text as <s> and the bytes of its words, a space before each word within it.
+
+    Args:
+        settings: the model's configuration: vocab_size, max_position_embeddings.
+
+    Raises:
+        AtlasError: the vocabulary has no room for the bytes.
+    """
+    from tokenizers import Tokenizer, decoders, models, processors
+    from transformers import PreTrainedTokenizerFast
+
+    if settings.vocab_size < len(_SPECIAL) + len(_BYTES):
+        raise AtlasError(
+            f"a vocabulary of {settings.vocab_size} entries has no room for 256 bytes: put the model's tokenizer.json into its "
+            "folder instead of tokenizer: bytes."
+        )
+    entries = {piece: number for number, piece in enumerate((*_SPECIAL, *_BYTES))}
+    own = Tokenizer(models.BPE(vocab=entries, merges=[], unk_token="<unk>", byte_fallback=True))
+    own.decoder = decoders.ByteFallback()
+    own.post_processor = processors.TemplateProcessing(single="<s> $A", pair="<s> $A $B", special_tokens=[("<s>", 1)])
+    names = {"unk_token": "<unk>", "bos_token": "<s>", "eos_token": "</s>"}
+    return PreTrainedTokenizerFast(tokenizer_object=own, model_max_length=settings.max_position_embeddings, **names)

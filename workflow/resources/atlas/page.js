@@ -1,0 +1,361 @@
+"use strict";
+(() => {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const find = (id) => document.getElementById(id);
+  const places = data.layers * data.heads;
+  const byName = new Map(data.measures.map((measure) => [measure.measure, measure]));
+  const there = data.measures.filter((measure) => !measure.note);
+  // Okabe and Ito's colours: told apart under the common kinds of colour blindness.
+  const NAMES = ["#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#f0e442", "#8a8a8a"];
+  const state = { measure: there[0].measure, second: (there.find((m, k) => k > 0 && m.kind === "number") || there[0]).measure, head: 0, sentence: 0 };
+
+  const element = (name, attributes = {}, text = "") => {
+    const made = document.createElement(name);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    made.textContent = text;
+    return made;
+  };
+  const label = (index) => `layer ${Math.floor(index / data.heads) + 1}, head ${(index % data.heads) + 1}`;
+  const shown = (value) => (value === null ? "–" : typeof value === "number" ? String(Number(value.toPrecision(4))) : value);
+  const short = (value) => {
+    if (value === null) return "";
+    if (typeof value !== "number") return value.split("_").map((part) => part.slice(0, 2)).join("·");
+    const text = Math.abs(value) >= 10 ? value.toFixed(0) : value.toPrecision(2);
+    return text.replace(/^(-?)0\./, "$1.");
+  };
+  const unit = (measure) => (measure.unit ? ` (${measure.unit})` : "");
+
+  // --- colours ---------------------------------------------------------------------------------------------------------
+  const scales = new Map();
+  const scaleOf = (name) => {
+    if (scales.has(name)) return scales.get(name);
+    const values = data.values[name].filter((value) => value !== null);
+    let scale;
+    if (byName.get(name).kind === "name") {
+      const kinds = [...new Set(values)].sort();
+      scale = { kinds, colour: (value) => NAMES[kinds.indexOf(value) % NAMES.length] };
+    } else {
+      const [low, high] = [Math.min(...values), Math.max(...values)];
+      const signed = low < 0 && high > 0;
+      const far = Math.max(-low, high);
+      const steps = data.ramps[signed ? "signed" : "plain"];
+      const ramp = (share) => steps[Math.round(share * (steps.length - 1))];
+      const share = (value) => (signed ? (value / far + 1) / 2 : high > low ? (value - low) / (high - low) : 0.5);
+      scale = { low: signed ? -far : low, high: signed ? far : high, ramp, colour: (value) => ramp(share(value)) };
+    }
+    scales.set(name, scale);
+    return scale;
+  };
+  const inkOn = (colour) => {
+    const [r, g, b] = [1, 3, 5].map((k) => parseInt(colour.slice(k, k + 2), 16));
+    return 0.299 * r + 0.587 * g + 0.114 * b > 140 ? "#000000" : "#ffffff";
+  };
+
+  // --- the grid --------------------------------------------------------------------------------------------------------
+  const buttons = [];
+  const buildGrid = () => {
+    const top = element("tr", { role: "row" });
+    top.append(element("th", { scope: "col" }, "Layer \\ head"));
+    for (let head = 1; head <= data.heads; head++) top.append(element("th", { scope: "col", role: "columnheader" }, head));
+    find("grid").append(top);
+    for (let layer = 0; layer < data.layers; layer++) {
+      const row = element("tr", { role: "row" });
+      row.append(element("th", { scope: "row", role: "rowheader" }, layer + 1));
+      for (let head = 0; head < data.heads; head++) {
+        const index = layer * data.heads + head;
+        const button = element("button", { type: "button", tabindex: index ? "-1" : "0", "data-index": index });
+        button.addEventListener("click", () => choose(index));
+        buttons.push(button);
+        const cell = element("td", { role: "gridcell" });
+        cell.append(button);
+        row.append(cell);
+      }
+      find("grid").append(row);
+    }
+    find("grid").addEventListener("keydown", (event) => {
+      const from = buttons.indexOf(document.activeElement);
+      const [layer, head] = [Math.floor(from / data.heads), from % data.heads];
+      const to = {
+        ArrowRight: from + (head + 1 < data.heads),
+        ArrowLeft: from - (head > 0),
+        ArrowDown: from + (layer + 1 < data.layers ? data.heads : 0),
+        ArrowUp: from - (layer > 0 ? data.heads : 0),
+        Home: from - head,
+        End: from - head + data.heads - 1,
+      }[event.key];
+      if (from < 0 || to === undefined) return;
+      event.preventDefault();
+      buttons[from].tabIndex = -1;
+      buttons[to].tabIndex = 0;
+      buttons[to].focus();
+    });
+  };
+  const paintGrid = () => {
+    const measure = byName.get(state.measure);
+    const scale = scaleOf(state.measure);
+    buttons.forEach((button, index) => {
+      const value = data.values[state.measure][index];
+      const colour = value === null ? "transparent" : scale.colour(value);
+      button.style.background = colour;
+      button.style.color = value === null ? "" : inkOn(colour);
+      button.textContent = short(value);
+      button.setAttribute("aria-label", `${label(index)}: ${measure.title} ${value === null ? "not measured" : shown(value)}`);
+      button.setAttribute("aria-pressed", String(index === state.head));
+    });
+    const said = [`${measure.title}${unit(measure)}. ${measure.study}, ${measure.item}; model: ${measure.model}.`];
+    if (measure.more) said.push(`More: ${measure.more}.`);
+    find("measure-note").textContent = said.join(" ");
+    const legend = find("legend");
+    legend.replaceChildren();
+    if (scale.kinds) {
+      for (const kind of scale.kinds) {
+        const item = element("span");
+        item.append(element("span", { class: "key", style: `background: ${scale.colour(kind)}` }), kind.replaceAll("_", " "));
+        legend.append(item);
+      }
+    } else {
+      const stops = Array.from({ length: 11 }, (_, k) => scale.ramp(k / 10)).join(", ");
+      legend.append(shown(scale.low), element("span", { class: "ramp", style: `background: linear-gradient(90deg, ${stops})` }), shown(scale.high));
+    }
+  };
+
+  // --- figures ---------------------------------------------------------------------------------------------------------
+  const dark = () => document.documentElement.dataset.theme === "dark";
+  const ink = () => (dark() ? "#ececec" : "#1b1b1b");
+  const draw = (id, spec) => {
+    const look = {
+      background: "transparent",
+      font: "system-ui, DejaVu Sans, sans-serif",
+      view: { stroke: "transparent" },
+      axis: { labelColor: ink(), titleColor: ink(), domainColor: ink(), tickColor: ink(), gridColor: dark() ? "#3a3e45" : "#e3e3e3", titleFontWeight: 500 },
+      legend: { labelColor: ink(), titleColor: ink() },
+      text: { color: ink() },
+    };
+    const options = { actions: false, renderer: "svg", ast: true, config: look };
+    return vegaEmbed(find(id), { $schema: data.schema, ...spec }, options).then((made) => made.view);
+  };
+  const axisOf = (name, channel) => {
+    const measure = byName.get(name);
+    const type = measure.kind === "name" ? "nominal" : "quantitative";
+    const title = `${measure.title}${unit(measure)}`;
+    const axis = type === "nominal" ? { labelAngle: channel === "x" ? -30 : 0 } : {};
+    return { field: channel, type, title, axis: { ...axis, titleLimit: 420 }, scale: type === "quantitative" ? { zero: false } : {} };
+  };
+  let scatter = null;
+  const drawScatter = () => {
+    const [xs, ys] = [data.values[state.measure], data.values[state.second]];
+    const points = [];
+    for (let index = 0; index < places; index++) {
+      if (xs[index] === null || ys[index] === null) continue;
+      points.push({ index, x: xs[index], y: ys[index], layer: Math.floor(index / data.heads) + 1, head: (index % data.heads) + 1 });
+    }
+    const [one, other] = [byName.get(state.measure), byName.get(state.second)];
+    const tooltip = ["layer", "head"].map((field) => ({ field }));
+    tooltip.push({ field: "x", title: one.title }, { field: "y", title: other.title });
+    draw("scatter", {
+      description: `${one.title} against ${other.title}, a point a head`,
+      width: 440,
+      height: 320,
+      data: { values: points },
+      params: [{ name: "chosen", value: state.head }],
+      encoding: { x: axisOf(state.measure, "x"), y: axisOf(state.second, "y"), tooltip },
+      layer: [
+        {
+          mark: { type: "circle", size: 70, opacity: 0.85, cursor: "pointer" },
+          encoding: { color: { field: "layer", type: "quantitative", title: "Layer", scale: { scheme: "viridis", domain: [1, Math.max(data.layers, 2)] }, legend: { tickMinStep: 1, format: "d" } } },
+        },
+        {
+          transform: [{ filter: "datum.index === chosen" }],
+          mark: { type: "point", size: 220, strokeWidth: 3, color: dark() ? "#ff9a4d" : "#d55e00" },
+        },
+      ],
+    }).then((view) => {
+      scatter = view;
+      view.addEventListener("click", (_, item) => {
+        if (item && item.datum && item.datum.index !== undefined) choose(item.datum.index);
+      });
+    });
+    const pair = data.correlations.find((row) => [row.one, row.other].includes(one.measure) && [row.one, row.other].includes(other.measure) && one.measure !== other.measure);
+    find("scatter-note").textContent = pair
+      ? `Spearman ${shown(pair.spearman)} [${shown(pair.ci_low)}, ${shown(pair.ci_high)}] over ${pair.n} heads; within layers ${shown(pair.within_layers)}, p = ${shown(pair.p_holm)} after Holm over all pairs of measures.`
+      : `${points.length} heads; no rank correlation is computed for this pair.`;
+  };
+
+  // --- the card --------------------------------------------------------------------------------------------------------
+  const weightsOf = (sentence, head) => {
+    if (!sentence.weights) {
+      const text = atob(sentence.data);
+      sentence.weights = Uint8Array.from(text, (sign) => sign.charCodeAt(0));
+    }
+    const size = sentence.tokens.length ** 2;
+    return sentence.weights.subarray(head * size, (head + 1) * size);
+  };
+  const drawSentence = () => {
+    if (!data.sentences.length) return;
+    const sentence = data.sentences[state.sentence];
+    const n = sentence.tokens.length;
+    const weights = weightsOf(sentence, state.head);
+    const rows = [];
+    for (let from = 0; from < n; from++) {
+      for (let to = 0; to < n; to++) {
+        rows.push({ from, to, query: sentence.tokens[from], key: sentence.tokens[to], weight: weights[from * n + to] / 255, left: 0, right: 1 });
+      }
+    }
+    const tokens = sentence.tokens.map((token, place) => ({ token, place }));
+    const line = { title: null, axis: null, scale: { domain: [-0.5, n - 0.5], reverse: true } };
+    const side = (x, align, dx) => ({
+      data: { values: tokens },
+      mark: { type: "text", align, dx, fontSize: 11, baseline: "middle" },
+      encoding: { x: { datum: x, type: "quantitative", scale: { domain: [0, 1] }, axis: null }, y: { field: "place", type: "quantitative", ...line }, text: { field: "token" } },
+    });
+    draw("lines", {
+      description: `Attention of ${label(state.head)}: a line from each piece on the left to those that it attends to`,
+      width: 180,
+      height: 15 * n,
+      padding: { left: 90, right: 90, top: 5, bottom: 5 },
+      autosize: "none",
+      layer: [
+        {
+          data: { values: rows.filter((row) => row.weight >= 0.02) },
+          mark: { type: "rule", strokeWidth: 2, color: dark() ? "#56b4e9" : "#0072b2" },
+          encoding: {
+            x: { field: "left", type: "quantitative", scale: { domain: [0, 1] }, axis: null },
+            x2: { field: "right" },
+            y: { field: "from", type: "quantitative", ...line },
+            y2: { field: "to" },
+            opacity: { field: "weight", type: "quantitative", scale: { domain: [0, 1], range: [0.03, 1] }, legend: null },
+            tooltip: [{ field: "query", title: "from" }, { field: "key", title: "to" }, { field: "weight", format: ".3f" }],
+          },
+        },
+        side(0, "right", -5),
+        side(1, "left", 5),
+      ],
+    });
+    const named = { labelExpr: `[${sentence.tokens.map((token) => JSON.stringify(token)).join(",")}][datum.value]`, labelFontSize: 9, ticks: false, domain: false };
+    draw("matrix", {
+      description: `Attention of ${label(state.head)} as a matrix, a row a piece that attends`,
+      width: 14 * n,
+      height: 14 * n,
+      data: { values: rows },
+      mark: { type: "rect" },
+      encoding: {
+        x: { field: "to", type: "ordinal", title: "attended to", axis: { ...named, labelAngle: -60, orient: "top" } },
+        y: { field: "from", type: "ordinal", title: "attending", axis: named },
+        color: { field: "weight", type: "quantitative", title: "Weight", scale: { scheme: "viridis", domain: [0, 1] } },
+        tooltip: [{ field: "query", title: "from" }, { field: "key", title: "to" }, { field: "weight", format: ".3f" }],
+      },
+    });
+    const strongest = [...rows].sort((one, other) => other.weight - one.weight).slice(0, 5);
+    find("strongest").textContent = `Strongest: ${strongest.map((row) => `${row.query} → ${row.key} ${row.weight.toFixed(2)}`).join("; ")}. Weights are stored in steps of 1/255.`;
+  };
+  const fillCard = () => {
+    find("card-title").textContent = label(state.head).replace("layer", "Layer");
+    const body = find("values").tBodies[0];
+    body.replaceChildren();
+    for (const measure of there) {
+      const value = data.values[measure.measure][state.head];
+      const row = element("tr", { "data-measure": measure.measure });
+      if ([state.measure, state.second].includes(measure.measure)) row.className = "shown";
+      row.append(element("th", { scope: "row", title: `${measure.study}, ${measure.item}; ${measure.model}` }, `${measure.title}${unit(measure)}`));
+      row.append(element("td", {}, typeof value === "string" ? value.replaceAll("_", " ") : shown(value)));
+      const percentile = element("td");
+      const rank = data.percentiles[measure.measure]?.[state.head];
+      if (rank !== null && rank !== undefined) {
+        percentile.append(element("span", { class: "bar", style: `width: ${rank * 0.6}px`, "aria-hidden": "true" }), rank.toFixed(0));
+      }
+      row.append(percentile);
+      body.append(row);
+    }
+    const relations = data.relations[state.head] || [];
+    find("relations-part").hidden = !data.relations.length;
+    find("relations").tBodies[0].replaceChildren(
+      ...relations.map((relation) => {
+        const row = element("tr");
+        row.append(element("th", { scope: "row" }, relation.relation));
+        row.append(element("td", {}, relation.direction.replaceAll("_", " ")));
+        for (const share of [relation.accuracy, relation.baseline]) row.append(element("td", {}, `${(100 * share).toFixed(1)} %`));
+        row.append(element("td", {}, relation.n));
+        return row;
+      }),
+    );
+    drawSentence();
+  };
+
+  // --- what is chosen --------------------------------------------------------------------------------------------------
+  const remember = () => {
+    const place = `${Math.floor(state.head / data.heads) + 1}-${(state.head % data.heads) + 1}`;
+    history.replaceState(null, "", `#${new URLSearchParams({ head: place, measure: state.measure, against: state.second })}`);
+  };
+  const choose = (index) => {
+    buttons[state.head].setAttribute("aria-pressed", "false");
+    state.head = index;
+    buttons.forEach((button, place) => (button.tabIndex = place === index ? 0 : -1));
+    buttons[index].setAttribute("aria-pressed", "true");
+    if (scatter) scatter.signal("chosen", index).run();
+    fillCard();
+    remember();
+  };
+  const drawAll = () => {
+    paintGrid();
+    drawScatter();
+    fillCard();
+  };
+  const recall = () => {
+    const said = new URLSearchParams(location.hash.slice(1));
+    const [layer, head] = (said.get("head") || "").split("-").map(Number);
+    if (layer >= 1 && layer <= data.layers && head >= 1 && head <= data.heads) state.head = (layer - 1) * data.heads + head - 1;
+    const known = (name) => there.some((measure) => measure.measure === name);
+    if (known(said.get("measure"))) state.measure = said.get("measure");
+    if (known(said.get("against"))) state.second = said.get("against");
+  };
+  const setTheme = (name) => {
+    document.documentElement.dataset.theme = name;
+    find("theme").textContent = name === "dark" ? "Light" : "Dark";
+    find("theme").setAttribute("aria-pressed", String(name === "dark"));
+  };
+
+  recall();
+  for (const id of ["measure", "second"]) {
+    const groups = new Map();
+    for (const measure of there) {
+      if (!groups.has(measure.study)) groups.set(measure.study, element("optgroup", { label: measure.study }));
+      groups.get(measure.study).append(element("option", { value: measure.measure }, `${measure.title}${unit(measure)}`));
+    }
+    find(id).append(...groups.values());
+    find(id).value = state[id];
+    find(id).addEventListener("change", () => {
+      state[id] = find(id).value;
+      drawAll();
+      remember();
+    });
+  }
+  find("sentence-part").hidden = !data.sentences.length;
+  data.sentences.forEach((sentence, place) => find("sentence").append(element("option", { value: place }, sentence.text)));
+  find("sentence").addEventListener("change", () => {
+    state.sentence = Number(find("sentence").value);
+    drawSentence();
+  });
+  const absent = data.measures.filter((measure) => measure.note);
+  find("absent").append(...absent.map((measure) => element("li", {}, `${measure.title} (${measure.study}): ${measure.note}`)));
+  if (!absent.length) find("absent").closest("details").hidden = true;
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  setTheme(system.matches ? "dark" : "light");
+  system.addEventListener("change", () => {
+    setTheme(system.matches ? "dark" : "light");
+    drawAll();
+  });
+  find("theme").addEventListener("click", () => {
+    setTheme(dark() ? "light" : "dark");
+    drawAll();
+  });
+  // Paper is white.
+  let before = null;
+  addEventListener("beforeprint", () => {
+    before = document.documentElement.dataset.theme;
+    setTheme("light");
+  });
+  addEventListener("afterprint", () => setTheme(before));
+  buildGrid();
+  drawAll();
+  buttons.forEach((button, place) => (button.tabIndex = place === state.head ? 0 : -1));
+})();
