@@ -644,6 +644,7 @@ def test_a_family_becomes_models_of_the_registry():
         "weight_decay": 0.01,
         "optimiser": "adamw",
         "seed": 2,
+        "stored": "float32",
     }
     assert found["models"]["small-rte-random-3"]["init"] == "random"
     assert (model["layers"], model["heads"]) == (found["models"]["tiny"]["layers"], found["models"]["tiny"]["heads"])

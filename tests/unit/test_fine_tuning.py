@@ -70,6 +70,16 @@ def test_the_checkpoint_is_whole_and_the_loss_falls(base, tmp_path):
     describe("tiny-squad", entry, tmp_path / "card.json", tmp_path / "tokenizer.json")
 
 
+def test_weights_kept_in_half_precision_take_half_the_room(base, tmp_path):
+    whole, half = (train(base, tmp_path / name, epochs=1, stored=name) for name in ("float32", "float16"))
+    sizes = [(folder / "model.safetensors").stat().st_size for folder in (whole, half)]
+    assert sizes[1] < 0.6 * sizes[0]
+    models = [load_trained(base[1] | {"source": {"path": str(folder)}}, "questions") for folder in (whole, half)]
+    for one, two in zip(*(model.parameters() for model in models), strict=True):
+        assert one.dtype == two.dtype == torch.float32
+        torch.testing.assert_close(one, two, rtol=1e-3, atol=1e-4)
+
+
 def test_the_same_seed_gives_the_same_weights(base, tmp_path):
     def digest(name, **changed):
         folder = train(base, tmp_path / name, epochs=1, **changed)

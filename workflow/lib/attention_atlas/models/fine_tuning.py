@@ -49,8 +49,8 @@ def fine_tune(
         example_files: examples of the training corpus, made with that model's tokenizer.
         limit: records that count.
         training: task (questions, labels, translation, tags), regression, epochs, batch, learning_rate, warmup, weight_decay,
-            optimiser, seed; label_smoothing and beta2 where they are not 0 and 0.999; keep_epochs where the weights after some
-            epochs are kept.
+            optimiser, seed; stored where the weights are kept in float16; label_smoothing and beta2 where they are not 0 and
+            0.999; keep_epochs where the weights after some epochs are kept.
         threads: threads of the training.
         folder: of the checkpoint, files `CHECKPOINT`.
         summary_out: table to write: step, epoch, loss (mean since the row before), learning_rate.
@@ -121,6 +121,8 @@ def fine_tune(
 
             with whole_file(epochs_out) as part:
                 save_file(keeper.kept, part)
+        if training.get("stored") == "float16":
+            model.half()
         model.save_pretrained(scratch)
         AutoTokenizer.from_pretrained(locate(base_entry), use_fast=True).save_pretrained(scratch)
 
