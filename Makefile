@@ -18,7 +18,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SNAKEMAKE := $(BIN)/snakemake --workflow-profile workflow/profiles/local --cores $(CORES)
 
-.PHONY: all setup test lint test-real test-slurm slurm-packages plan sweep bench atlas report sync clean
+.PHONY: all setup test lint test-real test-slurm slurm-packages chromium plan sweep bench atlas report sync clean
 
 all: setup
 	$(SNAKEMAKE)
@@ -48,6 +48,10 @@ test-real: setup
 
 test-slurm: setup
 	$(BIN)/pytest -rs tests/slurm
+
+chromium:
+	apt-get update
+	apt-get install --yes --no-install-recommends chromium
 
 slurm-packages:
 	apt-get update
