@@ -247,6 +247,8 @@ def test_light_and_dark(opened):
     page.locator("#theme").click()
     light = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert (dark, light) == ("rgb(22, 24, 28)", "rgb(255, 255, 255)")
+    ink = page.locator("#scatter svg text").first.evaluate("text => getComputedStyle(text).fill")
+    assert ink == "rgb(27, 27, 27)", "figures follow without being drawn anew"
     page.emulate_media(media="print")
     assert not page.locator("#theme").is_visible()
     assert page.locator("#grid").is_visible()

@@ -120,16 +120,17 @@
   };
 
   // --- figures ---------------------------------------------------------------------------------------------------------
-  const dark = () => document.documentElement.dataset.theme === "dark";
-  const ink = () => (dark() ? "#ececec" : "#1b1b1b");
+  // Of the text around them, so that figures need not be drawn anew in the dark or on paper.
+  const INK = "currentColor";
+  const [LINE, MARK] = ["#2b8cc4", "#d55e00"];
   const draw = (id, spec) => {
     const look = {
       background: "transparent",
       font: "system-ui, DejaVu Sans, sans-serif",
       view: { stroke: "transparent" },
-      axis: { labelColor: ink(), titleColor: ink(), domainColor: ink(), tickColor: ink(), gridColor: dark() ? "#3a3e45" : "#e3e3e3", titleFontWeight: 500 },
-      legend: { labelColor: ink(), titleColor: ink() },
-      text: { color: ink() },
+      axis: { labelColor: INK, titleColor: INK, domainColor: INK, tickColor: INK, gridColor: "#88888840", titleFontWeight: 500 },
+      legend: { labelColor: INK, titleColor: INK },
+      text: { color: INK },
     };
     const options = { actions: false, renderer: "svg", ast: true, config: look };
     return vegaEmbed(find(id), { $schema: data.schema, ...spec }, options).then((made) => made.view);
@@ -161,12 +162,12 @@
       encoding: { x: axisOf(state.measure, "x"), y: axisOf(state.second, "y"), tooltip },
       layer: [
         {
-          mark: { type: "circle", size: 70, opacity: 0.85, cursor: "pointer" },
+          mark: { type: "circle", size: 70, opacity: 0.85, stroke: INK, strokeWidth: 0.6, cursor: "pointer" },
           encoding: { color: { field: "layer", type: "quantitative", title: "Layer", scale: { scheme: "viridis", domain: [1, Math.max(data.layers, 2)] }, legend: { tickMinStep: 1, format: "d" } } },
         },
         {
           transform: [{ filter: "datum.index === chosen" }],
-          mark: { type: "point", size: 220, strokeWidth: 3, color: dark() ? "#ff9a4d" : "#d55e00" },
+          mark: { type: "point", size: 220, strokeWidth: 3, color: MARK },
         },
       ],
     }).then((view) => {
@@ -217,7 +218,7 @@
       layer: [
         {
           data: { values: rows.filter((row) => row.weight >= 0.02) },
-          mark: { type: "rule", strokeWidth: 2, color: dark() ? "#56b4e9" : "#0072b2" },
+          mark: { type: "rule", strokeWidth: 2, color: LINE },
           encoding: {
             x: { field: "left", type: "quantitative", scale: { domain: [0, 1] }, axis: null },
             x2: { field: "right" },
@@ -308,6 +309,7 @@
     if (known(said.get("measure"))) state.measure = said.get("measure");
     if (known(said.get("against"))) state.second = said.get("against");
   };
+  const dark = () => document.documentElement.dataset.theme === "dark";
   const setTheme = (name) => {
     document.documentElement.dataset.theme = name;
     find("theme").textContent = name === "dark" ? "Light" : "Dark";
@@ -340,14 +342,8 @@
   if (!absent.length) find("absent").closest("details").hidden = true;
   const system = matchMedia("(prefers-color-scheme: dark)");
   setTheme(system.matches ? "dark" : "light");
-  system.addEventListener("change", () => {
-    setTheme(system.matches ? "dark" : "light");
-    drawAll();
-  });
-  find("theme").addEventListener("click", () => {
-    setTheme(dark() ? "light" : "dark");
-    drawAll();
-  });
+  system.addEventListener("change", () => setTheme(system.matches ? "dark" : "light"));
+  find("theme").addEventListener("click", () => setTheme(dark() ? "light" : "dark"));
   // Paper is white.
   let before = null;
   addEventListener("beforeprint", () => {

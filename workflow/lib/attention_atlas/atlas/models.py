@@ -78,20 +78,21 @@ def _beside(own: pd.DataFrame, other: pd.DataFrame, name: str, draws: Draws) -> 
     return correlation(one, two, both["layer"].to_numpy(np.intp), draws)
 
 
+_Test = Callable[[pd.DataFrame, pd.DataFrame, Draws], tuple[float, float, float, int, bool]]
+"""From heads, relations and draws to value, ci_low, ci_high, n, and whether a finding holds."""
+
+
 @dataclass(frozen=True)
 class _Statement:
-    """A finding on one model's heads: what it says, the statistic in words, its needs, and the test.
-
-    The test gives value, ci_low, ci_high, n and whether it holds.
-    """
+    """A finding on one model's heads: what it says, the statistic in words, its needs, and the test."""
 
     text: str
     statistic: str
     needs: tuple[str, ...]
-    test: Callable[[pd.DataFrame, pd.DataFrame, Draws], tuple[float, float, float, int, bool]]
+    test: _Test
 
 
-def _with_depth(name: str, sign: int) -> Callable[[pd.DataFrame, pd.DataFrame, Draws], tuple[float, float, float, int, bool]]:
+def _with_depth(name: str, sign: int) -> _Test:
     def test(heads: pd.DataFrame, _: pd.DataFrame, draws: Draws) -> tuple[float, float, float, int, bool]:
         kept = heads.dropna(subset=[name])
         layer, values = kept["layer"].to_numpy(np.float64), kept[name].to_numpy(np.float64)
@@ -102,7 +103,7 @@ def _with_depth(name: str, sign: int) -> Callable[[pd.DataFrame, pd.DataFrame, D
     return test
 
 
-def _most(names: Sequence[str]) -> Callable[[pd.DataFrame, pd.DataFrame, Draws], tuple[float, float, float, int, bool]]:
+def _most(names: Sequence[str]) -> _Test:
     def test(heads: pd.DataFrame, _: pd.DataFrame, __: Draws) -> tuple[float, float, float, int, bool]:
         largest = float(heads[list(names)].max(axis=None))
         return largest, np.nan, np.nan, len(heads), largest > 0.5

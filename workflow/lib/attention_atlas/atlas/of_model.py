@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from attention_atlas.attention.cache import read_attention
+from attention_atlas.attention.cache import CachedExample, read_attention
 from attention_atlas.corpora.examples import read_examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.heads import Resampling, head_rows
@@ -70,10 +70,10 @@ def measure_model(
     examples = list(read_examples(example_files, limit))
     gold = gather_gold(examples)
 
-    def cached(label: str):
+    def cached(label: str) -> Iterator[CachedExample]:
         return progress(read_attention(shards, limit), total=len(examples), label=label)
 
-    # The first to run: it refuses a cache over words.
+    # The first to run, since it refuses a cache over words.
     features, _ = mean_features(cached("distances"), card.cls, card.sep, [DEFAULT])
     mean = features[0].mean(axis=0)
     write_table(surface_frame(cached("surface"), card, AS_PUBLISHED, resampling.resamples, resampling.seed), out.surface)
