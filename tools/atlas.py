@@ -23,6 +23,7 @@ sys.path.insert(0, str(ROOT / "workflow" / "lib"))
 import yaml  # noqa: E402
 
 from attention_atlas.errors import AtlasError  # noqa: E402
+from attention_atlas.models.loading import locate  # noqa: E402
 
 TEMPLATE = "any"
 """The run that is begun for every model."""
@@ -52,14 +53,13 @@ def model_source(model: str) -> tuple[dict[str, str], dict[str, Any], bool]:
     """
     folder = Path(model)
     if folder.is_dir():
-        path = folder / "config.json"
-        if not path.is_file():
-            raise AtlasError(f"{folder}: this is no model folder: there is no config.json in it.")
+        source = {"path": str(folder.resolve())}
+        path = locate({"source": source}) / "config.json"
         try:
             settings = json.loads(path.read_text(encoding="utf-8"))
         except ValueError as error:
             raise AtlasError(f"{path}: not readable as JSON ({error}).") from error
-        return {"path": str(folder.resolve())}, settings, any((folder / name).is_file() for name in _TOKENIZERS)
+        return source, settings, any((folder / name).is_file() for name in _TOKENIZERS)
     if model.count("/") > 1 or model.startswith((".", "~")):
         raise AtlasError(f"{model}: there is no such folder.")
     from huggingface_hub import HfApi, hf_hub_download

@@ -193,39 +193,42 @@ def measured_shards(folder, suffix):
     """Input function: shards of the atlas's sentences for the model in the path."""
 
     def paths(wildcards):
-        corpus = config["runs"][wildcards.run]["atlas"]["sentences"]
+        _, corpus = looked_at(wildcards, "atlas", "sentences")
         return shard_paths(wildcards.run, wildcards.model, corpus, folder, suffix)
 
     return paths
 
 
 def sentence_memory(wildcards, attempt):
+    _, corpus = role_entries(wildcards, "atlas", "sentences")
     model = config["models"][wildcards.model]
-    corpus = config["corpora"][config["runs"][wildcards.run]["atlas"]["sentences"]]
     records = limit_for("atlas", "sentences")(wildcards)
     return costs.example_memory(model, corpus, records, 2000) * attempt
 
 
 def compared_tables(wildcards):
     """Params function: what is known of each compared model, the run's own first."""
-    return [
-        {
-            "name": model,
-            "layers": config["models"][model]["layers"],
-            "heads": config["models"][model]["heads"],
-            "random_weights": has_random_weights(model),
-            "tables": model_tables_of(wildcards.run, model),
-        }
-        for model in compared_models(wildcards.run)
-    ]
+    found = []
+    for model in compared_models(wildcards.run):
+        layers, heads = shape_in_registry(model)
+        found.append(
+            {
+                "name": model,
+                "layers": layers,
+                "heads": heads,
+                "random_weights": has_random_weights(model),
+                "tables": model_tables_of(wildcards.run, model),
+            }
+        )
+    return found
 
 
 def compared_files(wildcards):
     """Input function: the same as a list of files."""
     return [
         path
-        for model in compared_models(wildcards.run)
-        for path in model_tables_of(wildcards.run, model).values()
+        for model in compared_tables(wildcards)
+        for path in model["tables"].values()
     ]
 
 
@@ -237,7 +240,7 @@ def has_random_weights(model):
 
 def relation_files(wildcards):
     """Input function: tables of single heads and relations that the page shows; none where the run has none."""
-    tables = own_tables(wildcards.run) | built_tables(wildcards.run)
+    tables = head_tables(wildcards)
     names = ("clark2019/dependency_heads", "clark2019/relations")
     return [tables[name] for name in names if name in tables]
 

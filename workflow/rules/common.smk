@@ -280,17 +280,22 @@ def model_entry(wildcards):
     return weights_entry(wildcards.run, wildcards.model)
 
 
+WEIGHTS_KEYS = (
+    "source",
+    "sha256",
+    "tokenizer",
+    "layers",
+    "heads",
+    "init",
+    "seed",
+    "dtype",
+)
+
+
 def weights_entry(run, model):
     """The part of a model's registry entry that its weights depend on; of a model that is fine-tuned here, its checkpoint."""
     entry = config["models"][model]
-    kept = {
-        key: entry[key]
-        for key in (
-            *("source", "sha256", "tokenizer", "layers", "heads", "init", "seed"),
-            "dtype",
-        )
-        if key in entry
-    }
+    kept = {key: entry[key] for key in WEIGHTS_KEYS if key in entry}
     if "fine_tuned" in entry["source"]:
         kept["source"] = {"path": f"results/{run}/models/{model}/checkpoint"}
         # Its own init says what its training starts from.

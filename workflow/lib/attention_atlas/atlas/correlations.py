@@ -68,13 +68,18 @@ class Draws:
     seed: int
 
 
+def drawn_heads(heads: int, draws: Draws) -> npt.NDArray[np.intp]:
+    """[resample, head] places of as many heads, drawn anew with replacement."""
+    return np.random.default_rng(draws.seed).integers(heads, size=(draws.resamples, heads))
+
+
 def correlation(one: Floats, other: Floats, layer: npt.NDArray[np.intp], draws: Draws) -> list[float]:
     """[spearman, ci_low, ci_high, within_layers, p] of two measures of the same heads.
 
     ci: by bootstrap over heads. within_layers: correlation of ranks less their means by layer. p: share of shuffles within
     layers whose correlation within layers is as far from 0 or farther, two-sided.
     """
-    drawn = np.random.default_rng(draws.seed).integers(len(one), size=(draws.resamples, len(one)))
+    drawn = drawn_heads(len(one), draws)
     low, high = percentile_interval(spearman(one[drawn], other[drawn]))
     first, second = centred_ranks(one, layer), centred_ranks(other, layer)
     within = float(_pearson(first, second))

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.stats import mannwhitneyu, rankdata
 
-from attention_atlas.atlas.correlations import Draws, correlation, shuffles_within
+from attention_atlas.atlas.correlations import Draws, correlation, drawn_heads, shuffles_within
 from attention_atlas.html_tables import write_html_table
 from attention_atlas.published.pages import claim_verdict
 from attention_atlas.statistics import percentile_interval
@@ -104,7 +104,7 @@ def findings(table: pd.DataFrame, draws: Draws) -> pd.DataFrame:
 
 def _groups(inside: npt.NDArray[np.bool_], values: Floats, layer: npt.NDArray[np.intp], draws: Draws) -> list[float]:
     """[value, ci_low, ci_high, NaN, p]: how much more often than not a value inside is below one outside (ties count half)."""
-    drawn = np.random.default_rng(draws.seed).integers(len(values), size=(draws.resamples, len(values)))
+    drawn = drawn_heads(len(values), draws)
     kept = [places for places in drawn if 0 < inside[places].sum() < len(places)]
     low, high = percentile_interval(np.array([_below(inside[places], values[places]) for places in kept]))
     value = _below(inside, values)

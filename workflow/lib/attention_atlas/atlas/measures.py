@@ -83,16 +83,6 @@ def _where(value: str, name: str, **equal: str) -> Select:
     return select
 
 
-def _mean(value: str, name: str, **equal: str) -> Select:
-    """The mean over the rows of a head with these values: over tasks, or seeds."""
-    rows = _where(value, name, **equal)
-
-    def select(table: pd.DataFrame) -> pd.DataFrame:
-        return rows(table).groupby(PLACE, as_index=False)[name].mean()
-
-    return select
-
-
 def _each(value: str, by: str, names: Mapping[str, str]) -> Select:
     """A measure for each of several values of the column `by`."""
 
@@ -109,7 +99,7 @@ def _by_task(value: str, name: str, **equal: str) -> Select:
     rows = _where(value, name, **equal)
 
     def select(table: pd.DataFrame) -> pd.DataFrame:
-        overall = _mean(value, name, **equal)(table)
+        overall = rows(table).groupby(PLACE, as_index=False)[name].mean()
         for task in TASKS:
             own = rows(table[table["task"] == task]).rename(columns={name: f"{name}_{task}"})
             overall = overall.merge(own, on=PLACE, how="left") if len(own) else overall

@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from attention_atlas.atlas.correlations import Draws, correlation, spearman
+from attention_atlas.atlas.correlations import Draws, correlation, drawn_heads, spearman
 from attention_atlas.atlas.measures import PLACE, SOURCES, numeric, read_measures
 from attention_atlas.figures.style import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, save_figure, use_style
 from attention_atlas.html_tables import write_html_table
@@ -61,7 +61,7 @@ def model_rows(tables: Mapping[str, pd.DataFrame], random_weights: Mapping[str, 
         for name in numeric(table):
             values = table[name].to_numpy(np.float64)
             kept = values[~np.isnan(values)]
-            drawn = np.random.default_rng(draws.seed).integers(len(kept), size=(draws.resamples, len(kept)))
+            drawn = drawn_heads(len(kept), draws)
             low, high = percentile_interval(kept[drawn].mean(axis=1))
             beside = [np.nan] * 5 if model == first else _beside(tables[first], table, name, draws)
             rows.append([model, random_weights[model], name, kept.mean(), float(low), float(high), *beside, len(kept)])
@@ -96,7 +96,7 @@ def _with_depth(name: str, sign: int) -> _Test:
     def test(heads: pd.DataFrame, _: pd.DataFrame, draws: Draws) -> tuple[float, float, float, int, bool]:
         kept = heads.dropna(subset=[name])
         layer, values = kept["layer"].to_numpy(np.float64), kept[name].to_numpy(np.float64)
-        drawn = np.random.default_rng(draws.seed).integers(len(kept), size=(draws.resamples, len(kept)))
+        drawn = drawn_heads(len(kept), draws)
         low, high = percentile_interval(spearman(layer[drawn], values[drawn]))
         return float(spearman(layer, values)), float(low), float(high), len(kept), bool(low > 0 if sign > 0 else high < 0)
 

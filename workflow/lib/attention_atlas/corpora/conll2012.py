@@ -18,11 +18,13 @@ import tarfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-
-from nltk import Tree as Constituents
+from typing import TYPE_CHECKING
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.files import DAMAGED, raw_lines
+
+if TYPE_CHECKING:
+    from nltk import Tree as Constituents
 
 _BEGIN = re.compile(r"#begin document \(?(.*?)\)?;?(?: part (\d+))?\s*$")
 _CHAIN = re.compile(r"(\()?([^()|]+)(\))?")
@@ -290,6 +292,9 @@ def sentence_parse(document: Document, number: int) -> Constituents:
     Raises:
         AtlasError: its parse cannot be read, or has more or fewer words than the sentence.
     """
+    # Slow to import, and what only reads columns has no need of it.
+    from nltk import Tree as Constituents
+
     text = document.parses[number]
     size = document.sentence.count(number)
     try:
