@@ -9,7 +9,6 @@ Results are in results/atlas-NAME; the configuration, for further targets of the
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import subprocess
 import sys
@@ -45,21 +44,18 @@ _BYTES_CORPORA = {
 }
 
 
-def model_source(model: str) -> tuple[dict[str, str], dict[str, Any], bool]:
-    """Where a model comes from as the registry says it, its configuration, and whether it has a tokenizer.
+def model_source(model: str) -> tuple[dict[str, str], tuple[int, int], bool]:
+    """Where a model comes from as the registry says it, how many layers and heads it has, and whether it has a tokenizer.
 
     Raises:
-        AtlasError: there is no such folder, and the hub has no such model or cannot be reached.
+        AtlasError: there is no such folder, and the hub has no such model or cannot be reached; or its configuration is none
+            that transformers knows.
     """
     folder = Path(model)
     if folder.is_dir():
         source = {"path": str(folder.resolve())}
-        path = locate({"source": source}) / "config.json"
-        try:
-            settings = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise AtlasError(f"{path}: not readable as JSON ({error}).") from error
-        return source, settings, any((folder / name).is_file() for name in _TOKENIZERS)
+        shape = shape_of(locate({"source": source}))
+        return source, shape, any((folder / name).is_file() for name in _TOKENIZERS)
     if model.count("/") > 1 or model.startswith((".", "~")):
         raise AtlasError(f"{model}: there is no such folder.")
     from huggingface_hub import HfApi, hf_hub_download
@@ -72,7 +68,26 @@ def model_source(model: str) -> tuple[dict[str, str], dict[str, Any], bool]:
             f"{model}: there is no such folder, and no such model is to be had from the hub ({type(error).__name__}). Name a "
             "folder with config.json, weights and tokenizer.json, or run this on a machine with a network."
         ) from error
-    return {"hub": model, "revision": revision}, json.loads(Path(path).read_text(encoding="utf-8")), True
+    return {"hub": model, "revision": revision}, shape_of(Path(path).parent), True
+
+
+def shape_of(folder: Path) -> tuple[int, int]:
+    """Layers and heads of the model in a folder; architectures have different names for them, which transformers knows.
+
+    Raises:
+        AtlasError: its config.json cannot be read, is of an unknown architecture, or does not say them.
+    """
+    from transformers import AutoConfig
+
+    try:
+        settings = AutoConfig.from_pretrained(folder)
+    except Exception as error:  # transformers raises whatever its parts raise
+        reason = str(error).strip().splitlines()[0][:200] if str(error).strip() else "no message"
+        raise AtlasError(f"{folder / 'config.json'}: not the configuration of a known architecture ({reason}).") from error
+    try:
+        return settings.num_hidden_layers, settings.num_attention_heads
+    except AttributeError as error:
+        raise AtlasError(f"{folder / 'config.json'}: it does not say how many layers and heads the model has.") from error
 
 
 def overlay(model: str) -> tuple[str, dict[str, Any]]:
@@ -81,19 +96,13 @@ def overlay(model: str) -> tuple[str, dict[str, Any]]:
     The model stands beside the same architecture with random weights.
 
     Raises:
-        AtlasError: as `model_source`; or its configuration does not say its shape.
+        AtlasError: as `model_source`.
     """
-    source, settings, tokenizer = model_source(model)
-    shape = [
-        settings.get(key, settings.get(other))
-        for key, other in (("num_hidden_layers", "n_layer"), ("num_attention_heads", "n_head"))
-    ]
-    if None in shape:
-        raise AtlasError(f"{model}: its config.json does not say how many layers and heads it has.")
+    source, (layers, heads), tokenizer = model_source(model)
     parts = Path(source["path"]).parts if "path" in source else model.split("/")
     # Folders are often called by what they are (hf, checkpoint), and their parents by the model.
     name = "-".join(re.sub(r"[^a-z0-9.]+", "-", part.lower()).strip("-.") for part in parts[-2:])
-    entry = {"source": source, "layers": shape[0], "heads": shape[1]}
+    entry = {"source": source, "layers": layers, "heads": heads}
     title = f"{name} (generated English)"
     atlas: dict[str, Any] = {"compared": [f"{name}-random"]}
     further: dict[str, Any] = {}

@@ -17,7 +17,7 @@ from attention_atlas.studies.clark2019.surface import token_classes
 sys.path.insert(0, str(ROOT / "tools"))
 from atlas import overlay
 
-SHAPE = {"num_hidden_layers": 2, "num_attention_heads": 4}
+SHAPE = {"model_type": "bert", "num_hidden_layers": 2, "num_attention_heads": 4}
 
 
 @pytest.fixture
@@ -53,6 +53,17 @@ def test_a_folder_becomes_a_run_beside_random_weights(folder):
     }
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [{"model_type": "distilbert", "n_layers": 2, "n_heads": 4}, {"model_type": "gpt2", "n_layer": 2, "n_head": 4}],
+    ids=lambda settings: settings["model_type"],
+)
+def test_architectures_have_names_of_their_own_for_layers_and_heads(folder, settings):
+    (folder / "config.json").write_text(json.dumps(settings), encoding="utf-8")
+    entry = overlay(str(folder))[1]["models"]["tiny-model-hf"]
+    assert (entry["layers"], entry["heads"]) == (2, 4)
+
+
 def test_a_folder_without_a_tokenizer_is_spelled_in_bytes(folder):
     (folder / "tokenizer.json").unlink()
     run, added = overlay(str(folder))
@@ -64,9 +75,12 @@ def test_a_folder_without_a_tokenizer_is_spelled_in_bytes(folder):
 
 def test_what_is_no_model_is_a_sentence(folder, monkeypatch):
     (folder / "config.json").write_text("{", encoding="utf-8")
-    with pytest.raises(AtlasError, match="not readable as JSON"):
+    with pytest.raises(AtlasError, match=r"not the configuration of a known architecture .*JSON"):
         overlay(str(folder))
     (folder / "config.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(AtlasError, match="not the configuration of a known architecture"):
+        overlay(str(folder))
+    (folder / "config.json").write_text('{"model_type": "resnet"}', encoding="utf-8")
     with pytest.raises(AtlasError, match="how many layers and heads"):
         overlay(str(folder))
     (folder / "config.json").unlink()

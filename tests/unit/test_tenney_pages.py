@@ -17,7 +17,7 @@ from attention_atlas.studies.tenney2019.comparison import Tables, comparison
 from attention_atlas.studies.tenney2019.figures import figure1, figure2, figure3
 from attention_atlas.studies.tenney2019.layers import centre_of_gravity, expected_layer
 from attention_atlas.studies.tenney2019.names import EARLY, EMBEDDINGS, LEXICAL
-from attention_atlas.studies.tenney2019.probing import Outputs, Plan, ProbedCorpus, probe_task
+from attention_atlas.studies.tenney2019.probing import Outputs, Plan, ProbedCorpus, ProbedTask, probe_tasks
 from attention_atlas.studies.tenney2019.scores import CASES, COUNTS, SCORES, WEIGHTS, f1_of
 from attention_atlas.studies.tenney2019.summary import (
     FIGURE1,
@@ -44,6 +44,7 @@ RECIPE = Recipe(
     batch=8, learning_rate=0.003, mix_rate=20, interval=10, most_steps=60, equal_steps=40, halve_after=2, patience=3
 )
 SEEDS = (1, 2)
+SPLITS = (("train", range(24)), ("dev", range(24, 32)), ("cases", range(40, 42)))
 
 
 def corpus(folder, name, task, pairs, records):
@@ -66,16 +67,33 @@ def probed(tmp_path_factory):
     folder = tmp_path_factory.mktemp("probes")
     found = {}
     for task, pairs in TASKS.items():
-        parts = [
-            corpus(folder, f"{task}-{name}", task, pairs, records)
-            for name, records in (("train", range(24)), ("dev", range(24, 32)), ("cases", range(40, 42)))
-        ]
+        parts = [corpus(folder, f"{task}-{name}", task, pairs, records) for name, records in SPLITS]
         for whole in (True, False):
             out = Outputs(*(folder / f"{task}.{whole}.{kind}" for kind in ("scores", "weights", "counts", "cases")))
             plan = Plan(SEEDS, [EMBEDDINGS, LEXICAL] if whole else [EMBEDDINGS], whole, 4, 1000)
-            probe_task(task, *parts[:2], parts[2] if whole else None, plan, RECIPE, out)
+            probe_tasks({task: ProbedTask(*parts[:2], parts[2] if whole else None, RECIPE)}, plan, out)
             found[task, whole] = out
     return found
+
+
+def test_several_tasks_in_one_job_get_the_rows_that_each_gets_alone(probed, tmp_path):
+    tasks = ["pos", "constituents"]
+    parts = {
+        task: [corpus(tmp_path, f"{task}-{name}", task, TASKS[task], records) for name, records in SPLITS] for task in tasks
+    }
+    out = Outputs(*(tmp_path / kind for kind in ("scores", "weights", "counts", "cases")))
+    plan = Plan(SEEDS, [EMBEDDINGS, LEXICAL], True, 4, 1000)
+    probe_tasks({task: ProbedTask(*parts[task], RECIPE) for task in tasks}, plan, out)
+    alone = [probed[task, True] for task in tasks]
+    for name, columns in (("scores", SCORES), ("weights", WEIGHTS), ("cases", CASES)):
+        own = read_table(getattr(out, name), columns)
+        assert len(own) or name == "cases"
+        pd.testing.assert_frame_equal(
+            own, pd.concat([read_table(getattr(o, name), columns) for o in alone], ignore_index=True), check_dtype=False
+        )
+    counts = read_parquet(out.counts, COUNTS).reset_index(drop=True)
+    assert set(counts["task"]) == set(tasks)
+    pd.testing.assert_frame_equal(counts, pd.concat([read_parquet(o.counts, COUNTS) for o in alone], ignore_index=True))
 
 
 @pytest.fixture(scope="module")
@@ -160,7 +178,7 @@ def test_tables_follow_from_scores_and_weights(probed, pages):
 def by_hand(cube):
     """Counts [seed, top, sentence, 3] as a table."""
     rows = [
-        [EMBEDDINGS, EARLY, top, seed, record, *map(int, cube[seed, top, record])]
+        ["pos", EMBEDDINGS, EARLY, top, seed, record, *map(int, cube[seed, top, record])]
         for seed in range(cube.shape[0])
         for top in range(cube.shape[1])
         for record in range(cube.shape[2])
@@ -270,5 +288,5 @@ def test_the_words_alone_need_a_model_that_has_them(tmp_path):
     write_shard(path, path.with_suffix(".json"), states, facts)
     out = Outputs(*(tmp_path / kind for kind in ("scores", "weights", "counts", "cases")))
     with pytest.raises(AtlasError, match="layer0: lexical needs a model with embeddings like BERT's"):
-        probe_task("pos", part, part, None, Plan([1], [EMBEDDINGS, LEXICAL], True, None, 10), RECIPE, out)
+        probe_tasks({"pos": ProbedTask(part, part, None, RECIPE)}, Plan([1], [EMBEDDINGS, LEXICAL], True, None, 10), out)
     assert not out.scores.exists()

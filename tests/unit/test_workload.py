@@ -36,12 +36,19 @@ def test_work_of_jobs(config):
     shard = {"run": "sample", "model": "minilm", "corpus": "sample-trees", "shard": "0"}
     work = workload(config, "extract_attention", shard)
     shape = Shape(6, 12)
-    assert work["gflop"] == pytest.approx(1024 * shape.forward_flop(20) / 1e9)
-    assert work["gcells"] == pytest.approx(1024 * 72 * 400 / 1e9)
+    sentences = config["corpora"]["sample-trees"]["limit"]
+    assert work["gflop"] == pytest.approx(sentences * shape.forward_flop(20) / 1e9)
+    assert work["gcells"] == pytest.approx(sentences * 72 * 400 / 1e9)
     pairs = workload(config, "clark2019_head_distances", {"run": "sample"})["gpairs"]
     tokens = config["corpora"]["sample-segments"].get("mean_tokens", 128)
-    assert pairs == pytest.approx(96 * tokens**2 * (72 * 71 / 2) / 1e9)
+    segments = config["corpora"]["sample-segments"]["limit"]
+    assert pairs == pytest.approx(segments * tokens**2 * (72 * 71 / 2) / 1e9)
     assert workload(config, "clark2019_figure2", {"run": "sample"}) == {}
+    # As many tasks in a job, as much work.
+    job = {"run": "sample", "model": "minilm"}
+    one, two = (workload(config, "tenney2019_probes", job | {"edge_tasks": tasks}) for tasks in ("pos", "pos-roles"))
+    assert one["kprobed"] > 0
+    assert two["kprobed"] == pytest.approx(2 * one["kprobed"])
     # A model in the path counts, not that of the run.
     probes = workload(config, "clark2019_probes", {"run": "open", "model": "bert-base-random-1"})
     assert probes == pytest.approx({"kwords": 9 * 12544 * 21 / 1000, "distance_kwords": 0, "kdecoded": 2 * 3 * 2 * 2001 / 1000})

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from workspaces import FEW_TASKS, OVERLAY, ROOT, SMALL, Workspace, digests, small_run
+from workspaces import FEW_EDGE_TASKS, FEW_TASKS, OVERLAY, ROOT, SMALL, Workspace, digests, small_run
 
 from attention_atlas.attention.cache import read_attention
 from attention_atlas.costs import SNAKEMAKE
@@ -102,7 +102,7 @@ CONTRACTS = {
 }
 """Study -> table -> its first columns."""
 REPEATED = {
-    "describe_model": "models/minilm-keyphrases-keyphrases-43/card.json",
+    "describe_model": "models/minilm-random-1/card.json",
     "build_examples": "examples/minilm/sample-gap/0.parquet",
     "fine_tune": "models/minilm-glue-mrpc-random-42/checkpoint/config.json",
     "mlm_head": "models/minilm/mlm_head/sample-segments.safetensors",
@@ -124,7 +124,7 @@ REPEATED = {
     "stefanik2021_removal": "stefanik2021/removals/minilm-keyphrases-keyphrases-42.parquet",
     "stefanik2021_baselines": "stefanik2021/baselines.tsv",
     "stefanik2021_views": "stefanik2021/model_view.tsv",
-    "tenney2019_probes": "tenney2019/probes/minilm/roles.scores.tsv",
+    "tenney2019_probes": f"tenney2019/probes/minilm/{'-'.join(FEW_EDGE_TASKS)}.scores.tsv",
 }
 """Rule that runs a model, or makes what models are run on -> a file of one of its jobs in the small run.
 
@@ -350,9 +350,10 @@ def test_another_model_makes_only_its_own(copy):
     overlay = copy.folder / "small.yaml"
     changed = OVERLAY.replace("random_models: [minilm-random-1]", "random_models: [minilm-random-1, minilm-random-2]")
     overlay.write_text(changed, encoding="utf-8")
-    # Its card, two shards of the treebank and one of the training treebank, its probes, and the tables that name it.
+    # Its card, two shards of the treebank and one of the training treebank, its probes, and the tables that name it; not the
+    # examples, which models with one tokenizer share.
     assert copy.jobs(*SMALL) == {
-        **{"describe_model": 1, "build_examples": 3, "extract_attention": 3, "clark2019_probes": 1},
+        **{"describe_model": 1, "extract_attention": 3, "clark2019_probes": 1},
         **{"clark2019_table3": 1, "clark2019_comparison": 1, "clark2019_dropped": 1, "scoreboard_tables": 1, "all": 1},
     }
 

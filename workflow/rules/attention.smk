@@ -4,7 +4,7 @@
 rule extract_attention:
     input:
         card="results/{run}/models/{model}/card.json",
-        examples="results/{run}/examples/{model}/{corpus}/{shard}.parquet",
+        examples=examples_of_shard,
     output:
         shard="results/{run}/attention/{model}/{corpus}/{shard}.safetensors",
         description="results/{run}/attention/{model}/{corpus}/{shard}.json",
@@ -12,8 +12,6 @@ rule extract_attention:
         "results/{run}/logs/extract_attention/{model}/{corpus}/{shard}.log",
     benchmark:
         "results/{run}/benchmarks/extract_attention/{model}/{corpus}/{shard}.tsv"
-    group:
-        "extraction"
     conda:
         "../../envs/model.yaml"
     threads: extraction_threads

@@ -41,11 +41,12 @@ def one_of(names):
     return "|".join(re.escape(name) for name in names) or "(?!)"
 
 
-# Models whose weights after some epochs of their training are kept.
+TRAINED = [
+    name for name, entry in config["models"].items() if "fine_tuned" in entry["source"]
+]
+# Those whose weights after some epochs of their training are kept.
 FOLLOWED = [
-    name
-    for name, entry in config["models"].items()
-    if "keep_epochs" in entry.get("training", {})
+    name for name in TRAINED if "keep_epochs" in config["models"][name]["training"]
 ]
 
 
@@ -199,12 +200,28 @@ def all_attention(wildcards):
 
 
 def shard_paths(run, model, corpus, folder, suffix, records=None):
-    """Paths of the shards with the first records (default: all) of a corpus: folder is attention or examples."""
+    """Paths of the shards with the first records (default: all) of a corpus: folder is attention, hidden or examples."""
     count = shard_count(config, run, corpus, records)
+    owner = tokenised_by(model) if folder == "examples" else model
     return [
-        f"results/{run}/{folder}/{model}/{corpus}/{shard}.{suffix}"
+        f"results/{run}/{folder}/{owner}/{corpus}/{shard}.{suffix}"
         for shard in range(count)
     ]
+
+
+def tokenised_by(model):
+    """The model whose examples a model reads: what it is trained from, and of several with the same files the first named."""
+    models = config["models"]
+    while "fine_tuned" in models[model]["source"]:
+        model = base_of(model)
+    same = (
+        name
+        for name, entry in models.items()
+        if all(
+            entry.get(key) == models[model].get(key) for key in ("source", "tokenizer")
+        )
+    )
+    return next(same)
 
 
 def card(run, model):
@@ -305,15 +322,11 @@ def weights_entry(run, model):
     return kept
 
 
-def made_here(wildcards):
-    """Input function: the file that says that a model which is fine-tuned, or begun, here is there."""
+def begun_here(wildcards):
+    """Input function: the file that says that a model which is begun here is there."""
+    blank = "blank" in config["models"][wildcards.model]["source"]
     folder = f"results/{wildcards.run}/models/{wildcards.model}"
-    files = {
-        "fine_tuned": f"{folder}/checkpoint/model.safetensors",
-        "blank": f"{folder}/blank/config.json",
-    }
-    source = config["models"][wildcards.model]["source"]
-    return [path for kind, path in files.items() if kind in source]
+    return [f"{folder}/blank/config.json"] if blank else []
 
 
 def blank_source(wildcards):
@@ -442,6 +455,14 @@ def example_entry(wildcards):
 
 def shard_start(wildcards):
     return int(wildcards.shard) * config["corpora"][wildcards.corpus]["shard"]
+
+
+def examples_of_shard(wildcards):
+    """Input function: examples of the shard in the path, for the model in it."""
+    owner, corpus = tokenised_by(wildcards.model), wildcards.corpus
+    return (
+        f"results/{wildcards.run}/examples/{owner}/{corpus}/{wildcards.shard}.parquet"
+    )
 
 
 def example_shards(wildcards):

@@ -79,7 +79,7 @@ rule build_examples:
     benchmark:
         "results/{run}/benchmarks/build_examples/{model}/{corpus}/{shard}.tsv"
     group:
-        "extraction"
+        "examples"
     conda:
         "../../envs/analysis.yaml"
     resources:

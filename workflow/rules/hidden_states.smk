@@ -4,7 +4,7 @@
 rule cache_hidden_states:
     input:
         card="results/{run}/models/{model}/card.json",
-        examples="results/{run}/examples/{model}/{corpus}/{shard}.parquet",
+        examples=examples_of_shard,
     output:
         shard="results/{run}/hidden/{model}/{corpus}/{shard}.safetensors",
         description="results/{run}/hidden/{model}/{corpus}/{shard}.json",
@@ -12,8 +12,6 @@ rule cache_hidden_states:
         "results/{run}/logs/cache_hidden_states/{model}/{corpus}/{shard}.log",
     benchmark:
         "results/{run}/benchmarks/cache_hidden_states/{model}/{corpus}/{shard}.tsv"
-    group:
-        "extraction"
     conda:
         "../../envs/model.yaml"
     threads: extraction_threads

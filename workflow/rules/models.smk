@@ -1,10 +1,10 @@
 # Input: the files of a model (package, folder or hub). Output: its card and its tokenizer, its head for hidden pieces, and
-# the checkpoints of models that are fine-tuned here.
+# the checkpoints of models that are fine-tuned here, with their cards.
 
 
 rule describe_model:
     input:
-        files=made_here,
+        files=begun_here,
     output:
         card="results/{run}/models/{model}/card.json",
         tokenizer="results/{run}/models/{model}/tokenizer.json",
@@ -12,6 +12,8 @@ rule describe_model:
         "results/{run}/logs/describe_model/{model}.log",
     benchmark:
         "results/{run}/benchmarks/describe_model/{model}.tsv"
+    wildcard_constraints:
+        model=one_of(sorted(set(config["models"]) - set(TRAINED))),
     retries: 2
     # Weights are fetched where there is a network: on the submitting machine.
     localrule: True
@@ -87,12 +89,14 @@ rule fine_tune:
         tokenizer_config="results/{run}/models/{model}/checkpoint/tokenizer_config.json",
         weights="results/{run}/models/{model}/checkpoint/model.safetensors",
         summary="results/{run}/models/{model}/training.tsv",
+        card="results/{run}/models/{model}/card.json",
+        described="results/{run}/models/{model}/tokenizer.json",
     log:
         "results/{run}/logs/fine_tune/{model}.log",
     benchmark:
         "results/{run}/benchmarks/fine_tune/{model}.tsv"
     wildcard_constraints:
-        model=one_of(sorted(set(config["models"]) - set(FOLLOWED))),
+        model=one_of(sorted(set(TRAINED) - set(FOLLOWED))),
     conda:
         "../../envs/model.yaml"
     threads: fine_tuning_threads
@@ -102,6 +106,7 @@ rule fine_tune:
         gpu=gpus,
     params:
         base=base_entry,
+        model=model_entry,
         limit=training_limit,
         training=training_settings,
         code=script_digest("fine_tune.py"),
@@ -117,6 +122,8 @@ use rule fine_tune as fine_tune_by_epoch with:
         tokenizer_config="results/{run}/models/{model}/checkpoint/tokenizer_config.json",
         weights="results/{run}/models/{model}/checkpoint/model.safetensors",
         summary="results/{run}/models/{model}/training.tsv",
+        card="results/{run}/models/{model}/card.json",
+        described="results/{run}/models/{model}/tokenizer.json",
         epochs="results/{run}/models/{model}/epochs.safetensors",
     wildcard_constraints:
         model=one_of(FOLLOWED),

@@ -5,21 +5,18 @@ TENNEY = "tenney2019"
 
 rule tenney2019_probes:
     input:
-        training_examples=probed_files("training", "examples", "parquet"),
-        training_states=probed_files("training", "hidden", "safetensors"),
-        development_examples=probed_files("development", "examples", "parquet"),
-        development_states=probed_files("development", "hidden", "safetensors"),
-        cases_examples=probed_files("cases", "examples", "parquet"),
-        cases_states=probed_files("cases", "hidden", "safetensors"),
+        probed_files,
     output:
-        scores="results/{run}/tenney2019/probes/{model}/{edge_task}.scores.tsv",
-        weights="results/{run}/tenney2019/probes/{model}/{edge_task}.weights.tsv",
-        counts="results/{run}/tenney2019/probes/{model}/{edge_task}.counts.parquet",
-        cases="results/{run}/tenney2019/probes/{model}/{edge_task}.cases.tsv",
+        scores="results/{run}/tenney2019/probes/{model}/{edge_tasks}.scores.tsv",
+        weights="results/{run}/tenney2019/probes/{model}/{edge_tasks}.weights.tsv",
+        counts="results/{run}/tenney2019/probes/{model}/{edge_tasks}.counts.parquet",
+        cases="results/{run}/tenney2019/probes/{model}/{edge_tasks}.cases.tsv",
     log:
-        "results/{run}/logs/tenney2019/probes/{model}/{edge_task}.log",
+        "results/{run}/logs/tenney2019/probes/{model}/{edge_tasks}.log",
     benchmark:
-        "results/{run}/benchmarks/tenney2019/probes/{model}/{edge_task}.tsv"
+        "results/{run}/benchmarks/tenney2019/probes/{model}/{edge_tasks}.tsv"
+    wildcard_constraints:
+        edge_tasks="[a-z-]+",
     conda:
         "../../envs/model.yaml"
     resources:
@@ -27,9 +24,8 @@ rule tenney2019_probes:
         runtime=minutes(1440),
         gpu=gpus,
     params:
-        limits=probed_limits,
+        tasks=probed_tasks,
         plan=probe_plan,
-        recipe=edge_recipe,
         code=script_digest("tenney2019_probes.py"),
     script:
         "../scripts/tenney2019_probes.py"

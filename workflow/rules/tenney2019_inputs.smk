@@ -46,33 +46,49 @@ def tenney2019_pairs(run):
     return [(model, corpus) for corpus in dict.fromkeys(corpora)]
 
 
-def probed_corpora(wildcards):
-    """Part -> corpus of the task in the path; the sentences of Figure 3 for the run's own model alone."""
+def probed_tasks(wildcards):
+    """Params function: task of the path -> what its probes are trained on, and how; see `probing.ProbedTask`."""
+    return {task: probed_task(wildcards, task) for task in tasks_of_path(wildcards)}
+
+
+def tasks_of_path(wildcards):
+    return wildcards.edge_tasks.split("-")
+
+
+def probed_task(wildcards, task):
     chosen = config["runs"][wildcards.run]["tenney2019"]
-    entry = chosen["tasks"][wildcards.edge_task]
-    corpora = {part: entry[part] for part in _PROBED}
-    if "cases" in chosen and is_whole(wildcards):
-        corpora["cases"] = chosen["cases"]
-    return corpora
-
-
-def probed_files(part, folder, suffix):
-    """Input function: shards of a part of the task and model in the path; none where there is no such part."""
-
-    def paths(wildcards):
-        corpus = probed_corpora(wildcards).get(part)
-        if corpus is None:
-            return []
-        return shard_paths(wildcards.run, wildcards.model, corpus, folder, suffix)
-
-    return paths
-
-
-def probed_limits(wildcards):
-    return {
-        part: limit_of(config, wildcards.run, corpus)
-        for part, corpus in probed_corpora(wildcards).items()
+    own = chosen["tasks"][task]
+    changed = {key: own[key] for key in ("interval", "most_steps") if key in own}
+    # The sentences of Figure 3 are for the run's own model alone.
+    cases = chosen.get("cases") if is_whole(wildcards) else None
+    return {part: probed_corpus(wildcards, own[part]) for part in _PROBED} | {
+        "cases": probed_corpus(wildcards, cases) if cases else None,
+        "recipe": chosen["training"] | changed,
     }
+
+
+def probed_corpus(wildcards, corpus):
+    """Files of a corpus and how many records count, see `probing.ProbedCorpus`."""
+    place = wildcards.run, wildcards.model, corpus
+    return {
+        "examples": shard_paths(*place, "examples", "parquet"),
+        "states": shard_paths(*place, "hidden", "safetensors"),
+        "limit": limit_of(config, wildcards.run, corpus),
+    }
+
+
+def probed_files(wildcards):
+    """Input function: all files of the tasks in the path."""
+    corpora = [
+        probed[part]
+        for probed in probed_tasks(wildcards).values()
+        for part in (*_PROBED, "cases")
+        if probed[part]
+    ]
+    paths = [
+        path for own in corpora for kind in ("examples", "states") for path in own[kind]
+    ]
+    return list(dict.fromkeys(paths))
 
 
 def is_whole(wildcards):
@@ -92,14 +108,6 @@ def probe_plan(wildcards):
     }
 
 
-def edge_recipe(wildcards):
-    """Params function: how the probes of a task are trained, what is the task's own included."""
-    chosen = config["runs"][wildcards.run]["tenney2019"]
-    own = chosen["tasks"][wildcards.edge_task]
-    changed = {key: own[key] for key in ("interval", "most_steps") if key in own}
-    return chosen["training"] | changed
-
-
 _EDGE_TABLES = {
     "scores": "scores.tsv",
     "weights": "weights.tsv",
@@ -107,37 +115,52 @@ _EDGE_TABLES = {
 }
 
 
-def edge_file(run, model, task, suffix):
-    return f"results/{run}/tenney2019/probes/{model}/{task}.{suffix}"
+def edge_jobs(run):
+    """Tasks of each job: `tasks_a_job` at a time, by their names as the paths have them."""
+    tasks = list(tenney2019_tasks(run))
+    size = config["runs"][run]["tenney2019"]["tasks_a_job"]
+    return [tasks[start : start + size] for start in range(0, len(tasks), size)]
+
+
+def edge_file(run, model, tasks, suffix):
+    return f"results/{run}/tenney2019/probes/{model}/{'-'.join(tasks)}.{suffix}"
 
 
 def edge_files(suffix):
-    """Input function: a file of each task, for the run's own model."""
+    """Input function: the files of all jobs, for the run's own model."""
 
     def paths(wildcards):
         run = wildcards.run
         model = study_model(config, run, "tenney2019")
-        return [edge_file(run, model, task, suffix) for task in tenney2019_tasks(run)]
+        return [edge_file(run, model, tasks, suffix) for tasks in edge_jobs(run)]
 
     return paths
 
 
 def random_edge_files(wildcards):
     """Input function: scores of probes on the model with random layers, where the run names one."""
-    run = wildcards.run
+    return list(dict.fromkeys(random_scores(wildcards.run).values()))
+
+
+def random_scores(run):
+    """Task -> file with its scores on the model with random layers; empty where the run names none."""
     model = config["runs"][run]["tenney2019"].get("random_model")
-    tasks = tenney2019_tasks(run) if model else []
-    return [edge_file(run, model, task, "scores.tsv") for task in tasks]
+    return {
+        task: edge_file(run, model, tasks, "scores.tsv")
+        for tasks in (edge_jobs(run) if model else [])
+        for task in tasks
+    }
 
 
 def model_tables(run, model):
     """Task -> files of its probes by kind."""
     return {
         task: {
-            kind: edge_file(run, model, task, suffix)
+            kind: edge_file(run, model, tasks, suffix)
             for kind, suffix in _EDGE_TABLES.items()
         }
-        for task in tenney2019_tasks(run)
+        for tasks in edge_jobs(run)
+        for task in tasks
     }
 
 
@@ -145,7 +168,7 @@ def edge_tables(wildcards):
     """Params function: task -> its files by kind."""
     run = wildcards.run
     tables = model_tables(run, study_model(config, run, "tenney2019"))
-    for task, path in zip(tables, random_edge_files(wildcards), strict=False):
+    for task, path in random_scores(run).items():
         tables[task]["random_scores"] = path
     return tables
 
@@ -164,12 +187,13 @@ def both_models(wildcards):
 
 def both_models_files(wildcards):
     """Input function: the same as a list."""
-    return [
+    paths = [
         path
         for tasks in both_models(wildcards).values()
         for files in tasks.values()
         for path in files.values()
     ]
+    return list(dict.fromkeys(paths))
 
 
 def settings_by_task(wildcards):
@@ -187,7 +211,11 @@ def hidden_memory(wildcards, attempt):
 
 def edge_probe_memory(wildcards, attempt):
     chosen = config["runs"][wildcards.run]["tenney2019"]
-    corpus = config["corpora"][chosen["tasks"][wildcards.edge_task]["training"]]
+    names = {chosen["tasks"][task]["training"] for task in tasks_of_path(wildcards)}
     model = config["models"][wildcards.model]
     variants, batch = len(chosen["layer0"]), chosen["training"]["batch"]
-    return costs.edge_probe_memory(model, corpus, variants, batch) * attempt
+    needed = [
+        costs.edge_probe_memory(model, config["corpora"][name], variants, batch)
+        for name in names
+    ]
+    return max(needed) * attempt

@@ -1,6 +1,7 @@
 from pathlib import Path
 
 from attention_atlas.models.fine_tuning import fine_tune
+from attention_atlas.models.loading import describe
 from attention_atlas.smk import job
 
 with job(snakemake):
@@ -14,4 +15,10 @@ with job(snakemake):
         folder=Path(snakemake.output.weights).parent,
         summary_out=snakemake.output.summary,
         epochs_out=snakemake.output.get("epochs"),
+    )
+    describe(
+        name=snakemake.wildcards.model,
+        entry=snakemake.params.model,
+        card_out=snakemake.output.card,
+        tokenizer_out=snakemake.output.described,
     )

@@ -35,15 +35,29 @@ def script_digest(script: str, *resources: str, library: Path = _LIBRARY, script
     return digest.hexdigest()[:12]
 
 
-@functools.cache
 def _fingerprint(path: Path) -> bytes:
+    return _read(path)[0]
+
+
+def _imports(path: Path) -> tuple[str, ...]:
+    return _read(path)[1]
+
+
+@functools.cache
+def _read(path: Path) -> tuple[bytes, tuple[str, ...]]:
+    """A hash of a file's meaning, and what it imports; parsed once, as every start of the workflow needs all of them."""
     if path.suffix != ".py":
-        return hashlib.sha256(path.read_bytes()).digest()
+        return hashlib.sha256(path.read_bytes()).digest(), ()
     tree = ast.parse(path.read_text(encoding="utf-8"))
+    names: list[str] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             node.body = _without_docstring(node.body)
-    return hashlib.sha256(ast.dump(tree).encode()).digest()
+        elif isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return hashlib.sha256(ast.dump(tree).encode()).digest(), tuple(names)
 
 
 def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
@@ -66,27 +80,17 @@ def _closure(script: Path, library: Path) -> set[Path]:
 
 
 @functools.cache
-def _imports(path: Path) -> tuple[str, ...]:
-    names: list[str] = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            names += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
-            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-    return tuple(names)
-
-
-def _files(name: str, library: Path) -> list[Path]:
+def _files(name: str, library: Path) -> tuple[Path, ...]:
     stem = library.joinpath(*name.split("."))
     if not stem.is_relative_to(library) or name.split(".")[0] not in _packages(library):
-        return []
+        return ()
     # An import runs the packages above as well.
     above = [folder / "__init__.py" for folder in (stem, *stem.parents) if folder.is_relative_to(library)]
-    packages = [path for path in above if path.is_file()]
+    packages = tuple(path for path in above if path.is_file())
     module = stem.with_suffix(".py")
     if module.is_file():
         # Lexicons and templates lie in a folder beside the module that reads them.
-        return [module, *_data(module.parent), *packages]
+        return (module, *_data(module.parent), *packages)
     return packages
 
 

@@ -144,7 +144,8 @@ def _speed(part: Part) -> Work:
 def _edge_probes(part: Part) -> Work:
     """1,000 sentences that a probe is trained on, for all its probes, by the width of the states."""
     training = part.settings["training"]
-    probes = len(part.settings["seeds"]) * (len(part.settings["layer0"]) * (part.shape.layers + 1) + 3 if part.own else 2)
+    each = len(part.settings["layer0"]) * (part.shape.layers + 1) + 3 if part.own else 2
+    probes = part.settings["tasks_of_job"] * len(part.settings["seeds"]) * each
     return {"kprobed": probes * training["most_steps"] * training["batch"] * part.shape.hidden / 1e6}
 
 
@@ -180,7 +181,7 @@ _WORK: dict[str, tuple[str, Callable[[Part], Work]]] = {
     "michel2019_dynamics": ("dynamics", _dynamics),
     "michel2019_table4": ("classification", _speed),
     "cache_hidden_states": ("", lambda p: {"gflop": p.gflop}),
-    "tenney2019_probes": ("edge_task", _edge_probes),
+    "tenney2019_probes": ("edge_tasks", _edge_probes),
     "stefanik2021_words": ("documents", lambda p: {"gcells": p.gcells, "records": p.records}),
     "stefanik2021_detection": ("documents", lambda p: {"kwords": p.records * p.tokens * p.shape.layers * p.shape.heads / 1000}),
     "stefanik2021_removal": ("test", _removals),
@@ -223,9 +224,11 @@ def workload(config: Mapping[str, Any], rule: str, wildcards: Mapping[str, str])
         study = rule.split("_")[0]
         settings = config["runs"][run][study]
         corpus, model = settings["tasks"][wildcards["task"]], study_model(config, run, study)
-    elif role == "edge_task":
+    elif role == "edge_tasks":
         settings = config["runs"][run]["tenney2019"]
-        corpus, model = settings["tasks"][wildcards["edge_task"]]["training"], wildcards["model"]
+        first, *more = wildcards["edge_tasks"].split("-")
+        corpus, model = settings["tasks"][first]["training"], wildcards["model"]
+        settings = settings | {"tasks_of_job": 1 + len(more)}
     elif rule.startswith("michel2019"):
         settings = config["runs"][run]["michel2019"]
         role = wildcards.get("experiment", role)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict
 from pathlib import Path
 
 from attention_atlas.corpora.glue import TASKS
@@ -101,16 +100,16 @@ def json_line(document: Document) -> str:
                 {
                     "id": sentence.id,
                     "text": sentence.text,
-                    "tokens": [asdict(token) for token in sentence.tokens],
+                    "tokens": [vars(token) for token in sentence.tokens],
                     "brackets": sentence.brackets,
-                    "entities": [asdict(entity) for entity in sentence.entities],
+                    "entities": [vars(entity) for entity in sentence.entities],
                     "constructions": list(sentence.constructions),
                 }
                 for sentence in paragraph
             ]
             for paragraph in document.paragraphs
         ],
-        "mentions": [asdict(mention) for mention in document.mentions],
+        "mentions": [vars(mention) for mention in document.mentions],
         "gender": document.gender,
     }
     return json.dumps(data, ensure_ascii=False, separators=(",", ":")) + "\n"

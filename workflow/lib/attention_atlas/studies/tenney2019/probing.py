@@ -1,10 +1,10 @@
-"""All probes of a task on one model: trained from the cache, with what they get right and how they mix layers."""
+"""All probes of some tasks on one model: trained from the cache, with what they get right and how they mix layers."""
 
 from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -88,8 +88,22 @@ class Plan:
 
 
 @dataclass(frozen=True)
+class ProbedTask:
+    """What the probes of a task are trained and evaluated on, and how.
+
+    Attributes:
+        cases: sentences whose targets are traced through the layers whatever the probes say of them.
+    """
+
+    training: ProbedCorpus
+    development: ProbedCorpus
+    cases: ProbedCorpus | None
+    recipe: Recipe
+
+
+@dataclass(frozen=True)
 class Outputs:
-    """Files of a task: see the columns in `scores`."""
+    """Files of the tasks of a job: see the columns in `scores`."""
 
     scores: str | Path
     weights: str | Path
@@ -97,24 +111,13 @@ class Outputs:
     cases: str | Path
 
 
-def probe_task(
-    task: str,
-    training: ProbedCorpus,
-    development: ProbedCorpus,
-    cases: ProbedCorpus | None,
-    plan: Plan,
-    recipe: Recipe,
-    out: Outputs,
-    threads: int = 1,
-) -> None:
-    """Train and evaluate the probes of a task, and write what they get right.
+def probe_tasks(tasks: Mapping[str, ProbedTask], plan: Plan, out: Outputs, threads: int = 1) -> None:
+    """Train and evaluate the probes of tasks one after the other, and write what they get right.
 
     Args:
-        task: name of the task.
-        training, development: what they are trained and evaluated on.
-        cases: sentences whose targets are traced through the layers whatever the probes say of them.
-        plan, recipe: which probes, and how they are trained.
-        out: files to write.
+        tasks: name of a task -> what its probes are trained on.
+        plan: which probes.
+        out: files to write, rows in the order of the tasks.
         threads: of the arithmetic.
 
     Raises:
@@ -122,6 +125,20 @@ def probe_task(
     """
     torch.set_num_threads(threads)
     device = pick_device()
+    tables: dict[str, list[pd.DataFrame]] = {"scores": [], "weights": [], "counts": [], "cases": []}
+    for task, probed in tasks.items():
+        for name, frames in _probe(task, probed, plan, device).items():
+            tables[name] += frames
+    write_table(pd.concat(tables["scores"])[SCORES], out.scores)
+    write_table(pd.concat(tables["weights"])[WEIGHTS], out.weights)
+    write_parquet(pd.concat(tables["counts"])[COUNTS], out.counts)
+    cases = [frame for frame in tables["cases"] if len(frame)]
+    write_table(pd.concat(cases) if cases else pd.DataFrame(columns=CASES), out.cases)
+
+
+def _probe(task: str, probed: ProbedTask, plan: Plan, device: str) -> dict[str, list[pd.DataFrame]]:
+    """Tables of a task by kind."""
+    training, development = probed.training, probed.development
     targets = task_targets(task, _examples(training), _examples(development), plan.most_targets, seed=min(plan.seeds))
     _log.info(
         "%s: %d labels, %d sentences to train on, %d to evaluate on",
@@ -135,27 +152,25 @@ def probe_task(
         lexical = caches[0].lexical
         if LEXICAL in plan.layer0 and not lexical:
             raise AtlasError("layer0: lexical needs a model with embeddings like BERT's; take it out of layer0 for this one.")
-        traced = list(_traced(targets, plan, cases, caches[0].layers, stack)) if plan.whole and task in TRACED_TASKS else []
+        traced = []
+        if plan.whole and task in TRACED_TASKS:
+            traced = list(_traced(targets, plan, probed.cases, caches[0].layers, stack))
         tables: dict[str, list[pd.DataFrame]] = {"scores": [], "weights": [], "counts": []}
         for seed in plan.seeds:
             keys = plan.keys(caches[0].layers, seed)
-            trained = train_probes(targets, states, keys, recipe, device)
-            counts = count_answers(
-                trained.probes, targets.development, states, torch.from_numpy(targets.scored).to(device), recipe.batch, device
-            )
+            trained = train_probes(targets, states, keys, probed.recipe, device)
+            scored = torch.from_numpy(targets.scored).to(device)
+            counts = count_answers(trained.probes, targets.development, states, scored, probed.recipe.batch, device)
             tables["scores"].append(_scores(targets, trained, counts))
             tables["weights"].append(_weights(task, trained, caches[0].layers))
             tables["counts"].append(_counts(targets, trained, counts))
             for group in traced:
-                group.add(trained, states, recipe.batch, device)
+                group.add(trained, states, probed.recipe.batch, device)
             _log.info(
                 "%s, seed %d: F1 %.1f to %.1f", task, seed, *f1_of(counts.sum(1))[[0, caches[0].layers if plan.whole else 1]]
             )
-        write_table(pd.concat(tables["scores"])[SCORES], out.scores)
-        write_table(pd.concat(tables["weights"])[WEIGHTS], out.weights)
-        write_parquet(pd.concat(tables["counts"])[COUNTS], out.counts)
         rows = [row for group in traced for row in group.rows(targets, len(plan.seeds))]
-        write_table(pd.DataFrame(rows, columns=CASES), out.cases)
+    return tables | {"cases": [pd.DataFrame(rows, columns=CASES)]}
 
 
 def _examples(corpus: ProbedCorpus) -> Iterable[Any]:
@@ -228,7 +243,7 @@ def _counts(targets: TaskTargets, trained: Trained, counts: npt.NDArray[np.int64
     records = [sentence.example.record for sentence in targets.development]
     frames = []
     for key, own in zip(trained.probes.keys, counts, strict=True):
-        frame = pd.DataFrame(own, columns=["true", "false", "missed"]).assign(**_named(key), record=records)
+        frame = pd.DataFrame(own, columns=["true", "false", "missed"]).assign(task=targets.task, **_named(key), record=records)
         frames.append(frame[COUNTS])
     return pd.concat(frames)
 

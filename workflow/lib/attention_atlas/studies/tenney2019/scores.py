@@ -8,7 +8,7 @@ import numpy.typing as npt
 SCORES = ["task", "layer0", "condition", "top", "seed", "f1", "precision", "recall", "labels", "targets", "steps", "best_step"]
 """A probe on the layers 0 to `top`: F1, precision and recall in percent, of so many labels and targets."""
 WEIGHTS = ["task", "layer0", "condition", "top", "seed", "layer", "weight", "scale"]
-COUNTS = ["layer0", "condition", "top", "seed", "record", "true", "false", "missed"]
+COUNTS = ["task", "layer0", "condition", "top", "seed", "record", "true", "false", "missed"]
 CASES = ["source", "task", "id", "record", "target", "span1", "span2", "top", "label", "gold", "probability", "words"]
 
 

@@ -49,7 +49,7 @@ _ERRORS = 2.0
 
 @dataclass(frozen=True)
 class TaskFiles:
-    """Files of a task, see `probing.Outputs`; those of the model with random weights where there is one."""
+    """Files with the rows of a task, see `probing.Outputs`; those of the model with random weights where there is one."""
 
     scores: str | Path
     weights: str | Path
@@ -170,10 +170,13 @@ class _Task:
 
 
 def _read(task: str, files: TaskFiles) -> _Task:
-    scores = read_table(files.scores, SCORES)
+    def rows(table: pd.DataFrame) -> pd.DataFrame:
+        return table[table["task"] == task].reset_index(drop=True)
+
+    scores = rows(read_table(files.scores, SCORES))
     if files.random_scores is not None:
-        scores = pd.concat([scores, read_table(files.random_scores, SCORES).assign(condition=RANDOM_ENCODER)])
-    return _Task(task, scores, read_table(files.weights, WEIGHTS), read_parquet(files.counts, COUNTS))
+        scores = pd.concat([scores, rows(read_table(files.random_scores, SCORES)).assign(condition=RANDOM_ENCODER)])
+    return _Task(task, scores, rows(read_table(files.weights, WEIGHTS)), rows(read_parquet(files.counts, COUNTS)))
 
 
 def resampled_f1(counts: pd.DataFrame, resamples: int, seed: int, layer0: str = EMBEDDINGS) -> Floats:

@@ -20,7 +20,7 @@ def traced_sentences(cases: Iterable[str | Path], sentences: int, out: str | Pat
     tasks, then those where the most targets change sides between the first and the last layer.
 
     Args:
-        cases: tables of all tasks, see `probing.probe_task`.
+        cases: tables of all tasks, see `probing.probe_tasks`.
         sentences: of the development set, at the most.
         out: table to write; empty where there is nothing to show.
 
