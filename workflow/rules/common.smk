@@ -3,25 +3,25 @@ import re
 
 from snakemake.exceptions import WorkflowError
 
-from attention_atlas.config import (
-    STUDIES,
-    family_member,
-    family_seeds,
-    limit_of,
-    local_file,
-    missing_files,
-    resolve,
-    shard_count,
-    study_corpora,
-    study_model,
-    study_runs,
-)
+from attention_atlas.config import resolve
 from attention_atlas.corpora.edges import EDGE_TASKS
 from attention_atlas.corpora.glue import TASKS
 from attention_atlas.costs import shape_of
 from attention_atlas.errors import AtlasError
 from attention_atlas.manifest import find_artifact, load_manifest
 from attention_atlas.provenance import script_digest
+from attention_atlas.runs import (
+    STUDIES,
+    family_member,
+    family_seeds,
+    limit_of,
+    local_file,
+    missing_files,
+    shard_count,
+    study_corpora,
+    study_model,
+    study_runs,
+)
 
 try:
     resolved = resolve(config)

@@ -1,7 +1,9 @@
-"""The exception whose text is meant for the user."""
+"""The exception whose text is meant for the user, and a guess at what was meant."""
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from pathlib import Path
 
 
@@ -18,3 +20,9 @@ class DamagedFile(AtlasError):
     def __init__(self, path: str | Path, what: str) -> None:
         super().__init__(f"{path}: {what}. Delete it and run again: only it is made anew.")
         self.path = Path(path)
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The end of a sentence that names the known word nearest to `word`; empty where none is near."""
+    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f"; did you mean '{close[0]}'" if close else ""

@@ -21,8 +21,8 @@ import numpy as np
 import yaml
 from scipy.optimize import nnls
 
-from attention_atlas.config import limit_of, study_model
 from attention_atlas.costs import VOCABULARY, Shape, shape_of, typical_tokens
+from attention_atlas.runs import limit_of, study_model
 
 COEFFICIENTS_PATH = Path(__file__).resolve().parents[2] / "resources" / "costs.yaml"
 GIGA = 1e9

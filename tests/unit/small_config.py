@@ -1,0 +1,74 @@
+"""Small configurations for tests, and what is said of a wrong one."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+
+import pytest
+import yaml
+
+from attention_atlas.config import resolve
+from attention_atlas.errors import AtlasError
+
+SHIPPED = yaml.safe_load((Path(__file__).parents[2] / "config.yaml").read_text(encoding="utf-8"))
+SMALL = {
+    "targets": ["one"],
+    "models": {"tiny": {"source": {"path": "models/tiny"}}, "large": {"source": {"path": "models/large"}}},
+    "corpora": {
+        "pairs": {"reader": "segments", "source": {"sample": "sentences.txt"}, "limit": 10},
+        "trees": {"reader": "conllu", "source": {"path": "nowhere/trees.conllu"}, "limit": 10},
+    },
+    "runs": {"one": {"model": "tiny", "clark2019": {"segments": "pairs", "dependencies": "trees"}}},
+}
+ABSENT = object()
+
+
+def changed(place: str, value: object, base: dict = SMALL) -> dict:
+    """A copy of `base` with one value set (or, ABSENT, taken away); `place` is parted by slashes."""
+    config = copy.deepcopy(base)
+    *folders, key = place.split("/")
+    node = config
+    for folder in folders:
+        node = node.setdefault(folder, {})
+    if value is ABSENT:
+        del node[key]
+    else:
+        node[key] = value
+    return config
+
+
+def sentence(config: dict) -> str:
+    with pytest.raises(AtlasError) as caught:
+        resolve(config)
+    return str(caught.value)
+
+
+FAMILY = {
+    "families": {
+        "small": {
+            "base": "tiny",
+            "tasks": {"rte": {"corpus": "rte-train"}, "mrpc": {"corpus": "mrpc-train", "seeds": [7]}},
+            "seeds": [1, 2],
+            "random_seeds": [3],
+            "training": {"epochs": 2},
+        }
+    },
+    "corpora": {
+        f"{task}-{part}": {"reader": "glue", "task": task, "source": {"path": f"{task}.tsv"}, "limit": 10}
+        for task in ("rte", "mrpc")
+        for part in ("train", "dev")
+    },
+}
+
+
+def with_family(**changed):
+    raw = copy.deepcopy(SMALL)
+    raw["corpora"] |= FAMILY["corpora"]
+    raw["families"] = copy.deepcopy(FAMILY["families"])
+    raw["runs"]["one"]["kovaleva2019"] = {
+        "family": "small",
+        "tasks": {"rte": "rte-dev", "mrpc": "mrpc-dev"},
+        "patterns": {"model": "tiny"},
+    } | changed
+    return raw

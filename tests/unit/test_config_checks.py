@@ -1,0 +1,346 @@
+"""The one sentence that each mistake in a configuration gets."""
+
+from __future__ import annotations
+
+import copy
+import re
+
+import pytest
+from small_config import ABSENT, SHIPPED, SMALL, changed, sentence, with_family
+
+from attention_atlas.config import resolve
+from attention_atlas.errors import AtlasError
+
+WITHOUT_TRAINING = {
+    key: value
+    for key, value in SHIPPED["runs"]["sample"]["michel2019"].items()
+    if key not in ("trained", "dynamics", "dynamics_importance")
+}
+HUB = {"hub": "someone/something", "revision": "0" * 40}
+URL = {"url": "https://example.org/a.txt", "sha256": "0" * 64}
+MISTAKES = [
+    (
+        "target",
+        ["one"],
+        "config: unknown key 'target'; did you mean 'targets'. Known keys: targets, missing, data_mirror, device,",
+    ),
+    (
+        "sample/documets",
+        3,
+        "config: sample: unknown key 'documets'; did you mean 'documents'. Known keys: documents, train_documents, seed.",
+    ),
+    ("models/tiny/layer", 3, "config: models.tiny: unknown key 'layer'; did you mean 'layers'."),
+    ("models/tiny/source/foldr", "x", "config: models.tiny.source: unknown key 'foldr'; did you mean 'folder'."),
+    ("corpora/pairs/recpie", "clean", "config: corpora.pairs: unknown key 'recpie'; did you mean 'recipe'."),
+    ("corpora/pairs/source/pth", "x", "config: corpora.pairs.source: unknown key 'pth'; did you mean 'path'."),
+    ("runs/one/modle", "tiny", "config: runs.one: unknown key 'modle'; did you mean 'model'."),
+    ("runs/one/clark2020", {}, "config: runs.one: unknown key 'clark2020'; did you mean 'clark2019'."),
+    ("runs/one/clark2019/fold", 5, "config: runs.one.clark2019: unknown key 'fold'; did you mean 'folds'."),
+    ("runs/one/clark2019/variants/recipes", "x", "unknown key 'recipes'; did you mean 'recipe'."),
+    ("runs/one/clark2019/options/wordmode", "mean", "options: unknown key 'wordmode'; did you mean 'word_mode'."),
+    ("zebra", 1, "config: unknown key 'zebra'. Known keys:"),
+    ("targets", ["oen"], "config: targets: there is no run 'oen'; did you mean 'one'. Known: one."),
+    ("runs/one/model", "tniy", "config: runs.one.model: there is no model 'tniy'; did you mean 'tiny'. Known: large, tiny."),
+    ("runs/one/clark2019/model", "tin", "config: runs.one.clark2019.model: there is no model 'tin'; did you mean 'tiny'."),
+    (
+        "runs/one/limits",
+        {"tree": 3},
+        "config: runs.one.limits: there is no corpus 'tree'; did you mean 'trees'. Known: pairs, trees.",
+    ),
+    ("runs/one/clark2019/segments", "pair", "runs.one.clark2019.segments: there is no corpus 'pair'; did you mean 'pairs'."),
+    ("runs/one/clark2019/variants", {"recipe": "x"}, "runs.one.clark2019.variants.recipe: there is no corpus 'x'. Known:"),
+    ("runs/one/clark2019/variants", {"casing": "pairs"}, "clark2019.variants.casing: there is no model 'pairs'. Known:"),
+    (
+        "runs/one/clark2019/segments",
+        "trees",
+        "config: runs.one.clark2019.segments: corpus 'trees' has the reader conllu, but segments is needed here.",
+    ),
+    (
+        "runs/one/clark2019/dependencies",
+        "pairs",
+        "config: runs.one.clark2019.dependencies: corpus 'pairs' has the reader segments, but conllu is needed here.",
+    ),
+    ("runs/one/clark2019/variants", {"segment_ids": "trees"}, "variants.segment_ids: corpus 'trees' has the reader conllu"),
+    ("models", ABSENT, "config: the key 'models' is missing. Registry: name of a model in paths"),
+    (
+        "models/tiny/source",
+        ABSENT,
+        "config: models.tiny: the key 'source' is missing. Exactly one of package, path, hub, fine_tuned, blank.",
+    ),
+    ("corpora/pairs/limit", ABSENT, "config: corpora.pairs: the key 'limit' is missing. Records read at most"),
+    ("corpora/pairs/reader", ABSENT, "config: corpora.pairs: the key 'reader' is missing. conllu: dependency trees"),
+    (
+        "runs/one/clark2019/dependencies",
+        ABSENT,
+        "config: runs.one.clark2019: the key 'dependencies' is missing. Corpus of reader",
+    ),
+    ("runs/one/atlas", {"compared": ["large"]}, "runs.one.atlas.compared: models are compared on sentences: name"),
+    ("runs/one/atlas", {"sentences": "trees", "compared": ["larg"]}, "atlas.compared: there is no model 'larg'; did you mean"),
+    ("runs/one/atlas", {"sentences": "trees", "compared": ["tiny"]}, "atlas.compared: 'tiny' is the model of the atlas itself"),
+    ("runs/one/atlas", {"sentences": "pairs"}, "atlas.sentences: corpus 'pairs' has the reader segments, but conllu is needed"),
+    ("runs/one/model", ABSENT, "config: runs.one.model: the study clark2019 needs a model, and none is named."),
+    (
+        "models/tiny/source/hub",
+        "a/b",
+        "config: models.tiny.source: give exactly one of package, path, hub, fine_tuned, blank; found path and hub.",
+    ),
+    (
+        "models/tiny/source",
+        {"folder": "x"},
+        "models.tiny.source: give exactly one of package, path, hub, fine_tuned, blank; found none of them.",
+    ),
+    (
+        "corpora/trees/source/url",
+        URL["url"],
+        "trees.source: give exactly one of sample, path, url, hub, sacrebleu; found path and url.",
+    ),
+    ("corpora/trees/source", {"url": URL["url"]}, "trees.source: a source of kind url needs the key 'sha256' as well."),
+    ("corpora/trees/source", {"hub": "a/b"}, "corpora.trees.source: a source of kind hub needs the key 'revision' as well."),
+    ("models/tiny/source", {"hub": "a/b"}, "models.tiny.source: a source of kind hub needs the key 'revision' as well."),
+    ("models/tiny/source", {"package": "p"}, "models.tiny.source: a source of kind package needs the key 'module' as well."),
+    ("corpora/trees/source", {**HUB, "revision": "main"}, "trees.source.revision: 'main' does not match '^[0-9a-f]{40}$'."),
+    ("corpora/trees/source", {**URL, "url": "http://x"}, "config: corpora.trees.source.url: 'http://x' does not match"),
+    ("models/tiny/sha256", "0" * 63, "config: models.tiny.sha256:"),
+    (
+        "runs/one/clark2019/options/entropy_smoothing",
+        "1e-3",
+        "options.entropy_smoothing: '1e-3' should be of type number (write 1.0e-3, not 1e-3: YAML reads the latter as text).",
+    ),
+    ("corpora/pairs/limit", "10", "config: corpora.pairs.limit: '10' should be of type integer. Records read at most"),
+    ("corpora/pairs/limit", 0, "config: corpora.pairs.limit: 0 is less than the minimum of 1."),
+    ("models/tiny/layers", True, "config: models.tiny.layers: True should be of type integer."),
+    ("data_mirror", 3, "config: data_mirror: 3 should be of type string or null."),
+    (
+        "models/tiny/dtype",
+        "float",
+        "models.tiny.dtype: 'float' is not one of auto, float32, float16, bfloat16; did you mean 'float32'.",
+    ),
+    ("missing", "warn", "config: missing: 'warn' is not one of error, skip."),
+    ("corpora/pairs/view", "stanford", "corpora.pairs.view: this key belongs to the reader conllu, not to segments."),
+    *[
+        (f"corpora/trees/{key}", value, f"corpora.trees.{key}: this key belongs to the reader segments, not to conllu.")
+        for key, value in (("lines", "sentences"), ("recipe", "clean"), ("segment_ids", "pair"))
+    ],
+    ("corpora/trees/seed", 1, "corpora.trees.seed: this key belongs to the reader segments and squad, not to conllu."),
+    ("corpora/pairs/windows", "all", "corpora.pairs.windows: this key belongs to the reader conll2012 and squad, not to"),
+    ("corpora/Ähre", SMALL["corpora"]["pairs"], "config: corpora: 'Ähre' does not match"),
+    ("runs/with space", {}, "config: runs: 'with space' does not match"),
+    ("models/a_b", SMALL["models"]["tiny"], "config: models: 'a_b' does not match"),
+    ("runs", {2019: {}}, "config: runs: 2019 should be of type string."),
+    ("runs/one", None, "config: runs.one: None should be of type object."),
+    ("runs/one/extends", "two", "config: runs.one.extends: there is no run 'two'."),
+    ("runs/other/extends", "ones", "config: runs.other.extends: there is no run 'ones'; did you mean 'one'."),
+    ("runs/one/extends", "one", "config: runs.one.extends: runs extend each other in a circle (one)."),
+    ("runs/one/extends", ["one"], "config: runs.one.extends: ['one'] should be of type string. Another run whose keys"),
+    ("runs/one/extends", 1, "config: runs.one.extends: 1 should be of type string."),
+    ("runs/one/clark2019/figure1_heads", [[1, 1]], "config: runs.one.clark2019.figure1_heads: [[1, 1]] is too short."),
+    ("runs/one/clark2019/figure5_heads", {"dobj": [0, 1]}, "clark2019.figure5_heads.dobj.0: 0 is less than the minimum of 1."),
+]
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "expected"), MISTAKES, ids=[f"{place}={value!r:.20}" for place, value, _ in MISTAKES]
+)
+def test_a_mistake_gets_one_sentence_that_names_the_key(place, value, expected):
+    said = sentence(changed(place, value))
+    assert expected in said
+    assert said.startswith("config: ")
+    assert "\n" not in said
+    assert said.endswith((".", ")"))
+
+
+def test_good_sources_of_every_kind_pass(tmp_path):
+    for source in (HUB, URL, {"hub": str(tmp_path)}, {"sample": "ud.conllu"}, {"path": "x"}):
+        assert resolve(changed("corpora/trees/source", source))["corpora"]["trees"]["source"].items() >= source.items()
+    for source in (HUB, {"hub": str(tmp_path)}, {"package": "p", "module": "m"}):
+        assert resolve(changed("models/tiny/source", source))["models"]["tiny"]["source"].items() >= source.items()
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"corpora": {"ewt-dev": {"source": {"rows": 3}}}}, "corpora.ewt-dev.source.rows: this key does not belong to"),
+        ({"corpora": {"sample-trees": {"source": {"sample": "sentences.txt"}}}}, "the reader conllu cannot read sentences.txt"),
+        (
+            {"corpora": {"sample-segments": {"level": "words"}}},
+            "runs.sample.clark2019.segments: its measures are over word pieces",
+        ),
+        (
+            {
+                "corpora": {"sample-trees": {"level": "words"}},
+                "runs": {"sample": {"clark2019": {"options": {"word_mode": "first"}}}},
+            },
+            "runs.sample.clark2019.options.word_mode: first needs level: tokens",
+        ),
+        ({"runs": {"sample": {"clark2019": {"figure1_heads": "best"}}}}, "figure1_heads: 'best' does not fit"),
+        (
+            {"corpora": {"sample-questions": {"level": "words"}}},
+            "runs.sample.guan2020.questions: distances are those of word pieces",
+        ),
+        (
+            {"runs": {"sample": {"guan2020": {"compared": {"pretrain": {"model": "minilms"}}}}}},
+            "runs.sample.guan2020.compared.pretrain.model: there is no model 'minilms'; did you mean 'minilm'",
+        ),
+        ({"runs": {"sample": {"guan2020": {"questions": "sample-trees"}}}}, "has the reader conllu, but squad is needed here"),
+        (
+            {"models": {"minilm-squad": {"source": {"fine_tuned": "bert"}}}},
+            "models.minilm-squad.source.fine_tuned: there is no",
+        ),
+        ({"models": {"minilm-squad": {"layers": 7}}}, "models.minilm-squad.layers: it is 7, but 'minilm' has 6"),
+        (
+            {"models": {"minilm-squad": {"training": {"corpus": "sample-trees"}}}},
+            "models.minilm-squad.training.corpus: corpus 'sample-trees' has the reader conllu, but squad is needed here",
+        ),
+        (
+            {"models": {"minilm": {"training": {"task": "questions", "corpus": "squad-flat"}}}},
+            "models.minilm.training: only a model with source: {fine_tuned: ...} is trained",
+        ),
+        (
+            {"models": {"other": {"source": {"fine_tuned": "minilm"}, "layers": 6}}},
+            "models.other.training: a fine-tuned model needs to know its task and corpus",
+        ),
+        (
+            {
+                "models": {
+                    "other": {
+                        "source": {"fine_tuned": "minilm-squad"},
+                        "training": {"task": "questions", "corpus": "squad-flat"},
+                        "layers": 6,
+                    }
+                }
+            },
+            "models.other.source.fine_tuned: 'minilm-squad' is fine-tuned itself",
+        ),
+        ({"models": {"marian-sample-blank": {"init": "pretrained"}}}, "marian-sample-blank.init: a new model has no weights"),
+        ({"models": {"marian-sample-blank": {"heads": 7}}}, "blank.hidden: 128 cannot be shared among 7 heads"),
+        (
+            {"models": {"marian-sample-blank": {"source": {"blank": {"corpus": "sample-trees"}}}}},
+            "source.blank.corpus: corpus 'sample-trees' has the reader conllu, but parallel is needed here",
+        ),
+        (
+            {"models": {"marian-sample": {"training": {"corpus": "sample-mrpc"}}}},
+            "marian-sample.training.corpus: corpus 'sample-mrpc' has the reader glue, but parallel is needed here",
+        ),
+        (
+            {"corpora": {"sample-parallel": {"translations": "sample-trees"}}},
+            "corpora.sample-parallel.translations: corpus 'sample-trees' has the reader conllu, but lines is needed here",
+        ),
+        ({"corpora": {"sample-trees": {"languages": ["en", "fr"]}}}, "corpora.sample-trees.languages: this key belongs to"),
+        (
+            {"corpora": {"mine": {"reader": "parallel", "source": {"path": "a.jsonl"}, "limit": 3}}},
+            "corpora.mine.languages: the reader parallel needs to know them",
+        ),
+        (
+            {"corpora": {"mine": {"reader": "parallel", "source": {"sacrebleu": ["wmt13"]}, "limit": 3}}},
+            "corpora.mine.source: a source of kind sacrebleu needs the key 'pair' as well",
+        ),
+        (
+            {"corpora": {"mine": {"reader": "lines", "source": {"sacrebleu": ["wmt13"], "pair": "en-fr"}, "limit": 3}}},
+            "corpora.mine.source.sacrebleu: test sets of translation need the reader parallel",
+        ),
+        (
+            {"models": {"marian-sample": {"training": {"keep_epochs": [2, 9]}}}},
+            "models.marian-sample.training.keep_epochs: 9 is more than its 8 epochs",
+        ),
+        (
+            {"runs": {"sample": {"michel2019": {"trained": "minilm-squad"}}}},
+            "michel2019.trained: 'minilm-squad' is trained for questions, not for translation",
+        ),
+        (
+            {"runs": {"sample": {"michel2019": {"trained": "marian-sample-blank"}}}},
+            "michel2019.trained: no epoch of 'marian-sample-blank' is kept: set keep_epochs in its training",
+        ),
+        (
+            {"runs": {"mine": {"michel2019": {**WITHOUT_TRAINING, "dynamics": "sample-parallel"}}}},
+            "runs.mine.michel2019.trained: Figure 5 needs the keys trained, dynamics, dynamics_importance together",
+        ),
+        (
+            {"corpora": {"mine": {"reader": "edges", "source": {"sample": "edges.jsonl"}, "limit": 3}}},
+            "corpora.mine.edge_tasks: the reader edges needs to know its tasks, such as [pos]",
+        ),
+        (
+            {"corpora": {"mine": {"reader": "glue", "task": "mrpc", "part": "all", "source": {"path": "x"}, "limit": 3}}},
+            "corpora.mine.part: this key belongs to the reader edges, not to glue",
+        ),
+        (
+            {"runs": {"sample": {"tenney2019": {"tasks": {"roles": {"training": "ewt-edges-train"}}}}}},
+            "tenney2019.tasks.roles.training: corpus 'ewt-edges-train' has targets for pos, dependencies, not for roles",
+        ),
+        (
+            {"runs": {"sample": {"tenney2019": {"tasks": {"pos": {"training": "sample-trees"}}}}}},
+            "tenney2019.tasks.pos.training: corpus 'sample-trees' has the reader conllu, but edges is needed here",
+        ),
+        (
+            {"runs": {"sample": {"tenney2019": {"other_model": "minilm"}}}},
+            "tenney2019.other_model: 'minilm' is the study's own model; name another one",
+        ),
+        (
+            {"runs": {"sample": {"tenney2019": {"random_model": "minilm-squad"}}}},
+            "tenney2019.random_model: 'minilm-squad' is not random: set init: random_encoder",
+        ),
+        (
+            {"runs": {"sample": {"stefanik2021": {"family": "minilm-glue"}}}},
+            "stefanik2021.family: the family 'minilm-glue' has no task keyphrases",
+        ),
+        (
+            {"runs": {"any": {"stefanik2021": {"test": "sample-keyphrases-test"}}}},
+            "any.stefanik2021.family: taggers need all of family, development, test",
+        ),
+        (
+            {"corpora": {"sample-trees": {"level": "words"}}},
+            "atlas.sentences: the corpus 'sample-trees' has to be of level tokens",
+        ),
+        (
+            {"runs": {"sample": {"stefanik2021": {"test": "sample-trees"}}}},
+            "stefanik2021.test: corpus 'sample-trees' has the reader conllu, but keyphrases is needed here",
+        ),
+        (
+            {"families": {"minilm-keyphrases": {"tasks": {"keyphrases": {"corpus": "sample-rte-train"}}}}},
+            "training.corpus: corpus 'sample-rte-train' has the reader glue, but keyphrases is needed here",
+        ),
+    ],
+)
+def test_what_does_not_belong_together_is_refused(change, sentence):
+    def merged(base, over):
+        return base | {k: merged(base.get(k, {}), v) if isinstance(v, dict) else v for k, v in over.items()}
+
+    with pytest.raises(AtlasError, match=re.escape(sentence)):
+        resolve(merged(SHIPPED, change))
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        ("families/small/base", "tinny", "config: families.small.base: there is no model 'tinny'; did you mean 'tiny'"),
+        ("runs/one/kovaleva2019/family", "smal", "kovaleva2019.family: there is no family 'smal'; did you mean 'small'"),
+        ("runs/one/kovaleva2019/tasks/qnli", "rte-dev", "tasks.qnli: the family 'small' has no such task: rte, mrpc."),
+        ("runs/one/kovaleva2019/tasks/rte", "mrpc-dev", "corpus 'mrpc-dev' is one of the task mrpc, not of rte."),
+        ("runs/one/kovaleva2019/tasks/rte", "trees", "corpus 'trees' has the reader conllu, but glue is needed here."),
+        ("families/small/tasks/rte/corpus", "mrpc-train", "corpus 'mrpc-train' is one of the task mrpc, not of rte."),
+        ("families/small/tasks/cola", {"corpus": "x"}, "config: families.small.tasks"),
+        ("families/small/training/epoch", 2, "unknown key 'epoch'; did you mean 'epochs'"),
+        (
+            "corpora/trees/overlong",
+            "drop",
+            "corpora.trees.overlong: this key belongs to the reader glue and keyphrases, not to",
+        ),
+        ("runs/one/kovaleva2019/patterns", {"model": "x"}, "patterns.model: there is no model 'x'"),
+    ],
+)
+def test_mistakes_in_families_are_named(path, value, message):
+    raw = with_family()
+    assert message in sentence(changed(path, value, raw))
+
+
+def test_a_member_that_is_in_the_registry_already_is_refused():
+    raw = with_family()
+    raw["models"]["small-rte-1"] = copy.deepcopy(raw["models"]["tiny"])
+    with pytest.raises(AtlasError, match="'small-rte-1' is in the registry of models already"):
+        resolve(raw)
+
+
+def test_compared_models_of_another_shape_are_refused():
+    raw = copy.deepcopy(SHIPPED)
+    raw["runs"]["sample"]["guan2020"]["compared"]["pretrain"]["model"] = "bert-base-uncased"
+    with pytest.raises(AtlasError, match="'bert-base-uncased' has 12 layers of 12 heads, the study's own model 6 of 12"):
+        resolve(raw)
