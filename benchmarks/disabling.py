@@ -10,7 +10,8 @@ from attention_atlas.attention.batches import batch_by_length, model_inputs
 from attention_atlas.attention.engine import install, watch
 from attention_atlas.corpora.examples import Example
 from attention_atlas.models.classifying import logits_under
-from attention_atlas.studies.kovaleva2019.disabling import UNIFORM, Disabled, disabled
+from attention_atlas.studies.kovaleva2019.disabling import Disabled, disabled
+from attention_atlas.studies.kovaleva2019.names import UNIFORM
 from benchmarks.timing import report, side_by_side
 
 LAYERS, HEADS, EXAMPLES = 6, 12, 8

@@ -24,7 +24,7 @@ from attention_atlas.studies.kovaleva2019.figure2 import figure2
 from attention_atlas.studies.kovaleva2019.figure3 import figure3
 from attention_atlas.studies.kovaleva2019.figure4 import figure4
 from attention_atlas.studies.kovaleva2019.grids import figure5, figure6, figure7, figure8, figure9
-from attention_atlas.studies.kovaleva2019.measures import MEASURED
+from attention_atlas.studies.kovaleva2019.measured import MEASURED
 from attention_atlas.studies.kovaleva2019.names import CLASSES, NETWORK, RULES
 from attention_atlas.studies.kovaleva2019.table1 import table1
 from attention_atlas.studies.setting import Setting
@@ -156,7 +156,7 @@ def test_class_shares_sum_to_one(built):
 
 
 def test_means_are_over_examples_and_seeds(built):
-    from attention_atlas.studies.kovaleva2019.measures import read_measures
+    from attention_atlas.studies.kovaleva2019.measured import read_measures
 
     own = [read_measures(built / f"m-mrpc-{seed}") for seed in SEEDS["mrpc"]]
     cosine = read(built, "figure5").query("task == 'mrpc' and crop == 'real' and layer == 3 and head == 4").iloc[0]
@@ -348,8 +348,10 @@ def test_a_table_without_its_columns_is_named(tmp_path):
         figure8(path, SETTINGS, {"svg": tmp_path / "x.svg"})
 
 
-@pytest.mark.parametrize("module", ["figure1", "figure2", "figure3", "figure4", "grids"])
-def test_figures_import_no_torch(module):
+@pytest.mark.parametrize(
+    "module", ["figure1", "figure2", "figure3", "figure4", "grids", "change_tables", "disabling_tables", "table1"]
+)
+def test_tables_and_figures_import_no_torch(module):
     code = (
         f"import sys; sys.path.insert(0, {str(LIBRARY)!r}); import attention_atlas.studies.kovaleva2019.{module}; "
         "sys.exit('torch' in sys.modules or 'transformers' in sys.modules)"

@@ -20,18 +20,15 @@ from attention_atlas.models.classifying import logits, logits_under, predicted, 
 from attention_atlas.studies.kovaleva2019 import disabling as disabling_module
 from attention_atlas.studies.kovaleva2019 import measures as measures_module
 from attention_atlas.studies.kovaleva2019.disabling import (
-    ACTIONS,
-    COLUMNS,
-    MEAN,
-    UNIFORM,
-    ZERO,
     disable,
     disabled,
     mean_outputs,
 )
 from attention_atlas.studies.kovaleva2019.disabling_tables import Effects, effect_rows, heldout_gain
 from attention_atlas.studies.kovaleva2019.map_network import MapNetwork
-from attention_atlas.studies.kovaleva2019.measures import MEASURED, MODELS, measure, one_pass, padded_cosine, read_measures
+from attention_atlas.studies.kovaleva2019.measured import MEASURED, MODELS, read_measures
+from attention_atlas.studies.kovaleva2019.measures import measure, one_pass, padded_cosine
+from attention_atlas.studies.kovaleva2019.names import ACTIONS, DISABLED_COLUMNS, MEAN, UNIFORM, ZERO
 from attention_atlas.studies.kovaleva2019.predictions import predict
 from attention_atlas.studies.kovaleva2019.rule_labels import Thresholds
 from attention_atlas.studies.kovaleva2019.scoring import ACCURACY
@@ -331,7 +328,7 @@ def test_disabling_is_written_an_example_a_row(tmp_path, monkeypatch):
     args = (*saved, 4, False, [UNIFORM, MEAN], 1, tmp_path / "out.parquet")
     disable({}, *args)
     table = pd.read_parquet(tmp_path / "out.parquet")
-    assert list(table.columns) == list(COLUMNS)
+    assert list(table.columns) == list(DISABLED_COLUMNS)
     assert len(table) == 4 * (1 + 2 * LAYERS * (HEADS + 1))
     assert set(table["prediction"]) <= {"no", "yes", "maybe"}
     plain = table[table["action"] == "none"]

@@ -14,9 +14,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import combinations
 from pathlib import Path
-from typing import Any
-
-from nltk import Tree as Constituents
+from typing import TYPE_CHECKING, Any
 
 from attention_atlas.corpora.conll2012 import (
     PREDICATE,
@@ -34,6 +32,9 @@ from attention_atlas.corpora.text import WORD
 from attention_atlas.corpora.trees import Tree, children
 from attention_atlas.errors import AtlasError
 from attention_atlas.files import read_lines
+
+if TYPE_CHECKING:
+    from nltk import Tree as Constituents
 
 SAME, OTHER = "1", "0"
 """Labels of two mentions of one chain, and of different chains."""
@@ -153,14 +154,14 @@ def constituent_targets(parse: Constituents) -> Iterator[EdgeTarget]:
 
     def walk(node: Constituents, start: int) -> Iterator[EdgeTarget]:
         size = len(node.leaves())
-        inner = [child for child in node if isinstance(child, Constituents)]
+        inner = [child for child in node if not isinstance(child, str)]
         if inner:
             label = re.split(r"[-=|]", node.label())[0]
             if label and label != "TOP":
                 yield EdgeTarget((start, start + size), None, (label,), "constituents")
         place = start
         for child in node:
-            if isinstance(child, Constituents):
+            if not isinstance(child, str):
                 yield from walk(child, place)
                 place += len(child.leaves())
             else:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from nltk import Tree
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from nltk import Tree
 
 _NOUNS = ("NN", "NNS", "NNP", "NNPS", "NX", "POS", "JJR", "NML")
 _PHRASES = ("NP", "NML", "NX")
@@ -28,7 +31,7 @@ def head_leaf(tree: Tree) -> int:
     mark has the noun before it; else the first noun phrase inside, the last adjective or number, and last the last word.
     """
     position, node = 0, tree
-    while isinstance(node, Tree) and not _is_word(node):
+    while not isinstance(node, str) and not _is_word(node):
         child = _head_child(node)
         position += sum(len(sibling.leaves()) for sibling in node[:child])
         node = node[child]

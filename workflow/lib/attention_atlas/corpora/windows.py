@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-
-from nltk import Tree as Constituents
+from typing import TYPE_CHECKING
 
 from attention_atlas.corpora.alignment import last_that_fits
 from attention_atlas.corpora.conll2012 import Document, sentence_parse, sentence_starts
@@ -13,6 +12,9 @@ from attention_atlas.corpora.mentions import Mention, dependency_head, surface_h
 from attention_atlas.corpora.noun_heads import span_head
 from attention_atlas.corpora.trees import Tree
 from attention_atlas.errors import AtlasError
+
+if TYPE_CHECKING:
+    from nltk import Tree as Constituents
 
 
 def document_windows(sentence: Sequence[int], sizes: Sequence[int], room: int, windows: str) -> list[tuple[int, int]]:

@@ -14,7 +14,7 @@ from scipy.stats import spearmanr
 from attention_atlas.heads import head_rows, mean_rows
 from attention_atlas.html_tables import write_html_table
 from attention_atlas.statistics import bootstrap_ratio
-from attention_atlas.studies.kovaleva2019.measures import ANNOTATORS, MEASURED, MODELS, SEP_SUM, Measures, read_measures
+from attention_atlas.studies.kovaleva2019.measured import ANNOTATORS, MEASURED, MODELS, SEP_SUM, Measures, read_measures
 from attention_atlas.studies.kovaleva2019.names import CLASSES, TASK_TITLES, TUNED
 from attention_atlas.studies.kovaleva2019.word_features import AS_PUBLISHED, CLS, CORRECTED, MODES, NEG, SEP, TAGGED
 from attention_atlas.studies.setting import Setting, joint_lines

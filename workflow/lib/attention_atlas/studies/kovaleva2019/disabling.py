@@ -20,18 +20,13 @@ from attention_atlas.models.classifying import classes_of, labels_of, logits_und
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.loading import load_trained
 from attention_atlas.progress import progress
+from attention_atlas.studies.kovaleva2019.names import BASELINE, DISABLED_COLUMNS, MEAN, UNIFORM, ZERO
 from attention_atlas.tables import write_parquet
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 _log = logging.getLogger(__name__)
-UNIFORM, ZERO, MEAN = "uniform", "zero", "mean"
-ACTIONS = (UNIFORM, ZERO, MEAN)
-"""A disabled head attends to all real tokens alike (the paper), gives nothing, or gives its mean output over the examples."""
-BASELINE = "none"
-COLUMNS = ("action", "layer", "head", "record", "prediction", "label")
-"""layer and head from 1; head 0 is the whole layer, layer 0 the unchanged model."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +49,7 @@ def disable(
     threads: int,
     out: str | Path,
 ) -> None:
-    """Write a row for every head, layer and example: `COLUMNS`.
+    """Write a row for every head, layer and example: `DISABLED_COLUMNS`.
 
     Args:
         model_entry: registry entry of the fine-tuned model.
@@ -82,7 +77,7 @@ def disable(
     records = [example.record for example in examples]
     frames = []
     for key, own in zip([(BASELINE, 0, 0), *((c.action, c.layer, c.head) for c in conditions)], found, strict=True):
-        facts = dict(zip(COLUMNS, key, strict=False))
+        facts = dict(zip(DISABLED_COLUMNS, key, strict=False))
         values = {"record": records, "prediction": predicted(own, names, regression), "label": labels}
         frames.append(pd.DataFrame({**facts, **values}))
     write_parquet(pd.concat(frames, ignore_index=True), out)

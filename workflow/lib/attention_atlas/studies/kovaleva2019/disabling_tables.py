@@ -14,8 +14,7 @@ from statsmodels.stats.multitest import multipletests
 
 from attention_atlas.html_tables import write_html_table
 from attention_atlas.statistics import mcnemar, percentile_interval, resampled_counts
-from attention_atlas.studies.kovaleva2019.disabling import BASELINE, COLUMNS
-from attention_atlas.studies.kovaleva2019.names import TASK_TITLES
+from attention_atlas.studies.kovaleva2019.names import BASELINE, DISABLED_COLUMNS, TASK_TITLES
 from attention_atlas.studies.kovaleva2019.scoring import ACCURACY, METRICS, as_numbers, score, swapped_differences
 from attention_atlas.studies.setting import Setting, joint_lines
 from attention_atlas.tables import read_parquet, write_table
@@ -82,7 +81,7 @@ def disabling_tables(
     """
     single, heads, layers, summary = [], [], [], []
     for task, paths in files.items():
-        frames = [read_parquet(path, COLUMNS) for path in paths.values()]
+        frames = [read_parquet(path, DISABLED_COLUMNS) for path in paths.values()]
         for action in dict.fromkeys(frames[0]["action"]):
             if action == BASELINE:
                 continue

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,21 +12,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from attention_atlas.attention.batches import batch_by_length, model_inputs
 from attention_atlas.attention.engine import Site, attention_shape, watch
 from attention_atlas.corpora.alignment import SPECIAL
 from attention_atlas.corpora.examples import Example, read_examples
-from attention_atlas.errors import AtlasError, DamagedFile
+from attention_atlas.errors import AtlasError
 from attention_atlas.files import whole_file
 from attention_atlas.models.card import read_card
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.loading import load_model
 from attention_atlas.progress import progress
 from attention_atlas.studies.kovaleva2019.map_network import MapNetwork, as_pictures, classify
-from attention_atlas.studies.kovaleva2019.names import BASE, NETWORK, RULES, TUNED
+from attention_atlas.studies.kovaleva2019.measured import MEASURED
 from attention_atlas.studies.kovaleva2019.patterns import read_patterns
 from attention_atlas.studies.kovaleva2019.rule_labels import Thresholds, map_numbers, rule_labels
 from attention_atlas.studies.kovaleva2019.word_features import FEATURES, MODES, SEP, Tagger, feature_masks, spacy_tagger
@@ -37,40 +35,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 Floats = npt.NDArray[np.float32]
-MODELS = (BASE, TUNED)
-SEP_SUM = "sep_sum"
-MEASURED = (*FEATURES, SEP_SUM)
-"""The largest mean attention over the pieces with a feature; for separators their sum as well."""
 _PADDED_BATCH = 8
-
-
-@dataclass(frozen=True)
-class Measures:
-    """Measures of a task.
-
-    Attributes:
-        records: [example] records of the corpus.
-        padded_records: [padded example] those of the padded comparison.
-        cosine: [example, layer, head] cosine between the maps of the two models, padding aside.
-        padded: [padded example, layer, head] the same of maps padded to one length, padding attending too.
-        columns: [model, mode, example, feature, layer, head] largest column mean over the pieces with a feature, NaN without.
-        first_row: [model, mode, example, feature, head] the same of the row of the first token in the last layer.
-        classes: [annotator, example, layer, head] class of each map of the fine-tuned model.
-        tagged: whether there were tags.
-    """
-
-    records: npt.NDArray[np.int64]
-    padded_records: npt.NDArray[np.int64]
-    cosine: Floats
-    padded: Floats
-    columns: Floats
-    first_row: Floats
-    classes: npt.NDArray[np.int8]
-    tagged: bool
-
-    def feature(self, model: str, mode: str, feature: str) -> Floats:
-        """[example, layer, head] of one model, mode and feature."""
-        return self.columns[MODELS.index(model), MODES.index(mode), :, MEASURED.index(feature)]
 
 
 def measure(
@@ -262,20 +227,3 @@ def _compare_batch(models: Sequence[PreTrainedModel], inputs: Mapping[str, torch
             found[:, site.layer] = _cosine(before[site.layer], probabilities.float()).cpu().numpy()
 
     _run(models, inputs, see)
-
-
-def read_measures(path: str | Path) -> Measures:
-    """Read what `measure` wrote.
-
-    Raises:
-        AtlasError: the file is missing or damaged.
-    """
-    try:
-        with safe_open(path, framework="np") as stream:
-            facts = json.loads(stream.metadata()["facts"])
-            return Measures(**{name: stream.get_tensor(name) for name in stream.keys()}, tagged=facts["tagged"])  # noqa: SIM118
-    except (OSError, KeyError, TypeError, ValueError, SafetensorError) as error:
-        raise DamagedFile(path, f"not readable measures ({error})") from error
-
-
-ANNOTATORS = (NETWORK, RULES)

@@ -14,6 +14,13 @@ UNTRAINED, RANDOM, TUNED = "untrained", "random", "tuned"
 """Pre-trained with a random layer of classes; trained on the task from random weights; trained from pre-trained weights."""
 STATES = (UNTRAINED, RANDOM, TUNED)
 """The columns of Table 1."""
+PREDICTION_COLUMNS = ("state", "seed", "record", "prediction", "label")
+UNIFORM, ZERO, MEAN = "uniform", "zero", "mean"
+ACTIONS = (UNIFORM, ZERO, MEAN)
+"""A disabled head attends to all real tokens alike (the paper), gives nothing, or gives its mean output over the examples."""
+BASELINE = "none"
+DISABLED_COLUMNS = ("action", "layer", "head", "record", "prediction", "label")
+"""layer and head from 1; head 0 is the whole layer, layer 0 the unchanged model."""
 BASE = "base"
 """The pre-trained model itself."""
 

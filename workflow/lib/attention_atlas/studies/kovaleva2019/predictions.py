@@ -15,11 +15,10 @@ from attention_atlas.models.card import read_card
 from attention_atlas.models.classifying import classes_of, labels_of, logits, predicted, untrained_logits
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.loading import load_trained
-from attention_atlas.studies.kovaleva2019.names import UNTRAINED
+from attention_atlas.studies.kovaleva2019.names import PREDICTION_COLUMNS, UNTRAINED
 from attention_atlas.tables import write_parquet
 
 _log = logging.getLogger(__name__)
-COLUMNS = ("state", "seed", "record", "prediction", "label")
 
 
 def predict(
@@ -33,7 +32,7 @@ def predict(
     threads: int,
     out: str | Path,
 ) -> None:
-    """Write a row for every model and example: `COLUMNS`; predictions and labels are names of classes, or numbers.
+    """Write a row for every model and example: `PREDICTION_COLUMNS`; predictions and labels are names of classes, or numbers.
 
     Args:
         base_entry: registry entry of the pre-trained model.
@@ -70,4 +69,4 @@ def predict(
 def _frame(state: str, seed: int, examples: Sequence[Example], found: list[str], labels: list[str]) -> pd.DataFrame:
     records = [example.record for example in examples]
     columns = {"state": state, "seed": seed, "record": records, "prediction": found, "label": labels}
-    return pd.DataFrame(columns)[list(COLUMNS)]
+    return pd.DataFrame(columns)[list(PREDICTION_COLUMNS)]

@@ -13,8 +13,15 @@ import pandas as pd
 from attention_atlas.html_tables import write_html_table
 from attention_atlas.published.values import load_published
 from attention_atlas.statistics import percentile_interval, resampled_counts
-from attention_atlas.studies.kovaleva2019.names import RANDOM, STATES, TASK_TITLES, TUNED, UNTRAINED, table1_key
-from attention_atlas.studies.kovaleva2019.predictions import COLUMNS
+from attention_atlas.studies.kovaleva2019.names import (
+    PREDICTION_COLUMNS,
+    RANDOM,
+    STATES,
+    TASK_TITLES,
+    TUNED,
+    UNTRAINED,
+    table1_key,
+)
 from attention_atlas.studies.kovaleva2019.scoring import METRICS, as_numbers, best_constant, majority, score
 from attention_atlas.studies.setting import Setting, joint_lines
 from attention_atlas.tables import read_parquet, write_table
@@ -51,7 +58,7 @@ def table1(
     """
     rows: list[dict[str, Any]] = []
     for task, path in predictions.items():
-        frame = read_parquet(path, COLUMNS)
+        frame = read_parquet(path, PREDICTION_COLUMNS)
         truth = truth_of(task, frame)
         counts = np.concatenate(list(resampled_counts(len(truth), resamples, seed)))
         for metric in METRICS[task]:

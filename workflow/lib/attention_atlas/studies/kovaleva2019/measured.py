@@ -1,0 +1,65 @@
+"""Measures of a task as they are kept: what tables read without a model at hand."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from safetensors import SafetensorError, safe_open
+
+from attention_atlas.errors import DamagedFile
+from attention_atlas.studies.kovaleva2019.names import BASE, NETWORK, RULES, TUNED
+from attention_atlas.studies.kovaleva2019.word_features import FEATURES, MODES
+
+Floats = npt.NDArray[np.float32]
+MODELS = (BASE, TUNED)
+SEP_SUM = "sep_sum"
+MEASURED = (*FEATURES, SEP_SUM)
+"""The largest mean attention over the pieces with a feature; for separators their sum as well."""
+ANNOTATORS = (NETWORK, RULES)
+
+
+@dataclass(frozen=True)
+class Measures:
+    """Measures of a task.
+
+    Attributes:
+        records: [example] records of the corpus.
+        padded_records: [padded example] those of the padded comparison.
+        cosine: [example, layer, head] cosine between the maps of the two models, padding aside.
+        padded: [padded example, layer, head] the same of maps padded to one length, padding attending too.
+        columns: [model, mode, example, feature, layer, head] largest column mean over the pieces with a feature, NaN without.
+        first_row: [model, mode, example, feature, head] the same of the row of the first token in the last layer.
+        classes: [annotator, example, layer, head] class of each map of the fine-tuned model.
+        tagged: whether there were tags.
+    """
+
+    records: npt.NDArray[np.int64]
+    padded_records: npt.NDArray[np.int64]
+    cosine: Floats
+    padded: Floats
+    columns: Floats
+    first_row: Floats
+    classes: npt.NDArray[np.int8]
+    tagged: bool
+
+    def feature(self, model: str, mode: str, feature: str) -> Floats:
+        """[example, layer, head] of one model, mode and feature."""
+        return self.columns[MODELS.index(model), MODES.index(mode), :, MEASURED.index(feature)]
+
+
+def read_measures(path: str | Path) -> Measures:
+    """Read what `measure` wrote.
+
+    Raises:
+        AtlasError: the file is missing or damaged.
+    """
+    try:
+        with safe_open(path, framework="np") as stream:
+            facts = json.loads(stream.metadata()["facts"])
+            return Measures(**{name: stream.get_tensor(name) for name in stream.keys()}, tagged=facts["tagged"])  # noqa: SIM118
+    except (OSError, KeyError, TypeError, ValueError, SafetensorError) as error:
+        raise DamagedFile(path, f"not readable measures ({error})") from error
