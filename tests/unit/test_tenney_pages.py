@@ -70,7 +70,7 @@ def probed(tmp_path_factory):
         parts = [corpus(folder, f"{task}-{name}", task, pairs, records) for name, records in SPLITS]
         for whole in (True, False):
             out = Outputs(*(folder / f"{task}.{whole}.{kind}" for kind in ("scores", "weights", "counts", "cases")))
-            plan = Plan(SEEDS, [EMBEDDINGS, LEXICAL] if whole else [EMBEDDINGS], whole, 4, 1000)
+            plan = Plan(SEEDS, [EMBEDDINGS, LEXICAL] if whole else [EMBEDDINGS], whole, whole, 4, 1000)
             probe_tasks({task: ProbedTask(*parts[:2], parts[2] if whole else None, RECIPE)}, plan, out)
             found[task, whole] = out
     return found
@@ -82,7 +82,7 @@ def test_several_tasks_in_one_job_get_the_rows_that_each_gets_alone(probed, tmp_
         task: [corpus(tmp_path, f"{task}-{name}", task, TASKS[task], records) for name, records in SPLITS] for task in tasks
     }
     out = Outputs(*(tmp_path / kind for kind in ("scores", "weights", "counts", "cases")))
-    plan = Plan(SEEDS, [EMBEDDINGS, LEXICAL], True, 4, 1000)
+    plan = Plan(SEEDS, [EMBEDDINGS, LEXICAL], True, True, 4, 1000)
     probe_tasks({task: ProbedTask(*parts[task], RECIPE) for task in tasks}, plan, out)
     alone = [probed[task, True] for task in tasks]
     for name, columns in (("scores", SCORES), ("weights", WEIGHTS), ("cases", CASES)):
@@ -288,5 +288,5 @@ def test_the_words_alone_need_a_model_that_has_them(tmp_path):
     write_shard(path, path.with_suffix(".json"), states, facts)
     out = Outputs(*(tmp_path / kind for kind in ("scores", "weights", "counts", "cases")))
     with pytest.raises(AtlasError, match="layer0: lexical needs a model with embeddings like BERT's"):
-        probe_tasks({"pos": ProbedTask(part, part, None, RECIPE)}, Plan([1], [EMBEDDINGS, LEXICAL], True, None, 10), out)
+        probe_tasks({"pos": ProbedTask(part, part, None, RECIPE)}, Plan([1], [EMBEDDINGS, LEXICAL], True, True, None, 10), out)
     assert not out.scores.exists()

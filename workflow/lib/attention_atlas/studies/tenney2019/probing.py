@@ -66,7 +66,8 @@ class Plan:
     Attributes:
         seeds: of each kind.
         layer0: `embeddings`, `lexical` or both.
-        whole: for every layer, with controls; else for layer 0 and the last layer alone (a control model).
+        whole: for every layer; else for layer 0 and the last layer alone (a control model).
+        controls: with equal steps, and on a control task.
         most_targets: targets of a training sentence at most; None takes all.
         traced: sentences of the development set in which ambiguous targets are looked for.
     """
@@ -74,6 +75,7 @@ class Plan:
     seeds: Sequence[int]
     layer0: Sequence[str]
     whole: bool
+    controls: bool
     most_targets: int | None
     traced: int
 
@@ -81,7 +83,7 @@ class Plan:
         """The probes of a seed for a model of so many layers."""
         tops = range(layers + 1) if self.whole else (0, layers)
         keys = [ProbeKey(top, seed, name == LEXICAL) for name in self.layer0 for top in tops]
-        if self.whole:
+        if self.controls:
             keys.append(ProbeKey(layers, seed, equal=True))
             keys += [ProbeKey(top, seed, control=True) for top in (0, layers)]
         return keys
