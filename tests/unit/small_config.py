@@ -48,7 +48,7 @@ FAMILY = {
     "families": {
         "small": {
             "base": "tiny",
-            "tasks": {"rte": {"corpus": "rte-train"}, "mrpc": {"corpus": "mrpc-train", "seeds": [7]}},
+            "tasks": {"rte": {"corpus": "rte-train"}, "mrpc": {"corpus": "mrpc-train", "seeds": [7], "random_seeds": [8, 9]}},
             "seeds": [1, 2],
             "random_seeds": [3],
             "training": {"epochs": 2},

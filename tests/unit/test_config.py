@@ -222,7 +222,8 @@ def test_a_family_becomes_models_of_the_registry():
         "small-rte-2",
         "small-rte-random-3",
         "small-mrpc-7",
-        "small-mrpc-random-3",
+        "small-mrpc-random-8",
+        "small-mrpc-random-9",
     }
     model = found["models"]["small-rte-2"]
     assert model["source"] == {"fine_tuned": "tiny"}

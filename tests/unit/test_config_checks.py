@@ -240,7 +240,7 @@ def test_good_sources_of_every_kind_pass(tmp_path):
         ),
         (
             {"models": {"marian-sample": {"training": {"keep_epochs": [2, 9]}}}},
-            "models.marian-sample.training.keep_epochs: 9 is more than its 8 epochs",
+            "models.marian-sample.training.keep_epochs: 9 is more than its 6 epochs",
         ),
         (
             {"runs": {"sample": {"michel2019": {"trained": "minilm-squad"}}}},

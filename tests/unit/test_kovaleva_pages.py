@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -25,7 +26,7 @@ from attention_atlas.studies.kovaleva2019.figure3 import figure3
 from attention_atlas.studies.kovaleva2019.figure4 import figure4
 from attention_atlas.studies.kovaleva2019.grids import figure5, figure6, figure7, figure8, figure9
 from attention_atlas.studies.kovaleva2019.measured import MEASURED
-from attention_atlas.studies.kovaleva2019.names import CLASSES, NETWORK, RULES
+from attention_atlas.studies.kovaleva2019.names import CLASSES, NETWORK, RULES, TASK_TITLES
 from attention_atlas.studies.kovaleva2019.table1 import table1
 from attention_atlas.studies.setting import Setting
 from attention_atlas.tables import write_parquet, write_table
@@ -272,6 +273,19 @@ def test_every_published_value_has_a_row_and_none_is_taken_for_ours(built, tmp_p
     assert measured["Fig 2"] == 5 * len(TASKS)
     assert set(heads["comparable"]) == {"no"}
     assert set(claims["verdict"]) <= {"holds", "does not hold"}
+
+
+def test_random_weights_are_claimed_about_for_the_tasks_that_have_them(built, tmp_path):
+    copied = shutil.copytree(built, tmp_path / "copy")
+    table = read(copied, "table1")
+    for left in (list(TASKS)[:1], []):
+        table[(table["state"] != "random") | table["task"].isin(left)].to_csv(copied / "table1.tsv", sep="\t", index=False)
+        claims = compared(copied, tmp_path, SETTINGS)[2].set_index("claim")["ours"]
+        about = claims[claims.index.str.contains("beats random weights")]
+        assert len(about) == len(left)
+        if left:
+            assert f"(1 of {len(TASKS)} tasks" in about.index[0]
+            assert about.iloc[0].startswith(TASK_TITLES[left[0]])
 
 
 def test_the_same_model_and_data_are_compared_and_faults_are_named(built, tmp_path):

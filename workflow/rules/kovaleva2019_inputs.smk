@@ -46,11 +46,7 @@ def family_of(wildcards):
 def family_models(wildcards, task, random=False):
     """Seed -> model of the run's family for a task."""
     family = family_of(wildcards)
-    seeds = (
-        config["families"][family]["random_seeds"]
-        if random
-        else family_seeds(config, family, task)
-    )
+    seeds = family_seeds(config, family, task, random)
     return {seed: family_member(family, task, seed, random) for seed in seeds}
 
 

@@ -132,8 +132,8 @@ def _expand_families(config: dict[str, Any]) -> None:
         known(entry["base"], config["models"], "model", f"families.{family}.base")
         base = config["models"][entry["base"]]
         for task, settings in entry["tasks"].items():
-            seeds = [(seed, False) for seed in family_seeds(config, family, task)]
-            for seed, random in (*seeds, *((seed, True) for seed in entry["random_seeds"])):
+            wanted_seeds = [(s, random) for random in (False, True) for s in family_seeds(config, family, task, random)]
+            for seed, random in wanted_seeds:
                 name = family_member(family, task, seed, random)
                 if name in config["models"]:
                     raise AtlasError(f"config: families.{family}: the model '{name}' is in the registry of models already.")

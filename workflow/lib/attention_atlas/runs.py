@@ -70,10 +70,10 @@ def family_member(family: str, task: str, seed: int, random: bool = False) -> st
     return f"{family}-{task}-{'random-' if random else ''}{seed}"
 
 
-def family_seeds(config: Mapping[str, Any], family: str, task: str) -> list[int]:
-    """Seeds of the models that a family trains on a task."""
-    entry = config["families"][family]
-    return list(entry["tasks"][task].get("seeds", entry["seeds"]))
+def family_seeds(config: Mapping[str, Any], family: str, task: str, random: bool = False) -> list[int]:
+    """Seeds of the models that a family trains on a task, from pre-trained or from random weights."""
+    entry, key = config["families"][family], "random_seeds" if random else "seeds"
+    return list(entry["tasks"][task].get(key, entry[key]))
 
 
 def study_corpora(config: Mapping[str, Any], run: str, study: str) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import gc
 import logging
 import os
 import platform
@@ -30,6 +31,8 @@ def job(snakemake: Any) -> Iterator[logging.Logger]:
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     random.seed(0)
     keep_freed_memory()
+    # What has been imported stays to the end: no collection need look through it.
+    gc.freeze()
     handlers = [
         logging.FileHandler(str(snakemake.log[0]), mode="w", encoding="utf-8"),
         logging.StreamHandler(sys.stderr),
@@ -60,6 +63,8 @@ def job(snakemake: Any) -> Iterator[logging.Logger]:
         for handler in handlers:
             root.removeHandler(handler)
             handler.close()
+        # Nor need the last one, as the process ends: after a job with a model it takes a second.
+        gc.freeze()
 
 
 # Names of options in glibc's malloc.h.

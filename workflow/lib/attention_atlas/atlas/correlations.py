@@ -7,6 +7,7 @@ places within their layer alone.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -49,11 +50,23 @@ def centred_ranks(values: Floats, layer: npt.NDArray[np.intp]) -> Floats:
 
 def shuffles_within(layer: npt.NDArray[np.intp], draws: int, seed: int) -> npt.NDArray[np.intp]:
     """[draw, head] places of heads that change places within their layer."""
+    return _shuffles(tuple(map(int, layer)), draws, seed)
+
+
+# Most pairs of measures have the same heads: their shuffles, and the ranks of each measure's resamples, are made once.
+@functools.lru_cache(maxsize=8)
+def _shuffles(layer: tuple[int, ...], draws: int, seed: int) -> npt.NDArray[np.intp]:
     chance = np.random.default_rng(seed).random((draws, len(layer)))
     found = np.empty(chance.shape, dtype=np.intp)
     # Sorted by layer first, then by chance: a shuffle of each layer by itself.
-    found[:, np.argsort(layer, kind="stable")] = np.argsort(layer + chance, axis=1)
+    found[:, np.argsort(layer, kind="stable")] = np.argsort(np.asarray(layer) + chance, axis=1)
     return found
+
+
+@functools.lru_cache(maxsize=64)
+def _drawn_ranks(values: tuple[float, ...], draws: Draws) -> Floats:
+    """[resample, head] ranks of heads drawn anew."""
+    return rankdata(np.asarray(values)[drawn_heads(len(values), draws)], axis=-1)
 
 
 @dataclass(frozen=True)
@@ -79,11 +92,15 @@ def correlation(one: Floats, other: Floats, layer: npt.NDArray[np.intp], draws: 
     ci: by bootstrap over heads. within_layers: correlation of ranks less their means by layer. p: share of shuffles within
     layers whose correlation within layers is as far from 0 or farther, two-sided.
     """
-    drawn = drawn_heads(len(one), draws)
-    low, high = percentile_interval(spearman(one[drawn], other[drawn]))
+    ranks = [_drawn_ranks(tuple(values.tolist()), draws) for values in (one, other)]
+    low, high = percentile_interval(_pearson(*ranks))
     first, second = centred_ranks(one, layer), centred_ranks(other, layer)
     within = float(_pearson(first, second))
-    changed = _pearson(first[shuffles_within(layer, draws.shuffles, draws.seed)], second[None])
+    # Heads that change places change neither the means (0) nor the spread.
+    with np.errstate(invalid="ignore", divide="ignore"):
+        changed = (
+            first[shuffles_within(layer, draws.shuffles, draws.seed)] @ second / np.sqrt((first**2).sum() * (second**2).sum())
+        )
     beyond = int((np.abs(changed) >= abs(within) - 1e-12).sum())
     return [float(spearman(one, other)), float(low), float(high), within, (beyond + 1) / (draws.shuffles + 1)]
 
