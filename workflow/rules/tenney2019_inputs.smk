@@ -104,8 +104,7 @@ def probe_plan(wildcards):
         "layer0": chosen["layer0"] if is_whole(wildcards) else ["embeddings"],
         "whole": is_whole(wildcards),
         # What stands beside the run's own model is compared by its layers alone (Figure A.3).
-        "controls": wildcards.model
-        == study_model(config, wildcards.run, "tenney2019"),
+        "controls": wildcards.model == study_model(config, wildcards.run, "tenney2019"),
         "most_targets": chosen.get("most_targets"),
         "traced": chosen["traced"],
     }
