@@ -220,6 +220,12 @@ def test_findings_have_a_verdict_or_a_reason():
     assert found["p"].iloc[0] < 0.05
     one_kind = findings(table.assign(distance_type="dense"), DRAWS)
     assert one_kind["verdict"].iloc[0] == "not tested: too few heads of both kinds"
+    unmoved = findings(table.assign(masked=50.0), DRAWS).iloc[2]
+    assert unmoved["verdict"] == "not tested: masked the same for all heads"
+    assert unmoved[["value", "p"]].isna().all()
+    by_layer_alone = findings(table.assign(masked=layer.astype(float)), DRAWS).iloc[2]
+    assert np.isfinite(by_layer_alone["value"])
+    assert by_layer_alone[["within_layers", "p"]].isna().all(), "nothing varies within layers"
 
 
 def test_the_map_of_correlations_is_drawn_and_the_same_again(tables, tmp_path):

@@ -90,7 +90,7 @@ def correlation(one: Floats, other: Floats, layer: npt.NDArray[np.intp], draws: 
     """[spearman, ci_low, ci_high, within_layers, p] of two measures of the same heads.
 
     ci: by bootstrap over heads. within_layers: correlation of ranks less their means by layer. p: share of shuffles within
-    layers whose correlation within layers is as far from 0 or farther, two-sided.
+    layers whose correlation within layers is as far from 0 or farther, two-sided; NaN where nothing varies within layers.
     """
     ranks = [_drawn_ranks(tuple(values.tolist()), draws) for values in (one, other)]
     low, high = percentile_interval(_pearson(*ranks))
@@ -102,7 +102,8 @@ def correlation(one: Floats, other: Floats, layer: npt.NDArray[np.intp], draws: 
             first[shuffles_within(layer, draws.shuffles, draws.seed)] @ second / np.sqrt((first**2).sum() * (second**2).sum())
         )
     beyond = int((np.abs(changed) >= abs(within) - 1e-12).sum())
-    return [float(spearman(one, other)), float(low), float(high), within, (beyond + 1) / (draws.shuffles + 1)]
+    p = (beyond + 1) / (draws.shuffles + 1) if np.isfinite(within) else np.nan
+    return [float(spearman(one, other)), float(low), float(high), within, p]
 
 
 def correlation_rows(table: pd.DataFrame, names: Sequence[str], draws: Draws) -> pd.DataFrame:

@@ -89,11 +89,16 @@ def findings(table: pd.DataFrame, draws: Draws) -> pd.DataFrame:
         kept = table.dropna(subset=question.needs) if not absent else table.iloc[:0]
         test: Callable[..., Sequence[float]] = _groups if question.grouped else correlation
         first = kept[one].isin(_VERTICAL).to_numpy() if not absent and question.grouped else None
-        if absent or len(kept) < 8 or (first is not None and (first.all() or not first.any())):
-            reason = (
-                f"{NOT_TESTED}: {', '.join(absent)} not measured" if absent else f"{NOT_TESTED}: too few heads of both kinds"
-            )
-            rows.append([question.statement, question.statistic, *[np.nan] * 5, len(kept), reason])
+        reason = ""
+        if absent:
+            reason = f"{', '.join(absent)} not measured"
+        elif len(kept) < 8 or (first is not None and (first.all() or not first.any())):
+            reason = "too few heads of both kinds"
+        elif constant := [name for name in question.needs if kept[name].nunique() < 2]:
+            reason = f"{', '.join(constant)} the same for all heads"
+        if reason:
+            row = [question.statement, question.statistic, *[np.nan] * 5, len(kept), f"{NOT_TESTED}: {reason}"]
+            rows.append(row)
             continue
         values = first if first is not None else kept[one].to_numpy(np.float64)
         found = test(values, kept[other].to_numpy(np.float64), kept["layer"].to_numpy(np.intp), draws)
