@@ -21,7 +21,7 @@ sys.path.insert(0, str(ROOT / "workflow" / "lib"))
 
 import yaml  # noqa: E402
 
-from attention_atlas.errors import AtlasError  # noqa: E402
+from attention_atlas.errors import AtlasError, first_line  # noqa: E402
 from attention_atlas.models.loading import locate  # noqa: E402
 
 TEMPLATE = "any"
@@ -82,7 +82,7 @@ def shape_of(folder: Path) -> tuple[int, int]:
     try:
         settings = AutoConfig.from_pretrained(folder)
     except Exception as error:  # transformers raises whatever its parts raise
-        reason = str(error).strip().splitlines()[0][:200] if str(error).strip() else "no message"
+        reason = first_line(error, 200)
         raise AtlasError(f"{folder / 'config.json'}: not the configuration of a known architecture ({reason}).") from error
     try:
         return settings.num_hidden_layers, settings.num_attention_heads

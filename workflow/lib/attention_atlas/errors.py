@@ -26,3 +26,9 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """The end of a sentence that names the known word nearest to `word`; empty where none is near."""
     close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
     return f"; did you mean '{close[0]}'" if close else ""
+
+
+def first_line(error: Exception, most: int) -> str:
+    """The first line of what an exception of a library says, so many characters at the most."""
+    said = str(error).strip()
+    return said.splitlines()[0][:most] if said else "no message"

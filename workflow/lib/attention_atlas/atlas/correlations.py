@@ -25,7 +25,7 @@ from attention_atlas.tables import read_table, write_table
 
 Floats = npt.NDArray[np.float64]
 CORRELATIONS = ["one", "other", "spearman", "ci_low", "ci_high", "within_layers", "p", "p_holm", "n"]
-_LEAST = 8
+LEAST = 8
 """Heads with both measures at the least."""
 
 
@@ -111,17 +111,16 @@ def correlation_rows(table: pd.DataFrame, names: Sequence[str], draws: Draws) ->
     rows = []
     for one, other in combinations(names, 2):
         kept = table.dropna(subset=[one, other])
-        if len(kept) < _LEAST or kept[one].nunique() < 2 or kept[other].nunique() < 2:
+        if len(kept) < LEAST or kept[one].nunique() < 2 or kept[other].nunique() < 2:
             continue
         values = kept[one].to_numpy(np.float64), kept[other].to_numpy(np.float64)
         rows.append([one, other, *correlation(*values, kept["layer"].to_numpy(np.intp), draws), len(kept)])
     found = pd.DataFrame(rows, columns=[name for name in CORRELATIONS if name != "p_holm"])
-    # Where a measure does not vary within layers, there is nothing to test.
-    tested = found["p"].where(found["within_layers"].notna())
+    tested = found["p"].notna()
     holm = pd.Series(np.nan, index=found.index)
-    if tested.notna().any():
-        holm[tested.notna()] = multipletests(tested.dropna(), method="holm")[1]
-    return found.assign(p=tested, p_holm=holm)[CORRELATIONS]
+    if tested.any():
+        holm[tested] = multipletests(found.loc[tested, "p"], method="holm")[1]
+    return found.assign(p_holm=holm)[CORRELATIONS]
 
 
 def write_correlations(heads: str | Path, draws: Draws, out: str | Path) -> None:

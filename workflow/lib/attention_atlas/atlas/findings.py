@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.stats import mannwhitneyu, rankdata
 
-from attention_atlas.atlas.correlations import Draws, correlation, drawn_heads, shuffles_within
+from attention_atlas.atlas.correlations import LEAST, Draws, correlation, drawn_heads, shuffles_within
 from attention_atlas.html_tables import write_html_table
 from attention_atlas.published.pages import claim_verdict
 from attention_atlas.statistics import percentile_interval
@@ -92,13 +92,13 @@ def findings(table: pd.DataFrame, draws: Draws) -> pd.DataFrame:
         reason = ""
         if absent:
             reason = f"{', '.join(absent)} not measured"
-        elif len(kept) < 8 or (first is not None and (first.all() or not first.any())):
+        elif len(kept) < LEAST or (first is not None and (first.all() or not first.any())):
             reason = "too few heads of both kinds"
         elif constant := [name for name in question.needs if kept[name].nunique() < 2]:
             reason = f"{', '.join(constant)} the same for all heads"
         if reason:
-            row = [question.statement, question.statistic, *[np.nan] * 5, len(kept), f"{NOT_TESTED}: {reason}"]
-            rows.append(row)
+            nothing = [*[np.nan] * 5, len(kept), f"{NOT_TESTED}: {reason}"]
+            rows.append([question.statement, question.statistic, *nothing])
             continue
         values = first if first is not None else kept[one].to_numpy(np.float64)
         found = test(values, kept[other].to_numpy(np.float64), kept["layer"].to_numpy(np.intp), draws)

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from attention_atlas.atlas.correlations import Draws, correlation, drawn_heads, spearman
+from attention_atlas.atlas.findings import NOT_TESTED
 from attention_atlas.atlas.measures import PLACE, SOURCES, numeric, read_measures
 from attention_atlas.figures.style import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, save_figure, use_style
 from attention_atlas.html_tables import write_html_table
@@ -163,7 +164,7 @@ def model_findings(
             absent = [name for name in statement.needs if name not in table]
             facts = (statement.text, statement.statistic, model, random_weights[model])
             if absent:
-                rows.append([*facts, np.nan, np.nan, np.nan, 0, f"not tested: {', '.join(absent)} not measured"])
+                rows.append([*facts, np.nan, np.nan, np.nan, 0, f"{NOT_TESTED}: {', '.join(absent)} not measured"])
                 continue
             *found, holds = statement.test(table, relations[model], draws)
             rows.append([*facts, *found, claim_verdict(holds)])

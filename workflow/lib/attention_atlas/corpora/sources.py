@@ -15,7 +15,7 @@ from typing import Any
 from attention_atlas.corpora.conll2012 import column_files
 from attention_atlas.corpora.mirror import MIRROR_VARIABLE, in_mirror
 from attention_atlas.corpora.parallel import read_parallel
-from attention_atlas.errors import AtlasError
+from attention_atlas.errors import AtlasError, first_line
 from attention_atlas.files import DAMAGED, open_binary, sha256, whole_file
 from attention_atlas.progress import progress
 from attention_atlas.redaction import redacted
@@ -222,4 +222,4 @@ def _rows(rows: Iterable[Mapping[str, Any]], name: str) -> Iterator[Mapping[str,
 
 
 def _first_line(error: Exception) -> str:
-    return redacted(str(error).splitlines()[0][:200]) if str(error) else "no message"
+    return redacted(first_line(error, 200))

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attention_atlas.errors import AtlasError
+from attention_atlas.errors import AtlasError, first_line
 from attention_atlas.files import sha256, whole_file
 from attention_atlas.models.byte_tokenizer import byte_tokenizer
 from attention_atlas.models.card import ModelCard, write_card
@@ -277,5 +277,4 @@ def _read(action: Any, folder: Path, what: str) -> Any:
     try:
         return action()
     except Exception as error:  # transformers raises whatever its parts raise
-        message = str(error).strip().splitlines()[0] if str(error).strip() else "no message"
-        raise AtlasError(f"{folder}: the {what} cannot be read ({type(error).__name__}: {message[:300]}).") from error
+        raise AtlasError(f"{folder}: the {what} cannot be read ({type(error).__name__}: {first_line(error, 300)}).") from error
