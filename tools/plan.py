@@ -1,7 +1,7 @@
 """What a run will take before it is started: jobs, bytes cached, memory, operations, hours.
 
 python tools/plan.py RUN               the plan of a run
-python tools/plan.py RUN --measured    beside it, what its jobs took on this machine (results/RUN/benchmarks)
+python tools/plan.py RUN --measured    beside it, what its jobs took on this machine (results/RUN, or the folder that follows)
 python tools/plan.py --fit FOLDER ...  fit the cost model to runs that have been built (folders with results/ and config.yaml)
 """
 
@@ -140,13 +140,17 @@ def plan(run: str, configs: list[Path], measured: Path | None) -> None:
         "minutes": ([taken / 60 for taken in here], "sum"),
     }
     if measured is not None:
-        taken = [_measured(measured / Path(job.benchmark).relative_to(f"results/{run}")) for job in jobs]
-        columns["measured"] = ([value / 60 for value in taken], "sum")
+        taken = [_taken(measured / Path(job.benchmark).relative_to(f"results/{run}")) for job in jobs]
+        expected = [time if known is not None else 0.0 for time, known in zip(here, taken, strict=True)]
+        columns["jobs measured"] = ([int(known is not None) for known in taken], "sum")
+        columns["their minutes planned"] = ([time / 60 for time in expected], "sum")
+        columns["measured"] = ([(known or 0.0) / 60 for known in taken], "sum")
     table = pd.DataFrame({"rule": [job.rule for job in jobs]} | {name: values for name, (values, _) in columns.items()})
     kinds = {name: kind for name, (_, kind) in columns.items()}
     by_rule = table.groupby("rule", sort=False).agg(kinds)
     shown = pd.concat([by_rule, by_rule.agg(kinds).to_frame("total").T])
-    print(shown.astype({"jobs": int, "memory MB": int}).to_string(float_format=lambda value: f"{value:.1f}"))
+    whole = [name for name in shown.columns if "jobs" in name or name == "memory MB"]
+    print(shown.astype(dict.fromkeys(whole, int)).to_string(float_format=lambda value: f"{value:.1f}"))
     processors = os.cpu_count() or 1
 
     def hours(durations: list[float], count: int, delay: float = 0.0) -> str:
@@ -159,7 +163,10 @@ def plan(run: str, configs: list[Path], measured: Path | None) -> None:
     cluster = hours(here, NODES * NODE_PROCESSORS, QUEUE_SECONDS)
     print(f"{cluster}  on {NODES} nodes of {NODE_PROCESSORS} such processors, {QUEUE_SECONDS} s for a job to start")
     if measured is not None:
-        print(f"{hours(taken, processors)}  if jobs took what was measured: planned / measured {sum(here) / sum(taken):.2f}")
+        known = [time for time in taken if time is not None]
+        if not known:
+            sys.exit(f"{measured}: none of its jobs has been measured; build the run first.")
+        print(f"{len(known)} of {len(jobs)} jobs were measured: planned / measured {sum(expected) / sum(known):.2f}")
 
 
 def _on_gpu(job: Job, work: dict[str, float], here: float, coefficients: dict[str, dict[str, float]]) -> float:
@@ -171,7 +178,12 @@ def _on_gpu(job: Job, work: dict[str, float], here: float, coefficients: dict[st
     return min(here, fixed + flop / GPU_FLOP + 4e9 * work.get("gcells", 0.0) / GPU_COPY)
 
 
-def _measured(path: Path) -> float:
+def _taken(path: Path) -> float | None:
+    return measured_seconds(path) if path.is_file() else None
+
+
+def measured_seconds(path: Path) -> float:
+    """Seconds that a job took, from its benchmark file."""
     if not path.is_file():
         sys.exit(f"{path}: this job has not been measured; build the run first.")
     return float(pd.read_csv(path, sep="\t", na_values="-")["s"].iloc[0])
@@ -186,7 +198,7 @@ def fitted(folders: list[Path], out: Path) -> None:
         for job in planned_jobs("sample", configs):
             # A run may have been built in part.
             if (folder / job.benchmark).is_file():
-                observed.append((job.rule, workload(config, job.rule, job.wildcards), _measured(folder / job.benchmark)))
+                observed.append((job.rule, workload(config, job.rule, job.wildcards), measured_seconds(folder / job.benchmark)))
     rounded = {
         rule: {kind: float(f"{value:.3g}") for kind, value in own.items()} for rule, own in sorted(fit(observed).items())
     }
@@ -203,7 +215,7 @@ def main() -> None:
     """Plan, or fit."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", nargs="?", default="sample")
-    parser.add_argument("--measured", action="store_true")
+    parser.add_argument("--measured", nargs="?", type=Path, const=Path())
     parser.add_argument("--configfile", nargs="*", type=Path, default=[], help="overlays over config.yaml")
     parser.add_argument("--fit", nargs="*", type=Path)
     arguments = parser.parse_args()
@@ -211,7 +223,7 @@ def main() -> None:
         if arguments.fit:
             fitted(arguments.fit, COEFFICIENTS_PATH)
         else:
-            where = Path("results", arguments.run) if arguments.measured else None
+            where = Path("results", arguments.run) if arguments.measured == Path() else arguments.measured
             plan(arguments.run, [ROOT / "config.yaml", *arguments.configfile], where)
     except AtlasError as error:
         sys.exit(str(error))

@@ -1,9 +1,15 @@
 """The device that the configuration asks for, and the same numbers on each."""
 
+import contextlib
+import re
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 import torch
+from pretend_gpu import PretendGpu
 from tiny_models import HEADS, LAYERS, tiny
+from torch import nn
 
 from attention_atlas.attention.divergence import head_divergence
 from attention_atlas.attention.engine import install
@@ -13,7 +19,6 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.models import devices
 from attention_atlas.models.devices import DEVICE_VARIABLE, pick_device
 
-needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
 # Float16 maps: one unit in the last place of a weight below 1 is 5e-4.
 TOLERANCE = 5e-4
 
@@ -55,20 +60,58 @@ def examples() -> list[Example]:
     return made
 
 
-@needs_gpu
+@pytest.fixture(params=["real", "pretended"])
+def gpu(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The name of a GPU: of this machine's, and of one that is pretended."""
+    if request.param == "real" and not torch.cuda.is_available():
+        pytest.skip("there is no GPU here")
+    with PretendGpu() if request.param == "pretended" else contextlib.nullcontext():
+        yield "cuda"
+
+
 @pytest.mark.parametrize("level", ["tokens", "words"])
-def test_maps_on_a_gpu_are_those_of_the_cpu(level):
+def test_maps_on_a_gpu_are_those_of_the_cpu(gpu, level):
     model = tiny("bert").eval()
     install(model)
     here = attention_maps(model, examples(), 1, level)
-    there = attention_maps(model.to("cuda"), examples(), 1, level)
+    model.to(gpu)
+    assert model.device.type == "cuda"
+    there = attention_maps(model, examples(), 1, level)
     for record, maps in here.items():
         assert maps.shape[:2] == (LAYERS, HEADS)
         assert np.allclose(maps.astype(float), there[record].astype(float), atol=TOLERANCE)
 
 
-@needs_gpu
-def test_divergence_on_a_gpu_is_that_of_the_cpu():
+def test_divergence_on_a_gpu_is_that_of_the_cpu(gpu):
     raw = np.random.default_rng(0).random((12, 40, 40)).astype(np.float32)
     maps = (raw / raw.sum(-1, keepdims=True)).astype(np.float16)
-    assert np.allclose(head_divergence(maps, 0.001, device="cuda"), head_divergence(maps, 0.001), atol=1e-4)
+    assert np.allclose(head_divergence(maps, 0.001, device=gpu), head_divergence(maps, 0.001), atol=1e-4)
+
+
+def test_the_pretended_gpu_keeps_its_tensors_apart():
+    with PretendGpu():
+        here, layer = torch.arange(12.0).reshape(3, 4), nn.Linear(4, 2)
+        there = here.to("cuda")
+        assert (here.device.type, there.device.type, there.is_cuda) == ("cpu", "cuda", True)
+        for mixed in (
+            lambda: here + there,
+            lambda: torch.stack([here, there]),
+            lambda: layer(there),
+            lambda: here[torch.tensor([0], device="cuda")],
+            lambda: here.__setitem__(torch.tensor([0]), there[:1]),
+        ):
+            with pytest.raises(RuntimeError, match="expected all tensors to be on the same device"):
+                mixed()
+        with pytest.raises(TypeError, match=re.escape("Use Tensor.cpu() first")):
+            np.asarray(there)
+        with pytest.raises(RuntimeError, match="draws other numbers"):
+            torch.rand(3, device=there.device)
+        # Numbers, places and copies may cross.
+        assert (2 * there * torch.tensor(2.0))[torch.tensor([0])].device.type == "cuda"
+        assert (here * there.sum()).device.type == "cpu"
+        here[0] = there[1]
+        assert here.device.type == "cpu"
+        assert here[0].tolist() == there[1].tolist() == there.cpu().numpy()[1].tolist()
+        layer.to("cuda")(there).sum().backward()
+        assert layer.weight.grad.device.type == torch.zeros_like(there).device.type == there[:, 1:].T.device.type == "cuda"
+        assert torch.zeros_like(there, device="cpu").device.type == there.to(here).device.type == "cpu"

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.files import open_binary, raw_lines, read_lines, sha256, whole_file, write_text
+from attention_atlas.files import open_binary, raw_lines, read_lines, sha256, whole_file, whole_files, write_text
 
 LIBRARY = Path(__file__).parents[2] / "workflow" / "lib"
 PACKERS = {"plain": bytes, "gz": gzip.compress, "xz": lzma.compress, "bz2": bz2.compress}
@@ -97,6 +97,40 @@ def test_a_full_disk_is_said_in_a_sentence_and_leaves_nothing_behind(tmp_path):
     assert done.returncode == 1
     assert done.stderr.startswith(f"{tmp_path}/big.txt: no space left to write this file; nothing was left behind.")
     assert {path.name: path.stat().st_size for path in tmp_path.iterdir()} == {"big.txt": 3, "fits.txt": 900}
+
+
+KILLED = """
+import sys, time
+from attention_atlas.files import whole_file, whole_files
+with whole_file(sys.argv[1] + "/table[1].tsv") as part, whole_files(sys.argv[1], ["weights"]) as folder:
+    part.write_text("half")
+    (folder / "weights").write_text("half")
+    print(flush=True)
+    time.sleep(600)
+"""
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next_attempt_and_not_while_it_lives(tmp_path):
+    writer = subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(tmp_path)], stdout=subprocess.PIPE, env={"PYTHONPATH": str(LIBRARY)}
+    )
+    try:
+        writer.stdout.readline()
+
+        def write() -> list[str]:
+            write_text(tmp_path / "table[1].tsv", "whole")
+            with whole_files(tmp_path, ["weights"]) as folder:
+                (folder / "weights").write_text("whole")
+            return sorted(path.name for path in tmp_path.iterdir())
+
+        beside = write()
+        assert [name for name in beside if not name.startswith(".")] == ["table[1].tsv", "weights"]
+        assert sum(name.endswith(".part") for name in beside) == 2, "still being written"
+    finally:
+        writer.kill()
+        writer.communicate()
+    (tmp_path / ".table2.tsv.x.part").touch()
+    assert write() == [".table2.tsv.x.part", "table[1].tsv", "weights"], "of other files nothing is removed"
 
 
 def test_other_errors_of_the_operating_system_stay_as_they_are(tmp_path):

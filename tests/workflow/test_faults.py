@@ -65,13 +65,14 @@ def jobs_of(process: subprocess.Popen[str]) -> list[psutil.Process]:
 
 
 def restarts(workspace: Workspace, whole: Workspace, unlock: bool = False) -> None:
-    """A plain restart completes and gives the files of the undisturbed run, and no half file is left under a final name."""
+    """A plain restart completes and gives the files of the undisturbed run, and nothing half written is left."""
     if unlock:
         workspace.snakemake(*SMALL, "--unlock")
     workspace.snakemake(*SMALL, "--", RELATIONS)
     for name in sorted(p.name for p in (whole.folder / SHARDS).iterdir()):
         assert (workspace.folder / SHARDS / name).read_bytes() == (whole.folder / SHARDS / name).read_bytes(), name
     assert (workspace.folder / RELATIONS).read_bytes() == (whole.folder / RELATIONS).read_bytes()
+    assert list(workspace.folder.rglob(".*.part")) == []
 
 
 def test_a_job_killed_in_the_middle_of_writing(unbuilt, whole):

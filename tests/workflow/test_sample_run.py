@@ -131,6 +131,9 @@ REPEATED = {
 Nearly none is made from another one's, so that few further jobs have to run.
 """
 BLANK = "results/sample/models/marian-sample-blank/blank/config.json"
+TORCH_OR_NUMPY = "clark2019_head_distances"
+"""The rule that computes with torch on a GPU and with numpy elsewhere: the same within rounding (a test of its own)."""
+PRETENDED = ROOT / "tests" / "pretend_gpu"
 TIMED = ("michel2019_table4",)
 """Rules whose tables are of seconds, which differ."""
 FIGURES_REPEATED = {
@@ -367,15 +370,28 @@ def test_a_new_option_leaves_the_cache_alone(copy):
     assert not {"extract_attention", "build_examples", "clark2019_probes", "clark2019_coreference"} & jobs.keys()
 
 
-def test_the_same_jobs_give_the_same_bytes(copy):
-    """Every kind of job once more: one job of each rule that runs a model, all those of tables, a figure of each study."""
+def test_the_same_jobs_give_the_same_bytes_also_on_a_pretended_gpu(copy):
+    """Every kind of job once more: one job of each rule that runs a model, all those of tables, a figure of each study.
+
+    The jobs with models run on a GPU that is pretended: their tensors are kept apart as those of a real one are, the arithmetic
+    is the same.
+    """
     first = digests(copy)
-    targets = [f"results/sample/{path}" for path in REPEATED.values()]
-    for path in (*targets, BLANK):
-        (copy.folder / path).unlink()
-    output = copy.snakemake(*SMALL, "--allowed-rules", *REPEATED, "--", *targets).stdout
-    assert set(re.findall(r"Finished jobid: \d+ \(Rule: (\w+)\)", output)) == REPEATED.keys()
-    copy.snakemake(*SMALL, "--allowed-rules", "blank_model", "--", BLANK)
+    (copy.folder / BLANK).unlink()
+    for path in REPEATED.values():
+        (copy.folder / f"results/sample/{path}").unlink()
+    there = {rule: f"results/sample/{path}" for rule, path in REPEATED.items() if rule != TORCH_OR_NUMPY}
+    output = copy.snakemake(*SMALL, "--allowed-rules", *there, "--", *there.values(), PYTHONPATH=str(PRETENDED)).stdout
+    assert set(re.findall(r"Finished jobid: \d+ \(Rule: (\w+)\)", output)) == there.keys()
+    planned = copy.snakemake(*SMALL, "--config", "device=cuda", "--dry-run", "--forceall").stdout
+    jobs = re.findall(
+        r"^rule (\w+):(?:(?!^rule ).)*?^    log: (\S+)(?:(?!^rule ).)*?^    resources: (.*?)$", planned, re.M | re.S
+    )
+    asking = {rule for rule, _, resources in jobs if "gpu=1" in resources}
+    used = {rule for rule, log, _ in jobs if "on a pretended GPU" in (copy.folder / log).read_text(encoding="utf-8")}
+    assert used == asking & there.keys()
+    rest = [BLANK, f"results/sample/{REPEATED[TORCH_OR_NUMPY]}"]
+    copy.snakemake(*SMALL, "--allowed-rules", "blank_model", TORCH_OR_NUMPY, "--", *rest)
     rules = copy.jobs(*SMALL, "--forceall").keys() - REPEATED.keys() - {"blank_model", *TIMED}
     drawn = {rule for rule in rules if "figure" in rule and rule not in FIGURES_REPEATED}
     copy.snakemake(*SMALL, "--forceall", "--allowed-rules", *sorted(rules - drawn))

@@ -5,11 +5,14 @@ from __future__ import annotations
 import bz2
 import contextlib
 import errno
+import fcntl
+import glob
 import gzip
 import hashlib
 import json
 import lzma
 import os
+import shutil
 import tempfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -21,6 +24,8 @@ from attention_atlas.errors import AtlasError
 # What unpacking damaged data raises; bzip2 a plain OSError without a number.
 DAMAGED = (EOFError, OSError, lzma.LZMAError, zlib.error)
 _BLOCK = 1 << 20
+# Ends of names of what is being written, and the start of a folder's.
+_PART, _SCRATCH = ".part", ".files."
 _PACKED: dict[bytes, Callable[..., IO[bytes]]] = {b"\x1f\x8b": gzip.open, b"\xfd7zXZ\x00": lzma.open, b"BZh": bz2.open}
 
 
@@ -28,15 +33,18 @@ _PACKED: dict[bytes, Callable[..., IO[bytes]]] = {b"\x1f\x8b": gzip.open, b"\xfd
 def whole_file(path: str | Path) -> Iterator[Path]:
     """Yield a temporary name beside `path`; rename it to `path` when the block ends well, remove it otherwise.
 
-    The data is flushed to the disk before the rename, so a file with its final name is always complete.
+    The data is flushed to the disk before the rename, so a file with its final name is always complete. What a killed process
+    left of an earlier attempt is removed.
 
     Raises:
         AtlasError: the disk is full or the quota is used up (the original error is the cause).
     """
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
-    os.close(handle)
+    prefix = f".{target.name}."
+    _clear(target.parent, prefix)
+    handle, name = tempfile.mkstemp(prefix=prefix, suffix=_PART, dir=target.parent)
+    _hold(handle)
     part = Path(name)
     try:
         yield part
@@ -53,17 +61,49 @@ def whole_file(path: str | Path) -> Iterator[Path]:
         raise
     finally:
         part.unlink(missing_ok=True)
+        os.close(handle)
 
 
 @contextlib.contextmanager
 def whole_files(folder: str | Path, names: Sequence[str]) -> Iterator[Path]:
-    """Yield a temporary folder in `folder`; when the block ends well, move the named files from it, in their order."""
+    """Yield a temporary folder in `folder`; when the block ends well, move the named files from it, in their order.
+
+    What a killed process left of an earlier attempt is removed.
+    """
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target) as scratch:
-        yield Path(scratch)
-        for name in names:
-            os.replace(Path(scratch, name), target / name)
+    _clear(target, _SCRATCH)
+    with tempfile.TemporaryDirectory(prefix=_SCRATCH, suffix=_PART, dir=target) as scratch:
+        handle = os.open(scratch, os.O_RDONLY)
+        _hold(handle)
+        try:
+            yield Path(scratch)
+            for name in names:
+                os.replace(Path(scratch, name), target / name)
+        finally:
+            os.close(handle)
+
+
+def _hold(handle: int) -> None:
+    """Lock what is being written for as long as this process lives, where the file system has locks."""
+    with contextlib.suppress(OSError):
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _clear(folder: Path, prefix: str) -> None:
+    """Remove temporary files and folders that no living process holds."""
+    for left in folder.glob(f"{glob.escape(prefix)}*{_PART}"):
+        # Without locks, or rights, it stays.
+        with contextlib.suppress(OSError):
+            handle = os.open(left, os.O_RDONLY)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if left.is_dir():
+                    shutil.rmtree(left)
+                else:
+                    left.unlink()
+            finally:
+                os.close(handle)
 
 
 def write_text(path: str | Path, text: str) -> None:

@@ -45,17 +45,17 @@ def head_divergence(
     # sum of s log2 s over all entries, s = p + q
     joint = np.zeros((heads, heads))
     flat = maps.reshape(heads, n * n)
-    if device is not None:
-        threads = 1  # one device, which is busy with one block at a time
+    size = _BLOCK if device is None else _DEVICE_BLOCK
+    starts = range(0, n * n, size)
+
+    def compared(start: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        part = flat[:, start : start + size]
+        return _compare(_smoothed(part, smoothing, n)) if device is None else _compare_on(device, part, smoothing, n)
+
     with ThreadPoolExecutor(threads) as pool:
-        # Only the places of the blocks wait in the pool, so that no more than one block a thread is in memory.
-        size = _BLOCK if device is None else _DEVICE_BLOCK
-
-        def compared(start: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-            part = flat[:, start : start + size]
-            return _compare(_smoothed(part, smoothing, n)) if device is None else _compare_on(device, part, smoothing, n)
-
-        for own, pairs in pool.map(compared, range(0, n * n, size)):
+        # Only the places of the blocks wait in the pool, so that no more than one block a thread is in memory; a device is busy
+        # with one block at a time.
+        for own, pairs in pool.map(compared, starts) if device is None else map(compared, starts):
             entropies += own
             joint += pairs
     # H(m) = -sum (s/2) ln (s/2) = rows ln 2 - (ln 2 / 2) sum s log2 s, as the entries of s sum to 2 in every row.

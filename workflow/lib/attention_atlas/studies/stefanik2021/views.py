@@ -26,7 +26,6 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.files import write_text
 from attention_atlas.heads import map_rows
 from attention_atlas.models.card import read_card
-from attention_atlas.models.devices import pick_device
 from attention_atlas.models.loading import load_model
 from attention_atlas.tables import write_table
 
@@ -87,7 +86,7 @@ def write_views(
         AtlasError: the model cannot be loaded, or a pair is too long for it.
     """
     card = read_card(card_path)
-    model = load_model(model_entry, pick_device())
+    model = load_model(model_entry)  # some sentences: not worth waiting for a GPU
     examples = [_example(number, pair, WordPieces(tokenizer_path), card.max_tokens) for number, pair in enumerate(pairs)]
     maps = attention_maps(model, examples, card.pad or 0)
     viewed = [_viewed(pair, example, maps[example.record]) for pair, example in zip(pairs, examples, strict=True)]
