@@ -39,6 +39,7 @@ from attention_atlas.workload import (  # noqa: E402
 NODES, NODE_PROCESSORS, QUEUE_SECONDS = 32, 4, 20
 # Nominal, not measured: an H200 does 67e12 float32 operations a second; a third of that, and half of PCIe 5.0's 64 GB/s.
 GPU_FLOP, GPU_COPY = 22e12, 32e9
+CACHES = {"extract_attention": "gcells", "cache_hidden_states": "gstates"}
 # Jobs of a group stand further in.
 _JOB = re.compile(r"^( *)(?:local)?rule (\w+):\n((?:\1    .+\n)+)", re.M)
 
@@ -131,7 +132,8 @@ def plan(run: str, configs: list[Path], measured: Path | None) -> None:
     works = [workload(config, job.rule, job.wildcards) for job in jobs]
     here = [seconds(model["seconds"], job.rule, work) for job, work in zip(jobs, works, strict=True)]
     on_gpu = [_on_gpu(job, work, taken, model["seconds"]) for job, work, taken in zip(jobs, works, here, strict=True)]
-    cached = [2 * work["gcells"] if job.rule == "extract_attention" else 0.0 for job, work in zip(jobs, works, strict=True)]
+    # Two bytes a cell of a map or a number of a state.
+    cached = [2 * work.get(CACHES.get(job.rule, ""), 0.0) for job, work in zip(jobs, works, strict=True)]
     columns: dict[str, tuple[list[Any], str]] = {
         "jobs": ([1] * len(jobs), "sum"),
         "GFLOP": ([work.get("gflop", 0.0) for work in works], "sum"),

@@ -123,17 +123,15 @@ def test_a_full_disk(unbuilt, whole):
     restarts(unbuilt, whole)
 
 
-@pytest.mark.parametrize("damage", ["flipped", "truncated", "description"])
+@pytest.mark.parametrize("damage", ["flipped", "truncated"])
 def test_a_damaged_shard_is_named_set_aside_and_made_anew(built, whole, damage):
     shard = built.folder / SHARDS / "1.safetensors"
     sound = shard.read_bytes()
     if damage == "flipped":
         middle = len(sound) // 2
         shard.write_bytes(sound[:middle] + bytes([sound[middle] ^ 1]) + sound[middle + 1 :])
-    elif damage == "truncated":
-        shard.write_bytes(sound[: len(sound) // 2])
     else:
-        shard.with_suffix(".json").write_text('{"format": 1, ')
+        shard.write_bytes(sound[: len(sound) // 2])
     (built.folder / RELATIONS).unlink()
     failed = built.snakemake(*SMALL, "--", RELATIONS, check=False)
     assert failed.returncode != 0

@@ -3,10 +3,11 @@
     seconds = fixed + sum over kinds of work (amount x seconds for one)
 
 Kinds of work: gflop (1e9 floating-point operations of a model), gcells (1e9 cells of attention maps that are read or
-written), gpairs (1e9 cells compared between two heads), records, kwords (1,000 words that the probes of one seed are trained
-on), distance_kwords (the same of probes on distances), kdecoded (1,000 sentences that probes are judged on), kmaps (1,000
-maps that are looked at as pictures), kprobed (1,000 sentences that edge probes are trained on, times thousands of width), and
-for searched translations searches and gsearch (1e9 operations of a pass for each beam).
+written), gstates (1e9 numbers of hidden states that are written), gpairs (1e9 cells compared between two heads), records,
+kwords (1,000 words that the probes of one seed are trained on), distance_kwords (the same of probes on distances), kdecoded
+(1,000 sentences that probes are judged on), kmaps (1,000 maps that are looked at as pictures), kprobed (1,000 sentences that
+edge probes are trained on, times thousands of width), and for searched translations searches and gsearch (1e9 operations of a
+pass for each beam).
 """
 
 from __future__ import annotations
@@ -54,6 +55,10 @@ class Part:
     @property
     def gcells(self) -> float:
         return self.records * self.shape.cells(self.tokens) / GIGA
+
+    @property
+    def gstates(self) -> float:
+        return self.records * self.tokens * (self.shape.layers + 1) * self.shape.hidden / GIGA
 
     @property
     def gpairs(self) -> float:
@@ -180,7 +185,7 @@ _WORK: dict[str, tuple[str, Callable[[Part], Work]]] = {
     "michel2019_pruned": ("experiment", _pruned),
     "michel2019_dynamics": ("dynamics", _dynamics),
     "michel2019_table4": ("classification", _speed),
-    "cache_hidden_states": ("", lambda p: {"gflop": p.gflop}),
+    "cache_hidden_states": ("", lambda p: {"gflop": p.gflop, "gstates": p.gstates}),
     "tenney2019_probes": ("edge_tasks", _edge_probes),
     "stefanik2021_words": ("documents", lambda p: {"gcells": p.gcells, "records": p.records}),
     "stefanik2021_detection": ("documents", lambda p: {"kwords": p.records * p.tokens * p.shape.layers * p.shape.heads / 1000}),
