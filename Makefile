@@ -18,6 +18,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 SNAKEMAKE := $(BIN)/snakemake --workflow-profile workflow/profiles/local --cores $(CORES)
 
+# Hundreds of short jobs start from the same modules: what Python compiles is kept, also where the environment says not to.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: all setup test lint test-real test-slurm slurm-packages chromium plan sweep bench atlas report sync clean
 
 all: setup

@@ -45,7 +45,7 @@ corpora:
   sample-edges-train: {limit: 32, shard: 32}
   sample-keyphrases: {limit: 14, shard: 14}
   sample-keyphrases-development: {limit: 4, shard: 4}
-  sample-keyphrases-test: {skip: 4, limit: 6, shard: 6}
+  sample-keyphrases-test: {skip: 4, limit: 5, shard: 5}
   sample-keyphrases-train: {limit: 12, shard: 12}
   sample-coreference: {limit: 16, shard: 16}
   sample-coreference-all: {limit: 16, shard: 16}
@@ -77,7 +77,7 @@ runs:
     kovaleva2019:
       resamples: 100
       head_seeds: 3
-      ablated: 6
+      ablated: 4
       padded: {length: 64, records: 2}
       ablations: {compared: [mrpc]}
       patterns: {size: 16, epochs: 1, folds: 2}
@@ -153,7 +153,7 @@ def copy_workflow(folder: Path) -> Workspace:
     for part in PARTS:
         source = ROOT / part
         if source.is_dir():
-            shutil.copytree(source, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(source, folder / part, ignore=shutil.ignore_patterns("*.pyc*", ".*"))
         else:
             shutil.copy(source, folder / part)
     return Workspace(folder)

@@ -192,19 +192,23 @@ def measured_seconds(path: Path) -> float:
 
 
 def fitted(folders: list[Path], out: Path) -> None:
-    """Fit the cost model to sample runs that have been built; each folder has config.yaml and, if need be, sweep.yaml."""
-    observed = []
+    """Fit the cost model to runs that have been built, also in part; each folder has config.yaml and, if need be, sweep.yaml."""
+    observed, runs = [], []
     for folder in folders:
         configs = [folder / name for name in ("config.yaml", "sweep.yaml") if (folder / name).is_file()]
         config = resolve(_configuration(configs))
-        for job in planned_jobs("sample", configs):
-            # A run may have been built in part.
-            if (folder / job.benchmark).is_file():
-                observed.append((job.rule, workload(config, job.rule, job.wildcards), measured_seconds(folder / job.benchmark)))
+        for run in sorted(config["runs"]):
+            if not (folder / "results" / run / "benchmarks").is_dir():
+                continue
+            runs.append(run)
+            for job in planned_jobs(run, configs):
+                if (taken := _taken(folder / job.benchmark)) is not None:
+                    observed.append((job.rule, workload(config, job.rule, job.wildcards), taken))
     rounded = {
         rule: {kind: float(f"{value:.3g}") for kind, value in own.items()} for rule, own in sorted(fit(observed).items())
     }
-    source = f"{len(observed)} jobs of {len(folders)} sample runs, {os.cpu_count()} processors"
+    counted = ", ".join(f"{runs.count(run)} of {run}" for run in dict.fromkeys(runs))
+    source = f"{len(observed)} jobs of {len(runs)} runs ({counted}), {os.cpu_count()} processors"
     note = (
         "# Seconds of jobs: fixed, and for one unit of each kind of work (attention_atlas.workload). By tools/plan.py --fit.\n"
     )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -159,3 +161,41 @@ def test_no_import_of_the_workflow_is_one_that_the_digest_cannot_follow():
         assert set(levels) <= {0}, path
         assert "import_module(" not in source, path
         assert "__import__(" not in source, path
+
+
+DIGESTS = """
+import ast, sys
+from attention_atlas.provenance import script_digest
+if sys.argv[2:]:
+    ast.parse = None
+print([script_digest(name) for name in ("one.py", "other.py")])
+"""
+
+
+def test_a_second_start_parses_nothing_and_an_edit_what_it_changed(tmp_path):
+    package, scripts = tmp_path / "lib" / "attention_atlas", tmp_path / "scripts"
+    package.mkdir(parents=True)
+    scripts.mkdir()
+    for name in ("__init__", "errors", "files", "provenance"):
+        shutil.copy(WORKFLOW / "lib" / "attention_atlas" / f"{name}.py", package)
+    (scripts / "one.py").write_text("from attention_atlas import errors\n")
+    (scripts / "other.py").write_text("import json\n")
+
+    def start(*without: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", DIGESTS, "-", *without]
+        environment = {"PYTHONPATH": str(tmp_path / "lib")}
+        return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+
+    assert start("without").returncode != 0
+    first = start().stdout
+    assert first == start("without").stdout != ""
+    (scripts / "one.py").write_text("from attention_atlas import errors  # a remark\n")
+    assert "'NoneType' object is not callable" in start("without").stderr
+    assert start().stdout == first == start("without").stdout
+    # What is kept is for this way of reading modules only, and a damaged file is none.
+    (store,) = (package / "__pycache__").glob("provenance.*.kept")
+    with (package / "provenance.py").open("a") as module:
+        module.write("# another way\n")
+    assert start("without").returncode != 0
+    store.write_text("{")
+    assert start().stdout == first == start("without").stdout

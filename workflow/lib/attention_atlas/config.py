@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError, best_match
 
 from attention_atlas.config_checks import check_names, check_source_keys, known
 from attention_atlas.errors import AtlasError, did_you_mean
+from attention_atlas.files import read_yaml
 from attention_atlas.runs import family_member, family_seeds
 
 SCHEMA_PATH = Path(__file__).resolve().parents[2] / "schemas" / "config.schema.yaml"
@@ -29,7 +29,7 @@ def resolve(raw: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         AtlasError: one sentence that names the key, what is wrong with it and, where it can be guessed, what was meant.
     """
-    schema = yaml.safe_load(SCHEMA_PATH.read_text(encoding="utf-8"))
+    schema = read_yaml(SCHEMA_PATH)
     config = copy.deepcopy(dict(raw))
     _check_schema(config, schema)
     check_source_keys(config)

@@ -199,6 +199,17 @@ def read_json(path: str | Path) -> Any:
         raise AtlasError(f"{path}: the packed file is damaged or breaks off ({error}); fetch it again.") from error
 
 
+def read_yaml(path: Path) -> Any:
+    """The content of a YAML file of this project's own; by libyaml where it is there, in a tenth of the time.
+
+    Raises:
+        OSError, yaml.YAMLError: the file is missing, or not YAML.
+    """
+    import yaml
+
+    return yaml.load(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+
+
 def json_object(line: str, where: str, remedy: str = "") -> dict[str, Any]:
     """The JSON object in a line.
 

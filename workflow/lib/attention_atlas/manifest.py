@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
+from attention_atlas.files import read_yaml
 
 MANIFEST_PATH = Path(__file__).resolve().parents[2] / "resources" / "artifacts.yaml"
 
@@ -49,7 +49,7 @@ class Artifact:
 @functools.cache
 def load_manifest() -> tuple[Artifact, ...]:
     """All artefacts, in the order of the manifest."""
-    return tuple(_entries(yaml.safe_load(MANIFEST_PATH.read_text(encoding="utf-8"))))
+    return tuple(_entries(read_yaml(MANIFEST_PATH)))
 
 
 def find_artifact(study: str, name: str) -> Artifact:

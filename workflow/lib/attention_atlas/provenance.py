@@ -2,17 +2,28 @@
 
 Snakemake hashes the script of a rule but not the modules that it imports. The digest, put into the rule's `params`, makes an
 edit re-run exactly the jobs that import the edited module. Comments, layout of lines and docstrings do not count.
+
+What was found of a file is kept by its content, beside Python's own compiled files: parsing all modules would take half of the
+time in which the workflow starts.
 """
 
 from __future__ import annotations
 
 import ast
+import atexit
+import contextlib
 import functools
 import hashlib
+import json
+import sys
 from pathlib import Path
+
+from attention_atlas.errors import AtlasError
+from attention_atlas.files import write_text
 
 _LIBRARY = Path(__file__).resolve().parents[1]
 _SCRIPTS = _LIBRARY.parent / "scripts"
+_MOST = 5000  # modules and earlier versions of them that are kept, before all is forgotten
 _RESOURCES = _LIBRARY.parent / "resources"
 _DATA_SUFFIXES = {".yaml", ".tsv", ".json", ".css", ".html"}
 
@@ -45,10 +56,49 @@ def _imports(path: Path) -> tuple[str, ...]:
 
 @functools.cache
 def _read(path: Path) -> tuple[bytes, tuple[str, ...]]:
-    """A hash of a file's meaning, and what it imports; parsed once, as every start of the workflow needs all of them."""
+    """A hash of a file's meaning, and what it imports."""
+    content = path.read_bytes()
     if path.suffix != ".py":
-        return hashlib.sha256(path.read_bytes()).digest(), ()
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+        return hashlib.sha256(content).digest(), ()
+    key = hashlib.sha256(_own_code() + content).hexdigest()
+    known = _kept()
+    if key not in known:
+        known[key] = _parsed(content.decode("utf-8"))
+    meaning, names = known[key]
+    return bytes.fromhex(meaning), tuple(names)
+
+
+def _store() -> Path:
+    return Path(__file__).with_name("__pycache__") / f"provenance.{sys.implementation.cache_tag}.kept"
+
+
+@functools.cache
+def _own_code() -> bytes:
+    """Another way of reading modules finds nothing of what this one has kept."""
+    return hashlib.sha256(Path(__file__).read_bytes()).digest()
+
+
+@functools.cache
+def _kept() -> dict[str, tuple[str, list[str]]]:
+    """Hash of a module's content -> as `_parsed` gives it; what is added is kept for the next start when the process ends."""
+    found: dict[str, tuple[str, list[str]]] = {}
+    with contextlib.suppress(OSError, ValueError):
+        found = dict(json.loads(_store().read_text(encoding="utf-8")))
+    before = 0 if len(found) > _MOST else len(found)
+    found = found if before else {}
+
+    def keep() -> None:
+        if len(found) > before and not sys.dont_write_bytecode:
+            with contextlib.suppress(OSError, AtlasError):
+                write_text(_store(), json.dumps(found))
+
+    atexit.register(keep)
+    return found
+
+
+def _parsed(source: str) -> tuple[str, list[str]]:
+    """A hash of a module's meaning, and what it imports."""
+    tree = ast.parse(source)
     names: list[str] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
@@ -57,7 +107,7 @@ def _read(path: Path) -> tuple[bytes, tuple[str, ...]]:
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
             names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-    return hashlib.sha256(ast.dump(tree).encode()).digest(), tuple(names)
+    return hashlib.sha256(ast.dump(tree).encode()).hexdigest(), names
 
 
 def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:

@@ -2,12 +2,19 @@
 
     seconds = fixed + sum over kinds of work (amount x seconds for one)
 
-Kinds of work: gflop (1e9 floating-point operations of a model), gcells (1e9 cells of attention maps that are read or
-written), gstates (1e9 numbers of hidden states that are written), gpairs (1e9 cells compared between two heads), records,
-kwords (1,000 words that the probes of one seed are trained on), distance_kwords (the same of probes on distances), kdecoded
-(1,000 sentences that probes are judged on), kmaps (1,000 maps that are looked at as pictures), kprobed (1,000 sentences that
-edge probes are trained on, times thousands of width), and for searched translations searches and gsearch (1e9 operations of a
-pass for each beam).
+Kinds of work:
+    gflop: 1e9 floating-point operations of a model
+    gsearch, searches: the same for each beam of a translation's search; translations
+    steps: 1e9 operations of training a head for hidden pieces
+    gcells: 1e9 cells of attention maps that are read or written
+    gstates: 1e9 numbers of hidden states that are written
+    gpairs: 1e9 cells compared between two heads
+    gfitted: 1e9 features that regressions are fitted to
+    records: examples
+    kwords, distance_kwords: 1,000 words that the probes of one seed are trained on; that probes on distances are
+    kdecoded: 1,000 sentences that probes are judged on
+    kprobed: 1,000 sentences that edge probes are trained on, times thousands of width
+    kmaps: 1,000 maps that are looked at as pictures
 """
 
 from __future__ import annotations
@@ -19,10 +26,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 from scipy.optimize import nnls
 
 from attention_atlas.costs import VOCABULARY, Shape, shape_of, typical_tokens
+from attention_atlas.files import read_yaml
 from attention_atlas.runs import limit_of, study_model
 
 COEFFICIENTS_PATH = Path(__file__).resolve().parents[2] / "resources" / "costs.yaml"
@@ -154,6 +161,12 @@ def _edge_probes(part: Part) -> Work:
     return {"kprobed": probes * training["most_steps"] * training["batch"] * part.shape.hidden / 1e6}
 
 
+def _detection(part: Part) -> Work:
+    """Regressions of words on all heads: one a fold, and those on resampled documents."""
+    features = part.records * part.tokens * part.shape.layers * part.shape.heads
+    return {"gfitted": (part.settings["fits"] + part.settings["folds"]) * features / GIGA}
+
+
 def _removals(part: Part) -> Work:
     """Each head on its own from its layer on, and steps of three orders and the random ones."""
     sets = 100 / part.settings["step"] * (3 + part.settings["random_orders"])
@@ -188,7 +201,8 @@ _WORK: dict[str, tuple[str, Callable[[Part], Work]]] = {
     "cache_hidden_states": ("", lambda p: {"gflop": p.gflop, "gstates": p.gstates}),
     "tenney2019_probes": ("edge_tasks", _edge_probes),
     "stefanik2021_words": ("documents", lambda p: {"gcells": p.gcells, "records": p.records}),
-    "stefanik2021_detection": ("documents", lambda p: {"kwords": p.records * p.tokens * p.shape.layers * p.shape.heads / 1000}),
+    "stefanik2021_detection": ("documents", _detection),
+    "stefanik2021_baselines": ("documents", lambda p: {"records": p.records}),
     "stefanik2021_removal": ("test", _removals),
 }
 _SAME_COST = {
@@ -298,7 +312,7 @@ def fit(measured: Iterable[tuple[str, Work, float]]) -> dict[str, dict[str, floa
 
 def read_coefficients(path: str | Path = COEFFICIENTS_PATH) -> dict[str, Any]:
     """The fitted coefficients and what they were measured on."""
-    found: dict[str, Any] = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    found: dict[str, Any] = read_yaml(Path(path))
     return found
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
 from attention_atlas.errors import AtlasError
+from attention_atlas.files import read_yaml
 from attention_atlas.tables import read_table
 
 if TYPE_CHECKING:
@@ -25,8 +24,7 @@ def load_published(study: str) -> dict[str, dict[str, Any]]:
     path = _FOLDER / f"{study}.yaml"
     if not path.is_file():
         raise AtlasError(f"{path}: there are no published values of study {study}.")
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    entries = yaml.load(path.read_text(encoding="utf-8"), Loader=loader)
+    entries = read_yaml(path)
     by_id = {entry["id"]: entry for entry in entries}
     if len(by_id) != len(entries):
         raise AtlasError(f"{path}: an id is given twice.")

@@ -12,6 +12,7 @@ from attention_atlas.corpora.sample.lexicon import names
 from attention_atlas.corpora.sample.notation import expand
 from attention_atlas.corpora.sample.reference import Entity
 from attention_atlas.errors import AtlasError
+from attention_atlas.files import read_yaml
 
 _FOLDER = Path(__file__).parent / "scenarios"
 _PRONOUNS = {"woman": "she", "man": "he", "group": "they", "people": "they"}
@@ -52,7 +53,7 @@ def scenarios() -> tuple[Scenario, ...]:
     found = []
     for path in sorted(_FOLDER.glob("*.yaml")):
         try:
-            for entry in yaml.safe_load(path.read_text(encoding="utf-8")):
+            for entry in read_yaml(path):
                 found.append(
                     Scenario(
                         entry["name"],

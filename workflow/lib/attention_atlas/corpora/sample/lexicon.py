@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from attention_atlas.errors import AtlasError
+from attention_atlas.files import read_yaml
 
 _FOLDER = Path(__file__).parent / "lexicon"
 _VOWELS = "aeiou"
@@ -162,7 +163,7 @@ def _read(name: str) -> Any:
 
     path = _FOLDER / name
     try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
+        return read_yaml(path)
     except (OSError, yaml.YAMLError) as error:
         raise AtlasError(f"{path}: cannot read this lexicon file ({error}); restore it from the repository.") from error
 
