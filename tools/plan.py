@@ -192,7 +192,7 @@ def measured_seconds(path: Path) -> float:
 
 
 def fitted(folders: list[Path], out: Path) -> None:
-    """Fit the cost model to runs that have been built, also in part; each folder has config.yaml and, if need be, sweep.yaml."""
+    """Fit the cost model to runs that have been built, also in part; folders have config.yaml and, if need be, sweep.yaml."""
     observed, runs = [], []
     for folder in folders:
         configs = [folder / name for name in ("config.yaml", "sweep.yaml") if (folder / name).is_file()]
