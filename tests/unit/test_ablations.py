@@ -30,7 +30,7 @@ from attention_atlas.studies.guan2020.ablation_rows import (
     ZERO,
 )
 from attention_atlas.studies.guan2020.ablation_tables import ablation_table
-from attention_atlas.studies.guan2020.ablations import COLUMNS, answer_all, baselines, scored_rows
+from attention_atlas.studies.guan2020.ablations import COLUMNS, answer_all, answered, answers_of, baselines, scored_rows
 from attention_atlas.studies.guan2020.conditions import conditions, matched_sets, sentence_of_pieces
 from attention_atlas.studies.guan2020.names import DENSE, DENSE_VERTICAL, DIAGONAL, TYPES, VERTICAL
 
@@ -146,6 +146,22 @@ def test_answers_are_those_of_one_evaluation_a_row(model, types, special_tokens,
             assert answer == text
             differ += answer != found[BASELINE, WHOLE, 0][one.record][0]
     assert differ > 0, "no ablation changed any answer"
+
+
+def test_shards_together_answer_as_all_questions_at_once(model, types, tmp_path):
+    made = conditions(types, HEADS, 1, False, 0)
+    whole, files = answer_all(model, EXAMPLES, made, 0, "none"), []
+    for number, part in enumerate((EXAMPLES[:1], EXAMPLES[1:], [])):
+        files.append(tmp_path / f"{number}.parquet")
+        answered(answer_all(model, part, made, 0, "none")).to_parquet(files[-1], index=False)
+    found = answers_of([pd.read_parquet(path) for path in files])
+    assert list(found) == list(whole)
+    for key, own in found.items():
+        assert own.keys() == whole[key].keys()
+        for record, (text, value) in own.items():
+            assert text == whole[key][record][0]
+            assert value == pytest.approx(whole[key][record][1], abs=1e-4)
+    assert len(list(scored_rows(found, EXAMPLES))) == len(list(scored_rows(whole, EXAMPLES)))
 
 
 def test_the_answer_is_the_best_of_all_windows():

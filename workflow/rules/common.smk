@@ -517,6 +517,25 @@ def shards_of(study, role, folder="attention", suffix="safetensors"):
     return paths
 
 
+def shard_of(study, role, folder="attention", suffix="safetensors"):
+    """Input function: the shard in the path, of a role."""
+
+    def path(wildcards):
+        return shards_of(study, role, folder, suffix)(wildcards)[int(wildcards.shard)]
+
+    return path
+
+
+def of_each_shard(study, role, pattern):
+    """Input function: a file for each shard of a role."""
+
+    def paths(wildcards):
+        count = len(shards_of(study, role)(wildcards))
+        return expand(pattern, run=wildcards.run, shard=range(count))
+
+    return paths
+
+
 def first_shard_of(study, role, folder="attention", suffix="safetensors"):
     """Input function: the first shard of a role, for drawn examples."""
 

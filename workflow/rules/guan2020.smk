@@ -274,15 +274,13 @@ rule guan2020_ablations:
     input:
         card=card_of(GUAN, "questions"),
         types="results/{run}/guan2020/head_types.tsv",
-        examples=shards_of(GUAN, "questions", "examples", "parquet"),
+        examples=shard_of(GUAN, "questions", "examples", "parquet"),
     output:
-        answers="results/{run}/guan2020/ablations/answers.parquet",
-        heads="results/{run}/guan2020/ablations/heads.tsv",
-        baselines="results/{run}/guan2020/ablations/baselines.tsv",
+        "results/{run}/guan2020/ablations/shards/{shard}.parquet",
     log:
-        "results/{run}/logs/guan2020/ablations.log",
+        "results/{run}/logs/guan2020/ablations/{shard}.log",
     benchmark:
-        "results/{run}/benchmarks/guan2020/ablations.tsv"
+        "results/{run}/benchmarks/guan2020/ablations/{shard}.tsv"
     conda:
         "../../envs/model.yaml"
     threads: role_threads(GUAN, "questions", lambda shape: 50)
@@ -298,6 +296,38 @@ rule guan2020_ablations:
         code=script_digest("guan2020_ablations.py"),
     script:
         "../scripts/guan2020_ablations.py"
+
+
+rule guan2020_answers:
+    input:
+        card=card_of(GUAN, "questions"),
+        types="results/{run}/guan2020/head_types.tsv",
+        examples=shards_of(GUAN, "questions", "examples", "parquet"),
+        answers=of_each_shard(
+            GUAN,
+            "questions",
+            "results/{run}/guan2020/ablations/shards/{shard}.parquet",
+        ),
+    output:
+        answers="results/{run}/guan2020/ablations/answers.parquet",
+        heads="results/{run}/guan2020/ablations/heads.tsv",
+        baselines="results/{run}/guan2020/ablations/baselines.tsv",
+    log:
+        "results/{run}/logs/guan2020/answers.log",
+    benchmark:
+        "results/{run}/benchmarks/guan2020/answers.tsv"
+    conda:
+        "../../envs/model.yaml"
+    resources:
+        mem_mb=memory(6000),
+        runtime=minutes(240),
+    params:
+        limit=limit_for(GUAN, "questions"),
+        settings=settings(GUAN, "ablations"),
+        seed=settings(GUAN, "seed"),
+        code=script_digest("guan2020_answers.py"),
+    script:
+        "../scripts/guan2020_answers.py"
 
 
 rule guan2020_table2:

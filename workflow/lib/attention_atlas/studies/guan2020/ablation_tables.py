@@ -30,7 +30,7 @@ def ablation_table(
 
     Args:
         name: table2 or table3.
-        answers_path, heads_path: of `ablations.ablate`.
+        answers_path, heads_path: of `ablations.score_answers`.
         resamples, seed: of the bootstrap over passages.
         out: file to write; scores and drops in percent. beaten_em, beaten_f1: share of random sets with a smaller drop.
 
@@ -182,7 +182,7 @@ def baselines_table(
     """Write the unchanged model's scores by the way of scoring: windows, references, n, em and f1 with intervals.
 
     Args:
-        baselines_path: of `ablations.ablate`, a question a row.
+        baselines_path: of `ablations.score_answers`, a question a row.
         resamples, seed: of the bootstrap over passages.
         setting: what was looked at.
         out, html_out: table and page.

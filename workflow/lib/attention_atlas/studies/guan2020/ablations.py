@@ -1,4 +1,4 @@
-"""Answers under every row of Tables 2 and 3, in one pass over the questions: the unchanged forward pass is shared."""
+"""Answers under every row of Tables 2 and 3, in one pass over a shard of questions: the unchanged forward pass is shared."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from attention_atlas.batch_sizes import EXTRACTION_TOKENS
 from attention_atlas.corpora.examples import Example, asked_of, read_examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.models.answering import answer_texts, passage_pieces
-from attention_atlas.models.card import read_card
+from attention_atlas.models.card import ModelCard, read_card
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.loading import load_trained
 from attention_atlas.progress import progress
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 UNCHANGED = Condition(BASELINE, WHOLE, 0, (), Plan())
 KEY = ["row", "sentences", "draw"]
+ANSWERED = [*KEY, "record", "answer", "score"]
 COLUMNS = [*KEY, "question", "passage", "answer", "em", "f1"]
 
 
@@ -39,53 +40,97 @@ def ablate(
     model_entry: Mapping[str, Any],
     card_path: str | Path,
     types_path: str | Path,
-    example_files: Sequence[str | Path],
+    examples_path: str | Path,
     limit: int,
     settings: Mapping[str, Any],
     seed: int,
     threads: int,
     out: str | Path,
-    heads_out: str | Path,
-    baselines_out: str | Path,
 ) -> None:
-    """Answer all questions under all conditions.
+    """Answer the questions of a shard under all conditions.
 
     Args:
         model_entry: registry entry of a model that answers questions.
         card_path: its card.
         types_path: head_types.tsv of that model.
-        example_files: questions with their passages.
+        examples_path: a shard of questions with windows of their passages.
         limit: records that count.
         settings: special_tokens, renormalise, random_sets.
         seed: of the random sets.
         threads: threads of the forward passes.
-        out: Parquet, a question under a condition a row: `COLUMNS`; passage numbers the passages.
-        heads_out: row, sentences, draw, layer, head: the heads that each condition changes.
-        baselines_out: windows, references, question, passage, em, f1: the unchanged model by other ways of scoring.
+        out: Parquet, a window under a condition a row: `ANSWERED`.
 
     Raises:
         AtlasError: the model has no head for answers, or the types are those of another model.
     """
     torch.set_num_threads(threads)
     card = read_card(card_path)
-    table = read_table(types_path, ["layer", "head", "type"])
-    types = {(row.layer - 1, row.head - 1): str(row.type) for row in table.itertuples()}
-    if len(types) != card.layers * card.heads:
-        raise AtlasError(f"{types_path}: it has {len(types)} heads, the model {card.name} {card.layers * card.heads}.")
-    wanted = conditions(types, card.heads, settings["random_sets"], settings["renormalise"], seed)
-    examples = list(read_examples(example_files, limit))
+    wanted = _conditions(card, types_path, settings, seed)
+    examples = list(read_examples([examples_path], limit))
     model = load_trained(model_entry, "questions", pick_device())
     _log.info("%d questions and windows under %d conditions", len(examples), 1 + len(wanted))
-    answers = answer_all(model, examples, wanted, card.pad or 0, settings["special_tokens"])
-    scored = pd.DataFrame(scored_rows(answers, examples), columns=COLUMNS)
-    write_parquet(scored, out)
+    write_parquet(answered(answer_all(model, examples, wanted, card.pad or 0, settings["special_tokens"])), out)
+
+
+def score_answers(
+    card_path: str | Path,
+    types_path: str | Path,
+    example_files: Sequence[str | Path],
+    answer_files: Sequence[str | Path],
+    limit: int,
+    settings: Mapping[str, Any],
+    seed: int,
+    out: str | Path,
+    heads_out: str | Path,
+    baselines_out: str | Path,
+) -> None:
+    """The answer to each question under each condition, the best of its windows, which may lie in two shards.
+
+    Args:
+        card_path, types_path, limit, settings, seed: as for `ablate`.
+        example_files: shards of questions.
+        answer_files: what `ablate` gave for each.
+        out: Parquet, a question under a condition a row: `COLUMNS`; passage numbers the passages.
+        heads_out: row, sentences, draw, layer, head: the heads that each condition changes.
+        baselines_out: windows, references, question, passage, em, f1: the unchanged model by other ways of scoring.
+
+    Raises:
+        AtlasError: the types are those of another model.
+    """
+    wanted = _conditions(read_card(card_path), types_path, settings, seed)
+    examples = list(read_examples(example_files, limit))
+    answers = answers_of([pd.read_parquet(path) for path in answer_files])
+    write_parquet(pd.DataFrame(scored_rows(answers, examples), columns=COLUMNS), out)
     changed = [(c.row, c.sentences, c.draw, layer + 1, head + 1) for c in wanted for layer, head in c.heads]
     write_table(pd.DataFrame(changed, columns=[*KEY, "layer", "head"]), heads_out)
     write_table(baselines(answers[UNCHANGED.row, UNCHANGED.sentences, UNCHANGED.draw], examples), baselines_out)
 
 
+def _conditions(card: ModelCard, types_path: str | Path, settings: Mapping[str, Any], seed: int) -> list[Condition]:
+    table = read_table(types_path, ["layer", "head", "type"])
+    types = {(row.layer - 1, row.head - 1): str(row.type) for row in table.itertuples()}
+    if len(types) != card.layers * card.heads:
+        raise AtlasError(f"{types_path}: it has {len(types)} heads, the model {card.name} {card.layers * card.heads}.")
+    return conditions(types, card.heads, settings["random_sets"], settings["renormalise"], seed)
+
+
 Answers = dict[tuple[int, str, int], dict[int, tuple[str, float]]]
 """Condition -> record of each window -> answer and its score."""
+
+
+def answered(answers: Answers) -> pd.DataFrame:
+    """A row for every condition and window: `ANSWERED`."""
+    rows = [(*key, record, *answer) for key, found in answers.items() for record, answer in found.items()]
+    return pd.DataFrame(rows, columns=ANSWERED)
+
+
+def answers_of(frames: Sequence[pd.DataFrame]) -> Answers:
+    """Answers from tables of `answered`, one for each part of the examples."""
+    found: Answers = {}
+    # No question counts of a shard that lies beyond the limit.
+    for row in pd.concat([frame for frame in frames if len(frame)]).itertuples(index=False):
+        found.setdefault((row.row, row.sentences, row.draw), {})[row.record] = (row.answer, row.score)
+    return found
 
 
 def answer_all(
