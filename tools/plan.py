@@ -46,14 +46,16 @@ _JOB = re.compile(r"^( *)(?:local)?rule (\w+):\n((?:\1    .+\n)+)", re.M)
 
 @dataclass(frozen=True)
 class Job:
-    """A job as Snakemake plans it."""
+    """A job as Snakemake plans it; `gpus` and `megabytes` are what it asks for."""
 
     rule: str
     wildcards: dict[str, str]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+    log: str
     benchmark: str
     threads: int
+    gpus: int
     megabytes: int
 
 
@@ -75,7 +77,12 @@ def planned_jobs(run: str, configs: list[Path]) -> list[Job]:
     text = shown.stdout + shown.stderr
     if shown.returncode:
         sys.exit(text[-3000:])
-    return [_job(rule, body) for _, rule, body in _JOB.findall(text) if "benchmark:" in body]
+    return jobs_in(text)
+
+
+def jobs_in(shown: str) -> list[Job]:
+    """The jobs in what a dry run shows; target rules are none."""
+    return [_job(rule, body) for _, rule, body in _JOB.findall(shown) if "benchmark:" in body]
 
 
 def _job(rule: str, body: str) -> Job:
@@ -85,10 +92,18 @@ def _job(rule: str, body: str) -> Job:
         return tuple(part for part in fields.get(name, "").split(", ") if part)
 
     wildcards = dict(part.split("=", 1) for part in listed("wildcards"))
-    memory = re.search(r"mem_mb=(\d+)", fields["resources"])
-    assert memory is not None
-    threads = int(fields.get("threads", "1"))
-    return Job(rule, wildcards, listed("input"), listed("output"), fields["benchmark"], threads, int(memory[1]))
+    asked = dict(part.split("=", 1) for part in listed("resources"))
+    return Job(
+        rule=rule,
+        wildcards=wildcards,
+        inputs=listed("input"),
+        outputs=listed("output"),
+        log=fields["log"],
+        benchmark=fields["benchmark"],
+        threads=int(fields.get("threads", "1")),
+        gpus=int(asked.get("gpu", "0")),
+        megabytes=int(asked["mem_mb"]),
+    )
 
 
 def _configuration(paths: list[Path]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 A tensor is "on the GPU" when its storage was brought there (`.to("cuda")`, `device="cuda"`) or comes from such tensors. As on a
 real one, such tensors say `cuda:0` of themselves, are no numpy arrays, and do not mix with tensors of the CPU. All arithmetic
 is the CPU's, so results can be compared with those of a run without it, byte for byte. Numbers that are drawn on a GPU are not
-those that the same seed draws on a CPU: drawing there fails, too.
+those that the same seed draws on a CPU: making a tensor of drawn numbers there fails, too (dropout does not).
 
 What it cannot show: rounding, speed and memory of a real GPU, and operations that lack a kernel there. Tensors of other threads
 than the one that entered the mode are not watched.
@@ -64,20 +64,17 @@ class PretendGpu(TorchFunctionMode):
         else:
             there = self._computed_there(name, args, tensors, here)
         result = func(*args, **kwargs)
-        if name == "set data":
-            there, result_tensors = self.holds(args[1]), [args[0]]
-        else:
-            result_tensors = [part for part in tree_leaves(result) if isinstance(part, torch.Tensor)]
         if there:
-            stay = {_place(tensor) for tensor in tensors if not self.holds(tensor)} if name != "set data" else set()
-            self._bring(tensor for tensor in result_tensors if _place(tensor) not in stay)
+            stay = {_place(tensor) for tensor in tensors if not self.holds(tensor)}
+            made = [part for part in tree_leaves(result) if isinstance(part, torch.Tensor)]
+            self._bring(tensor for tensor in made if _place(tensor) not in stay)
         return result
 
     def _computed_there(self, name: str, args: tuple[Any, ...], tensors: list[torch.Tensor], here: list[torch.Tensor]) -> bool:
         """Whether a result is on the GPU; tensors of both devices are an error, but for numbers and what moves values."""
-        apart = [tensor for tensor in tensors if not self.holds(tensor) and tensor.dim() > 0 and _place(tensor) is not None]
         if not here:
             return False
+        apart = [tensor for tensor in tensors if not self.holds(tensor) and tensor.dim() > 0 and _place(tensor) is not None]
         if name == "__getitem__" and self.holds(args[0]):
             return True
         if name == "__setitem__":

@@ -1,7 +1,6 @@
 """The atlas of any model: the run that is begun for a folder or a name, and models without a tokenizer."""
 
 import json
-import sys
 
 import pytest
 import yaml
@@ -13,9 +12,7 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.models.card import read_card
 from attention_atlas.models.loading import describe
 from attention_atlas.studies.clark2019.surface import token_classes
-
-sys.path.insert(0, str(ROOT / "tools"))
-from atlas import overlay
+from tools.atlas import overlay
 
 SHAPE = {"model_type": "bert", "num_hidden_layers": 2, "num_attention_heads": 4}
 

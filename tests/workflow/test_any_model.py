@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-
 import pandas as pd
 import yaml
 from transformers import LlamaConfig, LlamaModel
-from workspaces import ROOT
 
-sys.path.insert(0, str(ROOT / "tools"))
-from atlas import overlay
+from tools.atlas import overlay
 
 SMALLER = """
 sample: {documents: 16, train_documents: 12}

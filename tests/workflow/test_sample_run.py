@@ -16,6 +16,7 @@ from attention_atlas.costs import SNAKEMAKE
 from attention_atlas.manifest import load_manifest
 from attention_atlas.studies.guan2020.distance_features import FEATURES
 from attention_atlas.studies.kovaleva2019.names import CLASSES, TASKS
+from tools.plan import jobs_in
 
 CONTRACTS = {
     "clark2019": {
@@ -385,11 +386,9 @@ def test_the_same_jobs_give_the_same_bytes_also_on_a_pretended_gpu(copy):
     output = copy.snakemake(*SMALL, "--allowed-rules", *there, "--", *there.values(), PYTHONPATH=str(PRETENDED)).stdout
     assert set(re.findall(r"Finished jobid: \d+ \(Rule: (\w+)\)", output)) == there.keys()
     planned = copy.snakemake(*SMALL, "--config", "device=cuda", "--dry-run", "--forceall").stdout
-    jobs = re.findall(
-        r"^rule (\w+):(?:(?!^rule ).)*?^    log: (\S+)(?:(?!^rule ).)*?^    resources: (.*?)$", planned, re.M | re.S
-    )
-    asking = {rule for rule, _, resources in jobs if "gpu=1" in resources}
-    used = {rule for rule, log, _ in jobs if "on a pretended GPU" in (copy.folder / log).read_text(encoding="utf-8")}
+    jobs = jobs_in(planned)
+    asking = {job.rule for job in jobs if job.gpus}
+    used = {job.rule for job in jobs if "on a pretended GPU" in (copy.folder / job.log).read_text(encoding="utf-8")}
     assert used == asking & there.keys()
     rest = [BLANK, f"results/sample/{REPEATED[TORCH_OR_NUMPY]}"]
     copy.snakemake(*SMALL, "--allowed-rules", "blank_model", TORCH_OR_NUMPY, "--", *rest)
@@ -412,11 +411,11 @@ def test_every_rule_that_runs_a_model_is_repeated():
 def test_jobs_ask_for_the_memory_that_they_take(done):
     """No job took more than it asks a scheduler for, which leaves room for the Snakemake around it on a cluster."""
     planned = done.snakemake(*SMALL, "--dry-run", "--forceall").stdout
-    asked = re.findall(r"benchmark: (\S+)(?:(?!benchmark:).)*?resources: .*?mem_mb=(\d+)", planned, re.S)
-    assert len(asked) > 40
-    for path, megabytes in asked:
-        taken = pd.read_csv(done.folder / path, sep="\t", na_values="-")["max_rss"].iloc[0]
-        assert not taken > int(megabytes) - SNAKEMAKE, f"{path}: {taken} MiB of {megabytes} MB"
+    jobs = jobs_in(planned)
+    assert len(jobs) > 40
+    for job in jobs:
+        taken = pd.read_csv(done.folder / job.benchmark, sep="\t", na_values="-")["max_rss"].iloc[0]
+        assert not taken > job.megabytes - SNAKEMAKE, f"{job.benchmark}: {taken} MiB of {job.megabytes} MB"
 
 
 def test_the_report_holds_every_figure_and_table(done):

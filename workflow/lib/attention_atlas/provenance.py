@@ -3,8 +3,8 @@
 Snakemake hashes the script of a rule but not the modules that it imports. The digest, put into the rule's `params`, makes an
 edit re-run exactly the jobs that import the edited module. Comments, layout of lines and docstrings do not count.
 
-What was found of a file is kept by its content, beside Python's own compiled files: parsing all modules would take half of the
-time in which the workflow starts.
+What was found of a file is kept by its content, beside Python's own compiled files: parsing all modules would take a
+quarter of the time in which the workflow starts.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from attention_atlas.files import write_text
 
 _LIBRARY = Path(__file__).resolve().parents[1]
 _SCRIPTS = _LIBRARY.parent / "scripts"
-_MOST = 5000  # modules and earlier versions of them that are kept, before all is forgotten
 _RESOURCES = _LIBRARY.parent / "resources"
+_MOST = 5000  # modules and earlier versions of them that are kept, before all is forgotten
 _DATA_SUFFIXES = {".yaml", ".tsv", ".json", ".css", ".html"}
 
 
@@ -84,8 +84,9 @@ def _kept() -> dict[str, tuple[str, list[str]]]:
     found: dict[str, tuple[str, list[str]]] = {}
     with contextlib.suppress(OSError, ValueError):
         found = dict(json.loads(_store().read_text(encoding="utf-8")))
-    before = 0 if len(found) > _MOST else len(found)
-    found = found if before else {}
+    if len(found) > _MOST:
+        found = {}
+    before = len(found)
 
     def keep() -> None:
         if len(found) > before and not sys.dont_write_bytecode:
