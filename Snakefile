@@ -1,23 +1,41 @@
+import os
 import sys
 from pathlib import Path
 
+from snakemake.exceptions import WorkflowError
 from snakemake.utils import min_version
 
 min_version("9.25")
 
 
 configfile: "config.yaml"
+configfile: "config/models.yaml"
+configfile: "config/corpora.yaml"
 
 
 # Rule scripts import the package from here too, in local and in cluster jobs.
 sys.path.insert(0, str(Path(workflow.basedir, "workflow", "lib")))
 
+from attention_atlas.corpora.edges import EDGE_TASKS
+from attention_atlas.corpora.glue import TASKS
+from attention_atlas.errors import AtlasError
+from attention_atlas.workflow.config import check_places, environment, resolve
+from attention_atlas.workflow.names import one_of
+from attention_atlas.workflow.studies import studies
+from attention_atlas.workflow.targets import Targets
+
+try:
+    check_places(workflow.configfiles)
+    resolved = resolve(config)
+except AtlasError as error:
+    raise WorkflowError(str(error)) from None
+config.clear()
+config.update(resolved)
+os.environ.update(environment(config))
+targets = Targets(config, warn=logger.warning)
+
 
 report: "workflow/report/workflow.rst"
-
-
-include: "workflow/rules/common.smk"
-include: "workflow/rules/resources.smk"
 
 
 wildcard_constraints:
@@ -33,93 +51,52 @@ wildcard_constraints:
 include: "workflow/rules/models.smk"
 include: "workflow/rules/corpora.smk"
 include: "workflow/rules/attention.smk"
-include: "workflow/rules/clark2019.smk"
-include: "workflow/rules/guan2020.smk"
-include: "workflow/rules/kovaleva2019_inputs.smk"
-include: "workflow/rules/kovaleva2019.smk"
-include: "workflow/rules/michel2019_inputs.smk"
-include: "workflow/rules/michel2019.smk"
-include: "workflow/rules/tenney2019_inputs.smk"
 include: "workflow/rules/hidden_states.smk"
-include: "workflow/rules/tenney2019.smk"
-include: "workflow/rules/stefanik2021_inputs.smk"
-include: "workflow/rules/stefanik2021.smk"
-include: "workflow/rules/atlas_inputs.smk"
+
+
+for study in studies().values():
+    if not study.overview:
+
+        include: f"workflow/rules/{study.id}.smk"
+
+
 include: "workflow/rules/atlas.smk"
 
 
 rule all:
     default_target: True
     input:
-        all_artifacts,
+        targets.artifacts(),
     localrule: True
 
 
 rule tables:
     input:
-        all_tables,
+        targets.artifacts(kind="table"),
     localrule: True
 
 
 rule figures:
     input:
-        all_figures,
+        targets.artifacts(kind="figure"),
     localrule: True
 
 
 rule attention:
     input:
-        all_attention,
+        targets.attention,
     localrule: True
 
 
-rule clark2019:
-    input:
-        all_of("clark2019"),
-    localrule: True
+for study in studies():
 
-
-rule guan2020:
-    input:
-        all_of("guan2020"),
-    localrule: True
-
-
-rule kovaleva2019:
-    input:
-        all_of("kovaleva2019"),
-    localrule: True
-
-
-rule michel2019:
-    input:
-        all_of("michel2019"),
-    localrule: True
-
-
-rule tenney2019:
-    input:
-        all_of("tenney2019"),
-    localrule: True
-
-
-rule stefanik2021:
-    input:
-        all_of("stefanik2021"),
-    localrule: True
-
-
-rule atlas:
-    input:
-        all_of("atlas"),
-    localrule: True
-
-
-rule scoreboard:
-    input:
-        all_of("scoreboard"),
-    localrule: True
+    rule:
+        name:
+            study
+        input:
+            targets.artifacts(study=study),
+        localrule: True
 
 
 onstart:
-    logger.info(cache_forecast())
+    logger.info(targets.cache_forecast())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from attention_atlas.studies.clark2019.dependencies import DIRECTIONS, gather_gold, is_correct, predicted_words
+from attention_atlas.methods.dependency_scoring import DIRECTIONS, gather_gold, is_correct, predicted_words
 from benchmarks.shapes import examples_of, treebank_lengths
 from benchmarks.timing import report, side_by_side
 

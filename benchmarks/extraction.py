@@ -9,9 +9,9 @@ import torch
 from transformers import BertModel
 
 from attention_atlas.attention.engine import install
-from attention_atlas.attention.extract import attention_maps, batch_by_length
 from attention_atlas.corpora.examples import Example
-from attention_atlas.shards import write_shard
+from attention_atlas.io.shards import write_shard
+from attention_atlas.models.extraction import attention_maps, batch_by_length
 from benchmarks.shapes import LENGTH, bert_base, examples_of, treebank_lengths
 from benchmarks.timing import report, side_by_side
 

@@ -19,8 +19,8 @@ sys.path.insert(0, str(ROOT / "workflow" / "lib"))
 
 from attention_atlas.attention.divergence import head_divergence  # noqa: E402
 from attention_atlas.attention.engine import install, watch  # noqa: E402
-from attention_atlas.attention.extract import attention_maps  # noqa: E402
 from attention_atlas.attention.plans import Plan  # noqa: E402
+from attention_atlas.models.extraction import attention_maps  # noqa: E402
 from benchmarks.clustering import random_maps  # noqa: E402
 from benchmarks.shapes import LENGTH, bert_base, examples_of  # noqa: E402
 from benchmarks.timing import side_by_side  # noqa: E402

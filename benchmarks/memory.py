@@ -36,8 +36,8 @@ def child(way: str) -> None:
     import torch
 
     from attention_atlas.attention.engine import install
-    from attention_atlas.attention.extract import attention_maps
-    from attention_atlas.shards import write_shard
+    from attention_atlas.io.shards import write_shard
+    from attention_atlas.models.extraction import attention_maps
     from benchmarks.shapes import LENGTH, bert_base, examples_of
 
     model = bert_base("eager" if way == "output_attentions" else "sdpa")

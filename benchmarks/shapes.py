@@ -36,8 +36,9 @@ def examples_of(lengths: list[int]) -> list[Example]:
 
 def treebank_lengths(count: int) -> list[int]:
     """Lengths, in words and special tokens, of the first sentences of the generated treebank."""
+    from sample_corpus.write import write_sample
+
     from attention_atlas.corpora.conllu import read_conllu
-    from attention_atlas.corpora.sample.write import write_sample
 
     with tempfile.TemporaryDirectory() as folder:
         write_sample(Path(folder), documents=max(count // 8, 4), seed=0)

@@ -11,9 +11,9 @@ from attention_atlas.attention.batches import batch_by_length, model_inputs
 from attention_atlas.attention.engine import attention_shape, install, watch
 from attention_atlas.attention.plans import Plan
 from attention_atlas.corpora.examples import Example
+from attention_atlas.methods.masking import masks
+from attention_atlas.methods.names import ONE
 from attention_atlas.models.translating import BATCH_TOKENS, search, translate_under
-from attention_atlas.studies.michel2019.masks import masks
-from attention_atlas.studies.michel2019.names import ONE
 from benchmarks.timing import report, side_by_side
 
 LAYERS, HEADS, SENTENCES, VOCABULARY, BEAMS = 2, 2, 64, 500, 2

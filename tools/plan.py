@@ -23,9 +23,9 @@ sys.path.insert(0, str(ROOT / "workflow" / "lib"))
 import pandas as pd  # noqa: E402
 import yaml  # noqa: E402
 
-from attention_atlas.config import merged, resolve  # noqa: E402
 from attention_atlas.errors import AtlasError  # noqa: E402
-from attention_atlas.workload import (  # noqa: E402
+from attention_atlas.workflow.config import merged, resolve  # noqa: E402
+from attention_atlas.workflow.workload import (
     COEFFICIENTS_PATH,
     ON_GPU,
     Planned,
@@ -225,7 +225,7 @@ def fitted(folders: list[Path], out: Path) -> None:
     counted = ", ".join(f"{runs.count(run)} of {run}" for run in dict.fromkeys(runs))
     source = f"{len(observed)} jobs of {len(runs)} runs ({counted}), {os.cpu_count()} processors"
     note = (
-        "# Seconds of jobs: fixed, and for one unit of each kind of work (attention_atlas.workload). By tools/plan.py --fit.\n"
+        "# Seconds of jobs: fixed, and for one unit of each kind of work (attention_atlas.workflow.workload). By tools/plan.py --fit.\n"
     )
     facts = yaml.safe_dump({"measured_on": source, "seconds": rounded}, sort_keys=False)
     out.write_text(note + facts, encoding="utf-8")

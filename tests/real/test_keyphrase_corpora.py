@@ -9,7 +9,7 @@ import pytest
 import yaml
 from conftest import ROOT
 
-from attention_atlas.config import resolve
+from attention_atlas.workflow.config import resolve
 from attention_atlas.corpora.building import build_shard
 from attention_atlas.corpora.examples import read_examples
 from attention_atlas.corpora.keyphrases import OUTSIDE, read_keyphrases

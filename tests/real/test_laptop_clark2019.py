@@ -8,7 +8,7 @@ import pytest
 
 from attention_atlas.attention.cache import read_attention
 from attention_atlas.corpora.examples import read_examples
-from attention_atlas.studies.clark2019.dependencies import PAPER_RELATIONS
+from attention_atlas.methods.dependency_scoring import PAPER_RELATIONS
 
 
 @pytest.fixture(scope="module")

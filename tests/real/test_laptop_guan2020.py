@@ -7,7 +7,7 @@ import pytest
 
 from attention_atlas.corpora.glue import read_glue
 from attention_atlas.corpora.squad import read_squad
-from attention_atlas.studies.guan2020.distance_features import FEATURES
+from attention_atlas.methods.distance_features import FEATURES
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import yaml
 from conftest import ROOT
 
 from attention_atlas.corpora.parallel import read_parallel
-from attention_atlas.studies.michel2019.names import DEFINITIONS
+from attention_atlas.methods.names import DEFINITIONS
 
 
 @pytest.fixture

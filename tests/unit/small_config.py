@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from attention_atlas.config import resolve
 from attention_atlas.errors import AtlasError
+from attention_atlas.workflow.config import resolve
 
 SHIPPED = yaml.safe_load((Path(__file__).parents[2] / "config.yaml").read_text(encoding="utf-8"))
 SMALL = {

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from attention_atlas.shards import write_shard
+from attention_atlas.io.shards import write_shard
 
 
 def write_example_shards(

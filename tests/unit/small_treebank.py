@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from attention_atlas.corpora.examples import Example, write_examples
+from attention_atlas.io.shards import write_shard
 from attention_atlas.models.card import ModelCard, write_card
-from attention_atlas.shards import write_shard
 
 
 def write_treebank(folder: Path, level: str = "tokens", sentences: int = 12, words: int = 5) -> None:

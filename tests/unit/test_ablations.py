@@ -16,6 +16,7 @@ from attention_atlas.attention.engine import install, watch
 from attention_atlas.corpora.examples import Example
 from attention_atlas.corpora.questions import Asked
 from attention_atlas.errors import AtlasError
+from attention_atlas.methods.head_type_names import DENSE, DENSE_VERTICAL, DIAGONAL, TYPES, VERTICAL
 from attention_atlas.models.answering import answer_texts, passage_pieces
 from attention_atlas.published.values import load_published
 from attention_atlas.studies.guan2020.ablation_rows import (
@@ -32,7 +33,6 @@ from attention_atlas.studies.guan2020.ablation_rows import (
 from attention_atlas.studies.guan2020.ablation_tables import ablation_table
 from attention_atlas.studies.guan2020.ablations import COLUMNS, answer_all, answered, answers_of, baselines, scored_rows
 from attention_atlas.studies.guan2020.conditions import conditions, matched_sets, sentence_of_pieces
-from attention_atlas.studies.guan2020.names import DENSE, DENSE_VERTICAL, DIAGONAL, TYPES, VERTICAL
 
 LAYERS, HEADS = 3, 4
 

@@ -29,7 +29,7 @@ from attention_atlas.atlas.measures import (
 )
 from attention_atlas.atlas.names import TABLES
 from attention_atlas.errors import AtlasError
-from attention_atlas.tables import write_table
+from attention_atlas.io.tables import write_table
 
 LAYERS, HEADS = 3, 4
 PLACES = [(layer + 1, head + 1) for layer, head in np.ndindex(LAYERS, HEADS)]

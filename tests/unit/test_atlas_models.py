@@ -20,8 +20,8 @@ from attention_atlas.atlas.models import (
 )
 from attention_atlas.atlas.of_model import Outputs, measure_model, type_rows
 from attention_atlas.errors import AtlasError
-from attention_atlas.heads import Resampling
-from attention_atlas.studies.clark2019.options import AS_PUBLISHED
+from attention_atlas.methods.options import AS_PUBLISHED
+from attention_atlas.stats.held_out import Resampling
 from attention_atlas.studies.clark2019.relations import measure_dependencies
 from attention_atlas.studies.clark2019.surface import measure_surface
 

@@ -17,8 +17,8 @@ from attention_atlas.atlas.page import Drawn, percentiles, relation_cards, sente
 from attention_atlas.attention.cache import read_attention
 from attention_atlas.corpora.examples import read_examples
 from attention_atlas.errors import AtlasError
-from attention_atlas.studies.setting import Setting
-from attention_atlas.tables import write_table
+from attention_atlas.io.setting import Setting
+from attention_atlas.io.tables import write_table
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 MOST_BYTES = 8_000_000

@@ -6,12 +6,12 @@ import pytest
 import yaml
 from workspaces import ROOT
 
-from attention_atlas.config import merged, resolve
 from attention_atlas.corpora.alignment import WordPieces, without_space_mark
 from attention_atlas.errors import AtlasError
+from attention_atlas.methods.surface import token_classes
 from attention_atlas.models.card import read_card
 from attention_atlas.models.loading import describe
-from attention_atlas.studies.clark2019.surface import token_classes
+from attention_atlas.workflow.config import merged, resolve
 from tools.atlas import overlay
 
 SHAPE = {"model_type": "bert", "num_hidden_layers": 2, "num_attention_heads": 4}

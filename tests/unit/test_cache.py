@@ -14,7 +14,7 @@ from safetensors.numpy import save_file
 from attention_atlas.attention.cache import CachedExample, read_attention
 from attention_atlas.attention.words import to_words
 from attention_atlas.errors import AtlasError
-from attention_atlas.shards import FORMAT, check_shard, read_description, write_shard
+from attention_atlas.io.shards import FORMAT, check_shard, read_description, write_shard
 
 LIBRARY = Path(__file__).parents[2] / "workflow" / "lib"
 LAYERS, HEADS = 2, 3
@@ -193,7 +193,7 @@ def test_a_folder_without_shards_is_an_error(tmp_path):
 FULL_DISK = """
 import resource, signal, sys
 import numpy as np
-from attention_atlas.shards import write_shard
+from attention_atlas.io.shards import write_shard
 from attention_atlas.errors import AtlasError
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))

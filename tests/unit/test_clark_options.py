@@ -6,8 +6,7 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from attention_atlas.config import SCHEMA_PATH
-from attention_atlas.studies.clark2019.options import (
+from attention_atlas.methods.options import (
     AS_PUBLISHED,
     CORRECTED,
     NOTES,
@@ -17,6 +16,7 @@ from attention_atlas.studies.clark2019.options import (
     alternatives,
     options_of,
 )
+from attention_atlas.workflow.config import SCHEMA_PATH
 
 NAMES = [f.name for f in fields(Options)]
 

@@ -15,6 +15,9 @@ import attention_atlas
 from attention_atlas.figures.attention_lines import draw_attention_lines
 from attention_atlas.figures.by_layer import Series, draw_by_layer
 from attention_atlas.figures.style import plt, save_figure
+from attention_atlas.io.setting import Setting, setting_of
+from attention_atlas.io.tables import read_table, write_table
+from attention_atlas.methods.surface import MEASURES
 from attention_atlas.studies.clark2019.drawn_heads import KINDS
 from attention_atlas.studies.clark2019.drawn_weights import weights_frame
 from attention_atlas.studies.clark2019.figure1 import figure1
@@ -24,10 +27,7 @@ from attention_atlas.studies.clark2019.figure5 import figure5
 from attention_atlas.studies.clark2019.noop import noop_page
 from attention_atlas.studies.clark2019.options_table import COLUMNS, options_table
 from attention_atlas.studies.clark2019.positions import positions
-from attention_atlas.studies.clark2019.surface import MEASURES
 from attention_atlas.studies.clark2019.table1 import published_row, table1
-from attention_atlas.studies.setting import Setting, setting_of
-from attention_atlas.tables import read_table, write_table
 
 SAMPLE = Setting("Run <1>", "minilm", "generated & small", sample=True)
 REAL = Setting("Paper run", "bert", "WSJ", "bert-base-uncased", "wsj-sd-dev")

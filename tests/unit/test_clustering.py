@@ -9,6 +9,8 @@ from small_shards import write_example_shards
 
 from attention_atlas.attention.divergence import head_divergence
 from attention_atlas.errors import AtlasError
+from attention_atlas.io.setting import Setting
+from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.studies.clark2019.clustering import (
     behaviours,
     by_layer_distance,
@@ -22,8 +24,6 @@ from attention_atlas.studies.clark2019.clustering import (
 )
 from attention_atlas.studies.clark2019.figure6 import figure6
 from attention_atlas.studies.clark2019.head_distances import measure_head_distances, pairs_frame, read_distances
-from attention_atlas.studies.setting import Setting
-from attention_atlas.tables import read_table, write_table
 
 OPTIONS = {"broad_entropy": 3.8, "position": 0.5, "special": 0.6, "permutations": 199}
 

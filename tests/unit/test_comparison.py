@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from attention_atlas.io.setting import Setting
+from attention_atlas.io.tables import read_table, write_table
+from attention_atlas.methods.surface import MEASURES
 from attention_atlas.published.compare import CLOSE, COLUMNS, EXACT, NO, QUALITATIVE, Measured, as_text, compare, verdict
 from attention_atlas.published.values import load_published
 from attention_atlas.studies.clark2019.comparison.write import Tables, comparison
-from attention_atlas.studies.clark2019.surface import MEASURES
-from attention_atlas.studies.setting import Setting
-from attention_atlas.tables import read_table, write_table
 
 PUBLISHED = load_published("clark2019")
 SEGMENTS = Setting("Paper run", "bert", "Wikipedia", "bert-base-uncased", "wikipedia-segments")

@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 from test_comparison import PUBLISHED, SAMPLE, SEGMENTS, TREEBANK, published_tables, run
 
+from attention_atlas.io.setting import Setting
 from attention_atlas.published.compare import CLOSE, EXACT, NO, QUALITATIVE
 from attention_atlas.studies.clark2019.comparison.gradients import gradient_rows
 from attention_atlas.studies.clark2019.comparison.probes import probe_rows
-from attention_atlas.studies.setting import Setting
 
 ONTONOTES = Setting("Paper run", "bert", "CoNLL-2012", "bert-base-uncased", "conll2012")
 WSJ_TRAIN = Setting("Paper run", "bert", "WSJ train", "bert-base-uncased", "wsj-sd-train")

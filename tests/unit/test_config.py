@@ -8,8 +8,8 @@ import yaml
 from jsonschema import Draft202012Validator
 from small_config import ABSENT, SHIPPED, SMALL, changed, sentence, with_family
 
-from attention_atlas.config import SCHEMA_PATH, resolve
-from attention_atlas.runs import STUDIES, limit_of, shard_count, study_corpora, study_model, study_runs
+from attention_atlas.workflow.config import SCHEMA_PATH, resolve
+from attention_atlas.workflow.runs import STUDIES, limit_of, shard_count, study_corpora, study_model, study_runs
 
 SCHEMA = yaml.safe_load(SCHEMA_PATH.read_text(encoding="utf-8"))
 

@@ -8,8 +8,8 @@ import re
 import pytest
 from small_config import ABSENT, SHIPPED, SMALL, changed, sentence, with_family
 
-from attention_atlas.config import resolve
 from attention_atlas.errors import AtlasError
+from attention_atlas.workflow.config import resolve
 
 WITHOUT_TRAINING = {
     key: value

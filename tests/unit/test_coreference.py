@@ -9,7 +9,9 @@ from attention_atlas.attention.cache import read_attention
 from attention_atlas.corpora.examples import Example, read_examples, write_examples
 from attention_atlas.corpora.mentions import Mention
 from attention_atlas.errors import AtlasError
-from attention_atlas.heads import Resampling
+from attention_atlas.io.setting import Setting
+from attention_atlas.io.tables import read_table
+from attention_atlas.stats.held_out import Resampling
 from attention_atlas.studies.clark2019.antecedents import (
     BASELINES,
     DEFAULT,
@@ -30,8 +32,6 @@ from attention_atlas.studies.clark2019.coreference import (
 from attention_atlas.studies.clark2019.gap import baselines_of, choice_of, measure_gap, preferred
 from attention_atlas.studies.clark2019.systems import heldout_of_clusters
 from attention_atlas.studies.clark2019.table2 import table2_pages
-from attention_atlas.studies.setting import Setting
-from attention_atlas.tables import read_table
 
 #        0       1     2     3     4      5     6       7     8      9
 WORDS = ("Mary", "met", "the", "dog", "of", "Tom", ".", "The", "dog", "liked", "her", "and", "Tom")

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from attention_atlas.attention.cache import CachedExample
 from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError
-from attention_atlas.heads import best_head
-from attention_atlas.studies.clark2019.dependencies import (
+from attention_atlas.methods.dependency_scoring import (
     DIRECTIONS,
     PAPER_RELATIONS,
     gather_gold,
@@ -21,7 +20,8 @@ from attention_atlas.studies.clark2019.dependencies import (
     predicted_words,
     score,
 )
-from attention_atlas.studies.clark2019.options import AS_PUBLISHED, CORRECTED
+from attention_atlas.methods.options import AS_PUBLISHED, CORRECTED
+from attention_atlas.stats.held_out import best_head
 
 
 def sentence(words, heads, relations, record=0, **layers):

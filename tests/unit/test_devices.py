@@ -13,11 +13,11 @@ from torch import nn
 
 from attention_atlas.attention.divergence import head_divergence
 from attention_atlas.attention.engine import install
-from attention_atlas.attention.extract import attention_maps
 from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError
 from attention_atlas.models import devices
 from attention_atlas.models.devices import DEVICE_VARIABLE, pick_device
+from attention_atlas.models.extraction import attention_maps
 
 # Float16 maps: one unit in the last place of a weight below 1 is 5e-4.
 TOLERANCE = 5e-4

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from attention_atlas.attention.cache import CachedExample
 from attention_atlas.errors import AtlasError
-from attention_atlas.studies.guan2020.distance_features import (
+from attention_atlas.methods.distance_features import (
     DEFAULT,
     FEATURES,
     FeatureOptions,

@@ -8,13 +8,13 @@ from test_coreference import example
 
 from attention_atlas.corpora.examples import write_examples
 from attention_atlas.errors import AtlasError
+from attention_atlas.io.setting import Setting
+from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.studies.clark2019.antecedents import DEFAULT, task_of
 from attention_atlas.studies.clark2019.coreference import COLUMNS, DIRECTIONS, judge, picked_words
 from attention_atlas.studies.clark2019.drawn_coreference import drawn_stretches
 from attention_atlas.studies.clark2019.drawn_heads import figure5_weights
 from attention_atlas.studies.clark2019.figure5 import figure5
-from attention_atlas.studies.setting import Setting
-from attention_atlas.tables import read_table, write_table
 
 
 def files(folder, direction, documents=3):

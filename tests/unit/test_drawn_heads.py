@@ -6,10 +6,10 @@ import pytest
 
 from attention_atlas.corpora.examples import Example, write_examples
 from attention_atlas.errors import AtlasError
-from attention_atlas.shards import write_shard
+from attention_atlas.io.shards import write_shard
+from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.studies.clark2019.drawn_heads import display_token, figure1_weights, figure5_weights
 from attention_atlas.studies.clark2019.drawn_weights import weights_frame
-from attention_atlas.tables import read_table, write_table
 
 
 def random_maps(n: int, seed: int) -> np.ndarray:

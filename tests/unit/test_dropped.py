@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from attention_atlas.corpora.examples import Example, write_examples
-from attention_atlas.studies.dropped import dropped_table
+from attention_atlas.methods.dropped import dropped_table
 
 HEADER = "record\tid\treason\tdetail\n"
 

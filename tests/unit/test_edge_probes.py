@@ -6,15 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from attention_atlas.studies.tenney2019.probes import (
-    SIZE,
-    EdgeProbes,
-    ProbeKey,
-    Spans,
-    clip_each,
-    optimiser,
-    probe_losses,
-)
+from attention_atlas.studies.tenney2019.probes import SIZE, EdgeProbes, ProbeKey, Spans, clip_each, optimiser, probe_losses
 
 SENTENCES, LAYERS, PIECES, WIDTH, LABELS, TARGETS = 3, 4, 7, 10, 5, 6
 # The last row of the states is the words alone.

@@ -22,15 +22,7 @@ from tiny_models import (
 )
 from torch import nn
 
-from attention_atlas.attention.engine import (
-    DECODER_CROSS,
-    DECODER_SELF,
-    ENCODER_SELF,
-    Plan,
-    Site,
-    attention_shape,
-    watch,
-)
+from attention_atlas.attention.engine import DECODER_CROSS, DECODER_SELF, ENCODER_SELF, Plan, Site, attention_shape, watch
 from attention_atlas.errors import AtlasError
 
 PROJECTIONS = {

@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_models import FIRST_WORD, HEADS, LAYERS, PAD, VOCABULARY, installed, tiny
 
-from attention_atlas.attention import extract
 from attention_atlas.attention.cache import read_attention
-from attention_atlas.attention.extract import attention_maps, batch_by_length, expected_bytes, extract_shard
 from attention_atlas.attention.words import to_words
 from attention_atlas.corpora.examples import Example, write_examples
 from attention_atlas.errors import AtlasError
+from attention_atlas.models import extraction as extract
 from attention_atlas.models.card import ModelCard, write_card
+from attention_atlas.models.extraction import attention_maps, batch_by_length, expected_bytes, extract_shard
 
 FLOAT16 = 2e-3
 

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.files import open_binary, raw_lines, read_lines, sha256, whole_file, whole_files, write_text
+from attention_atlas.io.files import open_binary, raw_lines, read_lines, sha256, whole_file, whole_files, write_text
 
 LIBRARY = Path(__file__).parents[2] / "workflow" / "lib"
 PACKERS = {"plain": bytes, "gz": gzip.compress, "xz": lzma.compress, "bz2": bz2.compress}
@@ -78,7 +78,7 @@ def test_text_is_written_as_utf8_with_unix_line_ends(tmp_path):
 FULL_DISK = """
 import resource, signal, sys
 from attention_atlas.errors import AtlasError
-from attention_atlas.files import write_text
+from attention_atlas.io.files import write_text
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 write_text(sys.argv[1] + "/fits.txt", "x" * 900)
@@ -101,7 +101,7 @@ def test_a_full_disk_is_said_in_a_sentence_and_leaves_nothing_behind(tmp_path):
 
 KILLED = """
 import sys, time
-from attention_atlas.files import whole_file, whole_files
+from attention_atlas.io.files import whole_file, whole_files
 with whole_file(sys.argv[1] + "/table[1].tsv") as part, whole_files(sys.argv[1], ["weights"]) as folder:
     part.write_text("half")
     (folder / "weights").write_text("half")

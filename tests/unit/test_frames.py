@@ -7,13 +7,13 @@ from itertools import product
 
 import numpy as np
 import pytest
+from sample_corpus.frames import frames_json
 from small_tokenizer import save_tokenizer
 
 from attention_atlas.attention.cache import CachedExample
 from attention_atlas.corpora.building import build_shard
 from attention_atlas.corpora.examples import read_examples
 from attention_atlas.corpora.frames import GAP, LONGEST_SENTENCE, FrameSentence, first_occurrence, read_frames
-from attention_atlas.corpora.sample.frames import frames_json
 from attention_atlas.errors import AtlasError
 from attention_atlas.studies.kovaleva2019.frame_heads import (
     ALL,

@@ -1,9 +1,9 @@
 """GAP's columns: offsets are characters, and rows whose offsets lie are named with their line."""
 
 import pytest
+from sample_corpus.write import write_sample
 
 from attention_atlas.corpora.gap import COLUMNS, read_gap
-from attention_atlas.corpora.sample.write import write_sample
 from attention_atlas.errors import AtlasError
 
 TEXT = 'Ann "Café" Lee met Mr. Bo Ray-Day. She liked him.'

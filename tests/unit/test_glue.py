@@ -6,14 +6,14 @@ from collections import Counter
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sample_corpus.generate import generate_documents
+from sample_corpus.pairs import ENTAILED, NEUTRAL, NOT_ENTAILED, OTHER, SAME, task_lines
 from small_tokenizer import save_tokenizer
 
 from attention_atlas.corpora.alignment import WordPieces
 from attention_atlas.corpora.building import build_shard, from_labelled
 from attention_atlas.corpora.examples import read_examples
 from attention_atlas.corpora.glue import TASKS, Labelled, Tagged, read_glue
-from attention_atlas.corpora.sample.generate import generate_documents
-from attention_atlas.corpora.sample.pairs import ENTAILED, NEUTRAL, NOT_ENTAILED, OTHER, SAME, task_lines
 from attention_atlas.errors import AtlasError
 
 MRPC = 'Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n1\t5\t6\tHe said "no.\tHe said no\n0\t7\t8\tA b\tC "d"\n'

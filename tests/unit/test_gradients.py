@@ -9,14 +9,14 @@ from tiny_models import HEADS, LAYERS, PAD, tiny
 
 from attention_atlas.attention.batches import model_inputs
 from attention_atlas.attention.engine import ENCODER_SELF, Site, install, watch
+from attention_atlas.io.setting import Setting
+from attention_atlas.io.tables import read_table
 from attention_atlas.models.card import read_card
 from attention_atlas.models.masking import mask_pieces, unmasked
 from attention_atlas.models.mlm_head import HeadFacts, MaskedModel, load_masked_model
 from attention_atlas.studies.clark2019 import gradients as module
 from attention_atlas.studies.clark2019.figure3 import figure3
 from attention_atlas.studies.clark2019.gradients import attention_gradients, gradients, measure_gradients, variants_table
-from attention_atlas.studies.setting import Setting
-from attention_atlas.tables import read_table
 
 EXAMPLES = [example(k, n) for k, n in enumerate((9, 14, 7, 11))]
 

@@ -14,12 +14,15 @@ from small_shards import write_example_shards
 
 from attention_atlas.corpora.examples import write_examples
 from attention_atlas.errors import AtlasError
+from attention_atlas.io.setting import Setting
+from attention_atlas.io.tables import write_quantities, write_table
+from attention_atlas.methods.distance_features import FEATURES, alternatives
+from attention_atlas.methods.head_type_names import DENSE, DENSE_VERTICAL, DIAGONAL, TYPES, VERTICAL
 from attention_atlas.models.card import ModelCard, write_card
 from attention_atlas.published.values import load_published
 from attention_atlas.studies.guan2020.ablation_rows import ROWS, SENTENCES, WHOLE
 from attention_atlas.studies.guan2020.clustering import by_layer, cluster_heads
 from attention_atlas.studies.guan2020.comparison import FAULTS, MODEL, Tables, comparison
-from attention_atlas.studies.guan2020.distance_features import FEATURES, alternatives
 from attention_atlas.studies.guan2020.drawn_maps import draw_maps, shrunk, typical_heads
 from attention_atlas.studies.guan2020.figure1 import figure1
 from attention_atlas.studies.guan2020.figure2 import figure2
@@ -28,10 +31,7 @@ from attention_atlas.studies.guan2020.figure4 import figure4, kept_share
 from attention_atlas.studies.guan2020.figure5 import figure5
 from attention_atlas.studies.guan2020.head_features import measure_features, read_features
 from attention_atlas.studies.guan2020.models_compared import compare_models
-from attention_atlas.studies.guan2020.names import DENSE, DENSE_VERTICAL, DIAGONAL, TYPES, VERTICAL
 from attention_atlas.studies.guan2020.table1 import table1
-from attention_atlas.studies.setting import Setting
-from attention_atlas.tables import write_quantities, write_table
 
 LAYERS, HEADS, EXAMPLES = 4, 4, 6
 OPTIONS = {"binning": "floor", "diagonal": "special"}

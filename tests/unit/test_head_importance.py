@@ -13,26 +13,13 @@ from attention_atlas.attention.plans import Plan
 from attention_atlas.corpora.alignment import SPECIAL
 from attention_atlas.corpora.examples import Example, write_examples
 from attention_atlas.errors import AtlasError
-from attention_atlas.models.card import ModelCard, write_card
-from attention_atlas.models.classifying import logits, predicted
-from attention_atlas.models.pruning import prune_heads as cut_heads
-from attention_atlas.models.translating import UNCOUNTED, target_loss
-from attention_atlas.studies.michel2019 import head_gradients as gradients_module
-from attention_atlas.studies.michel2019 import masked_answers as masked_module
-from attention_atlas.studies.michel2019 import speed
-from attention_atlas.studies.michel2019.experiments import Classification
-from attention_atlas.studies.michel2019.head_gradients import head_gradients
-from attention_atlas.studies.michel2019.importance import (
-    COLUMNS,
-    Derivatives,
-    importance,
-    importance_table,
-    normalised,
-    read_derivatives,
-    unnormalised,
-)
-from attention_atlas.studies.michel2019.masks import KINDS, heads_of, plan_without
-from attention_atlas.studies.michel2019.names import (
+from attention_atlas.io.setting import Setting
+from attention_atlas.io.tables import read_parquet, write_parquet, write_table
+from attention_atlas.methods import head_gradients as gradients_module
+from attention_atlas.methods.head_gradients import head_gradients
+from attention_atlas.methods.importance import Derivatives, importance, normalised, read_derivatives, unnormalised
+from attention_atlas.methods.masking import KINDS, heads_of, plan_without
+from attention_atlas.methods.names import (
     ANSWERS,
     CLASSIFICATION,
     CODE,
@@ -44,13 +31,19 @@ from attention_atlas.studies.michel2019.names import (
     SCRIPT,
     TRANSLATION,
 )
-from attention_atlas.studies.michel2019.pruned_answers import Step, _gradient_rows, step_answers
-from attention_atlas.studies.michel2019.pruning import ascending, next_places, random_orders, steps
+from attention_atlas.methods.pruning import Step, ascending, next_places, random_orders, step_answers, steps
+from attention_atlas.models.card import ModelCard, write_card
+from attention_atlas.models.classifying import logits, predicted
+from attention_atlas.models.pruning import prune_heads as cut_heads
+from attention_atlas.models.translating import UNCOUNTED, target_loss
+from attention_atlas.studies.michel2019 import masked_answers as masked_module
+from attention_atlas.studies.michel2019 import speed
+from attention_atlas.studies.michel2019.experiments import Classification
+from attention_atlas.studies.michel2019.head_importance import COLUMNS, importance_table
+from attention_atlas.studies.michel2019.pruned_answers import _gradient_rows
 from attention_atlas.studies.michel2019.speed import COLUMNS as SPEEDS
 from attention_atlas.studies.michel2019.speed import EVEN, GLOBAL, WHOLE, measure_speed, places_of
 from attention_atlas.studies.michel2019.speed import LAYERS as WHOLE_LAYERS
-from attention_atlas.studies.setting import Setting
-from attention_atlas.tables import read_parquet, write_parquet, write_table
 
 
 def example(record, size, label="no"):

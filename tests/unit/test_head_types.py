@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from sklearn.metrics import adjusted_rand_score
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.studies.guan2020.distance_features import FEATURES
-from attention_atlas.studies.guan2020.head_types import METHODS, TYPES, clusters, matched, names, scores
+from attention_atlas.methods.distance_features import FEATURES
+from attention_atlas.methods.head_types import METHODS, TYPES, clusters, matched, names, scores
 from attention_atlas.studies.guan2020.stability import HALVES, consistent_in_all, halved_labels, pairwise_agreement
 
 # Mass on special tokens, near, far.

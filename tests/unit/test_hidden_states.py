@@ -7,8 +7,8 @@ from test_extract import EXAMPLES
 from tiny_models import LAYERS, PAD, WIDTH, tiny
 
 from attention_atlas.errors import AtlasError
+from attention_atlas.io.shards import write_shard
 from attention_atlas.models.hidden_states import HiddenStates, hidden_states
-from attention_atlas.shards import write_shard
 
 HALF = 4e-3
 

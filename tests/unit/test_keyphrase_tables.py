@@ -13,9 +13,10 @@ from attention_atlas.attention.cache import CachedExample
 from attention_atlas.corpora.examples import Example, write_examples
 from attention_atlas.corpora.keyphrases import Keyphrase
 from attention_atlas.errors import AtlasError
+from attention_atlas.io.setting import Setting
+from attention_atlas.io.tables import write_parquet, write_table
+from attention_atlas.methods.names import ANSWERS
 from attention_atlas.models.card import ModelCard, write_card
-from attention_atlas.studies.michel2019.names import ANSWERS
-from attention_atlas.studies.setting import Setting
 from attention_atlas.studies.stefanik2021.baselines import BASELINES, best_number
 from attention_atlas.studies.stefanik2021.comparison import Tables, comparison
 from attention_atlas.studies.stefanik2021.detection import detection_tables
@@ -47,7 +48,6 @@ from attention_atlas.studies.stefanik2021.removal_tables import (
 )
 from attention_atlas.studies.stefanik2021.views import MODEL_VIEW, Viewed, _rows, view_page
 from attention_atlas.studies.stefanik2021.words import _frames, read_words
-from attention_atlas.tables import write_parquet, write_table
 
 SETTING = Setting("Test run", "tiny", "documents", sample=True)
 LAYERS, HEADS, DOCUMENTS = 2, 2, 8

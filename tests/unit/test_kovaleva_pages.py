@@ -14,7 +14,9 @@ import pytest
 from safetensors.numpy import save_file
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.heads import head_rows
+from attention_atlas.io.setting import Setting
+from attention_atlas.io.tables import write_parquet, write_table
+from attention_atlas.methods.head_tables import head_rows
 from attention_atlas.published.values import load_digitised, load_published
 from attention_atlas.studies.kovaleva2019 import comparison as comparison_module
 from attention_atlas.studies.kovaleva2019.change_tables import change_tables
@@ -28,8 +30,6 @@ from attention_atlas.studies.kovaleva2019.grids import figure5, figure6, figure7
 from attention_atlas.studies.kovaleva2019.measured import MEASURED
 from attention_atlas.studies.kovaleva2019.names import CLASSES, NETWORK, RULES, TASK_TITLES
 from attention_atlas.studies.kovaleva2019.table1 import table1
-from attention_atlas.studies.setting import Setting
-from attention_atlas.tables import write_parquet, write_table
 
 LAYERS, HEADS, EXAMPLES = 12, 12, 8
 TASKS = ("mrpc", "stsb", "sst2", "qnli")

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.manifest import MANIFEST_PATH, find_artifact, load_manifest
 from attention_atlas.published.values import load_published
-from attention_atlas.runs import ROLES
+from attention_atlas.workflow.manifest import MANIFEST_PATH, find_artifact, load_manifest
+from attention_atlas.workflow.runs import ROLES
 
 WORKFLOW = MANIFEST_PATH.parents[1]
 ARTIFACTS = load_manifest()

@@ -6,17 +6,17 @@ import shutil
 
 import pytest
 import sentencepiece
+from sample_corpus.parallel import parallel_lines
 from tokenizers import Tokenizer
 from transformers import MarianConfig, MarianMTModel, MarianTokenizer
 
 from attention_atlas.corpora.building import build_shard
 from attention_atlas.corpora.examples import read_examples
-from attention_atlas.corpora.sample.parallel import parallel_lines
 from attention_atlas.errors import AtlasError
+from attention_atlas.methods.names import TRANSLATION
 from attention_atlas.models.loading import describe
 from attention_atlas.models.marian_tokenizer import SOURCE, TARGET, is_marian, marian_tokenizer
 from attention_atlas.studies.michel2019.experiments import open_experiment
-from attention_atlas.studies.michel2019.names import TRANSLATION
 
 ODD = ["", "a", "  two   spaces  ", "ﬁne ＡＢＣ", "où est-il?", "日本語 zzz", "$ — ok", "tab\tand\u00a0space", "\u200bzero"]
 

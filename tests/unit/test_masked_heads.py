@@ -11,13 +11,13 @@ from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
 
 from attention_atlas.attention.plans import DECODER_CROSS, DECODER_SELF, ENCODER_SELF
+from attention_atlas.io.setting import Setting
+from attention_atlas.io.tables import write_parquet
+from attention_atlas.methods.masking import masks
+from attention_atlas.methods.names import CLASSIFICATION, KEYS, NONE, ONE, OTHERS, TRANSLATION
 from attention_atlas.studies.michel2019.ablation_tables import BEST, FIGURE1, TABLE1, ablation_tables
 from attention_atlas.studies.michel2019.effects import Masked, best_by_layer, effect_rows, read_answers
 from attention_atlas.studies.michel2019.figures import figure1
-from attention_atlas.studies.michel2019.masks import masks
-from attention_atlas.studies.michel2019.names import CLASSIFICATION, KEYS, NONE, ONE, OTHERS, TRANSLATION
-from attention_atlas.studies.setting import Setting
-from attention_atlas.tables import write_parquet
 
 LAYERS, HEADS, SENTENCES = 2, 3, 40
 SETTINGS = {name: Setting("Small run", "tiny", name, sample=True) for name in ("translation", "classification")}

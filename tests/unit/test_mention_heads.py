@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from nltk import Tree
+from sample_corpus.write import write_sample
 
 from attention_atlas.corpora.agreement import FEMININE, MASCULINE, NEUTER, PLURAL, SINGULAR, agree, features
 from attention_atlas.corpora.conll2012 import Document, Span, read_conll2012
 from attention_atlas.corpora.conllu import read_conllu
 from attention_atlas.corpora.mentions import dependency_head, mention_type, surface_head
 from attention_atlas.corpora.noun_heads import head_leaf, span_head
-from attention_atlas.corpora.sample.write import write_sample
 from attention_atlas.corpora.windows import document_mentions, document_windows, mentions_between, trees_of_documents
 from attention_atlas.errors import AtlasError
 

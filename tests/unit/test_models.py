@@ -14,7 +14,7 @@ from transformers import BertTokenizerFast, PreTrainedTokenizerFast
 
 from attention_atlas.attention.engine import NAME
 from attention_atlas.errors import AtlasError
-from attention_atlas.files import sha256
+from attention_atlas.io.files import sha256
 from attention_atlas.models.card import ModelCard, read_card, write_card
 from attention_atlas.models.loading import describe, load_model, locate
 

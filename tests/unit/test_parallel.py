@@ -6,12 +6,12 @@ import re
 from pathlib import Path
 
 import pytest
+from sample_corpus.parallel import parallel_lines
 from small_tokenizer import save_tokenizer
 
 from attention_atlas.corpora.building import build_shard
 from attention_atlas.corpora.examples import read_examples
 from attention_atlas.corpora.parallel import Translated, read_parallel
-from attention_atlas.corpora.sample.parallel import parallel_lines
 from attention_atlas.errors import AtlasError
 
 PAIRS = [json.loads(line) for line in parallel_lines(1500, 1)]

@@ -8,15 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from attention_atlas.attention.plans import (
-    DECODER_CROSS,
-    DECODER_SELF,
-    ENCODER_SELF,
-    BatchFacts,
-    Plan,
-    Side,
-    Site,
-)
+from attention_atlas.attention.plans import DECODER_CROSS, DECODER_SELF, ENCODER_SELF, BatchFacts, Plan, Side, Site
 from attention_atlas.errors import AtlasError
 
 BERT_LIKE = {ENCODER_SELF: (3, 4)}

@@ -13,6 +13,8 @@ from small_shards import write_example_shards
 from attention_atlas.corpora.examples import Example, write_examples
 from attention_atlas.corpora.word_vectors import WordVectors, write_vectors
 from attention_atlas.errors import AtlasError
+from attention_atlas.io.setting import Setting
+from attention_atlas.io.tables import read_table
 from attention_atlas.models.card import ModelCard, write_card
 from attention_atlas.studies.clark2019.probes import training as module
 from attention_atlas.studies.clark2019.probes.decoding import decode
@@ -20,8 +22,6 @@ from attention_atlas.studies.clark2019.probes.features import Sentence, batch_of
 from attention_atlas.studies.clark2019.probes.models import AttentionProbe, AttentionWordsProbe, DistanceProbe, _over_pairs
 from attention_atlas.studies.clark2019.probes.table3 import table3
 from attention_atlas.studies.clark2019.probes.training import Recipe, make_probes, predictions, run_probes, train
-from attention_atlas.studies.setting import Setting
-from attention_atlas.tables import read_table
 
 K, D = 3, 4
 SEEDS = (0, 7)

@@ -13,10 +13,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from attention_atlas import progress as progress_module
 from attention_atlas.errors import AtlasError
-from attention_atlas.progress import progress
-from attention_atlas.smk import job
+from attention_atlas.io import progress as progress_module
+from attention_atlas.io.progress import progress
+from attention_atlas.workflow.job import job
 
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
@@ -175,7 +175,7 @@ def test_on_a_terminal_a_bar(monkeypatch, capsys, caplog):
 
 FAULTS = """
 import ctypes, resource, sys
-from attention_atlas.smk import keep_freed_memory
+from attention_atlas.workflow.job import keep_freed_memory
 
 if sys.argv[1] == "kept" and not keep_freed_memory():
     sys.exit(3)

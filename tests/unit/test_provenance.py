@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from attention_atlas import provenance
-from attention_atlas.provenance import script_digest
+from attention_atlas.workflow import provenance
+from attention_atlas.workflow.provenance import script_digest
 
 WORKFLOW = Path(__file__).parents[2] / "workflow"
 SCRIPT = "go.py"
@@ -165,7 +165,7 @@ def test_no_import_of_the_workflow_is_one_that_the_digest_cannot_follow():
 
 DIGESTS = """
 import ast, sys
-from attention_atlas.provenance import script_digest
+from attention_atlas.workflow.provenance import script_digest
 if sys.argv[2:]:
     ast.parse = None
 print([script_digest(name) for name in ("one.py", "other.py")])

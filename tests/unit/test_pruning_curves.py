@@ -9,6 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import pearsonr, spearmanr
 
+from attention_atlas.io.setting import Setting
+from attention_atlas.io.tables import read_table, write_parquet
+from attention_atlas.methods.importance import Derivatives
+from attention_atlas.methods.masking import heads_of
+from attention_atlas.methods.names import ALL, CLASSIFICATION, HEAD, KEYS, NONE, ONE, OTHERS, STEP, TRANSLATION
 from attention_atlas.published.values import load_published
 from attention_atlas.studies.michel2019.ablation_tables import ablation_tables
 from attention_atlas.studies.michel2019.comparison import Tables, comparison
@@ -22,27 +27,9 @@ from attention_atlas.studies.michel2019.correlations import (
 )
 from attention_atlas.studies.michel2019.curves import FIGURE3, FIGURE4, dynamics_table, mean_curves, prunable, pruning_curves
 from attention_atlas.studies.michel2019.figures import FIGURES, figure5
-from attention_atlas.studies.michel2019.importance import Derivatives, importance_table
-from attention_atlas.studies.michel2019.masks import heads_of
-from attention_atlas.studies.michel2019.names import (
-    ABLATION,
-    ALL,
-    CLASSIFICATION,
-    HEAD,
-    HELDOUT,
-    IMPORTANCE,
-    KEYS,
-    NONE,
-    ONE,
-    ORDER_TITLES,
-    OTHERS,
-    RANDOM,
-    STEP,
-    TRANSLATION,
-)
+from attention_atlas.studies.michel2019.head_importance import importance_table
+from attention_atlas.studies.michel2019.names import ABLATION, HELDOUT, IMPORTANCE, ORDER_TITLES, RANDOM
 from attention_atlas.studies.michel2019.pruned_answers import _gradient_rows
-from attention_atlas.studies.setting import Setting
-from attention_atlas.tables import read_table, write_parquet
 
 SHAPES = {TRANSLATION: (2, 4), CLASSIFICATION: (3, 4)}
 KINDS = {TRANSLATION: ("enc_enc", "enc_dec", "dec_dec"), CLASSIFICATION: ("enc_enc",)}

@@ -5,14 +5,14 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sample_corpus.generate import generate_documents
+from sample_corpus.questions import squad_json
 from small_tokenizer import save_tokenizer
 
 from attention_atlas.corpora.alignment import WordPieces
 from attention_atlas.corpora.building import build_shard
 from attention_atlas.corpora.examples import read_examples, write_examples
 from attention_atlas.corpora.questions import question_windows, read_questions
-from attention_atlas.corpora.sample.generate import generate_documents
-from attention_atlas.corpora.sample.questions import squad_json
 from attention_atlas.corpora.squad import Answer, Question, read_squad
 from attention_atlas.models.answering import span_of_pieces
 

@@ -11,18 +11,12 @@ from statsmodels.stats.multitest import multipletests
 
 from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError
-from attention_atlas.heads import Resampling, best_head
-from attention_atlas.statistics import bootstrap_ratio, folds_of
-from attention_atlas.studies.clark2019.dependencies import DIRECTIONS, Gold, Predictions, Scores, score
-from attention_atlas.studies.clark2019.options import AS_PUBLISHED, alternatives
-from attention_atlas.studies.clark2019.relations import (
-    heads_frame,
-    measure_dependencies,
-    noop_frame,
-    options_frame,
-    relations_frame,
-    summary,
-)
+from attention_atlas.methods.dependency_scoring import DIRECTIONS, Gold, Predictions, Scores, score
+from attention_atlas.methods.options import AS_PUBLISHED, alternatives
+from attention_atlas.methods.relation_tables import heads_frame, relations_frame
+from attention_atlas.stats.bootstrap import bootstrap_ratio
+from attention_atlas.stats.held_out import Resampling, best_head, folds_of
+from attention_atlas.studies.clark2019.relations import measure_dependencies, noop_frame, options_frame, summary
 
 RESAMPLING = Resampling(folds=5, resamples=200, seed=3)
 SHAPE = (2, 3, 4)  # directions, layers, heads

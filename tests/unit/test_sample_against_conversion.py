@@ -2,8 +2,9 @@
 
 from collections import Counter
 
+from sample_corpus.write import write_sample
+
 from attention_atlas.corpora.conllu import read_conllu
-from attention_atlas.corpora.sample.write import write_sample
 from attention_atlas.corpora.stanford import to_stanford
 
 

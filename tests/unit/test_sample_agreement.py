@@ -3,10 +3,9 @@
 import itertools
 
 import pytest
-
-from attention_atlas.corpora.sample.generate import generate_documents
-from attention_atlas.corpora.sample.lexicon import plural_of, verb_form
-from attention_atlas.corpora.sample.structure import starts_with_vowel_sound
+from sample_corpus.generate import generate_documents
+from sample_corpus.lexicon import plural_of, verb_form
+from sample_corpus.structure import starts_with_vowel_sound
 
 _SINGULAR_PRONOUNS = {"he", "she", "it", "everyone", "someone", "nobody", "nothing", "something", "this", "that", "each"}
 _PLURAL_FORMS = {"these", "those", "we", "they", "all", "some", "others", "both", "most", "many", "few"}

@@ -9,9 +9,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-
-from attention_atlas.corpora.sample.generate import generate_documents
-from attention_atlas.corpora.sample.write import write_sample
+from sample_corpus.generate import generate_documents
+from sample_corpus.write import write_sample
 
 _LIBRARY = Path(__file__).resolve().parents[2] / "workflow" / "lib"
 _FILES = ("documents.txt", "sentences.txt", "ud.conllu", "sd.conllu", "documents.jsonl")
@@ -31,7 +30,7 @@ def test_two_processes_write_the_same_bytes(tmp_path):
     digests = []
     for seed in ("1", "2"):
         folder = tmp_path / seed
-        code = f"from attention_atlas.corpora.sample.write import write_sample; write_sample({str(folder)!r}, 12, 7)"
+        code = f"from sample_corpus.write import write_sample; write_sample({str(folder)!r}, 12, 7)"
         environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(_LIBRARY)}
         subprocess.run([sys.executable, "-c", code], check=True, env=environment)
         digests.append([hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in _FILES])

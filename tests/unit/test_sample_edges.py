@@ -3,10 +3,10 @@
 from collections import Counter
 
 import pytest
+from sample_corpus.edges import edge_record
+from sample_corpus.generate import generate_documents
 
 from attention_atlas.corpora.edges import EDGE_TASKS, edge_line
-from attention_atlas.corpora.sample.edges import edge_record
-from attention_atlas.corpora.sample.generate import generate_documents
 
 DOCUMENTS = list(generate_documents(60, 2019))
 RECORDS = [(d, k, s, edge_record(d, k, s)) for d in DOCUMENTS for k, s in enumerate(d.sentences)]

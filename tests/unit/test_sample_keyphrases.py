@@ -4,10 +4,10 @@ import json
 from collections import Counter, defaultdict
 
 import pytest
+from sample_corpus.generate import generate_documents
+from sample_corpus.keyphrases import LEAST_MENTIONS, SENTENCES, keyphrase_lines, keyphrases_of
 
 from attention_atlas.corpora.keyphrases import OUTSIDE, read_keyphrases
-from attention_atlas.corpora.sample.generate import generate_documents
-from attention_atlas.corpora.sample.keyphrases import LEAST_MENTIONS, SENTENCES, keyphrase_lines, keyphrases_of
 
 DOCUMENTS = list(generate_documents(120, 2019))
 

@@ -3,9 +3,8 @@
 import re
 
 import pytest
-
-from attention_atlas.corpora.sample.generate import generate_documents
-from attention_atlas.corpora.sample.structure import SD_RELATIONS, UD_RELATIONS
+from sample_corpus.generate import generate_documents
+from sample_corpus.structure import SD_RELATIONS, UD_RELATIONS
 
 
 @pytest.fixture(scope="module")

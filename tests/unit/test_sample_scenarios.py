@@ -3,14 +3,14 @@
 import random
 
 import pytest
+from sample_corpus import discourse
+from sample_corpus.grammar.base import Frame, Style
+from sample_corpus.grammar.english import English
+from sample_corpus.lexicon import collocations, lexicon
+from sample_corpus.notation import Group, expand, parse
+from sample_corpus.reference import Discourse, Entity
+from sample_corpus.structure import read_layers, settle_surface, spaces_after
 
-from attention_atlas.corpora.sample import discourse
-from attention_atlas.corpora.sample.grammar.base import Frame, Style
-from attention_atlas.corpora.sample.grammar.english import English
-from attention_atlas.corpora.sample.lexicon import collocations, lexicon
-from attention_atlas.corpora.sample.notation import Group, expand, parse
-from attention_atlas.corpora.sample.reference import Discourse, Entity
-from attention_atlas.corpora.sample.structure import read_layers, settle_surface, spaces_after
 from attention_atlas.errors import AtlasError
 
 

@@ -4,9 +4,9 @@ import pandas as pd
 import pytest
 
 from attention_atlas.errors import AtlasError
+from attention_atlas.io.tables import write_table
 from attention_atlas.published.compare import COLUMNS
 from attention_atlas.published.scoreboard import CLAIMS, SUMMARY, Pages, write_scoreboard
-from attention_atlas.tables import write_table
 
 
 def comparison(path, verdicts):

@@ -16,12 +16,12 @@ import pytest
 import yaml
 from tiny_models import HEADS, LAYERS, tiny
 
-from attention_atlas.config import resolve
 from attention_atlas.corpora.conll2012 import read_conll2012
 from attention_atlas.corpora.sources import fetch
 from attention_atlas.errors import AtlasError
 from attention_atlas.models.loading import describe, load_model
-from attention_atlas.smk import job
+from attention_atlas.workflow.config import resolve
+from attention_atlas.workflow.job import job
 
 ROOT = Path(__file__).resolve().parents[2]
 CODE = [*(ROOT / "workflow").rglob("*.py"), *(ROOT / "tools").rglob("*.py")]

@@ -11,20 +11,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.models.card import ModelCard, write_card
-from attention_atlas.shards import write_shard
-from attention_atlas.studies.clark2019.options import AS_PUBLISHED, CORRECTED
-from attention_atlas.studies.clark2019.surface import (
+from attention_atlas.io.shards import write_shard
+from attention_atlas.methods.options import AS_PUBLISHED, CORRECTED
+from attention_atlas.methods.surface import (
     MEASURES,
     TokenClasses,
     entropy_measures,
     maximum_measures,
-    measure_surface,
     position_measures,
-    summary,
     target_measures,
     token_classes,
 )
+from attention_atlas.models.card import ModelCard, write_card
+from attention_atlas.studies.clark2019.surface import measure_surface, summary
 
 PAIR = ["[CLS]", "a", ",", "b", "[SEP]", "c", ".", "[SEP]"]
 SINGLE = ["[CLS]", "a", "b", "##.", "[SEP]"]

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.html_tables import write_html_table
-from attention_atlas.tables import read_table, write_table
+from attention_atlas.io.html_tables import write_html_table
+from attention_atlas.io.tables import read_table, write_table
 
 
 def cells(page: str) -> list[list[str]]:

@@ -22,15 +22,7 @@ from attention_atlas.models.fine_tuning import fine_tune
 from attention_atlas.models.loading import describe, load_trained
 from attention_atlas.models.tagging import TAGS, first_pieces, gold_tags, tag_loss, tag_numbers, tags_under
 from attention_atlas.models.translating import UNCOUNTED
-from attention_atlas.studies.stefanik2021.names import (
-    DEVELOPMENT,
-    IMPORTANCE,
-    ONE,
-    OPTIMISTIC,
-    RANDOM,
-    TEST,
-    WORST,
-)
+from attention_atlas.studies.stefanik2021.names import DEVELOPMENT, IMPORTANCE, ONE, OPTIMISTIC, RANDOM, TEST, WORST
 from attention_atlas.studies.stefanik2021.phrases import f1_of, token_counts
 from attention_atlas.studies.stefanik2021.removal import removals
 from attention_atlas.studies.stefanik2021.tagging import Tagging

@@ -10,9 +10,10 @@ from PIL import Image
 
 from attention_atlas.corpora.examples import write_examples
 from attention_atlas.errors import AtlasError
+from attention_atlas.io.setting import Setting
+from attention_atlas.io.shards import write_shard
+from attention_atlas.io.tables import read_parquet, read_table
 from attention_atlas.published.values import load_published
-from attention_atlas.shards import write_shard
-from attention_atlas.studies.setting import Setting
 from attention_atlas.studies.tenney2019.comparison import Tables, comparison
 from attention_atlas.studies.tenney2019.figures import figure1, figure2, figure3
 from attention_atlas.studies.tenney2019.layers import centre_of_gravity, expected_layer
@@ -36,7 +37,6 @@ from attention_atlas.studies.tenney2019.summary import (
 from attention_atlas.studies.tenney2019.summary import Outputs as Pages
 from attention_atlas.studies.tenney2019.traces import FIGURE3, traced_sentences
 from attention_atlas.studies.tenney2019.training import Recipe
-from attention_atlas.tables import read_parquet, read_table
 
 TASKS = {"pos": False, "constituents": True, "dependencies": True, "entities": False}
 SETTINGS = {task: Setting("Small run", "tiny", f"corpus of {task}", sample=True) for task in TASKS}

@@ -7,6 +7,7 @@ import json
 import pandas as pd
 import pytest
 import torch
+from sample_corpus.parallel import parallel_lines
 from transformers import AutoTokenizer, MarianMTModel
 
 from attention_atlas.attention.batches import batch_by_length, model_inputs
@@ -15,8 +16,9 @@ from attention_atlas.attention.plans import Plan
 from attention_atlas.corpora.alignment import open_tokenizer
 from attention_atlas.corpora.building import build_shard
 from attention_atlas.corpora.examples import read_examples
-from attention_atlas.corpora.sample.parallel import parallel_lines
 from attention_atlas.errors import AtlasError
+from attention_atlas.io.tables import read_parquet
+from attention_atlas.methods.names import ANSWERS, KEYS, NONE, TRANSLATION
 from attention_atlas.models.blank import begin
 from attention_atlas.models.card import read_card
 from attention_atlas.models.fine_tuning import fine_tune, kept_epochs, load_epoch
@@ -25,8 +27,6 @@ from attention_atlas.models.translating import search, translate_under, translat
 from attention_atlas.studies.michel2019.curves import FIGURE5, dynamics_table
 from attention_atlas.studies.michel2019.dynamics import follow_training
 from attention_atlas.studies.michel2019.masked_answers import mask_heads
-from attention_atlas.studies.michel2019.names import ANSWERS, KEYS, NONE, TRANSLATION
-from attention_atlas.tables import read_parquet
 
 SHAPE = {"layers": 2, "heads": 4, "hidden": 16, "feed_forward": 32, "positions": 48, "vocabulary": 300}
 TRAINING = {

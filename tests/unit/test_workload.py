@@ -8,9 +8,9 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attention_atlas.config import resolve
-from attention_atlas.costs import Shape, extraction_memory, gradient_memory
-from attention_atlas.workload import _WORK, Planned, fit, makespan, read_coefficients, seconds, workload
+from attention_atlas.workflow.config import resolve
+from attention_atlas.workflow.costs import Shape, extraction_memory, gradient_memory
+from attention_atlas.workflow.workload import _WORK, Planned, fit, makespan, read_coefficients, seconds, workload
 
 ROOT = Path(__file__).resolve().parents[2]
 

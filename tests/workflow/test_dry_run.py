@@ -9,9 +9,9 @@ import pytest
 import yaml
 from workspaces import ROOT, Workspace
 
-from attention_atlas.config import resolve
-from attention_atlas.manifest import load_manifest
-from attention_atlas.runs import STUDIES
+from attention_atlas.workflow.config import resolve
+from attention_atlas.workflow.manifest import load_manifest
+from attention_atlas.workflow.runs import STUDIES
 
 RULES = ("all", *STUDIES, "tables", "figures", "attention")
 GLUE = ("MRPC", "SST-2", "QQP", "RTE", "QNLI", "MNLI")

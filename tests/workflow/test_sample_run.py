@@ -12,9 +12,9 @@ import pytest
 from workspaces import FEW_EDGE_TASKS, FEW_TASKS, OVERLAY, ROOT, SMALL, Workspace, digests, small_run
 
 from attention_atlas.attention.cache import read_attention
-from attention_atlas.costs import SNAKEMAKE
-from attention_atlas.manifest import load_manifest
-from attention_atlas.studies.guan2020.distance_features import FEATURES
+from attention_atlas.workflow.costs import SNAKEMAKE
+from attention_atlas.workflow.manifest import load_manifest
+from attention_atlas.methods.distance_features import FEATURES
 from attention_atlas.studies.kovaleva2019.names import CLASSES, TASKS
 from tools.plan import jobs_in
 

@@ -1,13 +1,20 @@
 # Input: tables of all studies of a run. Output: results/{run}/atlas (one row a head) and the scoreboard, results/{run}/*.tsv.
 
+from attention_atlas.workflow.inputs.overviews import AtlasInputs, ScoreboardInputs
+from attention_atlas.workflow.provenance import script_digest
+from attention_atlas.workflow.resources import memory, minutes
+
+atlas = AtlasInputs(config)
+scoreboard = ScoreboardInputs(config)
+
 
 rule atlas_heads:
     input:
-        head_files,
+        atlas.head_files,
     output:
         heads="results/{run}/atlas/heads.tsv",
         measures="results/{run}/atlas/measures.tsv",
-        html=report("results/{run}/atlas/measures.html", **about("atlas", "measures")),
+        html=report("results/{run}/atlas/measures.html", **atlas.about("measures")),
     log:
         "results/{run}/logs/atlas/heads.log",
     benchmark:
@@ -20,12 +27,12 @@ rule atlas_heads:
         mem_mb=memory(1000),
         runtime=minutes(10),
     params:
-        tables=head_tables,
-        model=atlas_model,
-        shape=atlas_shape,
-        models=head_models,
-        left_out=of_another_shape,
-        run=run_title,
+        tables=atlas.head_tables,
+        model=atlas.model_name(),
+        shape=atlas.shape,
+        models=atlas.head_models,
+        left_out=atlas.skipped_tables,
+        run=atlas.run_title,
         code=script_digest("atlas_heads.py"),
     script:
         "../scripts/atlas_heads.py"
@@ -38,13 +45,13 @@ rule atlas_correlations:
     output:
         tsv="results/{run}/atlas/correlations.tsv",
         svg=report(
-            "results/{run}/atlas/correlations.svg", **about("atlas", "correlations")
+            "results/{run}/atlas/correlations.svg", **atlas.about("correlations")
         ),
         png="results/{run}/atlas/correlations.png",
         pdf="results/{run}/atlas/correlations.pdf",
         findings="results/{run}/atlas/findings.tsv",
         findings_html=report(
-            "results/{run}/atlas/findings.html", **about("atlas", "findings")
+            "results/{run}/atlas/findings.html", **atlas.about("findings")
         ),
     log:
         "results/{run}/logs/atlas/correlations.log",
@@ -58,9 +65,9 @@ rule atlas_correlations:
         mem_mb=memory(2000),
         runtime=minutes(30),
     params:
-        models=study_models,
-        line=run_title,
-        draws=atlas_draws,
+        models=atlas.study_models,
+        line=atlas.run_title,
+        draws=atlas.draws,
         code=script_digest("atlas_correlations.py"),
     script:
         "../scripts/atlas_correlations.py"
@@ -68,9 +75,9 @@ rule atlas_correlations:
 
 rule atlas_of_model:
     input:
-        shards=measured_shards("attention", "safetensors"),
-        descriptions=measured_shards("attention", "json"),
-        examples=measured_shards("examples", "parquet"),
+        shards=atlas.shards_in_path("sentences"),
+        descriptions=atlas.shards_in_path("sentences", suffix="json"),
+        examples=atlas.shards_in_path("sentences", "examples", "parquet"),
         card="results/{run}/models/{model}/card.json",
     output:
         surface="results/{run}/atlas/models/{model}/surface.tsv",
@@ -84,14 +91,14 @@ rule atlas_of_model:
     conda:
         "../../envs/analysis.yaml"
     resources:
-        mem_mb=sentence_memory,
+        mem_mb=atlas.memory("of_model"),
         runtime=minutes(60),
     params:
-        limit=limit_for("atlas", "sentences"),
-        min_count=settings("atlas", "min_count"),
-        folds=settings("atlas", "folds"),
-        resamples=settings("atlas", "resamples"),
-        seed=settings("atlas", "seed"),
+        limit=atlas.limit("sentences"),
+        min_count=atlas.settings("min_count"),
+        folds=atlas.settings("folds"),
+        resamples=atlas.settings("resamples"),
+        seed=atlas.settings("seed"),
         code=script_digest("atlas_of_model.py"),
     script:
         "../scripts/atlas_of_model.py"
@@ -99,14 +106,12 @@ rule atlas_of_model:
 
 rule atlas_models:
     input:
-        compared_files,
+        atlas.compared_files,
     output:
         tsv="results/{run}/atlas/models.tsv",
         findings="results/{run}/atlas/models_findings.tsv",
-        html=report(
-            "results/{run}/atlas/models_findings.html", **about("atlas", "models")
-        ),
-        svg=report("results/{run}/atlas/models.svg", **about("atlas", "models")),
+        html=report("results/{run}/atlas/models_findings.html", **atlas.about("models")),
+        svg=report("results/{run}/atlas/models.svg", **atlas.about("models")),
         png="results/{run}/atlas/models.png",
         pdf="results/{run}/atlas/models.pdf",
     log:
@@ -121,10 +126,10 @@ rule atlas_models:
         mem_mb=memory(1000),
         runtime=minutes(10),
     params:
-        models=compared_tables,
-        draws=atlas_draws,
-        run=run_title,
-        setting=setting_for("atlas", "sentences"),
+        models=atlas.compared_tables,
+        draws=atlas.draws,
+        run=atlas.run_title,
+        setting=atlas.label("sentences"),
         code=script_digest("atlas_models.py"),
     script:
         "../scripts/atlas_models.py"
@@ -135,12 +140,12 @@ rule atlas_page:
         heads="results/{run}/atlas/heads.tsv",
         measures="results/{run}/atlas/measures.tsv",
         correlations="results/{run}/atlas/correlations.tsv",
-        relations=relation_files,
-        shard=drawn_files("attention", "safetensors"),
-        description=drawn_files("attention", "json"),
-        examples=drawn_files("examples", "parquet"),
+        relations=atlas.relation_files,
+        shard=atlas.first_sentences("attention", "safetensors"),
+        description=atlas.first_sentences("attention", "json"),
+        examples=atlas.first_sentences("examples", "parquet"),
     output:
-        report("results/{run}/atlas/atlas.html", **about("atlas", "measures")),
+        report("results/{run}/atlas/atlas.html", **atlas.about("measures")),
     log:
         "results/{run}/logs/atlas/page.log",
     benchmark:
@@ -153,9 +158,9 @@ rule atlas_page:
         mem_mb=memory(2000),
         runtime=minutes(10),
     params:
-        drawn=settings("atlas", "drawn"),
-        run=run_title,
-        setting=page_line,
+        drawn=atlas.settings("drawn"),
+        run=atlas.run_title,
+        setting=atlas.page_label,
         code=script_digest(
             "atlas_page.py", "atlas/page.html", "atlas/page.css", "atlas/page.js"
         ),
@@ -165,18 +170,18 @@ rule atlas_page:
 
 rule scoreboard_tables:
     input:
-        board_files,
+        scoreboard.files,
     output:
         values="results/{run}/comparison.tsv",
         values_html=report(
-            "results/{run}/comparison.html", **about("scoreboard", "comparison")
+            "results/{run}/comparison.html", **scoreboard.about("comparison")
         ),
         summary="results/{run}/scoreboard.tsv",
         summary_html=report(
-            "results/{run}/scoreboard.html", **about("scoreboard", "scoreboard")
+            "results/{run}/scoreboard.html", **scoreboard.about("scoreboard")
         ),
         claims="results/{run}/claims.tsv",
-        claims_html=report("results/{run}/claims.html", **about("scoreboard", "claims")),
+        claims_html=report("results/{run}/claims.html", **scoreboard.about("claims")),
     log:
         "results/{run}/logs/scoreboard.log",
     benchmark:
@@ -189,10 +194,10 @@ rule scoreboard_tables:
         mem_mb=memory(1000),
         runtime=minutes(10),
     params:
-        comparisons=tables_named("comparison"),
-        claims=tables_named("claims"),
-        run=run_title,
-        generated=looks_at_sample,
+        comparisons=scoreboard.tables("comparison"),
+        claims=scoreboard.tables("claims"),
+        run=atlas.run_title,
+        generated=scoreboard.reads_sample,
         code=script_digest("scoreboard.py"),
     script:
         "../scripts/scoreboard.py"

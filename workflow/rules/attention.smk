@@ -1,10 +1,17 @@
 # Input: examples of a shard and the model. Output: the attention cache, which all studies share.
 
+from attention_atlas.workflow.inputs.shared import SharedInputs
+from attention_atlas.workflow.provenance import script_digest
+from attention_atlas.workflow.resources import JobResources
+
+inputs = SharedInputs(config)
+jobs = JobResources(config)
+
 
 rule extract_attention:
     input:
         card="results/{run}/models/{model}/card.json",
-        examples=examples_of_shard,
+        examples=inputs.shard_examples,
     output:
         shard="results/{run}/attention/{model}/{corpus}/{shard}.safetensors",
         description="results/{run}/attention/{model}/{corpus}/{shard}.json",
@@ -14,14 +21,14 @@ rule extract_attention:
         "results/{run}/benchmarks/extract_attention/{model}/{corpus}/{shard}.tsv"
     conda:
         "../../envs/model.yaml"
-    threads: extraction_threads
+    threads: jobs.threads("extract_attention")
     resources:
-        mem_mb=extraction_memory,
-        runtime=extraction_minutes,
-        gpu=gpus,
+        mem_mb=jobs.memory("extract_attention"),
+        runtime=jobs.minutes("extract_attention"),
+        gpu=jobs.gpus("extract_attention"),
     params:
-        model=model_entry,
-        level=corpus_level,
+        model=inputs.model_entry,
+        level=inputs.corpus_level,
         code=script_digest("extract_attention.py"),
     script:
         "../scripts/extract_attention.py"

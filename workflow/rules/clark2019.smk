@@ -1,7 +1,11 @@
 # Clark et al. (2019), What Does BERT Look At? Input: attention caches of a corpus of segments and of a treebank.
 # Output: results/{run}/clark2019, see workflow/resources/artifacts.yaml.
 
-STUDY = "clark2019"
+from attention_atlas.workflow.inputs.clark2019 import Clark2019Inputs
+from attention_atlas.workflow.provenance import script_digest
+from attention_atlas.workflow.resources import memory, minutes
+
+clark2019 = Clark2019Inputs(config)
 
 
 wildcard_constraints:
@@ -10,9 +14,9 @@ wildcard_constraints:
 
 rule clark2019_surface:
     input:
-        shards=shards_of(STUDY, "segments"),
-        descriptions=shards_of(STUDY, "segments", suffix="json"),
-        card=card_of(STUDY, "segments"),
+        shards=clark2019.shards("segments"),
+        descriptions=clark2019.shards("segments", suffix="json"),
+        card=clark2019.card("segments"),
     output:
         surface="results/{run}/clark2019/surface.tsv",
         options="results/{run}/clark2019/surface_options.tsv",
@@ -24,13 +28,13 @@ rule clark2019_surface:
     conda:
         "../../envs/analysis.yaml"
     resources:
-        mem_mb=maps_memory(STUDY, "segments", kept=200),
+        mem_mb=clark2019.memory("surface"),
         runtime=minutes(60),
     params:
-        limit=limit_for(STUDY, "segments"),
-        options=settings(STUDY, "options"),
-        resamples=settings(STUDY, "resamples"),
-        seed=settings(STUDY, "seed"),
+        limit=clark2019.limit("segments"),
+        options=clark2019.settings("options"),
+        resamples=clark2019.settings("resamples"),
+        seed=clark2019.settings("seed"),
         code=script_digest("clark2019_surface.py"),
     script:
         "../scripts/clark2019_surface.py"
@@ -49,10 +53,10 @@ use rule clark2019_surface as clark2019_surface_variant with:
 
 rule clark2019_dependencies:
     input:
-        shards=shards_of(STUDY, "dependencies"),
-        descriptions=shards_of(STUDY, "dependencies", suffix="json"),
-        examples=shards_of(STUDY, "dependencies", "examples", "parquet"),
-        card=card_of(STUDY, "dependencies"),
+        shards=clark2019.shards("dependencies"),
+        descriptions=clark2019.shards("dependencies", suffix="json"),
+        examples=clark2019.examples("dependencies"),
+        card=clark2019.card("dependencies"),
     output:
         heads="results/{run}/clark2019/dependency_heads.tsv",
         relations="results/{run}/clark2019/relations.tsv",
@@ -66,15 +70,15 @@ rule clark2019_dependencies:
     conda:
         "../../envs/analysis.yaml"
     resources:
-        mem_mb=maps_memory(STUDY, "dependencies", kept=2000),
+        mem_mb=clark2019.memory("dependencies"),
         runtime=minutes(60),
     params:
-        limit=limit_for(STUDY, "dependencies"),
-        options=settings(STUDY, "options"),
-        min_count=settings(STUDY, "min_count"),
-        folds=settings(STUDY, "folds"),
-        resamples=settings(STUDY, "resamples"),
-        seed=settings(STUDY, "seed"),
+        limit=clark2019.limit("dependencies"),
+        options=clark2019.settings("options"),
+        min_count=clark2019.settings("min_count"),
+        folds=clark2019.settings("folds"),
+        resamples=clark2019.settings("resamples"),
+        seed=clark2019.settings("seed"),
         code=script_digest("clark2019_dependencies.py"),
     script:
         "../scripts/clark2019_dependencies.py"
@@ -98,7 +102,7 @@ rule clark2019_table1:
         relations="results/{run}/clark2019/relations.tsv",
     output:
         tsv="results/{run}/clark2019/table1.tsv",
-        html=report("results/{run}/clark2019/table1.html", **about(STUDY, "table1")),
+        html=report("results/{run}/clark2019/table1.html", **clark2019.about("table1")),
     log:
         "results/{run}/logs/clark2019/table1.log",
     benchmark:
@@ -111,7 +115,7 @@ rule clark2019_table1:
         mem_mb=memory(1000),
         runtime=minutes(10),
     params:
-        setting=setting_for(STUDY, "dependencies"),
+        setting=clark2019.label("dependencies"),
         code=script_digest("clark2019_table1.py", "published/clark2019.yaml"),
     script:
         "../scripts/clark2019_table1.py"
@@ -123,7 +127,7 @@ rule clark2019_positions:
     output:
         tsv="results/{run}/clark2019/positions.tsv",
         html=report(
-            "results/{run}/clark2019/positions.html", **about(STUDY, "positions")
+            "results/{run}/clark2019/positions.html", **clark2019.about("positions")
         ),
     log:
         "results/{run}/logs/clark2019/positions.log",
@@ -137,7 +141,7 @@ rule clark2019_positions:
         mem_mb=memory(1000),
         runtime=minutes(10),
     params:
-        setting=setting_for(STUDY, "segments"),
+        setting=clark2019.label("segments"),
         code=script_digest("clark2019_positions.py"),
     script:
         "../scripts/clark2019_positions.py"
@@ -147,7 +151,7 @@ rule clark2019_noop:
     input:
         noop="results/{run}/clark2019/noop.tsv",
     output:
-        html=report("results/{run}/clark2019/noop.html", **about(STUDY, "noop")),
+        html=report("results/{run}/clark2019/noop.html", **clark2019.about("noop")),
     log:
         "results/{run}/logs/clark2019/noop.log",
     benchmark:
@@ -160,7 +164,7 @@ rule clark2019_noop:
         mem_mb=memory(1000),
         runtime=minutes(10),
     params:
-        setting=setting_for(STUDY, "dependencies"),
+        setting=clark2019.label("dependencies"),
         code=script_digest("clark2019_noop.py"),
     script:
         "../scripts/clark2019_noop.py"
@@ -172,10 +176,12 @@ rule clark2019_options:
         surface_options="results/{run}/clark2019/surface_options.tsv",
         surface="results/{run}/clark2019/surface.tsv",
         relations="results/{run}/clark2019/relations.tsv",
-        variants=variant_files(STUDY),
+        variants=clark2019.variant_files,
     output:
         tsv="results/{run}/clark2019/options.tsv",
-        html=report("results/{run}/clark2019/options.html", **about(STUDY, "options")),
+        html=report(
+            "results/{run}/clark2019/options.html", **clark2019.about("options")
+        ),
     log:
         "results/{run}/logs/clark2019/options.log",
     benchmark:
@@ -188,8 +194,8 @@ rule clark2019_options:
         mem_mb=memory(1000),
         runtime=minutes(10),
     params:
-        variants=variant_tables(STUDY),
-        setting=setting_for(STUDY, "dependencies"),
+        variants=clark2019.variant_tables,
+        setting=clark2019.label("dependencies"),
         code=script_digest("clark2019_options.py"),
     script:
         "../scripts/clark2019_options.py"
@@ -197,10 +203,12 @@ rule clark2019_options:
 
 rule clark2019_dropped:
     input:
-        example_files(STUDY),
+        clark2019.example_files,
     output:
         tsv="results/{run}/clark2019/dropped.tsv",
-        html=report("results/{run}/clark2019/dropped.html", **about(STUDY, "dropped")),
+        html=report(
+            "results/{run}/clark2019/dropped.html", **clark2019.about("dropped")
+        ),
     log:
         "results/{run}/logs/clark2019/dropped.log",
     benchmark:
@@ -213,8 +221,8 @@ rule clark2019_dropped:
         mem_mb=memory(1000),
         runtime=minutes(10),
     params:
-        corpora=shards_by_corpus(STUDY),
-        line=run_title,
+        corpora=clark2019.shards_by_corpus,
+        line=clark2019.run_title,
         title="Clark et al. 2019: what was left out",
         code=script_digest("dropped.py"),
     script:
@@ -223,8 +231,8 @@ rule clark2019_dropped:
 
 rule clark2019_figure1_weights:
     input:
-        shard=first_shard_of(STUDY, "segments"),
-        description=first_shard_of(STUDY, "segments", suffix="json"),
+        shard=clark2019.first_shard("segments"),
+        description=clark2019.first_shard("segments", suffix="json"),
         surface="results/{run}/clark2019/surface.tsv",
     output:
         tsv="results/{run}/clark2019/figure1.tsv",
@@ -237,10 +245,10 @@ rule clark2019_figure1_weights:
     conda:
         "../../envs/analysis.yaml"
     resources:
-        mem_mb=maps_memory(STUDY, "segments"),
+        mem_mb=clark2019.memory("figure1_weights"),
         runtime=minutes(10),
     params:
-        heads=settings(STUDY, "figure1_heads"),
+        heads=clark2019.settings("figure1_heads"),
         code=script_digest("clark2019_figure1_weights.py"),
     script:
         "../scripts/clark2019_figure1_weights.py"
@@ -250,7 +258,7 @@ rule clark2019_figure1:
     input:
         weights="results/{run}/clark2019/figure1.tsv",
     output:
-        svg=report("results/{run}/clark2019/figure1.svg", **about(STUDY, "figure1")),
+        svg=report("results/{run}/clark2019/figure1.svg", **clark2019.about("figure1")),
         png="results/{run}/clark2019/figure1.png",
         pdf="results/{run}/clark2019/figure1.pdf",
     log:
@@ -265,7 +273,7 @@ rule clark2019_figure1:
         mem_mb=memory(1000),
         runtime=minutes(10),
     params:
-        setting=setting_for(STUDY, "segments"),
+        setting=clark2019.label("segments"),
         code=script_digest("clark2019_figure1.py"),
     script:
         "../scripts/clark2019_figure1.py"
@@ -276,7 +284,7 @@ rule clark2019_figure2:
         surface="results/{run}/clark2019/surface.tsv",
     output:
         tsv="results/{run}/clark2019/figure2.tsv",
-        svg=report("results/{run}/clark2019/figure2.svg", **about(STUDY, "figure2")),
+        svg=report("results/{run}/clark2019/figure2.svg", **clark2019.about("figure2")),
         png="results/{run}/clark2019/figure2.png",
         pdf="results/{run}/clark2019/figure2.pdf",
     log:
@@ -291,7 +299,7 @@ rule clark2019_figure2:
         mem_mb=memory(1000),
         runtime=minutes(10),
     params:
-        setting=setting_for(STUDY, "segments"),
+        setting=clark2019.label("segments"),
         code=script_digest("clark2019_figure2.py"),
     script:
         "../scripts/clark2019_figure2.py"
@@ -303,7 +311,7 @@ rule clark2019_figure4:
         summary="results/{run}/clark2019/segments.tsv",
     output:
         tsv="results/{run}/clark2019/figure4.tsv",
-        svg=report("results/{run}/clark2019/figure4.svg", **about(STUDY, "figure4")),
+        svg=report("results/{run}/clark2019/figure4.svg", **clark2019.about("figure4")),
         png="results/{run}/clark2019/figure4.png",
         pdf="results/{run}/clark2019/figure4.pdf",
     log:
@@ -318,7 +326,7 @@ rule clark2019_figure4:
         mem_mb=memory(1000),
         runtime=minutes(10),
     params:
-        setting=setting_for(STUDY, "segments"),
+        setting=clark2019.label("segments"),
         code=script_digest("clark2019_figure4.py"),
     script:
         "../scripts/clark2019_figure4.py"
@@ -326,11 +334,11 @@ rule clark2019_figure4:
 
 rule clark2019_figure5_weights:
     input:
-        shard=first_shard_of(STUDY, "dependencies"),
-        description=first_shard_of(STUDY, "dependencies", suffix="json"),
-        examples=first_shard_of(STUDY, "dependencies", "examples", "parquet"),
+        shard=clark2019.first_shard("dependencies"),
+        description=clark2019.first_shard("dependencies", suffix="json"),
+        examples=clark2019.first_shard("dependencies", "examples", "parquet"),
         relations="results/{run}/clark2019/relations.tsv",
-        coreference=first_coreference(STUDY),
+        coreference=clark2019.first_coreference,
     output:
         tsv="results/{run}/clark2019/figure5.tsv",
     log:
@@ -342,11 +350,11 @@ rule clark2019_figure5_weights:
     conda:
         "../../envs/analysis.yaml"
     resources:
-        mem_mb=maps_memory(STUDY, "dependencies", kept=8000),
+        mem_mb=clark2019.memory("figure5_weights"),
         runtime=minutes(10),
     params:
-        heads=settings(STUDY, "figure5_heads"),
-        coreference_options=settings(STUDY, "coreference_options"),
+        heads=clark2019.settings("figure5_heads"),
+        coreference_options=clark2019.settings("coreference_options"),
         code=script_digest("clark2019_figure5_weights.py"),
     script:
         "../scripts/clark2019_figure5_weights.py"
@@ -356,7 +364,7 @@ rule clark2019_figure5:
     input:
         weights="results/{run}/clark2019/figure5.tsv",
     output:
-        svg=report("results/{run}/clark2019/figure5.svg", **about(STUDY, "figure5")),
+        svg=report("results/{run}/clark2019/figure5.svg", **clark2019.about("figure5")),
         png="results/{run}/clark2019/figure5.png",
         pdf="results/{run}/clark2019/figure5.pdf",
     log:
@@ -371,8 +379,8 @@ rule clark2019_figure5:
         mem_mb=memory(1000),
         runtime=minutes(10),
     params:
-        setting=setting_for(STUDY, "dependencies"),
-        coreference=title_if(STUDY, "coreference"),
+        setting=clark2019.label("dependencies"),
+        coreference=clark2019.title_if("coreference"),
         code=script_digest("clark2019_figure5.py"),
     script:
         "../scripts/clark2019_figure5.py"
@@ -380,16 +388,16 @@ rule clark2019_figure5:
 
 rule clark2019_gradients:
     input:
-        card=card_of(STUDY, "segments"),
-        head=head_of(STUDY, "segments", "safetensors"),
-        facts=head_of(STUDY, "segments", "json"),
-        examples=shards_of(STUDY, "segments", "examples", "parquet"),
+        card=clark2019.card("segments"),
+        head=clark2019.mlm_head("segments", "safetensors"),
+        facts=clark2019.mlm_head("segments", "json"),
+        examples=clark2019.examples("segments"),
     output:
         tsv="results/{run}/clark2019/figure3.tsv",
         variants="results/{run}/clark2019/figure3_variants.tsv",
         html=report(
             "results/{run}/clark2019/figure3_variants.html",
-            **about(STUDY, "figure3_variants"),
+            **clark2019.about("figure3_variants"),
         ),
     log:
         "results/{run}/logs/clark2019/gradients.log",
@@ -397,18 +405,18 @@ rule clark2019_gradients:
         "results/{run}/benchmarks/clark2019/gradients.tsv"
     conda:
         "../../envs/model.yaml"
-    threads: role_threads(STUDY, "segments", lambda shape: 9)
+    threads: clark2019.threads("gradients")
     resources:
-        mem_mb=gradient_memory(STUDY, "segments"),
+        mem_mb=clark2019.memory("gradients"),
         runtime=minutes(240),
-        gpu=gpus,
+        gpu=clark2019.gpus("gradients"),
     params:
-        model=model_of(STUDY),
-        limit=limit_for(STUDY, "segments"),
-        options=settings(STUDY, "gradients"),
-        resamples=settings(STUDY, "resamples"),
-        seed=settings(STUDY, "seed"),
-        setting=setting_for(STUDY, "segments"),
+        model=clark2019.model(),
+        limit=clark2019.limit("segments"),
+        options=clark2019.settings("gradients"),
+        resamples=clark2019.settings("resamples"),
+        seed=clark2019.settings("seed"),
+        setting=clark2019.label("segments"),
         code=script_digest("clark2019_gradients.py"),
     script:
         "../scripts/clark2019_gradients.py"
@@ -418,7 +426,7 @@ rule clark2019_figure3:
     input:
         table="results/{run}/clark2019/figure3.tsv",
     output:
-        svg=report("results/{run}/clark2019/figure3.svg", **about(STUDY, "figure3")),
+        svg=report("results/{run}/clark2019/figure3.svg", **clark2019.about("figure3")),
         png="results/{run}/clark2019/figure3.png",
         pdf="results/{run}/clark2019/figure3.pdf",
     log:
@@ -433,7 +441,7 @@ rule clark2019_figure3:
         mem_mb=memory(1000),
         runtime=minutes(10),
     params:
-        setting=setting_for(STUDY, "segments"),
+        setting=clark2019.label("segments"),
         code=script_digest("clark2019_figure3.py"),
     script:
         "../scripts/clark2019_figure3.py"
@@ -441,9 +449,9 @@ rule clark2019_figure3:
 
 rule clark2019_coreference:
     input:
-        shards=shards_of(STUDY, "coreference"),
-        descriptions=shards_of(STUDY, "coreference", suffix="json"),
-        examples=shards_of(STUDY, "coreference", "examples", "parquet"),
+        shards=clark2019.shards("coreference"),
+        descriptions=clark2019.shards("coreference", suffix="json"),
+        examples=clark2019.examples("coreference"),
     output:
         table="results/{run}/clark2019/table2.tsv",
         heads="results/{run}/clark2019/coreference_heads.tsv",
@@ -456,14 +464,14 @@ rule clark2019_coreference:
     conda:
         "../../envs/analysis.yaml"
     resources:
-        mem_mb=maps_memory(STUDY, "coreference", kept=4000),
+        mem_mb=clark2019.memory("coreference"),
         runtime=minutes(120),
     params:
-        limit=limit_for(STUDY, "coreference"),
-        options=settings(STUDY, "coreference_options"),
-        folds=settings(STUDY, "folds"),
-        resamples=settings(STUDY, "resamples"),
-        seed=settings(STUDY, "seed"),
+        limit=clark2019.limit("coreference"),
+        options=clark2019.settings("coreference_options"),
+        folds=clark2019.settings("folds"),
+        resamples=clark2019.settings("resamples"),
+        seed=clark2019.settings("seed"),
         code=script_digest("clark2019_coreference.py"),
     script:
         "../scripts/clark2019_coreference.py"
@@ -471,9 +479,9 @@ rule clark2019_coreference:
 
 use rule clark2019_coreference as clark2019_coreference_windows with:
     input:
-        shards=shards_of(STUDY, "coreference_windows"),
-        descriptions=shards_of(STUDY, "coreference_windows", suffix="json"),
-        examples=shards_of(STUDY, "coreference_windows", "examples", "parquet"),
+        shards=clark2019.shards("coreference_windows"),
+        descriptions=clark2019.shards("coreference_windows", suffix="json"),
+        examples=clark2019.examples("coreference_windows"),
     output:
         table="results/{run}/clark2019/variants/windows/table2.tsv",
         heads="results/{run}/clark2019/variants/windows/coreference_heads.tsv",
@@ -484,11 +492,11 @@ use rule clark2019_coreference as clark2019_coreference_windows with:
     benchmark:
         "results/{run}/benchmarks/clark2019/variants/windows/coreference.tsv"
     params:
-        limit=limit_for(STUDY, "coreference_windows"),
-        options=settings(STUDY, "coreference_options"),
-        folds=settings(STUDY, "folds"),
-        resamples=settings(STUDY, "resamples"),
-        seed=settings(STUDY, "seed"),
+        limit=clark2019.limit("coreference_windows"),
+        options=clark2019.settings("coreference_options"),
+        folds=clark2019.settings("folds"),
+        resamples=clark2019.settings("resamples"),
+        seed=clark2019.settings("seed"),
         code=script_digest("clark2019_coreference.py"),
 
 
@@ -497,13 +505,13 @@ rule clark2019_table2:
         table="results/{run}/clark2019/table2.tsv",
         options="results/{run}/clark2019/coreference_options.tsv",
         summary="results/{run}/clark2019/coreference.tsv",
-        windows=with_role(STUDY, "coreference_windows", "variants/windows/table2.tsv"),
+        windows=clark2019.table_if("coreference_windows", "variants/windows/table2.tsv"),
     output:
-        html=report("results/{run}/clark2019/table2.html", **about(STUDY, "table2")),
+        html=report("results/{run}/clark2019/table2.html", **clark2019.about("table2")),
         options="results/{run}/clark2019/table2_options.tsv",
         options_html=report(
             "results/{run}/clark2019/table2_options.html",
-            **about(STUDY, "table2_options"),
+            **clark2019.about("table2_options"),
         ),
     log:
         "results/{run}/logs/clark2019/table2.log",
@@ -517,7 +525,7 @@ rule clark2019_table2:
         mem_mb=memory(1000),
         runtime=minutes(10),
     params:
-        setting=setting_for(STUDY, "coreference"),
+        setting=clark2019.label("coreference"),
         code=script_digest("clark2019_table2.py", "published/clark2019.yaml"),
     script:
         "../scripts/clark2019_table2.py"
@@ -525,13 +533,13 @@ rule clark2019_table2:
 
 rule clark2019_gap:
     input:
-        shards=shards_of(STUDY, "gap"),
-        descriptions=shards_of(STUDY, "gap", suffix="json"),
-        examples=shards_of(STUDY, "gap", "examples", "parquet"),
+        shards=clark2019.shards("gap"),
+        descriptions=clark2019.shards("gap", suffix="json"),
+        examples=clark2019.examples("gap"),
     output:
         tsv="results/{run}/clark2019/gap.tsv",
         heads="results/{run}/clark2019/gap_heads.tsv",
-        html=report("results/{run}/clark2019/gap.html", **about(STUDY, "gap")),
+        html=report("results/{run}/clark2019/gap.html", **clark2019.about("gap")),
     log:
         "results/{run}/logs/clark2019/gap.log",
     benchmark:
@@ -539,14 +547,14 @@ rule clark2019_gap:
     conda:
         "../../envs/analysis.yaml"
     resources:
-        mem_mb=maps_memory(STUDY, "gap", kept=100),
+        mem_mb=clark2019.memory("gap"),
         runtime=minutes(60),
     params:
-        limit=limit_for(STUDY, "gap"),
-        folds=settings(STUDY, "folds"),
-        resamples=settings(STUDY, "resamples"),
-        seed=settings(STUDY, "seed"),
-        setting=setting_for(STUDY, "gap"),
+        limit=clark2019.limit("gap"),
+        folds=clark2019.settings("folds"),
+        resamples=clark2019.settings("resamples"),
+        seed=clark2019.settings("seed"),
+        setting=clark2019.label("gap"),
         code=script_digest("clark2019_gap.py"),
     script:
         "../scripts/clark2019_gap.py"
@@ -554,10 +562,10 @@ rule clark2019_gap:
 
 rule clark2019_word_vectors:
     input:
-        card=card_of(STUDY, "dependencies"),
-        training=shards_of(STUDY, "probe_training", "examples", "parquet"),
-        evaluation=shards_of(STUDY, "dependencies", "examples", "parquet"),
-        file=vectors_file(STUDY),
+        card=clark2019.card("dependencies"),
+        training=clark2019.examples("probe_training"),
+        evaluation=clark2019.examples("dependencies"),
+        file=clark2019.vectors_file(),
     output:
         vectors="results/{run}/clark2019/probes/vectors.safetensors",
         facts="results/{run}/clark2019/probes/vectors.json",
@@ -571,12 +579,12 @@ rule clark2019_word_vectors:
         mem_mb=memory(4000),
         runtime=minutes(60),
     params:
-        name=study_model_name(STUDY),
-        model=model_of(STUDY),
-        training_limit=limit_for(STUDY, "probe_training"),
-        evaluation_limit=limit_for(STUDY, "dependencies"),
-        encoding=vectors_encoding(STUDY),
-        dimensions=settings(STUDY, "probes", "dimensions"),
+        name=clark2019.model_name(),
+        model=clark2019.model(),
+        training_limit=clark2019.limit("probe_training"),
+        evaluation_limit=clark2019.limit("dependencies"),
+        encoding=clark2019.vectors_encoding,
+        dimensions=clark2019.settings("probes", "dimensions"),
         code=script_digest("clark2019_word_vectors.py"),
     script:
         "../scripts/clark2019_word_vectors.py"
@@ -585,12 +593,16 @@ rule clark2019_word_vectors:
 rule clark2019_probes:
     input:
         card="results/{run}/models/{model}/card.json",
-        training=probed("probe_training", STUDY),
-        training_descriptions=probed("probe_training", STUDY, suffix="json"),
-        training_examples=probed("probe_training", STUDY, "examples", "parquet"),
-        evaluation=probed("dependencies", STUDY),
-        evaluation_descriptions=probed("dependencies", STUDY, suffix="json"),
-        evaluation_examples=probed("dependencies", STUDY, "examples", "parquet"),
+        training=clark2019.shards_in_path("probe_training"),
+        training_descriptions=clark2019.shards_in_path("probe_training", suffix="json"),
+        training_examples=clark2019.shards_in_path(
+            "probe_training", "examples", "parquet"
+        ),
+        evaluation=clark2019.shards_in_path("dependencies"),
+        evaluation_descriptions=clark2019.shards_in_path("dependencies", suffix="json"),
+        evaluation_examples=clark2019.shards_in_path(
+            "dependencies", "examples", "parquet"
+        ),
         vectors="results/{run}/clark2019/probes/vectors.safetensors",
         facts="results/{run}/clark2019/probes/vectors.json",
     output:
@@ -602,17 +614,17 @@ rule clark2019_probes:
         "results/{run}/benchmarks/clark2019/probes/{model}.tsv"
     conda:
         "../../envs/model.yaml"
-    threads: role_threads(STUDY, "probe_training", lambda shape: 2)
+    threads: clark2019.threads("probes")
     resources:
-        mem_mb=probe_memory(STUDY, "probe_training"),
+        mem_mb=clark2019.memory("probes"),
         runtime=minutes(480),
-        gpu=gpus,
+        gpu=clark2019.gpus("probes"),
     params:
-        own=study_model_name(STUDY),
-        training_limit=limit_for(STUDY, "probe_training"),
-        evaluation_limit=limit_for(STUDY, "dependencies"),
-        recipe=probe_recipe(STUDY),
-        decodings=settings(STUDY, "probes", "decodings"),
+        own=clark2019.model_name(),
+        training_limit=clark2019.limit("probe_training"),
+        evaluation_limit=clark2019.limit("dependencies"),
+        recipe=clark2019.probe_recipe,
+        decodings=clark2019.settings("probes", "decodings"),
         code=script_digest("clark2019_probes.py"),
     script:
         "../scripts/clark2019_probes.py"
@@ -620,14 +632,14 @@ rule clark2019_probes:
 
 rule clark2019_table3:
     input:
-        own=probe_tables(STUDY, "tsv"),
-        training=probe_tables(STUDY, "training.tsv"),
-        random=random_probe_tables(STUDY),
-        examples=shards_of(STUDY, "dependencies", "examples", "parquet"),
+        own=clark2019.probe_table("tsv"),
+        training=clark2019.probe_table("training.tsv"),
+        random=clark2019.random_probe_tables,
+        examples=clark2019.examples("dependencies"),
     output:
         tsv="results/{run}/clark2019/table3.tsv",
         seeds="results/{run}/clark2019/table3_seeds.tsv",
-        html=report("results/{run}/clark2019/table3.html", **about(STUDY, "table3")),
+        html=report("results/{run}/clark2019/table3.html", **clark2019.about("table3")),
     log:
         "results/{run}/logs/clark2019/table3.log",
     benchmark:
@@ -640,11 +652,11 @@ rule clark2019_table3:
         mem_mb=memory(2000),
         runtime=minutes(20),
     params:
-        limit=limit_for(STUDY, "dependencies"),
-        resamples=settings(STUDY, "resamples"),
-        seed=settings(STUDY, "seed"),
-        setting=setting_for(STUDY, "dependencies"),
-        trained_on=title_for(STUDY, "probe_training"),
+        limit=clark2019.limit("dependencies"),
+        resamples=clark2019.settings("resamples"),
+        seed=clark2019.settings("seed"),
+        setting=clark2019.label("dependencies"),
+        trained_on=clark2019.title("probe_training"),
         code=script_digest("clark2019_table3.py", "published/clark2019.yaml"),
     script:
         "../scripts/clark2019_table3.py"
@@ -652,8 +664,8 @@ rule clark2019_table3:
 
 rule clark2019_head_distances:
     input:
-        shards=shards_of(STUDY, "segments"),
-        descriptions=shards_of(STUDY, "segments", suffix="json"),
+        shards=clark2019.shards("segments"),
+        descriptions=clark2019.shards("segments", suffix="json"),
     output:
         distances="results/{run}/clark2019/head_distances.tsv",
         blocks="results/{run}/clark2019/head_distance_blocks.tsv",
@@ -665,13 +677,13 @@ rule clark2019_head_distances:
         "../../envs/model.yaml"
     threads: 2
     resources:
-        mem_mb=distance_memory(STUDY, "segments"),
+        mem_mb=clark2019.memory("head_distances"),
         runtime=minutes(240),
-        gpu=gpus,
+        gpu=clark2019.gpus("head_distances"),
     params:
-        limit=limit_for(STUDY, "segments"),
-        smoothing=settings(STUDY, "clustering", "smoothing"),
-        blocks=settings(STUDY, "clustering", "blocks"),
+        limit=clark2019.limit("segments"),
+        smoothing=clark2019.settings("clustering", "smoothing"),
+        blocks=clark2019.settings("clustering", "blocks"),
         code=script_digest("clark2019_head_distances.py"),
     script:
         "../scripts/clark2019_head_distances.py"
@@ -683,13 +695,14 @@ rule clark2019_clustering:
         blocks="results/{run}/clark2019/head_distance_blocks.tsv",
         surface="results/{run}/clark2019/surface.tsv",
         relations="results/{run}/clark2019/relations.tsv",
-        table2=with_role(STUDY, "coreference", "table2.tsv"),
+        table2=clark2019.table_if("coreference", "table2.tsv"),
     output:
         heads="results/{run}/clark2019/figure6.tsv",
         layers="results/{run}/clark2019/figure6_layers.tsv",
         test="results/{run}/clark2019/figure6_test.tsv",
         html=report(
-            "results/{run}/clark2019/figure6_test.html", **about(STUDY, "figure6_test")
+            "results/{run}/clark2019/figure6_test.html",
+            **clark2019.about("figure6_test"),
         ),
     log:
         "results/{run}/logs/clark2019/clustering.log",
@@ -703,10 +716,10 @@ rule clark2019_clustering:
         mem_mb=memory(2000),
         runtime=minutes(30),
     params:
-        options=settings(STUDY, "clustering"),
-        resamples=settings(STUDY, "resamples"),
-        seed=settings(STUDY, "seed"),
-        setting=setting_for(STUDY, "segments"),
+        options=clark2019.settings("clustering"),
+        resamples=clark2019.settings("resamples"),
+        seed=clark2019.settings("seed"),
+        setting=clark2019.label("segments"),
         code=script_digest("clark2019_clustering.py"),
     script:
         "../scripts/clark2019_clustering.py"
@@ -719,7 +732,7 @@ rule clark2019_figure6:
         test="results/{run}/clark2019/figure6_test.tsv",
         segments="results/{run}/clark2019/segments.tsv",
     output:
-        svg=report("results/{run}/clark2019/figure6.svg", **about(STUDY, "figure6")),
+        svg=report("results/{run}/clark2019/figure6.svg", **clark2019.about("figure6")),
         png="results/{run}/clark2019/figure6.png",
         pdf="results/{run}/clark2019/figure6.pdf",
     log:
@@ -734,7 +747,7 @@ rule clark2019_figure6:
         mem_mb=memory(1000),
         runtime=minutes(10),
     params:
-        setting=setting_for(STUDY, "segments"),
+        setting=clark2019.label("segments"),
         code=script_digest("clark2019_figure6.py"),
     script:
         "../scripts/clark2019_figure6.py"
@@ -748,13 +761,13 @@ rule clark2019_comparison:
         heads="results/{run}/clark2019/dependency_heads.tsv",
         treebank="results/{run}/clark2019/treebank.tsv",
         figure3="results/{run}/clark2019/figure3.tsv",
-        table2=with_role(STUDY, "coreference", "table2.tsv"),
-        table3=with_role(STUDY, "probe_training", "table3.tsv"),
-        training=own_training_summary(STUDY),
+        table2=clark2019.table_if("coreference", "table2.tsv"),
+        table3=clark2019.table_if("probe_training", "table3.tsv"),
+        training=clark2019.training_summary,
     output:
         tsv="results/{run}/clark2019/comparison.tsv",
         html=report(
-            "results/{run}/clark2019/comparison.html", **about(STUDY, "comparison")
+            "results/{run}/clark2019/comparison.html", **clark2019.about("comparison")
         ),
     log:
         "results/{run}/logs/clark2019/comparison.log",
@@ -768,10 +781,10 @@ rule clark2019_comparison:
         mem_mb=memory(1000),
         runtime=minutes(10),
     params:
-        settings=settings_by_role(
-            STUDY, "segments", "dependencies", "coreference", "probe_training"
+        settings=clark2019.labels(
+            "segments", "dependencies", "coreference", "probe_training"
         ),
-        thresholds=settings(STUDY, "clustering"),
+        thresholds=clark2019.settings("clustering"),
         code=script_digest("clark2019_comparison.py", "published/clark2019.yaml"),
     script:
         "../scripts/clark2019_comparison.py"

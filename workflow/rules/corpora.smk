@@ -1,5 +1,12 @@
 # Input: raw corpora. Output: their files below results/{run}/corpora, and one table of examples a shard.
 
+from attention_atlas.corpora.glue import TASKS
+from attention_atlas.workflow.inputs.shared import SharedInputs
+from attention_atlas.workflow.provenance import script_digest
+from attention_atlas.workflow.resources import memory, minutes
+
+inputs = SharedInputs(config)
+
 
 rule sample_corpus:
     output:
@@ -58,8 +65,8 @@ rule fetch_corpus:
         mem_mb=memory(2000),
         runtime=minutes(240),
     params:
-        source=fetched_source,
-        reader=fetched_reader,
+        source=inputs.source,
+        reader=inputs.reader,
         code=script_digest("fetch_corpus.py"),
     script:
         "../scripts/fetch_corpus.py"
@@ -67,10 +74,10 @@ rule fetch_corpus:
 
 rule build_examples:
     input:
-        raw=raw_file,
+        raw=inputs.raw_file,
         card="results/{run}/models/{model}/card.json",
         tokenizer="results/{run}/models/{model}/tokenizer.json",
-        beside=file_beside,
+        beside=inputs.companion_files,
     output:
         examples="results/{run}/examples/{model}/{corpus}/{shard}.parquet",
         dropped="results/{run}/examples/{model}/{corpus}/{shard}.dropped.tsv",
@@ -86,8 +93,8 @@ rule build_examples:
         mem_mb=memory(2000),
         runtime=minutes(30),
     params:
-        corpus=example_entry,
-        start=shard_start,
+        corpus=inputs.example_entry,
+        start=inputs.shard_start,
         code=script_digest("build_examples.py"),
     script:
         "../scripts/build_examples.py"

@@ -1,14 +1,18 @@
 # Guan et al. (2020), How Far Does BERT Look At. Input: attention caches of questions on passages, and models that answer them.
 # Output: results/{run}/guan2020, see workflow/resources/artifacts.yaml.
 
-GUAN = "guan2020"
+from attention_atlas.workflow.inputs.guan2020 import Guan2020Inputs
+from attention_atlas.workflow.provenance import script_digest
+from attention_atlas.workflow.resources import memory, minutes
+
+guan2020 = Guan2020Inputs(config)
 
 
 rule guan2020_features:
     input:
-        shards=sampled("safetensors"),
-        descriptions=sampled("json"),
-        examples=sampled("parquet", "examples"),
+        shards=guan2020.sampled_shards("safetensors"),
+        descriptions=guan2020.sampled_shards("json"),
+        examples=guan2020.sampled_shards("parquet", "examples"),
         card="results/{run}/models/{model}/card.json",
     output:
         "results/{run}/guan2020/features/{model}/{corpus}.safetensors",
@@ -19,10 +23,10 @@ rule guan2020_features:
     conda:
         "../../envs/analysis.yaml"
     resources:
-        mem_mb=feature_memory,
+        mem_mb=guan2020.memory("features"),
         runtime=minutes(60),
     params:
-        samples=settings(GUAN, "samples"),
+        samples=guan2020.settings("samples"),
         code=script_digest("guan2020_features.py"),
     script:
         "../scripts/guan2020_features.py"
@@ -30,14 +34,16 @@ rule guan2020_features:
 
 rule guan2020_clustering:
     input:
-        features=own_features,
+        features=guan2020.base_features,
     output:
         types="results/{run}/guan2020/head_types.tsv",
         plane="results/{run}/guan2020/figure2.tsv",
         layers="results/{run}/guan2020/figure3.tsv",
         summary="results/{run}/guan2020/types_summary.tsv",
         agreement="results/{run}/guan2020/agreement.tsv",
-        html=report("results/{run}/guan2020/agreement.html", **about(GUAN, "agreement")),
+        html=report(
+            "results/{run}/guan2020/agreement.html", **guan2020.about("agreement")
+        ),
     log:
         "results/{run}/logs/guan2020/clustering.log",
     benchmark:
@@ -48,12 +54,12 @@ rule guan2020_clustering:
         mem_mb=memory(2000),
         runtime=minutes(30),
     params:
-        options=settings(GUAN, "features"),
-        method=settings(GUAN, "method"),
-        fits=settings(GUAN, "fits"),
-        perplexity=settings(GUAN, "perplexity"),
-        seed=settings(GUAN, "seed"),
-        setting=setting_for(GUAN, "questions"),
+        options=guan2020.settings("features"),
+        method=guan2020.settings("method"),
+        fits=guan2020.settings("fits"),
+        perplexity=guan2020.settings("perplexity"),
+        seed=guan2020.settings("seed"),
+        setting=guan2020.label("questions"),
         code=script_digest("guan2020_clustering.py"),
     script:
         "../scripts/guan2020_clustering.py"
@@ -61,8 +67,8 @@ rule guan2020_clustering:
 
 rule guan2020_maps:
     input:
-        shards=first_shard_of(GUAN, "questions"),
-        descriptions=first_shard_of(GUAN, "questions", suffix="json"),
+        shards=guan2020.first_shard("questions"),
+        descriptions=guan2020.first_shard("questions", suffix="json"),
         types="results/{run}/guan2020/head_types.tsv",
     output:
         maps="results/{run}/guan2020/figure1.tsv",
@@ -76,10 +82,10 @@ rule guan2020_maps:
     conda:
         "../../envs/analysis.yaml"
     resources:
-        mem_mb=maps_memory(GUAN, "questions"),
+        mem_mb=guan2020.memory("maps"),
         runtime=minutes(10),
     params:
-        limit=feature_limit(GUAN, "questions"),
+        limit=guan2020.sampled_records,
         code=script_digest("guan2020_maps.py"),
     script:
         "../scripts/guan2020_maps.py"
@@ -91,7 +97,7 @@ rule guan2020_figure1:
         types="results/{run}/guan2020/head_types.tsv",
         summary="results/{run}/guan2020/types_summary.tsv",
     output:
-        svg=report("results/{run}/guan2020/figure1.svg", **about(GUAN, "figure1")),
+        svg=report("results/{run}/guan2020/figure1.svg", **guan2020.about("figure1")),
         png="results/{run}/guan2020/figure1.png",
         pdf="results/{run}/guan2020/figure1.pdf",
     log:
@@ -106,7 +112,7 @@ rule guan2020_figure1:
         mem_mb=memory(1000),
         runtime=minutes(10),
     params:
-        setting=setting_for(GUAN, "questions"),
+        setting=guan2020.label("questions"),
         code=script_digest("guan2020_figure1.py"),
     script:
         "../scripts/guan2020_figure1.py"
@@ -118,7 +124,7 @@ rule guan2020_figure2:
         agreement="results/{run}/guan2020/agreement.tsv",
         summary="results/{run}/guan2020/types_summary.tsv",
     output:
-        svg=report("results/{run}/guan2020/figure2.svg", **about(GUAN, "figure2")),
+        svg=report("results/{run}/guan2020/figure2.svg", **guan2020.about("figure2")),
         png="results/{run}/guan2020/figure2.png",
         pdf="results/{run}/guan2020/figure2.pdf",
     log:
@@ -133,7 +139,7 @@ rule guan2020_figure2:
         mem_mb=memory(1000),
         runtime=minutes(10),
     params:
-        setting=setting_for(GUAN, "questions"),
+        setting=guan2020.label("questions"),
         code=script_digest("guan2020_figure2.py"),
     script:
         "../scripts/guan2020_figure2.py"
@@ -144,7 +150,7 @@ rule guan2020_figure3:
         layers="results/{run}/guan2020/figure3.tsv",
         summary="results/{run}/guan2020/types_summary.tsv",
     output:
-        svg=report("results/{run}/guan2020/figure3.svg", **about(GUAN, "figure3")),
+        svg=report("results/{run}/guan2020/figure3.svg", **guan2020.about("figure3")),
         png="results/{run}/guan2020/figure3.png",
         pdf="results/{run}/guan2020/figure3.pdf",
     log:
@@ -159,7 +165,7 @@ rule guan2020_figure3:
         mem_mb=memory(1000),
         runtime=minutes(10),
     params:
-        setting=setting_for(GUAN, "questions"),
+        setting=guan2020.label("questions"),
         code=script_digest("guan2020_figure3.py"),
     script:
         "../scripts/guan2020_figure3.py"
@@ -168,7 +174,7 @@ rule guan2020_figure3:
 rule guan2020_models:
     input:
         types="results/{run}/guan2020/head_types.tsv",
-        features=compared_features,
+        features=guan2020.compared_features,
     output:
         tsv="results/{run}/guan2020/figure4.tsv",
     log:
@@ -183,10 +189,10 @@ rule guan2020_models:
         mem_mb=memory(2000),
         runtime=minutes(10),
     params:
-        names=compared_names,
-        options=settings(GUAN, "features"),
-        method=settings(GUAN, "method"),
-        seed=settings(GUAN, "seed"),
+        names=guan2020.compared_names,
+        options=guan2020.settings("features"),
+        method=guan2020.settings("method"),
+        seed=guan2020.settings("seed"),
         code=script_digest("guan2020_models.py"),
     script:
         "../scripts/guan2020_models.py"
@@ -196,7 +202,7 @@ rule guan2020_figure4:
     input:
         types="results/{run}/guan2020/figure4.tsv",
     output:
-        svg=report("results/{run}/guan2020/figure4.svg", **about(GUAN, "figure4")),
+        svg=report("results/{run}/guan2020/figure4.svg", **guan2020.about("figure4")),
         png="results/{run}/guan2020/figure4.png",
         pdf="results/{run}/guan2020/figure4.pdf",
     log:
@@ -211,7 +217,7 @@ rule guan2020_figure4:
         mem_mb=memory(1000),
         runtime=minutes(10),
     params:
-        settings=compared_models_settings,
+        settings=guan2020.compared_labels,
         code=script_digest("guan2020_figure4.py"),
     script:
         "../scripts/guan2020_figure4.py"
@@ -221,7 +227,7 @@ rule guan2020_figure5:
     input:
         grid="results/{run}/guan2020/figure5.tsv",
     output:
-        svg=report("results/{run}/guan2020/figure5.svg", **about(GUAN, "figure5")),
+        svg=report("results/{run}/guan2020/figure5.svg", **guan2020.about("figure5")),
         png="results/{run}/guan2020/figure5.png",
         pdf="results/{run}/guan2020/figure5.pdf",
     log:
@@ -236,7 +242,7 @@ rule guan2020_figure5:
         mem_mb=memory(1000),
         runtime=minutes(10),
     params:
-        setting=setting_for(GUAN, "questions"),
+        setting=guan2020.label("questions"),
         code=script_digest("guan2020_figure5.py"),
     script:
         "../scripts/guan2020_figure5.py"
@@ -244,10 +250,10 @@ rule guan2020_figure5:
 
 rule guan2020_table1:
     input:
-        features=compared_features,
+        features=guan2020.compared_features,
     output:
         tsv="results/{run}/guan2020/table1.tsv",
-        html=report("results/{run}/guan2020/table1.html", **about(GUAN, "table1")),
+        html=report("results/{run}/guan2020/table1.html", **guan2020.about("table1")),
     log:
         "results/{run}/logs/guan2020/table1.log",
     benchmark:
@@ -260,11 +266,11 @@ rule guan2020_table1:
         mem_mb=memory(2000),
         runtime=minutes(20),
     params:
-        names=compared_names,
-        options=settings(GUAN, "features"),
-        fits=settings(GUAN, "fits"),
-        seed=settings(GUAN, "seed"),
-        settings=compared_models_settings,
+        names=guan2020.compared_names,
+        options=guan2020.settings("features"),
+        fits=guan2020.settings("fits"),
+        seed=guan2020.settings("seed"),
+        settings=guan2020.compared_labels,
         code=script_digest("guan2020_table1.py", "published/guan2020.yaml"),
     script:
         "../scripts/guan2020_table1.py"
@@ -272,9 +278,9 @@ rule guan2020_table1:
 
 rule guan2020_ablations:
     input:
-        card=card_of(GUAN, "questions"),
+        card=guan2020.card("questions"),
         types="results/{run}/guan2020/head_types.tsv",
-        examples=shard_of(GUAN, "questions", "examples", "parquet"),
+        examples=guan2020.shard("questions", "examples", "parquet"),
     output:
         "results/{run}/guan2020/ablations/shards/{shard}.parquet",
     log:
@@ -283,16 +289,16 @@ rule guan2020_ablations:
         "results/{run}/benchmarks/guan2020/ablations/{shard}.tsv"
     conda:
         "../../envs/model.yaml"
-    threads: role_threads(GUAN, "questions", lambda shape: 50)
+    threads: guan2020.threads("ablations")
     resources:
-        mem_mb=ablation_memory(GUAN, "questions"),
+        mem_mb=guan2020.memory("ablations"),
         runtime=minutes(1440),
-        gpu=gpus,
+        gpu=guan2020.gpus("ablations"),
     params:
-        model=model_of(GUAN),
-        limit=limit_for(GUAN, "questions"),
-        settings=settings(GUAN, "ablations"),
-        seed=settings(GUAN, "seed"),
+        model=guan2020.model(),
+        limit=guan2020.limit("questions"),
+        settings=guan2020.settings("ablations"),
+        seed=guan2020.settings("seed"),
         code=script_digest("guan2020_ablations.py"),
     script:
         "../scripts/guan2020_ablations.py"
@@ -300,11 +306,10 @@ rule guan2020_ablations:
 
 rule guan2020_answers:
     input:
-        card=card_of(GUAN, "questions"),
+        card=guan2020.card("questions"),
         types="results/{run}/guan2020/head_types.tsv",
-        examples=shards_of(GUAN, "questions", "examples", "parquet"),
-        answers=of_each_shard(
-            GUAN,
+        examples=guan2020.examples("questions"),
+        answers=guan2020.per_shard(
             "questions",
             "results/{run}/guan2020/ablations/shards/{shard}.parquet",
         ),
@@ -322,9 +327,9 @@ rule guan2020_answers:
         mem_mb=memory(6000),
         runtime=minutes(240),
     params:
-        limit=limit_for(GUAN, "questions"),
-        settings=settings(GUAN, "ablations"),
-        seed=settings(GUAN, "seed"),
+        limit=guan2020.limit("questions"),
+        settings=guan2020.settings("ablations"),
+        seed=guan2020.settings("seed"),
         code=script_digest("guan2020_answers.py"),
     script:
         "../scripts/guan2020_answers.py"
@@ -337,10 +342,10 @@ rule guan2020_table2:
         baselines="results/{run}/guan2020/ablations/baselines.tsv",
     output:
         tsv="results/{run}/guan2020/table2.tsv",
-        html=report("results/{run}/guan2020/table2.html", **about(GUAN, "table2")),
+        html=report("results/{run}/guan2020/table2.html", **guan2020.about("table2")),
         baselines="results/{run}/guan2020/baselines.tsv",
         baselines_html=report(
-            "results/{run}/guan2020/baselines.html", **about(GUAN, "baselines")
+            "results/{run}/guan2020/baselines.html", **guan2020.about("baselines")
         ),
     log:
         "results/{run}/logs/guan2020/table2.log",
@@ -354,9 +359,9 @@ rule guan2020_table2:
         mem_mb=memory(2000),
         runtime=minutes(20),
     params:
-        resamples=settings(GUAN, "resamples"),
-        seed=settings(GUAN, "seed"),
-        setting=setting_for(GUAN, "questions"),
+        resamples=guan2020.settings("resamples"),
+        seed=guan2020.settings("seed"),
+        setting=guan2020.label("questions"),
         code=script_digest("guan2020_table2.py", "published/guan2020.yaml"),
     script:
         "../scripts/guan2020_table2.py"
@@ -368,7 +373,7 @@ rule guan2020_table3:
         heads="results/{run}/guan2020/ablations/heads.tsv",
     output:
         tsv="results/{run}/guan2020/table3.tsv",
-        html=report("results/{run}/guan2020/table3.html", **about(GUAN, "table3")),
+        html=report("results/{run}/guan2020/table3.html", **guan2020.about("table3")),
     log:
         "results/{run}/logs/guan2020/table3.log",
     benchmark:
@@ -381,9 +386,9 @@ rule guan2020_table3:
         mem_mb=memory(2000),
         runtime=minutes(20),
     params:
-        resamples=settings(GUAN, "resamples"),
-        seed=settings(GUAN, "seed"),
-        setting=setting_for(GUAN, "questions"),
+        resamples=guan2020.settings("resamples"),
+        seed=guan2020.settings("seed"),
+        setting=guan2020.label("questions"),
         code=script_digest("guan2020_table3.py", "published/guan2020.yaml"),
     script:
         "../scripts/guan2020_table3.py"
@@ -391,10 +396,10 @@ rule guan2020_table3:
 
 rule guan2020_dropped:
     input:
-        example_files(GUAN),
+        guan2020.example_files,
     output:
         tsv="results/{run}/guan2020/dropped.tsv",
-        html=report("results/{run}/guan2020/dropped.html", **about(GUAN, "dropped")),
+        html=report("results/{run}/guan2020/dropped.html", **guan2020.about("dropped")),
     log:
         "results/{run}/logs/guan2020/dropped.log",
     benchmark:
@@ -407,8 +412,8 @@ rule guan2020_dropped:
         mem_mb=memory(1000),
         runtime=minutes(10),
     params:
-        corpora=shards_by_corpus(GUAN),
-        line=run_title,
+        corpora=guan2020.shards_by_corpus,
+        line=guan2020.run_title,
         title="Guan et al. 2020: what was left out",
         code=script_digest("dropped.py"),
     script:
@@ -427,11 +432,11 @@ rule guan2020_comparison:
     output:
         tsv="results/{run}/guan2020/comparison.tsv",
         html=report(
-            "results/{run}/guan2020/comparison.html", **about(GUAN, "comparison")
+            "results/{run}/guan2020/comparison.html", **guan2020.about("comparison")
         ),
         claims="results/{run}/guan2020/claims.tsv",
         claims_html=report(
-            "results/{run}/guan2020/claims.html", **about(GUAN, "claims")
+            "results/{run}/guan2020/claims.html", **guan2020.about("claims")
         ),
     log:
         "results/{run}/logs/guan2020/comparison.log",
@@ -445,8 +450,8 @@ rule guan2020_comparison:
         mem_mb=memory(1000),
         runtime=minutes(10),
     params:
-        fits=settings(GUAN, "fits"),
-        setting=setting_for(GUAN, "questions"),
+        fits=guan2020.settings("fits"),
+        setting=guan2020.label("questions"),
         code=script_digest("guan2020_comparison.py", "published/guan2020.yaml"),
     script:
         "../scripts/guan2020_comparison.py"

@@ -1,21 +1,18 @@
 # Kovaleva et al. (2019), Revealing the Dark Secrets of BERT. Input: a pre-trained model and models fine-tuned on tasks of GLUE,
 # examples of those tasks, sentences with frames. Output: results/{run}/kovaleva2019, see workflow/resources/artifacts.yaml.
 
-KOVALEVA = "kovaleva2019"
-MEASURED, MEASURED_FILES = task_part("measured")
-ABLATED, ABLATED_FILES = task_part("ablated")
-DISABLED = by_task_and_seed("results/{run}/kovaleva2019/disabled/{task}-{seed}.parquet")
-MEASURES = by_task_and_seed(
-    "results/{run}/kovaleva2019/measures/{task}-{seed}.safetensors"
-)
-PREDICTIONS = by_task("results/{run}/kovaleva2019/predictions/{task}.parquet")
+from attention_atlas.workflow.inputs.kovaleva2019 import Kovaleva2019Inputs
+from attention_atlas.workflow.provenance import script_digest
+from attention_atlas.workflow.resources import memory, minutes
+
+kovaleva2019 = Kovaleva2019Inputs(config)
 
 
 rule kovaleva2019_predictions:
     input:
-        card=base_model_card,
-        examples=task_examples,
-        weights=task_weights,
+        card=kovaleva2019.pretrained_card,
+        examples=kovaleva2019.task_examples,
+        weights=kovaleva2019.task_weights,
     output:
         "results/{run}/kovaleva2019/predictions/{task}.parquet",
     log:
@@ -24,17 +21,17 @@ rule kovaleva2019_predictions:
         "results/{run}/benchmarks/kovaleva2019/predictions/{task}.tsv"
     conda:
         "../../envs/model.yaml"
-    threads: task_threads(lambda shape: 4)
+    threads: kovaleva2019.threads("predictions")
     resources:
-        mem_mb=task_memory,
+        mem_mb=kovaleva2019.memory("predictions"),
         runtime=minutes(240),
-        gpu=gpus,
+        gpu=kovaleva2019.gpus("predictions"),
     params:
-        base=base_model_entry,
-        members=task_members,
-        limit=task_limit,
-        regression=is_regression,
-        head_seeds=settings(KOVALEVA, "head_seeds"),
+        base=kovaleva2019.model(),
+        members=kovaleva2019.task_members,
+        limit=kovaleva2019.task_limit,
+        regression=kovaleva2019.is_regression,
+        head_seeds=kovaleva2019.settings("head_seeds"),
         code=script_digest("kovaleva2019_predictions.py"),
     script:
         "../scripts/kovaleva2019_predictions.py"
@@ -42,11 +39,11 @@ rule kovaleva2019_predictions:
 
 rule kovaleva2019_table1:
     input:
-        flat(PREDICTIONS),
+        kovaleva2019.prediction_files,
     output:
         tsv="results/{run}/kovaleva2019/table1.tsv",
         html=report(
-            "results/{run}/kovaleva2019/table1.html", **about(KOVALEVA, "table1")
+            "results/{run}/kovaleva2019/table1.html", **kovaleva2019.about("table1")
         ),
     log:
         "results/{run}/logs/kovaleva2019/table1.log",
@@ -60,10 +57,10 @@ rule kovaleva2019_table1:
         mem_mb=memory(2000),
         runtime=minutes(30),
     params:
-        files=PREDICTIONS,
-        settings=task_settings,
-        resamples=settings(KOVALEVA, "resamples"),
-        seed=settings(KOVALEVA, "seed"),
+        files=kovaleva2019.predictions,
+        settings=kovaleva2019.task_labels,
+        resamples=kovaleva2019.settings("resamples"),
+        seed=kovaleva2019.settings("seed"),
         code=script_digest("kovaleva2019_table1.py", "published/kovaleva2019.yaml"),
     script:
         "../scripts/kovaleva2019_table1.py"
@@ -71,14 +68,15 @@ rule kovaleva2019_table1:
 
 rule kovaleva2019_patterns:
     input:
-        card=patterns_card,
-        tokenizer=patterns_tokenizer,
+        card=kovaleva2019.patterns_card,
+        tokenizer=kovaleva2019.patterns_tokenizer,
     output:
         network="results/{run}/kovaleva2019/patterns/network.safetensors",
         thresholds="results/{run}/kovaleva2019/patterns/thresholds.json",
         tsv="results/{run}/kovaleva2019/patterns.tsv",
         html=report(
-            "results/{run}/kovaleva2019/patterns.html", **about(KOVALEVA, "patterns")
+            "results/{run}/kovaleva2019/patterns.html",
+            **kovaleva2019.about("patterns"),
         ),
         labelling="results/{run}/kovaleva2019/labelling.html",
     log:
@@ -90,13 +88,13 @@ rule kovaleva2019_patterns:
     resources:
         mem_mb=memory(4000),
         runtime=minutes(60),
-        gpu=gpus,
+        gpu=kovaleva2019.gpus("patterns"),
     params:
-        model=patterns_entry,
-        settings=settings(KOVALEVA, "patterns"),
-        resamples=settings(KOVALEVA, "resamples"),
-        seed=settings(KOVALEVA, "seed"),
-        line=run_title,
+        model=kovaleva2019.patterns_entry,
+        settings=kovaleva2019.settings("patterns"),
+        resamples=kovaleva2019.settings("resamples"),
+        seed=kovaleva2019.settings("seed"),
+        line=kovaleva2019.run_title,
         code=script_digest(
             "kovaleva2019_patterns.py",
             "kovaleva2019/annotated_maps.csv",
@@ -108,9 +106,9 @@ rule kovaleva2019_patterns:
 
 rule kovaleva2019_measures:
     input:
-        card=base_model_card,
-        examples=MEASURED_FILES,
-        weights=tuned_weights,
+        card=kovaleva2019.pretrained_card,
+        examples=kovaleva2019.examples_with("measured"),
+        weights=kovaleva2019.tuned_weights,
         network="results/{run}/kovaleva2019/patterns/network.safetensors",
         thresholds="results/{run}/kovaleva2019/patterns/thresholds.json",
     output:
@@ -121,17 +119,17 @@ rule kovaleva2019_measures:
         "results/{run}/benchmarks/kovaleva2019/measures/{task}-{seed}.tsv"
     conda:
         "../../envs/model.yaml"
-    threads: task_threads(lambda shape: 8)
+    threads: kovaleva2019.threads("measures")
     resources:
-        mem_mb=measures_memory,
+        mem_mb=kovaleva2019.memory("measures"),
         runtime=minutes(240),
-        gpu=gpus,
+        gpu=kovaleva2019.gpus("measures"),
     params:
-        base=base_model_entry,
-        tuned=tuned_entry,
-        limit=MEASURED,
-        padded=settings(KOVALEVA, "padded"),
-        tagger=settings(KOVALEVA, "tagger"),
+        base=kovaleva2019.model(),
+        tuned=kovaleva2019.tuned_entry,
+        limit=kovaleva2019.records("measured"),
+        padded=kovaleva2019.settings("padded"),
+        tagger=kovaleva2019.settings("tagger"),
         code=script_digest("kovaleva2019_measures.py"),
     script:
         "../scripts/kovaleva2019_measures.py"
@@ -139,7 +137,7 @@ rule kovaleva2019_measures:
 
 rule kovaleva2019_changes:
     input:
-        flat(MEASURES),
+        kovaleva2019.files_of("measures"),
     output:
         classes="results/{run}/kovaleva2019/figure2.tsv",
         head_classes="results/{run}/kovaleva2019/head_classes.tsv",
@@ -148,11 +146,12 @@ rule kovaleva2019_changes:
         first_row="results/{run}/kovaleva2019/figure7.tsv",
         features="results/{run}/kovaleva2019/features.tsv",
         features_html=report(
-            "results/{run}/kovaleva2019/features.html", **about(KOVALEVA, "features")
+            "results/{run}/kovaleva2019/features.html",
+            **kovaleva2019.about("features"),
         ),
         options="results/{run}/kovaleva2019/options.tsv",
         options_html=report(
-            "results/{run}/kovaleva2019/options.html", **about(KOVALEVA, "options")
+            "results/{run}/kovaleva2019/options.html", **kovaleva2019.about("options")
         ),
     log:
         "results/{run}/logs/kovaleva2019/changes.log",
@@ -161,13 +160,13 @@ rule kovaleva2019_changes:
     conda:
         "../../envs/analysis.yaml"
     resources:
-        mem_mb=changes_memory,
+        mem_mb=kovaleva2019.memory("changes"),
         runtime=minutes(30),
     params:
-        files=MEASURES,
-        settings=task_settings,
-        resamples=settings(KOVALEVA, "resamples"),
-        seed=settings(KOVALEVA, "seed"),
+        files=kovaleva2019.by_task_and_seed("measures"),
+        settings=kovaleva2019.task_labels,
+        resamples=kovaleva2019.settings("resamples"),
+        seed=kovaleva2019.settings("seed"),
         code=script_digest("kovaleva2019_changes.py"),
     script:
         "../scripts/kovaleva2019_changes.py"
@@ -175,9 +174,9 @@ rule kovaleva2019_changes:
 
 rule kovaleva2019_disabled:
     input:
-        card=base_model_card,
-        examples=ABLATED_FILES,
-        weights=tuned_weights,
+        card=kovaleva2019.pretrained_card,
+        examples=kovaleva2019.examples_with("ablated"),
+        weights=kovaleva2019.tuned_weights,
     output:
         "results/{run}/kovaleva2019/disabled/{task}-{seed}.parquet",
     log:
@@ -186,16 +185,16 @@ rule kovaleva2019_disabled:
         "results/{run}/benchmarks/kovaleva2019/disabled/{task}-{seed}.tsv"
     conda:
         "../../envs/model.yaml"
-    threads: task_threads(lambda shape: shape.layers * shape.heads / 2)
+    threads: kovaleva2019.threads("disabled")
     resources:
-        mem_mb=task_memory,
+        mem_mb=kovaleva2019.memory("disabled"),
         runtime=minutes(1440),
-        gpu=gpus,
+        gpu=kovaleva2019.gpus("disabled"),
     params:
-        model=tuned_entry,
-        limit=ABLATED,
-        regression=is_regression,
-        actions=disabling_actions,
+        model=kovaleva2019.tuned_entry,
+        limit=kovaleva2019.records("ablated"),
+        regression=kovaleva2019.is_regression,
+        actions=kovaleva2019.disabling_actions,
         code=script_digest("kovaleva2019_disabled.py"),
     script:
         "../scripts/kovaleva2019_disabled.py"
@@ -203,14 +202,15 @@ rule kovaleva2019_disabled:
 
 rule kovaleva2019_disabling:
     input:
-        flat(DISABLED),
+        kovaleva2019.files_of("disabled"),
     output:
         single="results/{run}/kovaleva2019/ablation.tsv",
         heads="results/{run}/kovaleva2019/figure8.tsv",
         layers="results/{run}/kovaleva2019/figure9.tsv",
         tsv="results/{run}/kovaleva2019/disabling.tsv",
         html=report(
-            "results/{run}/kovaleva2019/disabling.html", **about(KOVALEVA, "disabling")
+            "results/{run}/kovaleva2019/disabling.html",
+            **kovaleva2019.about("disabling"),
         ),
     log:
         "results/{run}/logs/kovaleva2019/disabling.log",
@@ -222,10 +222,10 @@ rule kovaleva2019_disabling:
         mem_mb=memory(4000),
         runtime=minutes(120),
     params:
-        files=DISABLED,
-        settings=task_settings,
-        resamples=settings(KOVALEVA, "resamples"),
-        seed=settings(KOVALEVA, "seed"),
+        files=kovaleva2019.by_task_and_seed("disabled"),
+        settings=kovaleva2019.task_labels,
+        resamples=kovaleva2019.settings("resamples"),
+        seed=kovaleva2019.settings("seed"),
         code=script_digest("kovaleva2019_disabling.py"),
     script:
         "../scripts/kovaleva2019_disabling.py"
@@ -233,15 +233,15 @@ rule kovaleva2019_disabling:
 
 rule kovaleva2019_frames:
     input:
-        shards=shards_of(KOVALEVA, "frames"),
-        descriptions=shards_of(KOVALEVA, "frames", suffix="json"),
-        examples=shards_of(KOVALEVA, "frames", "examples", "parquet"),
+        shards=kovaleva2019.shards("frames"),
+        descriptions=kovaleva2019.shards("frames", suffix="json"),
+        examples=kovaleva2019.examples("frames"),
     output:
         tsv="results/{run}/kovaleva2019/figure3.tsv",
         options="results/{run}/kovaleva2019/frame_options.tsv",
         options_html=report(
             "results/{run}/kovaleva2019/frame_options.html",
-            **about(KOVALEVA, "frame_options"),
+            **kovaleva2019.about("frame_options"),
         ),
         drawn="results/{run}/kovaleva2019/figure4.tsv",
     log:
@@ -251,15 +251,15 @@ rule kovaleva2019_frames:
     conda:
         "../../envs/analysis.yaml"
     resources:
-        mem_mb=maps_memory(KOVALEVA, "frames", 8 * 24),
+        mem_mb=kovaleva2019.memory("frames"),
         runtime=minutes(30),
     params:
-        limit=limit_for(KOVALEVA, "frames"),
-        pairing=settings(KOVALEVA, "pairing"),
-        direction=settings(KOVALEVA, "direction"),
-        resamples=settings(KOVALEVA, "resamples"),
-        seed=settings(KOVALEVA, "seed"),
-        setting=setting_for(KOVALEVA, "frames"),
+        limit=kovaleva2019.limit("frames"),
+        pairing=kovaleva2019.settings("pairing"),
+        direction=kovaleva2019.settings("direction"),
+        resamples=kovaleva2019.settings("resamples"),
+        seed=kovaleva2019.settings("seed"),
+        setting=kovaleva2019.label("frames"),
         code=script_digest("kovaleva2019_frames.py"),
     script:
         "../scripts/kovaleva2019_frames.py"
@@ -267,9 +267,9 @@ rule kovaleva2019_frames:
 
 rule kovaleva2019_drawn:
     input:
-        card=base_model_card,
-        examples=drawn_examples,
-        weights=drawn_weights,
+        card=kovaleva2019.pretrained_card,
+        examples=kovaleva2019.drawn_examples,
+        weights=kovaleva2019.drawn_weights,
         network="results/{run}/kovaleva2019/patterns/network.safetensors",
         thresholds="results/{run}/kovaleva2019/patterns/thresholds.json",
     output:
@@ -283,12 +283,12 @@ rule kovaleva2019_drawn:
     resources:
         mem_mb=memory(4000),
         runtime=minutes(30),
-        gpu=gpus,
+        gpu=kovaleva2019.gpus("drawn"),
     params:
-        model=drawn_entry,
-        limit=drawn_limit,
-        task=first_pair_task,
-        seed=settings(KOVALEVA, "seed"),
+        model=kovaleva2019.drawn_entry,
+        limit=kovaleva2019.drawn_limit,
+        task=kovaleva2019.drawn_task,
+        seed=kovaleva2019.settings("seed"),
         code=script_digest("kovaleva2019_drawn.py"),
     script:
         "../scripts/kovaleva2019_drawn.py"
@@ -299,7 +299,7 @@ rule kovaleva2019_figure1:
         "results/{run}/kovaleva2019/figure1.tsv",
     output:
         svg=report(
-            "results/{run}/kovaleva2019/figure1.svg", **about(KOVALEVA, "figure1")
+            "results/{run}/kovaleva2019/figure1.svg", **kovaleva2019.about("figure1")
         ),
         png="results/{run}/kovaleva2019/figure1.png",
         pdf="results/{run}/kovaleva2019/figure1.pdf",
@@ -315,7 +315,7 @@ rule kovaleva2019_figure1:
         mem_mb=memory(1000),
         runtime=minutes(10),
     params:
-        setting=drawn_setting,
+        setting=kovaleva2019.drawn_label,
         code=script_digest("kovaleva2019_figure1.py"),
     script:
         "../scripts/kovaleva2019_figure1.py"
@@ -326,7 +326,7 @@ rule kovaleva2019_figure3:
         "results/{run}/kovaleva2019/figure3.tsv",
     output:
         svg=report(
-            "results/{run}/kovaleva2019/figure3.svg", **about(KOVALEVA, "figure3")
+            "results/{run}/kovaleva2019/figure3.svg", **kovaleva2019.about("figure3")
         ),
         png="results/{run}/kovaleva2019/figure3.png",
         pdf="results/{run}/kovaleva2019/figure3.pdf",
@@ -342,9 +342,9 @@ rule kovaleva2019_figure3:
         mem_mb=memory(1000),
         runtime=minutes(10),
     params:
-        direction=settings(KOVALEVA, "direction"),
-        pairing=settings(KOVALEVA, "pairing"),
-        setting=setting_for(KOVALEVA, "frames"),
+        direction=kovaleva2019.settings("direction"),
+        pairing=kovaleva2019.settings("pairing"),
+        setting=kovaleva2019.label("frames"),
         code=script_digest("kovaleva2019_figure3.py"),
     script:
         "../scripts/kovaleva2019_figure3.py"
@@ -355,7 +355,7 @@ rule kovaleva2019_figure4:
         "results/{run}/kovaleva2019/figure4.tsv",
     output:
         svg=report(
-            "results/{run}/kovaleva2019/figure4.svg", **about(KOVALEVA, "figure4")
+            "results/{run}/kovaleva2019/figure4.svg", **kovaleva2019.about("figure4")
         ),
         png="results/{run}/kovaleva2019/figure4.png",
         pdf="results/{run}/kovaleva2019/figure4.pdf",
@@ -371,7 +371,7 @@ rule kovaleva2019_figure4:
         mem_mb=memory(1000),
         runtime=minutes(10),
     params:
-        setting=setting_for(KOVALEVA, "frames"),
+        setting=kovaleva2019.label("frames"),
         code=script_digest("kovaleva2019_figure4.py"),
     script:
         "../scripts/kovaleva2019_figure4.py"
@@ -383,7 +383,7 @@ rule kovaleva2019_figure2:
         patterns="results/{run}/kovaleva2019/patterns.tsv",
     output:
         svg=report(
-            "results/{run}/kovaleva2019/figure2.svg", **about(KOVALEVA, "figure2")
+            "results/{run}/kovaleva2019/figure2.svg", **kovaleva2019.about("figure2")
         ),
         png="results/{run}/kovaleva2019/figure2.png",
         pdf="results/{run}/kovaleva2019/figure2.pdf",
@@ -399,7 +399,7 @@ rule kovaleva2019_figure2:
         mem_mb=memory(1000),
         runtime=minutes(10),
     params:
-        settings=task_settings,
+        settings=kovaleva2019.task_labels,
         code=script_digest("kovaleva2019_figure2.py"),
     script:
         "../scripts/kovaleva2019_figure2.py"
@@ -414,27 +414,27 @@ rule kovaleva2019_grids:
         figure9="results/{run}/kovaleva2019/figure9.tsv",
     output:
         figure5_svg=report(
-            "results/{run}/kovaleva2019/figure5.svg", **about(KOVALEVA, "figure5")
+            "results/{run}/kovaleva2019/figure5.svg", **kovaleva2019.about("figure5")
         ),
         figure5_png="results/{run}/kovaleva2019/figure5.png",
         figure5_pdf="results/{run}/kovaleva2019/figure5.pdf",
         figure6_svg=report(
-            "results/{run}/kovaleva2019/figure6.svg", **about(KOVALEVA, "figure6")
+            "results/{run}/kovaleva2019/figure6.svg", **kovaleva2019.about("figure6")
         ),
         figure6_png="results/{run}/kovaleva2019/figure6.png",
         figure6_pdf="results/{run}/kovaleva2019/figure6.pdf",
         figure7_svg=report(
-            "results/{run}/kovaleva2019/figure7.svg", **about(KOVALEVA, "figure7")
+            "results/{run}/kovaleva2019/figure7.svg", **kovaleva2019.about("figure7")
         ),
         figure7_png="results/{run}/kovaleva2019/figure7.png",
         figure7_pdf="results/{run}/kovaleva2019/figure7.pdf",
         figure8_svg=report(
-            "results/{run}/kovaleva2019/figure8.svg", **about(KOVALEVA, "figure8")
+            "results/{run}/kovaleva2019/figure8.svg", **kovaleva2019.about("figure8")
         ),
         figure8_png="results/{run}/kovaleva2019/figure8.png",
         figure8_pdf="results/{run}/kovaleva2019/figure8.pdf",
         figure9_svg=report(
-            "results/{run}/kovaleva2019/figure9.svg", **about(KOVALEVA, "figure9")
+            "results/{run}/kovaleva2019/figure9.svg", **kovaleva2019.about("figure9")
         ),
         figure9_png="results/{run}/kovaleva2019/figure9.png",
         figure9_pdf="results/{run}/kovaleva2019/figure9.pdf",
@@ -450,7 +450,7 @@ rule kovaleva2019_grids:
         mem_mb=memory(1000),
         runtime=minutes(10),
     params:
-        settings=task_settings,
+        settings=kovaleva2019.task_labels,
         code=script_digest("kovaleva2019_grids.py"),
     script:
         "../scripts/kovaleva2019_grids.py"
@@ -458,11 +458,11 @@ rule kovaleva2019_grids:
 
 rule kovaleva2019_dropped:
     input:
-        example_files(KOVALEVA, kovaleva2019_examples),
+        kovaleva2019.example_files,
     output:
         tsv="results/{run}/kovaleva2019/dropped.tsv",
         html=report(
-            "results/{run}/kovaleva2019/dropped.html", **about(KOVALEVA, "dropped")
+            "results/{run}/kovaleva2019/dropped.html", **kovaleva2019.about("dropped")
         ),
     log:
         "results/{run}/logs/kovaleva2019/dropped.log",
@@ -476,8 +476,8 @@ rule kovaleva2019_dropped:
         mem_mb=memory(1000),
         runtime=minutes(10),
     params:
-        corpora=shards_by_corpus(KOVALEVA, kovaleva2019_examples),
-        line=run_title,
+        corpora=kovaleva2019.shards_by_corpus,
+        line=kovaleva2019.run_title,
         title="Kovaleva et al. 2019: what was left out",
         code=script_digest("dropped.py"),
     script:
@@ -496,20 +496,21 @@ rule kovaleva2019_comparison:
         features="results/{run}/kovaleva2019/features.tsv",
         disabling="results/{run}/kovaleva2019/disabling.tsv",
         patterns="results/{run}/kovaleva2019/patterns.tsv",
-        figure3=frame_table,
+        figure3=kovaleva2019.frame_table,
     output:
         tsv="results/{run}/kovaleva2019/comparison.tsv",
         html=report(
             "results/{run}/kovaleva2019/comparison.html",
-            **about(KOVALEVA, "comparison"),
+            **kovaleva2019.about("comparison"),
         ),
         digitised="results/{run}/kovaleva2019/digitised.tsv",
         digitised_html=report(
-            "results/{run}/kovaleva2019/digitised.html", **about(KOVALEVA, "digitised")
+            "results/{run}/kovaleva2019/digitised.html",
+            **kovaleva2019.about("digitised"),
         ),
         claims="results/{run}/kovaleva2019/claims.tsv",
         claims_html=report(
-            "results/{run}/kovaleva2019/claims.html", **about(KOVALEVA, "claims")
+            "results/{run}/kovaleva2019/claims.html", **kovaleva2019.about("claims")
         ),
     log:
         "results/{run}/logs/kovaleva2019/comparison.log",
@@ -523,8 +524,8 @@ rule kovaleva2019_comparison:
         mem_mb=memory(2000),
         runtime=minutes(30),
     params:
-        settings=compared_task_settings,
-        recipe=kovaleva2019_recipe,
+        settings=kovaleva2019.compared_labels,
+        recipe=kovaleva2019.recipe,
         code=script_digest(
             "kovaleva2019_comparison.py",
             "published/kovaleva2019.yaml",

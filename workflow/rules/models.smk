@@ -1,10 +1,18 @@
 # Input: the files of a model (package, folder or hub). Output: its card and its tokenizer, its head for hidden pieces, and
 # the checkpoints of models that are fine-tuned here, with their cards.
 
+from attention_atlas.workflow.inputs.shared import SharedInputs
+from attention_atlas.workflow.names import one_of
+from attention_atlas.workflow.provenance import script_digest
+from attention_atlas.workflow.resources import JobResources, memory, minutes
+
+inputs = SharedInputs(config)
+jobs = JobResources(config)
+
 
 rule describe_model:
     input:
-        files=begun_here,
+        files=inputs.untrained_files,
     output:
         card="results/{run}/models/{model}/card.json",
         tokenizer="results/{run}/models/{model}/tokenizer.json",
@@ -13,7 +21,7 @@ rule describe_model:
     benchmark:
         "results/{run}/benchmarks/describe_model/{model}.tsv"
     wildcard_constraints:
-        model=one_of(sorted(set(config["models"]) - set(TRAINED))),
+        model=one_of(inputs.described_models()),
     retries: 2
     # Weights are fetched where there is a network: on the submitting machine.
     localrule: True
@@ -23,7 +31,7 @@ rule describe_model:
         mem_mb=memory(4000),
         runtime=minutes(60),
     params:
-        model=model_entry,
+        model=inputs.model_entry,
         code=script_digest("describe_model.py"),
     script:
         "../scripts/describe_model.py"
@@ -31,7 +39,7 @@ rule describe_model:
 
 rule blank_model:
     input:
-        blank_files,
+        inputs.vocabulary_files,
     output:
         config="results/{run}/models/{model}/blank/config.json",
         tokenizer="results/{run}/models/{model}/blank/tokenizer.json",
@@ -46,7 +54,7 @@ rule blank_model:
         mem_mb=memory(3000),
         runtime=minutes(60),
     params:
-        settings=blank_settings,
+        settings=inputs.untrained_settings,
         code=script_digest("blank_model.py"),
     script:
         "../scripts/blank_model.py"
@@ -55,7 +63,7 @@ rule blank_model:
 rule mlm_head:
     input:
         card="results/{run}/models/{model}/card.json",
-        examples=example_shards,
+        examples=inputs.examples_in_path,
     output:
         head="results/{run}/models/{model}/mlm_head/{corpus}.safetensors",
         facts="results/{run}/models/{model}/mlm_head/{corpus}.json",
@@ -65,15 +73,15 @@ rule mlm_head:
         "results/{run}/benchmarks/mlm_head/{model}/{corpus}.tsv"
     conda:
         "../../envs/model.yaml"
-    threads: head_training_threads
+    threads: jobs.threads("mlm_head")
     resources:
-        mem_mb=head_training_memory,
+        mem_mb=jobs.memory("mlm_head"),
         runtime=minutes(120),
-        gpu=gpus,
+        gpu=jobs.gpus("mlm_head"),
     params:
-        model=model_entry,
-        limit=corpus_limit,
-        settings=mlm_head_settings,
+        model=inputs.model_entry,
+        limit=inputs.corpus_limit,
+        settings=inputs.mlm_head_settings,
         code=script_digest("mlm_head.py"),
     script:
         "../scripts/mlm_head.py"
@@ -81,8 +89,8 @@ rule mlm_head:
 
 rule fine_tune:
     input:
-        card=base_card,
-        examples=training_examples,
+        card=inputs.base_card,
+        examples=inputs.training_examples,
     output:
         config="results/{run}/models/{model}/checkpoint/config.json",
         tokenizer="results/{run}/models/{model}/checkpoint/tokenizer.json",
@@ -96,19 +104,19 @@ rule fine_tune:
     benchmark:
         "results/{run}/benchmarks/fine_tune/{model}.tsv"
     wildcard_constraints:
-        model=one_of(sorted(set(TRAINED) - set(FOLLOWED))),
+        model=one_of(inputs.fine_tuned_models()),
     conda:
         "../../envs/model.yaml"
-    threads: fine_tuning_threads
+    threads: jobs.threads("fine_tune")
     resources:
-        mem_mb=fine_tuning_memory,
+        mem_mb=jobs.memory("fine_tune"),
         runtime=minutes(480),
-        gpu=gpus,
+        gpu=jobs.gpus("fine_tune"),
     params:
-        base=base_entry,
-        model=model_entry,
-        limit=training_limit,
-        training=training_settings,
+        base=inputs.base_entry,
+        model=inputs.model_entry,
+        limit=inputs.training_limit,
+        training=inputs.training_settings,
         code=script_digest("fine_tune.py"),
     script:
         "../scripts/fine_tune.py"
@@ -126,4 +134,4 @@ use rule fine_tune as fine_tune_by_epoch with:
         described="results/{run}/models/{model}/tokenizer.json",
         epochs="results/{run}/models/{model}/epochs.safetensors",
     wildcard_constraints:
-        model=one_of(FOLLOWED),
+        model=one_of(inputs.followed_models()),

@@ -1,13 +1,17 @@
 # Štefánik, Attention Semantics. Input: documents with keyphrases, attention over them, taggers fine-tuned on them. Output:
 # results/{run}/stefanik2021, see workflow/resources/artifacts.yaml.
 
-STEFANIK = "stefanik2021"
+from attention_atlas.workflow.inputs.stefanik2021 import Stefanik2021Inputs
+from attention_atlas.workflow.provenance import script_digest
+from attention_atlas.workflow.resources import memory, minutes
+
+stefanik2021 = Stefanik2021Inputs(config)
 
 
 rule stefanik2021_words:
     input:
-        attention=shards_of(STEFANIK, "documents"),
-        examples=shards_of(STEFANIK, "documents", "examples", "parquet"),
+        attention=stefanik2021.shards("documents"),
+        examples=stefanik2021.examples("documents"),
     output:
         "results/{run}/stefanik2021/words.parquet",
     log:
@@ -17,11 +21,11 @@ rule stefanik2021_words:
     conda:
         "../../envs/analysis.yaml"
     resources:
-        mem_mb=maps_memory(STEFANIK, "documents", kept=4000),
+        mem_mb=stefanik2021.memory("words"),
         runtime=minutes(60),
     params:
-        limit=limit_for(STEFANIK, "documents"),
-        diagonal=settings(STEFANIK, "diagonal"),
+        limit=stefanik2021.limit("documents"),
+        diagonal=stefanik2021.settings("diagonal"),
         code=script_digest("stefanik2021_words.py"),
     script:
         "../scripts/stefanik2021_words.py"
@@ -30,7 +34,7 @@ rule stefanik2021_words:
 rule stefanik2021_detection:
     input:
         words="results/{run}/stefanik2021/words.parquet",
-        card=card_of(STEFANIK, "documents"),
+        card=stefanik2021.card("documents"),
     output:
         relative_attention="results/{run}/stefanik2021/relative_attention.tsv",
         head_ranking="results/{run}/stefanik2021/head_ranking.tsv",
@@ -39,7 +43,8 @@ rule stefanik2021_detection:
         head_ranking_html="results/{run}/stefanik2021/head_ranking.html",
         logistic_regression_html="results/{run}/stefanik2021/logistic_regression.html",
         detectors_html=report(
-            "results/{run}/stefanik2021/detectors.html", **about(STEFANIK, "detectors")
+            "results/{run}/stefanik2021/detectors.html",
+            **stefanik2021.about("detectors"),
         ),
         scores="results/{run}/stefanik2021/scores.parquet",
     log:
@@ -52,10 +57,10 @@ rule stefanik2021_detection:
         mem_mb=memory(4000),
         runtime=minutes(240),
     params:
-        setting=setting_for(STEFANIK, "documents"),
-        way=settings(STEFANIK, "way"),
-        fit=fit_settings,
-        resamples=settings(STEFANIK, "resamples"),
+        setting=stefanik2021.label("documents"),
+        way=stefanik2021.settings("way"),
+        fit=stefanik2021.fit_settings,
+        resamples=stefanik2021.settings("resamples"),
         code=script_digest("stefanik2021_detection.py"),
     script:
         "../scripts/stefanik2021_detection.py"
@@ -64,8 +69,8 @@ rule stefanik2021_detection:
 rule stefanik2021_removal:
     input:
         card="results/{run}/models/{model}/card.json",
-        development=shards_of(STEFANIK, "development", "examples", "parquet"),
-        test=shards_of(STEFANIK, "test", "examples", "parquet"),
+        development=stefanik2021.examples("development"),
+        test=stefanik2021.examples("test"),
     output:
         "results/{run}/stefanik2021/removals/{model}.parquet",
     log:
@@ -75,15 +80,15 @@ rule stefanik2021_removal:
     conda:
         "../../envs/model.yaml"
     resources:
-        mem_mb=removal_memory,
+        mem_mb=stefanik2021.memory("removal"),
         runtime=minutes(1440),
-        gpu=gpus,
+        gpu=stefanik2021.gpus("removal"),
     params:
-        model=model_entry,
-        limits=split_limits,
-        step=settings(STEFANIK, "step"),
-        draws=settings(STEFANIK, "random_orders"),
-        seed=settings(STEFANIK, "seed"),
+        model=stefanik2021.model_entry,
+        limits=stefanik2021.split_limits,
+        step=stefanik2021.settings("step"),
+        draws=stefanik2021.settings("random_orders"),
+        seed=stefanik2021.settings("seed"),
         code=script_digest("stefanik2021_removal.py"),
     script:
         "../scripts/stefanik2021_removal.py"
@@ -91,7 +96,7 @@ rule stefanik2021_removal:
 
 rule stefanik2021_removal_tables:
     input:
-        removal_files,
+        stefanik2021.removal_files,
     output:
         fine_tuning="results/{run}/stefanik2021/fine_tuning.tsv",
         ablation="results/{run}/stefanik2021/ablation.tsv",
@@ -109,10 +114,10 @@ rule stefanik2021_removal_tables:
         mem_mb=memory(4000),
         runtime=minutes(60),
     params:
-        files=removals_by_seed,
-        setting=tagging_setting,
-        resamples=settings(STEFANIK, "resamples"),
-        seed=settings(STEFANIK, "seed"),
+        files=stefanik2021.removals_by_seed,
+        setting=stefanik2021.tagging_label,
+        resamples=stefanik2021.settings("resamples"),
+        seed=stefanik2021.settings("seed"),
         code=script_digest("stefanik2021_removal_tables.py"),
     script:
         "../scripts/stefanik2021_removal_tables.py"
@@ -120,11 +125,11 @@ rule stefanik2021_removal_tables:
 
 rule stefanik2021_baselines:
     input:
-        development=shards_of(STEFANIK, "development", "examples", "parquet"),
-        test=shards_of(STEFANIK, "test", "examples", "parquet"),
+        development=stefanik2021.examples("development"),
+        test=stefanik2021.examples("test"),
         scores="results/{run}/stefanik2021/scores.parquet",
-        removals=removal_files,
-        card=card_of(STEFANIK, "documents"),
+        removals=stefanik2021.removal_files,
+        card=stefanik2021.card("documents"),
     output:
         tsv="results/{run}/stefanik2021/baselines.tsv",
         html="results/{run}/stefanik2021/baselines.html",
@@ -137,15 +142,15 @@ rule stefanik2021_baselines:
     resources:
         mem_mb=memory(4000),
         runtime=minutes(240),
-        gpu=gpus,
+        gpu=stefanik2021.gpus("baselines"),
     params:
-        limits=split_limits,
-        removals=removals_by_seed,
-        model=model_of(STEFANIK),
-        longest=settings(STEFANIK, "longest"),
-        setting=setting_for(STEFANIK, "test"),
-        resamples=settings(STEFANIK, "resamples"),
-        seed=settings(STEFANIK, "seed"),
+        limits=stefanik2021.split_limits,
+        removals=stefanik2021.removals_by_seed,
+        model=stefanik2021.model(),
+        longest=stefanik2021.settings("longest"),
+        setting=stefanik2021.label("test"),
+        resamples=stefanik2021.settings("resamples"),
+        seed=stefanik2021.settings("seed"),
         code=script_digest("stefanik2021_baselines.py"),
     script:
         "../scripts/stefanik2021_baselines.py"
@@ -153,12 +158,12 @@ rule stefanik2021_baselines:
 
 rule stefanik2021_views:
     input:
-        card=card_of(STEFANIK, "documents"),
-        tokenizer=tokenizer_of(STEFANIK, "documents"),
+        card=stefanik2021.card("documents"),
+        tokenizer=stefanik2021.tokenizer("documents"),
     output:
         model_view=report(
             "results/{run}/stefanik2021/model_view.html",
-            **about(STEFANIK, "model_view"),
+            **stefanik2021.about("model_view"),
         ),
         head_view="results/{run}/stefanik2021/head_view.html",
         tsv="results/{run}/stefanik2021/model_view.tsv",
@@ -169,12 +174,12 @@ rule stefanik2021_views:
     conda:
         "../../envs/model.yaml"
     resources:
-        mem_mb=views_memory,
+        mem_mb=stefanik2021.memory("views"),
         runtime=minutes(60),
     params:
-        model=model_of(STEFANIK),
-        pairs=settings(STEFANIK, "pairs"),
-        run=run_title,
+        model=stefanik2021.model(),
+        pairs=stefanik2021.settings("pairs"),
+        run=stefanik2021.run_title,
         code=script_digest("stefanik2021_views.py"),
     script:
         "../scripts/stefanik2021_views.py"
@@ -189,25 +194,25 @@ rule stefanik2021_figures:
     output:
         relative_attention_svg=report(
             "results/{run}/stefanik2021/relative_attention.svg",
-            **about(STEFANIK, "relative_attention"),
+            **stefanik2021.about("relative_attention"),
         ),
         relative_attention_png="results/{run}/stefanik2021/relative_attention.png",
         relative_attention_pdf="results/{run}/stefanik2021/relative_attention.pdf",
         head_ranking_svg=report(
             "results/{run}/stefanik2021/head_ranking.svg",
-            **about(STEFANIK, "head_ranking"),
+            **stefanik2021.about("head_ranking"),
         ),
         head_ranking_png="results/{run}/stefanik2021/head_ranking.png",
         head_ranking_pdf="results/{run}/stefanik2021/head_ranking.pdf",
         logistic_regression_svg=report(
             "results/{run}/stefanik2021/logistic_regression.svg",
-            **about(STEFANIK, "logistic_regression"),
+            **stefanik2021.about("logistic_regression"),
         ),
         logistic_regression_png="results/{run}/stefanik2021/logistic_regression.png",
         logistic_regression_pdf="results/{run}/stefanik2021/logistic_regression.pdf",
         model_view_svg=report(
             "results/{run}/stefanik2021/model_view.svg",
-            **about(STEFANIK, "model_view"),
+            **stefanik2021.about("model_view"),
         ),
         model_view_png="results/{run}/stefanik2021/model_view.png",
         model_view_pdf="results/{run}/stefanik2021/model_view.pdf",
@@ -223,7 +228,7 @@ rule stefanik2021_figures:
         mem_mb=memory(1000),
         runtime=minutes(10),
     params:
-        settings=figure_settings,
+        settings=stefanik2021.figure_labels,
         code=script_digest("stefanik2021_figures.py"),
     script:
         "../scripts/stefanik2021_figures.py"
@@ -238,23 +243,24 @@ rule stefanik2021_tagging_figures:
     output:
         fine_tuning_svg=report(
             "results/{run}/stefanik2021/fine_tuning.svg",
-            **about(STEFANIK, "fine_tuning"),
+            **stefanik2021.about("fine_tuning"),
         ),
         fine_tuning_png="results/{run}/stefanik2021/fine_tuning.png",
         fine_tuning_pdf="results/{run}/stefanik2021/fine_tuning.pdf",
         ablation_svg=report(
-            "results/{run}/stefanik2021/ablation.svg", **about(STEFANIK, "ablation")
+            "results/{run}/stefanik2021/ablation.svg", **stefanik2021.about("ablation")
         ),
         ablation_png="results/{run}/stefanik2021/ablation.png",
         ablation_pdf="results/{run}/stefanik2021/ablation.pdf",
         cumulative_ablation_svg=report(
             "results/{run}/stefanik2021/cumulative_ablation.svg",
-            **about(STEFANIK, "cumulative_ablation"),
+            **stefanik2021.about("cumulative_ablation"),
         ),
         cumulative_ablation_png="results/{run}/stefanik2021/cumulative_ablation.png",
         cumulative_ablation_pdf="results/{run}/stefanik2021/cumulative_ablation.pdf",
         baselines_svg=report(
-            "results/{run}/stefanik2021/baselines.svg", **about(STEFANIK, "baselines")
+            "results/{run}/stefanik2021/baselines.svg",
+            **stefanik2021.about("baselines"),
         ),
         baselines_png="results/{run}/stefanik2021/baselines.png",
         baselines_pdf="results/{run}/stefanik2021/baselines.pdf",
@@ -270,7 +276,7 @@ rule stefanik2021_tagging_figures:
         mem_mb=memory(1000),
         runtime=minutes(10),
     params:
-        settings=tagging_settings,
+        settings=stefanik2021.tagging_labels,
         code=script_digest("stefanik2021_figures.py"),
     script:
         "../scripts/stefanik2021_figures.py"
@@ -289,11 +295,11 @@ rule stefanik2021_comparison:
         tsv="results/{run}/stefanik2021/comparison.tsv",
         html=report(
             "results/{run}/stefanik2021/comparison.html",
-            **about(STEFANIK, "comparison"),
+            **stefanik2021.about("comparison"),
         ),
         claims="results/{run}/stefanik2021/claims.tsv",
         claims_html=report(
-            "results/{run}/stefanik2021/claims.html", **about(STEFANIK, "claims")
+            "results/{run}/stefanik2021/claims.html", **stefanik2021.about("claims")
         ),
     log:
         "results/{run}/logs/stefanik2021/comparison.log",
@@ -307,8 +313,8 @@ rule stefanik2021_comparison:
         mem_mb=memory(1000),
         runtime=minutes(10),
     params:
-        setting=setting_for(STEFANIK, "documents"),
-        tagging=tagging_setting,
+        setting=stefanik2021.label("documents"),
+        tagging=stefanik2021.tagging_label,
         code=script_digest("stefanik2021_comparison.py", "published/stefanik2021.yaml"),
     script:
         "../scripts/stefanik2021_comparison.py"
@@ -316,11 +322,12 @@ rule stefanik2021_comparison:
 
 rule stefanik2021_documents:
     input:
-        example_files(STEFANIK, stefanik2021_examples),
+        stefanik2021.example_files,
     output:
         tsv="results/{run}/stefanik2021/documents.tsv",
         html=report(
-            "results/{run}/stefanik2021/documents.html", **about(STEFANIK, "documents")
+            "results/{run}/stefanik2021/documents.html",
+            **stefanik2021.about("documents"),
         ),
     log:
         "results/{run}/logs/stefanik2021/documents.log",
@@ -334,8 +341,8 @@ rule stefanik2021_documents:
         mem_mb=memory(1000),
         runtime=minutes(10),
     params:
-        corpora=shards_by_corpus(STEFANIK, stefanik2021_examples),
-        line=run_title,
+        corpora=stefanik2021.shards_by_corpus,
+        line=stefanik2021.run_title,
         code=script_digest("stefanik2021_documents.py"),
     script:
         "../scripts/stefanik2021_documents.py"
@@ -343,11 +350,11 @@ rule stefanik2021_documents:
 
 rule stefanik2021_dropped:
     input:
-        example_files(STEFANIK, stefanik2021_examples),
+        stefanik2021.example_files,
     output:
         tsv="results/{run}/stefanik2021/dropped.tsv",
         html=report(
-            "results/{run}/stefanik2021/dropped.html", **about(STEFANIK, "dropped")
+            "results/{run}/stefanik2021/dropped.html", **stefanik2021.about("dropped")
         ),
     log:
         "results/{run}/logs/stefanik2021/dropped.log",
@@ -361,8 +368,8 @@ rule stefanik2021_dropped:
         mem_mb=memory(1000),
         runtime=minutes(10),
     params:
-        corpora=shards_by_corpus(STEFANIK, stefanik2021_examples),
-        line=run_title,
+        corpora=stefanik2021.shards_by_corpus,
+        line=stefanik2021.run_title,
         title="Štefánik: what was left out",
         code=script_digest("dropped.py"),
     script:

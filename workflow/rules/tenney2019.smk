@@ -1,11 +1,15 @@
 # Input: hidden states and targets of eight tasks. Output: probes of all layers, and the tables and figures of Tenney et al. (2019).
 
-TENNEY = "tenney2019"
+from attention_atlas.workflow.inputs.tenney2019 import Tenney2019Inputs
+from attention_atlas.workflow.provenance import script_digest
+from attention_atlas.workflow.resources import memory, minutes
+
+tenney2019 = Tenney2019Inputs(config)
 
 
 rule tenney2019_probes:
     input:
-        probed_files,
+        tenney2019.probed_files,
     output:
         scores="results/{run}/tenney2019/probes/{model}/{edge_tasks}.scores.tsv",
         weights="results/{run}/tenney2019/probes/{model}/{edge_tasks}.weights.tsv",
@@ -20,12 +24,12 @@ rule tenney2019_probes:
     conda:
         "../../envs/model.yaml"
     resources:
-        mem_mb=edge_probe_memory,
+        mem_mb=tenney2019.memory("probes"),
         runtime=minutes(1440),
-        gpu=gpus,
+        gpu=tenney2019.gpus("probes"),
     params:
-        tasks=probed_tasks,
-        plan=probe_plan,
+        tasks=tenney2019.probed_tasks,
+        plan=tenney2019.probe_plan,
         code=script_digest("tenney2019_probes.py"),
     script:
         "../scripts/tenney2019_probes.py"
@@ -33,11 +37,11 @@ rule tenney2019_probes:
 
 rule tenney2019_summary:
     input:
-        scores=edge_files("scores.tsv"),
-        weights=edge_files("weights.tsv"),
-        counts=edge_files("counts.parquet"),
-        cases=edge_files("cases.tsv"),
-        random=random_edge_files,
+        scores=tenney2019.edge_files("scores.tsv"),
+        weights=tenney2019.edge_files("weights.tsv"),
+        counts=tenney2019.edge_files("counts.parquet"),
+        cases=tenney2019.edge_files("cases.tsv"),
+        random=tenney2019.random_edge_files,
     output:
         probe_scores="results/{run}/tenney2019/probe_scores.tsv",
         mixing_weights="results/{run}/tenney2019/mixing_weights.tsv",
@@ -46,15 +50,15 @@ rule tenney2019_summary:
         figure3="results/{run}/tenney2019/figure3.tsv",
         table1="results/{run}/tenney2019/table1.tsv",
         table1_html=report(
-            "results/{run}/tenney2019/table1.html", **about(TENNEY, "table1")
+            "results/{run}/tenney2019/table1.html", **tenney2019.about("table1")
         ),
         order="results/{run}/tenney2019/order.tsv",
         order_html=report(
-            "results/{run}/tenney2019/order.html", **about(TENNEY, "order")
+            "results/{run}/tenney2019/order.html", **tenney2019.about("order")
         ),
         options="results/{run}/tenney2019/options.tsv",
         options_html=report(
-            "results/{run}/tenney2019/options.html", **about(TENNEY, "options")
+            "results/{run}/tenney2019/options.html", **tenney2019.about("options")
         ),
     log:
         "results/{run}/logs/tenney2019/summary.log",
@@ -66,12 +70,12 @@ rule tenney2019_summary:
         mem_mb=memory(4000),
         runtime=minutes(60),
     params:
-        model=study_model_name(TENNEY),
-        tasks=edge_tables,
-        settings=settings_by_task,
-        sentences=settings(TENNEY, "sentences"),
-        resamples=settings(TENNEY, "resamples"),
-        seed=settings(TENNEY, "seed"),
+        model=tenney2019.model_name(),
+        tasks=tenney2019.edge_tables,
+        settings=tenney2019.task_labels,
+        sentences=tenney2019.settings("sentences"),
+        resamples=tenney2019.settings("resamples"),
+        seed=tenney2019.settings("seed"),
         code=script_digest("tenney2019_summary.py"),
     script:
         "../scripts/tenney2019_summary.py"
@@ -84,17 +88,17 @@ rule tenney2019_figures:
         figure3="results/{run}/tenney2019/figure3.tsv",
     output:
         figure1_svg=report(
-            "results/{run}/tenney2019/figure1.svg", **about(TENNEY, "figure1")
+            "results/{run}/tenney2019/figure1.svg", **tenney2019.about("figure1")
         ),
         figure1_png="results/{run}/tenney2019/figure1.png",
         figure1_pdf="results/{run}/tenney2019/figure1.pdf",
         figure2_svg=report(
-            "results/{run}/tenney2019/figure2.svg", **about(TENNEY, "figure2")
+            "results/{run}/tenney2019/figure2.svg", **tenney2019.about("figure2")
         ),
         figure2_png="results/{run}/tenney2019/figure2.png",
         figure2_pdf="results/{run}/tenney2019/figure2.pdf",
         figure3_svg=report(
-            "results/{run}/tenney2019/figure3.svg", **about(TENNEY, "figure3")
+            "results/{run}/tenney2019/figure3.svg", **tenney2019.about("figure3")
         ),
         figure3_png="results/{run}/tenney2019/figure3.png",
         figure3_pdf="results/{run}/tenney2019/figure3.pdf",
@@ -110,7 +114,7 @@ rule tenney2019_figures:
         mem_mb=memory(1000),
         runtime=minutes(10),
     params:
-        settings=settings_by_task,
+        settings=tenney2019.task_labels,
         code=script_digest("tenney2019_figures.py"),
     script:
         "../scripts/tenney2019_figures.py"
@@ -118,11 +122,11 @@ rule tenney2019_figures:
 
 rule tenney2019_figure_a3:
     input:
-        both_models_files,
+        tenney2019.both_models_files,
     output:
         tsv="results/{run}/tenney2019/figure_a3.tsv",
         svg=report(
-            "results/{run}/tenney2019/figure_a3.svg", **about(TENNEY, "figure_a3")
+            "results/{run}/tenney2019/figure_a3.svg", **tenney2019.about("figure_a3")
         ),
         png="results/{run}/tenney2019/figure_a3.png",
         pdf="results/{run}/tenney2019/figure_a3.pdf",
@@ -138,10 +142,10 @@ rule tenney2019_figure_a3:
         mem_mb=memory(4000),
         runtime=minutes(60),
     params:
-        models=both_models,
-        settings=settings_by_task,
-        resamples=settings(TENNEY, "resamples"),
-        seed=settings(TENNEY, "seed"),
+        models=tenney2019.both_models,
+        settings=tenney2019.task_labels,
+        resamples=tenney2019.settings("resamples"),
+        seed=tenney2019.settings("seed"),
         code=script_digest("tenney2019_figure_a3.py"),
     script:
         "../scripts/tenney2019_figure_a3.py"
@@ -158,11 +162,12 @@ rule tenney2019_comparison:
     output:
         tsv="results/{run}/tenney2019/comparison.tsv",
         html=report(
-            "results/{run}/tenney2019/comparison.html", **about(TENNEY, "comparison")
+            "results/{run}/tenney2019/comparison.html",
+            **tenney2019.about("comparison"),
         ),
         claims="results/{run}/tenney2019/claims.tsv",
         claims_html=report(
-            "results/{run}/tenney2019/claims.html", **about(TENNEY, "claims")
+            "results/{run}/tenney2019/claims.html", **tenney2019.about("claims")
         ),
     log:
         "results/{run}/logs/tenney2019/comparison.log",
@@ -176,7 +181,7 @@ rule tenney2019_comparison:
         mem_mb=memory(1000),
         runtime=minutes(10),
     params:
-        settings=settings_by_task,
+        settings=tenney2019.task_labels,
         code=script_digest("tenney2019_comparison.py", "published/tenney2019.yaml"),
     script:
         "../scripts/tenney2019_comparison.py"
@@ -184,10 +189,12 @@ rule tenney2019_comparison:
 
 rule tenney2019_dropped:
     input:
-        example_files(TENNEY, tenney2019_pairs),
+        tenney2019.example_files,
     output:
         tsv="results/{run}/tenney2019/dropped.tsv",
-        html=report("results/{run}/tenney2019/dropped.html", **about(TENNEY, "dropped")),
+        html=report(
+            "results/{run}/tenney2019/dropped.html", **tenney2019.about("dropped")
+        ),
     log:
         "results/{run}/logs/tenney2019/dropped.log",
     benchmark:
@@ -200,8 +207,8 @@ rule tenney2019_dropped:
         mem_mb=memory(1000),
         runtime=minutes(10),
     params:
-        corpora=shards_by_corpus(TENNEY, tenney2019_pairs),
-        line=run_title,
+        corpora=tenney2019.shards_by_corpus,
+        line=tenney2019.run_title,
         title="Tenney et al. 2019: what was left out",
         code=script_digest("dropped.py"),
     script:

@@ -1,7 +1,7 @@
 from attention_atlas.atlas.correlations import Draws, write_correlations
 from attention_atlas.atlas.figures import correlation_map
 from attention_atlas.atlas.findings import write_findings
-from attention_atlas.smk import job
+from attention_atlas.workflow.job import job
 
 with job(snakemake):
     outputs, params = snakemake.output, snakemake.params

@@ -1,5 +1,5 @@
 from attention_atlas.atlas.measures import write_heads
-from attention_atlas.smk import job
+from attention_atlas.workflow.job import job
 
 with job(snakemake):
     write_heads(

@@ -1,7 +1,7 @@
 from attention_atlas.atlas.correlations import Draws
 from attention_atlas.atlas.models import Compared, write_models
-from attention_atlas.smk import job
-from attention_atlas.studies.setting import setting_of
+from attention_atlas.io.setting import setting_of
+from attention_atlas.workflow.job import job
 
 with job(snakemake):
     outputs, params = snakemake.output, snakemake.params

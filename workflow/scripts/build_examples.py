@@ -1,6 +1,6 @@
 from attention_atlas.corpora.building import build_shard
 from attention_atlas.models.card import read_card
-from attention_atlas.smk import job
+from attention_atlas.workflow.job import job
 
 with job(snakemake):
     build_shard(

@@ -1,5 +1,5 @@
 from attention_atlas.models.hidden_states import extract_hidden_states
-from attention_atlas.smk import job
+from attention_atlas.workflow.job import job
 
 with job(snakemake):
     extract_hidden_states(

@@ -1,6 +1,6 @@
-from attention_atlas.heads import Resampling
-from attention_atlas.smk import job
+from attention_atlas.stats.held_out import Resampling
 from attention_atlas.studies.clark2019.coreference import measure_coreference
+from attention_atlas.workflow.job import job
 
 with job(snakemake):
     measure_coreference(

@@ -1,7 +1,7 @@
-from attention_atlas.heads import Resampling
-from attention_atlas.smk import job
-from attention_atlas.studies.clark2019.options import options_of
+from attention_atlas.methods.options import options_of
+from attention_atlas.stats.held_out import Resampling
 from attention_atlas.studies.clark2019.relations import measure_dependencies
+from attention_atlas.workflow.job import job
 
 with job(snakemake):
     measure_dependencies(

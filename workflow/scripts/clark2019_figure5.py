@@ -1,6 +1,6 @@
-from attention_atlas.smk import job
+from attention_atlas.io.setting import setting_of
 from attention_atlas.studies.clark2019.figure5 import figure5
-from attention_atlas.studies.setting import setting_of
+from attention_atlas.workflow.job import job
 
 with job(snakemake):
     pictures = {kind: snakemake.output[kind] for kind in ("svg", "png", "pdf")}

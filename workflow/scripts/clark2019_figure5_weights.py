@@ -1,5 +1,5 @@
-from attention_atlas.smk import job
 from attention_atlas.studies.clark2019.drawn_heads import figure5_weights
+from attention_atlas.workflow.job import job
 
 with job(snakemake):
     figure5_weights(

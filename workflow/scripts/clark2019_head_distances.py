@@ -1,5 +1,5 @@
-from attention_atlas.smk import job
 from attention_atlas.studies.clark2019.head_distances import measure_head_distances
+from attention_atlas.workflow.job import job
 
 with job(snakemake):
     measure_head_distances(

@@ -1,5 +1,5 @@
-from attention_atlas.smk import job
 from attention_atlas.studies.clark2019.probes.training import Recipe, run_probes
+from attention_atlas.workflow.job import job
 
 with job(snakemake):
     files, params = snakemake.input, snakemake.params

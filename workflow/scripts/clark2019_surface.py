@@ -1,6 +1,6 @@
-from attention_atlas.smk import job
-from attention_atlas.studies.clark2019.options import options_of
+from attention_atlas.methods.options import options_of
 from attention_atlas.studies.clark2019.surface import measure_surface
+from attention_atlas.workflow.job import job
 
 with job(snakemake):
     measure_surface(

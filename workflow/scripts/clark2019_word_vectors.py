@@ -1,5 +1,5 @@
-from attention_atlas.smk import job
 from attention_atlas.studies.clark2019.probes.vectors import prepare_vectors
+from attention_atlas.workflow.job import job
 
 with job(snakemake):
     prepare_vectors(

@@ -1,5 +1,5 @@
 from attention_atlas.models.loading import describe
-from attention_atlas.smk import job
+from attention_atlas.workflow.job import job
 
 with job(snakemake):
     describe(

@@ -1,5 +1,5 @@
-from attention_atlas.smk import job
-from attention_atlas.studies.dropped import dropped_table
+from attention_atlas.methods.dropped import dropped_table
+from attention_atlas.workflow.job import job
 
 with job(snakemake):
     dropped_table(

@@ -1,5 +1,5 @@
-from attention_atlas.attention.extract import extract_shard
-from attention_atlas.smk import job
+from attention_atlas.models.extraction import extract_shard
+from attention_atlas.workflow.job import job
 
 with job(snakemake):
     extract_shard(

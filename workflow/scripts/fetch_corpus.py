@@ -1,5 +1,5 @@
 from attention_atlas.corpora.sources import fetch
-from attention_atlas.smk import job
+from attention_atlas.workflow.job import job
 
 with job(snakemake):
     fetch(snakemake.params.source, snakemake.output[0], reader=snakemake.params.reader)

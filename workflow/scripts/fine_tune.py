@@ -2,7 +2,7 @@ from pathlib import Path
 
 from attention_atlas.models.fine_tuning import fine_tune
 from attention_atlas.models.loading import describe
-from attention_atlas.smk import job
+from attention_atlas.workflow.job import job
 
 with job(snakemake):
     fine_tune(

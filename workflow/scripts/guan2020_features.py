@@ -1,5 +1,5 @@
-from attention_atlas.smk import job
 from attention_atlas.studies.guan2020.head_features import measure_features
+from attention_atlas.workflow.job import job
 
 with job(snakemake):
     measure_features(

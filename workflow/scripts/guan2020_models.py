@@ -1,5 +1,5 @@
-from attention_atlas.smk import job
 from attention_atlas.studies.guan2020.models_compared import compare_models
+from attention_atlas.workflow.job import job
 
 with job(snakemake):
     compare_models(

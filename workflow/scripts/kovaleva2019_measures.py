@@ -1,5 +1,5 @@
-from attention_atlas.smk import job
 from attention_atlas.studies.kovaleva2019.measures import measure
+from attention_atlas.workflow.job import job
 
 with job(snakemake):
     measure(

@@ -1,5 +1,5 @@
-from attention_atlas.smk import job
 from attention_atlas.studies.kovaleva2019.patterns import train_patterns
+from attention_atlas.workflow.job import job
 
 with job(snakemake):
     train_patterns(

@@ -1,7 +1,7 @@
-from attention_atlas.smk import job
+from attention_atlas.io.setting import setting_of
 from attention_atlas.studies.michel2019.ablation_tables import ablation_tables
 from attention_atlas.studies.michel2019.correlations import correlations
-from attention_atlas.studies.setting import setting_of
+from attention_atlas.workflow.job import job
 
 with job(snakemake):
     settings = {name: setting_of(values) for name, values in snakemake.params.settings.items()}

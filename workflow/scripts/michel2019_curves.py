@@ -1,7 +1,7 @@
-from attention_atlas.smk import job
+from attention_atlas.io.setting import setting_of
 from attention_atlas.studies.michel2019.curves import pruning_curves
-from attention_atlas.studies.michel2019.importance import importance_table
-from attention_atlas.studies.setting import setting_of
+from attention_atlas.studies.michel2019.head_importance import importance_table
+from attention_atlas.workflow.job import job
 
 with job(snakemake):
     chance = {"resamples": snakemake.params.resamples, "seed": snakemake.params.seed}

@@ -1,5 +1,5 @@
-from attention_atlas.smk import job
 from attention_atlas.studies.michel2019.dynamics import follow_training
+from attention_atlas.workflow.job import job
 
 with job(snakemake):
     follow_training(

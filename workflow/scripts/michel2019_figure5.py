@@ -1,7 +1,7 @@
-from attention_atlas.smk import job
+from attention_atlas.io.setting import setting_of
 from attention_atlas.studies.michel2019.curves import dynamics_table
 from attention_atlas.studies.michel2019.figures import figure5
-from attention_atlas.studies.setting import setting_of
+from attention_atlas.workflow.job import job
 
 with job(snakemake):
     dynamics_table(

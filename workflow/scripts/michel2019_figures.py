@@ -1,6 +1,6 @@
-from attention_atlas.smk import job
+from attention_atlas.io.setting import setting_of
 from attention_atlas.studies.michel2019.figures import FIGURES
-from attention_atlas.studies.setting import setting_of
+from attention_atlas.workflow.job import job
 
 with job(snakemake):
     settings = {name: setting_of(values) for name, values in snakemake.params.settings.items()}

@@ -1,5 +1,5 @@
-from attention_atlas.smk import job
 from attention_atlas.studies.michel2019.pruned_answers import prune_heads
+from attention_atlas.workflow.job import job
 
 with job(snakemake):
     prune_heads(

@@ -1,5 +1,5 @@
 from attention_atlas.models.mlm_head import prepare_head
-from attention_atlas.smk import job
+from attention_atlas.workflow.job import job
 
 with job(snakemake):
     prepare_head(

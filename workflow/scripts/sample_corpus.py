@@ -1,7 +1,8 @@
 from pathlib import Path
 
-from attention_atlas.corpora.sample.write import write_sample
-from attention_atlas.smk import job
+from sample_corpus.write import write_sample
+
+from attention_atlas.workflow.job import job
 
 with job(snakemake):
     write_sample(

@@ -1,5 +1,5 @@
 from attention_atlas.published.scoreboard import Pages, write_scoreboard
-from attention_atlas.smk import job
+from attention_atlas.workflow.job import job
 
 with job(snakemake):
     write_scoreboard(

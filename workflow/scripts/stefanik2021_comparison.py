@@ -1,6 +1,6 @@
-from attention_atlas.smk import job
-from attention_atlas.studies.setting import setting_of
+from attention_atlas.io.setting import setting_of
 from attention_atlas.studies.stefanik2021.comparison import Tables, comparison
+from attention_atlas.workflow.job import job
 
 with job(snakemake):
     comparison(

@@ -1,7 +1,7 @@
-from attention_atlas.smk import job
-from attention_atlas.studies.setting import setting_of
+from attention_atlas.io.setting import setting_of
 from attention_atlas.studies.stefanik2021.detection import detection_tables
 from attention_atlas.studies.stefanik2021.regression import Fit
+from attention_atlas.workflow.job import job
 
 with job(snakemake):
     outputs = dict(snakemake.output.items())

@@ -1,5 +1,5 @@
-from attention_atlas.smk import job
 from attention_atlas.studies.stefanik2021.removal import remove_heads
+from attention_atlas.workflow.job import job
 
 with job(snakemake):
     remove_heads(

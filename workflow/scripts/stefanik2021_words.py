@@ -1,5 +1,5 @@
-from attention_atlas.smk import job
 from attention_atlas.studies.stefanik2021.words import write_words
+from attention_atlas.workflow.job import job
 
 with job(snakemake):
     write_words(

@@ -1,7 +1,7 @@
-from attention_atlas.smk import job
-from attention_atlas.studies.setting import setting_of
+from attention_atlas.io.setting import setting_of
 from attention_atlas.studies.tenney2019.figures import figure2
 from attention_atlas.studies.tenney2019.summary import TaskFiles, bars_of_models
+from attention_atlas.workflow.job import job
 
 with job(snakemake):
     models = {

@@ -1,6 +1,6 @@
-from attention_atlas.smk import job
-from attention_atlas.studies.setting import setting_of
+from attention_atlas.io.setting import setting_of
 from attention_atlas.studies.tenney2019.figures import figure1, figure2, figure3
+from attention_atlas.workflow.job import job
 
 with job(snakemake):
     settings = {task: setting_of(values) for task, values in snakemake.params.settings.items()}

@@ -1,7 +1,7 @@
-from attention_atlas.smk import job
-from attention_atlas.studies.setting import setting_of
+from attention_atlas.io.setting import setting_of
 from attention_atlas.studies.tenney2019.summary import Outputs, TaskFiles, summarise
 from attention_atlas.studies.tenney2019.traces import traced_sentences
+from attention_atlas.workflow.job import job
 
 with job(snakemake):
     outputs = dict(snakemake.output.items())

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from nltk import Tree
 
 from attention_atlas.corpora.gap import COLUMNS
-from attention_atlas.corpora.sample.generate import Document, Mention, Sentence
+from sample_corpus.generate import Document, Mention, Sentence
 
 _PRONOUNS = {"he": {"he", "him", "his"}, "she": {"she", "her", "hers"}}
 _REACH = 4

@@ -8,11 +8,11 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from attention_atlas.corpora.sample.lexicon import names
-from attention_atlas.corpora.sample.notation import expand
-from attention_atlas.corpora.sample.reference import Entity
 from attention_atlas.errors import AtlasError
-from attention_atlas.files import read_yaml
+from attention_atlas.io.files import read_yaml
+from sample_corpus.lexicon import names
+from sample_corpus.notation import expand
+from sample_corpus.reference import Entity
 
 _FOLDER = Path(__file__).parent / "scenarios"
 _PRONOUNS = {"woman": "she", "man": "he", "group": "they", "people": "they"}

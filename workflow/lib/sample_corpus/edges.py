@@ -9,8 +9,8 @@ from nltk import Tree as Constituents
 
 from attention_atlas.corpora.edge_converters import constituent_targets, coreference_targets, subtree
 from attention_atlas.corpora.edges import EdgeRecord, EdgeTarget, WordSpan, edge_line
-from attention_atlas.corpora.sample.generate import Document, Mention, Sentence, Token
 from attention_atlas.corpora.trees import children
+from sample_corpus.generate import Document, Mention, Sentence, Token
 
 # Thematic role -> number of the argument (all verbs of the lexicon have their roles in the order subject, objects).
 _NUMBERED = {"agent": "ARG0", "experiencer": "ARG0", "recipient": "ARG2", "source": "ARG2"}

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from attention_atlas.corpora.sample.discourse import plan_document
-from attention_atlas.corpora.sample.grammar.base import Frame, Style
-from attention_atlas.corpora.sample.grammar.english import English
-from attention_atlas.corpora.sample.notation import parse
-from attention_atlas.corpora.sample.reference import Discourse
-from attention_atlas.corpora.sample.structure import Node, head_word, read_layers, settle_surface, spaces_after
+from sample_corpus.discourse import plan_document
+from sample_corpus.grammar.base import Frame, Style
+from sample_corpus.grammar.english import English
+from sample_corpus.notation import parse
+from sample_corpus.reference import Discourse
+from sample_corpus.structure import Node, head_word, read_layers, settle_surface, spaces_after
 
 
 @dataclass(frozen=True)

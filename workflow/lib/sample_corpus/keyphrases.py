@@ -10,7 +10,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from attention_atlas.corpora.sample.generate import Document, Mention, Token
+from sample_corpus.generate import Document, Mention, Token
 
 SENTENCES = 3
 """First sentences of a document that are its text here."""

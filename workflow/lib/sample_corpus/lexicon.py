@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.files import read_yaml
+from attention_atlas.io.files import read_yaml
 
 _FOLDER = Path(__file__).parent / "lexicon"
 _VOWELS = "aeiou"

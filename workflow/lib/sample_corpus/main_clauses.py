@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from attention_atlas.corpora.sample.generate import Document, Mention, Sentence, Token
-from attention_atlas.corpora.sample.lexicon import lexicon
+from sample_corpus.generate import Document, Mention, Sentence, Token
+from sample_corpus.lexicon import lexicon
 
 _DROPPED = frozenset({"punct", "cc", "conj", "parataxis", "cc:preconj"})
 _SUBJECTS = ("nsubj", "nsubj:pass")

@@ -12,22 +12,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from attention_atlas.corpora.glue import TASKS
-from attention_atlas.corpora.sample.generate import Document, Sentence
-from attention_atlas.corpora.sample.lexicon import lexicon
-from attention_atlas.corpora.sample.main_clauses import Piece, Text, text_of
-from attention_atlas.corpora.sample.questions import questions_of
-from attention_atlas.corpora.sample.reviews import reviews
-from attention_atlas.corpora.sample.statements import (
-    MOVED,
-    Told,
-    exchanged,
-    fronted,
-    near_synonym,
-    other_number,
-    retold,
-    split_verb,
-)
-from attention_atlas.corpora.sample.statements import statements as statements_of
+from sample_corpus.generate import Document, Sentence
+from sample_corpus.lexicon import lexicon
+from sample_corpus.main_clauses import Piece, Text, text_of
+from sample_corpus.questions import questions_of
+from sample_corpus.reviews import reviews
+from sample_corpus.statements import MOVED, Told, exchanged, fronted, near_synonym, other_number, retold, split_verb
+from sample_corpus.statements import statements as statements_of
 
 SAME, OTHER = "1", "0"
 ENTAILED, NEUTRAL, CONTRADICTED, NOT_ENTAILED = "entailment", "neutral", "contradiction", "not_entailment"

@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from attention_atlas.corpora.sample.lexicon import past_of, plural_of, third_of, translation_words
+from sample_corpus.lexicon import past_of, plural_of, third_of, translation_words
 
 
 @dataclass(frozen=True)

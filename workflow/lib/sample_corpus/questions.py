@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from attention_atlas.corpora.sample.generate import Document, Sentence
-from attention_atlas.corpora.sample.lexicon import find_verb
-from attention_atlas.corpora.sample.main_clauses import (
+from sample_corpus.generate import Document, Sentence
+from sample_corpus.lexicon import find_verb
+from sample_corpus.main_clauses import (
     Clause,
     Phrase,
     Piece,

@@ -10,8 +10,8 @@ import random
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from attention_atlas.corpora.sample.lexicon import review_words
-from attention_atlas.corpora.sample.main_clauses import Piece, Text, text_of
+from sample_corpus.lexicon import review_words
+from sample_corpus.main_clauses import Piece, Text, text_of
 
 
 def reviews(count: int, rng: random.Random) -> Iterator[tuple[Text, bool]]:

@@ -6,9 +6,9 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from attention_atlas.corpora.sample.generate import Document
-from attention_atlas.corpora.sample.lexicon import collocations
-from attention_atlas.corpora.sample.main_clauses import (
+from sample_corpus.generate import Document
+from sample_corpus.lexicon import collocations
+from sample_corpus.main_clauses import (
     Clause,
     Phrase,
     Piece,

@@ -7,15 +7,15 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from attention_atlas.corpora.glue import TASKS
-from attention_atlas.corpora.sample.coreference import conll2012_lines, gap_lines
-from attention_atlas.corpora.sample.edges import edge_lines
-from attention_atlas.corpora.sample.frames import frames_json
-from attention_atlas.corpora.sample.generate import Document, Sentence, generate_documents
-from attention_atlas.corpora.sample.keyphrases import keyphrase_lines
-from attention_atlas.corpora.sample.pairs import task_lines
-from attention_atlas.corpora.sample.parallel import parallel_lines
-from attention_atlas.corpora.sample.questions import squad_json
-from attention_atlas.files import write_text
+from attention_atlas.io.files import write_text
+from sample_corpus.coreference import conll2012_lines, gap_lines
+from sample_corpus.edges import edge_lines
+from sample_corpus.frames import frames_json
+from sample_corpus.generate import Document, Sentence, generate_documents
+from sample_corpus.keyphrases import keyphrase_lines
+from sample_corpus.pairs import task_lines
+from sample_corpus.parallel import parallel_lines
+from sample_corpus.questions import squad_json
 
 PARALLEL_FILES = {"parallel": (0, 400), "parallel-train": (400, 3200)}
 """File -> its pairs, from the first to before the last, of one sequence without repetition."""

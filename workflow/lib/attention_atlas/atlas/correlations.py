@@ -20,8 +20,8 @@ from scipy.stats import rankdata
 from statsmodels.stats.multitest import multipletests
 
 from attention_atlas.atlas.measures import numeric
-from attention_atlas.statistics import percentile_interval
-from attention_atlas.tables import read_table, write_table
+from attention_atlas.io.tables import read_table, write_table
+from attention_atlas.stats.bootstrap import percentile_interval
 
 Floats = npt.NDArray[np.float64]
 CORRELATIONS = ["one", "other", "spearman", "ci_low", "ci_high", "within_layers", "p", "p_holm", "n"]

@@ -13,7 +13,7 @@ from scipy.spatial.distance import squareform
 from attention_atlas.atlas.correlations import CORRELATIONS
 from attention_atlas.atlas.measures import MEASURES
 from attention_atlas.figures.style import save_figure, use_style
-from attention_atlas.tables import read_table
+from attention_atlas.io.tables import read_table
 
 Pictures = Mapping[str, str | Path]
 

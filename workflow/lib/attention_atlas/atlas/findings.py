@@ -12,10 +12,10 @@ import pandas as pd
 from scipy.stats import mannwhitneyu, rankdata
 
 from attention_atlas.atlas.correlations import LEAST, Draws, correlation, drawn_heads, shuffles_within
-from attention_atlas.html_tables import write_html_table
+from attention_atlas.io.html_tables import write_html_table
+from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.published.pages import claim_verdict
-from attention_atlas.statistics import percentile_interval
-from attention_atlas.tables import read_table, write_table
+from attention_atlas.stats.bootstrap import percentile_interval
 
 Floats = npt.NDArray[np.float64]
 FINDINGS = ["finding", "statistic", "value", "ci_low", "ci_high", "within_layers", "p", "n", "verdict"]

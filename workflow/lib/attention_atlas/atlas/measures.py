@@ -1,319 +1,25 @@
-"""Measures of single heads, each read from a table of a study: the columns of the atlas.
+"""Measures of single heads from the tables of all studies: the columns of the atlas.
 
-A measure of a model that was trained further is that of the head at the same place: a head keeps its place in training.
+Each study says in its module `head_measures` which of its tables hold measures of single heads. A measure of a model that was
+trained further is that of the head at the same place: a head keeps its place in training.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from statsmodels.stats.proportion import proportion_confint
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.html_tables import write_html_table
-from attention_atlas.studies.kovaleva2019.names import CLASSES, NETWORK, TASK_TITLES, TASKS
-from attention_atlas.tables import read_table, write_table
+from attention_atlas.io.html_tables import write_html_table
+from attention_atlas.io.tables import read_table, write_table
+from attention_atlas.methods.head_measures import PLACE, Source
+from attention_atlas.studies import study_modules
 
-Select = Callable[..., pd.DataFrame]
-"""From a study's table (and a second one) to layer, head (from 1) and one column a measure."""
-PLACE = ["layer", "head"]
 MEASURES = ["measure", "title", "study", "item", "unit", "more", "model", "kind", "heads", "note"]
-_LEAST = 20
-"""Words of a relation in the evaluated text at the least, for the best relation of a head."""
-
-
-@dataclass(frozen=True)
-class Measure:
-    """A column of the atlas.
-
-    Attributes:
-        name: of the column.
-        title: what it is, in words.
-        item: of the paper.
-        unit: of the values; empty for names.
-        more: what a larger value means.
-        part: whether it is a part of another measure (one task of several, an end of an interval): shown, but not correlated.
-    """
-
-    name: str
-    title: str
-    item: str
-    unit: str
-    more: str = ""
-    part: bool = False
-
-
-@dataclass(frozen=True)
-class Source:
-    """Measures that come from one table: `study/name`, how they are selected, and the columns that the table must have.
-
-    `beside` is a second table of the study, with its columns.
-    """
-
-    table: str
-    select: Select
-    measures: tuple[Measure, ...]
-    columns: tuple[str, ...]
-    beside: tuple[str, tuple[str, ...]] | None = None
-
-    @property
-    def study(self) -> str:
-        """The study that the table belongs to."""
-        return self.table.partition("/")[0]
-
-    @property
-    def tables(self) -> dict[str, tuple[str, ...]]:
-        """Table -> the columns that it must have."""
-        return {self.table: self.columns} | (dict([self.beside]) if self.beside else {})
-
-
-def _where(value: str, name: str, **equal: str) -> Select:
-    """Rows with these values; the column `value` becomes the measure `name`."""
-
-    def select(table: pd.DataFrame) -> pd.DataFrame:
-        kept = np.ones(len(table), dtype=bool)
-        for column, wanted in equal.items():
-            kept &= (table[column].astype(str) == wanted).to_numpy()
-        return table.loc[kept, [*PLACE, value]].rename(columns={value: name})
-
-    return select
-
-
-def _each(value: str, by: str, names: Mapping[str, str]) -> Select:
-    """A measure for each of several values of the column `by`."""
-
-    def select(table: pd.DataFrame) -> pd.DataFrame:
-        kept = table[table[by].isin(names)]
-        wide = kept.pivot(index=PLACE, columns=by, values=value).rename(columns=dict(names))
-        return wide[[name for name in names.values() if name in wide]].reset_index()
-
-    return select
-
-
-def _by_task(value: str, name: str, **equal: str) -> Select:
-    """The mean over the rows of a head with these values as the measure `name`, and that of each task as `name_task`."""
-    rows = _where(value, name, **equal)
-
-    def select(table: pd.DataFrame) -> pd.DataFrame:
-        overall = rows(table).groupby(PLACE, as_index=False)[name].mean()
-        for task in TASKS:
-            own = rows(table[table["task"] == task]).rename(columns={name: f"{name}_{task}"})
-            overall = overall.merge(own, on=PLACE, how="left") if len(own) else overall
-        return overall
-
-    return select
-
-
-def _task_measures(name: str, title: str, item: str, unit: str, more: str) -> tuple[Measure, ...]:
-    """The measures of `_by_task`: over all tasks, and one a task."""
-    parts = (Measure(f"{name}_{task}", f"{title}, {TASK_TITLES[task]}", item, unit, more, part=True) for task in TASKS)
-    return (Measure(name, f"{title}, mean of tasks", item, unit, more), *parts)
-
-
-def most_frequent_class(table: pd.DataFrame) -> pd.DataFrame:
-    """The class that most maps of each head have over all tasks, by the network; ties go to the first class of the paper.
-
-    Args:
-        table: task, annotator, layer, head, class, maps.
-
-    Returns:
-        layer, head, pattern_class, pattern_share (of its maps).
-    """
-    kept = table[table["annotator"] == NETWORK]
-    maps = kept.pivot_table(index=PLACE, columns="class", values="maps", aggfunc="sum", fill_value=0).reindex(
-        columns=list(CLASSES), fill_value=0
-    )
-    found = pd.DataFrame({"pattern_class": maps.idxmax(axis=1), "pattern_share": maps.max(axis=1) / maps.sum(axis=1)})
-    return found.reset_index()
-
-
-def _best(value: str, name: str, **equal: str) -> Select:
-    """The larger value of a head's two directions."""
-    rows = _where(value, name, **equal)
-
-    def select(table: pd.DataFrame) -> pd.DataFrame:
-        return rows(table).groupby(PLACE, as_index=False)[name].max()
-
-    return select
-
-
-def above_offsets(table: pd.DataFrame, baselines: pd.DataFrame) -> pd.DataFrame:
-    """Rows of heads with baseline_accuracy and margin, largest margin first; without relations of few words and the row All.
-
-    Args:
-        table: a row a relation, head and direction: relation, layer, head, n, accuracy.
-        baselines: a row a relation: relation, baseline_accuracy.
-    """
-    known = table.merge(baselines[["relation", "baseline_accuracy"]], on="relation")
-    kept = known[(known["n"] >= _LEAST) & (known["relation"] != "all") & known["baseline_accuracy"].notna()]
-    margin = kept["accuracy"] - kept["baseline_accuracy"]
-    return kept.assign(margin=margin).sort_values("margin", ascending=False, kind="stable")
-
-
-def best_relations(table: pd.DataFrame, baselines: pd.DataFrame) -> pd.DataFrame:
-    """The relation that each head finds most above what the best fixed offset finds, with the margin and its 95 % interval.
-
-    Args:
-        table: a row a relation, head and direction: relation, layer, head, n, correct, accuracy.
-        baselines: a row a relation: relation, baseline_accuracy.
-
-    Returns:
-        layer, head, best_relation, relation_accuracy, relation_margin, relation_margin_low, relation_margin_high: Wilson's
-        interval of the accuracy less the baseline, that of one choice; the relation was picked for being best.
-    """
-    best = above_offsets(table, baselines).drop_duplicates(PLACE).sort_values(PLACE)
-    low, high = proportion_confint(best["correct"].to_numpy(), best["n"].to_numpy(), method="wilson")
-    return pd.DataFrame(
-        {
-            **{name: best[name].to_numpy() for name in PLACE},
-            "best_relation": best["relation"].to_numpy(),
-            "relation_accuracy": best["accuracy"].to_numpy(),
-            "relation_margin": best["margin"].to_numpy(),
-            "relation_margin_low": low - best["baseline_accuracy"].to_numpy(),
-            "relation_margin_high": high - best["baseline_accuracy"].to_numpy(),
-        }
-    )
-
-
-_RELATION = (
-    Measure("best_relation", "Relation found most above its offset baseline", "Table 1", ""),
-    Measure("relation_accuracy", "Accuracy on that relation", "Table 1", "share", "finds the relation's words"),
-    Measure("relation_margin", "Accuracy on it above the best fixed offset", "Table 1", "share", "finds more than a place"),
-    Measure("relation_margin_low", "Lower end of that margin's interval", "Table 1", "share", part=True),
-    Measure("relation_margin_high", "Upper end of that margin's interval", "Table 1", "share", part=True),
-)
-_VALUE = ("layer", "head", "value")
-SOURCES = (
-    Source(
-        "clark2019/surface",
-        _each(
-            "value",
-            "measure",
-            {
-                "entropy": "entropy", "entropy_cls": "entropy_cls", "sep": "to_sep", "cls": "to_cls", "punct": "to_punctuation",
-                "next": "to_next", "previous": "to_previous", "current": "to_itself",
-            },
-        ),
-        (
-            Measure("entropy", "Entropy of attention", "Figure 4", "nats", "broad attention"),
-            Measure("entropy_cls", "Entropy of attention from [CLS]", "Figure 4", "nats", "broad attention from [CLS]"),
-            Measure("to_sep", "Attention to [SEP]", "Figure 2", "share", "more attention to [SEP]"),
-            Measure("to_cls", "Attention to [CLS]", "Figure 2", "share", "more attention to [CLS]"),
-            Measure("to_punctuation", "Attention to full stops and commas", "Figure 2", "share", "more to punctuation"),
-            Measure("to_next", "Attention to the next piece", "Section 3.1", "share", "looks ahead"),
-            Measure("to_previous", "Attention to the previous piece", "Section 3.1", "share", "looks back"),
-            Measure("to_itself", "Attention to the piece itself", "Section 3.1", "share", "looks at itself"),
-        ),
-        ("measure", *_VALUE),
-    ),
-    Source(
-        "clark2019/figure3",
-        _where("value", "gradient_sep", masking="masked", measure="per_weight", target="sep"),
-        (Measure("gradient_sep", "Gradient of the loss by attention to [SEP]", "Figure 3", "per weight", "[SEP] matters"),),
-        ("masking", "measure", "target", *_VALUE),
-    ),
-    Source(
-        "clark2019/dependency_heads",
-        best_relations,
-        _RELATION,
-        ("relation", "layer", "head", "n", "correct", "accuracy"),
-        ("clark2019/relations", ("relation", "baseline_accuracy")),
-    ),
-    Source(
-        "clark2019/coreference_heads",
-        _best("accuracy", "coreference", mention_type="all"),
-        (Measure("coreference", "Accuracy of antecedents, better direction", "Table 2", "share", "finds antecedents"),),
-        ("mention_type", "layer", "head", "accuracy"),
-    ),
-    Source(
-        "guan2020/head_types",
-        _where("type", "distance_type"),
-        (Measure("distance_type", "Type by distances", "Figure 2", ""),),
-        ("layer", "head", "type"),
-    ),
-    Source(
-        "kovaleva2019/head_classes",
-        most_frequent_class,
-        (
-            Measure("pattern_class", "Most frequent class of its maps, by the network", "Figure 2", ""),
-            Measure("pattern_share", "Share of its maps that are of that class", "Figure 2", "share", "one pattern"),
-        ),
-        ("task", "annotator", "layer", "head", "class", "maps"),
-    ),
-    Source(
-        "kovaleva2019/figure3",
-        _where("margin", "frame_margin"),
-        (
-            Measure(
-                "frame_margin", "Attention between frame elements above pairs as far apart", "Figure 3", "share", "links frames"
-            ),
-        ),
-        ("layer", "head", "margin"),
-    ),
-    Source(
-        "kovaleva2019/figure5",
-        _by_task("value", "unchanged", crop="real"),
-        _task_measures("unchanged", "Cosine of maps before and after fine-tuning", "Figure 5", "cosine", "changed less"),
-        ("task", "crop", *_VALUE),
-    ),
-    Source(
-        "kovaleva2019/figure8",
-        _by_task("delta", "disabled", action="uniform"),
-        _task_measures(
-            "disabled", "Score with the head made uniform, less the score without", "Figure 8", "points", "harmless head"
-        ),
-        ("task", "action", "layer", "head", "delta"),
-    ),
-    Source(
-        "michel2019/figure1",
-        _where("delta", "masked", experiment="classification"),
-        (
-            Measure(
-                "masked", "Accuracy with the head masked, less the accuracy without", "Figure 1", "points",
-                "harmless or harmful head",
-            ),
-        ),
-        ("experiment", "layer", "head", "delta"),
-    ),
-    Source(
-        "michel2019/head_importance",
-        _where("importance", "importance", task="classification", definition="paper"),
-        (Measure("importance", "Importance by derivatives", "Section 4", "per layer norm", "pruned late"),),
-        ("task", "definition", "layer", "head", "importance"),
-    ),
-    Source(
-        "stefanik2021/relative_attention",
-        _where("value", "keyphrase_attention", way="mean"),
-        (
-            Measure(
-                "keyphrase_attention", "Attention that key words receive minus that of others", "Relative attention", "share",
-                "attends to keyphrases",
-            ),
-        ),
-        ("way", *_VALUE),
-    ),
-    Source(
-        "stefanik2021/head_ranking",
-        _where("auc", "keyphrase_auc"),
-        (Measure("keyphrase_auc", "AUC of its attention for key words", "Ranking of heads", "AUC", "detects keyphrases"),),
-        ("layer", "head", "auc"),
-    ),
-    Source(
-        "stefanik2021/ablation",
-        _where("delta", "tagger_without", seed="mean", split="test", metric="token_f1"),
-        (
-            Measure(
-                "tagger_without", "Token F1 of a tagger without the head, less the whole one's", "Removing one", "points",
-                "harmless or harmful head",
-            ),
-        ),
-        ("seed", "split", "metric", "layer", "head", "delta"),
-    ),
-)  # fmt: skip
+SOURCES: tuple[Source, ...] = tuple(source for module in study_modules("head_measures") for source in module.MEASURES)
 """Where the measures of the atlas come from, in the order of its columns."""
 
 
@@ -323,7 +29,7 @@ def read_measures(
     """One row a head with all measures whose tables are there, and why others are not.
 
     Args:
-        tables: `study/name` -> file, for those of `names.TABLES` that the run has.
+        tables: `study/name` -> file, for those that the run has.
         layers, heads: shape of the model.
         left_out: table -> why it is not among them, where it is not for want of the study.
 

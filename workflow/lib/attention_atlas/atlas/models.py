@@ -12,12 +12,13 @@ import pandas as pd
 
 from attention_atlas.atlas.correlations import Draws, correlation, drawn_heads, spearman
 from attention_atlas.atlas.findings import NOT_TESTED
-from attention_atlas.atlas.measures import PLACE, SOURCES, numeric, read_measures
+from attention_atlas.atlas.measures import SOURCES, numeric, read_measures
 from attention_atlas.figures.style import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, save_figure, use_style
-from attention_atlas.html_tables import write_html_table
+from attention_atlas.io.html_tables import write_html_table
+from attention_atlas.io.tables import read_table, write_table
+from attention_atlas.methods.head_measures import PLACE
 from attention_atlas.published.pages import claim_verdict
-from attention_atlas.statistics import percentile_interval
-from attention_atlas.tables import read_table, write_table
+from attention_atlas.stats.bootstrap import percentile_interval
 
 MODELS = ["model", "random_weights", "measure", "mean", "ci_low", "ci_high", "spearman", "spearman_low", "spearman_high"]
 MODELS += ["within_layers", "p", "n"]

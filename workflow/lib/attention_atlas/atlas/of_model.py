@@ -14,16 +14,17 @@ import pandas as pd
 from attention_atlas.attention.cache import CachedExample, read_attention
 from attention_atlas.corpora.examples import read_examples
 from attention_atlas.errors import AtlasError
-from attention_atlas.heads import Resampling, head_rows
+from attention_atlas.io.progress import progress
+from attention_atlas.io.tables import write_table
+from attention_atlas.methods.dependency_scoring import gather_gold, predict, score
+from attention_atlas.methods.distance_features import DEFAULT, mean_features
+from attention_atlas.methods.head_tables import head_rows
+from attention_atlas.methods.head_types import types_of
+from attention_atlas.methods.options import AS_PUBLISHED
+from attention_atlas.methods.relation_tables import heads_frame, relations_frame
+from attention_atlas.methods.surface import surface_frame
 from attention_atlas.models.card import read_card
-from attention_atlas.progress import progress
-from attention_atlas.studies.clark2019.dependencies import gather_gold, predict, score
-from attention_atlas.studies.clark2019.options import AS_PUBLISHED
-from attention_atlas.studies.clark2019.relations import heads_frame, relations_frame
-from attention_atlas.studies.clark2019.surface import surface_frame
-from attention_atlas.studies.guan2020.distance_features import DEFAULT, mean_features
-from attention_atlas.studies.guan2020.head_types import types_of
-from attention_atlas.tables import write_table
+from attention_atlas.stats.held_out import Resampling
 
 _log = logging.getLogger(__name__)
 

@@ -21,15 +21,17 @@ from matplotlib.colors import to_hex
 from scipy.stats import rankdata
 
 from attention_atlas.atlas.correlations import CORRELATIONS
-from attention_atlas.atlas.measures import MEASURES, PLACE, above_offsets
+from attention_atlas.atlas.measures import MEASURES
 from attention_atlas.attention.cache import CachedExample, read_attention
 from attention_atlas.attention.half import widened
 from attention_atlas.corpora.alignment import without_space_mark
 from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.errors import AtlasError
-from attention_atlas.files import write_text
-from attention_atlas.studies.setting import Setting
-from attention_atlas.tables import read_table
+from attention_atlas.io.files import write_text
+from attention_atlas.io.setting import Setting
+from attention_atlas.io.tables import read_table
+from attention_atlas.methods.head_measures import PLACE
+from attention_atlas.methods.relation_tables import above_offsets
 
 ASSETS = Path(__file__).resolve().parents[3] / "resources" / "atlas"
 _STEPS = 255

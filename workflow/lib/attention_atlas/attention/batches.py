@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import torch
 from transformers import PreTrainedModel
 
-from attention_atlas.batch_sizes import EXTRACTION_TOKENS
+from attention_atlas.attention.batch_sizes import EXTRACTION_TOKENS
 from attention_atlas.corpora.examples import Example
 
 

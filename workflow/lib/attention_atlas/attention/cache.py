@@ -25,7 +25,7 @@ from attention_atlas.attention.half import widened
 from attention_atlas.attention.words import to_words, unit_starts
 from attention_atlas.corpora.alignment import SPECIAL
 from attention_atlas.errors import AtlasError
-from attention_atlas.shards import check_shard, damaged, read_description, tensor_name
+from attention_atlas.io.shards import check_shard, damaged, read_description, tensor_name
 
 
 @dataclass(frozen=True)

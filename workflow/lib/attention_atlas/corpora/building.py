@@ -31,7 +31,7 @@ from attention_atlas.corpora.text import WORD, read_documents
 from attention_atlas.corpora.trees import Tree
 from attention_atlas.corpora.windows import document_mentions, document_windows, mentions_between, trees_of_documents
 from attention_atlas.errors import AtlasError
-from attention_atlas.tables import write_table
+from attention_atlas.io.tables import write_table
 
 _log = logging.getLogger(__name__)
 

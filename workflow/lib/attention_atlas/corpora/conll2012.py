@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.files import DAMAGED, raw_lines
+from attention_atlas.io.files import DAMAGED, raw_lines
 
 if TYPE_CHECKING:
     from nltk import Tree as Constituents

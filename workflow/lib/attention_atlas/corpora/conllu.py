@@ -16,7 +16,7 @@ from conllu.exceptions import ParseException
 
 from attention_atlas.corpora.trees import Tree, tree_fault
 from attention_atlas.errors import AtlasError
-from attention_atlas.files import raw_lines
+from attention_atlas.io.files import raw_lines
 
 _COLUMNS = 10
 _BOM = b"\xef\xbb\xbf"

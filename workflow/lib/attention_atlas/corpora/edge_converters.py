@@ -31,7 +31,7 @@ from attention_atlas.corpora.propositions import Proposition, read_propositions
 from attention_atlas.corpora.text import WORD
 from attention_atlas.corpora.trees import Tree, children
 from attention_atlas.errors import AtlasError
-from attention_atlas.files import read_lines
+from attention_atlas.io.files import read_lines
 
 if TYPE_CHECKING:
     from nltk import Tree as Constituents

@@ -15,7 +15,7 @@ from attention_atlas.corpora.keyphrases import Keyphrase
 from attention_atlas.corpora.mentions import HEAD_RULES, Mention
 from attention_atlas.corpora.questions import Asked
 from attention_atlas.errors import AtlasError, DamagedFile
-from attention_atlas.files import whole_file
+from attention_atlas.io.files import whole_file
 
 # Gold layers over words: a value a word. Studies that need further layers add theirs here.
 WORD_LAYERS: dict[str, pa.DataType] = {

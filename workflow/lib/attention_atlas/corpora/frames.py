@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.files import read_json
+from attention_atlas.io.files import read_json
 
 TARGET, ELEMENT = "target", "element"
 LONGEST_SENTENCE, LONGEST_ELEMENT, GAP = 12, 3, 2

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from attention_atlas.corpora.text import WORD
 from attention_atlas.errors import AtlasError
-from attention_atlas.files import read_lines
+from attention_atlas.io.files import read_lines
 
 COLUMNS = ("ID", "Text", "Pronoun", "Pronoun-offset", "A", "A-offset", "A-coref", "B", "B-offset", "B-coref", "URL")
 _TRUTH = {"TRUE": True, "FALSE": False}

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.files import json_object, read_lines
+from attention_atlas.io.files import json_object, read_lines
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from typing import Any
 
 from attention_atlas.corpora.text import WORD
 from attention_atlas.errors import AtlasError
-from attention_atlas.files import DAMAGED, json_object, read_lines
+from attention_atlas.io.files import DAMAGED, json_object, read_lines
 
 BEGIN, INSIDE, OUTSIDE = "B", "I", "O"
 _TEXTS, _KEYS = "docsutf8", "keys"

@@ -16,9 +16,9 @@ from attention_atlas.corpora.conll2012 import column_files
 from attention_atlas.corpora.mirror import MIRROR_VARIABLE, in_mirror
 from attention_atlas.corpora.parallel import read_parallel
 from attention_atlas.errors import AtlasError, first_line
-from attention_atlas.files import DAMAGED, open_binary, sha256, whole_file
-from attention_atlas.progress import progress
-from attention_atlas.redaction import redacted
+from attention_atlas.io.files import DAMAGED, open_binary, sha256, whole_file
+from attention_atlas.io.progress import progress
+from attention_atlas.io.redaction import redacted
 
 _log = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import sentencex
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.files import read_lines
+from attention_atlas.io.files import read_lines
 
 WORD = re.compile(r"\w+|[^\w\s]")
 """Words of running text that comes without any: runs of letters and digits, and single other characters."""

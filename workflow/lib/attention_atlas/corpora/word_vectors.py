@@ -17,7 +17,7 @@ from safetensors.numpy import load_file, save_file
 from attention_atlas.corpora.alignment import SPECIAL
 from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError
-from attention_atlas.files import raw_lines, whole_file, write_text
+from attention_atlas.io.files import raw_lines, whole_file, write_text
 
 _log = logging.getLogger(__name__)
 

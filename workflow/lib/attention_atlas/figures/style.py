@@ -12,7 +12,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
-from attention_atlas.files import whole_file
+from attention_atlas.io.files import whole_file
 
 # Okabe & Ito (2008): told apart under the common kinds of colour blindness.
 BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, YELLOW, BLACK = (

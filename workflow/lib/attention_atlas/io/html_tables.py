@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from attention_atlas.files import write_text
+from attention_atlas.io.files import write_text
 
 _CSS = """
 body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem; color: #1a1a1a; background: #fff; max-width: 90rem; }

@@ -18,7 +18,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import save_file
 
 from attention_atlas.errors import DamagedFile
-from attention_atlas.files import whole_file, write_text
+from attention_atlas.io.files import whole_file, write_text
 
 FORMAT = 1
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from attention_atlas.errors import AtlasError, DamagedFile
-from attention_atlas.files import whole_file
+from attention_atlas.io.files import whole_file
 
 
 def write_table(frame: pd.DataFrame, path: str | Path) -> None:

@@ -16,7 +16,7 @@ from attention_atlas.attention.cache import CachedExample
 from attention_atlas.attention.pairing import with_attention
 from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError
-from attention_atlas.studies.clark2019.options import Options
+from attention_atlas.methods.options import Options
 
 Ints = npt.NDArray[np.int16]
 Bools = npt.NDArray[np.bool_]

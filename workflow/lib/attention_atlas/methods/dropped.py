@@ -9,8 +9,8 @@ from pathlib import Path
 import pandas as pd
 import pyarrow.parquet as pq
 
-from attention_atlas.html_tables import write_html_table
-from attention_atlas.tables import read_table, write_table
+from attention_atlas.io.html_tables import write_html_table
+from attention_atlas.io.tables import read_table, write_table
 
 
 def dropped_table(

@@ -13,16 +13,16 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from attention_atlas.attention.batch_sizes import GRADIENT_TOKENS
 from attention_atlas.attention.batches import batch_by_length, model_inputs
 from attention_atlas.attention.engine import Site, watch
 from attention_atlas.attention.plans import Plan
-from attention_atlas.batch_sizes import GRADIENT_TOKENS
 from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError
-from attention_atlas.progress import progress
-from attention_atlas.studies.michel2019.experiments import Experiment
-from attention_atlas.studies.michel2019.importance import Derivatives
-from attention_atlas.studies.michel2019.masks import KINDS, heads_of
+from attention_atlas.io.progress import progress
+from attention_atlas.methods.experiment import Experiment
+from attention_atlas.methods.importance import Derivatives
+from attention_atlas.methods.masking import KINDS, heads_of
 
 Floats = npt.NDArray[np.float64]
 

@@ -1,61 +1,15 @@
-"""Heads as rows of tables, and the choice of the best head, in sample and held out."""
+"""Heads as rows of tables."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from attention_atlas.statistics import bootstrap_ratio
-
-Bools = npt.NDArray[np.bool_]
-
-
-@dataclass(frozen=True)
-class Resampling:
-    """Settings of held-out folds and of the bootstrap."""
-
-    folds: int
-    resamples: int
-    seed: int
-
-
-def best_head(correct: npt.NDArray[np.integer]) -> tuple[int, int, int]:
-    """(direction, layer, head), 0-indexed, of the most correct; ties go to the larger layer, then head, then direction.
-
-    Args:
-        correct: [direction, layer, head] counts.
-    """
-    by_layer = np.moveaxis(correct, 0, -1)
-    flat = by_layer.ravel()
-    last = len(flat) - 1 - int(flat[::-1].argmax())
-    layer, head, direction = np.unravel_index(last, by_layer.shape)
-    return int(direction), int(layer), int(head)
-
-
-def heldout(
-    right: Bools, fold: npt.NDArray[np.intp], choose: Callable[[npt.NDArray[np.integer]], tuple[int, ...]] = best_head
-) -> Bools:
-    """Whether what is chosen on the other folds is right on each item; False where there is no other fold.
-
-    Args:
-        right: [item, ...] whether each alternative is right.
-        fold: [item] fold of each item.
-        choose: counts [...] -> the alternative.
-
-    Returns:
-        [item]
-    """
-    total = right.sum(axis=0)
-    result = np.zeros(len(right), dtype=bool)
-    for number in np.unique(fold):
-        here = fold == number
-        if not here.all():
-            result[here] = right[here][(slice(None), *choose(total - right[here].sum(axis=0)))]
-    return result
+from attention_atlas.stats.bootstrap import bootstrap_ratio
+from attention_atlas.stats.held_out import Bools
 
 
 def head_rows(values: npt.NDArray[np.generic], name: str) -> pd.DataFrame:

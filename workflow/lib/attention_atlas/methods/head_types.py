@@ -13,8 +13,8 @@ from sklearn.metrics import confusion_matrix
 from sklearn.mixture import GaussianMixture
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.studies.guan2020.distance_features import FEATURES, SPECIAL
-from attention_atlas.studies.guan2020.names import TYPES
+from attention_atlas.methods.distance_features import FEATURES, SPECIAL
+from attention_atlas.methods.head_type_names import TYPES
 
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.intp]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from attention_atlas.attention.plans import DECODER_CROSS, DECODER_SELF, ENCODER_SELF, Plan, SiteKind
-from attention_atlas.studies.michel2019.names import HEAD, NONE, ONE, OTHERS
+from attention_atlas.methods.names import HEAD, NONE, ONE, OTHERS
 
 KINDS = {"enc_enc": ENCODER_SELF, "enc_dec": DECODER_CROSS, "dec_dec": DECODER_SELF}
 """Names of the kinds of attention in tables and published values (E, A and D in the published code)."""

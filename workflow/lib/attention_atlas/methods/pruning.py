@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
-from attention_atlas.studies.michel2019.names import CLASSIFICATION
+from attention_atlas.corpora.examples import Example
+from attention_atlas.methods.experiment import Experiment
+from attention_atlas.methods.masking import plan_without
+from attention_atlas.methods.names import ANSWERS, CLASSIFICATION, STEP
+
+_log = logging.getLogger(__name__)
 
 
 def ascending(values: npt.ArrayLike) -> list[int]:
@@ -34,3 +42,44 @@ def next_places(values: npt.ArrayLike, masked: Sequence[int], count: int) -> lis
     gone = set(masked)
     others = [place for place in ascending(values) if place not in gone]
     return [*masked, *others[: count - len(masked)]]
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of pruning; `half` says which examples it counts for: 0 (records at even places), 1, or None for all."""
+
+    order: str
+    scope: str
+    draw: int
+    percent: int
+    places: tuple[int, ...]
+    half: int | None = None
+
+
+def step_answers(
+    experiment: Experiment, heads: pd.DataFrame, made: Sequence[Step], examples: Sequence[Example]
+) -> pd.DataFrame:
+    """What the model answers at each step, columns `STEP` and `ANSWERS`; heads that are masked twice are run once."""
+    expected = dict(zip((e.record for e in examples), experiment.expected(examples), strict=True))
+    place = {example.record: number for number, example in enumerate(examples)}
+    known: dict[tuple[int | None, frozenset[int]], list[str]] = {}
+    for half in sorted({step.half for step in made}, key=str):
+        own = examples if half is None else examples[half::2]
+        masked = list(dict.fromkeys(frozenset(step.places) for step in made if step.half == half and step.places))
+        _log.info("%d examples with %d sets of heads masked", len(own), len(masked))
+        plans = [plan_without(heads.iloc[sorted(places)]) for places in masked]
+        for places, answers in zip([frozenset(), *masked], experiment.answers(own, plans), strict=True):
+            known[half, places] = answers
+    frames = []
+    for step in made:
+        own = examples if step.half is None else examples[step.half :: 2]
+        records = [example.record for example in own]
+        values = (records, known[step.half, frozenset(step.places)], [expected[record] for record in records])
+        key = (step.order, step.scope, step.draw, step.percent, len(step.places))
+        frames.append(pd.DataFrame({**dict(zip(STEP, key, strict=True)), **dict(zip(ANSWERS, values, strict=True))}))
+    table = pd.concat(frames, ignore_index=True)
+    # The two halves of a held-out order together are one step over all examples.
+    order = {key: number for number, key in enumerate(table[STEP].drop_duplicates().itertuples(index=False, name=None))}
+    numbers = [order[key] for key in table[STEP].itertuples(index=False, name=None)]
+    table = table.assign(_step=numbers, _place=table["record"].map(place)).sort_values(["_step", "_place"], kind="stable")
+    return table.drop(columns=["_step", "_place"]).reset_index(drop=True)

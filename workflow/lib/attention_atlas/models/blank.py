@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from attention_atlas.corpora.parallel import read_parallel
-from attention_atlas.files import whole_files
+from attention_atlas.io.files import whole_files
 
 _log = logging.getLogger(__name__)
 FILES = ("tokenizer.json", "tokenizer_config.json", "config.json")

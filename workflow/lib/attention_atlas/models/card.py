@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from attention_atlas.errors import DamagedFile
-from attention_atlas.files import write_text
+from attention_atlas.io.files import write_text
 
 
 @dataclass(frozen=True)

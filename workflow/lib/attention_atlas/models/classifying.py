@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from attention_atlas.attention.batch_sizes import EXTRACTION_TOKENS
 from attention_atlas.attention.batches import batch_by_length, model_inputs
 from attention_atlas.attention.plans import Plan
 from attention_atlas.attention.prefix import outputs_under
-from attention_atlas.batch_sizes import EXTRACTION_TOKENS
 from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError
+from attention_atlas.io.progress import progress
 from attention_atlas.models.loading import class_with_head, initialised
-from attention_atlas.progress import progress
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

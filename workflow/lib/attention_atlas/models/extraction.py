@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from attention_atlas.attention.batch_sizes import EXTRACTION_TOKENS
 from attention_atlas.attention.batches import batch_by_length, model_inputs
 from attention_atlas.attention.engine import Site, attention_shape, watch
 from attention_atlas.attention.words import to_words, unit_starts
-from attention_atlas.batch_sizes import EXTRACTION_TOKENS
 from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.errors import AtlasError
+from attention_atlas.io.progress import progress
+from attention_atlas.io.shards import write_shard
 from attention_atlas.models.card import read_card
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.loading import load_model
-from attention_atlas.progress import progress
-from attention_atlas.shards import write_shard
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -12,7 +12,8 @@ import torch
 from attention_atlas.attention.batches import model_inputs
 from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.errors import AtlasError
-from attention_atlas.files import DAMAGED, whole_file, whole_files
+from attention_atlas.io.files import DAMAGED, whole_file, whole_files
+from attention_atlas.io.tables import write_table
 from attention_atlas.models.answering import span_of_pieces
 from attention_atlas.models.bert_adam import BertAdam
 from attention_atlas.models.card import read_card
@@ -20,7 +21,6 @@ from attention_atlas.models.devices import pick_device
 from attention_atlas.models.loading import class_with_head, initialised, locate
 from attention_atlas.models.tagging import TAGS, tag_numbers
 from attention_atlas.models.translating import UNCOUNTED, translation_ids
-from attention_atlas.tables import write_table
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

@@ -19,12 +19,12 @@ import numpy as np
 import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 
-from attention_atlas.batch_sizes import EXTRACTION_TOKENS
+from attention_atlas.attention.batch_sizes import EXTRACTION_TOKENS
 from attention_atlas.errors import AtlasError
+from attention_atlas.io.progress import progress
+from attention_atlas.io.shards import check_shard, damaged, read_description, tensor_name, write_shard
 from attention_atlas.models.card import read_card
 from attention_atlas.models.devices import pick_device
-from attention_atlas.progress import progress
-from attention_atlas.shards import check_shard, damaged, read_description, tensor_name, write_shard
 
 if TYPE_CHECKING:
     import torch

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attention_atlas.errors import AtlasError, first_line
-from attention_atlas.files import sha256, whole_file
+from attention_atlas.io.files import sha256, whole_file
 from attention_atlas.models.byte_tokenizer import byte_tokenizer
 from attention_atlas.models.card import ModelCard, write_card
 from attention_atlas.models.marian_tokenizer import is_marian, marian_tokenizer
@@ -71,11 +71,12 @@ def describe(name: str, entry: Mapping[str, Any], card_out: str | Path, tokenize
     tokenizer = byte_tokenizer(settings) if by_bytes else _read(lambda: _open_tokenizer(folder), folder, "tokenizer")
     if not getattr(tokenizer, "is_fast", False):
         raise AtlasError(f"{folder}: model {name} has no fast tokenizer, which the alignment of words and pieces needs.")
-    layers, heads = settings.num_hidden_layers, settings.num_attention_heads
-    if (layers, heads) != (entry["layers"], entry["heads"]):
+    layers, heads, hidden = settings.num_hidden_layers, settings.num_attention_heads, settings.hidden_size
+    if (layers, heads, hidden) != (entry["layers"], entry["heads"], entry["hidden"]):
         raise AtlasError(
-            f"model {name} has {layers} layers of {heads} heads, but the registry says {entry['layers']} of {entry['heads']}: "
-            f"set layers: {layers} and heads: {heads} in models.{name}."
+            f"model {name} has {layers} layers of {heads} heads and hidden states of {hidden} numbers, but the registry says "
+            f"{entry['layers']}, {entry['heads']} and {entry['hidden']}: set layers: {layers}, heads: {heads} and "
+            f"hidden: {hidden} in models.{name}."
         )
     with whole_file(tokenizer_out) as part:
         tokenizer.backend_tokenizer.save(str(part))

@@ -18,12 +18,12 @@ from attention_atlas.attention.batches import batch_by_length, model_inputs
 from attention_atlas.attention.engine import install
 from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.errors import AtlasError, DamagedFile
-from attention_atlas.files import whole_file, write_text
+from attention_atlas.io.files import whole_file, write_text
+from attention_atlas.io.progress import progress
 from attention_atlas.models.card import ModelCard, read_card
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.loading import initialised, load_model
 from attention_atlas.models.masking import Masked, mask_pieces
-from attention_atlas.progress import progress
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

@@ -15,7 +15,7 @@ from attention_atlas.attention.prefix import outputs_under
 from attention_atlas.corpora.alignment import open_tokenizer
 from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError
-from attention_atlas.progress import progress
+from attention_atlas.io.progress import progress
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from attention_atlas.html_tables import write_html_table
-from attention_atlas.tables import write_table
+from attention_atlas.io.html_tables import write_html_table
+from attention_atlas.io.tables import write_table
 
 HOLDS, DOES_NOT_HOLD = "holds", "does not hold"
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from attention_atlas.html_tables import write_html_table
+from attention_atlas.io.html_tables import write_html_table
+from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.published.compare import COLUMNS
 from attention_atlas.published.pages import DOES_NOT_HOLD, HOLDS
-from attention_atlas.tables import read_table, write_table
 
 VERDICTS = ("match", "differs", "holds", "does not hold", "not comparable", "not computed")
 SUMMARY = ["study", "values", *(name.replace(" ", "_") for name in VERDICTS), "claims", "claims_hold"]

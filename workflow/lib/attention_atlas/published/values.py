@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.files import read_yaml
-from attention_atlas.tables import read_table
+from attention_atlas.io.files import read_yaml
+from attention_atlas.io.tables import read_table
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -52,19 +52,6 @@ def percentile_interval(resampled: Floats, level: float = 0.95) -> tuple[Floats,
     return np.where(empty, np.nan, low), np.where(empty, np.nan, high)
 
 
-def mcnemar(before: npt.NDArray[np.bool_], after: npt.NDArray[np.bool_]) -> Floats:
-    """[...] p of McNemar's exact test, two-sided, between right answers [example] and others [..., example]."""
-    from scipy.stats import binom
-
-    lost, won = (before & ~after).sum(axis=-1), (~before & after).sum(axis=-1)
-    return np.minimum(1.0, 2 * binom.cdf(np.minimum(lost, won), lost + won, 0.5))
-
-
-def folds_of(clusters: int, folds: int, seed: int) -> npt.NDArray[np.intp]:
-    """Fold of each cluster: a seeded random assignment to folds of like size."""
-    return np.random.default_rng(seed).permutation(np.arange(clusters) % folds)
-
-
 def resampled_counts(clusters: int, resamples: int, seed: int) -> Iterator[Floats]:
     """How often each cluster is drawn, [resample, cluster], in chunks of resamples."""
     generator = np.random.default_rng(seed)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from attention_atlas.errors import AtlasError, did_you_mean
-from attention_atlas.runs import ROLES, STUDIES, study_corpora, study_model
+from attention_atlas.errors import AtlasError
+from attention_atlas.workflow.known import check_known, check_reader
+from attention_atlas.workflow.runs import Config
+from attention_atlas.workflow.studies import studies, study_corpora
+from attention_atlas.workflow.study import Study
 
 TASK_READERS = {"questions": "squad", "labels": "glue", "translation": "parallel", "tags": "keyphrases"}
 """Task that a model can be fine-tuned for -> the reader that its corpus needs."""
@@ -62,7 +63,7 @@ _READER_KEYS = {
 }
 
 
-def check_source_keys(config: Mapping[str, Any]) -> None:
+def check_source_keys(config: Config) -> None:
     """Check that each entry of the registries has one source, and the keys of its source and reader alone.
 
     Raises:
@@ -97,8 +98,8 @@ def check_source_keys(config: Mapping[str, Any]) -> None:
             raise AtlasError(f"config: corpora.{name}.edge_tasks: the reader edges needs to know its tasks, such as [pos].")
         for key, reader in (("trees", "conllu"), ("translations", "lines")):
             if key in entry:
-                known(entry[key], config["corpora"], "corpus", f"corpora.{name}.{key}")
-                _reads(config, entry[key], reader, f"corpora.{name}.{key}")
+                check_known(entry[key], config["corpora"], "corpus", f"corpora.{name}.{key}")
+                check_reader(config, entry[key], reader, f"corpora.{name}.{key}")
         others = set().union(*_READER_KEYS.values()) - _READER_KEYS[entry["reader"]]
         for key in sorted(others & set(entry)):
             readers = " and ".join(reader for reader, keys in _READER_KEYS.items() if key in keys)
@@ -107,27 +108,27 @@ def check_source_keys(config: Mapping[str, Any]) -> None:
             )
 
 
-def check_names(config: Mapping[str, Any]) -> None:
+def check_names(config: Config) -> None:
     """Check a whole configuration: targets, models, and the studies of all runs.
 
     Raises:
         AtlasError: names the key, what is wrong with it and, where it can be guessed, what was meant.
     """
     for run in config["targets"]:
-        known(run, config["runs"], "run", "targets")
+        check_known(run, config["runs"], "run", "targets")
     for name in config["models"]:
         _check_training(config, name)
     for run, settings in config["runs"].items():
         for corpus in settings["limits"]:
-            known(corpus, config["corpora"], "corpus", f"runs.{run}.limits")
+            check_known(corpus, config["corpora"], "corpus", f"runs.{run}.limits")
         if "model" in settings:
-            known(settings["model"], config["models"], "model", f"runs.{run}.model")
-        for study in STUDIES:
-            if study in settings:
+            check_known(settings["model"], config["models"], "model", f"runs.{run}.model")
+        for study in studies().values():
+            if study.id in settings:
                 _check_study(config, run, study)
 
 
-def _check_training(config: Mapping[str, Any], name: str) -> None:
+def _check_training(config: Config, name: str) -> None:
     """A fine-tuned model needs a known model to start from, a corpus and a task that fit, and the shape of that model."""
     entry, place = config["models"][name], f"models.{name}"
     if "blank" in entry["source"]:
@@ -139,203 +140,48 @@ def _check_training(config: Mapping[str, Any], name: str) -> None:
         return
     if "training" not in entry:
         raise AtlasError(f"config: {place}.training: a fine-tuned model needs to know its task and corpus.")
-    known(base, config["models"], "model", f"{place}.source.fine_tuned")
+    check_known(base, config["models"], "model", f"{place}.source.fine_tuned")
     if "fine_tuned" in config["models"][base]["source"]:
         raise AtlasError(f"config: {place}.source.fine_tuned: '{base}' is fine-tuned itself; start from a model that is not.")
     corpus = entry["training"]["corpus"]
-    known(corpus, config["corpora"], "corpus", f"{place}.training.corpus")
-    _reads(config, corpus, TASK_READERS[entry["training"]["task"]], f"{place}.training.corpus")
+    check_known(corpus, config["corpora"], "corpus", f"{place}.training.corpus")
+    check_reader(config, corpus, TASK_READERS[entry["training"]["task"]], f"{place}.training.corpus")
     late = [epoch for epoch in entry["training"].get("keep_epochs", ()) if epoch > entry["training"]["epochs"]]
     if late:
         raise AtlasError(
             f"config: {place}.training.keep_epochs: {late[0]} is more than its {entry['training']['epochs']} epochs."
         )
-    for key in ("layers", "heads"):
+    for key in ("layers", "heads", "hidden"):
         if entry[key] != config["models"][base][key]:
             raise AtlasError(f"config: {place}.{key}: it is {entry[key]}, but '{base}' has {config['models'][base][key]}.")
 
 
-def _check_blank(config: Mapping[str, Any], name: str) -> None:
+def _check_blank(config: Config, name: str) -> None:
     """A new model has random weights, a vocabulary from parallel text, and hidden states that its heads can share."""
     entry, place = config["models"][name], f"models.{name}"
     corpus = entry["source"]["blank"]["corpus"]
-    known(corpus, config["corpora"], "corpus", f"{place}.source.blank.corpus")
-    _reads(config, corpus, "parallel", f"{place}.source.blank.corpus")
+    check_known(corpus, config["corpora"], "corpus", f"{place}.source.blank.corpus")
+    check_reader(config, corpus, "parallel", f"{place}.source.blank.corpus")
     if entry["init"] != "random":
         raise AtlasError(f"config: {place}.init: a new model has no weights to start from: set init: random.")
     hidden = entry["source"]["blank"]["hidden"]
+    if entry["hidden"] != hidden:
+        raise AtlasError(f"config: {place}.hidden: it is {entry['hidden']}, but source.blank.hidden is {hidden}.")
     if hidden % entry["heads"]:
         raise AtlasError(f"config: {place}.source.blank.hidden: {hidden} cannot be shared among {entry['heads']} heads.")
 
 
-def _check_study(config: Mapping[str, Any], run: str, study: str) -> None:
-    settings = config["runs"][run][study]
-    place = f"runs.{run}.{study}"
+def _check_study(config: Config, run: str, study: Study) -> None:
+    """A model, a family and corpora that are known, with the readers that the roles need; and what the study checks itself."""
+    settings = config["runs"][run][study.id]
+    place = f"runs.{run}.{study.id}"
     if "family" in settings:
-        known(settings["family"], config["families"], "family", f"{place}.family")
-    elif study not in _NAMES_ITS_MODELS and not (settings.get("model") or config["runs"][run].get("model")):
-        raise AtlasError(f"config: runs.{run}.model: the study {study} needs a model, and none is named.")
+        check_known(settings["family"], config["families"], "family", f"{place}.family")
+    elif not study.names_models and not (settings.get("model") or config["runs"][run].get("model")):
+        raise AtlasError(f"config: runs.{run}.model: the study {study.id} needs a model, and none is named.")
     if "model" in settings:
-        known(settings["model"], config["models"], "model", f"{place}.model")
-    for role, corpus in study_corpora(config, run, study).items():
-        known(corpus, config["corpora"], "corpus", f"{place}.{role}")
-        _reads(config, corpus, ROLES[study][role], f"{place}.{role}")
-    if study in _STUDY_CHECKS:
-        _STUDY_CHECKS[study](config, run, place)
-
-
-def _check_clark2019(config: Mapping[str, Any], run: str, place: str) -> None:
-    settings = config["runs"][run]["clark2019"]
-    if "segments" in settings and config["corpora"][settings["segments"]]["level"] != "tokens":
-        raise AtlasError(f"config: {place}.segments: its measures are over word pieces, so the corpus needs level: tokens.")
-    mode = settings["options"].get("word_mode", "mean")
-    if mode != "mean" and config["corpora"][settings["dependencies"]]["level"] != "tokens":
-        raise AtlasError(
-            f"config: {place}.options.word_mode: {mode} needs level: tokens for corpus '{settings['dependencies']}', since a "
-            "cache over words holds the mean alone."
-        )
-    for name in settings["probes"]["random_models"]:
-        known(name, config["models"], "model", f"{place}.probes.random_models")
-    for variant, name in settings["variants"].items():
-        where = f"{place}.variants.{variant}"
-        if "segments" not in settings:
-            raise AtlasError(f"config: {where}: it stands beside a corpus of segments: name {place}.segments as well.")
-        if variant == "casing":
-            known(name, config["models"], "model", where)
-        else:
-            known(name, config["corpora"], "corpus", where)
-            _reads(config, name, "segments", where)
-
-
-def _check_guan2020(config: Mapping[str, Any], run: str, place: str) -> None:
-    settings = config["runs"][run]["guan2020"]
-    looked_at = {"questions": settings["questions"]}
-    own = config["models"][study_model(config, run, "guan2020")]
-    for name, pair in settings["compared"].items():
-        known(pair["model"], config["models"], "model", f"{place}.compared.{name}.model")
-        known(pair["corpus"], config["corpora"], "corpus", f"{place}.compared.{name}.corpus")
-        looked_at[f"compared.{name}.corpus"] = pair["corpus"]
-        other = config["models"][pair["model"]]
-        if (other["layers"], other["heads"]) != (own["layers"], own["heads"]):
-            raise AtlasError(
-                f"config: {place}.compared.{name}.model: '{pair['model']}' has {other['layers']} layers of {other['heads']} "
-                f"heads, the study's own model {own['layers']} of {own['heads']}; compare models of one shape."
-            )
-    for key, corpus in looked_at.items():
-        if config["corpora"][corpus]["level"] != "tokens":
-            raise AtlasError(f"config: {place}.{key}: distances are those of word pieces, so the corpus needs level: tokens.")
-
-
-def _check_kovaleva2019(config: Mapping[str, Any], run: str, place: str) -> None:
-    settings = config["runs"][run]["kovaleva2019"]
-    trained = config["families"][settings["family"]]["tasks"]
-    for task, corpus in settings["tasks"].items():
-        where = f"{place}.tasks.{task}"
-        if task not in trained:
-            raise AtlasError(f"config: {where}: the family '{settings['family']}' has no such task: {', '.join(trained)}.")
-        known(corpus, config["corpora"], "corpus", where)
-        _reads(config, corpus, "glue", where)
-        for name, own in ((where, corpus), (f"families.{settings['family']}.tasks.{task}.corpus", trained[task]["corpus"])):
-            found = config["corpora"][own]["task"]
-            if found != task:
-                raise AtlasError(f"config: {name}: corpus '{own}' is one of the task {found}, not of {task}.")
-    known(settings["patterns"]["model"], config["models"], "model", f"{place}.patterns.model")
-
-
-def _check_michel2019(config: Mapping[str, Any], run: str, place: str) -> None:
-    settings = config["runs"][run]["michel2019"]
-    tasks = {"translator": "translation", "classifier": "labels"} | (
-        {"trained": "translation"} if "trained" in settings else {}
-    )
-    for key, task in tasks.items():
-        known(settings[key], config["models"], "model", f"{place}.{key}")
-        training = config["models"][settings[key]].get("training")
-        if training and training["task"] != task:
-            raise AtlasError(f"config: {place}.{key}: '{settings[key]}' is trained for {training['task']}, not for {task}.")
-    together = ("trained", "dynamics", "dynamics_importance")
-    absent = [key for key in together if key not in settings]
-    if 0 < len(absent) < len(together):
-        raise AtlasError(f"config: {place}.{absent[0]}: Figure 5 needs the keys {', '.join(together)} together.")
-    if "trained" in settings and "keep_epochs" not in config["models"][settings["trained"]].get("training", {}):
-        raise AtlasError(
-            f"config: {place}.trained: no epoch of '{settings['trained']}' is kept: set keep_epochs in its training."
-        )
-
-
-def _check_tenney2019(config: Mapping[str, Any], run: str, place: str) -> None:
-    settings = config["runs"][run]["tenney2019"]
-    for task, entry in settings["tasks"].items():
-        for part in ("training", "development"):
-            where, corpus = f"{place}.tasks.{task}.{part}", entry[part]
-            known(corpus, config["corpora"], "corpus", where)
-            _reads(config, corpus, "edges", where)
-            if task not in config["corpora"][corpus]["edge_tasks"]:
-                found = ", ".join(config["corpora"][corpus]["edge_tasks"])
-                raise AtlasError(f"config: {where}: corpus '{corpus}' has targets for {found}, not for {task}.")
-    own = study_model(config, run, "tenney2019")
-    for key in ("random_model", "other_model"):
-        if key in settings:
-            known(settings[key], config["models"], "model", f"{place}.{key}")
-            if settings[key] == own:
-                raise AtlasError(f"config: {place}.{key}: '{own}' is the study's own model; name another one.")
-    if "random_model" in settings and config["models"][settings["random_model"]]["init"] == "pretrained":
-        raise AtlasError(f"config: {place}.random_model: '{settings['random_model']}' is not random: set init: random_encoder.")
-
-
-def _check_stefanik2021(config: Mapping[str, Any], run: str, place: str) -> None:
-    settings = config["runs"][run]["stefanik2021"]
-    trained = ("family", "development", "test")
-    absent = [key for key in trained if key not in settings]
-    if 0 < len(absent) < len(trained):
-        raise AtlasError(
-            f"config: {place}.{absent[0]}: taggers need all of {', '.join(trained)}; name it as well, or none of them."
-        )
-    if not absent and "keyphrases" not in config["families"][settings["family"]]["tasks"]:
-        raise AtlasError(f"config: {place}.family: the family '{settings['family']}' has no task keyphrases.")
-
-
-def _check_atlas(config: Mapping[str, Any], run: str, place: str) -> None:
-    settings = config["runs"][run]["atlas"]
-    for name in settings.get("compared", []):
-        known(name, config["models"], "model", f"{place}.compared")
-        if name == study_model(config, run, "atlas"):
-            raise AtlasError(f"config: {place}.compared: '{name}' is the model of the atlas itself: name others.")
-    if "sentences" not in settings:
-        if "compared" in settings:
-            raise AtlasError(
-                f"config: {place}.compared: models are compared on sentences: name a corpus under {place}.sentences."
-            )
-        return
-    if config["corpora"][settings["sentences"]]["level"] != "tokens":
-        raise AtlasError(f"config: {place}.sentences: the corpus '{settings['sentences']}' has to be of level tokens.")
-
-
-_NAMES_ITS_MODELS = ("michel2019", "scoreboard")
-"""Studies whose roles name their models: a run needs no model for them."""
-_STUDY_CHECKS = {
-    "clark2019": _check_clark2019,
-    "guan2020": _check_guan2020,
-    "kovaleva2019": _check_kovaleva2019,
-    "michel2019": _check_michel2019,
-    "tenney2019": _check_tenney2019,
-    "stefanik2021": _check_stefanik2021,
-    "atlas": _check_atlas,
-}
-
-
-def known(name: str, registry: Mapping[str, Any], kind: str, place: str) -> None:
-    """Check that a registry has a name.
-
-    Raises:
-        AtlasError: it has not; `kind` and `place` are what is named, and where.
-    """
-    if name not in registry:
-        raise AtlasError(
-            f"config: {place}: there is no {kind} '{name}'{did_you_mean(name, registry)}. Known: {', '.join(sorted(registry))}."
-        )
-
-
-def _reads(config: Mapping[str, Any], corpus: str, reader: str, place: str) -> None:
-    found = config["corpora"][corpus]["reader"]
-    if found != reader:
-        raise AtlasError(f"config: {place}: corpus '{corpus}' has the reader {found}, but {reader} is needed here.")
+        check_known(settings["model"], config["models"], "model", f"{place}.model")
+    for role, corpus in study_corpora(config, run, study.id).items():
+        check_known(corpus, config["corpora"], "corpus", f"{place}.{role}")
+        check_reader(config, corpus, study.roles[role].reader, f"{place}.{role}")
+    study.check(config, run, place)

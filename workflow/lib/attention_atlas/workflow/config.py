@@ -1,24 +1,32 @@
 """The configuration: inheritance of runs, schema check, defaults, models of families.
 
-Only the standard library, PyYAML and jsonschema are imported, since the Snakefile needs this module at every start.
+Nothing heavy is imported, since the Snakefile needs this module at every start.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError, best_match
 
-from attention_atlas.config_checks import check_names, check_source_keys, known
+from attention_atlas.corpora.mirror import MIRROR_VARIABLE
 from attention_atlas.errors import AtlasError, did_you_mean
-from attention_atlas.files import read_yaml
-from attention_atlas.runs import family_member, family_seeds
+from attention_atlas.io.files import read_yaml
+from attention_atlas.models.devices import DEVICE_VARIABLE
+from attention_atlas.workflow.checks import check_names, check_source_keys
+from attention_atlas.workflow.known import check_known
+from attention_atlas.workflow.runs import family_member, family_seeds
+from attention_atlas.workflow.studies import studies
 
-SCHEMA_PATH = Path(__file__).resolve().parents[2] / "schemas" / "config.schema.yaml"
+SCHEMA_PATH = Path(__file__).resolve().parents[3] / "schemas" / "config.schema.yaml"
+REGISTRIES = {"models": "config/models.yaml", "corpora": "config/corpora.yaml"}
+"""Key of the configuration -> the file that holds it, beside config.yaml."""
+HEAD_WIDTH = 64
+"""Width of a head in BERT: where a registry entry gives no hidden size, it is taken to be this times the number of heads."""
 FAMILY_TASKS = {"keyphrases": "tags"}
 """Task of a family -> what its models are trained for, where that is not labels."""
 
@@ -29,15 +37,55 @@ def resolve(raw: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         AtlasError: one sentence that names the key, what is wrong with it and, where it can be guessed, what was meant.
     """
-    schema = read_yaml(SCHEMA_PATH)
+    schema = read_schema()
     config = copy.deepcopy(dict(raw))
     _check_schema(config, schema)
     check_source_keys(config)
     config["runs"] = {name: _inherited(config["runs"], name, ()) for name in config["runs"]}
     _fill_defaults(config, schema, schema)
+    _fill_hidden_sizes(config)
     _expand_families(config)
     check_names(config)
     return config
+
+
+def read_schema() -> dict[str, Any]:
+    """The schema of the configuration, with the settings of every declared study."""
+    schema: dict[str, Any] = read_yaml(SCHEMA_PATH)
+    for study in studies().values():
+        schema["$defs"][study.id] = study.settings_schema(read_yaml)
+        schema["$defs"]["run"]["properties"][study.id] = {"$ref": f"#/$defs/{study.id}"}
+    return schema
+
+
+def environment(config: Mapping[str, Any]) -> dict[str, str]:
+    """Environment variables in which jobs look for the device and a mirror, so that naming one changes no job's parameters."""
+    named = {DEVICE_VARIABLE: config["device"]}
+    if config["data_mirror"]:
+        named[MIRROR_VARIABLE] = str(config["data_mirror"])
+    return named
+
+
+def check_places(files: Iterable[str | Path]) -> None:
+    """Check that each registry is in its own file: not in config.yaml, where it was until version 0.1.
+
+    Overlays may hold anything, so that one file can add a model and a run.
+
+    Args:
+        files: the configuration files, of which those called config.yaml, models.yaml and corpora.yaml are checked.
+
+    Raises:
+        AtlasError: names the file, the key and its place.
+    """
+    for path in map(Path, files):
+        if path.as_posix() == "config.yaml":
+            for key in REGISTRIES.keys() & read_yaml(path).keys():
+                raise AtlasError(f"{path}: the key '{key}' is no longer read here: move it to {REGISTRIES[key]}.")
+        for key, place in REGISTRIES.items():
+            if path.as_posix() == place:
+                wrong = sorted(read_yaml(path).keys() - {key})
+                if wrong:
+                    raise AtlasError(f"{path}: the key '{wrong[0]}' is not read here: this file holds {key} alone.")
 
 
 def _inherited(runs: Mapping[str, Any], name: str, below: tuple[str, ...]) -> dict[str, Any]:
@@ -126,10 +174,25 @@ def _fill_defaults(value: Any, node: Mapping[str, Any], schema: Mapping[str, Any
                 _fill_defaults(item, others, schema)
 
 
+def _fill_hidden_sizes(config: dict[str, Any]) -> None:
+    """Set the hidden size of models whose entries give none, in place; it is checked against the model's files."""
+    models = config["models"]
+    for fine_tuned in (False, True):
+        for entry in models.values():
+            source = entry["source"]
+            if "hidden" in entry or ("fine_tuned" in source) != fine_tuned:
+                continue
+            entry["hidden"] = HEAD_WIDTH * entry["heads"]
+            if "blank" in source:
+                entry["hidden"] = source["blank"]["hidden"]
+            elif fine_tuned:
+                entry["hidden"] = models.get(source["fine_tuned"], {}).get("hidden", entry["hidden"])
+
+
 def _expand_families(config: dict[str, Any]) -> None:
     """Put the models of all families into the registry, in place."""
     for family, entry in config["families"].items():
-        known(entry["base"], config["models"], "model", f"families.{family}.base")
+        check_known(entry["base"], config["models"], "model", f"families.{family}.base")
         base = config["models"][entry["base"]]
         for task, settings in entry["tasks"].items():
             wanted_seeds = [(s, random) for random in (False, True) for s in family_seeds(config, family, task, random)]
@@ -139,7 +202,7 @@ def _expand_families(config: dict[str, Any]) -> None:
                     raise AtlasError(f"config: families.{family}: the model '{name}' is in the registry of models already.")
                 wanted = {"task": FAMILY_TASKS.get(task, "labels"), "corpus": settings["corpus"], "seed": seed}
                 config["models"][name] = {
-                    **{key: copy.deepcopy(base[key]) for key in ("layers", "heads", "dtype", "mlm_head")},
+                    **{key: copy.deepcopy(base[key]) for key in ("layers", "heads", "hidden", "dtype", "mlm_head")},
                     "source": {"fine_tuned": entry["base"]},
                     "init": "random" if random else "pretrained",
                     "seed": seed,

@@ -10,11 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from attention_atlas.batch_sizes import EXTRACTION_TOKENS, GRADIENT_TOKENS, PROBE_CHUNK
+from attention_atlas.attention.batch_sizes import EXTRACTION_TOKENS, GRADIENT_TOKENS, PROBE_CHUNK
 
 VOCABULARY = 30522
 """Word pieces of BERT, for models whose vocabulary is not known before they are loaded."""
-HEAD_WIDTH = 64
 SNAKEMAKE = 300
 ANALYSIS = 600 + SNAKEMAKE
 """A process with numpy, pandas, statsmodels and matplotlib."""
@@ -27,14 +26,11 @@ _MIB = 2**20
 
 @dataclass(frozen=True)
 class Shape:
-    """Size of an encoder, from its registry entry."""
+    """Size of an encoder, from its registry entry: layers, heads a layer, and width of the hidden states."""
 
     layers: int
     heads: int
-
-    @property
-    def hidden(self) -> int:
-        return self.heads * HEAD_WIDTH
+    hidden: int
 
     @property
     def parameters(self) -> int:
@@ -52,7 +48,7 @@ class Shape:
 
 def shape_of(model: Mapping[str, Any]) -> Shape:
     """Shape of a registry entry."""
-    return Shape(model["layers"], model["heads"])
+    return Shape(model["layers"], model["heads"], model["hidden"])
 
 
 def typical_tokens(corpus: Mapping[str, Any]) -> float:

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from attention_atlas.files import read_yaml
+from attention_atlas.io.files import read_yaml
 
-MANIFEST_PATH = Path(__file__).resolve().parents[2] / "resources" / "artifacts.yaml"
+MANIFEST_PATH = Path(__file__).resolve().parents[3] / "resources" / "artifacts.yaml"
 
 
 @dataclass(frozen=True)

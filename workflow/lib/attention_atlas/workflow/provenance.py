@@ -19,11 +19,12 @@ import sys
 from pathlib import Path
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.files import write_text
+from attention_atlas.io.files import write_text
 
-_LIBRARY = Path(__file__).resolve().parents[1]
+_LIBRARY = Path(__file__).resolve().parents[2]
 _SCRIPTS = _LIBRARY.parent / "scripts"
 _RESOURCES = _LIBRARY.parent / "resources"
+_STUDIES = "attention_atlas.studies"
 _MOST = 5000  # modules and earlier versions of them that are kept, before all is forgotten
 _DATA_SUFFIXES = {".yaml", ".tsv", ".json", ".css", ".html"}
 
@@ -108,6 +109,8 @@ def _parsed(source: str) -> tuple[str, list[str]]:
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
             names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "study_modules":
+            names += [f"{_STUDIES}.*.{ast.literal_eval(argument)}" for argument in node.args]
     return hashlib.sha256(ast.dump(tree).encode()).hexdigest(), names
 
 
@@ -132,6 +135,9 @@ def _closure(script: Path, library: Path) -> set[Path]:
 
 @functools.cache
 def _files(name: str, library: Path) -> tuple[Path, ...]:
+    if "*" in name:
+        each = [path.relative_to(library).with_suffix("") for path in sorted(library.glob(f"{name.replace('.', '/')}.py"))]
+        return tuple(path for module in each for path in _files(".".join(module.parts), library))
     stem = library.joinpath(*name.split("."))
     if not stem.is_relative_to(library) or name.split(".")[0] not in _packages(library):
         return ()

@@ -1,63 +1,36 @@
-"""What a run reads: its studies, models, corpora, records and shards, looked up in the resolved configuration."""
+"""Look-ups in the resolved configuration: models, records and shards of a run, members of families, files of corpora."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from attention_atlas.corpora.mirror import in_mirror
 
-# Study -> its keys that name a corpus -> the reader that the corpus needs. An artefact whose role a run does not name is no
-# artefact of that run; the schema says which roles every run of a study has to name.
-ROLES: dict[str, dict[str, str]] = {
-    "clark2019": {
-        "segments": "segments",
-        "dependencies": "conllu",
-        "coreference": "conll2012",
-        "coreference_windows": "conll2012",
-        "gap": "gap",
-        "probe_training": "conllu",
-        "vectors": "vectors",
-    },
-    "guan2020": {"questions": "squad"},
-    "kovaleva2019": {"frames": "frames"},
-    "michel2019": {
-        "translation": "parallel",
-        "translation_other": "parallel",
-        "translation_importance": "parallel",
-        "classification": "glue",
-        "classification_other": "glue",
-        "classification_importance": "glue",
-        "dynamics": "parallel",
-        "dynamics_importance": "parallel",
-    },
-    "tenney2019": {"cases": "edges"},
-    "stefanik2021": {"documents": "keyphrases", "development": "keyphrases", "test": "keyphrases"},
-    # What is made from the tables of all studies of a run.
-    "atlas": {"sentences": "conllu"},
-    "scoreboard": {},
-}
-STUDIES = tuple(ROLES)
+Config = Mapping[str, Any]
+"""The resolved configuration."""
+Pair = tuple[str, str]
+"""A model and a corpus, by their names in the registries."""
 
 
-def study_runs(config: Mapping[str, Any], study: str, runs: list[str] | None = None) -> list[str]:
+def study_runs(config: Config, study: str, runs: list[str] | None = None) -> list[str]:
     """Names of the runs (of `runs`, default: the targets) that contain `study`."""
     return [run for run in (runs if runs is not None else config["targets"]) if study in config["runs"][run]]
 
 
-def limit_of(config: Mapping[str, Any], run: str, corpus: str) -> int:
+def limit_of(config: Config, run: str, corpus: str) -> int:
     """Records of `corpus` that `run` reads at most."""
     return config["runs"][run]["limits"].get(corpus, config["corpora"][corpus]["limit"])
 
 
-def shard_count(config: Mapping[str, Any], run: str, corpus: str, records: int | None = None) -> int:
+def shard_count(config: Config, run: str, corpus: str, records: int | None = None) -> int:
     """Number of (whole) shards that hold the records of `corpus` in `run`, or its first `records` of them."""
     limit = limit_of(config, run, corpus)
     return -(-min(limit, limit if records is None else records) // config["corpora"][corpus]["shard"])
 
 
-def study_model(config: Mapping[str, Any], run: str, study: str) -> str:
+def study_model(config: Config, run: str, study: str) -> str:
     """Name of the model that `study` looks at in `run`."""
     settings = config["runs"][run][study]
     if "family" in settings:
@@ -70,19 +43,13 @@ def family_member(family: str, task: str, seed: int, random: bool = False) -> st
     return f"{family}-{task}-{'random-' if random else ''}{seed}"
 
 
-def family_seeds(config: Mapping[str, Any], family: str, task: str, random: bool = False) -> list[int]:
+def family_seeds(config: Config, family: str, task: str, random: bool = False) -> list[int]:
     """Seeds of the models that a family trains on a task, from pre-trained or from random weights."""
     entry, key = config["families"][family], "random_seeds" if random else "seeds"
     return list(entry["tasks"][task].get(key, entry[key]))
 
 
-def study_corpora(config: Mapping[str, Any], run: str, study: str) -> dict[str, str]:
-    """Role -> corpus of `study` in `run`, for the roles that the run names."""
-    settings = config["runs"][run][study]
-    return {role: settings[role] for role in ROLES[study] if role in settings}
-
-
-def local_file(config: Mapping[str, Any], corpus: str) -> Path:
+def local_file(config: Config, corpus: str) -> Path:
     """The file (or folder) of a corpus with a source of kind path: where it says, else below the mirror if it is there."""
     source = config["corpora"][corpus]["source"]
     path = Path(source["path"])
@@ -90,7 +57,7 @@ def local_file(config: Mapping[str, Any], corpus: str) -> Path:
     return mirrored if not path.exists() and mirrored is not None and mirrored.exists() else path
 
 
-def missing_files(config: Mapping[str, Any], corpora: Iterator[str] | list[str]) -> dict[str, str]:
+def missing_files(config: Config, corpora: Iterable[str]) -> dict[str, str]:
     """Corpora of `corpora` whose local file is not there -> one sentence with file, licence and layout."""
     gaps = {}
     for name in corpora:
@@ -103,3 +70,14 @@ def missing_files(config: Mapping[str, Any], corpora: Iterator[str] | list[str])
             layout = f" Expected layout: {entry['layout']}." if "layout" in entry else ""
             gaps[name] = f"corpus {name}: the file {path} is not there.{licence}{layout}"
     return gaps
+
+
+def with_training_corpus(config: Config, model: str, corpus: str) -> list[str]:
+    """A corpus, and the one that the model is fine-tuned on, if it is."""
+    training = config["models"][model].get("training")
+    return [corpus, training["corpus"]] if training else [corpus]
+
+
+def may_be_missing(config: Config, corpus: str) -> bool:
+    """Whether what needs a corpus is skipped where its file is missing."""
+    return bool(config["missing"] == "skip" or config["corpora"][corpus]["optional"])

@@ -7,10 +7,10 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from attention_atlas.corpora.sample.notation import Group, Item
-from attention_atlas.corpora.sample.reference import Discourse
-from attention_atlas.corpora.sample.structure import Node, comma, phrase, word
 from attention_atlas.errors import AtlasError
+from sample_corpus.notation import Group, Item
+from sample_corpus.reference import Discourse
+from sample_corpus.structure import Node, comma, phrase, word
 
 
 @dataclass(frozen=True)

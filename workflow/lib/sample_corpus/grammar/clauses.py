@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from attention_atlas.corpora.sample.grammar.base import coordinate, fault, is_group
-from attention_atlas.corpora.sample.grammar.dependents import Dependents
-from attention_atlas.corpora.sample.grammar.verb_groups import VerbGroup, VerbGroups, read_verb_group
-from attention_atlas.corpora.sample.lexicon import LINKING_VERBS, find_verb
-from attention_atlas.corpora.sample.notation import Item, split
-from attention_atlas.corpora.sample.structure import Edge, Node, comma, nodes, phrase, word
+from sample_corpus.grammar.base import coordinate, fault, is_group
+from sample_corpus.grammar.dependents import Dependents
+from sample_corpus.grammar.verb_groups import VerbGroup, VerbGroups, read_verb_group
+from sample_corpus.lexicon import LINKING_VERBS, find_verb
+from sample_corpus.notation import Item, split
+from sample_corpus.structure import Edge, Node, comma, nodes, phrase, word
 
 _JOINTS = (";and", ";but", ";so", ";or", ";")
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from attention_atlas.corpora.sample.grammar.base import fault, is_group
-from attention_atlas.corpora.sample.grammar.modifiers import Modifiers
-from attention_atlas.corpora.sample.grammar.noun_phrases import prepositional_phrase
-from attention_atlas.corpora.sample.grammar.noun_words import is_number
-from attention_atlas.corpora.sample.grammar.verb_groups import VerbGroup
-from attention_atlas.corpora.sample.lexicon import PREPOSITIONS, lexicon
-from attention_atlas.corpora.sample.notation import Group, Item, split
-from attention_atlas.corpora.sample.structure import Edge, Node, comma, phrase, word
+from sample_corpus.grammar.base import fault, is_group
+from sample_corpus.grammar.modifiers import Modifiers
+from sample_corpus.grammar.noun_phrases import prepositional_phrase
+from sample_corpus.grammar.noun_words import is_number
+from sample_corpus.grammar.verb_groups import VerbGroup
+from sample_corpus.lexicon import PREPOSITIONS, lexicon
+from sample_corpus.notation import Group, Item, split
+from sample_corpus.structure import Edge, Node, comma, phrase, word
 
 _THAT_DROPPERS = frozenset("say think know believe hope suppose feel tell guess find notice hear".split())
 _WH_WORDS = frozenset("what who where when why how which whose".split())

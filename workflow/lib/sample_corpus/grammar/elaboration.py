@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 
-from attention_atlas.corpora.sample.grammar.base import GrammarState
-from attention_atlas.corpora.sample.lexicon import collocations, lexicon
-from attention_atlas.corpora.sample.notation import Group, Item, parse
+from sample_corpus.grammar.base import GrammarState
+from sample_corpus.lexicon import collocations, lexicon
+from sample_corpus.notation import Group, Item, parse
 
 _MODIFIER_RATE = 0.55
 _DEFINITE_RATE = 0.22

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attention_atlas.corpora.sample.grammar.speech import Speech
+from sample_corpus.grammar.speech import Speech
 
 
 class English(Speech):

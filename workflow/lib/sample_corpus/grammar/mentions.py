@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import itertools
 
-from attention_atlas.corpora.sample.grammar.clauses import Clauses
-from attention_atlas.corpora.sample.lexicon import PRONOUNS
-from attention_atlas.corpora.sample.notation import parse
-from attention_atlas.corpora.sample.reference import ENTITY_TYPES, Entity, Reference, wording
-from attention_atlas.corpora.sample.structure import Edge, Node, comma, leaves, nodes, phrase, word
+from sample_corpus.grammar.clauses import Clauses
+from sample_corpus.lexicon import PRONOUNS
+from sample_corpus.notation import parse
+from sample_corpus.reference import ENTITY_TYPES, Entity, Reference, wording
+from sample_corpus.structure import Edge, Node, comma, leaves, nodes, phrase, word
 
 _CASES = {"nom": 0, "acc": 1, "obl": 1, "poss": 2}
 

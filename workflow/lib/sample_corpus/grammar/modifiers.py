@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from attention_atlas.corpora.sample.grammar.base import adverb_phrase, coordinate, fault, is_group
-from attention_atlas.corpora.sample.grammar.elaboration import Elaboration
-from attention_atlas.corpora.sample.grammar.noun_phrases import (
-    NounPhraseReader,
-    lift,
-    prepositional_phrase,
-)
-from attention_atlas.corpora.sample.grammar.noun_words import is_number
-from attention_atlas.corpora.sample.lexicon import ADVERBIAL_PROFORMS, APPROXIMATORS, DETERMINERS, PREPOSITIONS, lexicon
-from attention_atlas.corpora.sample.notation import Group, Item, split
-from attention_atlas.corpora.sample.structure import Edge, Node, comma, phrase, word
+from sample_corpus.grammar.base import adverb_phrase, coordinate, fault, is_group
+from sample_corpus.grammar.elaboration import Elaboration
+from sample_corpus.grammar.noun_phrases import NounPhraseReader, lift, prepositional_phrase
+from sample_corpus.grammar.noun_words import is_number
+from sample_corpus.lexicon import ADVERBIAL_PROFORMS, APPROXIMATORS, DETERMINERS, PREPOSITIONS, lexicon
+from sample_corpus.notation import Group, Item, split
+from sample_corpus.structure import Edge, Node, comma, phrase, word
 
 _WH_TAGS = {
     "who": ("PRON", "WP"), "whom": ("PRON", "WP"), "what": ("PRON", "WP"), "which": ("PRON", "WDT"),

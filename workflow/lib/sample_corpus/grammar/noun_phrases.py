@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from attention_atlas.corpora.sample.grammar.base import coordinate, fault, is_group
-from attention_atlas.corpora.sample.grammar.noun_words import NounWords, is_number
-from attention_atlas.corpora.sample.lexicon import (
-    DETERMINERS,
-    INDEFINITE_PRONOUNS,
-    PREPOSITIONS,
-    PRONOUNS,
-)
-from attention_atlas.corpora.sample.reference import Reference
-from attention_atlas.corpora.sample.structure import Edge, Node, phrase, word
+from sample_corpus.grammar.base import coordinate, fault, is_group
+from sample_corpus.grammar.noun_words import NounWords, is_number
+from sample_corpus.lexicon import DETERMINERS, INDEFINITE_PRONOUNS, PREPOSITIONS, PRONOUNS
+from sample_corpus.reference import Reference
+from sample_corpus.structure import Edge, Node, phrase, word
 
 _CONJUNCTIONS = frozenset({"and", "or", "nor"})
 _PRECONJUNCTIONS = {"both": "and", "either": "or", "neither": "nor"}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from attention_atlas.corpora.sample.grammar.base import GrammarState, adverb_phrase, coordinate, fault, is_group
-from attention_atlas.corpora.sample.lexicon import APPROXIMATORS, NUMBER_WORDS, ORDINALS, PREPOSITIONS, lexicon
-from attention_atlas.corpora.sample.notation import Item
-from attention_atlas.corpora.sample.structure import Node, comma, phrase, word
+from sample_corpus.grammar.base import GrammarState, adverb_phrase, coordinate, fault, is_group
+from sample_corpus.lexicon import APPROXIMATORS, NUMBER_WORDS, ORDINALS, PREPOSITIONS, lexicon
+from sample_corpus.notation import Item
+from sample_corpus.structure import Node, comma, phrase, word
 
 _DEGREE_WORDS = frozenset({"more", "most", "less", "least"})
 

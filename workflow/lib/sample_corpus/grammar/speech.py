@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from attention_atlas.corpora.sample.grammar.mentions import Mentions
-from attention_atlas.corpora.sample.lexicon import collocations
-from attention_atlas.corpora.sample.notation import Item, parse, split
-from attention_atlas.corpora.sample.structure import Node, comma, word
+from sample_corpus.grammar.mentions import Mentions
+from sample_corpus.lexicon import collocations
+from sample_corpus.notation import Item, parse, split
+from sample_corpus.structure import Node, comma, word
 
 _SAY = ("say", "say", "say", "say", "explain")
 _ANSWER = ("answer", "reply", "say")

@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from attention_atlas.corpora.sample.grammar.base import GrammarState, adverb_phrase, fault
-from attention_atlas.corpora.sample.lexicon import (
-    MODALS,
-    PARTICLES,
-    PAST_MODALS,
-    contracted_stem,
-    find_verb,
-    lexicon,
-    verb_form,
-)
-from attention_atlas.corpora.sample.notation import Item
-from attention_atlas.corpora.sample.structure import Edge, Node, phrase, word
+from sample_corpus.grammar.base import GrammarState, adverb_phrase, fault
+from sample_corpus.lexicon import MODALS, PARTICLES, PAST_MODALS, contracted_stem, find_verb, lexicon, verb_form
+from sample_corpus.notation import Item
+from sample_corpus.structure import Edge, Node, phrase, word
 
 
 @dataclass

@@ -13,11 +13,11 @@ from scipy.spatial import procrustes
 from scipy.spatial.distance import pdist, squareform
 from scipy.stats import pearsonr, spearmanr
 
-from attention_atlas.html_tables import write_html_table
-from attention_atlas.statistics import bootstrap_ratio
+from attention_atlas.io.html_tables import write_html_table
+from attention_atlas.io.setting import Setting
+from attention_atlas.io.tables import read_table, write_table
+from attention_atlas.stats.bootstrap import bootstrap_ratio
 from attention_atlas.studies.clark2019.head_distances import read_distances
-from attention_atlas.studies.setting import Setting
-from attention_atlas.tables import read_table, write_table
 
 Floats = npt.NDArray[np.float64]
 

@@ -16,8 +16,10 @@ from attention_atlas.attention.pairing import with_attention
 from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.corpora.mentions import MENTION_TYPES
 from attention_atlas.errors import AtlasError
-from attention_atlas.heads import Bools, Resampling, accuracy_rows
-from attention_atlas.progress import progress
+from attention_atlas.io.progress import progress
+from attention_atlas.io.tables import write_quantities, write_table
+from attention_atlas.methods.head_tables import accuracy_rows
+from attention_atlas.stats.held_out import Bools, Resampling
 from attention_atlas.studies.clark2019.antecedents import (
     BASELINES,
     CoreferenceOptions,
@@ -28,7 +30,6 @@ from attention_atlas.studies.clark2019.antecedents import (
     task_of,
 )
 from attention_atlas.studies.clark2019.systems import ALL, BEST_HEAD, system_columns, system_rows
-from attention_atlas.tables import write_quantities, write_table
 
 TO_ANTECEDENT, FROM_ANTECEDENT = "mention_to_antecedent", "antecedent_to_mention"
 DIRECTIONS = (TO_ANTECEDENT, FROM_ANTECEDENT)

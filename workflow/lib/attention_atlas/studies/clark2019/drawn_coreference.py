@@ -15,10 +15,10 @@ from attention_atlas.attention.cache import CachedExample, read_attention
 from attention_atlas.attention.pairing import with_attention
 from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.errors import AtlasError
+from attention_atlas.io.tables import read_table
 from attention_atlas.studies.clark2019.antecedents import Task, head_rule_for, options_of, task_of
 from attention_atlas.studies.clark2019.coreference import BEST_HEAD, COLUMNS, DIRECTIONS, TO_ANTECEDENT, judge, picked_words
 from attention_atlas.studies.clark2019.drawn_weights import labelled, renormalised, weights_frame
-from attention_atlas.tables import read_table
 
 COREFERENCE = "coreference"
 _SHORTEST, _LONGEST = 8, 16

@@ -16,10 +16,10 @@ from attention_atlas.attention.pairing import with_attention
 from attention_atlas.corpora.alignment import without_space_mark
 from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.errors import AtlasError
-from attention_atlas.studies.clark2019.dependencies import DEPENDENT_TO_HEAD, predicted_words
+from attention_atlas.io.tables import read_table, write_table
+from attention_atlas.methods.dependency_scoring import DEPENDENT_TO_HEAD, predicted_words
 from attention_atlas.studies.clark2019.drawn_coreference import COREFERENCE, coreference_frames, drawn_stretches
 from attention_atlas.studies.clark2019.drawn_weights import labelled, renormalised, weights_frame
-from attention_atlas.tables import read_table, write_table
 
 WINDOW = 15
 KINDS = {"broad": "entropy", "next token": "next", "[SEP]": "sep", "punctuation": "punct"}

@@ -9,8 +9,8 @@ import matplotlib.pyplot as plt
 
 from attention_atlas.figures.attention_lines import draw_attention_lines
 from attention_atlas.figures.style import BLUE, save_figure, use_style
-from attention_atlas.studies.setting import Setting
-from attention_atlas.tables import read_table
+from attention_atlas.io.setting import Setting
+from attention_atlas.io.tables import read_table
 
 _TITLES = {
     "broad": "broad: entropy {value:.2f} nats",

@@ -11,8 +11,8 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from attention_atlas.figures.by_layer import Series, draw_by_layer
 from attention_atlas.figures.style import BLUE, ORANGE, PURPLE, save_figure, use_style
-from attention_atlas.studies.setting import Setting
-from attention_atlas.tables import read_table
+from attention_atlas.io.setting import Setting
+from attention_atlas.io.tables import read_table
 
 _SERIES = [
     Series("sep", "to [SEP]", BLUE, "s"),

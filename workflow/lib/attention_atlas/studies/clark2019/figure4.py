@@ -9,8 +9,8 @@ import matplotlib.pyplot as plt
 
 from attention_atlas.figures.by_layer import Series, draw_by_layer
 from attention_atlas.figures.style import BLUE, GREY, VERMILION, save_figure, use_style
-from attention_atlas.studies.setting import Setting
-from attention_atlas.tables import read_quantities, read_table, write_table
+from attention_atlas.io.setting import Setting
+from attention_atlas.io.tables import read_quantities, read_table, write_table
 
 _SOURCES = {"entropy": "all", "entropy_cls": "cls"}
 

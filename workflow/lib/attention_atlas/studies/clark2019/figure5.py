@@ -10,9 +10,9 @@ import pandas as pd
 
 from attention_atlas.figures.attention_lines import draw_attention_lines
 from attention_atlas.figures.style import BLUE, VERMILION, save_figure, use_style
-from attention_atlas.studies.clark2019.dependencies import DEPENDENT_TO_HEAD
-from attention_atlas.studies.setting import Setting
-from attention_atlas.tables import read_table
+from attention_atlas.io.setting import Setting
+from attention_atlas.io.tables import read_table
+from attention_atlas.methods.dependency_scoring import DEPENDENT_TO_HEAD
 
 # Relation -> what the dependent is, what its head is.
 _NAMES = {

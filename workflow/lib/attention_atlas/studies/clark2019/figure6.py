@@ -14,8 +14,8 @@ from matplotlib.colors import BoundaryNorm
 from matplotlib.figure import Figure
 
 from attention_atlas.figures.style import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, save_figure, use_style
-from attention_atlas.studies.setting import Setting
-from attention_atlas.tables import read_quantities, read_table
+from attention_atlas.io.setting import Setting
+from attention_atlas.io.tables import read_quantities, read_table
 
 _LOOKS = {
     "none": ("no clear behaviour", GREY, "o"),

@@ -15,12 +15,13 @@ from attention_atlas.attention.pairing import with_attention
 from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.corpora.mentions import Mention
 from attention_atlas.errors import AtlasError
-from attention_atlas.heads import Bools, Resampling, accuracy_rows
-from attention_atlas.html_tables import write_html_table
-from attention_atlas.progress import progress
+from attention_atlas.io.html_tables import write_html_table
+from attention_atlas.io.progress import progress
+from attention_atlas.io.setting import Setting
+from attention_atlas.io.tables import write_table
+from attention_atlas.methods.head_tables import accuracy_rows
+from attention_atlas.stats.held_out import Bools, Resampling
 from attention_atlas.studies.clark2019.systems import ALL, BEST_HEAD, shown_rows, system_columns, system_rows
-from attention_atlas.studies.setting import Setting
-from attention_atlas.tables import write_table
 
 DIRECTIONS = ("pronoun_to_name", "name_to_pronoun")
 GENDERS = (ALL, "masculine", "feminine")

@@ -15,22 +15,22 @@ import numpy.typing as npt
 import pandas as pd
 import torch
 
+from attention_atlas.attention.batch_sizes import GRADIENT_TOKENS
 from attention_atlas.attention.batches import batch_by_length, model_inputs
 from attention_atlas.attention.engine import ENCODER_SELF, Site, watch
-from attention_atlas.batch_sizes import GRADIENT_TOKENS
 from attention_atlas.corpora.alignment import SPECIAL
 from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.errors import AtlasError
-from attention_atlas.heads import mean_rows
-from attention_atlas.html_tables import write_html_table
+from attention_atlas.io.html_tables import write_html_table
+from attention_atlas.io.progress import progress
+from attention_atlas.io.setting import Setting
+from attention_atlas.io.tables import write_table
+from attention_atlas.methods.head_tables import mean_rows
+from attention_atlas.methods.surface import token_classes
 from attention_atlas.models.card import ModelCard, read_card
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.masking import Masked, mask_pieces, unmasked
 from attention_atlas.models.mlm_head import MaskedModel, load_masked_model, read_head_facts
-from attention_atlas.progress import progress
-from attention_atlas.studies.clark2019.surface import token_classes
-from attention_atlas.studies.setting import Setting
-from attention_atlas.tables import write_table
 
 MASKINGS = ("masked", "unmasked")
 MEASURES = ("per_weight", "per_query", "gradient_x_attention")

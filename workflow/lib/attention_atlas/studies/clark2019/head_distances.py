@@ -12,9 +12,9 @@ import pandas as pd
 from attention_atlas.attention.cache import read_attention
 from attention_atlas.attention.divergence import head_divergence
 from attention_atlas.errors import AtlasError
+from attention_atlas.io.progress import progress
+from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.models.devices import pick_device
-from attention_atlas.progress import progress
-from attention_atlas.tables import read_table, write_table
 
 COLUMNS = ["layer_a", "head_a", "layer_b", "head_b", "js"]
 Floats = npt.NDArray[np.float64]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from attention_atlas.html_tables import write_html_table
-from attention_atlas.studies.clark2019.dependencies import PAPER_RELATIONS
-from attention_atlas.studies.setting import Setting
-from attention_atlas.tables import read_table
+from attention_atlas.io.html_tables import write_html_table
+from attention_atlas.io.setting import Setting
+from attention_atlas.io.tables import read_table
+from attention_atlas.methods.dependency_scoring import PAPER_RELATIONS
 
 
 def noop_page(noop_path: str | Path, setting: Setting, html_out: str | Path) -> None:

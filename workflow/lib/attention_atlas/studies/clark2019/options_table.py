@@ -8,11 +8,11 @@ from typing import Any
 
 import pandas as pd
 
-from attention_atlas.html_tables import write_html_table
-from attention_atlas.studies.clark2019.dependencies import ALL
-from attention_atlas.studies.clark2019.options import NOTES
-from attention_atlas.studies.setting import Setting
-from attention_atlas.tables import read_table, write_table
+from attention_atlas.io.html_tables import write_html_table
+from attention_atlas.io.setting import Setting
+from attention_atlas.io.tables import read_table, write_table
+from attention_atlas.methods.dependency_scoring import ALL
+from attention_atlas.methods.options import NOTES
 
 _VARIANT_NOTES = {
     "segment_ids": ("zeros", "pair", "the authors fed zeros for both segments and later called 0/1 better"),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from attention_atlas.html_tables import write_html_table
-from attention_atlas.studies.clark2019.surface import POSITIONS
-from attention_atlas.studies.setting import Setting
-from attention_atlas.tables import read_table, write_table
+from attention_atlas.io.html_tables import write_html_table
+from attention_atlas.io.setting import Setting
+from attention_atlas.io.tables import read_table, write_table
+from attention_atlas.methods.surface import POSITIONS
 
 
 def positions(surface_path: str | Path, setting: Setting, out: str | Path, html_out: str | Path) -> None:

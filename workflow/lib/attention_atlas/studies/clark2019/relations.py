@@ -5,35 +5,30 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
-from statsmodels.stats.contingency_tables import mcnemar
-from statsmodels.stats.multitest import multipletests
 
 from attention_atlas.attention.cache import read_attention
 from attention_atlas.corpora.alignment import SPECIAL
 from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.errors import AtlasError
-from attention_atlas.heads import Resampling, accuracy_rows, best_head, heldout
-from attention_atlas.models.card import read_card
-from attention_atlas.progress import progress
-from attention_atlas.statistics import bootstrap_ratio, folds_of
-from attention_atlas.studies.clark2019.dependencies import (
+from attention_atlas.io.progress import progress
+from attention_atlas.io.tables import write_quantities, write_table
+from attention_atlas.methods.dependency_scoring import (
     ALL,
     DIRECTIONS,
-    Bools,
     Gold,
     Predictions,
-    Scores,
     gather_gold,
     predict,
     score,
 )
-from attention_atlas.studies.clark2019.options import AS_PUBLISHED, Options, alternatives
-from attention_atlas.tables import write_quantities, write_table
+from attention_atlas.methods.options import AS_PUBLISHED, Options, alternatives
+from attention_atlas.methods.relation_tables import heads_frame, relations_frame
+from attention_atlas.models.card import read_card
+from attention_atlas.stats.bootstrap import bootstrap_ratio
+from attention_atlas.stats.held_out import Resampling, best_head
 
 WORD_MODES = ("mean", "first", "max")
 NOOP_COLUMNS = ["relation", "layer", "head", "group_by", "group", "n", "sep_attention", "ci_low", "ci_high"]
@@ -98,89 +93,6 @@ def summary(examples: Sequence[Example]) -> dict[str, float]:
         "words": len(pieces),
         "split_words": sum(count > 1 for count in pieces.values()) / len(pieces),
     }
-
-
-def heads_frame(scores: Scores, gold: Gold, options: Options) -> pd.DataFrame:
-    """Accuracy of every head in both directions on every relation, rows All and root and punct included."""
-    frames = []
-    labels = [ALL, *gold.relations(), *(label for label in ("punct", "root") if (gold.relation == label).any())]
-    for relation in labels:
-        chosen = gold.tokens_of(relation, options)
-        frame = accuracy_rows(scores.of(relation)[0][chosen], DIRECTIONS)
-        frame.insert(0, "relation", relation)
-        frames.append(frame)
-    return pd.concat(frames, ignore_index=True)
-
-
-def relations_frame(scores: Scores, gold: Gold, options: Options, min_count: int, resampling: Resampling) -> pd.DataFrame:
-    """The best head of each relation with at least `min_count` tokens, and of All.
-
-    Columns: relation, n, layer, head, direction, accuracy with its interval (head fixed, bootstrap over sentences);
-    heldout_accuracy with its interval (head chosen on the other folds of sentences); baseline_offset, baseline_accuracy (best
-    offset in sample); margin (accuracy - baseline) with its interval; heldout_baseline (offset chosen on the other folds);
-    p_value (exact McNemar test of the held-out choices of head and offset) and p_holm (Holm over the rows).
-    """
-    folds = folds_of(gold.sentences, resampling.folds, resampling.seed)[gold.sentence]
-    rows = [
-        _relation_row(relation, *scores.of(relation), gold, gold.tokens_of(relation, options), folds, options, resampling)
-        for relation in [ALL, *gold.relations(min_count)]
-        if gold.tokens_of(relation, options).any()
-    ]
-    frame = pd.DataFrame(rows)
-    frame["p_holm"] = multipletests(frame["p_value"], method="holm")[1]
-    return frame
-
-
-def _relation_row(
-    relation: str,
-    heads: Bools,
-    offsets: Bools,
-    gold: Gold,
-    chosen: Bools,
-    folds: npt.NDArray[np.intp],
-    options: Options,
-    resampling: Resampling,
-) -> dict[str, Any]:
-    sentence, fold = gold.sentence[chosen], folds[chosen]
-    right, offset_right = heads[chosen], offsets[chosen]
-    best = best_head(right.sum(axis=0))
-    offset = int(offset_right.sum(axis=0).argmax())
-    held = heldout(right, fold)
-    held_offset = heldout(offset_right, fold, lambda counts: (int(counts.argmax()),))
-    columns = np.stack([right[:, *best], offset_right[:, offset], held, held_offset], axis=1).astype(np.float64)
-    sums = np.zeros((gold.sentences, 6))
-    np.add.at(sums, sentence, np.column_stack([columns, columns[:, 0] - columns[:, 1], np.ones(len(columns))]))
-    low, high = bootstrap_ratio(sums[:, :5], sums[:, 5:], resampling.resamples, resampling.seed)
-    mean = columns.mean(axis=0)
-    direction, layer, head = best
-    return {
-        "relation": relation,
-        "n": len(columns),
-        "layer": layer + 1,
-        "head": head + 1,
-        "direction": DIRECTIONS[direction],
-        "accuracy": mean[0],
-        "accuracy_ci_low": low[0],
-        "accuracy_ci_high": high[0],
-        "heldout_accuracy": mean[2],
-        "heldout_ci_low": low[2],
-        "heldout_ci_high": high[2],
-        "baseline_offset": options.offsets[offset],
-        "baseline_accuracy": mean[1],
-        "margin": mean[0] - mean[1],
-        "margin_ci_low": low[4],
-        "margin_ci_high": high[4],
-        "heldout_baseline": mean[3],
-        "p_value": _mcnemar(held, held_offset),
-    }
-
-
-def _mcnemar(first: Bools, second: Bools) -> float:
-    table = [
-        [int((first & second).sum()), int((first & ~second).sum())],
-        [int((~first & second).sum()), int((~first & ~second).sum())],
-    ]
-    return float(mcnemar(table, exact=True).pvalue)
 
 
 def options_frame(predictions: Predictions, gold: Gold, min_count: int) -> pd.DataFrame:

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from attention_atlas.heads import Bools, Resampling, best_head, heldout
-from attention_atlas.statistics import bootstrap_ratio, folds_of
+from attention_atlas.stats.bootstrap import bootstrap_ratio
+from attention_atlas.stats.held_out import Bools, Resampling, best_head, folds_of, heldout
 
 ALL, BEST_HEAD = "all", "best_head"
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pandas as pd
 
-from attention_atlas.html_tables import write_html_table
+from attention_atlas.io.html_tables import write_html_table
+from attention_atlas.io.setting import Setting
+from attention_atlas.io.tables import read_table, write_table
+from attention_atlas.methods.dependency_scoring import PAPER_RELATIONS
 from attention_atlas.published.values import load_published
-from attention_atlas.studies.clark2019.dependencies import PAPER_RELATIONS
-from attention_atlas.studies.setting import Setting
-from attention_atlas.tables import read_table, write_table
 
 _OURS = (
     *("relation", "n", "layer", "head", "direction", "accuracy", "accuracy_ci_low", "accuracy_ci_high"),

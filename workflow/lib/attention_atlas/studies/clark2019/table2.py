@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from attention_atlas.html_tables import write_html_table
+from attention_atlas.io.html_tables import write_html_table
+from attention_atlas.io.setting import Setting
+from attention_atlas.io.tables import read_quantities, read_table, write_table
 from attention_atlas.published.values import load_published
 from attention_atlas.studies.clark2019.antecedents import BASELINES, NOTES
 from attention_atlas.studies.clark2019.coreference import CHANCE, COLUMNS, ROWS
 from attention_atlas.studies.clark2019.systems import BEST_HEAD, shown_rows
-from attention_atlas.studies.setting import Setting
-from attention_atlas.tables import read_quantities, read_table, write_table
 
 _SYSTEM_NAMES = {
     CHANCE: "A candidate at random",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from attention_atlas.studies.guan2020.names import DENSE, DENSE_VERTICAL, DIAGONAL, VERTICAL
+from attention_atlas.methods.head_type_names import DENSE, DENSE_VERTICAL, DIAGONAL, VERTICAL
 
 ZERO, UNIFORM, INTRA, INTER = "zero", "uniform", "intra", "inter"
 SEGMENTS, STOPS, WHOLE = "segments", "stops", ""
@@ -51,3 +51,8 @@ ROWS = (
     Row(18, "table3", INTRA, (DENSE, DIAGONAL, VERTICAL)),
     Row(19, "table3", INTER, (DENSE, DIAGONAL, VERTICAL)),
 )
+
+
+def sentences_of(row: Row) -> tuple[str, ...]:
+    """Definitions of a sentence under which a row is evaluated: both where its action depends on sentences."""
+    return SENTENCES if row.action in (INTRA, INTER) else (WHOLE,)

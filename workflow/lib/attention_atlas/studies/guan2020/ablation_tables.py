@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from attention_atlas.html_tables import write_html_table
+from attention_atlas.io.html_tables import write_html_table
+from attention_atlas.io.setting import Setting
+from attention_atlas.io.tables import read_parquet, read_table, write_table
+from attention_atlas.methods.head_type_names import TITLES, TYPES
 from attention_atlas.published.values import load_published
-from attention_atlas.statistics import bootstrap_ratio
+from attention_atlas.stats.bootstrap import bootstrap_ratio
 from attention_atlas.studies.guan2020.ablation_rows import BASELINE, INTER, INTRA, ROWS, SEGMENTS, STOPS, UNIFORM, WHOLE, ZERO
-from attention_atlas.studies.guan2020.names import TITLES, TYPES
-from attention_atlas.studies.setting import Setting
-from attention_atlas.tables import read_parquet, read_table, write_table
 
 SCORES = ("em", "f1")
 _ACTIONS = {INTRA: "within sentences", INTER: "between sentences"}

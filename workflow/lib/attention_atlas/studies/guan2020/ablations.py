@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import torch
 
+from attention_atlas.attention.batch_sizes import EXTRACTION_TOKENS
 from attention_atlas.attention.batches import batch_by_length, model_inputs
 from attention_atlas.attention.plans import Plan
 from attention_atlas.attention.prefix import outputs_under
-from attention_atlas.batch_sizes import EXTRACTION_TOKENS
 from attention_atlas.corpora.examples import Example, asked_of, read_examples
 from attention_atlas.errors import AtlasError
+from attention_atlas.io.progress import progress
+from attention_atlas.io.tables import read_table, write_parquet, write_table
 from attention_atlas.models.answering import answer_texts, passage_pieces
 from attention_atlas.models.card import ModelCard, read_card
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.loading import load_trained
-from attention_atlas.progress import progress
 from attention_atlas.studies.guan2020.ablation_rows import BASELINE, SENTENCES, WHOLE
 from attention_atlas.studies.guan2020.conditions import Condition, conditions, sentence_ids
-from attention_atlas.tables import read_table, write_parquet, write_table
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

@@ -13,15 +13,15 @@ import pandas as pd
 from sklearn.manifold import TSNE
 from sklearn.metrics import adjusted_rand_score, silhouette_score
 
-from attention_atlas.heads import head_rows
-from attention_atlas.html_tables import write_html_table
-from attention_atlas.studies.guan2020.distance_features import FEATURES, FeatureOptions, alternatives, options_of
+from attention_atlas.io.html_tables import write_html_table
+from attention_atlas.io.setting import Setting
+from attention_atlas.io.tables import write_quantities, write_table
+from attention_atlas.methods.distance_features import FEATURES, FeatureOptions, alternatives, options_of
+from attention_atlas.methods.head_tables import head_rows
+from attention_atlas.methods.head_type_names import TYPES
+from attention_atlas.methods.head_types import Labels, clusters, types_of
 from attention_atlas.studies.guan2020.head_features import Features, read_features
-from attention_atlas.studies.guan2020.head_types import Labels, clusters, types_of
-from attention_atlas.studies.guan2020.names import TYPES
 from attention_atlas.studies.guan2020.stability import HALVES, halved_labels, pairwise_agreement
-from attention_atlas.studies.setting import Setting
-from attention_atlas.tables import write_quantities, write_table
 
 _SEEDS = 5
 _COUNTS = (3, 4, 5)

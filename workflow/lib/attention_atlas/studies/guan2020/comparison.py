@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from attention_atlas.io.setting import Setting
+from attention_atlas.io.tables import read_quantities, read_table
+from attention_atlas.methods.head_type_names import DENSE, DENSE_VERTICAL, DIAGONAL, TITLES, TYPES, VERTICAL
 from attention_atlas.published.compare import CLOSE, EXACT, NO, Measured, compare
 from attention_atlas.published.pages import claim_verdict, write_claims, write_comparison
 from attention_atlas.published.values import load_published
 from attention_atlas.studies.guan2020.ablation_rows import BASELINE, SEGMENTS, STOPS
-from attention_atlas.studies.guan2020.names import DENSE, DENSE_VERTICAL, DIAGONAL, OWN, TITLES, TYPES, VERTICAL
-from attention_atlas.studies.setting import Setting
-from attention_atlas.tables import read_quantities, read_table
+from attention_atlas.studies.guan2020.names import OWN
 
 MODEL, DATA = "bert-large-uncased-whole-word-masking-finetuned-squad", "squad-v1.1-dev"
 _SHARES = {"g_dense": DENSE, "g_diag": DIAGONAL, "g_diag_repaired": DIAGONAL, "g_dv": DENSE_VERTICAL, "g_vert": VERTICAL}

@@ -10,7 +10,7 @@ import torch
 
 from attention_atlas.attention.plans import Plan
 from attention_atlas.corpora.examples import Example, asked_of
-from attention_atlas.studies.guan2020.ablation_rows import INTER, INTRA, ROWS, SENTENCES, STOPS, UNIFORM, WHOLE, ZERO
+from attention_atlas.studies.guan2020.ablation_rows import INTRA, ROWS, STOPS, UNIFORM, ZERO, sentences_of
 
 Heads = tuple[tuple[int, int], ...]
 
@@ -50,7 +50,7 @@ def conditions(
     for row in ROWS:
         own = tuple(sorted(place for place, name in types.items() if name in row.types))
         sets = [own, *matched_sets(own, heads_a_layer, random_sets, seed)]
-        for sentences in SENTENCES if row.action in (INTRA, INTER) else (WHOLE,):
+        for sentences in sentences_of(row):
             for draw, heads in enumerate(sets):
                 plan = plan_of(heads, row.action, renormalise)
                 found.append(Condition(row.number, sentences, draw, heads, plan))

@@ -12,10 +12,10 @@ import pandas as pd
 from attention_atlas.attention.cache import CachedExample, read_attention
 from attention_atlas.attention.half import widened
 from attention_atlas.errors import AtlasError
-from attention_atlas.heads import map_rows
-from attention_atlas.studies.guan2020.distance_features import FEATURES
-from attention_atlas.studies.guan2020.names import TYPES
-from attention_atlas.tables import read_table, write_table
+from attention_atlas.io.tables import read_table, write_table
+from attention_atlas.methods.distance_features import FEATURES
+from attention_atlas.methods.head_tables import map_rows
+from attention_atlas.methods.head_type_names import TYPES
 
 _SHORT, _LONG = 24, 64
 """Pieces of an example whose map can be read: at least, and at most where there is such an example."""

@@ -10,11 +10,11 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from attention_atlas.figures.style import save_figure, use_style
-from attention_atlas.studies.guan2020.distance_features import FEATURES
+from attention_atlas.io.setting import Setting
+from attention_atlas.io.tables import read_quantities, read_table
+from attention_atlas.methods.distance_features import FEATURES
+from attention_atlas.methods.head_type_names import TITLES, TYPES
 from attention_atlas.studies.guan2020.looks import COLOURS
-from attention_atlas.studies.guan2020.names import TITLES, TYPES
-from attention_atlas.studies.setting import Setting
-from attention_atlas.tables import read_quantities, read_table
 
 _LABELS = {"cls": "[CLS]", "sep": "[SEP]", "comma": "comma", "period": "stop", "self": "self"}
 _RANKS = (1, 2)

@@ -8,10 +8,10 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 
 from attention_atlas.figures.style import save_figure, use_style
+from attention_atlas.io.setting import Setting
+from attention_atlas.io.tables import read_quantities, read_table
+from attention_atlas.methods.head_type_names import TITLES, TYPES
 from attention_atlas.studies.guan2020.looks import COLOURS, MARKERS
-from attention_atlas.studies.guan2020.names import TITLES, TYPES
-from attention_atlas.studies.setting import Setting
-from attention_atlas.tables import read_quantities, read_table
 
 _NAMED_AT_MOST = 160
 """Heads that are named beside their marks at most: more of them would overlap."""

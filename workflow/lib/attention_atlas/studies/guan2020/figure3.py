@@ -10,10 +10,10 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from attention_atlas.figures.style import save_figure, use_style
+from attention_atlas.io.setting import Setting
+from attention_atlas.io.tables import read_quantities, read_table
+from attention_atlas.methods.head_type_names import TITLES, TYPES
 from attention_atlas.studies.guan2020.looks import COLOURS
-from attention_atlas.studies.guan2020.names import TITLES, TYPES
-from attention_atlas.studies.setting import Setting
-from attention_atlas.tables import read_quantities, read_table
 
 
 def figure3(layers_path: str | Path, summary_path: str | Path, setting: Setting, pictures: Mapping[str, str | Path]) -> None:

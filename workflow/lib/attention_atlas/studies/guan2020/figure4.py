@@ -13,10 +13,11 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from attention_atlas.figures.style import save_figure, use_style
+from attention_atlas.io.setting import Setting, joint_lines
+from attention_atlas.io.tables import read_table
+from attention_atlas.methods.head_type_names import TITLES, TYPES
 from attention_atlas.studies.guan2020.looks import COLOURS
-from attention_atlas.studies.guan2020.names import FITS, OWN, TITLES, TYPES, model_title
-from attention_atlas.studies.setting import Setting, joint_lines
-from attention_atlas.tables import read_table
+from attention_atlas.studies.guan2020.names import FITS, OWN, model_title
 
 _FIT_TITLES = {"reused": "types of the SQuAD model", "refitted": "clusters of its own"}
 

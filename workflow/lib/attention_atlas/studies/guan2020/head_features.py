@@ -14,10 +14,10 @@ from safetensors.numpy import load_file, save_file
 from attention_atlas.attention.cache import read_attention
 from attention_atlas.corpora.examples import read_examples
 from attention_atlas.errors import DamagedFile
-from attention_atlas.files import whole_file
+from attention_atlas.io.files import whole_file
+from attention_atlas.io.progress import progress
+from attention_atlas.methods.distance_features import FeatureOptions, alternatives, mean_features
 from attention_atlas.models.card import read_card
-from attention_atlas.progress import progress
-from attention_atlas.studies.guan2020.distance_features import FeatureOptions, alternatives, mean_features
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.heads import head_rows
-from attention_atlas.studies.guan2020.distance_features import FEATURES, options_of
+from attention_atlas.io.tables import read_table, write_table
+from attention_atlas.methods.distance_features import FEATURES, options_of
+from attention_atlas.methods.head_tables import head_rows
+from attention_atlas.methods.head_types import nearest_types, types_of
 from attention_atlas.studies.guan2020.head_features import read_features
-from attention_atlas.studies.guan2020.head_types import nearest_types, types_of
 from attention_atlas.studies.guan2020.names import FITS, OWN
-from attention_atlas.tables import read_table, write_table
 
 
 def compare_models(

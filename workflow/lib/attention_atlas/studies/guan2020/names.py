@@ -1,8 +1,5 @@
 """Names of the types of heads, and of the models that they are compared across."""
 
-DENSE, DENSE_VERTICAL, VERTICAL, DIAGONAL = "dense", "dense_vertical", "vertical", "diagonal"
-TYPES = (DENSE, DENSE_VERTICAL, VERTICAL, DIAGONAL)
-TITLES = {DENSE: "Dense", DENSE_VERTICAL: "Dense & vertical", VERTICAL: "Vertical", DIAGONAL: "Diagonal"}
 FITS = ("reused", "refitted")
 """How the heads of a compared model get their types: by those of the study's own model, or by clusters of their own."""
 OWN = "squad"

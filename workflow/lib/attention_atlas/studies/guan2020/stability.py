@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.cluster import KMeans
 
-from attention_atlas.studies.guan2020.head_types import Labels, clusters, matched
+from attention_atlas.methods.head_types import Labels, clusters, matched
 
 Floats = npt.NDArray[np.float64]
 HALVES = ("heads", "inputs")

@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from attention_atlas.html_tables import write_html_table
+from attention_atlas.io.html_tables import write_html_table
+from attention_atlas.io.setting import Setting, joint_lines
+from attention_atlas.io.tables import write_table
+from attention_atlas.methods.distance_features import options_of
+from attention_atlas.methods.head_type_names import TYPES
+from attention_atlas.methods.head_types import clusters
 from attention_atlas.published.values import load_published
-from attention_atlas.studies.guan2020.distance_features import options_of
 from attention_atlas.studies.guan2020.head_features import read_features
-from attention_atlas.studies.guan2020.head_types import clusters
-from attention_atlas.studies.guan2020.names import TYPES, model_title
+from attention_atlas.studies.guan2020.names import model_title
 from attention_atlas.studies.guan2020.stability import HALVES, consistent_in_all, halved_labels, pairwise_agreement
-from attention_atlas.studies.setting import Setting, joint_lines
-from attention_atlas.tables import write_table
 
 COLUMNS = ("model", "halved", "fits", "pairwise", "pairwise_min", "pairwise_max", "consistent_in_all", "heads", "examples")
 

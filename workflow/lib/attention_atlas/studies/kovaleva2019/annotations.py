@@ -12,18 +12,18 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from attention_atlas.attention.extract import attention_maps
 from attention_atlas.corpora.alignment import WordPieces
 from attention_atlas.corpora.building import from_labelled
 from attention_atlas.corpora.examples import Example
 from attention_atlas.corpora.glue import Labelled
 from attention_atlas.errors import AtlasError
-from attention_atlas.files import read_lines
+from attention_atlas.io.files import read_lines
+from attention_atlas.io.tables import read_table
 from attention_atlas.models.card import read_card
 from attention_atlas.models.devices import pick_device
+from attention_atlas.models.extraction import attention_maps
 from attention_atlas.models.loading import load_model
 from attention_atlas.studies.kovaleva2019.names import CLASSES
-from attention_atlas.tables import read_table
 
 FOLDER = Path(__file__).resolve().parents[4] / "resources" / "kovaleva2019"
 TEXTS, LABELS = "annotated_texts.jsonl", "annotated_maps.csv"

@@ -11,14 +11,14 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.stats import spearmanr
 
-from attention_atlas.heads import head_rows, mean_rows
-from attention_atlas.html_tables import write_html_table
-from attention_atlas.statistics import bootstrap_ratio
+from attention_atlas.io.html_tables import write_html_table
+from attention_atlas.io.setting import Setting, joint_lines
+from attention_atlas.io.tables import write_table
+from attention_atlas.methods.head_tables import head_rows, mean_rows
+from attention_atlas.stats.bootstrap import bootstrap_ratio
 from attention_atlas.studies.kovaleva2019.measured import ANNOTATORS, MEASURED, MODELS, SEP_SUM, Measures, read_measures
 from attention_atlas.studies.kovaleva2019.names import CLASSES, TASK_TITLES, TUNED
 from attention_atlas.studies.kovaleva2019.word_features import AS_PUBLISHED, CLS, CORRECTED, MODES, NEG, SEP, TAGGED
-from attention_atlas.studies.setting import Setting, joint_lines
-from attention_atlas.tables import write_table
 
 Floats = npt.NDArray[np.floating]
 REAL, PADDED = "real", "padded"

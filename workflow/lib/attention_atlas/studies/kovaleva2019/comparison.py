@@ -13,7 +13,9 @@ import pandas as pd
 from scipy.stats import spearmanr
 
 from attention_atlas.corpora.frames import LONGEST_ELEMENT, LONGEST_SENTENCE
-from attention_atlas.html_tables import write_html_table
+from attention_atlas.io.html_tables import write_html_table
+from attention_atlas.io.setting import Setting, joint_lines
+from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.published.compare import CLOSE, EXACT, NO, Measured, compare
 from attention_atlas.published.pages import claim_verdict, write_claims, write_comparison
 from attention_atlas.published.values import load_digitised, load_published
@@ -30,8 +32,6 @@ from attention_atlas.studies.kovaleva2019.names import (
     VERTICAL,
     table1_key,
 )
-from attention_atlas.studies.setting import Setting, joint_lines
-from attention_atlas.tables import read_table, write_table
 
 MODEL = "bert-base-uncased"
 _TASK_KEYS = {"mrpc": "mrpc", "stsb": "sts-b", "sst2": "sst-2", "qqp": "qqp", "rte": "rte", "qnli": "qnli", "mnli": "mnli"}

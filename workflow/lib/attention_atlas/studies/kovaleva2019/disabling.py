@@ -15,13 +15,13 @@ from attention_atlas.attention.batches import batch_by_length, model_inputs
 from attention_atlas.attention.engine import Site, attention_shape, watch
 from attention_atlas.attention.plans import Plan
 from attention_atlas.corpora.examples import Example, read_examples
+from attention_atlas.io.progress import progress
+from attention_atlas.io.tables import write_parquet
 from attention_atlas.models.card import read_card
 from attention_atlas.models.classifying import classes_of, labels_of, logits_under, predicted
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.loading import load_trained
-from attention_atlas.progress import progress
 from attention_atlas.studies.kovaleva2019.names import BASELINE, DISABLED_COLUMNS, MEAN, UNIFORM, ZERO
-from attention_atlas.tables import write_parquet
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

@@ -12,12 +12,13 @@ import numpy.typing as npt
 import pandas as pd
 from statsmodels.stats.multitest import multipletests
 
-from attention_atlas.html_tables import write_html_table
-from attention_atlas.statistics import mcnemar, percentile_interval, resampled_counts
+from attention_atlas.io.html_tables import write_html_table
+from attention_atlas.io.setting import Setting, joint_lines
+from attention_atlas.io.tables import read_parquet, write_table
+from attention_atlas.stats.bootstrap import percentile_interval, resampled_counts
+from attention_atlas.stats.paired_tests import mcnemar
 from attention_atlas.studies.kovaleva2019.names import BASELINE, DISABLED_COLUMNS, TASK_TITLES
 from attention_atlas.studies.kovaleva2019.scoring import ACCURACY, METRICS, as_numbers, score, swapped_differences
-from attention_atlas.studies.setting import Setting, joint_lines
-from attention_atlas.tables import read_parquet, write_table
 
 Floats = npt.NDArray[np.float64]
 _CHUNK = 100

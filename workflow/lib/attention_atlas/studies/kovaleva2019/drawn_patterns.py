@@ -10,17 +10,17 @@ import numpy as np
 import pandas as pd
 import torch
 
-from attention_atlas.attention.extract import attention_maps
 from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.errors import AtlasError
-from attention_atlas.heads import map_rows
+from attention_atlas.io.tables import write_table
+from attention_atlas.methods.head_tables import map_rows
 from attention_atlas.models.card import read_card
 from attention_atlas.models.devices import pick_device
+from attention_atlas.models.extraction import attention_maps
 from attention_atlas.models.loading import load_model
 from attention_atlas.studies.kovaleva2019.map_network import as_pictures, classify
 from attention_atlas.studies.kovaleva2019.names import CLASSES
 from attention_atlas.studies.kovaleva2019.patterns import read_patterns
-from attention_atlas.tables import write_table
 
 _LONGEST = 40
 """Pieces of an example whose tokens can be read, at most, where there is such an example."""

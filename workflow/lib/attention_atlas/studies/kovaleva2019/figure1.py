@@ -8,9 +8,9 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 
 from attention_atlas.figures.style import plain, save_figure, use_style
+from attention_atlas.io.setting import Setting
+from attention_atlas.io.tables import read_table
 from attention_atlas.studies.kovaleva2019.names import CLASS_TITLES, CLASSES, TASK_TITLES
-from attention_atlas.studies.setting import Setting
-from attention_atlas.tables import read_table
 
 
 def figure1(path: str | Path, setting: Setting, pictures: Mapping[str, str | Path]) -> None:

@@ -10,6 +10,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from attention_atlas.figures.style import BLUE, GREEN, GREY, ORANGE, SKY, save_figure, use_style
+from attention_atlas.io.setting import Setting, joint_lines
+from attention_atlas.io.tables import read_table
 from attention_atlas.studies.kovaleva2019.names import (
     BLOCK,
     CLASS_TITLES,
@@ -22,8 +24,6 @@ from attention_atlas.studies.kovaleva2019.names import (
     VERTICAL,
     VERTICAL_DIAGONAL,
 )
-from attention_atlas.studies.setting import Setting, joint_lines
-from attention_atlas.tables import read_table
 
 COLOURS = {VERTICAL: BLUE, DIAGONAL: ORANGE, VERTICAL_DIAGONAL: SKY, BLOCK: GREEN, HETEROGENEOUS: GREY}
 _TITLES = {NETWORK: "By the network", RULES: "By the rules"}

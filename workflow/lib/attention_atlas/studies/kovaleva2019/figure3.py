@@ -9,8 +9,8 @@ import matplotlib.pyplot as plt
 
 from attention_atlas.figures.head_grid import draw_head_grid
 from attention_atlas.figures.style import save_figure, use_style
-from attention_atlas.studies.setting import Setting
-from attention_atlas.tables import read_table
+from attention_atlas.io.setting import Setting
+from attention_atlas.io.tables import read_table
 
 _WORDS = {
     "fe_to_target": "from the element to the target",

@@ -10,8 +10,8 @@ from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
 from attention_atlas.corpora.frames import ELEMENT, TARGET
 from attention_atlas.figures.style import BLUE, ORANGE, plain, save_figure, use_style
-from attention_atlas.studies.setting import Setting
-from attention_atlas.tables import read_table
+from attention_atlas.io.setting import Setting
+from attention_atlas.io.tables import read_table
 
 _COLOURS = {TARGET: ORANGE, ELEMENT: BLUE}
 _TITLES = {TARGET: "target", ELEMENT: "core element"}

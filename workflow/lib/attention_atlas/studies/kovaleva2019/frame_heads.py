@@ -18,12 +18,12 @@ from attention_atlas.corpora.alignment import SPECIAL
 from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.corpora.frames import ELEMENT, TARGET
 from attention_atlas.errors import AtlasError
-from attention_atlas.heads import head_rows
-from attention_atlas.html_tables import write_html_table
-from attention_atlas.progress import progress
-from attention_atlas.statistics import bootstrap_ratio
-from attention_atlas.studies.setting import Setting
-from attention_atlas.tables import write_table
+from attention_atlas.io.html_tables import write_html_table
+from attention_atlas.io.progress import progress
+from attention_atlas.io.setting import Setting
+from attention_atlas.io.tables import write_table
+from attention_atlas.methods.head_tables import head_rows
+from attention_atlas.stats.bootstrap import bootstrap_ratio
 
 Floats = npt.NDArray[np.float64]
 ZIP, ALL = "zip", "all"

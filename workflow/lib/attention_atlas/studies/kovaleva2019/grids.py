@@ -13,9 +13,9 @@ from matplotlib.ticker import MaxNLocator
 
 from attention_atlas.figures.head_grid import draw_head_grid
 from attention_atlas.figures.style import BLUE, VERMILION, save_figure, use_style
+from attention_atlas.io.setting import Setting, joint_lines
+from attention_atlas.io.tables import read_table
 from attention_atlas.studies.kovaleva2019.names import TASK_TITLES
-from attention_atlas.studies.setting import Setting, joint_lines
-from attention_atlas.tables import read_table
 
 _ROWS5 = {"padded": "As published (padded)", "real": "Real length"}
 _ROWS6 = {"sep": "[SEP], largest", "sep_sum": "[SEP], sum", "cls": "[CLS]"}

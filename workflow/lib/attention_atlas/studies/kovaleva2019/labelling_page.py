@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from attention_atlas.corpora.examples import Example
-from attention_atlas.files import write_text
+from attention_atlas.io.files import write_text
 from attention_atlas.studies.kovaleva2019.names import CLASS_TITLES, CLASSES
 
 _TEMPLATE = Path(__file__).with_name("labelling_page.html")

@@ -19,11 +19,11 @@ from attention_atlas.attention.engine import Site, attention_shape, watch
 from attention_atlas.corpora.alignment import SPECIAL
 from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.errors import AtlasError
-from attention_atlas.files import whole_file
+from attention_atlas.io.files import whole_file
+from attention_atlas.io.progress import progress
 from attention_atlas.models.card import read_card
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.loading import load_model
-from attention_atlas.progress import progress
 from attention_atlas.studies.kovaleva2019.map_network import MapNetwork, as_pictures, classify
 from attention_atlas.studies.kovaleva2019.measured import MEASURED
 from attention_atlas.studies.kovaleva2019.patterns import read_patterns

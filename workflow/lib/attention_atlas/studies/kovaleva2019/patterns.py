@@ -20,15 +20,15 @@ from sklearn.model_selection import StratifiedGroupKFold
 
 from attention_atlas.corpora.alignment import SPECIAL
 from attention_atlas.errors import DamagedFile
-from attention_atlas.files import whole_file, write_text
-from attention_atlas.html_tables import write_html_table
-from attention_atlas.statistics import percentile_interval, resampled_counts
+from attention_atlas.io.files import whole_file, write_text
+from attention_atlas.io.html_tables import write_html_table
+from attention_atlas.io.tables import write_table
+from attention_atlas.stats.bootstrap import percentile_interval, resampled_counts
 from attention_atlas.studies.kovaleva2019.annotations import Annotated, annotated_maps
 from attention_atlas.studies.kovaleva2019.labelling_page import MapToLabel, write_labelling_page
 from attention_atlas.studies.kovaleva2019.map_network import MapNetwork, as_pictures, classify, train_network
 from attention_atlas.studies.kovaleva2019.names import CLASS_TITLES, CLASSES, NETWORK, RULES
 from attention_atlas.studies.kovaleva2019.rule_labels import Thresholds, map_numbers, rule_labels, tuned_thresholds
-from attention_atlas.tables import write_table
 
 _log = logging.getLogger(__name__)
 Labels = npt.NDArray[np.intp]

@@ -11,12 +11,12 @@ import pandas as pd
 import torch
 
 from attention_atlas.corpora.examples import Example, read_examples
+from attention_atlas.io.tables import write_parquet
 from attention_atlas.models.card import read_card
 from attention_atlas.models.classifying import classes_of, labels_of, logits, predicted, untrained_logits
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.loading import load_trained
 from attention_atlas.studies.kovaleva2019.names import PREDICTION_COLUMNS, UNTRAINED
-from attention_atlas.tables import write_parquet
 
 _log = logging.getLogger(__name__)
 

@@ -10,9 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from attention_atlas.html_tables import write_html_table
+from attention_atlas.io.html_tables import write_html_table
+from attention_atlas.io.setting import Setting, joint_lines
+from attention_atlas.io.tables import read_parquet, write_table
 from attention_atlas.published.values import load_published
-from attention_atlas.statistics import percentile_interval, resampled_counts
+from attention_atlas.stats.bootstrap import percentile_interval, resampled_counts
 from attention_atlas.studies.kovaleva2019.names import (
     PREDICTION_COLUMNS,
     RANDOM,
@@ -23,8 +25,6 @@ from attention_atlas.studies.kovaleva2019.names import (
     table1_key,
 )
 from attention_atlas.studies.kovaleva2019.scoring import METRICS, as_numbers, best_constant, majority, score
-from attention_atlas.studies.setting import Setting, joint_lines
-from attention_atlas.tables import read_parquet, write_table
 
 Floats = npt.NDArray[np.float64]
 MAJORITY, CONSTANT = "majority", "constant"

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pandas as pd
 
-from attention_atlas.bleu import signature
-from attention_atlas.html_tables import write_html_table
+from attention_atlas.io.html_tables import write_html_table
+from attention_atlas.io.setting import Setting
+from attention_atlas.io.tables import write_table
+from attention_atlas.methods.names import CLASSIFICATION, KEYS, ONE, OTHERS, TRANSLATION
 from attention_atlas.published.values import load_published
+from attention_atlas.studies.michel2019.bleu import signature
 from attention_atlas.studies.michel2019.effects import Masked, best_by_layer, effect_rows, read_answers
-from attention_atlas.studies.michel2019.names import CLASSIFICATION, KEYS, KIND_TITLES, LEVEL, ONE, OTHERS, TRANSLATION
-from attention_atlas.studies.setting import Setting
-from attention_atlas.tables import write_table
+from attention_atlas.studies.michel2019.names import KIND_TITLES, LEVEL
 
 TABLE1 = ["kind", "layer", "head", "metric", "score", "baseline", "delta", "ci_low", "ci_high", "p", "p_holm", "p_bh", "n"]
 BEST = [*TABLE1, "heldout_delta"]

@@ -9,26 +9,15 @@ from typing import Any
 
 import pandas as pd
 
+from attention_atlas.io.setting import Setting
+from attention_atlas.io.tables import read_table
+from attention_atlas.methods.names import CLASSIFICATION, DEFINITIONS, PAPER, TRANSLATION
 from attention_atlas.published.compare import CLOSE, EXACT, NO, Measured, compare
 from attention_atlas.published.pages import claim_verdict, write_claims, write_comparison
 from attention_atlas.published.values import load_published
 from attention_atlas.studies.michel2019.correlations import PEARSON, SPEARMAN, TRIMMED, in_words
 from attention_atlas.studies.michel2019.curves import mean_score, prunable
-from attention_atlas.studies.michel2019.names import (
-    ABLATION,
-    CLASSIFICATION,
-    DEFINITIONS,
-    HELDOUT,
-    IMPORTANCE,
-    KIND_TITLES,
-    LEVEL,
-    PAPER,
-    RANDOM,
-    TITLES,
-    TRANSLATION,
-)
-from attention_atlas.studies.setting import Setting
-from attention_atlas.tables import read_table
+from attention_atlas.studies.michel2019.names import ABLATION, HELDOUT, IMPORTANCE, KIND_TITLES, LEVEL, RANDOM, TITLES
 
 CLASSIFIER, DATA = "bert-base-uncased-mnli", "mnli-dev"
 _OTHER_MODEL = (

@@ -9,12 +9,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from attention_atlas.html_tables import write_html_table
-from attention_atlas.statistics import percentile_interval, resampled_counts
+from attention_atlas.io.html_tables import write_html_table
+from attention_atlas.io.setting import Setting
+from attention_atlas.io.tables import write_table
+from attention_atlas.methods.names import HEAD, KEYS, ONE
+from attention_atlas.stats.bootstrap import percentile_interval, resampled_counts
 from attention_atlas.studies.michel2019.effects import Masked, read_answers, resampled_deltas
-from attention_atlas.studies.michel2019.names import HEAD, KEYS, ONE, TITLES
-from attention_atlas.studies.setting import Setting
-from attention_atlas.tables import write_table
+from attention_atlas.studies.michel2019.names import TITLES
 
 Floats = npt.NDArray[np.float64]
 FIGURE2 = ["experiment", *HEAD, "metric", "delta", "other_delta", "extreme"]

@@ -8,22 +8,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from attention_atlas.html_tables import write_html_table
-from attention_atlas.statistics import percentile_interval
+from attention_atlas.io.html_tables import write_html_table
+from attention_atlas.io.setting import Setting
+from attention_atlas.io.tables import read_parquet, write_table
+from attention_atlas.methods.names import ALL, ANSWERS, CLASSIFICATION, STEP, TRANSLATION
+from attention_atlas.stats.bootstrap import percentile_interval
 from attention_atlas.studies.michel2019.effects import Masked, answered, read_answers, resampled_scores
-from attention_atlas.studies.michel2019.names import (
-    ALL,
-    ANSWERS,
-    CLASSIFICATION,
-    CURVE,
-    ORDER_TITLES,
-    RANDOM,
-    STEP,
-    TITLES,
-    TRANSLATION,
-)
-from attention_atlas.studies.setting import Setting
-from attention_atlas.tables import read_parquet, write_table
+from attention_atlas.studies.michel2019.names import CURVE, ORDER_TITLES, RANDOM, TITLES
 
 FIGURE3 = ["experiment", "order", "draw", "percent", "count", "heads", *CURVE, "floor", "n"]
 FIGURE4 = ["kind", "percent", "count", "heads", *CURVE, "n"]

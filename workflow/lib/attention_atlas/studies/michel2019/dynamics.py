@@ -11,14 +11,14 @@ import pandas as pd
 import torch
 
 from attention_atlas.corpora.examples import read_examples
+from attention_atlas.io.tables import write_parquet
+from attention_atlas.methods.head_gradients import head_gradients
+from attention_atlas.methods.importance import importance
+from attention_atlas.methods.names import ALL, ANSWERS, TRANSLATION
+from attention_atlas.methods.pruning import Step, ascending, step_answers, steps
 from attention_atlas.models.fine_tuning import kept_epochs, load_epoch
 from attention_atlas.studies.michel2019.experiments import open_experiment
-from attention_atlas.studies.michel2019.head_gradients import head_gradients
-from attention_atlas.studies.michel2019.importance import importance
-from attention_atlas.studies.michel2019.names import ALL, ANSWERS, IMPORTANCE, TRANSLATION
-from attention_atlas.studies.michel2019.pruned_answers import Step, step_answers
-from attention_atlas.studies.michel2019.pruning import ascending, steps
-from attention_atlas.tables import write_parquet
+from attention_atlas.studies.michel2019.names import IMPORTANCE
 
 _log = logging.getLogger(__name__)
 

@@ -11,11 +11,12 @@ import numpy.typing as npt
 import pandas as pd
 from statsmodels.stats.multitest import multipletests
 
-from attention_atlas.bleu import bleu, sentence_counts
 from attention_atlas.errors import DamagedFile
-from attention_atlas.statistics import mcnemar, percentile_interval, resampled_counts
-from attention_atlas.studies.michel2019.names import ANSWERS, NONE, TRANSLATION
-from attention_atlas.tables import read_parquet
+from attention_atlas.io.tables import read_parquet
+from attention_atlas.methods.names import ANSWERS, NONE, TRANSLATION
+from attention_atlas.stats.bootstrap import percentile_interval, resampled_counts
+from attention_atlas.stats.paired_tests import mcnemar
+from attention_atlas.studies.michel2019.bleu import bleu, sentence_counts
 
 Floats = npt.NDArray[np.float64]
 BLEU, ACCURACY = "BLEU", "accuracy"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -14,47 +14,19 @@ from attention_atlas.attention.plans import Plan, SiteKind
 from attention_atlas.corpora.alignment import open_tokenizer
 from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError
+from attention_atlas.methods.experiment import Experiment
+from attention_atlas.methods.masking import KINDS
+from attention_atlas.methods.names import CLASSIFICATION, TRANSLATION
 from attention_atlas.models.card import read_card
 from attention_atlas.models.classifying import classes_of, labels_of, logits_under, predicted
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.loading import load_trained, locate
 from attention_atlas.models.marian_tokenizer import TARGET, is_marian, marian_tokenizer
 from attention_atlas.models.translating import references_of, target_loss, translate_under
-from attention_atlas.studies.michel2019.masks import KINDS
-from attention_atlas.studies.michel2019.names import CLASSIFICATION, TRANSLATION
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
     from transformers import PreTrainedModel
-
-
-class Experiment(Protocol):
-    """A model at its task."""
-
-    name: str
-    model: PreTrainedModel
-    pad: int
-
-    @property
-    def shape(self) -> Mapping[SiteKind, tuple[int, int]]:
-        """Layers and heads of each kind of attention."""
-        ...
-
-    def expected(self, examples: Sequence[Example]) -> list[str]:
-        """References or labels.
-
-        Raises:
-            AtlasError: an example has none, or there is no example.
-        """
-        ...
-
-    def answers(self, examples: Sequence[Example], plans: Sequence[Plan]) -> list[list[str]]:
-        """What the model says unchanged, then under each plan."""
-        ...
-
-    def loss(self, inputs: Mapping[str, torch.Tensor], batch: Sequence[Example]) -> torch.Tensor:
-        """The loss summed over the examples of a batch (and over the pieces of their translations)."""
-        ...
 
 
 @dataclass(frozen=True)

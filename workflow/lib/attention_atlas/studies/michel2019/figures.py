@@ -13,23 +13,14 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from attention_atlas.figures.style import (
-    BLACK,
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    PURPLE,
-    SKY,
-    VERMILION,
-    panels,
-    save_figure,
-)
+from attention_atlas.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, panels, save_figure
+from attention_atlas.io.setting import Setting, joint_lines
+from attention_atlas.io.tables import read_table
+from attention_atlas.methods.names import CLASSIFICATION, TRANSLATION
 from attention_atlas.studies.michel2019.correlations import CORRELATIONS, FIGURE2, PEARSON, SPEARMAN, TRIMMED, in_words
 from attention_atlas.studies.michel2019.curves import FIGURE3, FIGURE4, FIGURE5, LEAST_BLEU, mean_curves
 from attention_atlas.studies.michel2019.names import (
     ABLATION,
-    CLASSIFICATION,
     HELDOUT,
     IMPORTANCE,
     KIND_TITLES,
@@ -37,10 +28,7 @@ from attention_atlas.studies.michel2019.names import (
     RANDOM,
     RECOMPUTED,
     TITLES,
-    TRANSLATION,
 )
-from attention_atlas.studies.setting import Setting, joint_lines
-from attention_atlas.tables import read_table
 
 Files = Any
 """The tables of the study by their names: a mapping, or what Snakemake gives."""

@@ -1,98 +1,25 @@
-"""Importance of heads from derivatives: the paper's definition and those of published code, and the table of them."""
+"""The table of head importance: the definition of the paper and those of published code, and how far they agree."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from attention_atlas.html_tables import write_html_table
-from attention_atlas.statistics import percentile_interval, resampled_counts
-from attention_atlas.studies.michel2019.names import CODE, DEFINITIONS, HEAD, PAPER, PER_BATCH, TITLES
-from attention_atlas.studies.setting import Setting
-from attention_atlas.tables import read_parquet, write_table
+from attention_atlas.io.html_tables import write_html_table
+from attention_atlas.io.setting import Setting
+from attention_atlas.io.tables import write_table
+from attention_atlas.methods.importance import Derivatives, importance, normalised, read_derivatives, unnormalised
+from attention_atlas.methods.names import CODE, DEFINITIONS, HEAD, PAPER
+from attention_atlas.stats.bootstrap import percentile_interval, resampled_counts
+from attention_atlas.studies.michel2019.names import TITLES
 
-Floats = npt.NDArray[np.float64]
-MEASURES = ["gradient", "by_position", "positions"]
-GRADIENTS = [*HEAD, "record", *MEASURES]
-"""Columns of the table of derivatives: a row a head and example."""
 COLUMNS = [
     *("model", "task", *HEAD, "definition", "importance", "ci_low", "ci_high", "unnormalised"),
     *("spearman", "n"),
 ]
-
-
-@dataclass(frozen=True)
-class Derivatives:
-    """What a head's output is worth to the loss of each example.
-
-    Attributes:
-        heads: a row a head, columns `names.HEAD`.
-        gradient: [example, head] derivative of the example's loss by a gate on the head.
-        by_position: [example, head] magnitudes of output times gradient, summed over positions.
-        positions: [example, head] positions of the head's layer that reach the loss: padding does not, nor does what the last
-            layer gathers elsewhere than at the token that is classified.
-    """
-
-    heads: pd.DataFrame
-    gradient: Floats
-    by_position: Floats
-    positions: Floats
-
-
-def read_derivatives(path: str | Path) -> Derivatives:
-    """Read a table with columns `GRADIENTS`.
-
-    Raises:
-        AtlasError: the table cannot be used.
-    """
-    frame = read_parquet(path, GRADIENTS)
-    heads = frame[HEAD].drop_duplicates(ignore_index=True)
-    return Derivatives(heads, *(frame[name].to_numpy(np.float64).reshape(len(heads), -1).T for name in MEASURES))
-
-
-def unnormalised(of: Derivatives, definition: str, batch: int, counts: Floats | None = None) -> Floats:
-    """[..., head] importance before it is scaled within layers.
-
-    * paper: mean over examples of the magnitude of the derivative (equation 2).
-    * michel_code: magnitudes of output times gradient at each position, summed, per position that reaches the loss. (The
-      published code divides by tokens, and by examples in the last layer of BERT, where one position reaches it.)
-    * per_batch: magnitude of the derivative summed over a batch, the batches in the order of the file, per example.
-    * run_bertology: as per_batch, but of the sum over all batches so far: transformers' script never sets the derivative
-      back to zero.
-
-    Args:
-        of: derivatives of the loss of each example.
-        definition: of `DEFINITIONS`.
-        batch: examples of a batch, for the last two.
-        counts: [resample, example] how often each example is drawn, for the first two; None for the examples as they are.
-    """
-    size = len(of.gradient)
-    if definition in (PAPER, CODE):
-        weights = np.ones(size) if counts is None else counts
-        if definition == PAPER:
-            return weights @ np.abs(of.gradient) / size
-        return weights @ of.by_position / np.maximum(weights @ of.positions, 1)
-    sums = np.add.reduceat(of.gradient, np.arange(0, size, batch), axis=0)
-    return np.abs(sums if definition == PER_BATCH else sums.cumsum(axis=0)).sum(axis=0) / size
-
-
-def normalised(values: Floats, heads: pd.DataFrame) -> Floats:
-    """[..., head] values divided by their root sum of squares over the heads of the same kind and layer (section 4.1)."""
-    _, layer = np.unique(heads[["kind", "layer"]].astype(str).agg(" ".join, axis=1), return_inverse=True)
-    same = np.eye(layer.max() + 1)[layer]
-    norms = np.sqrt(np.square(values) @ same) @ same.T
-    return np.divide(values, norms, out=np.zeros_like(values), where=norms > 0)
-
-
-def importance(of: Derivatives, definition: str, batch: int, scaled: bool = True) -> Floats:
-    """[head] importance by a definition, divided by the norm of each layer or as it is."""
-    values = unnormalised(of, definition, batch)
-    return normalised(values, of.heads) if scaled else values
 
 
 def importance_table(

@@ -11,10 +11,11 @@ import pandas as pd
 import torch
 
 from attention_atlas.corpora.examples import read_examples
-from attention_atlas.studies.michel2019.experiments import Experiment, open_experiment
-from attention_atlas.studies.michel2019.masks import UNMASKED, Mask, masks
-from attention_atlas.studies.michel2019.names import ANSWERS, KEYS, ONE
-from attention_atlas.tables import write_parquet
+from attention_atlas.io.tables import write_parquet
+from attention_atlas.methods.experiment import Experiment
+from attention_atlas.methods.masking import UNMASKED, Mask, masks
+from attention_atlas.methods.names import ANSWERS, KEYS, ONE
+from attention_atlas.studies.michel2019.experiments import open_experiment
 
 _log = logging.getLogger(__name__)
 

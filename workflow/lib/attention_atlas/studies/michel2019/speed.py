@@ -15,16 +15,16 @@ import torch
 from attention_atlas.attention.batches import model_inputs
 from attention_atlas.corpora.examples import read_examples
 from attention_atlas.errors import AtlasError
-from attention_atlas.html_tables import write_html_table
+from attention_atlas.io.html_tables import write_html_table
+from attention_atlas.io.setting import Setting
+from attention_atlas.io.tables import read_table, write_table
+from attention_atlas.methods.masking import KINDS
+from attention_atlas.methods.names import CLASSIFICATION, HEAD
 from attention_atlas.models.card import read_card
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.loading import load_trained
 from attention_atlas.models.pruning import prune_heads
 from attention_atlas.published.values import load_published
-from attention_atlas.studies.michel2019.masks import KINDS
-from attention_atlas.studies.michel2019.names import CLASSIFICATION, HEAD
-from attention_atlas.studies.setting import Setting
-from attention_atlas.tables import read_table, write_table
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

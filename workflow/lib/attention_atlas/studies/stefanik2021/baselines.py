@@ -14,10 +14,11 @@ import pandas as pd
 
 from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.errors import AtlasError
-from attention_atlas.html_tables import write_html_table
-from attention_atlas.statistics import bootstrap_ratio, percentile_interval
-from attention_atlas.studies.michel2019.names import ANSWERS
-from attention_atlas.studies.setting import Setting
+from attention_atlas.io.html_tables import write_html_table
+from attention_atlas.io.setting import Setting
+from attention_atlas.io.tables import read_parquet, write_table
+from attention_atlas.methods.names import ANSWERS
+from attention_atlas.stats.bootstrap import bootstrap_ratio, percentile_interval
 from attention_atlas.studies.stefanik2021.names import (
     DEVELOPMENT,
     EMBEDDING,
@@ -49,15 +50,7 @@ from attention_atlas.studies.stefanik2021.phrases import (
     resampled_percent,
     tagged_phrases,
 )
-from attention_atlas.studies.stefanik2021.rankers import (
-    Rankings,
-    by_embedding,
-    by_position,
-    by_tf_idf,
-    by_words,
-    by_yake,
-)
-from attention_atlas.tables import read_parquet, write_table
+from attention_atlas.studies.stefanik2021.rankers import Rankings, by_embedding, by_position, by_tf_idf, by_words, by_yake
 
 _log = logging.getLogger(__name__)
 Floats = npt.NDArray[np.float64]

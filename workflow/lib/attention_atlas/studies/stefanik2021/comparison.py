@@ -11,10 +11,11 @@ from typing import Any
 import pandas as pd
 from scipy.stats import spearmanr
 
+from attention_atlas.io.setting import Setting
+from attention_atlas.io.tables import read_table
 from attention_atlas.published.compare import NO, Measured, compare
 from attention_atlas.published.pages import claim_verdict, write_claims, write_comparison
 from attention_atlas.published.values import load_published
-from attention_atlas.studies.setting import Setting
 from attention_atlas.studies.stefanik2021.names import (
     EXACT,
     F1_M,
@@ -29,7 +30,6 @@ from attention_atlas.studies.stefanik2021.names import (
     TOKEN,
     WHOLE,
 )
-from attention_atlas.tables import read_table
 
 _CORPUS = "the slides name no corpus and do not say whether F1 is of words or phrases"
 _SUM = "a sum over an unnamed set of words with unknown scaling; ours by the same formula over these words"

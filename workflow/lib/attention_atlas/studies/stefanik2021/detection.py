@@ -8,16 +8,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from attention_atlas.heads import mean_rows
-from attention_atlas.html_tables import write_html_table
+from attention_atlas.io.html_tables import write_html_table
+from attention_atlas.io.setting import Setting
+from attention_atlas.io.tables import write_parquet, write_table
+from attention_atlas.methods.head_tables import mean_rows
 from attention_atlas.models.card import read_card
-from attention_atlas.studies.setting import Setting
 from attention_atlas.studies.stefanik2021.names import HEAD, MIX, REGRESSION
 from attention_atlas.studies.stefanik2021.ranking import head_ranking
 from attention_atlas.studies.stefanik2021.received import WAYS, relative_attention
 from attention_atlas.studies.stefanik2021.regression import Fit, coefficient_rows, detector_rows, heldout_scores
 from attention_atlas.studies.stefanik2021.words import read_words
-from attention_atlas.tables import write_parquet, write_table
 
 RELATIVE = ["way", "layer", "head", "value", "ci_low", "ci_high", "n"]
 HELD_OUT = [REGRESSION, MIX, HEAD]

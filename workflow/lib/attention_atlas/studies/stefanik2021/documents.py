@@ -11,8 +11,8 @@ import pandas as pd
 from attention_atlas.corpora.examples import read_examples
 from attention_atlas.corpora.keyphrases import OUTSIDE, spans_of
 from attention_atlas.errors import AtlasError
-from attention_atlas.html_tables import write_html_table
-from attention_atlas.tables import write_table
+from attention_atlas.io.html_tables import write_html_table
+from attention_atlas.io.tables import write_table
 
 DOCUMENTS = [
     "corpus", "documents", "words", "key_words", "share", "phrases", "present", "absent", "places", "without_present",

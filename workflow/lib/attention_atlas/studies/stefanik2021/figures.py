@@ -27,7 +27,8 @@ from attention_atlas.figures.style import (
     save_figure,
     use_style,
 )
-from attention_atlas.studies.setting import Setting
+from attention_atlas.io.setting import Setting
+from attention_atlas.io.tables import read_table
 from attention_atlas.studies.stefanik2021.names import (
     EXACT,
     F1_5,
@@ -51,7 +52,6 @@ from attention_atlas.studies.stefanik2021.names import (
     WHOLE,
     WORST,
 )
-from attention_atlas.tables import read_table
 
 Pictures = Mapping[str, str | Path]
 Rows = pd.DataFrame

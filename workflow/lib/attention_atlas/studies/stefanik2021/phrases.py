@@ -12,7 +12,7 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 from attention_atlas.corpora.examples import Example
 from attention_atlas.corpora.keyphrases import BEGIN, INSIDE, OUTSIDE, located, spans_of, stem
 from attention_atlas.corpora.text import WORD
-from attention_atlas.statistics import resampled_counts
+from attention_atlas.stats.bootstrap import resampled_counts
 
 Floats = npt.NDArray[np.float64]
 Phrase = tuple[str, ...]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from attention_atlas.progress import progress
+from attention_atlas.io.progress import progress
 from attention_atlas.studies.stefanik2021.phrases import Candidate, Phrase
 
 Floats = npt.NDArray[np.float64]

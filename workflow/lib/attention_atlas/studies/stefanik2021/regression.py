@@ -19,7 +19,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.statistics import percentile_interval, resampled_counts
+from attention_atlas.stats.bootstrap import percentile_interval, resampled_counts
 from attention_atlas.studies.stefanik2021.names import HEAD, MIX, REGRESSION
 from attention_atlas.studies.stefanik2021.ranking import splits_of
 

@@ -16,12 +16,12 @@ import pandas as pd
 import torch
 
 from attention_atlas.corpora.examples import Example, read_examples
-from attention_atlas.studies.michel2019.head_gradients import head_gradients
-from attention_atlas.studies.michel2019.importance import importance
-from attention_atlas.studies.michel2019.masks import heads_of, plan_without
-from attention_atlas.studies.michel2019.names import ALL, ANSWERS, PAPER
-from attention_atlas.studies.michel2019.pruned_answers import Step, step_answers
-from attention_atlas.studies.michel2019.pruning import ascending, random_orders, steps
+from attention_atlas.io.tables import write_parquet
+from attention_atlas.methods.head_gradients import head_gradients
+from attention_atlas.methods.importance import importance
+from attention_atlas.methods.masking import heads_of, plan_without
+from attention_atlas.methods.names import ALL, ANSWERS, PAPER
+from attention_atlas.methods.pruning import Step, ascending, random_orders, step_answers, steps
 from attention_atlas.studies.stefanik2021.names import (
     DEVELOPMENT,
     IMPORTANCE,
@@ -35,7 +35,6 @@ from attention_atlas.studies.stefanik2021.names import (
 )
 from attention_atlas.studies.stefanik2021.phrases import f1_of, token_counts
 from attention_atlas.studies.stefanik2021.tagging import Tagging, open_tagging
-from attention_atlas.tables import write_parquet
 
 _log = logging.getLogger(__name__)
 

@@ -13,10 +13,11 @@ import pandas as pd
 from statsmodels.stats.multitest import multipletests
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.html_tables import write_html_table
-from attention_atlas.statistics import percentile_interval
-from attention_atlas.studies.michel2019.names import ANSWERS
-from attention_atlas.studies.setting import Setting
+from attention_atlas.io.html_tables import write_html_table
+from attention_atlas.io.setting import Setting
+from attention_atlas.io.tables import read_parquet, write_table
+from attention_atlas.methods.names import ANSWERS
+from attention_atlas.stats.bootstrap import percentile_interval
 from attention_atlas.studies.stefanik2021.names import (
     DEVELOPMENT,
     MEAN,
@@ -34,7 +35,6 @@ from attention_atlas.studies.stefanik2021.names import (
     WORST,
 )
 from attention_atlas.studies.stefanik2021.phrases import percent, phrase_counts, resampled_percent, token_counts
-from attention_atlas.tables import read_parquet, write_table
 
 Floats = npt.NDArray[np.float64]
 FINE_TUNING = [

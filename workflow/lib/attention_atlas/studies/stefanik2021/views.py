@@ -18,16 +18,16 @@ import numpy.typing as npt
 import pandas as pd
 import torch
 
-from attention_atlas.attention.extract import attention_maps
 from attention_atlas.corpora.alignment import WordPieces
 from attention_atlas.corpora.examples import Example
 from attention_atlas.corpora.text import WORD
 from attention_atlas.errors import AtlasError
-from attention_atlas.files import write_text
-from attention_atlas.heads import map_rows
+from attention_atlas.io.files import write_text
+from attention_atlas.io.tables import write_table
+from attention_atlas.methods.head_tables import map_rows
 from attention_atlas.models.card import read_card
+from attention_atlas.models.extraction import attention_maps
 from attention_atlas.models.loading import load_model
-from attention_atlas.tables import write_table
 
 MODEL_VIEW = ["pair", "layer", "head", "query", "key", "query_token", "key_token", "weight", "second"]
 _SCRIPTS = {"XStatic-jQuery": "jquery.min.js", "mpld3": "d3.v5.min.js"}

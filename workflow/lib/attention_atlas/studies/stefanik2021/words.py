@@ -13,9 +13,9 @@ from attention_atlas.attention.cache import CachedExample, read_attention
 from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.corpora.keyphrases import OUTSIDE
 from attention_atlas.errors import AtlasError
+from attention_atlas.io.tables import read_parquet, write_parquet
 from attention_atlas.studies.stefanik2021.names import FEATURE_KEYS, feature
 from attention_atlas.studies.stefanik2021.received import WAYS, received_attention
-from attention_atlas.tables import read_parquet, write_parquet
 
 Floats = npt.NDArray[np.float64]
 

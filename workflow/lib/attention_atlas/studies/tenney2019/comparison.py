@@ -10,14 +10,14 @@ from typing import Any
 import pandas as pd
 
 from attention_atlas.corpora.edges import EDGE_TASKS
+from attention_atlas.io.setting import Setting, joint_lines
+from attention_atlas.io.tables import read_table
 from attention_atlas.published.compare import CLOSE, NO, Measured, compare
 from attention_atlas.published.pages import claim_verdict, write_claims, write_comparison
 from attention_atlas.published.values import load_published
-from attention_atlas.studies.setting import Setting, joint_lines
 from attention_atlas.studies.tenney2019.names import AMBIGUOUS, EARLY, EMBEDDINGS, EQUAL, LEXICAL, PUBLISHED_KEYS
 from attention_atlas.studies.tenney2019.scores import WEIGHTS
 from attention_atlas.studies.tenney2019.summary import FIGURE1, FIGURE2, OPTIONS, ORDER, TABLE1
-from attention_atlas.tables import read_table
 
 _MODELS = {"bert-large-uncased": "large", "bert-base-uncased": "base"}
 _SURE = 0.95

@@ -15,10 +15,10 @@ from matplotlib.ticker import MaxNLocator
 
 from attention_atlas.corpora.edges import EDGE_TASKS
 from attention_atlas.figures.style import BLACK, BLUE, GREY, ORANGE, save_figure, use_style
-from attention_atlas.studies.setting import Setting, joint_lines
+from attention_atlas.io.setting import Setting, joint_lines
+from attention_atlas.io.tables import read_table
 from attention_atlas.studies.tenney2019.summary import FIGURE1, FIGURE2
 from attention_atlas.studies.tenney2019.traces import FIGURE3
-from attention_atlas.tables import read_table
 
 Pictures = Mapping[str, str | Path]
 _LAYER = "Layer (0: input of the first layer)"

@@ -16,35 +16,14 @@ import torch
 
 from attention_atlas.corpora.examples import read_examples
 from attention_atlas.errors import AtlasError
+from attention_atlas.io.tables import write_parquet, write_table
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.hidden_states import HiddenStates
-from attention_atlas.studies.tenney2019.names import (
-    AMBIGUOUS,
-    CONTROL_TASK,
-    EARLY,
-    EMBEDDINGS,
-    EQUAL,
-    LEXICAL,
-    TRACED_TASKS,
-)
+from attention_atlas.studies.tenney2019.names import AMBIGUOUS, CONTROL_TASK, EARLY, EMBEDDINGS, EQUAL, LEXICAL, TRACED_TASKS
 from attention_atlas.studies.tenney2019.probes import ProbeKey
 from attention_atlas.studies.tenney2019.scores import CASES, COUNTS, SCORES, WEIGHTS, f1_of
-from attention_atlas.studies.tenney2019.targets import (
-    ProbedSentence,
-    TaskTargets,
-    probed_cases,
-    span_words,
-    task_targets,
-)
-from attention_atlas.studies.tenney2019.training import (
-    Recipe,
-    States,
-    Trained,
-    answers,
-    count_answers,
-    train_probes,
-)
-from attention_atlas.tables import write_parquet, write_table
+from attention_atlas.studies.tenney2019.targets import ProbedSentence, TaskTargets, probed_cases, span_words, task_targets
+from attention_atlas.studies.tenney2019.training import Recipe, States, Trained, answers, count_answers, train_probes
 
 _log = logging.getLogger(__name__)
 Shares = npt.NDArray[np.float32]

@@ -13,9 +13,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from attention_atlas.corpora.edges import EDGE_TASKS
-from attention_atlas.html_tables import write_html_table
-from attention_atlas.statistics import percentile_interval, resampled_counts
-from attention_atlas.studies.setting import Setting, joint_lines
+from attention_atlas.io.html_tables import write_html_table
+from attention_atlas.io.setting import Setting, joint_lines
+from attention_atlas.io.tables import read_parquet, read_table, write_table
+from attention_atlas.stats.bootstrap import percentile_interval, resampled_counts
 from attention_atlas.studies.tenney2019.layers import (
     centre_of_gravity,
     differential_scores,
@@ -25,7 +26,6 @@ from attention_atlas.studies.tenney2019.layers import (
 )
 from attention_atlas.studies.tenney2019.names import CONTROL_TASK, EARLY, EMBEDDINGS, EQUAL, LEXICAL, RANDOM_ENCODER
 from attention_atlas.studies.tenney2019.scores import COUNTS, SCORES, WEIGHTS, f1_of
-from attention_atlas.tables import read_parquet, read_table, write_table
 
 Floats = npt.NDArray[np.float64]
 PROBE_SCORES = [

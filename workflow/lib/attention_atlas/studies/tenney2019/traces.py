@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.studies.tenney2019.scores import CASES
-from attention_atlas.tables import read_table, write_table
 
 FIGURE3 = ["sentence", "source", "task", "id", "words", "target", "span1", "span2", "layer", "label", "gold", "probability"]
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import torch
 
 from attention_atlas.corpora.examples import Example
-from attention_atlas.progress import progress
+from attention_atlas.io.progress import progress
 from attention_atlas.studies.tenney2019.probes import EdgeProbes, ProbeKey, Spans, clip_each, optimiser, probe_losses
 from attention_atlas.studies.tenney2019.scores import f1_of
 from attention_atlas.studies.tenney2019.targets import ProbedSentence, TaskTargets

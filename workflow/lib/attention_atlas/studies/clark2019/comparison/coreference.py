@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pandas as pd
 
+from attention_atlas.io.setting import Setting
 from attention_atlas.published.compare import CLOSE, NO, Measured
 from attention_atlas.studies.clark2019.comparison.sameness import COREFERENCE, same
-from attention_atlas.studies.setting import Setting
 
 # Name of a system in the published list -> in table2.tsv.
 _SYSTEMS = {"nearest": "nearest", "headmatch": "head_match", "rulebased": "rule_based", "head5_4": "best_head"}

@@ -7,10 +7,10 @@ from typing import Any
 
 import pandas as pd
 
+from attention_atlas.io.setting import Setting
+from attention_atlas.methods.dependency_scoring import ALL
 from attention_atlas.published.compare import CLOSE, EXACT, QUALITATIVE, Measured
 from attention_atlas.studies.clark2019.comparison.sameness import TREEBANK, UD_EWT, absent, same
-from attention_atlas.studies.clark2019.dependencies import ALL
-from attention_atlas.studies.setting import Setting
 
 # What the authors' notebook has in place of slips in the paper's Table 1.
 _CORRECTED = {"t1_auxpass_acc": "nb_t1_auxpass_acc", "t1_auxpass_baseline": "nb_t1_auxpass_baseline"}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
+from attention_atlas.io.setting import Setting
 from attention_atlas.published.compare import QUALITATIVE, Measured
-from attention_atlas.studies.setting import Setting
 
 _SMALL = 0.1
 

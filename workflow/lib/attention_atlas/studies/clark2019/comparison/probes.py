@@ -8,9 +8,9 @@ from typing import Any
 
 import pandas as pd
 
+from attention_atlas.io.setting import Setting
 from attention_atlas.published.compare import CLOSE, EXACT, NO, QUALITATIVE, Measured
 from attention_atlas.studies.clark2019.comparison.sameness import TREEBANK, TREEBANK_TRAINING, UD_EWT, same
-from attention_atlas.studies.setting import Setting
 
 _STRUCTURAL = "another task (undirected) of another paper, copied by the authors; it is not rebuilt here"
 # Published value -> probe in table3.tsv; the published code misaligns ROOT and words (legacy).

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from attention_atlas.io.setting import Setting
 from attention_atlas.published.compare import EXACT, NO, Measured
-from attention_atlas.studies.setting import Setting
 
 MODEL, SEGMENTS, COREFERENCE = "bert-base-uncased", "wikipedia-segments", "conll2012"
 TREEBANK, TREEBANK_TRAINING = "wsj-sd-dev", "wsj-sd-train"

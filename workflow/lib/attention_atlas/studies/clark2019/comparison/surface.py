@@ -7,9 +7,9 @@ from typing import Any
 
 import pandas as pd
 
+from attention_atlas.io.setting import Setting
 from attention_atlas.published.compare import CLOSE, QUALITATIVE, Measured
 from attention_atlas.studies.clark2019.comparison.sameness import SEGMENTS, absent, same
-from attention_atlas.studies.setting import Setting
 
 _BROAD_ENTROPY = 3.8
 _BY_LAYER = {

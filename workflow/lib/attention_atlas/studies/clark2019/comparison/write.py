@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from attention_atlas.io.setting import Setting
+from attention_atlas.io.tables import read_quantities, read_table
 from attention_atlas.published.compare import Measured, compare
 from attention_atlas.published.pages import write_comparison
 from attention_atlas.published.values import load_published
@@ -17,8 +19,6 @@ from attention_atlas.studies.clark2019.comparison.gradients import gradient_rows
 from attention_atlas.studies.clark2019.comparison.probes import probe_rows, training_rows
 from attention_atlas.studies.clark2019.comparison.sameness import absent
 from attention_atlas.studies.clark2019.comparison.surface import surface_rows
-from attention_atlas.studies.setting import Setting
-from attention_atlas.tables import read_quantities, read_table
 
 # Item of the published list -> why a run that has no row for it has none.
 _NOT_HERE = {

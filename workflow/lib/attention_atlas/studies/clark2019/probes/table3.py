@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 
 from attention_atlas.corpora.examples import Example, read_examples
-from attention_atlas.html_tables import write_html_table
+from attention_atlas.io.html_tables import write_html_table
+from attention_atlas.io.setting import Setting
+from attention_atlas.io.tables import read_quantities, read_table, write_table
 from attention_atlas.published.values import load_published
-from attention_atlas.statistics import bootstrap_ratio
-from attention_atlas.studies.setting import Setting
-from attention_atlas.tables import read_quantities, read_table, write_table
+from attention_atlas.stats.bootstrap import bootstrap_ratio
 
 RIGHT_BRANCHING, BEST_OFFSET, RANDOM = "right_branching", "best_offset", "random_attention_words"
 OFFSETS = (-3, -2, -1, 1, 2, 3)

@@ -13,18 +13,18 @@ import numpy as np
 import pandas as pd
 import torch
 
+from attention_atlas.attention.batch_sizes import PROBE_CHUNK
 from attention_atlas.attention.cache import read_attention
-from attention_atlas.batch_sizes import PROBE_CHUNK
 from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.corpora.word_vectors import WordVectors, read_vectors
 from attention_atlas.errors import AtlasError
+from attention_atlas.io.progress import progress
+from attention_atlas.io.tables import write_quantities, write_table
 from attention_atlas.models.card import ModelCard, read_card
 from attention_atlas.models.devices import pick_device
-from attention_atlas.progress import progress
 from attention_atlas.studies.clark2019.probes.decoding import decode
 from attention_atlas.studies.clark2019.probes.features import ALIGNMENTS, Sentence, batch_of, sentences
 from attention_atlas.studies.clark2019.probes.models import AttentionProbe, AttentionWordsProbe, DistanceProbe, Probe
-from attention_atlas.tables import write_quantities, write_table
 
 ATTENTION, ATTENTION_WORDS, DISTANCES_WORDS = "attention_only", "attention_words", "distances_words"
 _log = logging.getLogger(__name__)

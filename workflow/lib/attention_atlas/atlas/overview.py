@@ -1,0 +1,107 @@
+"""What the workflow has to know of the atlas: one row a head over all studies of a run."""
+
+from __future__ import annotations
+
+from attention_atlas.errors import AtlasError
+from attention_atlas.workflow import costs
+from attention_atlas.workflow.known import check_known
+from attention_atlas.workflow.runs import Config, Pair, missing_files, study_model
+from attention_atlas.workflow.study import Role, Study, figure, table
+from attention_atlas.workflow.work import Job, Place
+
+ID = "atlas"
+ROLES = {
+    "sentences": Role(
+        "conllu",
+        "at level tokens: what the page shows attention on, and what compared models are measured on; measures that no study "
+        "of the run makes are made on it.",
+    )
+}
+ARTIFACTS = (
+    table(
+        "measures",
+        "Measures",
+        "Every measure of single heads: what it is, of which model, or why it is left out; and a page to browse them",
+        files=(
+            "heads.tsv",
+            "atlas.html",
+        ),
+    ),
+    figure("correlations", "Correlations", "How measures of heads go together, beyond the depth of layers"),
+    table("findings", "Findings", "Findings of one study put to what another measured of the same heads"),
+    figure(
+        "models",
+        "Models",
+        "The same measures of several models, one with random weights among them",
+        needs=(
+            "sentences",
+            "compared",
+        ),
+        files=(
+            "models_findings.tsv",
+            "models_findings.html",
+        ),
+    ),
+)
+
+
+def compared_models(config: Config, run: str) -> list[str]:
+    """The model of the atlas, and those that it is compared with."""
+    return [study_model(config, run, ID), *config["runs"][run][ID].get("compared", [])]
+
+
+def has_sentences(config: Config, run: str) -> bool:
+    """Whether a run names sentences for the atlas, and has their file or waits for it."""
+    corpus = config["runs"][run][ID].get("sentences")
+    return corpus is not None and (config["missing"] == "error" or not missing_files(config, [corpus]))
+
+
+def pairs(config: Config, run: str) -> list[Pair]:
+    """(model, corpus) whose attention is cached: those of all compared models, where the run names sentences."""
+    corpus = config["runs"][run][ID].get("sentences")
+    return [(model, corpus) for model in compared_models(config, run)] if corpus else []
+
+
+def check(config: Config, run: str, place: str) -> None:
+    """Known models that are compared on sentences, whose cache is over word pieces.
+
+    Raises:
+        AtlasError: names the key.
+    """
+    settings = config["runs"][run][ID]
+    for name in settings.get("compared", []):
+        check_known(name, config["models"], "model", f"{place}.compared")
+        if name == study_model(config, run, ID):
+            raise AtlasError(f"config: {place}.compared: '{name}' is the model of the atlas itself: name others.")
+    if "sentences" not in settings:
+        if "compared" in settings:
+            raise AtlasError(
+                f"config: {place}.compared: models are compared on sentences: name a corpus under {place}.sentences."
+            )
+        return
+    if config["corpora"][settings["sentences"]]["level"] != "tokens":
+        raise AtlasError(f"config: {place}.sentences: the corpus '{settings['sentences']}' has to be of level tokens.")
+
+
+def _sentences(place: Place) -> Pair:
+    """The model in the path, and the sentences of the atlas."""
+    return place.wildcards["model"], place.settings["sentences"]
+
+
+STUDY = Study(
+    id=ID,
+    order=1,
+    title="The atlas: one row a head over all studies",
+    description="One row a head over all studies of the run.",
+    roles=ROLES,
+    artifacts=ARTIFACTS,
+    pairs=pairs,
+    check=check,
+    jobs={
+        "of_model": Job(
+            reads=_sentences,
+            memory=lambda part: costs.example_memory(part.model, part.corpus, part.total, 2000),
+        )
+    },
+    overview=True,
+)

@@ -1,0 +1,1 @@
+"""Files: written whole or not at all, shards of tensors, tables, pages; progress and messages."""

@@ -1,0 +1,1 @@
+"""Methods that several studies share: surface measures, dependency scoring, distances, masking, importance, pruning."""

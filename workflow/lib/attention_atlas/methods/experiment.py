@@ -1,0 +1,42 @@
+"""A model at a task, whose answers and loss heads are scored by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from attention_atlas.attention.plans import Plan, SiteKind
+from attention_atlas.corpora.examples import Example
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedModel
+
+
+class Experiment(Protocol):
+    """A model at its task."""
+
+    name: str
+    model: PreTrainedModel
+    pad: int
+
+    @property
+    def shape(self) -> Mapping[SiteKind, tuple[int, int]]:
+        """Layers and heads of each kind of attention."""
+        ...
+
+    def expected(self, examples: Sequence[Example]) -> list[str]:
+        """References or labels.
+
+        Raises:
+            AtlasError: an example has none, or there is no example.
+        """
+        ...
+
+    def answers(self, examples: Sequence[Example], plans: Sequence[Plan]) -> list[list[str]]:
+        """What the model says unchanged, then under each plan."""
+        ...
+
+    def loss(self, inputs: Mapping[str, torch.Tensor], batch: Sequence[Example]) -> torch.Tensor:
+        """The loss summed over the examples of a batch (and over the pieces of their translations)."""
+        ...

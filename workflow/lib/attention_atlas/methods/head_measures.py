@@ -1,0 +1,106 @@
+"""Measures of single heads, each selected from a table of a study: the columns of the atlas.
+
+Declarations alone: what they import when a table is read is imported then, since the workflow reads them at every start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Select = Callable[..., "pd.DataFrame"]
+"""From a study's table (and a second one) to layer, head (from 1) and one column a measure."""
+PLACE = ["layer", "head"]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A column of the atlas.
+
+    Attributes:
+        name: of the column.
+        title: what it is, in words.
+        item: of the paper.
+        unit: of the values; empty for names.
+        more: what a larger value means.
+        part: whether it is a part of another measure (one task of several, an end of an interval): shown, but not correlated.
+    """
+
+    name: str
+    title: str
+    item: str
+    unit: str
+    more: str = ""
+    part: bool = False
+
+
+@dataclass(frozen=True)
+class Source:
+    """Measures that come from one table of a study.
+
+    Attributes:
+        table: `study/name`.
+        select: how they are selected from it.
+        measures: what they are.
+        columns: that the table must have.
+        beside: a second table of the study that `select` reads, with its columns.
+        model: key of the study's settings that names the model whose heads they are; empty for the model of the study.
+        family: whether they are means over a family of models that are trained from that model.
+        attention_alone: whether they need nothing but a model's attention, so that the atlas measures them on its own sentences
+            where no study of the run does.
+    """
+
+    table: str
+    select: Select
+    measures: tuple[Measure, ...]
+    columns: tuple[str, ...]
+    beside: tuple[str, tuple[str, ...]] | None = None
+    model: str = ""
+    family: bool = False
+    attention_alone: bool = False
+
+    @property
+    def study(self) -> str:
+        """The study that the table belongs to."""
+        return self.table.partition("/")[0]
+
+    @property
+    def tables(self) -> dict[str, tuple[str, ...]]:
+        """Table -> the columns that it must have."""
+        return {self.table: self.columns} | (dict([self.beside]) if self.beside else {})
+
+
+def where(value: str, name: str, **equal: str) -> Select:
+    """Rows with these values; the column `value` becomes the measure `name`."""
+
+    def select(table: pd.DataFrame) -> pd.DataFrame:
+        for column, wanted in equal.items():
+            table = table[table[column].astype(str) == wanted]
+        return table[[*PLACE, value]].rename(columns={value: name})
+
+    return select
+
+
+def each(value: str, by: str, names: Mapping[str, str]) -> Select:
+    """A measure for each of several values of the column `by`."""
+
+    def select(table: pd.DataFrame) -> pd.DataFrame:
+        kept = table[table[by].isin(names)]
+        wide = kept.pivot(index=PLACE, columns=by, values=value).rename(columns=dict(names))
+        return wide[[name for name in names.values() if name in wide]].reset_index()
+
+    return select
+
+
+def best_of_rows(value: str, name: str, **equal: str) -> Select:
+    """The largest value of a head's rows with these values, such as its two directions."""
+    rows = where(value, name, **equal)
+
+    def select(table: pd.DataFrame) -> pd.DataFrame:
+        return rows(table).groupby(PLACE, as_index=False)[name].max()
+
+    return select

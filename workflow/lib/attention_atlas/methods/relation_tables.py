@@ -1,0 +1,135 @@
+"""Tables of single heads on dependency relations: accuracy of every head, and the best head of each relation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.proportion import proportion_confint
+
+from attention_atlas.methods.dependency_scoring import ALL, DIRECTIONS, Gold, Scores
+from attention_atlas.methods.head_measures import PLACE
+from attention_atlas.methods.head_tables import accuracy_rows
+from attention_atlas.methods.options import Options
+from attention_atlas.stats.bootstrap import bootstrap_ratio
+from attention_atlas.stats.held_out import Bools, Resampling, best_head, folds_of, heldout
+from attention_atlas.stats.paired_tests import mcnemar
+
+_LEAST = 20
+"""Words of a relation in the evaluated text at the least, for the best relation of a head."""
+
+
+def heads_frame(scores: Scores, gold: Gold, options: Options) -> pd.DataFrame:
+    """Accuracy of every head in both directions on every relation, rows All and root and punct included."""
+    frames = []
+    labels = [ALL, *gold.relations(), *(label for label in ("punct", "root") if (gold.relation == label).any())]
+    for relation in labels:
+        chosen = gold.tokens_of(relation, options)
+        frame = accuracy_rows(scores.of(relation)[0][chosen], DIRECTIONS)
+        frame.insert(0, "relation", relation)
+        frames.append(frame)
+    return pd.concat(frames, ignore_index=True)
+
+
+def relations_frame(scores: Scores, gold: Gold, options: Options, min_count: int, resampling: Resampling) -> pd.DataFrame:
+    """The best head of each relation with at least `min_count` tokens, and of All.
+
+    Columns: relation, n, layer, head, direction, accuracy with its interval (head fixed, bootstrap over sentences);
+    heldout_accuracy with its interval (head chosen on the other folds of sentences); baseline_offset, baseline_accuracy (best
+    offset in sample); margin (accuracy - baseline) with its interval; heldout_baseline (offset chosen on the other folds);
+    p_value (exact McNemar test of the held-out choices of head and offset) and p_holm (Holm over the rows).
+    """
+    folds = folds_of(gold.sentences, resampling.folds, resampling.seed)[gold.sentence]
+    rows = [
+        _relation_row(relation, *scores.of(relation), gold, gold.tokens_of(relation, options), folds, options, resampling)
+        for relation in [ALL, *gold.relations(min_count)]
+        if gold.tokens_of(relation, options).any()
+    ]
+    frame = pd.DataFrame(rows)
+    frame["p_holm"] = multipletests(frame["p_value"], method="holm")[1]
+    return frame
+
+
+def _relation_row(
+    relation: str,
+    heads: Bools,
+    offsets: Bools,
+    gold: Gold,
+    chosen: Bools,
+    folds: npt.NDArray[np.intp],
+    options: Options,
+    resampling: Resampling,
+) -> dict[str, Any]:
+    sentence, fold = gold.sentence[chosen], folds[chosen]
+    right, offset_right = heads[chosen], offsets[chosen]
+    best = best_head(right.sum(axis=0))
+    offset = int(offset_right.sum(axis=0).argmax())
+    held = heldout(right, fold)
+    held_offset = heldout(offset_right, fold, lambda counts: (int(counts.argmax()),))
+    columns = np.stack([right[:, *best], offset_right[:, offset], held, held_offset], axis=1).astype(np.float64)
+    sums = np.zeros((gold.sentences, 6))
+    np.add.at(sums, sentence, np.column_stack([columns, columns[:, 0] - columns[:, 1], np.ones(len(columns))]))
+    low, high = bootstrap_ratio(sums[:, :5], sums[:, 5:], resampling.resamples, resampling.seed)
+    mean = columns.mean(axis=0)
+    direction, layer, head = best
+    return {
+        "relation": relation,
+        "n": len(columns),
+        "layer": layer + 1,
+        "head": head + 1,
+        "direction": DIRECTIONS[direction],
+        "accuracy": mean[0],
+        "accuracy_ci_low": low[0],
+        "accuracy_ci_high": high[0],
+        "heldout_accuracy": mean[2],
+        "heldout_ci_low": low[2],
+        "heldout_ci_high": high[2],
+        "baseline_offset": options.offsets[offset],
+        "baseline_accuracy": mean[1],
+        "margin": mean[0] - mean[1],
+        "margin_ci_low": low[4],
+        "margin_ci_high": high[4],
+        "heldout_baseline": mean[3],
+        "p_value": float(mcnemar(held, held_offset)),
+    }
+
+
+def above_offsets(table: pd.DataFrame, baselines: pd.DataFrame) -> pd.DataFrame:
+    """Rows of heads with baseline_accuracy and margin, largest margin first; without relations of few words and the row All.
+
+    Args:
+        table: a row a relation, head and direction: relation, layer, head, n, accuracy.
+        baselines: a row a relation: relation, baseline_accuracy.
+    """
+    known = table.merge(baselines[["relation", "baseline_accuracy"]], on="relation")
+    kept = known[(known["n"] >= _LEAST) & (known["relation"] != "all") & known["baseline_accuracy"].notna()]
+    margin = kept["accuracy"] - kept["baseline_accuracy"]
+    return kept.assign(margin=margin).sort_values("margin", ascending=False, kind="stable")
+
+
+def best_relations(table: pd.DataFrame, baselines: pd.DataFrame) -> pd.DataFrame:
+    """The relation that each head finds most above what the best fixed offset finds, with the margin and its 95 % interval.
+
+    Args:
+        table: a row a relation, head and direction: relation, layer, head, n, correct, accuracy.
+        baselines: a row a relation: relation, baseline_accuracy.
+
+    Returns:
+        layer, head, best_relation, relation_accuracy, relation_margin, relation_margin_low, relation_margin_high: Wilson's
+        interval of the accuracy less the baseline, that of one choice; the relation was picked for being best.
+    """
+    best = above_offsets(table, baselines).drop_duplicates(PLACE).sort_values(PLACE)
+    low, high = proportion_confint(best["correct"].to_numpy(), best["n"].to_numpy(), method="wilson")
+    return pd.DataFrame(
+        {
+            **{name: best[name].to_numpy() for name in PLACE},
+            "best_relation": best["relation"].to_numpy(),
+            "relation_accuracy": best["accuracy"].to_numpy(),
+            "relation_margin": best["margin"].to_numpy(),
+            "relation_margin_low": low - best["baseline_accuracy"].to_numpy(),
+            "relation_margin_high": high - best["baseline_accuracy"].to_numpy(),
+        }
+    )

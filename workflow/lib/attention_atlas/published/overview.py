@@ -1,0 +1,21 @@
+"""What the workflow has to know of the scoreboard: every published value of all studies of a run."""
+
+from __future__ import annotations
+
+from attention_atlas.workflow.study import Study, table
+
+ARTIFACTS = (
+    table("scoreboard", "Summary", "Verdicts by study"),
+    table("comparison", "All values", "Every published number of all studies beside this run's"),
+    table("claims", "All claims", "Claims of all studies put to this run"),
+)
+STUDY = Study(
+    id="scoreboard",
+    order=2,
+    title="Scoreboard: all studies and this run",
+    description="Every published value of all studies of the run, in one table.",
+    artifacts=ARTIFACTS,
+    names_models=True,
+    overview=True,
+    folder="",
+)

@@ -1,0 +1,1 @@
+"""Intervals, tests and held-out choices that every study uses."""

@@ -1,0 +1,60 @@
+"""The best of several alternatives, such as the heads of a model: chosen in sample, and held out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Resampling:
+    """Settings of held-out folds and of the bootstrap."""
+
+    folds: int
+    resamples: int
+    seed: int
+
+
+def best_head(correct: npt.NDArray[np.integer]) -> tuple[int, int, int]:
+    """(direction, layer, head), 0-indexed, of the most correct; ties go to the larger layer, then head, then direction.
+
+    Args:
+        correct: [direction, layer, head] counts.
+    """
+    by_layer = np.moveaxis(correct, 0, -1)
+    flat = by_layer.ravel()
+    last = len(flat) - 1 - int(flat[::-1].argmax())
+    layer, head, direction = np.unravel_index(last, by_layer.shape)
+    return int(direction), int(layer), int(head)
+
+
+def heldout(
+    right: Bools, fold: npt.NDArray[np.intp], choose: Callable[[npt.NDArray[np.integer]], tuple[int, ...]] = best_head
+) -> Bools:
+    """Whether what is chosen on the other folds is right on each item; False where there is no other fold.
+
+    Args:
+        right: [item, ...] whether each alternative is right.
+        fold: [item] fold of each item.
+        choose: counts [...] -> the alternative.
+
+    Returns:
+        [item]
+    """
+    total = right.sum(axis=0)
+    result = np.zeros(len(right), dtype=bool)
+    for number in np.unique(fold):
+        here = fold == number
+        if not here.all():
+            result[here] = right[here][(slice(None), *choose(total - right[here].sum(axis=0)))]
+    return result
+
+
+def folds_of(clusters: int, folds: int, seed: int) -> npt.NDArray[np.intp]:
+    """Fold of each cluster: a seeded random assignment to folds of like size."""
+    return np.random.default_rng(seed).permutation(np.arange(clusters) % folds)

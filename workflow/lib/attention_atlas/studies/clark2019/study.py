@@ -1,0 +1,275 @@
+"""What the workflow has to know of Clark et al. (2019), What Does BERT Look At?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from attention_atlas.errors import AtlasError
+from attention_atlas.studies.clark2019.head_measures import MEASURES
+from attention_atlas.workflow import costs
+from attention_atlas.workflow.known import check_known, check_reader
+from attention_atlas.workflow.runs import Config, Pair, limit_of, study_model
+from attention_atlas.workflow.studies import of_role, study_corpora
+from attention_atlas.workflow.study import Role, Study, figure, table
+from attention_atlas.workflow.work import Job, Part, Place, Work
+
+ID = "clark2019"
+ROLES = {
+    "segments": Role("segments", "Figures 1, 2, 3, 4 and 6."),
+    "dependencies": Role("conllu", "Table 1 and Figure 5; Table 3 is evaluated on it.", required=True),
+    "coreference": Role("conll2012", "Table 2."),
+    "coreference_windows": Role("conll2012", "the corpus of Table 2 cut into windows the other way, for its table of options."),
+    "gap": Role("gap", "pronoun resolution by gender."),
+    "probe_training": Role("conllu", "what the probes of Table 3 are trained on."),
+    "vectors": Role(
+        "vectors", "word vectors of the probes with words; without it the model's own input embeddings are reduced."
+    ),
+}
+ARTIFACTS = (
+    figure("figure1", "Figure 1", "Four example heads", needs=("segments",)),
+    figure("figure2", "Figure 2", "Average attention to [CLS], [SEP] and punctuation, by layer", needs=("segments",)),
+    table(
+        "positions",
+        "Section 3.1",
+        "Attention to the next, previous and current token",
+        needs=("segments",),
+        files=("surface.tsv",),
+    ),
+    figure(
+        "figure3",
+        "Figure 3",
+        "Gradient of the masked-language-model loss by attention to [SEP], punctuation and other tokens",
+        needs=("segments",),
+    ),
+    table(
+        "figure3_variants",
+        "Figure 3, variants",
+        "The gradient by layer in every variant that the paper leaves open",
+        needs=("segments",),
+    ),
+    figure("figure4", "Figure 4", "Entropy of attention, from all tokens and from [CLS]", needs=("segments",)),
+    table(
+        "table1",
+        "Table 1",
+        "The best head of each dependency relation, with intervals and held-out choice",
+        needs=("dependencies",),
+        files=(
+            "dependency_heads.tsv",
+            "relations.tsv",
+        ),
+    ),
+    figure("figure5", "Figure 5", "Heads that follow a dependency relation", needs=("dependencies",)),
+    table(
+        "table2",
+        "Table 2",
+        "The best coreference head and rule-based baselines, by type of mention",
+        needs=("coreference",),
+        files=("coreference_heads.tsv",),
+    ),
+    table("table2_options", "Table 2, options", "How far each unstated choice moves Table 2", needs=("coreference",)),
+    table(
+        "gap",
+        "GAP",
+        "Pronoun resolution by gender, a balanced check that the paper does not have",
+        needs=("gap",),
+        files=("gap_heads.tsv",),
+    ),
+    table(
+        "table3",
+        "Table 3",
+        "Probing classifiers on attention, with and without words, and their baselines",
+        needs=(
+            "dependencies",
+            "probe_training",
+        ),
+        uses=("vectors",),
+        files=("table3_seeds.tsv",),
+    ),
+    figure(
+        "figure6",
+        "Figure 6",
+        "Heads in the plane by their Jensen-Shannon divergences, by behaviour and by layer",
+        needs=(
+            "segments",
+            "dependencies",
+        ),
+        files=(
+            "figure6_layers.tsv",
+            "head_distances.tsv",
+        ),
+    ),
+    table(
+        "figure6_test",
+        "Figure 6, test",
+        "Whether heads of one layer are alike, and how well the plane holds the divergences",
+        needs=(
+            "segments",
+            "dependencies",
+        ),
+    ),
+    table(
+        "noop", "Section 3.2", "Attention to [SEP] where a head's relation holds and where it does not", needs=("dependencies",)
+    ),
+    table(
+        "options",
+        "Options",
+        "How far each disputed choice moves the results",
+        needs=(
+            "segments",
+            "dependencies",
+        ),
+    ),
+    table(
+        "dropped",
+        "Dropped",
+        "Examples left out, with reasons",
+        needs=(
+            "segments",
+            "dependencies",
+        ),
+    ),
+    table(
+        "comparison",
+        "Comparison",
+        "Every published number beside this run's",
+        needs=(
+            "segments",
+            "dependencies",
+        ),
+    ),
+)
+MASKINGS = 3
+"""Ways of masking tokens for which derivatives are taken (Figure 3)."""
+
+
+def pairs(config: Config, run: str) -> list[Pair]:
+    """(model, corpus) whose attention is cached: the roles, the probes of random models, and the variants."""
+    settings = config["runs"][run][ID]
+    model, corpora = study_model(config, run, ID), study_corpora(config, run, ID)
+    cached = [(model, corpus) for role, corpus in corpora.items() if role != "vectors"]
+    if "probe_training" in corpora:
+        roles = ("probe_training", "dependencies")
+        cached += [(random, corpora[role]) for random in settings["probes"]["random_models"] for role in roles]
+    for variant, name in settings["variants"].items():
+        if variant == "casing":
+            cached += [(name, corpora[role]) for role in ("segments", "dependencies")]
+        else:
+            cached.append((model, name))
+    return cached
+
+
+def check(config: Config, run: str, place: str) -> None:
+    """Levels of caches that options need, known random models, variants of a corpus of segments.
+
+    Raises:
+        AtlasError: names the key.
+    """
+    settings = config["runs"][run][ID]
+    if "segments" in settings and config["corpora"][settings["segments"]]["level"] != "tokens":
+        raise AtlasError(f"config: {place}.segments: its measures are over word pieces, so the corpus needs level: tokens.")
+    mode = settings["options"].get("word_mode", "mean")
+    if mode != "mean" and config["corpora"][settings["dependencies"]]["level"] != "tokens":
+        raise AtlasError(
+            f"config: {place}.options.word_mode: {mode} needs level: tokens for corpus '{settings['dependencies']}', since a "
+            "cache over words holds the mean alone."
+        )
+    for name in settings["probes"]["random_models"]:
+        check_known(name, config["models"], "model", f"{place}.probes.random_models")
+    for variant, name in settings["variants"].items():
+        where = f"{place}.variants.{variant}"
+        if "segments" not in settings:
+            raise AtlasError(f"config: {where}: it stands beside a corpus of segments: name {place}.segments as well.")
+        if variant == "casing":
+            check_known(name, config["models"], "model", where)
+        else:
+            check_known(name, config["corpora"], "corpus", where)
+            check_reader(config, name, "segments", where)
+
+
+def _cells(part: Part) -> Work:
+    return {"gcells": part.gcells}
+
+
+def _cells_and_records(part: Part) -> Work:
+    return {"gcells": part.gcells, "records": part.records}
+
+
+def _gradients(part: Part) -> Work:
+    """Forward and backward passes over the maps of each way of masking."""
+    return {"gflop": MASKINGS * 3 * part.gflop, "gcells": MASKINGS * part.gcells}
+
+
+def _probed_model(place: Place) -> Pair:
+    """The model in the path, and what its probes are trained on."""
+    return place.wildcards["model"], of_role(place, "probe_training")[1]
+
+
+def _probes(part: Part) -> Work:
+    """Words that probes are trained on over all seeds and epochs, and sentences that they are evaluated on."""
+    probes = part.settings["probes"]
+    whole = part.model_name == study_model(part.place.config, part.place.run, ID)
+    words = probes["epochs"] * len(probes["seeds"]) * part.records * part.tokens / 1000
+    # With both places of ROOT: attention, attention and words, distances; of random models attention and words alone.
+    kinds = 5 if whole else 2
+    evaluated = limit_of(part.place.config, part.place.run, part.settings["dependencies"])
+    decoded = kinds * len(probes["seeds"]) * len(probes["decodings"]) * evaluated / 1000
+    return {"kwords": words, "distance_kwords": words if whole else 0.0, "kdecoded": decoded}
+
+
+def _maps(role: str, kept: float = 0, work: Callable[[Part], Work] | None = None) -> Job:
+    """A job that reads the maps of a role, an example at a time, and keeps some bytes a head and record."""
+    return Job(
+        reads=lambda place: of_role(place, role),
+        work=work,
+        memory=lambda part: costs.example_memory(part.model, part.corpus, part.total, kept),
+    )
+
+
+_SURFACE = _maps("segments", 200, _cells)
+_DEPENDENCIES = _maps("dependencies", 2000, _cells_and_records)
+JOBS = {
+    "surface": _SURFACE,
+    "surface_variant": replace(_SURFACE, measured_as="clark2019_surface"),
+    "dependencies": _DEPENDENCIES,
+    "dependencies_variant": replace(_DEPENDENCIES, measured_as="clark2019_dependencies"),
+    "figure1_weights": _maps("segments"),
+    "figure5_weights": _maps("dependencies", 8000),
+    "gradients": Job(
+        reads=lambda place: of_role(place, "segments"),
+        work=_gradients,
+        memory=lambda part: costs.gradient_memory(part.model, part.corpus),
+        passes=lambda part: 3 * MASKINGS * part.total,
+        gpu=True,
+        model_bound=True,
+    ),
+    "coreference": _maps("coreference", 4000, _cells_and_records),
+    "coreference_windows": _maps("coreference_windows", 4000, _cells_and_records),
+    "gap": _maps("gap", 100, _cells),
+    "word_vectors": Job(reads=lambda place: of_role(place, "probe_training"), work=lambda part: {"records": part.records}),
+    "probes": Job(
+        reads=_probed_model,
+        work=_probes,
+        memory=lambda part: costs.probe_memory(part.model, part.corpus),
+        passes=lambda part: 2 * part.total,
+        gpu=True,
+    ),
+    "head_distances": Job(
+        reads=lambda place: of_role(place, "segments"),
+        work=lambda part: {"gpairs": part.gpairs},
+        memory=lambda part: costs.distance_memory(part.model, part.corpus, part.settings["clustering"]["blocks"]),
+        gpu=True,
+    ),
+}
+STUDY = Study(
+    id=ID,
+    order=1,
+    title="Clark et al. (2019): What Does BERT Look At?",
+    description="Clark et al. 2019, What Does BERT Look At?",
+    roles=ROLES,
+    artifacts=ARTIFACTS,
+    pairs=pairs,
+    check=check,
+    jobs=JOBS,
+    measures=MEASURES,
+)

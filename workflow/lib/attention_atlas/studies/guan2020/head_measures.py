@@ -1,0 +1,15 @@
+"""Measures of single heads that the atlas takes from the tables of Guan et al. (2020)."""
+
+from __future__ import annotations
+
+from attention_atlas.methods.head_measures import Measure, Source, where
+
+MEASURES = (
+    Source(
+        "guan2020/head_types",
+        where("type", "distance_type"),
+        (Measure("distance_type", "Type by distances", "Figure 2", ""),),
+        ("layer", "head", "type"),
+        attention_alone=True,
+    ),
+)

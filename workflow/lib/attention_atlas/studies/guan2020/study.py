@@ -1,0 +1,151 @@
+"""What the workflow has to know of Guan et al. (2020), How Far Does BERT Look At."""
+
+from __future__ import annotations
+
+from attention_atlas.errors import AtlasError
+from attention_atlas.studies.guan2020.ablation_rows import ROWS, sentences_of
+from attention_atlas.studies.guan2020.head_measures import MEASURES
+from attention_atlas.workflow import costs
+from attention_atlas.workflow.known import check_known
+from attention_atlas.workflow.runs import Config, Pair, missing_files, study_model, with_training_corpus
+from attention_atlas.workflow.studies import of_role
+from attention_atlas.workflow.study import Role, Study, figure, table
+from attention_atlas.workflow.work import Job, Part, Work, in_path
+
+ID = "guan2020"
+ROLES = {"questions": Role("squad", "everything, and what Tables 2 and 3 are evaluated on.", required=True)}
+ARTIFACTS = (
+    figure("figure1", "Figure 1", "Two maps and the distance features of each type of head", needs=("questions",)),
+    figure(
+        "figure2",
+        "Figure 2",
+        "Heads in the plane by t-SNE of their distance features, by type",
+        needs=("questions",),
+        files=("head_types.tsv",),
+    ),
+    figure("figure3", "Figure 3", "Types of heads by layer", needs=("questions",)),
+    figure("figure4", "Figure 4", "Types of the same heads in models trained for different tasks", needs=("questions",)),
+    figure("figure5", "Figure 5", "The maps of all heads on one example, framed by type", needs=("questions",)),
+    table("table1", "Table 1", "Stability of the types of heads, in every reading of the procedure", needs=("questions",)),
+    table(
+        "table2",
+        "Table 2",
+        "Answers to questions with the heads of a type pruned or substituted, and random heads as a control",
+        needs=("questions",),
+    ),
+    table(
+        "table3",
+        "Table 3",
+        "Answers to questions without attention within or between sentences, by type of head",
+        needs=("questions",),
+    ),
+    table("baselines", "Table 2, baselines", "The unchanged model by the way of scoring", needs=("questions",)),
+    table(
+        "agreement",
+        "Section 4, options",
+        "Agreement of the types of heads across options, seeds and methods",
+        needs=("questions",),
+    ),
+    table("claims", "Claims", "The paper's claims put to the run's model", needs=("questions",)),
+    table("dropped", "Dropped", "Examples left out, with reasons", needs=("questions",)),
+    table("comparison", "Comparison", "Every published number beside this run's", needs=("questions",)),
+)
+FEATURE_BYTES = 4 * 4 * 21 * 3
+"""Kept of a head and record: four settings of 21 features, and copies of them, in float32."""
+
+
+def compared_models(config: Config, run: str) -> dict[str, Pair]:
+    """Name -> (model, corpus) of the models of Table 1 and Figure 4: pre-trained, that of the study, others.
+
+    Models whose corpora are missing are left out, unless missing files are an error.
+    """
+    settings = config["runs"][run][ID]
+    compared = {
+        name: (pair["model"], pair["corpus"])
+        for name, pair in settings["compared"].items()
+        if config["missing"] == "error"
+        or not missing_files(config, with_training_corpus(config, pair["model"], pair["corpus"]))
+    }
+    first = {name: pair for name, pair in compared.items() if name == "pretrain"}
+    return first | {"squad": (study_model(config, run, ID), settings["questions"])} | compared
+
+
+def pairs(config: Config, run: str) -> list[Pair]:
+    """(model, corpus) whose attention is cached: those of the compared models."""
+    return list(compared_models(config, run).values())
+
+
+def corpora(config: Config, run: str) -> list[str]:
+    """Corpora of the compared models, and those that they are fine-tuned on."""
+    return [name for pair in pairs(config, run) for name in with_training_corpus(config, *pair)]
+
+
+def check(config: Config, run: str, place: str) -> None:
+    """Compared models have one shape; distances are those of word pieces.
+
+    Raises:
+        AtlasError: names the key.
+    """
+    settings = config["runs"][run][ID]
+    read = {"questions": settings["questions"]}
+    base = config["models"][study_model(config, run, ID)]
+    for name, pair in settings["compared"].items():
+        check_known(pair["model"], config["models"], "model", f"{place}.compared.{name}.model")
+        check_known(pair["corpus"], config["corpora"], "corpus", f"{place}.compared.{name}.corpus")
+        read[f"compared.{name}.corpus"] = pair["corpus"]
+        compared = config["models"][pair["model"]]
+        if (compared["layers"], compared["heads"]) != (base["layers"], base["heads"]):
+            raise AtlasError(
+                f"config: {place}.compared.{name}.model: '{pair['model']}' has {compared['layers']} layers of "
+                f"{compared['heads']} heads, the study's own model {base['layers']} of {base['heads']}; compare models of one "
+                "shape."
+            )
+    for key, corpus in read.items():
+        if config["corpora"][corpus]["level"] != "tokens":
+            raise AtlasError(f"config: {place}.{key}: distances are those of word pieces, so the corpus needs level: tokens.")
+
+
+def _conditions(part: Part) -> int:
+    """Forward passes over each question: all rows with their definitions of a sentence and random sets, and one unchanged."""
+    rows = sum(len(sentences_of(row)) for row in ROWS)
+    return rows * (1 + part.settings["ablations"]["random_sets"]) + 1
+
+
+def _ablations(part: Part) -> Work:
+    return {"gflop": _conditions(part) * part.gflop, "records": _conditions(part) * part.records}
+
+
+JOBS = {
+    "features": Job(
+        reads=in_path,
+        work=lambda part: {"gcells": part.gcells},
+        memory=lambda part: costs.example_memory(part.model, part.corpus, part.settings["samples"], FEATURE_BYTES),
+        records=lambda settings: int(settings["samples"]),
+    ),
+    "maps": Job(
+        reads=lambda place: of_role(place, "questions"),
+        memory=lambda part: costs.example_memory(part.model, part.corpus, part.total, 0),
+    ),
+    "ablations": Job(
+        reads=lambda place: of_role(place, "questions"),
+        work=_ablations,
+        memory=lambda part: costs.ablation_memory(part.model, part.corpus),
+        passes=lambda part: 50 * part.total,
+        gpu=True,
+        model_bound=True,
+    ),
+}
+STUDY = Study(
+    id=ID,
+    order=2,
+    title="Guan et al. (2020): How Far Does BERT Look At",
+    description="Guan et al. 2020, How Far Does BERT Look At: Distance-based Clustering and Analysis of BERT's Attention.",
+    roles=ROLES,
+    artifacts=ARTIFACTS,
+    pairs=pairs,
+    corpora=corpora,
+    check=check,
+    jobs=JOBS,
+    measures=MEASURES,
+    records_key="samples",
+)

@@ -1,0 +1,84 @@
+"""Measures of single heads that the atlas takes from the tables of Kovaleva et al. (2019)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attention_atlas.methods.head_measures import PLACE, Measure, Select, Source, where
+from attention_atlas.studies.kovaleva2019.names import CLASSES, NETWORK, TASK_TITLES, TASKS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def by_task(value: str, name: str, **equal: str) -> Select:
+    """The mean over the rows of a head with these values as the measure `name`, and that of each task as `name_task`."""
+    rows = where(value, name, **equal)
+
+    def select(table: pd.DataFrame) -> pd.DataFrame:
+        overall = rows(table).groupby(PLACE, as_index=False)[name].mean()
+        for task in TASKS:
+            of_task = rows(table[table["task"] == task]).rename(columns={name: f"{name}_{task}"})
+            overall = overall.merge(of_task, on=PLACE, how="left") if len(of_task) else overall
+        return overall
+
+    return select
+
+
+def _task_measures(name: str, title: str, item: str, unit: str, more: str) -> tuple[Measure, ...]:
+    """The measures of `by_task`: over all tasks, and one a task."""
+    parts = (Measure(f"{name}_{task}", f"{title}, {TASK_TITLES[task]}", item, unit, more, part=True) for task in TASKS)
+    return (Measure(name, f"{title}, mean of tasks", item, unit, more), *parts)
+
+
+def most_frequent_class(table: pd.DataFrame) -> pd.DataFrame:
+    """The class that most maps of each head have over all tasks, by the network; ties go to the first class of the paper.
+
+    Args:
+        table: task, annotator, layer, head, class, maps.
+
+    Returns:
+        layer, head, pattern_class, pattern_share (of its maps).
+    """
+    import pandas as pd
+
+    kept = table[table["annotator"] == NETWORK]
+    maps = kept.pivot_table(index=PLACE, columns="class", values="maps", aggfunc="sum", fill_value=0).reindex(
+        columns=list(CLASSES), fill_value=0
+    )
+    classes = pd.DataFrame({"pattern_class": maps.idxmax(axis=1), "pattern_share": maps.max(axis=1) / maps.sum(axis=1)})
+    return classes.reset_index()
+
+
+_CLASS = (
+    Measure("pattern_class", "Most frequent class of its maps, by the network", "Figure 2", ""),
+    Measure("pattern_share", "Share of its maps that are of that class", "Figure 2", "share", "one pattern"),
+)
+_FRAMES = (
+    Measure("frame_margin", "Attention between frame elements above pairs as far apart", "Figure 3", "share", "links frames"),
+)
+MEASURES = (
+    Source(
+        "kovaleva2019/head_classes",
+        most_frequent_class,
+        _CLASS,
+        ("task", "annotator", "layer", "head", "class", "maps"),
+    ),
+    Source("kovaleva2019/figure3", where("margin", "frame_margin"), _FRAMES, ("layer", "head", "margin")),
+    Source(
+        "kovaleva2019/figure5",
+        by_task("value", "unchanged", crop="real"),
+        _task_measures("unchanged", "Cosine of maps before and after fine-tuning", "Figure 5", "cosine", "changed less"),
+        ("task", "crop", "layer", "head", "value"),
+        family=True,
+    ),
+    Source(
+        "kovaleva2019/figure8",
+        by_task("delta", "disabled", action="uniform"),
+        _task_measures(
+            "disabled", "Score with the head made uniform, less the score without", "Figure 8", "points", "harmless head"
+        ),
+        ("task", "action", "layer", "head", "delta"),
+        family=True,
+    ),
+)

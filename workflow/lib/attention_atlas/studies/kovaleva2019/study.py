@@ -1,0 +1,224 @@
+"""What the workflow has to know of Kovaleva et al. (2019), Revealing the Dark Secrets of BERT."""
+
+from __future__ import annotations
+
+from attention_atlas.errors import AtlasError
+from attention_atlas.studies.kovaleva2019.head_measures import MEASURES
+from attention_atlas.workflow import costs
+from attention_atlas.workflow.known import check_known, check_reader
+from attention_atlas.workflow.runs import (
+    Config,
+    Pair,
+    family_member,
+    family_seeds,
+    limit_of,
+    may_be_missing,
+    missing_files,
+    study_model,
+)
+from attention_atlas.workflow.studies import of_role
+from attention_atlas.workflow.study import Role, Study, figure, table
+from attention_atlas.workflow.work import Job, Part, Place, Work
+
+ID = "kovaleva2019"
+ROLES = {"frames": Role("frames", "Figures 3 and 4.")}
+ARTIFACTS = (
+    figure("figure1", "Figure 1", "A map of each class"),
+    figure(
+        "figure2",
+        "Figure 2",
+        "Shares of the classes of maps in every task, by a network and by rules",
+        files=("head_classes.tsv",),
+    ),
+    figure("figure3", "Figure 3", "Attention between words that evoke a frame and elements of its core", needs=("frames",)),
+    figure("figure4", "Figure 4", "How a frame is annotated", needs=("frames",)),
+    figure("figure5", "Figure 5", "Cosine between maps before and after fine-tuning"),
+    figure("figure6", "Figure 6", "Attention to [SEP] and [CLS] after fine-tuning"),
+    figure("figure7", "Figure 7", "Attention of [CLS] in the last layer to pieces with a feature"),
+    figure("figure8", "Figure 8", "What disabling a head does to the score of each task"),
+    figure("figure9", "Figure 9", "What disabling a layer does to the score of each task"),
+    table("table1", "Table 1", "Tasks without fine-tuning, from random weights, and fine-tuned"),
+    table(
+        "patterns",
+        "Section 4.1",
+        "How well the classifiers of maps agree with labels and with each other",
+        files=("labelling.html",),
+    ),
+    table("features", "Section 4.4", "Attention to linguistic features before and after fine-tuning"),
+    table("frame_options", "Figure 3, options", "Readings of the procedure of Figure 3", needs=("frames",)),
+    table("disabling", "Figures 8 and 9, tests", "Largest differences, held out and against chance", files=("ablation.tsv",)),
+    table("options", "Options", "How far each choice moves the heads"),
+    table("digitised", "Digitised", "Heads against those read off the paper's figures"),
+    table("claims", "Claims", "The paper's claims put to the run's models"),
+    table("dropped", "Dropped", "Examples left out, with reasons"),
+    table("comparison", "Comparison", "Every published number beside this run's"),
+)
+FRAME_BYTES = 8 * 24
+"""Kept of a head and sentence for Figure 3: 24 values."""
+
+
+def frames_of(config: Config, run: str) -> str | None:
+    """Corpus of frames of a run; None where the run names none, or where its file is missing and may be."""
+    corpus: str | None = config["runs"][run][ID].get("frames")
+    if corpus and missing_files(config, [corpus]) and may_be_missing(config, corpus):
+        return None
+    return corpus
+
+
+def training_corpus(config: Config, run: str, task: str) -> str:
+    """What the models of a task are fine-tuned on."""
+    family = config["runs"][run][ID]["family"]
+    return str(config["families"][family]["tasks"][task]["corpus"])
+
+
+def tasks_of(config: Config, run: str) -> dict[str, str]:
+    """Task -> corpus, for the tasks whose files are there; for all of them where missing files are an error."""
+    tasks: dict[str, str] = config["runs"][run][ID]["tasks"]
+    return {
+        task: corpus
+        for task, corpus in tasks.items()
+        if config["missing"] == "error" or not missing_files(config, [corpus, training_corpus(config, run, task)])
+    }
+
+
+def family_models(config: Config, run: str, task: str, random: bool = False) -> dict[int, str]:
+    """Seed -> model of the run's family for a task, fine-tuned from pre-trained or from random weights."""
+    family = config["runs"][run][ID]["family"]
+    return {seed: family_member(family, task, seed, random) for seed in family_seeds(config, family, task, random)}
+
+
+def pairs(config: Config, run: str) -> list[Pair]:
+    """(model, corpus) whose attention is cached: that of the sentences with frames."""
+    frames = frames_of(config, run)
+    return [(study_model(config, run, ID), frames)] if frames else []
+
+
+def corpora(config: Config, run: str) -> list[str]:
+    """Corpora of the tasks, and those that their models are fine-tuned on; of all tasks where none can be built."""
+    tasks = tasks_of(config, run) or config["runs"][run][ID]["tasks"]
+    return [*tasks.values(), *(training_corpus(config, run, task) for task in tasks)]
+
+
+def examples(config: Config, run: str) -> list[Pair]:
+    """(model, corpus) of all examples that the study reads."""
+    base = study_model(config, run, ID)
+    frames = [corpus for _, corpus in pairs(config, run)]
+    return [(base, corpus) for corpus in dict.fromkeys([*corpora(config, run), *frames])]
+
+
+def check(config: Config, run: str, place: str) -> None:
+    """Tasks that the family has, with corpora of these tasks; a known model of labelled maps.
+
+    Raises:
+        AtlasError: names the key.
+    """
+    settings = config["runs"][run][ID]
+    trained = config["families"][settings["family"]]["tasks"]
+    for task, corpus in settings["tasks"].items():
+        where = f"{place}.tasks.{task}"
+        if task not in trained:
+            raise AtlasError(f"config: {where}: the family '{settings['family']}' has no such task: {', '.join(trained)}.")
+        check_known(corpus, config["corpora"], "corpus", where)
+        check_reader(config, corpus, "glue", where)
+        in_family = f"families.{settings['family']}.tasks.{task}.corpus"
+        for key, name in ((where, corpus), (in_family, trained[task]["corpus"])):
+            actual = config["corpora"][name]["task"]
+            if actual != task:
+                raise AtlasError(f"config: {key}: corpus '{name}' is one of the task {actual}, not of {task}.")
+    check_known(settings["patterns"]["model"], config["models"], "model", f"{place}.patterns.model")
+
+
+def _of_task(place: Place) -> Pair:
+    """The pre-trained model, and the examples of the task in the path."""
+    return study_model(place.config, place.run, ID), place.settings["tasks"][place.wildcards["task"]]
+
+
+def _task_limit(part: Part) -> int:
+    return limit_of(part.place.config, part.place.run, part.corpus_name)
+
+
+def _predictions(part: Part) -> Work:
+    """A forward pass of every model of a task, and of the pre-trained one."""
+    return {"gflop": 3 * part.gflop, "records": part.records}
+
+
+def _measures(part: Part) -> Work:
+    """Two models on the examples, and on padded ones; every map is classified as a picture."""
+    padded = part.settings["padded"]
+    records = min(padded["records"], part.records)
+    flop = 2 * (part.gflop + records * part.shape.forward_flop(padded["length"]) / 1e9)
+    return {"gflop": flop, "kmaps": part.records * part.heads / 1000}
+
+
+def _disabled(part: Part) -> Work:
+    """Every head and every layer, each from its layer on; heads and layers three times where actions are compared."""
+    conditions = 3 * part.shape.layers * (part.shape.heads + 1) / 2
+    return {"gflop": conditions * part.gflop, "records": conditions * part.records}
+
+
+def _measures_memory(part: Part) -> int:
+    return costs.measures_memory(part.model, part.corpus, part.total, part.settings["padded"]["length"])
+
+
+def _first_task(place: Place) -> Pair:
+    """The pre-trained model; tables of all tasks depend on no single corpus."""
+    return study_model(place.config, place.run, ID), next(iter(place.settings["tasks"].values()))
+
+
+def _changes_memory(part: Part) -> int:
+    """Megabytes for the measures of all seeds of a task at a time."""
+    config, run = part.place.config, part.place.run
+    seeds = max(len(family_models(config, run, task)) for task in tasks_of(config, run))
+    return costs.changes_memory(part.model, part.settings["measured"], seeds)
+
+
+JOBS = {
+    "predictions": Job(
+        reads=_of_task,
+        work=_predictions,
+        memory=lambda part: costs.ablation_memory(part.model, part.corpus),
+        passes=lambda part: 4 * part.total,
+        gpu=True,
+        model_bound=True,
+    ),
+    "patterns": Job(gpu=True),
+    "measures": Job(
+        reads=_of_task,
+        work=_measures,
+        memory=_measures_memory,
+        passes=lambda part: 8 * _task_limit(part),
+        records=lambda settings: int(settings["measured"]),
+        gpu=True,
+        model_bound=True,
+    ),
+    "changes": Job(reads=_first_task, memory=_changes_memory),
+    "disabled": Job(
+        reads=_of_task,
+        work=_disabled,
+        memory=lambda part: costs.ablation_memory(part.model, part.corpus),
+        passes=lambda part: part.heads / 2 * _task_limit(part),
+        records=lambda settings: int(settings["ablated"]),
+        gpu=True,
+        model_bound=True,
+    ),
+    "frames": Job(
+        reads=lambda place: of_role(place, "frames"),
+        work=lambda part: {"gcells": part.gcells, "records": part.records},
+        memory=lambda part: costs.example_memory(part.model, part.corpus, part.total, FRAME_BYTES),
+    ),
+    "drawn": Job(gpu=True),
+}
+STUDY = Study(
+    id=ID,
+    order=3,
+    title="Kovaleva et al. (2019): Revealing the Dark Secrets of BERT",
+    description="Kovaleva et al. 2019, Revealing the Dark Secrets of BERT.",
+    roles=ROLES,
+    artifacts=ARTIFACTS,
+    pairs=pairs,
+    examples=examples,
+    corpora=corpora,
+    check=check,
+    jobs=JOBS,
+    measures=MEASURES,
+)

@@ -1,0 +1,24 @@
+"""Measures of single heads that the atlas takes from the tables of Michel et al. (2019)."""
+
+from __future__ import annotations
+
+from attention_atlas.methods.head_measures import Measure, Source, where
+
+_HARM = "harmless or harmful head"
+_MASKED = Measure("masked", "Accuracy with the head masked, less the accuracy without", "Figure 1", "points", _HARM)
+MEASURES = (
+    Source(
+        "michel2019/figure1",
+        where("delta", "masked", experiment="classification"),
+        (_MASKED,),
+        ("experiment", "layer", "head", "delta"),
+        model="classifier",
+    ),
+    Source(
+        "michel2019/head_importance",
+        where("importance", "importance", task="classification", definition="paper"),
+        (Measure("importance", "Importance by derivatives", "Section 4", "per layer norm", "pruned late"),),
+        ("task", "definition", "layer", "head", "importance"),
+        model="classifier",
+    ),
+)

@@ -1,0 +1,291 @@
+"""What the workflow has to know of Michel et al. (2019), Are Sixteen Heads Really Better than One?"""
+
+from __future__ import annotations
+
+from attention_atlas.errors import AtlasError
+from attention_atlas.methods.names import CLASSIFICATION, TRANSLATION
+from attention_atlas.studies.michel2019.head_measures import MEASURES
+from attention_atlas.workflow import costs
+from attention_atlas.workflow.known import check_known
+from attention_atlas.workflow.runs import Config, Pair, with_training_corpus
+from attention_atlas.workflow.studies import of_role, role_pair, study_corpora
+from attention_atlas.workflow.study import Role, Study, figure, table
+from attention_atlas.workflow.work import Job, Part, Place, Work
+
+ID = "michel2019"
+EXPERIMENTS = (TRANSLATION, CLASSIFICATION)
+ROLES = {
+    "translation": Role("parallel", "what the translation model is evaluated on.", True, "translator"),
+    "translation_other": Role("parallel", "a second corpus (Figure 2; the paper: MTNT).", True, "translator"),
+    "translation_importance": Role(
+        "parallel", "what importance is computed on (the paper: newstest2009 to 2012).", True, "translator"
+    ),
+    "classification": Role("glue", "what the classifier is evaluated on.", True, "classifier"),
+    "classification_other": Role("glue", "a second corpus (Figure 2; the paper: MNLI mismatched).", True, "classifier"),
+    "classification_importance": Role(
+        "glue", "what importance is computed on (the paper: its training set, or a part).", True, "classifier"
+    ),
+    "dynamics": Role("parallel", "Figure 5; without it there is no such figure.", model="trained"),
+    "dynamics_importance": Role("parallel", "what importance is computed on for Figure 5.", model="trained"),
+}
+ARTIFACTS = (
+    table(
+        "table1",
+        "Table 1",
+        "Differences of BLEU when one head is masked, with tests",
+        needs=(
+            "translation",
+            "classification",
+        ),
+    ),
+    figure(
+        "figure1",
+        "Figure 1",
+        "Heads by the score that is left when they are masked, translation and classification",
+        needs=(
+            "translation",
+            "classification",
+        ),
+    ),
+    table(
+        "table2",
+        "Table 2",
+        "Translation with one head left in a layer, the best one",
+        needs=(
+            "translation",
+            "classification",
+        ),
+    ),
+    table(
+        "table3",
+        "Table 3",
+        "Classification with one head left in a layer, the best one",
+        needs=(
+            "translation",
+            "classification",
+        ),
+    ),
+    figure(
+        "figure2",
+        "Figure 2",
+        "What masking each head does on two corpora, with correlations",
+        needs=(
+            "translation",
+            "classification",
+        ),
+    ),
+    table(
+        "correlations",
+        "Figure 2, statistics",
+        "Correlation of what heads do across data, with and without extremes",
+        needs=(
+            "translation",
+            "classification",
+        ),
+    ),
+    table(
+        "head_importance",
+        "Importance",
+        "Importance of every head by four definitions",
+        needs=(
+            "translation",
+            "classification",
+        ),
+    ),
+    figure(
+        "figure3",
+        "Figure 3",
+        "Pruning curves by importance, by single heads, recomputed, and by chance",
+        needs=(
+            "translation",
+            "classification",
+        ),
+    ),
+    table(
+        "pruning",
+        "Figure 3, summary",
+        "How many heads can go, by the order in which they go",
+        needs=(
+            "translation",
+            "classification",
+        ),
+    ),
+    figure(
+        "figure4",
+        "Figure 4",
+        "Pruning curves of each kind of attention of the translation model",
+        needs=(
+            "translation",
+            "classification",
+        ),
+    ),
+    figure("figure5", "Figure 5", "Pruning curves after several epochs of training", needs=("dynamics",)),
+    table(
+        "table4",
+        "Table 4",
+        "Speed and size with half of the heads cut out",
+        needs=(
+            "translation",
+            "classification",
+        ),
+    ),
+    table(
+        "claims",
+        "Claims",
+        "The paper's claims, and doubts about them, put to this run's models",
+        needs=(
+            "translation",
+            "classification",
+        ),
+    ),
+    table(
+        "comparison",
+        "Comparison",
+        "Every published number beside this run's",
+        needs=(
+            "translation",
+            "classification",
+        ),
+    ),
+    table(
+        "dropped",
+        "Dropped",
+        "Examples left out, with reasons",
+        needs=(
+            "translation",
+            "classification",
+        ),
+    ),
+)
+ATTENTION_KINDS = {TRANSLATION: 3, CLASSIFICATION: 1, "dynamics": 3}
+"""Role -> kinds of attention of its model, each with as many heads."""
+EPOCHS = 4
+"""Epochs of a training that the cost model takes to be kept."""
+
+
+def examples(config: Config, run: str) -> list[Pair]:
+    """(model, corpus) of all examples that the study reads, without repetition."""
+    return list(dict.fromkeys(role_pair(config, run, ID, role) for role in study_corpora(config, run, ID)))
+
+
+def corpora(config: Config, run: str) -> list[str]:
+    """Corpora of the models, those that they are trained on, and the files with their translations."""
+    names = [name for pair in examples(config, run) for name in with_training_corpus(config, *pair)]
+    translations = [config["corpora"][name].get("translations") for name in names]
+    return [*names, *filter(None, translations)]
+
+
+def check(config: Config, run: str, place: str) -> None:
+    """Known models that are trained for their task; the keys of Figure 5 together.
+
+    Raises:
+        AtlasError: names the key.
+    """
+    settings = config["runs"][run][ID]
+    tasks = {"translator": "translation", "classifier": "labels"} | (
+        {"trained": "translation"} if "trained" in settings else {}
+    )
+    for key, task in tasks.items():
+        check_known(settings[key], config["models"], "model", f"{place}.{key}")
+        training = config["models"][settings[key]].get("training")
+        if training and training["task"] != task:
+            raise AtlasError(f"config: {place}.{key}: '{settings[key]}' is trained for {training['task']}, not for {task}.")
+    together = ("trained", "dynamics", "dynamics_importance")
+    absent = [key for key in together if key not in settings]
+    if 0 < len(absent) < len(together):
+        raise AtlasError(f"config: {place}.{absent[0]}: Figure 5 needs the keys {', '.join(together)} together.")
+    if "trained" in settings and "keep_epochs" not in config["models"][settings["trained"]].get("training", {}):
+        raise AtlasError(
+            f"config: {place}.trained: no epoch of '{settings['trained']}' is kept: set keep_epochs in its training."
+        )
+
+
+def _of_experiment(place: Place) -> Pair:
+    """Model and corpus of the experiment in the path."""
+    return of_role(place, place.wildcards["experiment"])
+
+
+def _role(part: Part) -> str:
+    return part.place.wildcards.get("experiment", "dynamics")
+
+
+def _conditions(part: Part, count: float) -> Work:
+    """So many passes over the examples; a search for every beam where the model translates."""
+    if _role(part) == CLASSIFICATION:
+        return {"gflop": count * part.gflop, "records": count * part.records}
+    return {"gsearch": count * part.settings["beams"] * part.gflop, "searches": count * part.records}
+
+
+def _masked(part: Part) -> Work:
+    """Each head alone, all others of its layer, each head on a second corpus; the layers before the changed one are known."""
+    return _conditions(part, 1.5 * ATTENTION_KINDS[_role(part)] * part.heads)
+
+
+def _steps(part: Part) -> float:
+    return 100 / float(part.settings["pruning"]["step"])
+
+
+def _pruned(part: Part) -> Work:
+    """Steps of four orders and the random ones, and of each kind of attention by itself where there are several."""
+    kinds = ATTENTION_KINDS[_role(part)]
+    by_kind = kinds if kinds > 1 else 0
+    return _conditions(part, _steps(part) * (4 + by_kind + part.settings["pruning"]["random_orders"]))
+
+
+def _dynamics(part: Part) -> Work:
+    """Steps of one order after each epoch that is kept."""
+    return _conditions(part, EPOCHS * _steps(part))
+
+
+def _speed(part: Part) -> Work:
+    """Four models, at every batch size."""
+    speed = part.settings["speed"]
+    records = min(part.records, speed["records"])
+    return {"gflop": 4 * len(speed["batches"]) * speed["repeats"] * part.gflop * records / part.records}
+
+
+def _memory(part: Part) -> int:
+    """Megabytes for forward and backward passes."""
+    return max(costs.ablation_memory(part.model, part.corpus), costs.gradient_memory(part.model, part.corpus))
+
+
+def _mask_passes(part: Part) -> float:
+    """Passes over the examples: two masks a head, and for translation three kinds of attention and a search with beams."""
+    return float(2 * part.heads * part.total)
+
+
+JOBS = {
+    "masked": Job(reads=_of_experiment, work=_masked, memory=_memory, passes=_mask_passes, gpu=True, model_bound=True),
+    "pruned": Job(reads=_of_experiment, work=_pruned, memory=_memory, passes=_mask_passes, gpu=True, model_bound=True),
+    "dynamics": Job(
+        reads=lambda place: of_role(place, "dynamics"),
+        work=_dynamics,
+        memory=_memory,
+        passes=_mask_passes,
+        gpu=True,
+        model_bound=True,
+    ),
+    "table4": Job(
+        reads=lambda place: of_role(place, CLASSIFICATION),
+        work=_speed,
+        # Four copies of the classifier, and a batch of the largest size.
+        memory=lambda part: 2 * costs.ablation_memory(part.model, part.corpus),
+        passes=_mask_passes,
+        gpu=True,
+        model_bound=True,
+    ),
+}
+STUDY = Study(
+    id=ID,
+    order=4,
+    title="Michel et al. (2019): Are Sixteen Heads Really Better than One?",
+    description="Michel et al. 2019, Are Sixteen Heads Really Better than One?",
+    roles=ROLES,
+    artifacts=ARTIFACTS,
+    examples=examples,
+    corpora=corpora,
+    check=check,
+    jobs=JOBS,
+    measures=MEASURES,
+    names_models=True,
+)

@@ -1,0 +1,219 @@
+"""What the workflow has to know of Štefánik's study, Attention Semantics."""
+
+from __future__ import annotations
+
+from attention_atlas.errors import AtlasError
+from attention_atlas.studies.stefanik2021.head_measures import MEASURES
+from attention_atlas.studies.stefanik2021.names import SPLITS
+from attention_atlas.workflow import costs
+from attention_atlas.workflow.runs import Config, Pair, family_member, family_seeds, study_model
+from attention_atlas.workflow.studies import of_role
+from attention_atlas.workflow.study import Role, Study, figure, table
+from attention_atlas.workflow.work import Job, Part, Place, Work
+
+ID = "stefanik2021"
+ROLES = {
+    "documents": Role("keyphrases", "relative attention, ranking of heads, regression and other rankers.", required=True),
+    "development": Role("keyphrases", "what heads are ranked and stopping points chosen on."),
+    "test": Role(
+        "keyphrases", "what is reported; where its documents are among `documents`, all rankers are compared on them."
+    ),
+}
+ARTIFACTS = (
+    figure(
+        "relative_attention",
+        "Relative attention",
+        "Attention that words of keyphrases receive more than others, by head",
+        needs=("documents",),
+    ),
+    figure(
+        "head_ranking",
+        "Ranking of heads",
+        "How well each head alone tells words of keyphrases",
+        needs=("documents",),
+        files=("head_ranking.html",),
+    ),
+    figure(
+        "logistic_regression",
+        "Logistic regression",
+        "All heads together: coefficients, permutation importance, softmax weights",
+        needs=("documents",),
+        files=("logistic_regression.html",),
+    ),
+    table("detectors", "Detectors", "One head and all heads as detectors on other documents", needs=("documents",)),
+    figure(
+        "fine_tuning",
+        "Fine-tuning",
+        "Fine-tuned taggers, whole and pruned",
+        needs=(
+            "development",
+            "test",
+        ),
+        files=("fine_tuning.html",),
+    ),
+    figure(
+        "ablation",
+        "Removing one",
+        "Token F1 with each head removed",
+        needs=(
+            "development",
+            "test",
+        ),
+        files=("ablation.html",),
+    ),
+    figure(
+        "cumulative_ablation",
+        "Worst to best",
+        "Heads removed one after the other",
+        needs=(
+            "development",
+            "test",
+        ),
+        files=("cumulative_ablation.html",),
+    ),
+    figure(
+        "baselines",
+        "Baselines",
+        "Attention beside other ways to find keyphrases",
+        needs=(
+            "documents",
+            "development",
+            "test",
+        ),
+        files=("baselines.html",),
+    ),
+    figure(
+        "model_view",
+        "Model view",
+        "All heads over a pair of sentences; pages to browse them (bertviz)",
+        needs=("documents",),
+        files=(
+            "model_view.html",
+            "head_view.html",
+        ),
+    ),
+    table("documents", "Documents", "Documents, keyphrases, and those not in the text", needs=("documents",)),
+    table(
+        "claims",
+        "Claims",
+        "What the slides say or suggest, put to this run",
+        needs=(
+            "documents",
+            "development",
+            "test",
+        ),
+    ),
+    table(
+        "comparison",
+        "Comparison",
+        "Every published number beside this run's",
+        needs=(
+            "documents",
+            "development",
+            "test",
+        ),
+    ),
+    table("dropped", "Dropped", "Documents left out, with reasons", needs=("documents",)),
+)
+
+
+def pairs(config: Config, run: str) -> list[Pair]:
+    """(model, corpus) whose attention is cached: that of the documents."""
+    return [(study_model(config, run, ID), config["runs"][run][ID]["documents"])]
+
+
+def examples(config: Config, run: str) -> list[Pair]:
+    """(model, corpus) of all examples that the study reads, with those that the taggers are trained on."""
+    settings, model = config["runs"][run][ID], study_model(config, run, ID)
+    names = [settings[role] for role in ROLES if role in settings]
+    if "family" in settings:
+        names.append(config["families"][settings["family"]]["tasks"]["keyphrases"]["corpus"])
+    return [(model, corpus) for corpus in dict.fromkeys(names)]
+
+
+def corpora(config: Config, run: str) -> list[str]:
+    """Corpora that the study reads, with those that the taggers are trained on."""
+    return [corpus for _, corpus in examples(config, run)]
+
+
+def taggers(config: Config, run: str) -> dict[int, str]:
+    """Seed -> tagger.
+
+    Raises:
+        AtlasError: the run names no family of taggers.
+    """
+    family = config["runs"][run][ID].get("family")
+    if family is None:
+        raise AtlasError(f"runs.{run}.{ID} names no family of taggers, which this file needs: add it to the run.")
+    return {seed: family_member(family, "keyphrases", seed) for seed in family_seeds(config, family, "keyphrases")}
+
+
+def check(config: Config, run: str, place: str) -> None:
+    """The keys of taggers together; a family that has the task.
+
+    Raises:
+        AtlasError: names the key.
+    """
+    settings = config["runs"][run][ID]
+    trained = ("family", *SPLITS)
+    absent = [key for key in trained if key not in settings]
+    if 0 < len(absent) < len(trained):
+        raise AtlasError(
+            f"config: {place}.{absent[0]}: taggers need all of {', '.join(trained)}; name it as well, or none of them."
+        )
+    if not absent and "keyphrases" not in config["families"][settings["family"]]["tasks"]:
+        raise AtlasError(f"config: {place}.family: the family '{settings['family']}' has no task keyphrases.")
+
+
+def _documents(place: Place) -> Pair:
+    return of_role(place, "documents")
+
+
+def _detection(part: Part) -> Work:
+    """Regressions of words on all heads: one a fold, and those on resampled documents."""
+    features = part.records * part.tokens * part.heads
+    return {"gfitted": (part.settings["fits"] + part.settings["folds"]) * features / 1e9}
+
+
+def _tagger_in_path(place: Place) -> Pair:
+    return place.wildcards["model"], of_role(place, "test")[1]
+
+
+def _removals(part: Part) -> Work:
+    """Each head on its own from its layer on, and steps of three orders and the random ones."""
+    sets = 100 / part.settings["step"] * (3 + part.settings["random_orders"])
+    return {"gflop": (part.heads / 2 + sets) * part.gflop}
+
+
+def _removal_memory(part: Part) -> int:
+    """Megabytes for forward and backward passes of a tagger."""
+    corpora = [part.place.config["corpora"][part.settings[split]] for split in SPLITS]
+    passes = (costs.ablation_memory, costs.gradient_memory)
+    return max(memory(part.model, corpus) for memory in passes for corpus in corpora)
+
+
+JOBS = {
+    "words": Job(
+        reads=_documents,
+        work=lambda part: {"gcells": part.gcells, "records": part.records},
+        memory=lambda part: costs.example_memory(part.model, part.corpus, part.total, 4000),
+    ),
+    "detection": Job(reads=_documents, work=_detection),
+    "removal": Job(reads=_tagger_in_path, work=_removals, memory=_removal_memory, gpu=True, model_bound=True),
+    "baselines": Job(reads=_documents, work=lambda part: {"records": part.records}, gpu=True),
+    "views": Job(reads=_documents, memory=lambda part: costs.extraction_memory(part.model, part.corpus)),
+}
+STUDY = Study(
+    id=ID,
+    order=6,
+    title="Štefánik: Attention Semantics (slides)",
+    description="Štefánik, Attention Semantics: attention as a keyphrase detector.",
+    roles=ROLES,
+    artifacts=ARTIFACTS,
+    pairs=pairs,
+    examples=examples,
+    corpora=corpora,
+    check=check,
+    jobs=JOBS,
+    measures=MEASURES,
+)

@@ -1,0 +1,139 @@
+"""What the workflow has to know of Tenney et al. (2019), BERT Rediscovers the Classical NLP Pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from attention_atlas.corpora.edges import EDGE_TASKS
+from attention_atlas.errors import AtlasError
+from attention_atlas.workflow import costs
+from attention_atlas.workflow.known import check_known, check_reader
+from attention_atlas.workflow.runs import Config, Pair, missing_files, study_model
+from attention_atlas.workflow.studies import study_corpora
+from attention_atlas.workflow.study import Role, Study, figure, table
+from attention_atlas.workflow.work import Job, Part, Place, Work
+
+ID = "tenney2019"
+PARTS = ("training", "development")
+"""Corpora of a task."""
+ROLES = {"cases": Role("edges", "sentences that Figure 3 shows first.")}
+ARTIFACTS = (
+    figure("figure1", "Figure 1", "Expected layer, centre of gravity and F1 at both ends, by task"),
+    figure(
+        "figure2",
+        "Figure 2",
+        "Mixing weights and differential scores of each task",
+        files=(
+            "mixing_weights.tsv",
+            "probe_scores.tsv",
+        ),
+    ),
+    figure("figure_a3", "Figure A.3", "Mixing weights and differential scores of two models", needs=("other_model",)),
+    figure("figure3", "Figure 3", "Single targets in doubt, layer by layer", uses=("cases",)),
+    table("table1", "Table 1", "Scores of each task at both ends, with controls"),
+    table("order", "Order of tasks", "Whether the order of tasks holds beyond sentences and seeds"),
+    table("options", "Options", "What layer 0, running maxima and equal steps change"),
+    table("claims", "Claims", "The paper's claims, and doubts about them, put to this run's model"),
+    table("comparison", "Comparison", "Every published number beside this run's"),
+    table("dropped", "Dropped", "Sentences left out, with reasons", uses=("cases",)),
+)
+
+
+def task_corpora(config: Config, entry: Mapping[str, Any]) -> list[str]:
+    """Corpora of a task, and the treebanks that they name."""
+    names = [entry[part] for part in PARTS]
+    trees = [config["corpora"][name].get("trees") for name in names]
+    return [*names, *filter(None, trees)]
+
+
+def tasks_of(config: Config, run: str) -> dict[str, dict[str, Any]]:
+    """Task -> its settings, for the tasks whose files are there; for all of them where missing files are an error."""
+    tasks = config["runs"][run][ID]["tasks"]
+    return {
+        task: tasks[task]
+        for task in EDGE_TASKS
+        if task in tasks and (config["missing"] == "error" or not missing_files(config, task_corpora(config, tasks[task])))
+    }
+
+
+def corpora(config: Config, run: str) -> list[str]:
+    """Corpora of the tasks that can be built; of all where none can be."""
+    tasks = tasks_of(config, run) or config["runs"][run][ID]["tasks"]
+    return [name for entry in tasks.values() for name in task_corpora(config, entry)]
+
+
+def examples(config: Config, run: str) -> list[Pair]:
+    """(model, corpus) of all examples that the study reads."""
+    model = study_model(config, run, ID)
+    names = [entry[part] for entry in tasks_of(config, run).values() for part in PARTS]
+    return [(model, corpus) for corpus in dict.fromkeys([*names, *study_corpora(config, run, ID).values()])]
+
+
+def tasks_in_path(wildcards: Mapping[str, str]) -> list[str]:
+    """Tasks whose probes a job trains, from their names in its path."""
+    return wildcards["edge_tasks"].split("-")
+
+
+def check(config: Config, run: str, place: str) -> None:
+    """Corpora that have targets of their tasks; further models beside the study's.
+
+    Raises:
+        AtlasError: names the key.
+    """
+    settings = config["runs"][run][ID]
+    for task, entry in settings["tasks"].items():
+        for part in PARTS:
+            where, corpus = f"{place}.tasks.{task}.{part}", entry[part]
+            check_known(corpus, config["corpora"], "corpus", where)
+            check_reader(config, corpus, "edges", where)
+            if task not in config["corpora"][corpus]["edge_tasks"]:
+                targets = ", ".join(config["corpora"][corpus]["edge_tasks"])
+                raise AtlasError(f"config: {where}: corpus '{corpus}' has targets for {targets}, not for {task}.")
+    base = study_model(config, run, ID)
+    for key in ("random_model", "other_model"):
+        if key in settings:
+            check_known(settings[key], config["models"], "model", f"{place}.{key}")
+            if settings[key] == base:
+                raise AtlasError(f"config: {place}.{key}: '{base}' is the study's own model; name another one.")
+    if "random_model" in settings and config["models"][settings["random_model"]]["init"] == "pretrained":
+        raise AtlasError(f"config: {place}.random_model: '{settings['random_model']}' is not random: set init: random_encoder.")
+
+
+def _first_training(place: Place) -> Pair:
+    """The model in the path, and what probes of its first task are trained on."""
+    first = tasks_in_path(place.wildcards)[0]
+    return place.wildcards["model"], place.settings["tasks"][first]["training"]
+
+
+def _probes(part: Part) -> Work:
+    """1,000 sentences that a probe is trained on, for all its probes, by the width of the states."""
+    settings = part.settings
+    training = settings["training"]
+    # Of a model with random layers, only the first and the last layer are probed.
+    whole = part.model_name in (study_model(part.place.config, part.place.run, ID), settings.get("other_model"))
+    each = len(settings["layer0"]) * (part.shape.layers + 1) + 3 if whole else 2
+    probes = len(tasks_in_path(part.place.wildcards)) * len(settings["seeds"]) * each
+    return {"kprobed": probes * training["most_steps"] * training["batch"] * part.shape.hidden / 1e6}
+
+
+def _memory(part: Part) -> int:
+    """Megabytes for the task that needs most."""
+    config, settings = part.place.config, part.settings
+    names = {settings["tasks"][task]["training"] for task in tasks_in_path(part.place.wildcards)}
+    variants, batch = len(settings["layer0"]), settings["training"]["batch"]
+    return max(costs.edge_probe_memory(part.model, config["corpora"][name], variants, batch) for name in names)
+
+
+STUDY = Study(
+    id=ID,
+    order=5,
+    title="Tenney et al. (2019): BERT Rediscovers the Classical NLP Pipeline",
+    description="Tenney et al. 2019, BERT Rediscovers the Classical NLP Pipeline.",
+    roles=ROLES,
+    artifacts=ARTIFACTS,
+    examples=examples,
+    corpora=corpora,
+    check=check,
+    jobs={"probes": Job(reads=_first_training, work=_probes, memory=_memory, gpu=True, model_bound=True)},
+)

@@ -1,0 +1,1 @@
+"""Everything that serves the Snakefile: configuration, inputs and parameters of rules, resources, plans, provenance."""

@@ -1,0 +1,55 @@
+"""Inputs and parameters of the rules of Guan et al. (2020)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attention_atlas.studies.guan2020.study import ID, compared_models
+from attention_atlas.workflow.inputs.shared import Files, Wildcards
+from attention_atlas.workflow.inputs.study import StudyInputs
+from attention_atlas.workflow.paths import shard_paths
+from attention_atlas.workflow.runs import Config
+
+
+class Guan2020Inputs(StudyInputs):
+    """Input and parameter functions of the study."""
+
+    def __init__(self, config: Config):
+        super().__init__(config, ID)
+
+    def sampled_shards(self, suffix: str, folder: str = "attention") -> Files:
+        """The shards that features are averaged over, for the model and corpus in the path."""
+
+        def paths(wildcards: Wildcards) -> list[str]:
+            samples = self.chosen(wildcards)["samples"]
+            place = wildcards.run, wildcards.model, wildcards.corpus
+            return shard_paths(self.config, *place, folder, suffix, samples)
+
+        return paths
+
+    def sampled_records(self, wildcards: Wildcards) -> int:
+        """Records of the questions that features are averaged over."""
+        return min(int(self.chosen(wildcards)["samples"]), self.limit("questions")(wildcards))
+
+    def base_features(self, wildcards: Wildcards) -> str:
+        """Features of the study's model."""
+        return features_path(wildcards.run, *compared_models(self.config, wildcards.run)["squad"])
+
+    def compared_features(self, wildcards: Wildcards) -> list[str]:
+        """Features of all compared models."""
+        pairs = compared_models(self.config, wildcards.run).values()
+        return [features_path(wildcards.run, *pair) for pair in pairs]
+
+    def compared_names(self, wildcards: Wildcards) -> list[str]:
+        """Names of the compared models."""
+        return list(compared_models(self.config, wildcards.run))
+
+    def compared_labels(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Name of a compared model -> label."""
+        pairs = compared_models(self.config, wildcards.run)
+        return {name: self.label_of(wildcards, *pair) for name, pair in pairs.items()}
+
+
+def features_path(run: str, model: str, corpus: str) -> str:
+    """Features of the heads of a model on a corpus."""
+    return f"results/{run}/{ID}/features/{model}/{corpus}.safetensors"

@@ -1,0 +1,80 @@
+"""Inputs and parameters of the rules of Michel et al. (2019): two experiments, and a training that is followed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from attention_atlas.studies.michel2019.study import EXPERIMENTS, ID
+from attention_atlas.workflow.inputs.nested import leaves
+from attention_atlas.workflow.inputs.shared import Files, Wildcards
+from attention_atlas.workflow.inputs.study import Parameter, StudyInputs
+from attention_atlas.workflow.paths import shard_paths
+from attention_atlas.workflow.runs import Config
+
+ROLES_OF_FIGURE2 = tuple(f"{name}{part}" for name in EXPERIMENTS for part in ("", "_other"))
+SCORED_ROLES = tuple(f"{name}_importance" for name in EXPERIMENTS)
+"""Roles with the examples that importance is computed on."""
+
+
+class Michel2019Inputs(StudyInputs):
+    """Input and parameter functions of the study."""
+
+    def __init__(self, config: Config):
+        super().__init__(config, ID)
+
+    def of_experiment(self, build: Callable[[str], Parameter], part: str = "") -> Parameter:
+        """What `build(role)` gives for the experiment in the path, or for a further role of it."""
+        return lambda wildcards: build(f"{wildcards.experiment}{part}")(wildcards)
+
+    def scored_limit(self, role: str) -> Callable[[Wildcards], int]:
+        """Examples of a role that importance is computed on."""
+
+        def number(wildcards: Wildcards) -> int:
+            bound = self.chosen(wildcards)["importance"]["records"]
+            return min(int(bound), self.limit(role)(wildcards))
+
+        return number
+
+    def scored_examples(self, role: str) -> Files:
+        """Shards with these examples."""
+
+        def paths(wildcards: Wildcards) -> list[str]:
+            records = self.scored_limit(role)(wildcards)
+            pair = self.pair(wildcards, role)
+            return shard_paths(self.config, wildcards.run, *pair, "examples", "parquet", records)
+
+        return paths
+
+    def each_experiment(self, pattern: str) -> Callable[[Wildcards], dict[str, str]]:
+        """Experiment -> its file of the study."""
+        path = f"results/{{run}}/{ID}/{pattern}"
+        return lambda wildcards: {name: path.format(run=wildcards.run, experiment=name) for name in EXPERIMENTS}
+
+    def files_of_experiments(self, pattern: str) -> Files:
+        """The same as a list."""
+        return leaves(self.each_experiment(pattern))
+
+    def search_settings(self, wildcards: Wildcards) -> dict[str, Any]:
+        """How translations are searched."""
+        chosen = self.chosen(wildcards)
+        return {key: chosen[key] for key in ("beams", "length_penalty")}
+
+    def pruning_settings(self, wildcards: Wildcards) -> dict[str, Any]:
+        """How importance is computed, and the steps of pruning."""
+        chosen = self.chosen(wildcards)
+        importance = {key: chosen["importance"][key] for key in ("definition", "scaled", "batch")}
+        return importance | chosen["pruning"]
+
+    def trained_epochs(self, wildcards: Wildcards) -> str:
+        """Weights of the model of Figure 5 after several epochs."""
+        model, _ = self.pair(wildcards, "dynamics")
+        return f"results/{wildcards.run}/models/{model}/epochs.safetensors"
+
+    def dynamics_table(self, wildcards: Wildcards) -> str | list[str]:
+        """figure5.tsv where the run follows a training."""
+        return f"results/{wildcards.run}/{ID}/figure5.tsv" if "dynamics" in self.chosen(wildcards) else []
+
+    def experiment_models(self, wildcards: Wildcards) -> dict[str, str]:
+        """Experiment -> name of its model."""
+        return {name: self.pair(wildcards, name)[0] for name in EXPERIMENTS}

@@ -1,0 +1,197 @@
+"""Inputs and parameters of the atlas and the scoreboard: tables of all studies that a run builds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from attention_atlas.atlas.overview import ID, compared_models, has_sentences
+from attention_atlas.methods.head_measures import Source
+from attention_atlas.workflow.inputs.shared import OptionalFile, Wildcards
+from attention_atlas.workflow.inputs.study import StudyInputs
+from attention_atlas.workflow.runs import Config, study_model
+from attention_atlas.workflow.studies import studies, study_corpora
+from attention_atlas.workflow.targets import built_tables
+
+RELATION_TABLES = ("clark2019/dependency_heads", "clark2019/relations")
+"""Tables of single heads and relations that the page of the atlas shows."""
+
+
+def head_sources() -> dict[str, Source]:
+    """Table -> the source of measures of single heads that reads it."""
+    return {table: source for study in studies().values() for source in study.measures for table in source.tables}
+
+
+class AtlasInputs(StudyInputs):
+    """Input and parameter functions of the atlas."""
+
+    def __init__(self, config: Config):
+        super().__init__(config, ID)
+
+    # --- its model --------------------------------------------------------------------------------------------------
+
+    def shape(self, wildcards: Wildcards) -> list[int]:
+        """Layers, and heads a layer."""
+        return self._shape_of(self.base_model(wildcards.run))
+
+    def _shape_of(self, model: str) -> list[int]:
+        return [self.config["models"][model][key] for key in ("layers", "heads")]
+
+    # --- tables of single heads -------------------------------------------------------------------------------------
+
+    def _head_tables(self, run: str) -> dict[str, str]:
+        """Table -> file, for the measures of single heads that the studies of the run make."""
+        sources = head_sources()
+        return {table: path for table, path in built_tables(self.config, run).items() if table in sources}
+
+    def _measured_model(self, run: str, table: str) -> str:
+        """The model whose heads a table measures; of a family its base, which has the same heads."""
+        source = head_sources()[table]
+        if source.model:
+            return str(self.config["runs"][run][source.study][source.model])
+        return study_model(self.config, run, source.study)
+
+    def skipped_tables(self, wildcards: Wildcards) -> dict[str, str]:
+        """Table -> why it cannot be part of the atlas: its model has other layers or heads."""
+        skipped = {}
+        for table in self._head_tables(wildcards.run):
+            model = self._measured_model(wildcards.run, table)
+            layers, heads = self._shape_of(model)
+            if [layers, heads] != self.shape(wildcards):
+                skipped[table] = f"its model {model} has {layers} layers of {heads} heads"
+        return dict(sorted(skipped.items()))
+
+    def head_tables(self, wildcards: Wildcards) -> dict[str, str]:
+        """Table -> file, for the measures of single heads of a run.
+
+        Measures that no study of the run makes are made on the atlas's sentences, where the run names some.
+        """
+        skipped = self.skipped_tables(wildcards)
+        kept = {table: path for table, path in self._head_tables(wildcards.run).items() if table not in skipped}
+        return self._sentence_tables(wildcards.run) | kept
+
+    def _sentence_tables(self, run: str) -> dict[str, str]:
+        """Table -> file of the measures of the atlas's model on its sentences; none where the run names none."""
+        return self._tables_of(run, self.base_model(run)) if has_sentences(self.config, run) else {}
+
+    def _tables_of(self, run: str, model: str) -> dict[str, str]:
+        """Table -> file of the job that measures a model on the atlas's sentences."""
+        tables = [table for table, source in head_sources().items() if source.attention_alone]
+        return {table: f"results/{run}/{ID}/models/{model}/{table.partition('/')[2]}.tsv" for table in tables}
+
+    def head_files(self, wildcards: Wildcards) -> list[str]:
+        """The same as a list."""
+        return list(self.head_tables(wildcards).values())
+
+    def head_models(self, wildcards: Wildcards) -> dict[str, str]:
+        """Table -> the model, or the family of models, whose heads it measures."""
+        run = wildcards.run
+        on_sentences = self._sentence_tables(run)
+        return {
+            table: (
+                f"{self.base_model(run)}, on the atlas's sentences"
+                if path == on_sentences.get(table)
+                else self._measured_name(run, table)
+            )
+            for table, path in self.head_tables(wildcards).items()
+        }
+
+    def _measured_name(self, run: str, table: str) -> str:
+        source = head_sources()[table]
+        if source.family:
+            return f"family {self.config['runs'][run][source.study]['family']}"
+        return self._measured_model(run, table)
+
+    def study_models(self, wildcards: Wildcards) -> dict[str, str]:
+        """Study -> models of its measures."""
+        names: dict[str, list[str]] = {}
+        for table, model in self.head_models(wildcards).items():
+            listed = names.setdefault(table.partition("/")[0], [])
+            if model not in listed:
+                listed.append(model)
+        return {study: ", ".join(listed) for study, listed in names.items()}
+
+    def relation_files(self, wildcards: Wildcards) -> list[str]:
+        """Tables of single heads and relations that the page shows; none where the run has none."""
+        tables = self.head_tables(wildcards)
+        return [tables[name] for name in RELATION_TABLES if name in tables]
+
+    def draws(self, wildcards: Wildcards) -> dict[str, int]:
+        """Resamples and permutations of heads, and their seed."""
+        chosen = self.chosen(wildcards)
+        return {key: chosen[key] for key in ("resamples", "shuffles", "seed")}
+
+    # --- its sentences ----------------------------------------------------------------------------------------------
+
+    def first_sentences(self, folder: str, suffix: str) -> OptionalFile:
+        """The first shard of the atlas's sentences for its model, where the run names some."""
+
+        def path(wildcards: Wildcards) -> str | list[str]:
+            named = has_sentences(self.config, wildcards.run)
+            return self.first_shard("sentences", folder, suffix)(wildcards) if named else []
+
+        return path
+
+    def page_label(self, wildcards: Wildcards) -> dict[str, Any] | None:
+        """What a reader of the page has to know of the run's numbers."""
+        if has_sentences(self.config, wildcards.run):
+            label: dict[str, Any] = self.label("sentences")(wildcards)
+            return label
+        return None
+
+    # --- compared models --------------------------------------------------------------------------------------------
+
+    def compared_tables(self, wildcards: Wildcards) -> list[dict[str, Any]]:
+        """What is known of each compared model, the run's first."""
+        compared = []
+        for model in compared_models(self.config, wildcards.run):
+            layers, heads = self._shape_of(model)
+            compared.append(
+                {
+                    "name": model,
+                    "layers": layers,
+                    "heads": heads,
+                    "random_weights": self._has_random_weights(model),
+                    "tables": self._tables_of(wildcards.run, model),
+                }
+            )
+        return compared
+
+    def compared_files(self, wildcards: Wildcards) -> list[str]:
+        """The same as a list of files."""
+        return [path for model in self.compared_tables(wildcards) for path in model["tables"].values()]
+
+    def _has_random_weights(self, model: str) -> bool:
+        """Whether the layers of a model are randomly initialised: a control."""
+        entry = self.config["models"][model]
+        return entry["init"] != "pretrained" and "training" not in entry
+
+
+class ScoreboardInputs(StudyInputs):
+    """Input and parameter functions of the scoreboard."""
+
+    def __init__(self, config: Config):
+        super().__init__(config, "scoreboard")
+
+    def tables(self, name: str) -> Callable[[Wildcards], dict[str, str]]:
+        """Study -> its table of this name, for those that have one."""
+
+        def by_study(wildcards: Wildcards) -> dict[str, str]:
+            built = built_tables(self.config, wildcards.run)
+            return {study: built[f"{study}/{name}"] for study in studies() if f"{study}/{name}" in built}
+
+        return by_study
+
+    def files(self, wildcards: Wildcards) -> list[str]:
+        """Comparisons and claims of all studies."""
+        return [path for name in ("comparison", "claims") for path in self.tables(name)(wildcards).values()]
+
+    def reads_sample(self, wildcards: Wildcards) -> bool:
+        """Whether a run reads generated text."""
+        run = wildcards.run
+        return any(
+            "sample" in self.config["corpora"][corpus]["source"]
+            for study in studies()
+            if study in self.config["runs"][run]
+            for corpus in study_corpora(self.config, run, study).values()
+        )

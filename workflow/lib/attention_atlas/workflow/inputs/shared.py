@@ -1,0 +1,197 @@
+"""Inputs and parameters of the rules that all studies share: models, corpora, attention."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from attention_atlas.corpora.glue import TASKS
+from attention_atlas.errors import AtlasError
+from attention_atlas.workflow.paths import (
+    base_of,
+    card_path,
+    is_fine_tuned,
+    keeps_epochs,
+    raw_path,
+    shard_paths,
+    tokenised_by,
+)
+from attention_atlas.workflow.runs import Config, limit_of
+
+Wildcards = Any
+"""Of a job: attributes by name (`snakemake.io.Wildcards`)."""
+Files = Callable[[Wildcards], list[str]]
+File = Callable[[Wildcards], str]
+OptionalFile = Callable[[Wildcards], "str | list[str]"]
+"""A file, or an empty list where the run does not need it."""
+WEIGHTS_KEYS = ("source", "sha256", "tokenizer", "layers", "heads", "hidden", "init", "seed", "dtype")
+"""Keys of a model's registry entry that its weights depend on."""
+NOT_IN_EXAMPLES = frozenset(
+    (
+        # Names, and what a user has to know of the file.
+        *("title", "reference", "licence", "layout", "optional"),
+        # How much of it a run reads, so that a larger limit keeps shards.
+        *("limit", "mean_tokens"),
+        # Of the cached maps.
+        "level",
+        # Files, which are inputs of the job.
+        *("source", "trees", "translations", "encoding"),
+    )
+)
+"""Keys of a corpus's registry entry that its examples do not depend on, or by way of input files alone."""
+
+
+class SharedInputs:
+    """Input and parameter functions of the shared rules, for a resolved configuration."""
+
+    def __init__(self, config: Config):
+        self.config = config
+
+    # --- names ------------------------------------------------------------------------------------------------------
+
+    def described_models(self) -> list[str]:
+        """Models with weights of their own, whose cards are made by looking at these."""
+        return sorted(name for name in self.config["models"] if not is_fine_tuned(self.config, name))
+
+    def fine_tuned_models(self) -> list[str]:
+        """Models that are trained in the workflow, and whose last weights alone are kept."""
+        models = self.config["models"]
+        return sorted(name for name in models if is_fine_tuned(self.config, name) and not keeps_epochs(self.config, name))
+
+    def followed_models(self) -> list[str]:
+        """Models that are trained in the workflow, and whose weights after some epochs are kept as well."""
+        return [name for name in self.config["models"] if keeps_epochs(self.config, name)]
+
+    # --- models -----------------------------------------------------------------------------------------------------
+
+    def weights_entry(self, run: str, model: str) -> dict[str, Any]:
+        """The part of a model's registry entry that its weights depend on; of a model made in the workflow, with its folder."""
+        entry = self.config["models"][model]
+        kept = {key: entry[key] for key in WEIGHTS_KEYS if key in entry}
+        if "fine_tuned" in entry["source"]:
+            kept["source"] = {"path": f"results/{run}/models/{model}/checkpoint"}
+            # The entry's init says what its training starts from.
+            kept["init"] = "pretrained"
+        if "blank" in entry["source"]:
+            kept["source"] = {"path": f"results/{run}/models/{model}/blank"}
+        return kept
+
+    def model_entry(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Entry of the model in the path."""
+        return self.weights_entry(wildcards.run, wildcards.model)
+
+    def untrained_files(self, wildcards: Wildcards) -> list[str]:
+        """The configuration of a new model in the path that is initialised in the workflow; nothing for others."""
+        untrained = "blank" in self.config["models"][wildcards.model]["source"]
+        return [f"results/{wildcards.run}/models/{wildcards.model}/blank/config.json"] if untrained else []
+
+    def _untrained_source(self, wildcards: Wildcards) -> dict[str, Any]:
+        source: dict[str, Any] = self.config["models"][wildcards.model]["source"]
+        if "blank" not in source:
+            raise AtlasError(f"model {wildcards.model} has weights already: it is not initialised in the workflow.")
+        untrained: dict[str, Any] = source["blank"]
+        return untrained
+
+    def vocabulary_files(self, wildcards: Wildcards) -> list[str]:
+        """The parallel text that the vocabulary of a new model is learnt from."""
+        corpus = self._untrained_source(wildcards)["corpus"]
+        translations = self.config["corpora"][corpus].get("translations")
+        return [raw_path(self.config, wildcards.run, name) for name in (corpus, translations) if name]
+
+    def untrained_settings(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Shape of a new model, and the languages and records of the text for its vocabulary."""
+        entry, source = self.config["models"][wildcards.model], self._untrained_source(wildcards)
+        return source | {
+            "layers": entry["layers"],
+            "heads": entry["heads"],
+            "languages": self.config["corpora"][source["corpus"]]["languages"],
+            "records": limit_of(self.config, wildcards.run, source["corpus"]),
+        }
+
+    def mlm_head_settings(self, wildcards: Wildcards) -> dict[str, Any]:
+        """How the masked-LM head of the model in the path is trained."""
+        settings: dict[str, Any] = self.config["models"][wildcards.model]["mlm_head"]
+        return settings
+
+    # --- fine-tuning ------------------------------------------------------------------------------------------------
+
+    def base_card(self, wildcards: Wildcards) -> str:
+        """Card of the model that a fine-tuned one is trained from."""
+        return card_path(wildcards.run, base_of(self.config, wildcards.model))
+
+    def base_entry(self, wildcards: Wildcards) -> dict[str, Any]:
+        """What the training of a fine-tuned model starts from: the weights of its base, or random ones."""
+        entry = self.config["models"][wildcards.model]
+        base = self.weights_entry(wildcards.run, base_of(self.config, wildcards.model))
+        if entry["init"] == "pretrained":
+            return base
+        return base | {"init": entry["init"], "seed": entry["seed"]}
+
+    def training_settings(self, wildcards: Wildcards) -> dict[str, Any]:
+        """How a model is fine-tuned, and whether its labels are scores."""
+        training: dict[str, Any] = self.config["models"][wildcards.model]["training"]
+        task = self.config["corpora"][training["corpus"]].get("task")
+        return training | {"regression": task is not None and TASKS[task].regression}
+
+    def training_examples(self, wildcards: Wildcards) -> list[str]:
+        """Examples that a model is fine-tuned on."""
+        corpus = self.training_settings(wildcards)["corpus"]
+        base = base_of(self.config, wildcards.model)
+        return shard_paths(self.config, wildcards.run, base, corpus, "examples", "parquet")
+
+    def training_limit(self, wildcards: Wildcards) -> int:
+        """Records that a model is fine-tuned on at most."""
+        return limit_of(self.config, wildcards.run, self.training_settings(wildcards)["corpus"])
+
+    # --- corpora ----------------------------------------------------------------------------------------------------
+
+    def raw_file(self, wildcards: Wildcards) -> str:
+        """The raw file of the corpus in the path."""
+        return raw_path(self.config, wildcards.run, wildcards.corpus)
+
+    def companion_files(self, wildcards: Wildcards) -> list[str]:
+        """The treebank with the sentences of a coreference corpus, or the translations of a parallel one, if it names one."""
+        entry = self.config["corpora"][wildcards.corpus]
+        names = [entry[key] for key in ("trees", "translations") if key in entry]
+        return [raw_path(self.config, wildcards.run, name) for name in names]
+
+    def source(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Where the corpus in the path is fetched from."""
+        source: dict[str, Any] = self.config["corpora"][wildcards.corpus]["source"]
+        return source
+
+    def reader(self, wildcards: Wildcards) -> str:
+        """The reader of the corpus in the path."""
+        return str(self.config["corpora"][wildcards.corpus]["reader"])
+
+    def example_entry(self, wildcards: Wildcards) -> dict[str, Any]:
+        """The part of the registry entry of the corpus in the path that its examples depend on."""
+        entry = self.config["corpora"][wildcards.corpus]
+        return {key: value for key, value in entry.items() if key not in NOT_IN_EXAMPLES}
+
+    def shard_start(self, wildcards: Wildcards) -> int:
+        """The first record of the shard in the path."""
+        return int(wildcards.shard) * int(self.config["corpora"][wildcards.corpus]["shard"])
+
+    def shard_examples(self, wildcards: Wildcards) -> str:
+        """Examples of the shard in the path, for the model in it."""
+        owner = tokenised_by(self.config, wildcards.model)
+        return f"results/{wildcards.run}/examples/{owner}/{wildcards.corpus}/{wildcards.shard}.parquet"
+
+    def examples_in_path(self, wildcards: Wildcards) -> list[str]:
+        """All examples of the corpus in the path, for the model in it."""
+        return shard_paths(self.config, wildcards.run, wildcards.model, wildcards.corpus, "examples", "parquet")
+
+    def corpus_limit(self, wildcards: Wildcards) -> int:
+        """Records of the corpus in the path that the run reads at most."""
+        return limit_of(self.config, wildcards.run, wildcards.corpus)
+
+    def corpus_level(self, wildcards: Wildcards) -> str:
+        """Level of the cached maps of the corpus in the path."""
+        return str(self.config["corpora"][wildcards.corpus]["level"])
+
+    # --- runs -------------------------------------------------------------------------------------------------------
+
+    def run_title(self, wildcards: Wildcards) -> str:
+        """What tables and figures call the run."""
+        return str(self.config["runs"][wildcards.run].get("title", wildcards.run))

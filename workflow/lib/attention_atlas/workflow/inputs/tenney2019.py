@@ -1,0 +1,145 @@
+"""Inputs and parameters of the rules of Tenney et al. (2019): tasks, and the hidden states of up to three models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attention_atlas.errors import AtlasError
+from attention_atlas.studies.tenney2019.study import ID, PARTS, tasks_in_path, tasks_of
+from attention_atlas.workflow.inputs.nested import leaves
+from attention_atlas.workflow.inputs.shared import Files, Wildcards
+from attention_atlas.workflow.inputs.study import StudyInputs
+from attention_atlas.workflow.paths import shard_paths
+from attention_atlas.workflow.runs import Config, limit_of
+
+EDGE_TABLES = {"scores": "scores.tsv", "weights": "weights.tsv", "counts": "counts.parquet"}
+"""Kind of table -> suffix of its file for a job of probes."""
+Tables = dict[str, dict[str, str]]
+"""Task -> kind -> file."""
+
+
+class Tenney2019Inputs(StudyInputs):
+    """Input and parameter functions of the study."""
+
+    def __init__(self, config: Config):
+        super().__init__(config, ID)
+
+    # --- jobs of probes ---------------------------------------------------------------------------------------------
+
+    def probed_tasks(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Task of the path -> what its probes are trained on, and how; see `probing.ProbedTask`."""
+        chosen = self.chosen(wildcards)
+        # The sentences of Figure 3 are for the run's model and the one beside it alone.
+        cases = chosen.get("cases") if self._probes_all_layers(wildcards) else None
+        tasks = {}
+        for task in tasks_in_path(wildcards):
+            entry = chosen["tasks"][task]
+            changed = {key: entry[key] for key in ("interval", "most_steps") if key in entry}
+            tasks[task] = {part: self._probed_corpus(wildcards, entry[part]) for part in PARTS} | {
+                "cases": self._probed_corpus(wildcards, cases) if cases else None,
+                "recipe": chosen["training"] | changed,
+            }
+        return tasks
+
+    def _probed_corpus(self, wildcards: Wildcards, corpus: str) -> dict[str, Any]:
+        """Files of a corpus and how many records the run reads, see `probing.ProbedCorpus`."""
+        place = wildcards.run, wildcards.model, corpus
+        return {
+            "examples": shard_paths(self.config, *place, "examples", "parquet"),
+            "states": shard_paths(self.config, *place, "hidden", "safetensors"),
+            "limit": limit_of(self.config, wildcards.run, corpus),
+        }
+
+    def probed_files(self, wildcards: Wildcards) -> list[str]:
+        """All files of the tasks in the path."""
+        corpora = [task[part] for task in self.probed_tasks(wildcards).values() for part in (*PARTS, "cases") if task[part]]
+        paths = [path for corpus in corpora for kind in ("examples", "states") for path in corpus[kind]]
+        return list(dict.fromkeys(paths))
+
+    def _probes_all_layers(self, wildcards: Wildcards) -> bool:
+        """Whether all layers are probed; of the model with random layers, the first and the last alone."""
+        return bool(wildcards.model != self.chosen(wildcards).get("random_model"))
+
+    def probe_plan(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Which probes a job trains, see `probing.Plan`."""
+        chosen, whole = self.chosen(wildcards), self._probes_all_layers(wildcards)
+        return {
+            "seeds": chosen["seeds"],
+            "layer0": chosen["layer0"] if whole else ["embeddings"],
+            "whole": whole,
+            # The model beside the run's is compared by its layers alone (Figure A.3).
+            "controls": wildcards.model == self.base_model(wildcards.run),
+            "most_targets": chosen.get("most_targets"),
+            "traced": chosen["traced"],
+        }
+
+    # --- their tables -----------------------------------------------------------------------------------------------
+
+    def _edge_jobs(self, run: str) -> list[list[str]]:
+        """Tasks of each job: `tasks_a_job` at a time, by their names as the paths have them."""
+        tasks = list(tasks_of(self.config, run))
+        size = self.config["runs"][run][ID]["tasks_a_job"]
+        return [tasks[start : start + size] for start in range(0, len(tasks), size)]
+
+    def edge_files(self, suffix: str) -> Files:
+        """The files of all jobs, for the run's model."""
+
+        def paths(wildcards: Wildcards) -> list[str]:
+            run = wildcards.run
+            return [edge_path(run, self.base_model(run), tasks, suffix) for tasks in self._edge_jobs(run)]
+
+        return paths
+
+    def _random_scores(self, run: str) -> dict[str, str]:
+        """Task -> file with its scores on the model with random layers; empty where the run names none."""
+        model = self.config["runs"][run][ID].get("random_model")
+        if model is None:
+            return {}
+        return {task: edge_path(run, model, tasks, "scores.tsv") for tasks in self._edge_jobs(run) for task in tasks}
+
+    def random_edge_files(self, wildcards: Wildcards) -> list[str]:
+        """Scores of probes on the model with random layers, where the run names one."""
+        return list(dict.fromkeys(self._random_scores(wildcards.run).values()))
+
+    def _model_tables(self, run: str, model: str) -> Tables:
+        return {
+            task: {kind: edge_path(run, model, tasks, suffix) for kind, suffix in EDGE_TABLES.items()}
+            for tasks in self._edge_jobs(run)
+            for task in tasks
+        }
+
+    def edge_tables(self, wildcards: Wildcards) -> Tables:
+        """Task -> its files by kind."""
+        run = wildcards.run
+        tables = self._model_tables(run, self.base_model(run))
+        for task, path in self._random_scores(run).items():
+            tables[task]["random_scores"] = path
+        return tables
+
+    def both_models(self, wildcards: Wildcards) -> dict[str, Tables]:
+        """The run's other model and its own -> task -> files by kind.
+
+        Raises:
+            AtlasError: the run names no other model.
+        """
+        run, chosen = wildcards.run, self.chosen(wildcards)
+        if "other_model" not in chosen:
+            raise AtlasError(f"runs.{run}.{ID} names no other_model, which Figure A.3 needs: add it to the run.")
+        return {model: self._model_tables(run, model) for model in (chosen["other_model"], self.base_model(run))}
+
+    def both_models_files(self, wildcards: Wildcards) -> list[str]:
+        """The same as a list."""
+        return leaves(self.both_models)(wildcards)
+
+    def task_labels(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Task -> label of what its probes are evaluated on."""
+        model = self.base_model(wildcards.run)
+        return {
+            task: self.label_of(wildcards, model, entry["development"])
+            for task, entry in tasks_of(self.config, wildcards.run).items()
+        }
+
+
+def edge_path(run: str, model: str, tasks: list[str], suffix: str) -> str:
+    """A file of the job that trains the probes of some tasks."""
+    return f"results/{run}/{ID}/probes/{model}/{'-'.join(tasks)}.{suffix}"

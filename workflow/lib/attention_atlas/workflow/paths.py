@@ -1,0 +1,79 @@
+"""Paths of the files of a run: shards, cards, checkpoints, raw corpora."""
+
+from __future__ import annotations
+
+from attention_atlas.errors import AtlasError
+from attention_atlas.workflow.runs import Config, local_file, missing_files, shard_count
+
+
+def shard_paths(
+    config: Config, run: str, model: str, corpus: str, folder: str, suffix: str, records: int | None = None
+) -> list[str]:
+    """Paths of the shards with the first records of a corpus.
+
+    Args:
+        config: the resolved configuration.
+        run, model, corpus: names in it; examples are those of the model whose tokenizer `model` has.
+        folder: attention, hidden or examples.
+        suffix: of the files, without its dot.
+        records: how many; default: as many as the run reads.
+    """
+    owner = tokenised_by(config, model) if folder == "examples" else model
+    count = shard_count(config, run, corpus, records)
+    return [f"results/{run}/{folder}/{owner}/{corpus}/{shard}.{suffix}" for shard in range(count)]
+
+
+def card_path(run: str, model: str) -> str:
+    """The card of a model."""
+    return f"results/{run}/models/{model}/card.json"
+
+
+def tokenizer_path(run: str, model: str) -> str:
+    """The tokenizer of a model."""
+    return f"results/{run}/models/{model}/tokenizer.json"
+
+
+def checkpoint_path(run: str, model: str) -> str:
+    """The weights of a model that is fine-tuned in the workflow."""
+    return f"results/{run}/models/{model}/checkpoint/model.safetensors"
+
+
+def raw_path(config: Config, run: str, corpus: str) -> str:
+    """The raw file of a corpus: the user's own, generated, or fetched.
+
+    Raises:
+        AtlasError: the user's own file is missing; names file, licence and expected layout.
+    """
+    source = config["corpora"][corpus]["source"]
+    if "path" in source:
+        missing = missing_files(config, [corpus])
+        if missing:
+            raise AtlasError(" ".join(missing.values()))
+        return str(local_file(config, corpus))
+    if "sample" in source:
+        return f"results/{run}/corpora/sample/{source['sample']}"
+    return f"results/{run}/corpora/{corpus}.raw"
+
+
+def base_of(config: Config, model: str) -> str:
+    """The model that a fine-tuned one is trained from."""
+    return str(config["models"][model]["source"]["fine_tuned"])
+
+
+def tokenised_by(config: Config, model: str) -> str:
+    """The model whose examples a model reads: its base, and of several models with the same files the first in the registry."""
+    models = config["models"]
+    while "fine_tuned" in models[model]["source"]:
+        model = base_of(config, model)
+    files = {key: models[model].get(key) for key in ("source", "tokenizer")}
+    return next(name for name, entry in models.items() if all(entry.get(key) == value for key, value in files.items()))
+
+
+def is_fine_tuned(config: Config, model: str) -> bool:
+    """Whether a model is trained in the workflow, from another one."""
+    return "fine_tuned" in config["models"][model]["source"]
+
+
+def keeps_epochs(config: Config, model: str) -> bool:
+    """Whether the weights after some epochs of a model's training are kept."""
+    return is_fine_tuned(config, model) and "keep_epochs" in config["models"][model]["training"]

@@ -1,0 +1,98 @@
+"""What jobs ask a scheduler for: memory, minutes, threads and GPUs, as functions that Snakemake calls for each job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from attention_atlas.models.devices import gpu_here
+from attention_atlas.workflow.costs import typical_tokens
+from attention_atlas.workflow.runs import Config
+from attention_atlas.workflow.shared_jobs import SHARED_JOBS
+from attention_atlas.workflow.studies import studies
+from attention_atlas.workflow.work import Job, Part, Place
+
+Resource = Callable[[Any, int], int]
+"""From the wildcards and the number of the attempt."""
+SMALL_FLOP = 7.7e12
+"""Operations of a model below which a second thread gains nothing: start and small matrices keep one processor busy, so that
+two jobs side by side end sooner than one after the other (in the sample run all do)."""
+
+
+def memory(megabytes: int) -> Resource:
+    """A fixed number of megabytes, more after each failure."""
+
+    def grown(wildcards: Any, attempt: int) -> int:
+        return megabytes * attempt
+
+    return grown
+
+
+def minutes(number: int) -> Resource:
+    """Minutes, more after each failure."""
+    return memory(number)
+
+
+def find_job(rule: str) -> tuple[str, Job | None]:
+    """Study of a rule (empty for the shared rules) and what its jobs take; None where nothing is declared of it."""
+    name = rule.partition("_")[0]
+    declared = studies().get(name)
+    if declared is not None and rule != name:
+        return name, declared.jobs.get(rule.removeprefix(f"{name}_"))
+    return "", SHARED_JOBS.get(rule)
+
+
+def threads_of(part: Part, passes: float) -> int:
+    """One thread for a small job, else two; `passes` forward passes over single examples."""
+    return 1 if passes * part.shape.forward_flop(typical_tokens(part.corpus)) < SMALL_FLOP else 2
+
+
+class JobResources:
+    """JobResources of jobs by the name of their rule."""
+
+    def __init__(self, config: Config):
+        self.config = config
+
+    def _part(self, rule: str, wildcards: Any) -> tuple[Job, Part]:
+        study, job = find_job(rule)
+        if job is None:
+            raise KeyError(f"{rule}: nothing is declared of what its jobs take")
+        return job, job.part(Place(self.config, wildcards.run, study, dict(wildcards.items())))
+
+    def memory(self, rule: str) -> Resource:
+        """Megabytes as the rule's job declares them, more after each failure."""
+
+        def grown(wildcards: Any, attempt: int) -> int:
+            job, part = self._part(rule, wildcards)
+            assert job.memory is not None, rule
+            return job.memory(part) * attempt
+
+        return grown
+
+    def minutes(self, rule: str) -> Resource:
+        """Minutes as the rule's job declares them, more after each failure."""
+
+        def grown(wildcards: Any, attempt: int) -> int:
+            job, part = self._part(rule, wildcards)
+            assert job.minutes is not None, rule
+            return job.minutes(part) * attempt
+
+        return grown
+
+    def threads(self, rule: str) -> Callable[[Any], int]:
+        """Threads for the forward passes that the rule's job declares."""
+
+        def number(wildcards: Any) -> int:
+            job, part = self._part(rule, wildcards)
+            assert job.passes is not None, rule
+            return threads_of(part, job.passes(part))
+
+        return number
+
+    def gpus(self, rule: str) -> int:
+        """GPUs of a rule's jobs: one where they run a model and the configuration asks for a GPU, or this machine has one."""
+        _, job = find_job(rule)
+        if job is None or not job.gpu:
+            raise KeyError(f"{rule}: its jobs are not declared to run on a GPU")
+        wanted = self.config["device"]
+        return int(wanted == "cuda" or (wanted == "auto" and gpu_here()))

@@ -1,0 +1,82 @@
+"""The declared studies: every folder below `studies` with a module `study`, and the overviews over all studies."""
+
+from __future__ import annotations
+
+import functools
+
+from attention_atlas.atlas import overview as atlas
+from attention_atlas.errors import AtlasError
+from attention_atlas.published import overview as scoreboard
+from attention_atlas.studies import study_modules
+from attention_atlas.workflow.runs import Config, Pair, limit_of, study_model
+from attention_atlas.workflow.study import Study
+from attention_atlas.workflow.work import Place
+
+
+@functools.cache
+def studies() -> dict[str, Study]:
+    """Id -> declaration, studies before overviews, each in their order."""
+    declared = [module.STUDY for module in (*study_modules("study"), atlas, scoreboard)]
+    return {study.id: study for study in sorted(declared, key=lambda study: (study.overview, study.order))}
+
+
+def study(name: str) -> Study:
+    """One declaration.
+
+    Raises:
+        KeyError: there is no such study.
+    """
+    return studies()[name]
+
+
+def study_corpora(config: Config, run: str, name: str) -> dict[str, str]:
+    """Role -> corpus of a study, for the roles that a run names."""
+    settings = config["runs"][run][name]
+    return {role: settings[role] for role in study(name).roles if role in settings}
+
+
+def role_pair(config: Config, run: str, name: str, role: str, variant: str | None = None) -> Pair:
+    """Model and corpus behind a role of a study, or behind a variant of it.
+
+    Args:
+        config: the resolved configuration.
+        run: its name.
+        name: of the study.
+        role: of the study.
+        variant: of the study's `variants`: `casing` names another model, each other one another corpus.
+
+    Raises:
+        AtlasError: the run names no corpus for the role.
+    """
+    settings = config["runs"][run][name]
+    if role not in settings:
+        raise AtlasError(f"runs.{run}.{name} names no corpus for the role '{role}', which this file needs: add it to the run.")
+    declared = study(name).roles.get(role)
+    model = settings[declared.model] if declared and declared.model else study_model(config, run, name)
+    corpus = settings[role]
+    if variant == "casing":
+        model = settings["variants"][variant]
+    elif variant:
+        corpus = settings["variants"][variant]
+    return model, corpus
+
+
+def of_role(place: Place, role: str) -> Pair:
+    """Model and corpus of a role of the study of a job, or of the variant in its path."""
+    return role_pair(place.config, place.run, place.study, role, place.wildcards.get("variant"))
+
+
+def extracted(config: Config, run: str, name: str) -> list[tuple[str, str, int]]:
+    """(model, corpus, records) whose attention a study reads from the cache, each pair once."""
+    declared = study(name)
+    records = {pair: limit_of(config, run, pair[1]) for pair in declared.pairs(config, run)}
+    if declared.records_key:
+        bound = config["runs"][run][name][declared.records_key]
+        records = {pair: min(bound, limit) for pair, limit in records.items()}
+    return [(*pair, limit) for pair, limit in records.items()]
+
+
+def study_examples(config: Config, run: str, name: str) -> list[Pair]:
+    """(model, corpus) of all examples that a study reads, each pair once."""
+    declared = study(name)
+    return list(dict.fromkeys((declared.examples or declared.pairs)(config, run)))

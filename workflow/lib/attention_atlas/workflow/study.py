@@ -1,0 +1,166 @@
+"""What a study declares: corpora, models, settings, jobs and artefacts.
+
+A study is the folder `studies/{id}` with a module `study`, whose `STUDY` is a `Study`. Imports nothing heavy, since the
+workflow reads all declarations at every start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from attention_atlas.methods.head_measures import Source
+from attention_atlas.workflow.runs import Config, Pair
+from attention_atlas.workflow.work import Job
+
+SETTINGS = Path(__file__).resolve().parents[3] / "schemas" / "studies"
+"""Folder with the schema of each study's settings; roles of corpora are added to it from the declaration."""
+
+
+@dataclass(frozen=True)
+class Role:
+    """A key of a study's settings that names a corpus.
+
+    Attributes:
+        reader: the reader that the corpus needs.
+        use: what the corpus is for.
+        required: whether every run of the study names it; an artefact whose role a run does not name is not part of that run.
+        model: key of the settings that names the model of this role; empty for the model of the study.
+    """
+
+    reader: str
+    use: str
+    required: bool = False
+    model: str = ""
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """One table or figure.
+
+    Attributes:
+        id: name within the study; also that of its caption, workflow/report/{study}/{id}.rst.
+        kind: table or figure.
+        number: the paper's own.
+        title: what it shows.
+        files: its files below results/{run}/{study}.
+        needs: keys of the study's settings without which it cannot be made: roles of corpora, or a second model.
+        uses: roles of further corpora that it reads where a run names them.
+    """
+
+    id: str
+    kind: str
+    number: str
+    title: str
+    files: tuple[str, ...]
+    needs: tuple[str, ...] = ()
+    uses: tuple[str, ...] = ()
+
+
+def figure(
+    id: str, number: str, title: str, needs: Sequence[str] = (), uses: Sequence[str] = (), files: Sequence[str] = ()
+) -> Artifact:
+    """A figure, with the numbers that it shows; `files` are further ones."""
+    drawn = (*(f"{id}.{suffix}" for suffix in ("svg", "png", "pdf", "tsv")), *files)
+    return Artifact(id, "figure", number, title, drawn, tuple(needs), tuple(uses))
+
+
+def table(
+    id: str, number: str, title: str, needs: Sequence[str] = (), uses: Sequence[str] = (), files: Sequence[str] = ()
+) -> Artifact:
+    """A table, as TSV and as a page; `files` are further ones."""
+    return Artifact(id, "table", number, title, (f"{id}.tsv", f"{id}.html", *files), tuple(needs), tuple(uses))
+
+
+def no_pairs(config: Config, run: str) -> list[Pair]:
+    """Nothing: for a study that reads no cached attention."""
+    return []
+
+
+def no_corpora(config: Config, run: str) -> list[str]:
+    """Nothing: for a study that reads the corpora of its roles alone."""
+    return []
+
+
+def no_check(config: Config, run: str, place: str) -> None:
+    """Nothing that the schema does not check."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study, or an overview over all studies of a run.
+
+    Attributes:
+        id: name in paths, targets and settings.
+        order: place among the studies in tables and pages.
+        title: what the report calls it.
+        description: of its settings.
+        roles: keys of its settings that name a corpus.
+        artifacts: its tables and figures.
+        pairs: (model, corpus) whose attention is cached for a run.
+        examples: (model, corpus) whose examples a run reads; default: `pairs`.
+        corpora: corpora that a run reads beside those of its roles, such as those that its models are trained on.
+        check: what a schema cannot say of its settings; raises AtlasError.
+        jobs: its jobs whose cost depends on models and corpora: rule without the study's name -> what it reads and takes.
+        measures: measures of single heads that the atlas takes from its tables.
+        records_key: key of the settings with the records of each corpus that its attention is read of; empty for all.
+        names_models: whether its roles name their models, so that a run need not name one for it.
+        overview: whether it is made from the tables of the studies.
+        folder: of its artefacts, in place of its id; empty for that of the run.
+    """
+
+    id: str
+    order: int
+    title: str
+    description: str
+    roles: Mapping[str, Role] = field(default_factory=dict)
+    artifacts: tuple[Artifact, ...] = ()
+    pairs: Callable[[Config, str], list[Pair]] = no_pairs
+    examples: Callable[[Config, str], list[Pair]] | None = None
+    corpora: Callable[[Config, str], list[str]] = no_corpora
+    check: Callable[[Config, str, str], None] = no_check
+    jobs: Mapping[str, Job] = field(default_factory=dict)
+    measures: tuple[Source, ...] = ()
+    records_key: str = ""
+    names_models: bool = False
+    overview: bool = False
+    folder: str | None = None
+
+    def paths(self, artifact: Artifact, run: str) -> list[str]:
+        """Files of an artefact in a run."""
+        folder = self.id if self.folder is None else self.folder
+        return ["/".join(filter(None, ("results", run, folder, name))) for name in artifact.files]
+
+    def artifact(self, name: str) -> Artifact:
+        """One artefact.
+
+        Raises:
+            KeyError: the study has no such artefact.
+        """
+        for artifact in self.artifacts:
+            if artifact.id == name:
+                return artifact
+        raise KeyError(f"{self.id} declares no artefact {name}")
+
+    def settings_schema(self, read: Callable[[Path], Any]) -> dict[str, Any]:
+        """JSON schema of the study's settings: its file below `SETTINGS`, with a property for each role.
+
+        Args:
+            read: reads a YAML file.
+        """
+        path = SETTINGS / f"{self.id}.yaml"
+        written: dict[str, Any] = read(path) if path.is_file() else {}
+        roles = {
+            name: {"type": "string", "description": f"Corpus of reader {role.reader}: {role.use}"}
+            for name, role in self.roles.items()
+        }
+        required = [*(name for name, role in self.roles.items() if role.required), *written.get("required", [])]
+        return {
+            "type": "object",
+            "additionalProperties": False,
+            "description": self.description,
+            "required": required,
+            "properties": {**roles, **written.get("properties", {})},
+        }
