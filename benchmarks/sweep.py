@@ -20,10 +20,11 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "workflow" / "lib"))
 
 from attention_atlas.figures.style import BLUE, ORANGE, VERMILION, use_style  # noqa: E402
+from attention_atlas.workflow.config import read_configuration  # noqa: E402
 from tools.plan import measured_seconds, planned_jobs  # noqa: E402
 
 SHARES = (0.25, 0.5, 1.0)
-PARTS = ("Snakefile", "config.yaml", "workflow", "envs")
+PARTS = ("Snakefile", "config.yaml", "config", "workflow", "envs")
 LEAST = 8
 """No corpus gets smaller than this: halves and folds of fewer examples are empty."""
 # What is drawn: the rules that take most of the time.
@@ -47,7 +48,7 @@ DRAWN = (
 
 def overlay(share: float) -> dict[str, Any]:
     """The sample run with a share of its documents, examples and steps of training, in one shard a corpus."""
-    config = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
+    config = read_configuration(ROOT)
 
     def part(amount: int, least: int = LEAST) -> int:
         return max(min(amount, least), round(amount * share))
@@ -92,7 +93,7 @@ def build(folder: Path, share: float) -> None:
 
 def collect(folder: Path, share: float) -> pd.DataFrame:
     """share, rule, job, seconds of all jobs of a built run."""
-    jobs = planned_jobs("sample", [folder / "config.yaml", folder / "sweep.yaml"])
+    jobs = planned_jobs("sample", read_configuration(folder, [folder / "sweep.yaml"]))
     base = "results/sample/benchmarks/"
     rows = [
         {

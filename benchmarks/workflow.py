@@ -16,7 +16,7 @@ def run() -> None:
     """Print both times."""
     snakemake = [sys.executable, "-m", "snakemake"]
     with tempfile.TemporaryDirectory() as folder:
-        for name in ("config.yaml", "workflow"):  # the configuration, and files that it names
+        for name in ("config.yaml", "config", "workflow"):  # the configuration, and files that it names
             Path(folder, name).symlink_to(ROOT / name)
         dry = [*snakemake, "--snakefile", str(ROOT / "Snakefile"), "--directory", folder, "--dry-run", "--quiet"]
         candidates = {

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
+from attention_atlas.workflow.config import read_configuration, write_configuration
 
 ROOT = Path(__file__).resolve().parents[1]
 OVERLAY = """
@@ -86,7 +86,7 @@ FEW_TASKS = ("mrpc", "stsb")
 FEW_EDGE_TASKS = ("pos", "roles")
 """Tasks of GLUE in the small run; an overlay cannot take any away."""
 SMALL = ("--configfile", "config.yaml", "small.yaml")
-PARTS = ("Snakefile", "config.yaml", "workflow", "envs")
+PARTS = ("Snakefile", "config.yaml", "config", "workflow", "envs")
 
 
 def listen_to_interrupts() -> None:
@@ -162,7 +162,7 @@ def copy_workflow(folder: Path) -> Workspace:
 def small_run(folder: Path) -> Workspace:
     """A copy of the workflow with the overlay that makes the sample run small."""
     workspace = copy_workflow(folder)
-    config = yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8"))
+    config = read_configuration(folder)
     family = config["families"]["minilm-glue"]
     family["tasks"] = {task: {"corpus": f"sample-{task}-train", "random_seeds": [42]} for task in FEW_TASKS}
     config["runs"]["sample"]["kovaleva2019"]["tasks"] = {task: f"sample-{task}" for task in FEW_TASKS}
@@ -172,7 +172,7 @@ def small_run(folder: Path) -> Workspace:
     config["runs"]["sample"]["michel2019"] |= {"classifier": "minilm-glue-mrpc-42", **corpora}
     tasks = config["runs"]["sample"]["tenney2019"]["tasks"]
     config["runs"]["sample"]["tenney2019"]["tasks"] = {task: tasks[task] for task in FEW_EDGE_TASKS}
-    (folder / "config.yaml").write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
+    write_configuration(config, folder)
     (folder / "small.yaml").write_text(OVERLAY, encoding="utf-8")
     return workspace
 

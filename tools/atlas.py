@@ -44,8 +44,8 @@ _BYTES_CORPORA = {
 }
 
 
-def model_source(model: str) -> tuple[dict[str, str], tuple[int, int], bool]:
-    """Where a model comes from as the registry says it, how many layers and heads it has, and whether it has a tokenizer.
+def model_source(model: str) -> tuple[dict[str, str], dict[str, int], bool]:
+    """Where a model comes from as the registry says it, its layers, heads and hidden size, and whether it has a tokenizer.
 
     Raises:
         AtlasError: there is no such folder, and the hub has no such model or cannot be reached; or its configuration is none
@@ -71,8 +71,8 @@ def model_source(model: str) -> tuple[dict[str, str], tuple[int, int], bool]:
     return {"hub": model, "revision": revision}, shape_of(Path(path).parent), True
 
 
-def shape_of(folder: Path) -> tuple[int, int]:
-    """Layers and heads of the model in a folder; architectures have different names for them, which transformers knows.
+def shape_of(folder: Path) -> dict[str, int]:
+    """Layers, heads and hidden size of the model in a folder; architectures have different names for them, which transformers knows.
 
     Raises:
         AtlasError: its config.json cannot be read, is of an unknown architecture, or does not say them.
@@ -85,7 +85,11 @@ def shape_of(folder: Path) -> tuple[int, int]:
         reason = first_line(error, 200)
         raise AtlasError(f"{folder / 'config.json'}: not the configuration of a known architecture ({reason}).") from error
     try:
-        return settings.num_hidden_layers, settings.num_attention_heads
+        return {
+            "layers": settings.num_hidden_layers,
+            "heads": settings.num_attention_heads,
+            "hidden": settings.hidden_size,
+        }
     except AttributeError as error:
         raise AtlasError(f"{folder / 'config.json'}: it does not say how many layers and heads the model has.") from error
 
@@ -98,11 +102,11 @@ def overlay(model: str) -> tuple[str, dict[str, Any]]:
     Raises:
         AtlasError: as `model_source`.
     """
-    source, (layers, heads), tokenizer = model_source(model)
+    source, shape, tokenizer = model_source(model)
     parts = Path(source["path"]).parts if "path" in source else model.split("/")
     # Folders are often called by what they are (hf, checkpoint), and their parents by the model.
     name = "-".join(re.sub(r"[^a-z0-9.]+", "-", part.lower()).strip("-.") for part in parts[-2:])
-    entry = {"source": source, "layers": layers, "heads": heads}
+    entry: dict[str, Any] = {"source": source, **shape}
     title = f"{name} (generated English)"
     atlas: dict[str, Any] = {"compared": [f"{name}-random"]}
     further: dict[str, Any] = {}

@@ -24,17 +24,16 @@ import pandas as pd  # noqa: E402
 import yaml  # noqa: E402
 
 from attention_atlas.errors import AtlasError  # noqa: E402
-from attention_atlas.workflow.config import merged, resolve  # noqa: E402
-from attention_atlas.workflow.workload import (
+from attention_atlas.workflow.config import read_configuration, resolve, write_configuration  # noqa: E402
+from attention_atlas.workflow.cost_model import (  # noqa: E402
     COEFFICIENTS_PATH,
-    ON_GPU,
-    Planned,
     fit,
-    makespan,
+    is_model_bound,
     read_coefficients,
     seconds,
     workload,
 )
+from attention_atlas.workflow.plan import Planned, makespan  # noqa: E402
 
 NODES, NODE_PROCESSORS, QUEUE_SECONDS = 32, 4, 20
 # Nominal, not measured: an H200 does 67e12 float32 operations a second; a third of that, and half of PCIe 5.0's 64 GB/s.
@@ -59,12 +58,11 @@ class Job:
     megabytes: int
 
 
-def planned_jobs(run: str, configs: list[Path]) -> list[Job]:
+def planned_jobs(run: str, configuration: dict[str, Any]) -> list[Job]:
     """All jobs of a run from scratch, by a dry run in an empty folder in which licensed files are taken to be there."""
-    configuration = _configuration(configs)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / "config.yaml").write_text(yaml.safe_dump(configuration, sort_keys=False), encoding="utf-8")
+        write_configuration(configuration, folder)
         for entry in configuration["corpora"].values():
             if "path" in entry["source"] and not Path(entry["source"]["path"]).is_absolute():
                 place = folder / entry["source"]["path"]
@@ -106,13 +104,6 @@ def _job(rule: str, body: str) -> Job:
     )
 
 
-def _configuration(paths: list[Path]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for path in paths:
-        found = merged(found, yaml.safe_load(path.read_text(encoding="utf-8")))
-    return found
-
-
 def dependencies(jobs: list[Job]) -> tuple[list[Job], list[tuple[int, ...]]]:
     """The jobs, each after those that make its inputs, and the places of those."""
     makers = {path: job for job in jobs for path in job.outputs}
@@ -134,16 +125,16 @@ def dependencies(jobs: list[Job]) -> tuple[list[Job], list[tuple[int, ...]]]:
     return order, [tuple(place[id(makers[path])] for path in job.inputs if path in makers) for job in order]
 
 
-def plan(run: str, configs: list[Path], measured: Path | None) -> None:
+def plan(run: str, configuration: dict[str, Any], measured: Path | None) -> None:
     """Print the plan of a run.
 
     Args:
         run: its name.
-        configs: config.yaml and overlays.
+        configuration: as its files have it, overlays included.
         measured: results/{run} with benchmark files, for what jobs took beside what they are expected to take.
     """
-    config, model = resolve(_configuration(configs)), read_coefficients()
-    jobs, after = dependencies(planned_jobs(run, configs))
+    config, model = resolve(configuration), read_coefficients()
+    jobs, after = dependencies(planned_jobs(run, configuration))
     works = [workload(config, job.rule, job.wildcards) for job in jobs]
     here = [seconds(model["seconds"], job.rule, work) for job, work in zip(jobs, works, strict=True)]
     on_gpu = [_on_gpu(job, work, taken, model["seconds"]) for job, work, taken in zip(jobs, works, here, strict=True)]
@@ -188,7 +179,7 @@ def plan(run: str, configs: list[Path], measured: Path | None) -> None:
 
 def _on_gpu(job: Job, work: dict[str, float], here: float, coefficients: dict[str, dict[str, float]]) -> float:
     """Seconds with a GPU: a model's operations and copies at its speed, everything else as here."""
-    if job.rule not in ON_GPU:
+    if not is_model_bound(job.rule):
         return here
     fixed = coefficients.get(job.rule, coefficients["other"]).get("fixed", 0.0)
     flop = 1e9 * (work.get("gflop", 0.0) + work.get("steps", 0.0))
@@ -207,16 +198,17 @@ def measured_seconds(path: Path) -> float:
 
 
 def fitted(folders: list[Path], out: Path) -> None:
-    """Fit the cost model to runs that have been built, also in part; folders have config.yaml and, if need be, sweep.yaml."""
+    """Fit the cost model to runs that have been built, also in part; a folder may have an overlay sweep.yaml."""
     observed, runs = [], []
     for folder in folders:
-        configs = [folder / name for name in ("config.yaml", "sweep.yaml") if (folder / name).is_file()]
-        config = resolve(_configuration(configs))
+        overlays = [path for path in (folder / "sweep.yaml",) if path.is_file()]
+        configuration = read_configuration(folder, overlays)
+        config = resolve(configuration)
         for run in sorted(config["runs"]):
             if not (folder / "results" / run / "benchmarks").is_dir():
                 continue
             runs.append(run)
-            for job in planned_jobs(run, configs):
+            for job in planned_jobs(run, configuration):
                 if (taken := _taken(folder / job.benchmark)) is not None:
                     observed.append((job.rule, workload(config, job.rule, job.wildcards), taken))
     rounded = {
@@ -224,9 +216,7 @@ def fitted(folders: list[Path], out: Path) -> None:
     }
     counted = ", ".join(f"{runs.count(run)} of {run}" for run in dict.fromkeys(runs))
     source = f"{len(observed)} jobs of {len(runs)} runs ({counted}), {os.cpu_count()} processors"
-    note = (
-        "# Seconds of jobs: fixed, and for one unit of each kind of work (attention_atlas.workflow.workload). By tools/plan.py --fit.\n"
-    )
+    note = "# Seconds of jobs: fixed, and for one unit of each kind of work (workflow/work.py). By tools/plan.py --fit.\n"
     facts = yaml.safe_dump({"measured_on": source, "seconds": rounded}, sort_keys=False)
     out.write_text(note + facts, encoding="utf-8")
     print(f"{out}: {len(rounded)} rules")
@@ -245,7 +235,7 @@ def main() -> None:
             fitted(arguments.fit, COEFFICIENTS_PATH)
         else:
             where = Path("results", arguments.run) if arguments.measured == Path() else arguments.measured
-            plan(arguments.run, [ROOT / "config.yaml", *arguments.configfile], where)
+            plan(arguments.run, read_configuration(ROOT, arguments.configfile), where)
     except AtlasError as error:
         sys.exit(str(error))
 

@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "workflow" / "lib"))
 
-from attention_atlas.workflow.manifest import load_manifest  # noqa: E402
+from attention_atlas.workflow.studies import artifacts  # noqa: E402
 
 PYTHON_OF_ENVS = "3.11"
 ENVIRONMENTS = {"analysis": ("analysis",), "model": ("analysis", "model")}
@@ -45,11 +45,11 @@ def environment(sections: dict[str, list[str]], parts: tuple[str, ...]) -> str:
 
 
 def targets_table() -> str:
-    """The README's table of targets, from the manifest."""
+    """The README's table of targets, from the declarations of the studies."""
     rows = ["| study | artefact | what it shows | target (for the run `sample`) |", "|---|---|---|---|"]
-    for artifact in load_manifest():
-        first = artifact.paths("sample")[0]
-        rows.append(f"| `{artifact.study}` | {artifact.number} | {artifact.title} | `{first}` |")
+    for study, artifact in artifacts():
+        first = study.paths(artifact, "sample")[0]
+        rows.append(f"| `{study.id}` | {artifact.number} | {artifact.title} | `{first}` |")
     return "\n".join(rows) + "\n"
 
 

@@ -6,20 +6,19 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-import yaml
 from conftest import ROOT
 
-from attention_atlas.workflow.config import resolve
 from attention_atlas.corpora.building import build_shard
 from attention_atlas.corpora.examples import read_examples
 from attention_atlas.corpora.keyphrases import OUTSIDE, read_keyphrases
 from attention_atlas.corpora.sources import check_sha256
 from attention_atlas.corpora.text import WORD
+from attention_atlas.workflow.config import read_configuration, resolve
 
 
 @pytest.fixture(scope="module")
 def entry():
-    config = resolve(yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8")))
+    config = resolve(read_configuration(ROOT))
     return config["corpora"]["semeval2017"]
 
 
@@ -55,7 +54,7 @@ def test_every_document_becomes_an_example_and_parts_do_not_overlap(archive, ent
     pieces = sum(len(e.input_ids) for e in examples) / len(examples)
     print(f"{share:.3f} of the words belong to keyphrases, {pieces:.0f} pieces a document")
     assert 0.2 < share < 0.5
-    config = resolve(yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8")))["corpora"]
+    config = resolve(read_configuration(ROOT))["corpora"]
     parts = [config[f"semeval2017-{name}"] for name in ("training", "development", "test")]
     places = [place for part in parts for place in range(part["skip"], part["skip"] + part["limit"])]
     assert len(set(places)) == len(places)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
 from conftest import ROOT
 
 from attention_atlas.corpora.parallel import read_parallel
 from attention_atlas.methods.names import DEFINITIONS
+from attention_atlas.workflow.config import read_configuration
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def test_real_translations_are_read(mirror, part, count):
 
 
 def test_the_registry_names_the_files_that_are_there(mirror):
-    config = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
+    config = read_configuration(ROOT)
     named = {entry["source"].get("mirror", "") for entry in config["corpora"].values()}
     files = {path for path in named if path.startswith("multi30k/")}
     assert len(files) == 8

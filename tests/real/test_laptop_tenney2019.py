@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
 from conftest import ROOT
 
 from attention_atlas.published.values import load_published
+from attention_atlas.workflow.config import read_configuration
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def table(tenney2019):
 
 
 def test_the_registry_names_the_files_that_are_there(mirror):
-    config = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
+    config = read_configuration(ROOT)
     tasks = config["runs"]["laptop"]["tenney2019"]["tasks"]
     corpora = {corpus for entry in tasks.values() for corpus in entry.values()}
     files = {config["corpora"][corpus]["source"]["mirror"] for corpus in corpora}

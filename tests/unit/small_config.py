@@ -6,12 +6,11 @@ import copy
 from pathlib import Path
 
 import pytest
-import yaml
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.workflow.config import resolve
+from attention_atlas.workflow.config import read_configuration, resolve
 
-SHIPPED = yaml.safe_load((Path(__file__).parents[2] / "config.yaml").read_text(encoding="utf-8"))
+SHIPPED = read_configuration(Path(__file__).parents[2])
 SMALL = {
     "targets": ["one"],
     "models": {"tiny": {"source": {"path": "models/tiny"}}, "large": {"source": {"path": "models/large"}}},

@@ -21,15 +21,15 @@ from attention_atlas.atlas.findings import FINDINGS, QUESTIONS, findings
 from attention_atlas.atlas.measures import (
     MEASURES,
     SOURCES,
-    best_relations,
-    most_frequent_class,
     numeric,
     read_measures,
     write_heads,
 )
-from attention_atlas.atlas.names import TABLES
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.tables import write_table
+from attention_atlas.methods.relation_tables import best_relations
+from attention_atlas.studies.kovaleva2019.head_measures import most_frequent_class
+from attention_atlas.workflow.studies import studies
 
 LAYERS, HEADS = 3, 4
 PLACES = [(layer + 1, head + 1) for layer, head in np.ndindex(LAYERS, HEADS)]
@@ -86,7 +86,15 @@ def test_every_measure_has_a_row_or_a_reason(tables, tmp_path):
     assert there.loc["masked", "note"] == "its model has another shape"
     for name, row in there.iterrows():
         assert (name in heads) == (not row["note"])
-    assert [table for source in SOURCES for table in source.tables] == list(TABLES)
+
+
+def test_every_study_declares_its_measures_and_the_tables_that_they_come_from():
+    for study in studies().values():
+        declared = {f"{study.id}/{name.removesuffix('.tsv')}" for artifact in study.artifacts for name in artifact.files}
+        assert {table for source in study.measures for table in source.tables} <= declared
+    assert sorted(SOURCES, key=lambda source: source.table) == sorted(
+        (source for study in studies().values() for source in study.measures), key=lambda source: source.table
+    )
 
 
 def test_another_shape_or_two_rows_for_a_head_are_errors(tables, tmp_path):

@@ -3,7 +3,6 @@
 import json
 
 import pytest
-import yaml
 from workspaces import ROOT
 
 from attention_atlas.corpora.alignment import WordPieces, without_space_mark
@@ -11,7 +10,7 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.methods.surface import token_classes
 from attention_atlas.models.card import read_card
 from attention_atlas.models.loading import describe
-from attention_atlas.workflow.config import merged, resolve
+from attention_atlas.workflow.config import merged, read_configuration, resolve
 from tools.atlas import overlay
 
 SHAPE = {"model_type": "bert", "num_hidden_layers": 2, "num_attention_heads": 4}
@@ -28,7 +27,7 @@ def folder(tmp_path):
 
 
 def configured(added):
-    return resolve(merged(yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8")), added))
+    return resolve(merged(read_configuration(ROOT), added))
 
 
 def test_a_folder_becomes_a_run_beside_random_weights(folder):

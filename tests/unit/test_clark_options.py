@@ -3,7 +3,6 @@
 from dataclasses import asdict, fields, replace
 
 import pytest
-import yaml
 from jsonschema import Draft202012Validator
 
 from attention_atlas.methods.options import (
@@ -16,13 +15,13 @@ from attention_atlas.methods.options import (
     alternatives,
     options_of,
 )
-from attention_atlas.workflow.config import SCHEMA_PATH
+from attention_atlas.workflow.config import read_schema
 
 NAMES = [f.name for f in fields(Options)]
 
 
 def schema_block():
-    return yaml.safe_load(SCHEMA_PATH.read_text(encoding="utf-8"))["$defs"]["clark2019"]["properties"]["options"]
+    return read_schema()["$defs"]["clark2019"]["properties"]["options"]
 
 
 def test_the_published_setting_is_what_the_published_code_does():

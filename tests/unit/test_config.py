@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import copy
 
-import yaml
 from jsonschema import Draft202012Validator
 from small_config import ABSENT, SHIPPED, SMALL, changed, sentence, with_family
 
-from attention_atlas.workflow.config import SCHEMA_PATH, resolve
-from attention_atlas.workflow.runs import STUDIES, limit_of, shard_count, study_corpora, study_model, study_runs
+from attention_atlas.workflow.config import read_schema, resolve
+from attention_atlas.workflow.runs import limit_of, shard_count, study_model, study_runs
+from attention_atlas.workflow.studies import studies, study_corpora
 
-SCHEMA = yaml.safe_load(SCHEMA_PATH.read_text(encoding="utf-8"))
+SCHEMA = read_schema()
 
 
 def test_every_shipped_run_resolves_with_a_title_a_model_and_known_corpora():
@@ -19,7 +19,7 @@ def test_every_shipped_run_resolves_with_a_title_a_model_and_known_corpora():
     assert {"sample", "laptop", "open", "paper"} <= set(config["runs"])
     for run, settings in config["runs"].items():
         assert settings["title"]
-        for study in set(STUDIES) & set(settings):
+        for study in set(studies()) & set(settings):
             assert study_model(config, run, study) in config["models"]
             for corpus in study_corpora(config, run, study).values():
                 assert shard_count(config, run, corpus) * config["corpora"][corpus]["shard"] >= limit_of(config, run, corpus)
@@ -205,7 +205,7 @@ def test_every_default_is_allowed_by_its_own_schema():
 
 def test_every_study_has_its_part_of_the_schema():
     others = {"extends", "title", "model", "limits"}
-    assert set(SCHEMA["$defs"]["run"]["properties"]) - others == set(STUDIES)
+    assert set(SCHEMA["$defs"]["run"]["properties"]) - others == set(studies())
 
 
 def test_a_title_is_not_inherited():

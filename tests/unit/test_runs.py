@@ -5,7 +5,7 @@ from pathlib import Path
 from small_config import ABSENT, SMALL, changed
 
 from attention_atlas.workflow.config import resolve
-from attention_atlas.workflow.runs import STUDIES, limit_of, local_file, missing_files, shard_count, study_model, study_runs
+from attention_atlas.workflow.runs import limit_of, local_file, missing_files, shard_count, study_model, study_runs
 
 
 def test_limits_and_whole_shards():
@@ -22,7 +22,7 @@ def test_a_studys_own_model_comes_before_the_runs():
     assert study_model(resolve(SMALL), "one", "clark2019") == "tiny"
     assert study_model(resolve(changed("runs/one/clark2019/model", "large")), "one", "clark2019") == "large"
     assert study_model(
-        resolve(changed("runs/one/model", ABSENT, changed("runs/one/clark2019/model", "large"))), "one", STUDIES[0]
+        resolve(changed("runs/one/model", ABSENT, changed("runs/one/clark2019/model", "large"))), "one", "clark2019"
     )
 
 

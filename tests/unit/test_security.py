@@ -13,20 +13,18 @@ from types import SimpleNamespace
 
 import datasets
 import pytest
-import yaml
 from tiny_models import HEADS, LAYERS, tiny
 
 from attention_atlas.corpora.conll2012 import read_conll2012
 from attention_atlas.corpora.sources import fetch
 from attention_atlas.errors import AtlasError
 from attention_atlas.models.loading import describe, load_model
-from attention_atlas.workflow.config import resolve
+from attention_atlas.workflow.config import read_configuration, read_schema, resolve
 from attention_atlas.workflow.job import job
 
 ROOT = Path(__file__).resolve().parents[2]
 CODE = [*(ROOT / "workflow").rglob("*.py"), *(ROOT / "tools").rglob("*.py")]
 RULES = [ROOT / "Snakefile", *(ROOT / "workflow/rules").glob("*.smk")]
-SCHEMA = ROOT / "workflow/schemas/config.schema.yaml"
 TOKEN = "hf_" + "aBcD1234" * 4
 
 
@@ -132,7 +130,7 @@ def test_names_and_links_in_archives_lead_nowhere(tmp_path):
 
 
 def shipped() -> dict:
-    return yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
+    return read_configuration(ROOT)
 
 
 def test_every_download_of_the_shipped_configuration_is_pinned():
@@ -191,7 +189,7 @@ def fail(log: logging.Logger) -> None:
 
 def test_a_token_is_never_configured_told_or_logged(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("HF_TOKEN", TOKEN)
-    assert not {"token", "hub_token", "hf_token"} & properties(yaml.safe_load(SCHEMA.read_text(encoding="utf-8")))
+    assert not {"token", "hub_token", "hf_token"} & properties(read_schema())
 
     def refused(*arguments, **options):
         raise PermissionError(f"401 for Authorization: Bearer {TOKEN}")

@@ -17,7 +17,6 @@ import pooch
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import yaml
 from sacrebleu import DATASETS
 
 from attention_atlas.corpora.glue import Labelled, read_glue
@@ -26,6 +25,7 @@ from attention_atlas.corpora.parallel import read_parallel
 from attention_atlas.corpora.sources import MIRROR_VARIABLE, check_sha256, fetch
 from attention_atlas.corpora.squad import read_squad
 from attention_atlas.errors import AtlasError
+from attention_atlas.workflow.config import read_configuration
 
 TEXT = b"One sentence.\nAnother one.\n" * 200
 DIGEST = hashlib.sha256(TEXT).hexdigest()
@@ -273,7 +273,7 @@ def test_test_sets_that_sacrebleu_cannot_give_are_named(tmp_path, monkeypatch):
 
 
 def test_the_papers_test_sets_are_known_to_sacrebleu():
-    config = yaml.safe_load((Path(__file__).resolve().parents[2] / "config.yaml").read_text(encoding="utf-8"))
+    config = read_configuration(Path(__file__).resolve().parents[2])
     sources = [entry["source"] for entry in config["corpora"].values() if "sacrebleu" in entry["source"]]
     assert sum(len(source["sacrebleu"]) for source in sources) == 6
     assert all(source["pair"] in DATASETS[name].langpairs for source in sources for name in source["sacrebleu"])

@@ -12,10 +12,10 @@ import pytest
 from workspaces import FEW_EDGE_TASKS, FEW_TASKS, OVERLAY, ROOT, SMALL, Workspace, digests, small_run
 
 from attention_atlas.attention.cache import read_attention
-from attention_atlas.workflow.costs import SNAKEMAKE
-from attention_atlas.workflow.manifest import load_manifest
 from attention_atlas.methods.distance_features import FEATURES
 from attention_atlas.studies.kovaleva2019.names import CLASSES, TASKS
+from attention_atlas.workflow.costs import SNAKEMAKE
+from attention_atlas.workflow.studies import artifacts
 from tools.plan import jobs_in
 
 CONTRACTS = {
@@ -164,8 +164,8 @@ def copy(done: Workspace, tmp_path: Path) -> Workspace:
 
 
 def test_every_artefact_is_there_and_not_empty(done):
-    for artifact in load_manifest():
-        for path in artifact.paths("sample"):
+    for study, artifact in artifacts():
+        for path in study.paths(artifact, "sample"):
             assert (done.folder / path).stat().st_size > 100, path
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import yaml
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError, best_match
 
@@ -56,6 +57,24 @@ def read_schema() -> dict[str, Any]:
         schema["$defs"][study.id] = study.settings_schema(read_yaml)
         schema["$defs"]["run"]["properties"][study.id] = {"$ref": f"#/$defs/{study.id}"}
     return schema
+
+
+def read_configuration(folder: str | Path, overlays: Iterable[str | Path] = ()) -> dict[str, Any]:
+    """The configuration of a folder, as Snakemake merges it: config.yaml, the registries beside it, and overlays over them."""
+    config: dict[str, Any] = {}
+    for path in (*(Path(folder, name) for name in ("config.yaml", *REGISTRIES.values())), *overlays):
+        config = merged(config, read_yaml(path))
+    return config
+
+
+def write_configuration(config: Mapping[str, Any], folder: str | Path) -> None:
+    """Write config.yaml and the registries, from which `read_configuration` reads the same again."""
+    files = {"config.yaml": {key: value for key, value in config.items() if key not in REGISTRIES}}
+    files |= {place: {key: config[key]} for key, place in REGISTRIES.items()}
+    for name, part in files.items():
+        path = Path(folder, name)
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(yaml.safe_dump(part, sort_keys=False, allow_unicode=True), encoding="utf-8")
 
 
 def environment(config: Mapping[str, Any]) -> dict[str, str]:

@@ -9,7 +9,7 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.published import overview as scoreboard
 from attention_atlas.studies import study_modules
 from attention_atlas.workflow.runs import Config, Pair, limit_of, study_model
-from attention_atlas.workflow.study import Study
+from attention_atlas.workflow.study import Artifact, Study
 from attention_atlas.workflow.work import Place
 
 
@@ -27,6 +27,11 @@ def study(name: str) -> Study:
         KeyError: there is no such study.
     """
     return studies()[name]
+
+
+def artifacts() -> list[tuple[Study, Artifact]]:
+    """All tables and figures with their studies, in the order of the declarations."""
+    return [(study, artifact) for study in studies().values() for artifact in study.artifacts]
 
 
 def study_corpora(config: Config, run: str, name: str) -> dict[str, str]:
