@@ -72,7 +72,7 @@ def model_source(model: str) -> tuple[dict[str, str], dict[str, int], bool]:
 
 
 def shape_of(folder: Path) -> dict[str, int]:
-    """Layers, heads and hidden size of the model in a folder; architectures have different names for them, which transformers knows.
+    """Layers, heads and hidden size of the model in a folder; transformers knows what each architecture calls them.
 
     Raises:
         AtlasError: its config.json cannot be read, is of an unknown architecture, or does not say them.

@@ -1,4 +1,4 @@
-"""Keep in step what is written in two places: envs/*.yaml, the targets table and the rule graph in the README.
+"""Keep in step what is written twice: envs/*.yaml, groups of the Slurm profile, targets table and rule graph of the README.
 
 python tools/sync.py            write them
 python tools/sync.py --check    fail, naming the file, where one is out of date
@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "workflow" / "lib"))
 
-from attention_atlas.workflow.studies import artifacts  # noqa: E402
+from attention_atlas.workflow.studies import artifacts, studies  # noqa: E402
 
 PYTHON_OF_ENVS = "3.11"
 ENVIRONMENTS = {"analysis": ("analysis",), "model": ("analysis", "model")}
@@ -64,12 +64,23 @@ def rule_graph() -> str:
     return f"```mermaid\nflowchart TB\n{lines}\n```\n"
 
 
-def between(text: str, name: str, new: str) -> str:
-    """Replace what stands between the marks of `name` in a Markdown file."""
-    start, end = f"<!-- {name}: written by tools/sync.py -->\n", f"<!-- /{name} -->"
-    before, found, rest = text.partition(start)
-    if not found or end not in rest:
-        raise SystemExit(f"README.md: the marks of {name} are missing.")
+def job_groups() -> str:
+    """The Slurm profile's groups of short jobs, four to a Slurm job: examples, and the tables and figures of each study."""
+    groups = ["examples", *(f"{study.id}_pages" for study in studies().values() if not study.overview), "atlas_pages"]
+    return "group-components:\n" + "".join(f"  - {group}=4\n" for group in groups)
+
+
+MARKDOWN, YAML = ("<!-- ", " -->"), ("# ", "")
+"""What opens and closes a comment."""
+
+
+def between(path: Path, text: str, name: str, new: str, comment: tuple[str, str] = MARKDOWN) -> str:
+    """Replace what stands between the marks of `name` in the text of a file."""
+    opens, closes = comment
+    start, end = f"{opens}{name}: written by tools/sync.py{closes}\n", f"{opens}/{name}{closes}"
+    before, mark, rest = text.partition(start)
+    if not mark or end not in rest:
+        raise SystemExit(f"{path.relative_to(ROOT)}: the marks of {name} are missing.")
     return before + start + new + end + rest.partition(end)[2]
 
 
@@ -78,8 +89,10 @@ def wanted() -> dict[Path, str]:
     sections = requirement_sections((ROOT / "requirements.txt").read_text(encoding="utf-8"))
     files = {ROOT / "envs" / f"{name}.yaml": environment(sections, parts) for name, parts in ENVIRONMENTS.items()}
     readme = ROOT / "README.md"
-    text = between(readme.read_text(encoding="utf-8"), "targets", targets_table())
-    files[readme] = between(text, "rulegraph", rule_graph())
+    text = between(readme, readme.read_text(encoding="utf-8"), "targets", targets_table())
+    files[readme] = between(readme, text, "rulegraph", rule_graph())
+    profile = ROOT / "workflow/profiles/slurm/profile.v9+.yaml"
+    files[profile] = between(profile, profile.read_text(encoding="utf-8"), "groups", job_groups(), YAML)
     return files
 
 

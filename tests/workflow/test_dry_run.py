@@ -10,6 +10,7 @@ from workspaces import ROOT, Workspace
 
 from attention_atlas.workflow.config import read_configuration, resolve
 from attention_atlas.workflow.studies import artifacts, studies
+from tools.plan import jobs_in
 
 RULES = ("all", *studies(), "tables", "figures", "attention")
 GLUE = ("MRPC", "SST-2", "QQP", "RTE", "QNLI", "MNLI")
@@ -62,6 +63,15 @@ def test_every_declared_file_can_be_planned(workspace, run):
 def test_target_rules_can_be_planned_for_all_runs(workspace):
     give_licensed_files(workspace)
     assert set(RULES) <= workspace.jobs("--config", "targets=[sample,laptop,open,paper]", "--", *RULES).keys()
+
+
+def test_the_attention_of_all_artefacts_is_declared(workspace):
+    """A cache that an artefact reads and no study declares among its pairs would be missing from the target `attention`."""
+    give_licensed_files(workspace)
+    targets = ("--config", "targets=[sample,laptop,paper]", "--")
+    declared, read = (jobs_in(workspace.snakemake("--dry-run", *targets, rule).stdout) for rule in ("attention", "all"))
+    caches = [{job.outputs[0] for job in jobs if job.rule == "extract_attention"} for jobs in (declared, read)]
+    assert caches[0] == caches[1] != set()
 
 
 def test_tables_and_figures_together_are_all(workspace):

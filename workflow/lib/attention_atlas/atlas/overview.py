@@ -22,10 +22,7 @@ ARTIFACTS = (
         "measures",
         "Measures",
         "Every measure of single heads: what it is, of which model, or why it is left out; and a page to browse them",
-        files=(
-            "heads.tsv",
-            "atlas.html",
-        ),
+        files=["heads.tsv", "atlas.html"],
     ),
     figure("correlations", "Correlations", "How measures of heads go together, beyond the depth of layers"),
     table("findings", "Findings", "Findings of one study put to what another measured of the same heads"),
@@ -33,14 +30,8 @@ ARTIFACTS = (
         "models",
         "Models",
         "The same measures of several models, one with random weights among them",
-        needs=(
-            "sentences",
-            "compared",
-        ),
-        files=(
-            "models_findings.tsv",
-            "models_findings.html",
-        ),
+        needs=["sentences", "compared"],
+        files=["models_findings.tsv", "models_findings.html"],
     ),
 )
 

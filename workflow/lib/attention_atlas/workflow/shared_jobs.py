@@ -29,14 +29,13 @@ def _fine_tuning_work(part: Part) -> Work:
     return {"gflop": 3 * part.model["training"]["epochs"] * part.gflop}
 
 
-FINE_TUNING = Job(
+_FINE_TUNING = Job(
     reads=in_training,
     work=_fine_tuning_work,
     memory=_fine_tuning_memory,
     passes=_fine_tuning_passes,
     gpu=True,
     model_bound=True,
-    measured_as="fine_tune",
 )
 SHARED_JOBS = {
     "build_examples": Job(reads=in_path, work=lambda part: {"records": part.records}, whole_shards=True),
@@ -68,7 +67,7 @@ SHARED_JOBS = {
         gpu=True,
         model_bound=True,
     ),
-    "fine_tune": FINE_TUNING,
-    "fine_tune_by_epoch": FINE_TUNING,
+    "fine_tune": _FINE_TUNING,
+    "fine_tune_by_epoch": _FINE_TUNING,
 }
 """Rule -> its jobs."""

@@ -27,117 +27,78 @@ ROLES = {
     ),
 }
 ARTIFACTS = (
-    figure("figure1", "Figure 1", "Four example heads", needs=("segments",)),
-    figure("figure2", "Figure 2", "Average attention to [CLS], [SEP] and punctuation, by layer", needs=("segments",)),
+    figure("figure1", "Figure 1", "Four example heads", needs=["segments"]),
+    figure("figure2", "Figure 2", "Average attention to [CLS], [SEP] and punctuation, by layer", needs=["segments"]),
     table(
         "positions",
         "Section 3.1",
         "Attention to the next, previous and current token",
-        needs=("segments",),
-        files=("surface.tsv",),
+        needs=["segments"],
+        files=["surface.tsv"],
     ),
     figure(
         "figure3",
         "Figure 3",
         "Gradient of the masked-language-model loss by attention to [SEP], punctuation and other tokens",
-        needs=("segments",),
+        needs=["segments"],
     ),
     table(
         "figure3_variants",
         "Figure 3, variants",
         "The gradient by layer in every variant that the paper leaves open",
-        needs=("segments",),
+        needs=["segments"],
     ),
-    figure("figure4", "Figure 4", "Entropy of attention, from all tokens and from [CLS]", needs=("segments",)),
+    figure("figure4", "Figure 4", "Entropy of attention, from all tokens and from [CLS]", needs=["segments"]),
     table(
         "table1",
         "Table 1",
         "The best head of each dependency relation, with intervals and held-out choice",
-        needs=("dependencies",),
-        files=(
-            "dependency_heads.tsv",
-            "relations.tsv",
-        ),
+        needs=["dependencies"],
+        files=["dependency_heads.tsv", "relations.tsv"],
     ),
-    figure("figure5", "Figure 5", "Heads that follow a dependency relation", needs=("dependencies",)),
+    figure("figure5", "Figure 5", "Heads that follow a dependency relation", needs=["dependencies"]),
     table(
         "table2",
         "Table 2",
         "The best coreference head and rule-based baselines, by type of mention",
-        needs=("coreference",),
-        files=("coreference_heads.tsv",),
+        needs=["coreference"],
+        files=["coreference_heads.tsv"],
     ),
-    table("table2_options", "Table 2, options", "How far each unstated choice moves Table 2", needs=("coreference",)),
+    table("table2_options", "Table 2, options", "How far each unstated choice moves Table 2", needs=["coreference"]),
     table(
         "gap",
         "GAP",
         "Pronoun resolution by gender, a balanced check that the paper does not have",
-        needs=("gap",),
-        files=("gap_heads.tsv",),
+        needs=["gap"],
+        files=["gap_heads.tsv"],
     ),
     table(
         "table3",
         "Table 3",
         "Probing classifiers on attention, with and without words, and their baselines",
-        needs=(
-            "dependencies",
-            "probe_training",
-        ),
-        uses=("vectors",),
-        files=("table3_seeds.tsv",),
+        needs=["dependencies", "probe_training"],
+        uses=["vectors"],
+        files=["table3_seeds.tsv"],
     ),
     figure(
         "figure6",
         "Figure 6",
         "Heads in the plane by their Jensen-Shannon divergences, by behaviour and by layer",
-        needs=(
-            "segments",
-            "dependencies",
-        ),
-        files=(
-            "figure6_layers.tsv",
-            "head_distances.tsv",
-        ),
+        needs=["segments", "dependencies"],
+        files=["figure6_layers.tsv", "head_distances.tsv"],
     ),
     table(
         "figure6_test",
         "Figure 6, test",
         "Whether heads of one layer are alike, and how well the plane holds the divergences",
-        needs=(
-            "segments",
-            "dependencies",
-        ),
+        needs=["segments", "dependencies"],
     ),
     table(
-        "noop", "Section 3.2", "Attention to [SEP] where a head's relation holds and where it does not", needs=("dependencies",)
+        "noop", "Section 3.2", "Attention to [SEP] where a head's relation holds and where it does not", needs=["dependencies"]
     ),
-    table(
-        "options",
-        "Options",
-        "How far each disputed choice moves the results",
-        needs=(
-            "segments",
-            "dependencies",
-        ),
-    ),
-    table(
-        "dropped",
-        "Dropped",
-        "Examples left out, with reasons",
-        needs=(
-            "segments",
-            "dependencies",
-        ),
-    ),
-    table(
-        "comparison",
-        "Comparison",
-        "Every published number beside this run's",
-        needs=(
-            "segments",
-            "dependencies",
-        ),
-    ),
+    table("options", "Options", "How far each disputed choice moves the results", needs=["segments", "dependencies"]),
+    table("dropped", "Dropped", "Examples left out, with reasons", needs=["segments", "dependencies"]),
+    table("comparison", "Comparison", "Every published number beside this run's", needs=["segments", "dependencies"]),
 )
 MASKINGS = 3
 """Ways of masking tokens for which derivatives are taken (Figure 3)."""

@@ -15,40 +15,40 @@ from attention_atlas.workflow.work import Job, Part, Work, in_path
 ID = "guan2020"
 ROLES = {"questions": Role("squad", "everything, and what Tables 2 and 3 are evaluated on.", required=True)}
 ARTIFACTS = (
-    figure("figure1", "Figure 1", "Two maps and the distance features of each type of head", needs=("questions",)),
+    figure("figure1", "Figure 1", "Two maps and the distance features of each type of head", needs=["questions"]),
     figure(
         "figure2",
         "Figure 2",
         "Heads in the plane by t-SNE of their distance features, by type",
-        needs=("questions",),
-        files=("head_types.tsv",),
+        needs=["questions"],
+        files=["head_types.tsv"],
     ),
-    figure("figure3", "Figure 3", "Types of heads by layer", needs=("questions",)),
-    figure("figure4", "Figure 4", "Types of the same heads in models trained for different tasks", needs=("questions",)),
-    figure("figure5", "Figure 5", "The maps of all heads on one example, framed by type", needs=("questions",)),
-    table("table1", "Table 1", "Stability of the types of heads, in every reading of the procedure", needs=("questions",)),
+    figure("figure3", "Figure 3", "Types of heads by layer", needs=["questions"]),
+    figure("figure4", "Figure 4", "Types of the same heads in models trained for different tasks", needs=["questions"]),
+    figure("figure5", "Figure 5", "The maps of all heads on one example, framed by type", needs=["questions"]),
+    table("table1", "Table 1", "Stability of the types of heads, in every reading of the procedure", needs=["questions"]),
     table(
         "table2",
         "Table 2",
         "Answers to questions with the heads of a type pruned or substituted, and random heads as a control",
-        needs=("questions",),
+        needs=["questions"],
     ),
     table(
         "table3",
         "Table 3",
         "Answers to questions without attention within or between sentences, by type of head",
-        needs=("questions",),
+        needs=["questions"],
     ),
-    table("baselines", "Table 2, baselines", "The unchanged model by the way of scoring", needs=("questions",)),
+    table("baselines", "Table 2, baselines", "The unchanged model by the way of scoring", needs=["questions"]),
     table(
         "agreement",
         "Section 4, options",
         "Agreement of the types of heads across options, seeds and methods",
-        needs=("questions",),
+        needs=["questions"],
     ),
-    table("claims", "Claims", "The paper's claims put to the run's model", needs=("questions",)),
-    table("dropped", "Dropped", "Examples left out, with reasons", needs=("questions",)),
-    table("comparison", "Comparison", "Every published number beside this run's", needs=("questions",)),
+    table("claims", "Claims", "The paper's claims put to the run's model", needs=["questions"]),
+    table("dropped", "Dropped", "Examples left out, with reasons", needs=["questions"]),
+    table("comparison", "Comparison", "Every published number beside this run's", needs=["questions"]),
 )
 FEATURE_BYTES = 4 * 4 * 21 * 3
 """Kept of a head and record: four settings of 21 features, and copies of them, in float32."""

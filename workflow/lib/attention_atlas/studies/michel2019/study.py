@@ -30,132 +30,66 @@ ROLES = {
 }
 ARTIFACTS = (
     table(
-        "table1",
-        "Table 1",
-        "Differences of BLEU when one head is masked, with tests",
-        needs=(
-            "translation",
-            "classification",
-        ),
+        "table1", "Table 1", "Differences of BLEU when one head is masked, with tests", needs=["translation", "classification"]
     ),
     figure(
         "figure1",
         "Figure 1",
         "Heads by the score that is left when they are masked, translation and classification",
-        needs=(
-            "translation",
-            "classification",
-        ),
+        needs=["translation", "classification"],
     ),
     table(
-        "table2",
-        "Table 2",
-        "Translation with one head left in a layer, the best one",
-        needs=(
-            "translation",
-            "classification",
-        ),
+        "table2", "Table 2", "Translation with one head left in a layer, the best one", needs=["translation", "classification"]
     ),
     table(
         "table3",
         "Table 3",
         "Classification with one head left in a layer, the best one",
-        needs=(
-            "translation",
-            "classification",
-        ),
+        needs=["translation", "classification"],
     ),
     figure(
         "figure2",
         "Figure 2",
         "What masking each head does on two corpora, with correlations",
-        needs=(
-            "translation",
-            "classification",
-        ),
+        needs=["translation", "classification"],
     ),
     table(
         "correlations",
         "Figure 2, statistics",
         "Correlation of what heads do across data, with and without extremes",
-        needs=(
-            "translation",
-            "classification",
-        ),
+        needs=["translation", "classification"],
     ),
     table(
-        "head_importance",
-        "Importance",
-        "Importance of every head by four definitions",
-        needs=(
-            "translation",
-            "classification",
-        ),
+        "head_importance", "Importance", "Importance of every head by four definitions", needs=["translation", "classification"]
     ),
     figure(
         "figure3",
         "Figure 3",
         "Pruning curves by importance, by single heads, recomputed, and by chance",
-        needs=(
-            "translation",
-            "classification",
-        ),
+        needs=["translation", "classification"],
     ),
     table(
         "pruning",
         "Figure 3, summary",
         "How many heads can go, by the order in which they go",
-        needs=(
-            "translation",
-            "classification",
-        ),
+        needs=["translation", "classification"],
     ),
     figure(
         "figure4",
         "Figure 4",
         "Pruning curves of each kind of attention of the translation model",
-        needs=(
-            "translation",
-            "classification",
-        ),
+        needs=["translation", "classification"],
     ),
-    figure("figure5", "Figure 5", "Pruning curves after several epochs of training", needs=("dynamics",)),
-    table(
-        "table4",
-        "Table 4",
-        "Speed and size with half of the heads cut out",
-        needs=(
-            "translation",
-            "classification",
-        ),
-    ),
+    figure("figure5", "Figure 5", "Pruning curves after several epochs of training", needs=["dynamics"]),
+    table("table4", "Table 4", "Speed and size with half of the heads cut out", needs=["translation", "classification"]),
     table(
         "claims",
         "Claims",
         "The paper's claims, and doubts about them, put to this run's models",
-        needs=(
-            "translation",
-            "classification",
-        ),
+        needs=["translation", "classification"],
     ),
-    table(
-        "comparison",
-        "Comparison",
-        "Every published number beside this run's",
-        needs=(
-            "translation",
-            "classification",
-        ),
-    ),
-    table(
-        "dropped",
-        "Dropped",
-        "Examples left out, with reasons",
-        needs=(
-            "translation",
-            "classification",
-        ),
-    ),
+    table("comparison", "Comparison", "Every published number beside this run's", needs=["translation", "classification"]),
+    table("dropped", "Dropped", "Examples left out, with reasons", needs=["translation", "classification"]),
 )
 ATTENTION_KINDS = {TRANSLATION: 3, CLASSIFICATION: 1, "dynamics": 3}
 """Role -> kinds of attention of its model, each with as many heads."""

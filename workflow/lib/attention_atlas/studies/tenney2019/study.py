@@ -24,19 +24,16 @@ ARTIFACTS = (
         "figure2",
         "Figure 2",
         "Mixing weights and differential scores of each task",
-        files=(
-            "mixing_weights.tsv",
-            "probe_scores.tsv",
-        ),
+        files=["mixing_weights.tsv", "probe_scores.tsv"],
     ),
-    figure("figure_a3", "Figure A.3", "Mixing weights and differential scores of two models", needs=("other_model",)),
-    figure("figure3", "Figure 3", "Single targets in doubt, layer by layer", uses=("cases",)),
+    figure("figure_a3", "Figure A.3", "Mixing weights and differential scores of two models", needs=["other_model"]),
+    figure("figure3", "Figure 3", "Single targets in doubt, layer by layer", uses=["cases"]),
     table("table1", "Table 1", "Scores of each task at both ends, with controls"),
     table("order", "Order of tasks", "Whether the order of tasks holds beyond sentences and seeds"),
     table("options", "Options", "What layer 0, running maxima and equal steps change"),
     table("claims", "Claims", "The paper's claims, and doubts about them, put to this run's model"),
     table("comparison", "Comparison", "Every published number beside this run's"),
-    table("dropped", "Dropped", "Sentences left out, with reasons", uses=("cases",)),
+    table("dropped", "Dropped", "Sentences left out, with reasons", uses=["cases"]),
 )
 
 

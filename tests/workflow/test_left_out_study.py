@@ -1,0 +1,65 @@
+"""Each study can be left out, declaration, rules and code: everything else can still be planned."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+from test_dry_run import give_licensed_files
+from workspaces import Workspace, copy_workflow
+
+from attention_atlas.workflow.config import read_configuration, write_configuration
+from attention_atlas.workflow.studies import studies
+
+STUDIES = [study.id for study in studies().values() if not study.overview]
+TARGETS = ("--config", "targets=[sample,paper]", "--", "all", "attention")
+
+
+def leave_out(workspace: Workspace, study: str) -> None:
+    """Take away all that belongs to a study alone, and its settings in the runs."""
+    library = workspace.folder / "workflow/lib/attention_atlas"
+    shutil.rmtree(library / "studies" / study)
+    shutil.rmtree(workspace.folder / "workflow/report" / study)
+    (library / "workflow/inputs" / f"{study}.py").unlink()
+    for path in ("rules/{}.smk", "schemas/studies/{}.yaml", "resources/published/{}.yaml"):
+        (workspace.folder / "workflow" / path.format(study)).unlink()
+    for script in (workspace.folder / "workflow/scripts").glob(f"{study}_*.py"):
+        script.unlink()
+    config = read_configuration(workspace.folder)
+    for run in config["runs"].values():
+        run.pop(study, None)
+    write_configuration(config, workspace.folder)
+
+
+@pytest.fixture(scope="module")
+def complete(tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
+    """Rule -> number of jobs with all studies."""
+    workspace = copy_workflow(tmp_path_factory.mktemp("complete"))
+    give_licensed_files(workspace)
+    return workspace.jobs(*TARGETS)
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_without_a_study_all_others_are_planned_as_before(workspace, complete, study):
+    assert any(rule.startswith(study) for rule in complete)
+    give_licensed_files(workspace)
+    leave_out(workspace, study)
+    jobs = workspace.jobs(*TARGETS)
+    assert not [rule for rule in jobs if rule.startswith(study)]
+    others = tuple(other for other in (*STUDIES, "atlas", "scoreboard") if other != study)
+
+    def of_others(counts: dict[str, int]) -> dict[str, int]:
+        return {rule: count for rule, count in counts.items() if rule.startswith(others)}
+
+    assert of_others(jobs) == of_others(complete)
+    # Models, corpora and caches that nothing else reads are not made either; no job is new.
+    assert all(count <= complete[rule] for rule, count in jobs.items())
+
+
+def test_a_run_that_names_a_study_which_is_not_there_is_told_so(workspace):
+    config = read_configuration(workspace.folder)
+    leave_out(workspace, "guan2020")
+    write_configuration(config, workspace.folder)
+    done = workspace.snakemake("--dry-run", check=False)
+    assert done.returncode != 0
+    assert "unknown key 'guan2020'" in done.stdout
