@@ -25,7 +25,7 @@ ARTIFACTS = (
         files=["heads.tsv", "atlas.html"],
     ),
     figure("correlations", "Correlations", "How measures of heads go together, beyond the depth of layers"),
-    table("findings", "Findings", "Findings of one study put to what another measured of the same heads"),
+    table("findings", "Findings", "Findings of one study, tested on what another measured of the same heads"),
     figure(
         "models",
         "Models",

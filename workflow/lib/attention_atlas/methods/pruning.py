@@ -64,16 +64,16 @@ def step_answers(
     place = {example.record: number for number, example in enumerate(examples)}
     known: dict[tuple[int | None, frozenset[int]], list[str]] = {}
     for half in sorted({step.half for step in made}, key=str):
-        own = examples if half is None else examples[half::2]
+        part = examples if half is None else examples[half::2]
         masked = list(dict.fromkeys(frozenset(step.places) for step in made if step.half == half and step.places))
-        _log.info("%d examples with %d sets of heads masked", len(own), len(masked))
+        _log.info("%d examples with %d sets of heads masked", len(part), len(masked))
         plans = [plan_without(heads.iloc[sorted(places)]) for places in masked]
-        for places, answers in zip([frozenset(), *masked], experiment.answers(own, plans), strict=True):
+        for places, answers in zip([frozenset(), *masked], experiment.answers(part, plans), strict=True):
             known[half, places] = answers
     frames = []
     for step in made:
-        own = examples if step.half is None else examples[step.half :: 2]
-        records = [example.record for example in own]
+        part = examples if step.half is None else examples[step.half :: 2]
+        records = [example.record for example in part]
         values = (records, known[step.half, frozenset(step.places)], [expected[record] for record in records])
         key = (step.order, step.scope, step.draw, step.percent, len(step.places))
         frames.append(pd.DataFrame({**dict(zip(STEP, key, strict=True)), **dict(zip(ANSWERS, values, strict=True))}))

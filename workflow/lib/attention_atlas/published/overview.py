@@ -7,7 +7,7 @@ from attention_atlas.workflow.study import Study, table
 ARTIFACTS = (
     table("scoreboard", "Summary", "Verdicts by study"),
     table("comparison", "All values", "Every published number of all studies beside this run's"),
-    table("claims", "All claims", "Claims of all studies put to this run"),
+    table("claims", "All claims", "Claims of all studies, tested on this run"),
 )
 STUDY = Study(
     id="scoreboard",

@@ -17,7 +17,7 @@ _SOURCES = {
     "corpora": ("sample", "path", "url", "hub", "sacrebleu"),
 }
 # Keys that a kind of source needs: one of each group.
-_SOURCE_NEEDS = {
+_SOURCE_NEEDS: dict[str, list[tuple[str, ...]]] = {
     "package": [("module",)],
     "url": [("sha256", "content_sha256")],
     "hub": [("revision",)],

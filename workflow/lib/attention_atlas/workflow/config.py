@@ -63,7 +63,7 @@ def read_configuration(folder: str | Path, overlays: Iterable[str | Path] = ()) 
     """The configuration of a folder, as Snakemake merges it: config.yaml, the registries beside it, and overlays over them."""
     config: dict[str, Any] = {}
     for path in (*(Path(folder, name) for name in ("config.yaml", *REGISTRIES.values())), *overlays):
-        config = merged(config, read_yaml(path))
+        config = merged(config, read_yaml(Path(path)))
     return config
 
 
@@ -166,7 +166,7 @@ def _sentence(error: ValidationError, schema: Mapping[str, Any]) -> str:
 
 
 def _described(node: Mapping[str, Any], key: str, schema: Mapping[str, Any]) -> str:
-    return _deref(node.get("properties", {}).get(key, {}), schema).get("description", "")
+    return str(_deref(node.get("properties", {}).get(key, {}), schema).get("description", ""))
 
 
 def _deref(node: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping[str, Any]:

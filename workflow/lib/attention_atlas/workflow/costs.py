@@ -21,6 +21,8 @@ TORCH = 900 + SNAKEMAKE
 """A process with torch and transformers."""
 EDGE_WIDTH = 256
 """Width of a span in edge probes."""
+_KEPT_STATES = 34
+"""Numbers that the backward pass keeps of a layer and token, by the width of the hidden states, at most."""
 _MIB = 2**20
 
 
@@ -78,7 +80,8 @@ def gradient_memory(model: Mapping[str, Any], corpus: Mapping[str, Any]) -> int:
     """Maps and derivatives of all layers of a batch, what the backward pass keeps, weights, and scores over all pieces."""
     shape = shape_of(model)
     maps = 24 * shape.layers * shape.heads * GRADIENT_TOKENS * corpus["max_tokens"]
-    return _memory(TORCH, maps + 12 * shape.parameters + 16 * GRADIENT_TOKENS * VOCABULARY)
+    kept = 4 * shape.layers * GRADIENT_TOKENS * _KEPT_STATES * shape.hidden
+    return _memory(TORCH, maps + kept + 12 * shape.parameters + 16 * GRADIENT_TOKENS * VOCABULARY)
 
 
 def head_training_memory(model: Mapping[str, Any], corpus: Mapping[str, Any], copies: int, records: int) -> int:
@@ -127,7 +130,7 @@ def fine_tuning_memory(model: Mapping[str, Any], corpus: Mapping[str, Any], batc
     """Weights, gradients and two moments of Adam, and what the backward pass keeps of a batch."""
     shape = shape_of(model)
     n = corpus["max_tokens"]
-    kept = 4 * shape.layers * batch * (34 * n * shape.hidden + 5 * shape.heads * n * n)
+    kept = 4 * shape.layers * batch * (_KEPT_STATES * n * shape.hidden + 5 * shape.heads * n * n)
     return _memory(TORCH, 16 * shape.parameters + kept)
 
 

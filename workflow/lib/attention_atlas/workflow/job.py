@@ -33,7 +33,7 @@ def job(snakemake: Any) -> Iterator[logging.Logger]:
     keep_freed_memory()
     # What has been imported stays to the end: no collection need look through it.
     gc.freeze()
-    handlers = [
+    handlers: list[logging.Handler] = [
         logging.FileHandler(str(snakemake.log[0]), mode="w", encoding="utf-8"),
         logging.StreamHandler(sys.stderr),
     ]

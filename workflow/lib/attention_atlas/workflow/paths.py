@@ -66,7 +66,8 @@ def tokenised_by(config: Config, model: str) -> str:
     while "fine_tuned" in models[model]["source"]:
         model = base_of(config, model)
     files = {key: models[model].get(key) for key in ("source", "tokenizer")}
-    return next(name for name, entry in models.items() if all(entry.get(key) == value for key, value in files.items()))
+    same = (name for name, entry in models.items() if all(entry.get(key) == value for key, value in files.items()))
+    return str(next(same))
 
 
 def is_fine_tuned(config: Config, model: str) -> bool:

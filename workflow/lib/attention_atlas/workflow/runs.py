@@ -21,13 +21,14 @@ def study_runs(config: Config, study: str, runs: list[str] | None = None) -> lis
 
 def limit_of(config: Config, run: str, corpus: str) -> int:
     """Records of `corpus` that `run` reads at most."""
-    return config["runs"][run]["limits"].get(corpus, config["corpora"][corpus]["limit"])
+    return int(config["runs"][run]["limits"].get(corpus, config["corpora"][corpus]["limit"]))
 
 
 def shard_count(config: Config, run: str, corpus: str, records: int | None = None) -> int:
     """Number of (whole) shards that hold the records of `corpus` in `run`, or its first `records` of them."""
     limit = limit_of(config, run, corpus)
-    return -(-min(limit, limit if records is None else records) // config["corpora"][corpus]["shard"])
+    size = int(config["corpora"][corpus]["shard"])
+    return -(-min(limit, limit if records is None else records) // size)
 
 
 def study_model(config: Config, run: str, study: str) -> str:
@@ -35,7 +36,7 @@ def study_model(config: Config, run: str, study: str) -> str:
     settings = config["runs"][run][study]
     if "family" in settings:
         return str(config["families"][settings["family"]]["base"])
-    return settings.get("model") or config["runs"][run]["model"]
+    return str(settings.get("model") or config["runs"][run]["model"])
 
 
 def family_member(family: str, task: str, seed: int, random: bool = False) -> str:

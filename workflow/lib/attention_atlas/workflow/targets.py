@@ -18,7 +18,7 @@ Missing = dict[str, str]
 
 def is_part_of(config: Config, run: str, study: Study, artifact: Artifact) -> bool:
     """Whether a run names all that an artefact needs."""
-    return set(artifact.needs) <= config["runs"][run][study.id].keys()
+    return set(artifact.needs) <= set(config["runs"][run][study.id])
 
 
 def missing_for(config: Config, run: str, study: Study, artifact: Artifact) -> Missing:

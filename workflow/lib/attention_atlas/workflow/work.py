@@ -176,4 +176,5 @@ def in_training(place: Place) -> Pair:
 def mlm_head_gflop(part: Part) -> float:
     """Steps of training a masked-language-model head, as GFLOP of the scores over the vocabulary, forward and backward."""
     settings = part.model["mlm_head"]
-    return 6 * settings["steps"] * settings["batch"] * VOCABULARY * part.shape.hidden / GIGA
+    predictions = float(settings["steps"] * settings["batch"])
+    return 6 * predictions * VOCABULARY * part.shape.hidden / GIGA

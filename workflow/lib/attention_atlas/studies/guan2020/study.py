@@ -46,7 +46,7 @@ ARTIFACTS = (
         "Agreement of the types of heads across options, seeds and methods",
         needs=["questions"],
     ),
-    table("claims", "Claims", "The paper's claims put to the run's model", needs=["questions"]),
+    table("claims", "Claims", "The paper's claims, tested on the run's model", needs=["questions"]),
     table("dropped", "Dropped", "Examples left out, with reasons", needs=["questions"]),
     table("comparison", "Comparison", "Every published number beside this run's", needs=["questions"]),
 )
@@ -108,7 +108,7 @@ def check(config: Config, run: str, place: str) -> None:
 def _conditions(part: Part) -> int:
     """Forward passes over each question: all rows with their definitions of a sentence and random sets, and one unchanged."""
     rows = sum(len(sentences_of(row)) for row in ROWS)
-    return rows * (1 + part.settings["ablations"]["random_sets"]) + 1
+    return rows * (1 + int(part.settings["ablations"]["random_sets"])) + 1
 
 
 def _ablations(part: Part) -> Work:

@@ -49,7 +49,7 @@ ARTIFACTS = (
     table("disabling", "Figures 8 and 9, tests", "Largest differences, held out and against chance", files=["ablation.tsv"]),
     table("options", "Options", "How far each choice moves the heads"),
     table("digitised", "Digitised", "Heads against those read off the paper's figures"),
-    table("claims", "Claims", "The paper's claims put to the run's models"),
+    table("claims", "Claims", "The paper's claims, tested on the run's models"),
     table("dropped", "Dropped", "Examples left out, with reasons"),
     table("comparison", "Comparison", "Every published number beside this run's"),
 )

@@ -85,7 +85,7 @@ ARTIFACTS = (
     table(
         "claims",
         "Claims",
-        "The paper's claims, and doubts about them, put to this run's models",
+        "The paper's claims, and doubts about them, tested on this run's models",
         needs=["translation", "classification"],
     ),
     table("comparison", "Comparison", "Every published number beside this run's", needs=["translation", "classification"]),

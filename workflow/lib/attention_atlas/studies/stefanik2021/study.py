@@ -73,7 +73,7 @@ ARTIFACTS = (
         files=["model_view.html", "head_view.html"],
     ),
     table("documents", "Documents", "Documents, keyphrases, and those not in the text", needs=["documents"]),
-    table("claims", "Claims", "What the slides say or suggest, put to this run", needs=["documents", "development", "test"]),
+    table("claims", "Claims", "What the slides say or suggest, tested on this run", needs=["documents", "development", "test"]),
     table("comparison", "Comparison", "Every published number beside this run's", needs=["documents", "development", "test"]),
     table("dropped", "Dropped", "Documents left out, with reasons", needs=["documents"]),
 )

@@ -31,7 +31,7 @@ ARTIFACTS = (
     table("table1", "Table 1", "Scores of each task at both ends, with controls"),
     table("order", "Order of tasks", "Whether the order of tasks holds beyond sentences and seeds"),
     table("options", "Options", "What layer 0, running maxima and equal steps change"),
-    table("claims", "Claims", "The paper's claims, and doubts about them, put to this run's model"),
+    table("claims", "Claims", "The paper's claims, and doubts about them, tested on this run's model"),
     table("comparison", "Comparison", "Every published number beside this run's"),
     table("dropped", "Dropped", "Sentences left out, with reasons", uses=["cases"]),
 )

@@ -64,7 +64,7 @@ class Michel2019Inputs(StudyInputs):
         """How importance is computed, and the steps of pruning."""
         chosen = self.chosen(wildcards)
         importance = {key: chosen["importance"][key] for key in ("definition", "scaled", "batch")}
-        return importance | chosen["pruning"]
+        return {**importance, **chosen["pruning"]}
 
     def trained_epochs(self, wildcards: Wildcards) -> str:
         """Weights of the model of Figure 5 after several epochs."""

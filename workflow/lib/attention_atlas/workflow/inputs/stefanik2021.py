@@ -38,7 +38,7 @@ class Stefanik2021Inputs(StudyInputs):
     def pairs_label(self, wildcards: Wildcards) -> dict[str, Any]:
         """What figures and pages of single pairs of sentences say of them."""
         chosen = self.chosen(wildcards)
-        label = self.label("documents")(wildcards)
+        label: dict[str, Any] = self.label("documents")(wildcards)
         return label | {"corpus": " / ".join(chosen["pairs"][0]), "corpus_reference": "", "sample": False}
 
     def tagging_label(self, wildcards: Wildcards) -> dict[str, Any]:
