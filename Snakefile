@@ -16,7 +16,7 @@ configfile: "config/corpora.yaml"
 # Rule scripts import the package from here too, in local and in cluster jobs.
 sys.path.insert(0, str(Path(workflow.basedir, "workflow", "lib")))
 
-from attention_atlas.corpora.edges import EDGE_TASKS
+from attention_atlas.corpora.layers import EDGE_TASKS
 from attention_atlas.corpora.glue import TASKS
 from attention_atlas.errors import AtlasError
 from attention_atlas.workflow.config import check_places, environment, resolve

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from attention_atlas.corpora.edges import EdgeTarget
 from attention_atlas.corpora.examples import Example
+from attention_atlas.corpora.layers import EdgeTarget
 
 LAYERS, WIDTH, TELLING = 3, 12, 2
 LABELS = ("A", "B", "C")

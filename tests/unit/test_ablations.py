@@ -14,7 +14,7 @@ from transformers import BertConfig, BertForQuestionAnswering
 
 from attention_atlas.attention.engine import install, watch
 from attention_atlas.corpora.examples import Example
-from attention_atlas.corpora.questions import Asked
+from attention_atlas.corpora.layers import Asked
 from attention_atlas.errors import AtlasError
 from attention_atlas.methods.head_type_names import DENSE, DENSE_VERTICAL, DIAGONAL, TYPES, VERTICAL
 from attention_atlas.models.answering import answer_texts, passage_pieces

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from transformers import BertConfig, BertForQuestionAnswering, BertModel
 
 from attention_atlas.corpora.examples import Example
-from attention_atlas.corpora.questions import Asked
+from attention_atlas.corpora.layers import Asked
 from attention_atlas.errors import AtlasError
 from attention_atlas.models.answering import answer_texts, best_spans, passage_pieces, span_of_pieces
 from attention_atlas.models.loading import load_trained

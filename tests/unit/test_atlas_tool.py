@@ -13,7 +13,7 @@ from attention_atlas.models.loading import describe
 from attention_atlas.workflow.config import merged, read_configuration, resolve
 from tools.atlas import overlay
 
-SHAPE = {"model_type": "bert", "num_hidden_layers": 2, "num_attention_heads": 4}
+SHAPE = {"model_type": "bert", "num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 48}
 
 
 @pytest.fixture
@@ -38,8 +38,8 @@ def test_a_folder_becomes_a_run_beside_random_weights(folder):
     assert config["runs"][run]["model"] == "tiny-model-hf"
     assert config["runs"][run]["atlas"]["compared"] == ["tiny-model-hf-random"]
     own, random = (config["models"][name] for name in ("tiny-model-hf", "tiny-model-hf-random"))
-    assert (own["layers"], own["heads"], own["init"]) == (2, 4, "pretrained")
-    assert random["init"] == "random"
+    assert (own["layers"], own["heads"], own["hidden"], own["init"]) == (2, 4, 48, "pretrained")
+    assert (random["hidden"], random["init"]) == (48, "random")
     assert own["source"] == random["source"]
     assert own["source"]["path"] == str(folder)
     assert "tokenizer" not in own
@@ -51,13 +51,16 @@ def test_a_folder_becomes_a_run_beside_random_weights(folder):
 
 @pytest.mark.parametrize(
     "settings",
-    [{"model_type": "distilbert", "n_layers": 2, "n_heads": 4}, {"model_type": "gpt2", "n_layer": 2, "n_head": 4}],
+    [
+        {"model_type": "distilbert", "n_layers": 2, "n_heads": 4, "dim": 48},
+        {"model_type": "gpt2", "n_layer": 2, "n_head": 4, "n_embd": 48},
+    ],
     ids=lambda settings: settings["model_type"],
 )
-def test_architectures_have_names_of_their_own_for_layers_and_heads(folder, settings):
+def test_architectures_have_names_of_their_own_for_their_shape(folder, settings):
     (folder / "config.json").write_text(json.dumps(settings), encoding="utf-8")
     entry = overlay(str(folder))[1]["models"]["tiny-model-hf"]
-    assert (entry["layers"], entry["heads"]) == (2, 4)
+    assert (entry["layers"], entry["heads"], entry["hidden"]) == (2, 4, 48)
 
 
 def test_a_folder_without_a_tokenizer_is_spelled_in_bytes(folder):
@@ -95,7 +98,8 @@ def save_llama(folder, vocabulary):
     shape = {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2}
     sizes = {"hidden_size": 16, "intermediate_size": 32, "max_position_embeddings": 64}
     LlamaModel(LlamaConfig(vocab_size=vocabulary, **shape, **sizes)).save_pretrained(folder)
-    return {"source": {"path": str(folder)}, "layers": 2, "heads": 4, "init": "pretrained", "seed": 0, "dtype": "float32"}
+    entry = {"source": {"path": str(folder)}, "layers": 2, "heads": 4, "hidden": 16}
+    return entry | {"init": "pretrained", "seed": 0, "dtype": "float32"}
 
 
 def test_bytes_spell_words_as_they_spell_text(tmp_path):

@@ -38,6 +38,7 @@ def test_everything_that_is_not_said_has_its_default():
                 "source": {"path": f"models/{name}", "folder": "."},
                 "layers": 12,
                 "heads": 12,
+                "hidden": 768,
                 "init": "pretrained",
                 "seed": 0,
                 "dtype": "float32",

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import f1_score
 
-from attention_atlas.corpora.edges import EdgeTarget
+from attention_atlas.corpora.layers import EdgeTarget
 from attention_atlas.errors import AtlasError
 from attention_atlas.studies.tenney2019.probes import EdgeProbes, ProbeKey, optimiser
 from attention_atlas.studies.tenney2019.scores import f1_of

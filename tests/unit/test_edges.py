@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from attention_atlas.corpora.conll2012 import LabelledSpan, read_conll2012
 from attention_atlas.corpora.edge_converters import FORM_TASKS, coin_flips, read_edge_records, role_targets
-from attention_atlas.corpora.edges import EdgeRecord, EdgeTarget, edge_line, read_edges
+from attention_atlas.corpora.edges import EdgeRecord, edge_line, read_edges
+from attention_atlas.corpora.layers import EdgeTarget
 from attention_atlas.corpora.propositions import read_propositions
 from attention_atlas.errors import AtlasError
 

@@ -194,7 +194,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 def test_freed_memory_is_used_again():
     """A block of 64 MB is asked for 20 times; each page comes with a fault once, not 20 times."""
     faults = {}
-    library = {**os.environ, "PYTHONPATH": str(Path(progress_module.__file__).parents[1])}
+    library = {**os.environ, "PYTHONPATH": str(Path(progress_module.__file__).parents[2])}
     for way in ("plain", "kept"):
         done = subprocess.run([sys.executable, "-c", FAULTS, way], capture_output=True, text=True, timeout=120, env=library)
         if done.returncode == 3:

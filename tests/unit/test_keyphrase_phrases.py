@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from seqeval.metrics import f1_score
 
 from attention_atlas.corpora.examples import Example
-from attention_atlas.corpora.keyphrases import Keyphrase
+from attention_atlas.corpora.layers import Keyphrase
 from attention_atlas.studies.stefanik2021.phrases import (
     agreement,
     candidates_of,

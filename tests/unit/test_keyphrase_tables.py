@@ -11,7 +11,7 @@ from workspaces import ROOT
 
 from attention_atlas.attention.cache import CachedExample
 from attention_atlas.corpora.examples import Example, write_examples
-from attention_atlas.corpora.keyphrases import Keyphrase
+from attention_atlas.corpora.layers import Keyphrase
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.setting import Setting
 from attention_atlas.io.tables import write_parquet, write_table

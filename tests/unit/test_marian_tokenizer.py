@@ -69,7 +69,8 @@ def test_pieces_and_texts_are_those_of_transformers(folder):
 
 def test_a_model_of_the_hub_is_described_and_translates(folder, tmp_path):
     assert is_marian(folder)
-    entry = {"source": {"path": str(folder)}, "init": "pretrained", "layers": 2, "heads": 4, "seed": 0, "dtype": "float32"}
+    shape = {"layers": 2, "heads": 4, "hidden": 16}
+    entry = {"source": {"path": str(folder)}, "init": "pretrained", **shape, "seed": 0, "dtype": "float32"}
     describe("opus", entry, tmp_path / "card.json", tmp_path / "tokenizer.json")
     raw = tmp_path / "raw.jsonl"
     raw.write_text("".join(parallel_lines(6, 3)), encoding="utf-8")

@@ -8,7 +8,7 @@ import sys
 import huggingface_hub
 import pytest
 import torch
-from tiny_models import HEADS, LAYERS, PAD, batch_for, main_output, tiny
+from tiny_models import HEADS, LAYERS, PAD, WIDTH, batch_for, main_output, tiny
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import BertTokenizerFast, PreTrainedTokenizerFast
 
@@ -33,8 +33,8 @@ def folder(tmp_path_factory):
 
 
 def entry_for(folder, **changes) -> dict:
-    entry = {"source": {"path": str(folder)}, "layers": LAYERS, "heads": HEADS, "init": "pretrained", "seed": 0}
-    return entry | {"dtype": "float32"} | changes
+    entry = {"source": {"path": str(folder)}, "layers": LAYERS, "heads": HEADS, "hidden": WIDTH, "init": "pretrained"}
+    return entry | {"seed": 0, "dtype": "float32"} | changes
 
 
 def refusal(call, *arguments) -> str:
@@ -148,11 +148,11 @@ def test_the_origin_says_where_the_weights_are_from(folder, tmp_path, monkeypatc
     assert described(tmp_path, entry_for(folder, source={"hub": str(folder)})).origin == f"hub {folder} at a local copy"
 
 
-@pytest.mark.parametrize(("layers", "heads"), [(12, HEADS), (LAYERS, 12)])
-def test_another_shape_than_the_registrys_is_refused(folder, tmp_path, layers, heads):
-    assert not_described(tmp_path, entry_for(folder, layers=layers, heads=heads)) == (
-        f"model tiny has {LAYERS} layers of {HEADS} heads, but the registry says {layers} of {heads}: "
-        f"set layers: {LAYERS} and heads: {HEADS} in models.tiny."
+@pytest.mark.parametrize(("layers", "heads", "hidden"), [(12, HEADS, WIDTH), (LAYERS, 12, WIDTH), (LAYERS, HEADS, 64)])
+def test_another_shape_than_the_registrys_is_refused(folder, tmp_path, layers, heads, hidden):
+    assert not_described(tmp_path, entry_for(folder, layers=layers, heads=heads, hidden=hidden)) == (
+        f"model tiny has {LAYERS} layers of {HEADS} heads and hidden states of {WIDTH} numbers, but the registry says "
+        f"{layers}, {heads} and {hidden}: set layers: {LAYERS}, heads: {HEADS} and hidden: {WIDTH} in models.tiny."
     )
 
 

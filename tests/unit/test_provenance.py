@@ -14,6 +14,7 @@ from attention_atlas.workflow import provenance
 from attention_atlas.workflow.provenance import script_digest
 
 WORKFLOW = Path(__file__).parents[2] / "workflow"
+LIBRARY = WORKFLOW / "lib" / "attention_atlas"
 SCRIPT = "go.py"
 FILES = {
     "lib/pack/__init__.py": '"""A package."""\n',
@@ -109,6 +110,39 @@ def test_other_edits_do_not_change_the_digest(digest, files):
     assert digest(files=files) == digest()
 
 
+SAYING = (
+    "import logging\n\n_log = logging.getLogger(__name__)\nVALUE = 3\n\n\ndef check(n):\n    if n > VALUE:\n"
+    '        raise ValueError(f"{n} is too many")\n    _log.info("%d is fine", n)\n    return print("checked", n)\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "counts"),
+    [
+        ('f"{n} is too many"', "'no more than', VALUE", False),
+        ('"%d is fine", n', "'fine'", False),
+        ("_log.info", "_log.warning", True),
+        ("ValueError(", "TypeError(", True),
+        ("n > VALUE", "n >= VALUE", True),
+        ('"checked", n', '"checked"', True),
+        ('_log.info("%d is fine", n)', '_log.info("%d is fine", (n := 2))', True),
+        ('raise ValueError(f"{n} is too many")', "return None", True),
+    ],
+)
+def test_what_errors_and_logs_say_does_not_count_but_when_they_are_reached_does(digest, old, new, counts):
+    """Of a call that is no message, such as `print` in a returned value, the arguments count, also where one assigns a name."""
+    assert SAYING.count(old) == 1
+    plain, said = ({"lib/pack/third.py": source} for source in (SAYING, SAYING.replace(old, new)))
+    assert (digest(files=plain) != digest(files=said)) == counts
+
+
+def test_modules_without_results_do_not_count(digest, monkeypatch):
+    before, edit = digest(), edited("lib/pack/third.py", "3", "4")
+    assert digest(files=edit) != before
+    monkeypatch.setattr(provenance, "WITHOUT_RESULTS", ("pack.third",))
+    assert digest(files=edit) == digest()
+
+
 def test_a_string_that_is_no_docstring_counts(digest):
     files = {"lib/pack/third.py": "VALUE = 'three'\n"}
     assert digest(files=files) != digest(files={"lib/pack/third.py": "VALUE = 'four'\n"})
@@ -124,6 +158,44 @@ def test_modules_that_import_each_other_are_followed_once(digest):
 def test_packages_above_an_imported_module_count_however_it_is_imported(digest, package):
     plain = {"scripts/go.py": "import pack.inner.second\n", "lib/pack/inner/second.py": "VALUE = 1\n"}
     assert digest(files={**plain, package: "import os\n"}) != digest(files=plain)
+
+
+STUDIES = {
+    "lib/attention_atlas/__init__.py": "",
+    "lib/attention_atlas/studies/__init__.py": "def study_modules(name):\n    ...\n",
+    "lib/attention_atlas/studies/first/__init__.py": "",
+    "lib/attention_atlas/studies/first/measures.py": "from attention_atlas.studies.first import numbers\n",
+    "lib/attention_atlas/studies/first/numbers.py": "VALUE = 1\n",
+    "lib/attention_atlas/studies/first/study.py": "VALUE = 1\n",
+    "lib/attention_atlas/studies/second/__init__.py": "",
+    "scripts/go.py": 'from attention_atlas.studies import study_modules\n\nprint(study_modules("measures"))\n',
+}
+SECOND = "lib/attention_atlas/studies/second"
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {f"{SECOND}/measures.py": "VALUE = 1\n"},
+        {"lib/attention_atlas/studies/first/measures.py": "VALUE = 1\n"},
+        {"lib/attention_atlas/studies/first/measures.py": None},
+        {"lib/attention_atlas/studies/first/numbers.py": "VALUE = 2\n"},
+        {"lib/attention_atlas/studies/first/__init__.py": "import os\n"},
+        {"lib/attention_atlas/studies/third/measures.py": "VALUE = 1\n"},
+    ],
+    ids=["new", "edited", "gone", "imported", "package", "new study"],
+)
+def test_a_call_for_the_modules_of_all_studies_is_followed(digest, files):
+    assert digest(files={**STUDIES, **files}) != digest(files=STUDIES)
+
+
+def test_other_modules_of_studies_do_not_count(digest):
+    for name in ("study.py", "measured.py", "deeper/measures.py"):
+        assert digest(files={**STUDIES, f"{SECOND}/{name}": "VALUE = 2\n"}) == digest(files=STUDIES), name
+    # Nor do they where the function is imported and called for nothing, or by another name.
+    for script in ("from attention_atlas.studies import study_modules\n", 'print(modules("measures"))\n'):
+        without = {**STUDIES, "scripts/go.py": script}
+        assert digest(files={**without, f"{SECOND}/measures.py": "VALUE = 1\n"}) == digest(files=without)
 
 
 def test_named_resources_count(digest, tmp_path, monkeypatch):
@@ -153,14 +225,71 @@ def test_in_this_library_an_edit_reaches_the_scripts_that_import_the_module_and_
     assert not {"sample_corpus.py", "describe_model.py", "fetch_corpus.py"} & changed
 
 
+def test_in_this_library_new_measures_of_heads_reach_the_atlas_and_a_new_study_no_job(tmp_path):
+    shutil.copytree(WORKFLOW / "lib", tmp_path / "lib", ignore=shutil.ignore_patterns("__pycache__"))
+    added = tmp_path / "lib" / "attention_atlas" / "studies" / "nobody2000"
+    added.mkdir()
+    (added / "__init__.py").write_text("")
+    (added / "study.py").write_text("STUDY = None\n")
+    scripts = [path.name for path in (WORKFLOW / "scripts").glob("*.py")]
+    before = {name: script_digest(name) for name in scripts}
+    assert {name: script_digest(name, library=tmp_path / "lib") for name in scripts} == before
+    shutil.copytree(tmp_path / "lib", tmp_path / "new" / "lib")
+    (tmp_path / "new" / "lib" / "attention_atlas" / "studies" / "nobody2000" / "head_measures.py").write_text("MEASURES = ()\n")
+    changed = {name for name in scripts if script_digest(name, library=tmp_path / "new" / "lib") != before[name]}
+    assert changed == {"atlas_correlations.py", "atlas_heads.py", "atlas_models.py", "atlas_page.py"}
+
+
+def test_modules_that_serve_the_snakefile_reach_no_job(tmp_path):
+    scripts = [path.name for path in (WORKFLOW / "scripts").glob("*.py")]
+    serving = [path for path in (LIBRARY / "workflow").rglob("*.py") if path.name not in ("__init__.py", "job.py")]
+    serving += [*LIBRARY.glob("studies/*/study.py"), LIBRARY / "atlas" / "overview.py", LIBRARY / "published" / "overview.py"]
+    assert len(serving) > 25
+
+    def changed(paths: list[Path], folder: Path) -> set[str]:
+        shutil.copytree(WORKFLOW / "lib", folder, ignore=shutil.ignore_patterns("__pycache__"))
+        for path in paths:
+            with (folder / path.relative_to(WORKFLOW / "lib")).open("a", encoding="utf-8") as module:
+                module.write("\nADDED = 1\n")
+        return {name for name in scripts if script_digest(name) != script_digest(name, library=folder)}
+
+    assert changed(serving, tmp_path / "serving") == set()
+    # What surrounds a job reaches every one.
+    assert changed([LIBRARY / "workflow" / "job.py"], tmp_path / "job") == set(scripts)
+
+
 def test_no_import_of_the_workflow_is_one_that_the_digest_cannot_follow():
     # Relative imports are not followed, and imports made from a text are seen by nobody.
     for path in [*(WORKFLOW / "lib").rglob("*.py"), *(WORKFLOW / "scripts").glob("*.py")]:
         source = path.read_text(encoding="utf-8")
         levels = [node.level for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom)]
         assert set(levels) <= {0}, path
-        assert "import_module(" not in source, path
+        # Modules of all studies are imported by their name in one place, whose calls the digest follows.
+        allowed = 1 if path == LIBRARY / "studies" / "__init__.py" else 0
+        assert source.count("import_module(") == allowed, path
         assert "__import__(" not in source, path
+
+
+def test_modules_of_all_studies_are_imported_by_one_function_under_a_name_that_stands_in_the_call():
+    tree = ast.parse((LIBRARY / "studies" / "__init__.py").read_text(encoding="utf-8"))
+    (function,) = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    assert function.name == "study_modules"
+    assert "import_module(" in ast.unparse(function)
+    calls = []
+    for path in [*(WORKFLOW / "lib").rglob("*.py"), *(WORKFLOW / "scripts").glob("*.py")]:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        uses = [node for node in ast.walk(tree) if "study_modules" in (getattr(node, "id", ""), getattr(node, "attr", ""))]
+        found = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "study_modules"]
+        # Under another name, or handed on, the function would be called where nobody sees it.
+        assert len(uses) == len(found), path
+        imported = [alias for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names]
+        assert not [alias for alias in imported if alias.name == "study_modules" and alias.asname], path
+        for call in found:
+            assert not call.keywords, path
+            (name,) = call.args
+            assert isinstance(name, ast.Constant), path
+            calls.append(name.value)
+    assert sorted(calls) == ["head_measures", "study"]
 
 
 DIGESTS = """
@@ -176,8 +305,10 @@ def test_a_second_start_parses_nothing_and_an_edit_what_it_changed(tmp_path):
     package, scripts = tmp_path / "lib" / "attention_atlas", tmp_path / "scripts"
     package.mkdir(parents=True)
     scripts.mkdir()
-    for name in ("__init__", "errors", "files", "provenance"):
-        shutil.copy(WORKFLOW / "lib" / "attention_atlas" / f"{name}.py", package)
+    names = ("__init__", "errors", "io/__init__", "io/files", "workflow/__init__", "workflow/provenance")
+    for name in names:
+        (package / name).parent.mkdir(exist_ok=True)
+        shutil.copy(WORKFLOW / "lib" / "attention_atlas" / f"{name}.py", package / f"{name}.py")
     (scripts / "one.py").write_text("from attention_atlas import errors\n")
     (scripts / "other.py").write_text("import json\n")
 
@@ -193,8 +324,8 @@ def test_a_second_start_parses_nothing_and_an_edit_what_it_changed(tmp_path):
     assert "'NoneType' object is not callable" in start("without").stderr
     assert start().stdout == first == start("without").stdout
     # What is kept is for this way of reading modules only, and a damaged file is none.
-    (store,) = (package / "__pycache__").glob("provenance.*.kept")
-    with (package / "provenance.py").open("a") as module:
+    (store,) = (package / "workflow" / "__pycache__").glob("provenance.*.kept")
+    with (package / "workflow" / "provenance.py").open("a") as module:
         module.write("# another way\n")
     assert start("without").returncode != 0
     store.write_text("{")

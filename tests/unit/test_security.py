@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import datasets
 import pytest
-from tiny_models import HEADS, LAYERS, tiny
+from tiny_models import HEADS, LAYERS, WIDTH, tiny
 
 from attention_atlas.corpora.conll2012 import read_conll2012
 from attention_atlas.corpora.sources import fetch
@@ -63,7 +63,8 @@ def folder(tmp_path):
 
 def entry_for(folder: Path) -> dict:
     source = {"path": str(folder)}
-    return {"source": source, "layers": LAYERS, "heads": HEADS, "init": "pretrained", "seed": 0, "dtype": "float32"}
+    entry = {"source": source, "layers": LAYERS, "heads": HEADS, "hidden": WIDTH}
+    return entry | {"init": "pretrained", "seed": 0, "dtype": "float32"}
 
 
 def test_no_module_reads_pickles():

@@ -20,7 +20,8 @@ import pytest
 from sacrebleu import DATASETS
 
 from attention_atlas.corpora.glue import Labelled, read_glue
-from attention_atlas.corpora.keyphrases import Keyphrase, read_keyphrases
+from attention_atlas.corpora.keyphrases import read_keyphrases
+from attention_atlas.corpora.layers import Keyphrase
 from attention_atlas.corpora.parallel import read_parallel
 from attention_atlas.corpora.sources import MIRROR_VARIABLE, check_sha256, fetch
 from attention_atlas.corpora.squad import read_squad

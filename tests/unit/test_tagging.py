@@ -16,7 +16,8 @@ from attention_atlas.attention.plans import Plan
 from attention_atlas.corpora.alignment import SPECIAL, WordPieces
 from attention_atlas.corpora.building import Dropped, build_shard, from_document
 from attention_atlas.corpora.examples import Example, read_examples, write_examples
-from attention_atlas.corpora.keyphrases import Keyphrase, KeyphraseDocument, located
+from attention_atlas.corpora.keyphrases import KeyphraseDocument, located
+from attention_atlas.corpora.layers import Keyphrase
 from attention_atlas.errors import AtlasError
 from attention_atlas.models.fine_tuning import fine_tune
 from attention_atlas.models.loading import describe, load_trained
@@ -182,7 +183,8 @@ def test_a_tagger_learns_and_is_the_same_for_the_same_seed(tmp_path):
     torch.manual_seed(0)
     size = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
     BertModel(BertConfig(vocab_size=80, max_position_embeddings=64, **size)).save_pretrained(tmp_path)
-    entry = {"source": {"path": str(tmp_path)}, "layers": 2, "heads": 2, "init": "pretrained", "seed": 0, "dtype": "float32"}
+    shape = {"layers": 2, "heads": 2, "hidden": 32}
+    entry = {"source": {"path": str(tmp_path)}, **shape, "init": "pretrained", "seed": 0, "dtype": "float32"}
     describe("tiny", entry, tmp_path / "card.json", tmp_path / "pieces.json")
     # The key is always what follows "the".
     lines = [

@@ -33,7 +33,7 @@ TRAINING = {
     **{"task": "translation", "regression": False, "epochs": 2, "batch": 8, "learning_rate": 0.01, "warmup": 0.1},
     **{"weight_decay": 0.01, "seed": 1, "optimiser": "adamw", "label_smoothing": 0.1, "beta2": 0.98},
 }
-ENTRY = {"layers": 2, "heads": 4, "seed": 0, "dtype": "float32"}
+ENTRY = {"layers": 2, "heads": 4, "hidden": 16, "seed": 0, "dtype": "float32"}
 CORPUS = {"reader": "parallel", "languages": ["en", "fr"], "max_tokens": 48, "shard": 64}
 
 

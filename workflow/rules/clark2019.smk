@@ -1,5 +1,5 @@
 # Clark et al. (2019), What Does BERT Look At? Input: attention caches of a corpus of segments and of a treebank.
-# Output: results/{run}/clark2019, see workflow/resources/artifacts.yaml.
+# Output: results/{run}/clark2019, see studies/clark2019/study.py.
 
 from attention_atlas.workflow.inputs.clark2019 import Clark2019Inputs
 from attention_atlas.workflow.provenance import script_digest
@@ -491,6 +491,9 @@ use rule clark2019_coreference as clark2019_coreference_windows with:
         "results/{run}/logs/clark2019/variants/windows/coreference.log",
     benchmark:
         "results/{run}/benchmarks/clark2019/variants/windows/coreference.tsv"
+    resources:
+        mem_mb=clark2019.memory("coreference_windows"),
+        runtime=minutes(120),
     params:
         limit=clark2019.limit("coreference_windows"),
         options=clark2019.settings("coreference_options"),

@@ -1,5 +1,5 @@
 # Guan et al. (2020), How Far Does BERT Look At. Input: attention caches of questions on passages, and models that answer them.
-# Output: results/{run}/guan2020, see workflow/resources/artifacts.yaml.
+# Output: results/{run}/guan2020, see studies/guan2020/study.py.
 
 from attention_atlas.workflow.inputs.guan2020 import Guan2020Inputs
 from attention_atlas.workflow.provenance import script_digest

@@ -1,5 +1,5 @@
 # Kovaleva et al. (2019), Revealing the Dark Secrets of BERT. Input: a pre-trained model and models fine-tuned on tasks of GLUE,
-# examples of those tasks, sentences with frames. Output: results/{run}/kovaleva2019, see workflow/resources/artifacts.yaml.
+# examples of those tasks, sentences with frames. Output: results/{run}/kovaleva2019, see studies/kovaleva2019/study.py.
 
 from attention_atlas.workflow.inputs.kovaleva2019 import Kovaleva2019Inputs
 from attention_atlas.workflow.provenance import script_digest

@@ -1,5 +1,5 @@
 # Michel et al. (2019), Are Sixteen Heads Really Better than One? Input: a translation model and sentences with translations, a model
-# fine-tuned on a task and its examples. Output: results/{run}/michel2019, see workflow/resources/artifacts.yaml.
+# fine-tuned on a task and its examples. Output: results/{run}/michel2019, see studies/michel2019/study.py.
 
 from attention_atlas.studies.michel2019.study import EXPERIMENTS
 from attention_atlas.workflow.inputs.michel2019 import (

@@ -1,5 +1,5 @@
 # Štefánik, Attention Semantics. Input: documents with keyphrases, attention over them, taggers fine-tuned on them. Output:
-# results/{run}/stefanik2021, see workflow/resources/artifacts.yaml.
+# results/{run}/stefanik2021, see studies/stefanik2021/study.py.
 
 from attention_atlas.workflow.inputs.stefanik2021 import Stefanik2021Inputs
 from attention_atlas.workflow.provenance import script_digest

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from nltk import Tree as Constituents
 
 from attention_atlas.corpora.edge_converters import constituent_targets, coreference_targets, subtree
-from attention_atlas.corpora.edges import EdgeRecord, EdgeTarget, WordSpan, edge_line
+from attention_atlas.corpora.edges import EdgeRecord, edge_line
+from attention_atlas.corpora.layers import EdgeTarget, WordSpan
 from attention_atlas.corpora.trees import children
 from sample_corpus.generate import Document, Mention, Sentence, Token
 

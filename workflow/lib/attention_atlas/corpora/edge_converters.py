@@ -26,7 +26,8 @@ from attention_atlas.corpora.conll2012 import (
     sentence_starts,
 )
 from attention_atlas.corpora.conllu import read_conllu
-from attention_atlas.corpora.edges import EDGE_TASKS, EdgeRecord, EdgeTarget, WordSpan, read_edges
+from attention_atlas.corpora.edges import EdgeRecord, read_edges
+from attention_atlas.corpora.layers import EDGE_TASKS, EdgeTarget, WordSpan
 from attention_atlas.corpora.propositions import Proposition, read_propositions
 from attention_atlas.corpora.text import WORD
 from attention_atlas.corpora.trees import Tree, children

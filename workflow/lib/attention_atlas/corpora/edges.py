@@ -14,37 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from attention_atlas.corpora.layers import EdgeTarget, WordSpan
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import json_object, read_lines
-
-WordSpan = tuple[int, int]
-EDGE_TASKS = {
-    "pos": "Parts of speech",
-    "constituents": "Constituents",
-    "dependencies": "Dependencies",
-    "entities": "Entities",
-    "roles": "Semantic roles",
-    "coreference": "Coreference",
-    "protoroles": "Proto-roles",
-    "relations": "Relations",
-}
-"""The eight tasks in the paper's order -> what tables and figures call them."""
-
-
-@dataclass(frozen=True)
-class EdgeTarget:
-    """What is asked of one span, or of a pair of spans.
-
-    Attributes:
-        span1, span2: words start to stop - 1, from 0; span2 is None for tasks with one span.
-        labels: all labels that are right; none where no label applies.
-        task: what is asked, where a file has several tasks.
-    """
-
-    span1: WordSpan
-    span2: WordSpan | None
-    labels: tuple[str, ...]
-    task: str = ""
 
 
 @dataclass(frozen=True)

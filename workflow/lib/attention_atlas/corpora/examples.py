@@ -10,10 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from attention_atlas.corpora.edges import EdgeTarget
-from attention_atlas.corpora.keyphrases import Keyphrase
+from attention_atlas.corpora.layers import Asked, EdgeTarget, Keyphrase
 from attention_atlas.corpora.mentions import HEAD_RULES, Mention
-from attention_atlas.corpora.questions import Asked
 from attention_atlas.errors import AtlasError, DamagedFile
 from attention_atlas.io.files import whole_file
 

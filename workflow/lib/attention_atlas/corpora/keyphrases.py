@@ -14,20 +14,13 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from attention_atlas.corpora.layers import Keyphrase
 from attention_atlas.corpora.text import WORD
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import DAMAGED, json_object, read_lines
 
 BEGIN, INSIDE, OUTSIDE = "B", "I", "O"
 _TEXTS, _KEYS = "docsutf8", "keys"
-
-
-@dataclass(frozen=True)
-class Keyphrase:
-    """A gold phrase of a document, and whether it is in its text."""
-
-    text: str
-    present: bool
 
 
 @dataclass(frozen=True)

@@ -9,34 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from attention_atlas.corpora.alignment import WordPieces, last_that_fits
+from attention_atlas.corpora.layers import Asked
 from attention_atlas.corpora.squad import Answer, Question, read_squad
 from attention_atlas.corpora.text import WORD
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What a question wants to know of the words of an example.
-
-    Attributes:
-        question: the question's id, the same for all windows of its passage.
-        context: the whole passage.
-        size: words of the question; they come first, those of the window follow.
-        starts, stops: for each word of the window its characters start .. stop - 1 in the passage.
-        answers: all reference answers.
-        span: words (of the example) start .. stop - 1 that hold the first reference answer, None where the window does not.
-    """
-
-    question: str
-    context: str
-    size: int
-    starts: tuple[int, ...]
-    stops: tuple[int, ...]
-    answers: tuple[str, ...]
-    span: tuple[int, int] | None
-
-    def text(self, start: int, stop: int) -> str:
-        """The passage from word `start` to word `stop` - 1 of the example, both in the window."""
-        return self.context[self.starts[start - self.size] : self.stops[stop - 1 - self.size]]
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,11 @@
-"""What code an output depends on: a digest of a job's script and of everything it imports from this package.
+"""What code an output depends on: a digest of a job's script and of everything it imports from the library.
 
 Snakemake hashes the script of a rule but not the modules that it imports. The digest, put into the rule's `params`, makes an
-edit re-run exactly the jobs that import the edited module. Comments, layout of lines and docstrings do not count.
+edit re-run exactly the jobs whose results it can change. What cannot change a result does not count: comments, layout of lines,
+docstrings, the arguments of `raise` and of logger calls, and the modules of `WITHOUT_RESULTS`.
 
-What was found of a file is kept by its content, beside Python's own compiled files: parsing all modules would take a
-quarter of the time in which the workflow starts.
+The meaning of a module is kept by its content, beside Python's compiled files: parsing all modules would take a quarter of the
+time in which the workflow starts.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import contextlib
 import functools
 import hashlib
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -24,42 +26,117 @@ from attention_atlas.io.files import write_text
 _LIBRARY = Path(__file__).resolve().parents[2]
 _SCRIPTS = _LIBRARY.parent / "scripts"
 _RESOURCES = _LIBRARY.parent / "resources"
+WITHOUT_RESULTS = ("attention_atlas.errors", "attention_atlas.io.progress", "attention_atlas.io.redaction")
+"""Modules of which nothing reaches a table, a figure or a tensor: messages, progress, what logs leave out."""
 _STUDIES = "attention_atlas.studies"
+_LOGGERS = {"_log", "log"}
+_LEVELS = {"debug", "info", "warning", "error", "exception"}
 _MOST = 5000  # modules and earlier versions of them that are kept, before all is forgotten
 _DATA_SUFFIXES = {".yaml", ".tsv", ".json", ".css", ".html"}
 
 
 def script_digest(script: str, *resources: str, library: Path = _LIBRARY, scripts: Path = _SCRIPTS) -> str:
-    """Twelve hex digits that change with the meaning of `script` or of any library module it needs.
+    """Twelve hex digits that change where `script`, or a library module that it needs, can give another result.
 
     Args:
         script: file name below workflow/scripts.
         resources: data files below workflow/resources that the job reads as well.
-        library: folder that holds the package.
+        library: folder that holds the packages of the library.
         scripts: folder of the scripts.
     """
-    digest = hashlib.sha256(_fingerprint(scripts / script))
-    for path in sorted(_closure(scripts / script, library)):
-        digest.update(str(path.relative_to(library)).encode())
-        digest.update(_fingerprint(path))
+    path, files = str(scripts / script), _tree(str(library))
+    digest = hashlib.sha256(_fingerprint(path))
+    for name in sorted(files.closure(_imports(path))):
+        digest.update(name.encode())
+        digest.update(_fingerprint(os.path.join(files.folder, name)))
     for name in resources:
         digest.update((_RESOURCES / name).read_bytes())
     return digest.hexdigest()[:12]
 
 
-def _fingerprint(path: Path) -> bytes:
+class _Tree:
+    """The files of a library, by the names under which they are imported; file names are relative to its folder."""
+
+    def __init__(self, folder: str):
+        self.folder = folder
+        self._modules: dict[str, str] = {}
+        self._data: dict[str, tuple[str, ...]] = {}
+        for place, folders, names in os.walk(folder):
+            folders[:] = [name for name in folders if name != "__pycache__"]
+            relative = os.path.relpath(place, folder)
+            for name in names:
+                path = name if relative == "." else os.path.join(relative, name)
+                if name.endswith(".py"):
+                    module = path.removesuffix(".py").replace(os.sep, ".")
+                    self._modules[module.removesuffix(".__init__")] = path
+                elif os.path.splitext(name)[1] in _DATA_SUFFIXES:
+                    package = self._package(relative)
+                    self._data[package] = (*self._data.get(package, ()), path)
+        self._files: dict[str, tuple[str, ...]] = {}
+
+    def _package(self, relative: str) -> str:
+        """The nearest folder at or above that is a package: lexicons and templates belong to the modules there."""
+        while relative and not os.path.isfile(os.path.join(self.folder, relative, "__init__.py")):
+            relative = os.path.dirname(relative)
+        return relative
+
+    def closure(self, imports: tuple[str, ...]) -> set[str]:
+        """Files of the modules that are reached by imports, with the data files beside them."""
+        waiting, reached = [imports], set()
+        while waiting:
+            for name in waiting.pop():
+                for path in self.files(name):
+                    if path not in reached:
+                        reached.add(path)
+                        if path.endswith(".py"):
+                            waiting.append(_imports(os.path.join(self.folder, path)))
+        return reached
+
+    def files(self, name: str) -> tuple[str, ...]:
+        """What an imported name stands for: a module, the data beside it, and the packages above, which an import runs too."""
+        if name not in self._files:
+            self._files[name] = self._found(name)
+        return self._files[name]
+
+    def _found(self, name: str) -> tuple[str, ...]:
+        if "*" in name:
+            before, _, after = name.partition("*")
+            named = (module for module in sorted(self._modules) if module.startswith(before) and module.endswith(after))
+            each = [module for module in named if "." not in module[len(before) : len(module) - len(after)]]
+            return tuple(path for module in each for path in self.files(module))
+        if name in WITHOUT_RESULTS:
+            return ()
+        parts = name.split(".")
+        packages = [".".join(parts[:size]) for size in range(len(parts), 0, -1)]
+        above = [self._modules[package] for package in packages if self._is_package(package)]
+        if name in self._modules and not self._is_package(name):
+            path = self._modules[name]
+            return (path, *sorted(self._data.get(os.path.dirname(path), ())), *above)
+        return tuple(above) if self._is_package(parts[0]) else ()
+
+    def _is_package(self, name: str) -> bool:
+        return self._modules.get(name, "").endswith("__init__.py")
+
+
+@functools.cache
+def _tree(folder: str) -> _Tree:
+    return _Tree(folder)
+
+
+def _fingerprint(path: str) -> bytes:
     return _read(path)[0]
 
 
-def _imports(path: Path) -> tuple[str, ...]:
+def _imports(path: str) -> tuple[str, ...]:
     return _read(path)[1]
 
 
 @functools.cache
-def _read(path: Path) -> tuple[bytes, tuple[str, ...]]:
+def _read(path: str) -> tuple[bytes, tuple[str, ...]]:
     """A hash of a file's meaning, and what it imports."""
-    content = path.read_bytes()
-    if path.suffix != ".py":
+    with open(path, "rb") as file:
+        content = file.read()
+    if not path.endswith(".py"):
         return hashlib.sha256(content).digest(), ()
     key = hashlib.sha256(_own_code() + content).hexdigest()
     known = _kept()
@@ -81,25 +158,29 @@ def _own_code() -> bytes:
 
 @functools.cache
 def _kept() -> dict[str, tuple[str, list[str]]]:
-    """Hash of a module's content -> as `_parsed` gives it; what is added is kept for the next start when the process ends."""
-    found: dict[str, tuple[str, list[str]]] = {}
+    """Hash of a module's content -> as `_parsed` gives it; what is added is stored for the next start when the process ends.
+
+    Also where Python is told to keep no compiled files (PYTHONDONTWRITEBYTECODE): the workflow starts often.
+    """
+    known: dict[str, tuple[str, list[str]]] = {}
     with contextlib.suppress(OSError, ValueError):
-        found = dict(json.loads(_store().read_text(encoding="utf-8")))
-    if len(found) > _MOST:
-        found = {}
-    before = len(found)
+        known = dict(json.loads(_store().read_text(encoding="utf-8")))
+    if len(known) > _MOST:
+        known = {}
+    before = len(known)
 
     def keep() -> None:
-        if len(found) > before and not sys.dont_write_bytecode:
+        if len(known) > before:
             with contextlib.suppress(OSError, AtlasError):
-                write_text(_store(), json.dumps(found))
+                _store().parent.mkdir(exist_ok=True)
+                write_text(_store(), json.dumps(known))
 
     atexit.register(keep)
-    return found
+    return known
 
 
 def _parsed(source: str) -> tuple[str, list[str]]:
-    """A hash of a module's meaning, and what it imports."""
+    """A hash of what a module can do to results, and what it imports."""
     tree = ast.parse(source)
     names: list[str] = []
     for node in ast.walk(tree):
@@ -111,7 +192,7 @@ def _parsed(source: str) -> tuple[str, list[str]]:
             names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "study_modules":
             names += [f"{_STUDIES}.*.{ast.literal_eval(argument)}" for argument in node.args]
-    return hashlib.sha256(ast.dump(tree).encode()).hexdigest(), names
+    return hashlib.sha256(ast.dump(_WithoutMessages().visit(tree)).encode()).hexdigest(), names
 
 
 def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
@@ -120,53 +201,29 @@ def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
     return body[1:] if docstring else body
 
 
-def _closure(script: Path, library: Path) -> set[Path]:
-    """Modules of the package reached from `script` by import, with the data files in their folders' packages."""
-    todo, seen = [script], set()
-    while todo:
-        for name in _imports(todo.pop()):
-            for path in _files(name, library):
-                if path not in seen:
-                    seen.add(path)
-                    if path.suffix == ".py":
-                        todo.append(path)
-    return seen
+class _WithoutMessages(ast.NodeTransformer):
+    """Takes away the arguments of `raise` and of logger calls: what they say ends a job, or stands in its log alone."""
+
+    def visit_Raise(self, node: ast.Raise) -> ast.Raise:
+        if isinstance(node.exc, ast.Call):
+            _without_arguments(node.exc)
+        return node
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST:
+        call = node.value
+        if not isinstance(call, ast.Call) or not _is_logging(call.func):
+            return self.generic_visit(node)
+        _without_arguments(call)
+        return node
 
 
-@functools.cache
-def _files(name: str, library: Path) -> tuple[Path, ...]:
-    if "*" in name:
-        each = [path.relative_to(library).with_suffix("") for path in sorted(library.glob(f"{name.replace('.', '/')}.py"))]
-        return tuple(path for module in each for path in _files(".".join(module.parts), library))
-    stem = library.joinpath(*name.split("."))
-    if not stem.is_relative_to(library) or name.split(".")[0] not in _packages(library):
-        return ()
-    # An import runs the packages above as well.
-    above = [folder / "__init__.py" for folder in (stem, *stem.parents) if folder.is_relative_to(library)]
-    packages = tuple(path for path in above if path.is_file())
-    module = stem.with_suffix(".py")
-    if module.is_file():
-        # Lexicons and templates lie in a folder beside the module that reads them.
-        return (module, *_data(module.parent), *packages)
-    return packages
+def _is_logging(function: ast.expr) -> bool:
+    """Whether it is a method of a logger, such as `_log.info`."""
+    named = isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name)
+    return named and function.value.id in _LOGGERS and function.attr in _LEVELS
 
 
-@functools.cache
-def _packages(library: Path) -> frozenset[str]:
-    return frozenset(path.parent.name for path in library.glob("*/__init__.py"))
-
-
-@functools.cache
-def _data(folder: Path) -> tuple[Path, ...]:
-    found = [p for p in folder.rglob("*") if p.suffix in _DATA_SUFFIXES and p.is_file()]
-    own = [p for p in found if all(not (up / "__init__.py").exists() for up in _between(p.parent, folder))]
-    return tuple(sorted(own))
-
-
-def _between(inner: Path, outer: Path) -> list[Path]:
-    """Folders from `inner` up to, but not including, `outer`."""
-    folders = []
-    while inner != outer:
-        folders.append(inner)
-        inner = inner.parent
-    return folders
+def _without_arguments(call: ast.Call) -> None:
+    """Unless an argument assigns a name, which what follows may read."""
+    if not any(isinstance(node, ast.NamedExpr) for node in ast.walk(call)):
+        call.args, call.keywords = [], []

@@ -48,7 +48,7 @@ def threads_of(part: Part, passes: float) -> int:
 
 
 class JobResources:
-    """JobResources of jobs by the name of their rule."""
+    """Resources of jobs by the name of their rule."""
 
     def __init__(self, config: Config):
         self.config = config

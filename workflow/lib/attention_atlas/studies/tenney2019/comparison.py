@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from attention_atlas.corpora.edges import EDGE_TASKS
+from attention_atlas.corpora.layers import EDGE_TASKS
 from attention_atlas.io.setting import Setting, joint_lines
 from attention_atlas.io.tables import read_table
 from attention_atlas.published.compare import CLOSE, NO, Measured, compare

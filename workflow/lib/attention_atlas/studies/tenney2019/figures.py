@@ -13,7 +13,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from attention_atlas.corpora.edges import EDGE_TASKS
+from attention_atlas.corpora.layers import EDGE_TASKS
 from attention_atlas.figures.style import BLACK, BLUE, GREY, ORANGE, save_figure, use_style
 from attention_atlas.io.setting import Setting, joint_lines
 from attention_atlas.io.tables import read_table

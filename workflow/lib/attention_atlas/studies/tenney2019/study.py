@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from attention_atlas.corpora.edges import EDGE_TASKS
+from attention_atlas.corpora.layers import EDGE_TASKS
 from attention_atlas.errors import AtlasError
 from attention_atlas.workflow import costs
 from attention_atlas.workflow.known import check_known, check_reader

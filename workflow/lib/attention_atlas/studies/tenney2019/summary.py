@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from attention_atlas.corpora.edges import EDGE_TASKS
+from attention_atlas.corpora.layers import EDGE_TASKS
 from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.setting import Setting, joint_lines
 from attention_atlas.io.tables import read_parquet, read_table, write_table

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from attention_atlas.corpora.edges import EdgeTarget, WordSpan
 from attention_atlas.corpora.examples import Example
+from attention_atlas.corpora.layers import EdgeTarget, WordSpan
 from attention_atlas.errors import AtlasError
 
 Ints = npt.NDArray[np.int64]

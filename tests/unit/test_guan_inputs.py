@@ -1,0 +1,64 @@
+"""Inputs and parameters of the rules of Guan et al. (2020), and the models that the study compares."""
+
+import pytest
+from shipped_runs import shipped, shipped_copy, wildcards
+
+from attention_atlas.studies.guan2020.study import compared_models, corpora
+from attention_atlas.workflow.inputs.guan2020 import Guan2020Inputs
+from attention_atlas.workflow.studies import extracted
+
+INPUTS = Guan2020Inputs(shipped())
+
+
+def test_features_are_averaged_over_so_many_records():
+    config = shipped_copy()
+    config["runs"]["laptop"]["guan2020"]["samples"] = 150
+    inputs = Guan2020Inputs(config)
+    job = wildcards("laptop", model="minilm", corpus="xquad-en")
+    # Of three shards of 100 questions, those with the first 150.
+    assert INPUTS.sampled_shards("json")(job) == [f"results/laptop/attention/minilm/xquad-en/{n}.json" for n in range(3)]
+    assert inputs.sampled_shards("json")(job) == [f"results/laptop/attention/minilm/xquad-en/{n}.json" for n in range(2)]
+    squad = wildcards("laptop", model="minilm-squad-laptop", corpus="xquad-en")
+    assert inputs.sampled_shards("parquet", "examples")(squad) == [
+        f"results/laptop/examples/minilm/xquad-en/{n}.parquet" for n in range(2)
+    ]
+    assert (INPUTS.sampled_records(job), inputs.sampled_records(job)) == (300, 150)
+    assert ("minilm-squad-laptop", "xquad-en", 150) in extracted(config, "laptop", "guan2020")
+
+
+def test_compared_models_the_pretrained_one_first():
+    assert list(compared_models(shipped(), "sample").items()) == [
+        ("pretrain", ("minilm", "sample-questions")),
+        ("squad", ("minilm-squad", "sample-questions")),
+        ("mrpc", ("minilm-glue-mrpc-42", "sample-mrpc")),
+        ("mnli", ("minilm-glue-mnli-42", "sample-mnli")),
+    ]
+    assert INPUTS.compared_names(wildcards("laptop")) == ["pretrain", "squad", "stsb"]
+    features = "results/laptop/guan2020/features"
+    assert INPUTS.compared_features(wildcards("laptop")) == [
+        f"{features}/minilm/xquad-en.safetensors",
+        f"{features}/minilm-squad-laptop/xquad-en.safetensors",
+        f"{features}/minilm-glue-laptop-stsb-42/stsb-dev.safetensors",
+    ]
+    assert INPUTS.base_features(wildcards("laptop")) == f"{features}/minilm-squad-laptop/xquad-en.safetensors"
+    labels = INPUTS.compared_labels(wildcards("laptop"))
+    assert {name: (label["model"], label["corpus"]) for name, label in labels.items()} == {
+        "pretrain": ("minilm", "XQuAD English"),
+        "squad": ("minilm-squad-laptop", "XQuAD English"),
+        "stsb": ("minilm-glue-laptop-stsb-42", "STS-B dev"),
+    }
+
+
+@pytest.mark.usefixtures("without_files")
+def test_models_whose_corpora_are_missing_are_compared_only_where_that_is_an_error():
+    assert list(compared_models(shipped(), "paper")) == ["pretrain", "squad", "mrpc", "mnli"]
+    skipping = shipped("skip")
+    assert list(compared_models(skipping, "paper")) == ["pretrain", "squad"]
+    assert Guan2020Inputs(skipping).compared_features(wildcards("paper")) == [
+        f"results/paper/guan2020/features/{model}/squad-dev.safetensors" for model in ("bert-large-wwm", "bert-large-wwm-squad")
+    ]
+
+
+def test_a_fine_tuned_model_needs_what_it_is_trained_on():
+    needed = corpora(shipped(), "paper")
+    assert {"squad-dev", "mrpc-dev", "mrpc-train", "mnli-dev", "mnli-train"} == set(needed)

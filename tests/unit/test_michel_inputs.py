@@ -1,0 +1,108 @@
+"""Inputs and parameters of the rules of Michel et al. (2019): roles with models of their own."""
+
+import pytest
+from shipped_runs import shipped, shipped_copy, wildcards
+
+from attention_atlas.errors import AtlasError
+from attention_atlas.studies.michel2019.study import corpora, examples
+from attention_atlas.workflow.inputs.michel2019 import ROLES_OF_FIGURE2, SCORED_ROLES, Michel2019Inputs
+
+INPUTS = Michel2019Inputs(shipped())
+ROLES = {
+    "translation": ("opus-mt-tc-big-en-fr", "newstest2013"),
+    "translation_other": ("opus-mt-tc-big-en-fr", "mtnt"),
+    "translation_importance": ("opus-mt-tc-big-en-fr", "newstest2009-2012"),
+    "classification": ("bert-base-glue-mnli-42", "mnli-dev-whole"),
+    "classification_other": ("bert-base-glue-mnli-42", "mnli-dev-mismatched"),
+    "classification_importance": ("bert-base-glue-mnli-42", "mnli-train"),
+    "dynamics": ("marian-iwslt14", "iwslt14-test"),
+    "dynamics_importance": ("marian-iwslt14", "iwslt14-valid"),
+}
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_role_has_the_model_of_its_experiment(role):
+    assert INPUTS.pair(wildcards("paper"), role) == ROLES[role]
+    assert INPUTS.model_name(role)(wildcards("paper")) == ROLES[role][0]
+    assert INPUTS.card(role)(wildcards("paper")) == f"results/paper/models/{ROLES[role][0]}/card.json"
+
+
+def test_without_a_training_there_is_no_figure_5():
+    config = shipped_copy()
+    for key in ("trained", "dynamics", "dynamics_importance"):
+        del config["runs"]["paper"]["michel2019"][key]
+    assert examples(config, "paper") == [pair for role, pair in ROLES.items() if not role.startswith("dynamics")]
+    inputs = Michel2019Inputs(config)
+    assert inputs.dynamics_table(wildcards("paper")) == []
+    assert INPUTS.dynamics_table(wildcards("paper")) == "results/paper/michel2019/figure5.tsv"
+    with pytest.raises(AtlasError, match=r"runs\.paper\.michel2019 names no corpus for the role 'dynamics'"):
+        inputs.trained_epochs(wildcards("paper"))
+    assert INPUTS.trained_epochs(wildcards("paper")) == "results/paper/models/marian-iwslt14/epochs.safetensors"
+
+
+def test_the_experiment_in_the_path_chooses_the_role():
+    translation, classification = (wildcards(experiment=name) for name in ("translation", "classification"))
+    of_experiment = INPUTS.of_experiment
+    # Examples are those of the model whose tokenizer it is.
+    assert of_experiment(INPUTS.examples)(translation) == [
+        "results/sample/examples/marian-sample-blank/sample-parallel/0.parquet"
+    ]
+    assert of_experiment(INPUTS.examples)(classification) == ["results/sample/examples/minilm/sample-mnli-from-41/0.parquet"]
+    assert of_experiment(INPUTS.examples, "_other")(classification) == [
+        "results/sample/examples/minilm/sample-mnli-from-121/0.parquet"
+    ]
+    assert of_experiment(INPUTS.tokenizer)(translation) == "results/sample/models/marian-sample/tokenizer.json"
+    assert of_experiment(INPUTS.limit)(translation) == 48
+    assert of_experiment(INPUTS.model)(classification)["source"] == {
+        "path": "results/sample/models/minilm-glue-mnli-42/checkpoint"
+    }
+
+
+def test_importance_is_computed_on_so_many_examples():
+    training = wildcards("laptop", experiment="classification")
+    assert INPUTS.scored_limit("classification_importance")(training) == 500
+    config = shipped_copy()
+    config["corpora"]["qnli-first-half"] |= {"shard": 300}
+    config["runs"]["laptop"]["michel2019"]["importance"]["records"] = 301
+    scored = Michel2019Inputs(config).of_experiment(Michel2019Inputs(config).scored_examples, "_importance")
+    assert scored(training) == [f"results/laptop/examples/minilm/qnli-first-half/{shard}.parquet" for shard in range(2)]
+    config["runs"]["laptop"]["michel2019"]["importance"]["records"] = 10**6
+    assert Michel2019Inputs(config).scored_limit("classification_importance")(training) == 3500
+
+
+def test_files_of_both_experiments():
+    pattern = "masked/{experiment}_other.parquet"
+    folder = "results/sample/michel2019/masked"
+    assert INPUTS.each_experiment(pattern)(wildcards()) == {
+        "translation": f"{folder}/translation_other.parquet",
+        "classification": f"{folder}/classification_other.parquet",
+    }
+    assert INPUTS.files_of_experiments(pattern)(wildcards()) == [
+        f"{folder}/translation_other.parquet",
+        f"{folder}/classification_other.parquet",
+    ]
+    assert INPUTS.experiment_models(wildcards()) == {"translation": "marian-sample", "classification": "minilm-glue-mnli-42"}
+
+
+def test_settings_of_the_search_and_of_pruning():
+    assert INPUTS.search_settings(wildcards()) == {"beams": 2, "length_penalty": 1}
+    assert INPUTS.pruning_settings(wildcards()) == {
+        **{"definition": "paper", "scaled": True, "batch": 32},
+        **{"random_orders": 3, "step": 20, "recomputed": True},
+    }
+
+
+def test_roles_of_figures():
+    assert ROLES_OF_FIGURE2 == ("translation", "translation_other", "classification", "classification_other")
+    assert SCORED_ROLES == ("translation_importance", "classification_importance")
+
+
+def test_what_a_run_reads_and_names_of_what_was_left_out():
+    # The corpora that its models are trained on, and the files with translations.
+    laptop = set(corpora(shipped(), "laptop"))
+    assert {"multi30k-train", "multi30k-train-french", "multi30k-2016-french", "qnli-first-half"} <= laptop
+    # No model is the study's, so that each corpus is named with its own.
+    names = list(INPUTS.shards_by_corpus(wildcards()))
+    assert names[0] == "generated sample, English and French (marian-sample)"
+    assert all(name.endswith(("(marian-sample)", "(minilm-glue-mnli-42)")) for name in names)
+    assert len(names) == 6

@@ -1,0 +1,152 @@
+"""Inputs and parameters of the atlas and the scoreboard: tables of the studies of a run."""
+
+import pytest
+from shipped_runs import shipped, shipped_copy, wildcards
+from small_config import SMALL, changed
+
+from attention_atlas.workflow.config import resolve
+from attention_atlas.workflow.inputs.overviews import AtlasInputs, ScoreboardInputs, head_sources
+from attention_atlas.workflow.targets import built_tables
+
+INPUTS = AtlasInputs(shipped())
+SENTENCES = {
+    "clark2019/surface": "surface",
+    "clark2019/dependency_heads": "dependency_heads",
+    "clark2019/relations": "relations",
+    "guan2020/head_types": "head_types",
+}
+"""Tables that the atlas can make on its own sentences."""
+
+
+def with_classifier(entry: dict) -> AtlasInputs:
+    """Inputs of a sample run whose classifier has another shape."""
+    config = shipped_copy()
+    config["models"]["other"] = config["models"]["minilm-glue-mnli-42"] | entry
+    config["runs"]["sample"]["michel2019"]["classifier"] = "other"
+    return AtlasInputs(config)
+
+
+def test_tables_of_single_heads_are_those_that_the_studies_make():
+    tables = INPUTS.head_tables(wildcards())
+    assert set(tables) == set(head_sources())
+    assert tables["clark2019/relations"] == "results/sample/clark2019/relations.tsv"
+    assert tables["guan2020/head_types"] == "results/sample/guan2020/head_types.tsv"
+    assert sorted(INPUTS.head_files(wildcards())) == sorted(tables.values())
+    assert INPUTS.skipped_tables(wildcards()) == {}
+    # Other tables measure no single heads.
+    assert "clark2019/table1" in built_tables(shipped(), "sample")
+    assert "clark2019/table1" not in tables
+
+
+def test_tables_say_whose_heads_they_measure():
+    models = INPUTS.head_models(wildcards())
+    assert models["clark2019/surface"] == "minilm"
+    assert models["guan2020/head_types"] == "minilm-squad"
+    assert models["michel2019/figure1"] == "minilm-glue-mnli-42"
+    assert models["kovaleva2019/figure8"] == "family minilm-glue"
+    # Classes are those of the whole family, by the heads of its base.
+    assert models["kovaleva2019/head_classes"] == "minilm"
+    assert models["stefanik2021/ablation"] == "family minilm-keyphrases"
+    studies = INPUTS.study_models(wildcards())
+    assert studies["kovaleva2019"] == "minilm, family minilm-glue"
+    assert studies["clark2019"] == "minilm"
+
+
+@pytest.mark.parametrize("entry", [{"layers": 4}, {"heads": 6}])
+def test_tables_of_a_model_of_another_shape_are_skipped(entry):
+    inputs = with_classifier(entry)
+    layers, heads = entry.get("layers", 6), entry.get("heads", 12)
+    reason = f"its model other has {layers} layers of {heads} heads"
+    assert inputs.skipped_tables(wildcards()) == {
+        "michel2019/figure1": reason,
+        "michel2019/head_importance": reason,
+    }
+    assert set(inputs.head_tables(wildcards())) == set(head_sources()) - {"michel2019/figure1", "michel2019/head_importance"}
+    assert "michel2019" not in inputs.study_models(wildcards())
+    assert inputs.shape(wildcards()) == [6, 12]
+
+
+def test_what_no_study_of_the_run_makes_is_measured_on_the_atlas_sentences():
+    tables = INPUTS.head_tables(wildcards("any"))
+    folder = "results/any/atlas/models/minilm"
+    # The run has Clark et al. without a corpus of segments, and nothing of Guan et al.
+    assert tables["clark2019/surface"] == f"{folder}/surface.tsv"
+    assert tables["guan2020/head_types"] == f"{folder}/head_types.tsv"
+    assert tables["clark2019/relations"] == "results/any/clark2019/relations.tsv"
+    models = INPUTS.head_models(wildcards("any"))
+    assert models["clark2019/surface"] == "minilm, on the atlas's sentences"
+    assert models["clark2019/relations"] == "minilm"
+    assert INPUTS.study_models(wildcards("any"))["clark2019"] == "minilm, on the atlas's sentences, minilm"
+
+
+def test_tables_of_another_shape_are_replaced_by_those_on_the_sentences():
+    config = shipped_copy()
+    config["runs"]["any"]["clark2019"]["model"] = "bert-base-uncased"
+    inputs = AtlasInputs(config)
+    assert set(inputs.skipped_tables(wildcards("any"))) == {
+        *("clark2019/dependency_heads", "clark2019/relations", "clark2019/coreference_heads")
+    }
+    tables = inputs.head_tables(wildcards("any"))
+    assert tables["clark2019/relations"] == "results/any/atlas/models/minilm/relations.tsv"
+    assert "clark2019/coreference_heads" not in tables
+    assert inputs.head_models(wildcards("any"))["clark2019/relations"] == "minilm, on the atlas's sentences"
+
+
+def test_an_atlas_without_sentences_shows_none():
+    inputs = AtlasInputs(resolve(changed("runs/one/atlas", {})))
+    assert inputs.first_sentences("attention", "json")(wildcards("one")) == []
+    assert inputs.page_label(wildcards("one")) is None
+    assert set(inputs.head_tables(wildcards("one"))) & {"guan2020/head_types"} == set()
+    assert INPUTS.first_sentences("attention", "json")(wildcards()) == "results/sample/attention/minilm/sample-trees/0.json"
+    assert INPUTS.page_label(wildcards())["corpus"] == "generated sample, Stanford Dependencies"
+
+
+def test_the_page_shows_tables_of_relations():
+    assert INPUTS.relation_files(wildcards()) == [
+        "results/sample/clark2019/dependency_heads.tsv",
+        "results/sample/clark2019/relations.tsv",
+    ]
+
+
+def test_compared_models_and_their_files():
+    compared = INPUTS.compared_tables(wildcards())
+    assert [(model["name"], model["random_weights"]) for model in compared] == [
+        ("minilm", False),
+        ("minilm-squad", False),
+        ("minilm-random-1", True),
+    ]
+    assert compared[2] | {"layers": 6, "heads": 12} == compared[2]
+    assert compared[1]["tables"] == {
+        table: f"results/sample/atlas/models/minilm-squad/{name}.tsv" for table, name in SENTENCES.items()
+    }
+    assert len(INPUTS.compared_files(wildcards())) == 12
+
+
+def test_a_model_that_is_trained_from_random_weights_is_no_random_control():
+    config = shipped_copy()
+    config["runs"]["sample"]["atlas"]["compared"] = ["minilm-glue-mrpc-random-42", "minilm-random-2"]
+    compared = AtlasInputs(config).compared_tables(wildcards())
+    assert [model["random_weights"] for model in compared] == [False, False, True]
+
+
+def test_the_scoreboard_takes_every_comparison_and_all_claims():
+    scoreboard = ScoreboardInputs(shipped())
+    studies = ["clark2019", "guan2020", "kovaleva2019", "michel2019", "tenney2019", "stefanik2021"]
+    assert scoreboard.tables("comparison")(wildcards()) == {
+        study: f"results/sample/{study}/comparison.tsv" for study in studies
+    }
+    # Clark et al. have claims in no table.
+    assert list(scoreboard.tables("claims")(wildcards())) == studies[1:]
+    assert len(scoreboard.files(wildcards())) == 11
+    assert scoreboard.reads_sample(wildcards())
+    assert not scoreboard.reads_sample(wildcards("paper"))
+
+
+def test_the_scoreboard_has_no_study_that_the_run_cannot_compare(without_files):
+    # Without a corpus of segments there is no comparison of Clark et al.
+    assert ScoreboardInputs(shipped()).tables("comparison")(wildcards("any")) == {}
+    small = ScoreboardInputs(resolve(changed("runs/one/scoreboard", {}, SMALL)))
+    assert small.tables("comparison")(wildcards("one")) == {}
+    (without_files / "nowhere").mkdir()
+    (without_files / "nowhere" / "trees.conllu").touch()
+    assert small.tables("comparison")(wildcards("one")) == {"clark2019": "results/one/clark2019/comparison.tsv"}

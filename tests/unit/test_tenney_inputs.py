@@ -1,0 +1,113 @@
+"""Inputs and parameters of the rules of Tenney et al. (2019): jobs of several tasks, and up to three models."""
+
+import pytest
+from shipped_runs import shipped, shipped_copy, wildcards
+
+from attention_atlas.errors import AtlasError
+from attention_atlas.studies.tenney2019.study import corpora, examples, tasks_of
+from attention_atlas.workflow.inputs.tenney2019 import Tenney2019Inputs
+
+INPUTS = Tenney2019Inputs(shipped())
+TASKS = "pos-constituents-dependencies-entities-roles-coreference-protoroles-relations"
+PROBES = "results/sample/tenney2019/probes"
+
+
+def of_jobs(size: int) -> Tenney2019Inputs:
+    config = shipped_copy()
+    config["runs"]["sample"]["tenney2019"]["tasks_a_job"] = size
+    return Tenney2019Inputs(config)
+
+
+def test_as_many_tasks_as_a_run_says_share_a_job():
+    assert INPUTS.edge_files("scores.tsv")(wildcards()) == [f"{PROBES}/minilm/{TASKS}.scores.tsv"]
+    names = ["pos-constituents-dependencies", "entities-roles-coreference", "protoroles-relations"]
+    grouped = of_jobs(3)
+    assert grouped.edge_files("counts.parquet")(wildcards()) == [f"{PROBES}/minilm/{name}.counts.parquet" for name in names]
+    assert grouped.random_edge_files(wildcards()) == [f"{PROBES}/minilm-random-1/{name}.scores.tsv" for name in names]
+    assert grouped.edge_tables(wildcards())["relations"] == {
+        "scores": f"{PROBES}/minilm/protoroles-relations.scores.tsv",
+        "weights": f"{PROBES}/minilm/protoroles-relations.weights.tsv",
+        "counts": f"{PROBES}/minilm/protoroles-relations.counts.parquet",
+        "random_scores": f"{PROBES}/minilm-random-1/protoroles-relations.scores.tsv",
+    }
+    assert len(of_jobs(1).edge_files("scores.tsv")(wildcards())) == 8
+
+
+def test_without_a_random_model_there_are_no_scores_of_it():
+    config = shipped_copy()
+    del config["runs"]["sample"]["tenney2019"]["random_model"]
+    inputs = Tenney2019Inputs(config)
+    assert inputs.random_edge_files(wildcards()) == []
+    assert set(inputs.edge_tables(wildcards())["pos"]) == {"scores", "weights", "counts"}
+
+
+def test_what_probes_of_a_task_read_and_how_they_are_trained():
+    job = wildcards("paper", model="bert-large-uncased", edge_tasks="protoroles-roles")
+    tasks = INPUTS.probed_tasks(job)
+    assert list(tasks) == ["protoroles", "roles"]
+    folders = ("results/paper/examples/bert-large-uncased", "results/paper/hidden/bert-large-uncased")
+    assert tasks["protoroles"]["development"] == {
+        "examples": [f"{folders[0]}/spr1-dev/{shard}.parquet" for shard in range(2)],
+        "states": [f"{folders[1]}/spr1-dev/{shard}.safetensors" for shard in range(2)],
+        "limit": 8000,
+    }
+    # Settings of a task come before those of all tasks.
+    assert (tasks["protoroles"]["recipe"]["interval"], tasks["protoroles"]["recipe"]["most_steps"]) == (100, 10000)
+    assert tasks["roles"]["recipe"] == shipped()["runs"]["paper"]["tenney2019"]["training"]
+    assert tasks["roles"]["cases"]["limit"] == 2
+    assert len(tasks["roles"]["training"]["states"]) == 30
+
+
+def test_files_that_tasks_share_are_read_once():
+    files = INPUTS.probed_files(wildcards(model="minilm", edge_tasks="pos-roles"))
+    assert files == [
+        f"results/sample/{folder}/minilm/{corpus}/0.{suffix}"
+        for corpus in ("sample-edges-train", "sample-edges", "paper-sentences")
+        for folder, suffix in (("examples", "parquet"), ("hidden", "safetensors"))
+    ]
+
+
+def test_of_the_random_model_fewer_probes_are_trained_and_no_cases_drawn():
+    plans = {model: INPUTS.probe_plan(wildcards(model=model)) for model in ("minilm", "minilm-squad", "minilm-random-1")}
+    kept = {model: (plan["whole"], plan["controls"], plan["layer0"]) for model, plan in plans.items()}
+    assert kept == {
+        "minilm": (True, True, ["embeddings"]),
+        "minilm-squad": (True, False, ["embeddings"]),
+        "minilm-random-1": (False, False, ["embeddings"]),
+    }
+    assert {plan["most_targets"] for plan in plans.values()} == {6}
+    random = wildcards(model="minilm-random-1", edge_tasks="pos")
+    assert INPUTS.probed_tasks(random)["pos"]["cases"] is None
+    assert not [path for path in INPUTS.probed_files(random) if "paper-sentences" in path]
+    config = shipped_copy()
+    config["runs"]["sample"]["tenney2019"]["layer0"] = ["embeddings", "words"]
+    plans = [Tenney2019Inputs(config).probe_plan(wildcards(model=model)) for model in ("minilm", "minilm-random-1")]
+    assert [plan["layer0"] for plan in plans] == [["embeddings", "words"], ["embeddings"]]
+
+
+def test_the_other_model_stands_first_in_the_figure_of_two():
+    models = INPUTS.both_models(wildcards())
+    assert list(models) == ["minilm-squad", "minilm"]
+    assert models["minilm-squad"]["pos"]["scores"] == f"{PROBES}/minilm-squad/{TASKS}.scores.tsv"
+    assert INPUTS.both_models_files(wildcards()) == [
+        f"{PROBES}/{model}/{TASKS}.{suffix}"
+        for model in ("minilm-squad", "minilm")
+        for suffix in ("scores.tsv", "weights.tsv", "counts.parquet")
+    ]
+    with pytest.raises(AtlasError, match=r"runs\.laptop\.tenney2019 names no other_model, which Figure A\.3 needs"):
+        INPUTS.both_models(wildcards("laptop"))
+
+
+def test_tasks_whose_files_are_missing_are_skipped_where_that_may_be(without_files):
+    assert list(tasks_of(shipped(), "laptop")) == [
+        *("pos", "dependencies", "entities", "roles", "coreference", "protoroles", "relations")
+    ]
+    skipping = Tenney2019Inputs(shipped("skip"))
+    assert list(skipping.task_labels(wildcards("laptop"))) == [
+        *("pos", "dependencies", "roles", "coreference", "protoroles", "relations")
+    ]
+    assert skipping.task_labels(wildcards("laptop"))["roles"]["corpus"] == "Universal PropBank English EWT test"
+    assert ("minilm", "litbank-entities-training") not in examples(shipped("skip"), "laptop")
+    assert "litbank-entities-training" in corpora(shipped(), "laptop")
+    # The sentences of a task's targets, where they are in a file of their own.
+    assert "ewt-v1-dev" in corpora(shipped(), "laptop")

@@ -1,0 +1,73 @@
+"""Gold layers of examples that are no values of words: questions, targets of edge probing, keyphrases.
+
+Apart from the readers of files that have them, so that what reads examples does not depend on how corpora are written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a question wants to know of the words of an example.
+
+    Attributes:
+        question: the question's id, the same for all windows of its passage.
+        context: the whole passage.
+        size: words of the question; they come first, those of the window follow.
+        starts, stops: for each word of the window its characters start .. stop - 1 in the passage.
+        answers: all reference answers.
+        span: words (of the example) start .. stop - 1 that hold the first reference answer, None where the window does not.
+    """
+
+    question: str
+    context: str
+    size: int
+    starts: tuple[int, ...]
+    stops: tuple[int, ...]
+    answers: tuple[str, ...]
+    span: tuple[int, int] | None
+
+    def text(self, start: int, stop: int) -> str:
+        """The passage from word `start` to word `stop` - 1 of the example, both in the window."""
+        return self.context[self.starts[start - self.size] : self.stops[stop - 1 - self.size]]
+
+
+WordSpan = tuple[int, int]
+
+EDGE_TASKS = {
+    "pos": "Parts of speech",
+    "constituents": "Constituents",
+    "dependencies": "Dependencies",
+    "entities": "Entities",
+    "roles": "Semantic roles",
+    "coreference": "Coreference",
+    "protoroles": "Proto-roles",
+    "relations": "Relations",
+}
+"""The eight tasks in the paper's order -> what tables and figures call them."""
+
+
+@dataclass(frozen=True)
+class EdgeTarget:
+    """What is asked of one span, or of a pair of spans.
+
+    Attributes:
+        span1, span2: words start to stop - 1, from 0; span2 is None for tasks with one span.
+        labels: all labels that are right; none where no label applies.
+        task: what is asked, where a file has several tasks.
+    """
+
+    span1: WordSpan
+    span2: WordSpan | None
+    labels: tuple[str, ...]
+    task: str = ""
+
+
+@dataclass(frozen=True)
+class Keyphrase:
+    """A gold phrase of a document, and whether it is in its text."""
+
+    text: str
+    present: bool
