@@ -61,6 +61,7 @@ for study in studies().values():
 
 
 include: "workflow/rules/atlas.smk"
+include: "workflow/rules/pages.smk"
 
 
 rule all:

@@ -1,6 +1,7 @@
 # Input: tables of all studies of a run. Output: results/{run}/atlas (one row a head) and the scoreboard, results/{run}/*.tsv.
 
-from attention_atlas.workflow.inputs.overviews import AtlasInputs, ScoreboardInputs
+from attention_atlas.workflow.inputs.atlas import AtlasInputs
+from attention_atlas.workflow.inputs.scoreboard import ScoreboardInputs
 from attention_atlas.workflow.provenance import script_digest
 from attention_atlas.workflow.resources import memory, minutes
 

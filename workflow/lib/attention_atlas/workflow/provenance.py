@@ -35,18 +35,25 @@ _MOST = 5000  # modules and earlier versions of them that are kept, before all i
 _DATA_SUFFIXES = {".yaml", ".tsv", ".json", ".css", ".html"}
 
 
-def script_digest(script: str, *resources: str, library: Path = _LIBRARY, scripts: Path = _SCRIPTS) -> str:
+def script_digest(
+    script: str,
+    *resources: str,
+    modules: tuple[str, ...] = (),
+    library: Path = _LIBRARY,
+    scripts: Path = _SCRIPTS,
+) -> str:
     """Twelve hex digits that change where `script`, or a library module that it needs, can give another result.
 
     Args:
         script: file name below workflow/scripts.
         resources: data files below workflow/resources that the job reads as well.
+        modules: modules that the script imports by name, as those of pages.
         library: folder that holds the packages of the library.
         scripts: folder of the scripts.
     """
     path, files = str(scripts / script), _tree(str(library))
     digest = hashlib.sha256(_fingerprint(path))
-    for name in sorted(files.closure(_imports(path))):
+    for name in sorted(files.closure((*_imports(path), *modules))):
         digest.update(name.encode())
         digest.update(_fingerprint(os.path.join(files.folder, name)))
     for name in resources:

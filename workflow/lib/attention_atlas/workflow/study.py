@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from attention_atlas.methods.head_measures import Source
+from attention_atlas.workflow.page import Page
 from attention_atlas.workflow.runs import Config, Pair
 from attention_atlas.workflow.work import Job
 
@@ -104,6 +105,7 @@ class Study:
         corpora: corpora that a run reads beside those of its roles, such as those that its models are trained on.
         check: what a schema cannot say of its settings; raises AtlasError.
         jobs: its jobs whose cost depends on models and corpora: rule without the study's name -> what it reads and takes.
+        pages: tables and figures that are rendered from its tables, see `Page`.
         measures: measures of single heads that the atlas takes from its tables.
         records_key: key of the settings with the records of each corpus that its attention is read of; empty for all.
         names_models: whether its roles name their models, so that a run need not name one for it.
@@ -122,16 +124,21 @@ class Study:
     corpora: Callable[[Config, str], list[str]] = no_corpora
     check: Callable[[Config, str, str], None] = no_check
     jobs: Mapping[str, Job] = field(default_factory=dict)
+    pages: tuple[Page, ...] = ()
     measures: tuple[Source, ...] = ()
     records_key: str = ""
     names_models: bool = False
     overview: bool = False
     folder: str | None = None
 
+    def path(self, name: str, run: str) -> str:
+        """A file of the study in a run."""
+        folder = self.id if self.folder is None else self.folder
+        return "/".join(filter(None, ("results", run, folder, name)))
+
     def paths(self, artifact: Artifact, run: str) -> list[str]:
         """Files of an artefact in a run."""
-        folder = self.id if self.folder is None else self.folder
-        return ["/".join(filter(None, ("results", run, folder, name))) for name in artifact.files]
+        return [self.path(name, run) for name in artifact.files]
 
     def artifact(self, name: str) -> Artifact:
         """One artefact.

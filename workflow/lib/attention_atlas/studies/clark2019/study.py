@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.studies.clark2019.head_measures import MEASURES
+from attention_atlas.studies.clark2019.pages import PAGES
 from attention_atlas.workflow import costs
 from attention_atlas.workflow.known import check_known, check_reader
 from attention_atlas.workflow.runs import Config, Pair, limit_of, study_model
@@ -232,5 +233,6 @@ STUDY = Study(
     pairs=pairs,
     check=check,
     jobs=JOBS,
+    pages=PAGES,
     measures=MEASURES,
 )

@@ -70,3 +70,6 @@ class Clark2019Inputs(StudyInputs):
         """Encoding of the word vectors that the run names, if any."""
         corpus = self.chosen(wildcards).get("vectors")
         return str(self.config["corpora"][corpus]["encoding"]) if corpus else ""
+
+
+INPUTS = Clark2019Inputs

@@ -53,3 +53,6 @@ class Guan2020Inputs(StudyInputs):
 def features_path(run: str, model: str, corpus: str) -> str:
     """Features of the heads of a model on a corpus."""
     return f"results/{run}/{ID}/features/{model}/{corpus}.safetensors"
+
+
+INPUTS = Guan2020Inputs

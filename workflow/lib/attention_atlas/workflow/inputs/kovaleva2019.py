@@ -214,3 +214,6 @@ class Kovaleva2019Inputs(StudyInputs):
     def patterns_entry(self, wildcards: Wildcards) -> dict[str, Any]:
         """Its registry entry."""
         return self.weights_entry(wildcards.run, self._patterns_model(wildcards))
+
+
+INPUTS = Kovaleva2019Inputs

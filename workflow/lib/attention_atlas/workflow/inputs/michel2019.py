@@ -78,3 +78,6 @@ class Michel2019Inputs(StudyInputs):
     def experiment_models(self, wildcards: Wildcards) -> dict[str, str]:
         """Experiment -> name of its model."""
         return {name: self.pair(wildcards, name)[0] for name in EXPERIMENTS}
+
+
+INPUTS = Michel2019Inputs

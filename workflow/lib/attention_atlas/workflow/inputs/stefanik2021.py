@@ -58,3 +58,6 @@ class Stefanik2021Inputs(StudyInputs):
         """Figure -> label, for those of taggers and of other ways to find keyphrases."""
         figures = ("fine_tuning", "ablation", "cumulative_ablation")
         return {**dict.fromkeys(figures, self.tagging_label(wildcards)), "baselines": self.label("test")(wildcards)}
+
+
+INPUTS = Stefanik2021Inputs

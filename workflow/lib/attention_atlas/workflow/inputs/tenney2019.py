@@ -143,3 +143,6 @@ class Tenney2019Inputs(StudyInputs):
 def edge_path(run: str, model: str, tasks: list[str], suffix: str) -> str:
     """A file of the job that trains the probes of some tasks."""
     return f"results/{run}/{ID}/probes/{model}/{'-'.join(tasks)}.{suffix}"
+
+
+INPUTS = Tenney2019Inputs

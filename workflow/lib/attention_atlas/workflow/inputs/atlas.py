@@ -1,8 +1,7 @@
-"""Inputs and parameters of the atlas and the scoreboard: tables of all studies that a run builds."""
+"""Inputs and parameters of the atlas: tables of single heads of all studies that a run builds."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from attention_atlas.atlas.overview import ID, compared_models, has_sentences
@@ -10,7 +9,7 @@ from attention_atlas.methods.head_measures import Source
 from attention_atlas.workflow.inputs.shared import OptionalFile, Wildcards
 from attention_atlas.workflow.inputs.study import StudyInputs
 from attention_atlas.workflow.runs import Config, study_model
-from attention_atlas.workflow.studies import studies, study_corpora
+from attention_atlas.workflow.studies import studies
 from attention_atlas.workflow.targets import built_tables
 
 RELATION_TABLES = ("clark2019/dependency_heads", "clark2019/relations")
@@ -167,31 +166,4 @@ class AtlasInputs(StudyInputs):
         return entry["init"] != "pretrained" and "training" not in entry
 
 
-class ScoreboardInputs(StudyInputs):
-    """Input and parameter functions of the scoreboard."""
-
-    def __init__(self, config: Config):
-        super().__init__(config, "scoreboard")
-
-    def tables(self, name: str) -> Callable[[Wildcards], dict[str, str]]:
-        """Study -> its table of this name, for those that have one."""
-
-        def by_study(wildcards: Wildcards) -> dict[str, str]:
-            built = built_tables(self.config, wildcards.run)
-            return {study: built[f"{study}/{name}"] for study in studies() if f"{study}/{name}" in built}
-
-        return by_study
-
-    def files(self, wildcards: Wildcards) -> list[str]:
-        """Comparisons and claims of all studies."""
-        return [path for name in ("comparison", "claims") for path in self.tables(name)(wildcards).values()]
-
-    def reads_sample(self, wildcards: Wildcards) -> bool:
-        """Whether a run reads generated text."""
-        run = wildcards.run
-        return any(
-            "sample" in self.config["corpora"][corpus]["source"]
-            for study in studies()
-            if study in self.config["runs"][run]
-            for corpus in study_corpora(self.config, run, study).values()
-        )
+INPUTS = AtlasInputs

@@ -1,0 +1,175 @@
+"""Tables and figures of Clark et al. (2019) that are rendered from tables."""
+
+from __future__ import annotations
+
+from attention_atlas.workflow.page import Page, dropped_page
+
+_PUBLISHED = ("published/clark2019.yaml",)
+_SEGMENTS = {"setting": ("label", "segments")}
+_DEPENDENCIES = {"setting": ("label", "dependencies")}
+_BOOTSTRAP = {"resamples": ("settings", "resamples"), "seed": ("settings", "seed")}
+PAGES = (
+    Page(
+        rule="clark2019_table1",
+        function="studies.clark2019.table1:table1",
+        inputs={"relations_path": "relations.tsv"},
+        outputs={"out": "table1.tsv", "html_out": "table1.html"},
+        params=_DEPENDENCIES,
+        resources=_PUBLISHED,
+    ),
+    Page(
+        rule="clark2019_positions",
+        function="studies.clark2019.positions:positions",
+        inputs={"surface_path": "surface.tsv"},
+        outputs={"out": "positions.tsv", "html_out": "positions.html"},
+        params=_SEGMENTS,
+    ),
+    Page(
+        rule="clark2019_noop",
+        function="studies.clark2019.noop:noop_page",
+        inputs={"noop_path": "noop.tsv"},
+        outputs={"html_out": "noop.html"},
+        params=_DEPENDENCIES,
+    ),
+    Page(
+        rule="clark2019_options",
+        function="studies.clark2019.options_table:options_table",
+        inputs={
+            "dependency_options": "dependency_options.tsv",
+            "surface_options": "surface_options.tsv",
+            "surface": "surface.tsv",
+            "relations": "relations.tsv",
+        },
+        outputs={"out": "options.tsv", "html_out": "options.html"},
+        params={"variants": ("variant_tables",), **_DEPENDENCIES},
+        reads=(("variant_files",),),
+    ),
+    dropped_page("clark2019", "Clark et al. 2019: what was left out"),
+    Page(
+        rule="clark2019_figure1",
+        function="studies.clark2019.figure1:figure1",
+        inputs={"weights_path": "figure1.tsv"},
+        pictures="figure1",
+        params=_SEGMENTS,
+    ),
+    Page(
+        rule="clark2019_figure2",
+        function="studies.clark2019.figure2:figure2",
+        inputs={"surface_path": "surface.tsv"},
+        outputs={"out": "figure2.tsv"},
+        pictures="figure2",
+        params=_SEGMENTS,
+    ),
+    Page(
+        rule="clark2019_figure3",
+        function="studies.clark2019.figure3:figure3",
+        inputs={"table_path": "figure3.tsv"},
+        pictures="figure3",
+        params=_SEGMENTS,
+    ),
+    Page(
+        rule="clark2019_figure4",
+        function="studies.clark2019.figure4:figure4",
+        inputs={"surface_path": "surface.tsv", "summary_path": "segments.tsv"},
+        outputs={"out": "figure4.tsv"},
+        pictures="figure4",
+        params=_SEGMENTS,
+    ),
+    Page(
+        rule="clark2019_figure5",
+        function="studies.clark2019.figure5:figure5",
+        inputs={"weights_path": "figure5.tsv"},
+        pictures="figure5",
+        params={"coreference": ("title_if", "coreference"), **_DEPENDENCIES},
+    ),
+    Page(
+        rule="clark2019_figure6",
+        function="studies.clark2019.figure6:figure6",
+        inputs={
+            "heads_path": "figure6.tsv",
+            "layers_path": "figure6_layers.tsv",
+            "test_path": "figure6_test.tsv",
+            "segments_path": "segments.tsv",
+        },
+        pictures="figure6",
+        params=_SEGMENTS,
+    ),
+    Page(
+        rule="clark2019_table2",
+        function="studies.clark2019.table2:table2_pages",
+        inputs={
+            "table_path": "table2.tsv",
+            "options_path": "coreference_options.tsv",
+            "summary_path": "coreference.tsv",
+            "windows_path": ("table_if", "coreference_windows", "variants/windows/table2.tsv"),
+        },
+        outputs={
+            "out": "table2.html",
+            "options_out": "table2_options.tsv",
+            "options_html_out": "table2_options.html",
+        },
+        params={"setting": ("label", "coreference")},
+        resources=_PUBLISHED,
+    ),
+    Page(
+        rule="clark2019_table3",
+        function="studies.clark2019.probes.table3:table3",
+        inputs={
+            "own_path": ("probe_table", "tsv"),
+            "training_path": ("probe_table", "training.tsv"),
+            "random_paths": ("random_probe_tables",),
+            "example_files": ("examples", "dependencies"),
+        },
+        outputs={"out": "table3.tsv", "seeds_out": "table3_seeds.tsv", "html_out": "table3.html"},
+        params={
+            "limit": ("limit", "dependencies"),
+            "training_title": ("title", "probe_training"),
+            **_BOOTSTRAP,
+            **_DEPENDENCIES,
+        },
+        resources=_PUBLISHED,
+        megabytes=2000,
+        minutes=20,
+    ),
+    Page(
+        rule="clark2019_clustering",
+        function="studies.clark2019.clustering:cluster_heads",
+        inputs={
+            "distances_path": "head_distances.tsv",
+            "blocks_path": "head_distance_blocks.tsv",
+            "surface_path": "surface.tsv",
+            "relations_path": "relations.tsv",
+            "table2_path": ("table_if", "coreference", "table2.tsv"),
+        },
+        outputs={
+            "out": "figure6.tsv",
+            "layers_out": "figure6_layers.tsv",
+            "test_out": "figure6_test.tsv",
+            "html_out": "figure6_test.html",
+        },
+        params={"options": ("settings", "clustering"), **_BOOTSTRAP, **_SEGMENTS},
+        megabytes=2000,
+        minutes=30,
+    ),
+    Page(
+        rule="clark2019_comparison",
+        function="studies.clark2019.comparison.write:comparison",
+        inputs={
+            "tables__surface": "surface.tsv",
+            "tables__segments": "segments.tsv",
+            "tables__relations": "relations.tsv",
+            "tables__heads": "dependency_heads.tsv",
+            "tables__treebank": "treebank.tsv",
+            "tables__figure3": "figure3.tsv",
+            "tables__table2": ("table_if", "coreference", "table2.tsv"),
+            "tables__table3": ("table_if", "probe_training", "table3.tsv"),
+            "tables__training": ("training_summary",),
+        },
+        outputs={"out": "comparison.tsv", "html_out": "comparison.html"},
+        params={
+            "settings": ("labels", "segments", "dependencies", "coreference", "probe_training"),
+            "thresholds": ("settings", "clustering"),
+        },
+        resources=_PUBLISHED,
+    ),
+)

@@ -1,0 +1,55 @@
+"""What a study declares of its pages: tables and figures that are rendered from tables, by one call of a function each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+Look = str | tuple[Any, ...]
+"""Of an input: a file below the study's folder; of a parameter: its value. A tuple is looked up in the study's inputs: a method
+of wildcards, or one that gives such a function, with its arguments: `("run_title",)`, `("label", "segments")`."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """One rule that renders a table or a figure.
+
+    Attributes:
+        rule: its name, which begins with the study.
+        function: `module:function` below attention_atlas; it is called with the names below as keywords.
+        inputs: parameter -> file. `tables__surface` is the attribute `surface` of the parameter `tables`, a dataclass.
+        outputs: parameter -> file.
+        pictures: name of a figure, whose SVG, PNG and PDF the parameter `pictures` takes; empty where there is none.
+        params: parameter -> value; labels (`StudyInputs.label`) become a `Setting`.
+        reads: further files, which `params` name.
+        resources: data files below workflow/resources that the function reads.
+        megabytes, minutes: that the job stays below.
+    """
+
+    rule: str
+    function: str
+    inputs: Mapping[str, Look] = field(default_factory=dict)
+    outputs: Mapping[str, str] = field(default_factory=dict)
+    pictures: str = ""
+    params: Mapping[str, Look] = field(default_factory=dict)
+    reads: tuple[Look, ...] = ()
+    resources: tuple[str, ...] = ()
+    megabytes: int = 1000
+    minutes: int = 10
+
+    @property
+    def module(self) -> str:
+        """The module of the function, with its package."""
+        return f"attention_atlas.{self.function.partition(':')[0]}"
+
+
+def dropped_page(study: str, title: str) -> Page:
+    """The table of the records of a study that were dropped, which every study has."""
+    return Page(
+        rule=f"{study}_dropped",
+        function="methods.dropped:dropped_table",
+        outputs={"out": "dropped.tsv", "html_out": "dropped.html"},
+        params={"corpora": ("shards_by_corpus",), "line": ("run_title",), "title": title},
+        reads=(("example_files",),),
+    )

@@ -1,0 +1,90 @@
+"""Pages of the declared studies as parts of rules: inputs, outputs with their report, parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+from attention_atlas.workflow.inputs import study_inputs
+from attention_atlas.workflow.inputs.study import StudyInputs
+from attention_atlas.workflow.page import Look, Page
+from attention_atlas.workflow.provenance import script_digest
+from attention_atlas.workflow.render import PICTURES
+from attention_atlas.workflow.runs import Config
+from attention_atlas.workflow.studies import studies
+from attention_atlas.workflow.study import Study
+
+Report = Callable[..., Any]
+"""Snakemake's `report`, which marks an output for the report."""
+
+
+@dataclass(frozen=True)
+class PageRule:
+    """The parts of the rule of a page."""
+
+    page: Page
+    study: Study
+    inputs: StudyInputs
+
+    @property
+    def name(self) -> str:
+        """The page's name within its study: that of its log."""
+        return self.page.rule.removeprefix(f"{self.study.id}_")
+
+    @property
+    def group(self) -> str:
+        """Pages of a study share jobs on a cluster; those of overviews too."""
+        return f"{'atlas' if self.study.overview else self.study.id}_pages"
+
+    def path(self, name: str) -> str:
+        """A file of the study, for the run in the path."""
+        return self.study.path(name, "{run}")
+
+    def unnamed_files(self) -> list[Any]:
+        """Inputs that the page reads by way of its parameters."""
+        return [self._file(look) for look in self.page.reads]
+
+    def files(self) -> dict[str, Any]:
+        """Inputs by parameter."""
+        return {parameter: self._file(look) for parameter, look in self.page.inputs.items()}
+
+    def outputs(self, report: Report) -> dict[str, Any]:
+        """Outputs by parameter; the SVG of a figure and the page of a table stand in the report."""
+        named = {**self.page.outputs}
+        if self.page.pictures:
+            named |= {kind: f"{self.page.pictures}.{kind}" for kind in PICTURES}
+        return {parameter: self._reported(name, report) for parameter, name in named.items()}
+
+    def params(self) -> dict[str, Any]:
+        """Function, its arguments, and the digest of its code."""
+        page = self.page
+        arguments = {parameter: self._look(look) for parameter, look in page.params.items()}
+        code = script_digest("render.py", *page.resources, modules=(page.module,))
+        return {"function": page.function, **arguments, "code": code}
+
+    def _file(self, look: Look) -> Any:
+        return self.path(look) if isinstance(look, str) else self._look(look)
+
+    def _look(self, look: Look) -> Any:
+        if isinstance(look, str):
+            return look
+        method, *arguments = look
+        function = getattr(self.inputs, method)
+        return function(*arguments) if arguments else function
+
+    def _reported(self, name: str, report: Report) -> Any:
+        artifacts: Mapping[str, str] = {artifact.id: artifact.kind for artifact in self.study.artifacts}
+        file = PurePosixPath(name)
+        if artifacts.get(file.stem) == {".svg": "figure", ".html": "table"}.get(file.suffix, "none"):
+            return report(self.path(name), **self.inputs.about(file.stem))
+        return self.path(name)
+
+
+def page_rules(config: Config) -> Iterator[PageRule]:
+    """The rules of all pages of all declared studies."""
+    for study in studies().values():
+        if study.pages:
+            inputs = study_inputs(config, study.id)
+            yield from (PageRule(page, study, inputs) for page in study.pages)

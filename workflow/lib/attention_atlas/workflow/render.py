@@ -1,0 +1,57 @@
+"""What the job of a page does: the call of its function with files and parameters as the page declares them."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import typing
+from collections.abc import Mapping
+from dataclasses import is_dataclass
+from types import NoneType
+from typing import Any
+
+from attention_atlas.io.setting import Setting
+
+PICTURES = ("svg", "png", "pdf")
+_LABEL = set(Setting.__dataclass_fields__)
+
+
+def render(function: str, files: Mapping[str, Any], outputs: Mapping[str, str], params: Mapping[str, Any]) -> None:
+    """Call the function of a page.
+
+    Args:
+        function: `module:function` below attention_atlas.
+        files: parameter -> path, or a list of them; `tables__surface` for an attribute of a parameter.
+        outputs: parameter -> path; the pictures of a figure as svg, png and pdf.
+        params: parameter -> value.
+    """
+    module, _, name = function.partition(":")
+    call = getattr(importlib.import_module(f"attention_atlas.{module}"), name)
+    pictures = {kind: path for kind, path in outputs.items() if kind in PICTURES}
+    written = {parameter: path for parameter, path in outputs.items() if parameter not in PICTURES}
+    arguments: dict[str, Any] = {**written, **params} | ({"pictures": pictures} if pictures else {})
+    for parameter, value in files.items():
+        group, _, attribute = parameter.partition("__")
+        if attribute:
+            arguments.setdefault(group, {})[attribute] = value
+        else:
+            arguments[parameter] = value
+    hints = typing.get_type_hints(call)
+    unknown = arguments.keys() - inspect.signature(call).parameters.keys()
+    if unknown:
+        raise TypeError(f"{function} has no parameter {', '.join(sorted(unknown))}")
+    call(**{parameter: _as(hints.get(parameter), value) for parameter, value in arguments.items()})
+
+
+def _as(hint: Any, value: Any) -> Any:
+    """A value in the form of its parameter: a label as `Setting`, attributes as their dataclass, an optional file or None."""
+    if isinstance(value, Mapping):
+        if value.keys() == _LABEL:
+            return Setting(**value)
+        if isinstance(hint, type) and is_dataclass(hint):
+            hints = typing.get_type_hints(hint)
+            return hint(**{name: _as(hints[name], item) for name, item in value.items()})
+        return {name: _as(None, item) for name, item in value.items()}
+    if isinstance(value, list) and NoneType in typing.get_args(hint):
+        return next(iter(value), None)
+    return value
