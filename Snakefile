@@ -9,8 +9,6 @@ min_version("9.25")
 
 
 configfile: "config.yaml"
-configfile: "config/models.yaml"
-configfile: "config/corpora.yaml"
 
 
 # Rule scripts import the package from here too, in local and in cluster jobs.
@@ -19,14 +17,13 @@ sys.path.insert(0, str(Path(workflow.basedir, "workflow", "lib")))
 from attention_atlas.corpora.layers import EDGE_TASKS
 from attention_atlas.corpora.glue import TASKS
 from attention_atlas.errors import AtlasError
-from attention_atlas.workflow.config import check_places, environment, resolve
-from attention_atlas.workflow.names import one_of
+from attention_atlas.workflow.config import environment, resolve, with_registries
+from attention_atlas.workflow.names import NAME, one_of
 from attention_atlas.workflow.studies import studies
 from attention_atlas.workflow.targets import Targets
 
 try:
-    check_places(workflow.configfiles)
-    resolved = resolve(config)
+    resolved = resolve(with_registries(config))
 except AtlasError as error:
     raise WorkflowError(str(error)) from None
 config.clear()
@@ -40,8 +37,8 @@ report: "workflow/report/workflow.rst"
 
 wildcard_constraints:
     run=one_of(config["runs"]),
-    model=one_of(config["models"]),
-    corpus=one_of(config["corpora"]),
+    model=NAME,
+    corpus=NAME,
     shard=r"\d+",
     task=one_of(TASKS),
     edge_task=one_of(EDGE_TASKS),

@@ -17,7 +17,7 @@ def text_of(path: Path) -> str:
 
 
 def rules_of(path: Path) -> dict[str, str]:
-    """Rule -> its text; of a rule that takes over another one, the directives of that one that it does not replace come first."""
+    """Rule -> its text; of a rule that takes over another one, with the directives of that one that it does not replace."""
     rules: dict[str, str] = {}
     for head, body in re.findall(r"^((?:use )?rule [^\n]+:)\n((?:[ ]+[^\n]*\n|\n)*)", text_of(path), flags=re.M):
         used = re.fullmatch(r"use rule (\w+) as (\w+) with:", head)

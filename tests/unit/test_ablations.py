@@ -16,6 +16,7 @@ from attention_atlas.attention.engine import install, watch
 from attention_atlas.corpora.examples import Example
 from attention_atlas.corpora.layers import Asked
 from attention_atlas.errors import AtlasError
+from attention_atlas.io.setting import Setting
 from attention_atlas.methods.head_type_names import DENSE, DENSE_VERTICAL, DIAGONAL, TYPES, VERTICAL
 from attention_atlas.models.answering import answer_texts, passage_pieces
 from attention_atlas.published.values import load_published
@@ -33,8 +34,11 @@ from attention_atlas.studies.guan2020.ablation_rows import (
 from attention_atlas.studies.guan2020.ablation_tables import ablation_table
 from attention_atlas.studies.guan2020.ablations import COLUMNS, answer_all, answered, answers_of, baselines, scored_rows
 from attention_atlas.studies.guan2020.conditions import conditions, matched_sets, sentence_of_pieces
+from attention_atlas.studies.guan2020.table2 import table2
+from attention_atlas.studies.guan2020.table3 import table3
 
 LAYERS, HEADS = 3, 4
+SETTING = Setting("Test run", "tiny", "made up", sample=True)
 
 
 def example(record, sizes, seed=0):
@@ -201,7 +205,31 @@ def test_tables_have_drops_intervals_and_the_control(tmp_path):
     assert (own["em_random_least"], own["em_random_most"]) == pytest.approx((min(drops), max(drops)), abs=1e-3)
     assert own["em_beaten"] == 1
     assert (own["heads"], own["n"], own["passages"]) == (2, 60, 20)
-    ablation_table("table3", answers, heads, 200, 0, tmp_path / "table3.tsv")
+    table3(answers, heads, 200, 0, SETTING, tmp_path / "table3.tsv", tmp_path / "table3.html")
     table = pd.read_csv(tmp_path / "table3.tsv", sep="\t")
     assert table["sentences"].tolist()[1:] == ["stops"]
     assert np.isnan(table["em_random_drop"].iloc[1])
+    page = (tmp_path / "table3.html").read_text(encoding="utf-8")
+    assert "by full stops" in page
+    assert "within sentences" in page
+
+
+def test_table2_stands_beside_the_baselines_by_the_way_of_scoring(tmp_path):
+    answers, heads, scored = (tmp_path / name for name in ("answers.parquet", "heads.tsv", "scored.tsv"))
+    rows = [(number, "", 0, f"q{k}", k // 2, "x", level, level) for number, level in ((1, 90.0), (2, 40.0)) for k in range(8)]
+    pd.DataFrame(rows, columns=COLUMNS).to_parquet(answers, index=False)
+    heads.write_text("row\tsentences\tdraw\tlayer\thead\n2\t\t0\t1\t1\n")
+    levels = {("all", "all"): 90.0, ("all", "first"): 80.0, ("first", "all"): 70.0, ("first", "first"): 60.0}
+    ways = [(*way, f"q{k}", k // 2, level, level) for way, level in levels.items() for k in range(8)]
+    columns = ["windows", "references", "question", "passage", "em", "f1"]
+    pd.DataFrame(ways, columns=columns).to_csv(scored, sep="\t", index=False)
+    outs = [tmp_path / name for name in ("table2.tsv", "table2.html", "baselines.tsv", "baselines.html")]
+    table2(answers, heads, scored, 200, 0, SETTING, *outs)
+    assert pd.read_csv(outs[0], sep="\t")["em"].tolist() == [90, 40]
+    table = pd.read_csv(outs[2], sep="\t").set_index(["windows", "references"])
+    assert table["f1"].to_dict() == levels
+    assert (table["n"] == 8).all()
+    page = outs[1].read_text(encoding="utf-8")
+    assert "here 90.0 / 90.0 with all windows and all references" in page
+    assert "Test run: " in page
+    assert "60.0" in outs[3].read_text(encoding="utf-8")

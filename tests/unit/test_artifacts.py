@@ -4,7 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
+from shipped_runs import shipped
 
+from attention_atlas.workflow.pages import page_rules
 from attention_atlas.workflow.studies import artifacts, studies, study
 
 WORKFLOW = Path(__file__).parents[2] / "workflow"
@@ -13,8 +15,8 @@ NAMES = [f"{declared.id}/{artifact.id}" for declared, artifact in ARTIFACTS]
 
 
 def outputs_of_rules() -> set[str]:
-    """Every path below results/{run} that stands in an output block of a rule."""
-    found = set()
+    """Every path below results/{run} that stands in an output block of a rule, or that a page declares."""
+    found = {path for rule in page_rules(shipped()) for path in rule.outputs(lambda path, **about: path).values()}
     for path in sorted((WORKFLOW / "rules").glob("*.smk")):
         text = path.read_text(encoding="utf-8")
         for block in re.findall(r"^    output:\n((?: {8}.*\n|\n)+)", text, flags=re.M):

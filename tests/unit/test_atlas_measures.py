@@ -73,7 +73,7 @@ def test_columns_come_from_their_rows(tables):
 def test_every_measure_has_a_row_or_a_reason(tables, tmp_path):
     outs = tmp_path / "heads.tsv", tmp_path / "measures.tsv", tmp_path / "measures.html"
     models, left_out = {"kovaleva2019/figure5": "tiny-tuned"}, {"michel2019/figure1": "its model has another shape"}
-    write_heads(tables, "tiny", LAYERS, HEADS, models, left_out, *outs, "Test run")
+    write_heads(tables, "tiny", (LAYERS, HEADS), models, left_out, *outs, "Test run")
     heads, measures = (pd.read_csv(path, sep="\t", keep_default_na=False) for path in outs[:2])
     assert list(heads.columns[:3]) == ["model", "layer", "head"]
     assert list(measures.columns) == MEASURES
@@ -104,7 +104,7 @@ def test_another_shape_or_two_rows_for_a_head_are_errors(tables, tmp_path):
     with pytest.raises(AtlasError, match="several rows for one head"):
         read_measures(tables, LAYERS, HEADS)
     with pytest.raises(AtlasError, match="no study"):
-        write_heads({}, "tiny", LAYERS, HEADS, {}, {}, *(tmp_path / name for name in "abc"), "Test run")
+        write_heads({}, "tiny", (LAYERS, HEADS), {}, {}, *(tmp_path / name for name in "abc"), "Test run")
 
 
 def test_the_best_relation_is_that_of_the_largest_margin():
@@ -238,7 +238,7 @@ def test_findings_have_a_verdict_or_a_reason():
 
 def test_the_map_of_correlations_is_drawn_and_the_same_again(tables, tmp_path):
     outs = tmp_path / "heads.tsv", tmp_path / "measures.tsv", tmp_path / "measures.html"
-    write_heads(tables, "tiny", LAYERS, HEADS, {}, {}, *outs, "Test run")
+    write_heads(tables, "tiny", (LAYERS, HEADS), {}, {}, *outs, "Test run")
     write_correlations(outs[0], DRAWS, tmp_path / "correlations.tsv")
     for number in (1, 2):
         files = {"svg": tmp_path / f"{number}.svg"}

@@ -12,7 +12,6 @@ from attention_atlas.atlas.models import (
     MODEL_FINDINGS,
     MODELS,
     STATEMENTS,
-    Compared,
     model_findings,
     model_rows,
     surviving,
@@ -20,6 +19,7 @@ from attention_atlas.atlas.models import (
 )
 from attention_atlas.atlas.of_model import Outputs, measure_model, type_rows
 from attention_atlas.errors import AtlasError
+from attention_atlas.io.setting import Setting
 from attention_atlas.methods.options import AS_PUBLISHED
 from attention_atlas.stats.held_out import Resampling
 from attention_atlas.studies.clark2019.relations import measure_dependencies
@@ -131,10 +131,14 @@ def test_findings_model_by_model_and_what_is_left_with_random_weights():
 def test_tables_and_figure_are_written_and_the_same_again(tmp_path):
     write_treebank(tmp_path)
     tables = measured(tmp_path)
-    models = [Compared("m", 2, 2, False, tables), Compared("also", 2, 2, True, tables)]
+    models = [
+        {"name": name, "layers": 2, "heads": 2, "random_weights": random, "tables": tables}
+        for name, random in (("m", False), ("also", True))
+    ]
+    setting = Setting("Test run", "m", "text")
     for number in (1, 2):
         outs = [tmp_path / f"{number}-{name}" for name in ("models.tsv", "findings.tsv", "findings.html")]
-        write_models(models, DRAWS, "Test run", "m on text", *outs, {"svg": tmp_path / f"{number}.svg"})
+        write_models(models, DRAWS, "Test run", setting, *outs, {"svg": tmp_path / f"{number}.svg"})
     for name in ("-models.tsv", "-findings.tsv", ".svg"):
         assert (tmp_path / f"1{name}").read_bytes() == (tmp_path / f"2{name}").read_bytes()
     table = pd.read_csv(tmp_path / "1-models.tsv", sep="\t")

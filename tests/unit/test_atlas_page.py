@@ -19,6 +19,7 @@ from attention_atlas.corpora.examples import read_examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.setting import Setting
 from attention_atlas.io.tables import write_table
+from attention_atlas.workflow.render import render
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 MOST_BYTES = 8_000_000
@@ -51,7 +52,10 @@ def write_tables(folder, layers, heads):
     return table
 
 
-def build(folder, drawn=None, relations=None):
+NO_SENTENCES = Drawn(None, None, 2, 24)
+
+
+def build(folder, drawn=NO_SENTENCES, relations=()):
     paths = [folder / f"{name}.tsv" for name in ("heads", "measures", "correlations")]
     write_page(*paths, relations, drawn, "Test run", Setting("Test run", "tiny", "text"), folder / "atlas.html")
     return (folder / "atlas.html").read_text(encoding="utf-8")
@@ -112,6 +116,18 @@ def test_the_page_holds_the_tables_and_no_address(tmp_path):
     assert "default-src 'none'" in page
     # A second time the same.
     assert build(tmp_path) == page
+
+
+def test_the_job_of_a_run_without_sentences_and_relations_renders_the_page(tmp_path):
+    write_tables(tmp_path, 3, 4)
+    page = build(tmp_path)
+    files = {f"{name}_path": tmp_path / f"{name}.tsv" for name in ("heads", "measures", "correlations")}
+    absent = {name: [] for name in ("relation_paths", "drawn__shard", "drawn__examples")}
+    params = {"drawn": {"count": 2, "most_pieces": 24}, "run": "Test run", "setting": None}
+    render("atlas.page:write_page", files | absent, {"out": tmp_path / "rendered.html"}, params)
+    rendered = (tmp_path / "rendered.html").read_text(encoding="utf-8")
+    assert data_of(rendered) == data_of(page)
+    assert (data_of(rendered)["relations"], data_of(rendered)["sentences"]) == ([], [])
 
 
 def test_a_large_model_fits(tmp_path):

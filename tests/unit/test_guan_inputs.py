@@ -33,12 +33,11 @@ def test_compared_models_the_pretrained_one_first():
         ("mrpc", ("minilm-glue-mrpc-42", "sample-mrpc")),
         ("mnli", ("minilm-glue-mnli-42", "sample-mnli")),
     ]
-    assert INPUTS.compared_names(wildcards("laptop")) == ["pretrain", "squad", "stsb"]
     features = "results/laptop/guan2020/features"
-    assert INPUTS.compared_features(wildcards("laptop")) == [
-        f"{features}/minilm/xquad-en.safetensors",
-        f"{features}/minilm-squad-laptop/xquad-en.safetensors",
-        f"{features}/minilm-glue-laptop-stsb-42/stsb-dev.safetensors",
+    assert list(INPUTS.features_by_model(wildcards("laptop")).items()) == [
+        ("pretrain", f"{features}/minilm/xquad-en.safetensors"),
+        ("squad", f"{features}/minilm-squad-laptop/xquad-en.safetensors"),
+        ("stsb", f"{features}/minilm-glue-laptop-stsb-42/stsb-dev.safetensors"),
     ]
     assert INPUTS.base_features(wildcards("laptop")) == f"{features}/minilm-squad-laptop/xquad-en.safetensors"
     labels = INPUTS.compared_labels(wildcards("laptop"))

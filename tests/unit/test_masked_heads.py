@@ -17,7 +17,7 @@ from attention_atlas.methods.masking import masks
 from attention_atlas.methods.names import CLASSIFICATION, KEYS, NONE, ONE, OTHERS, TRANSLATION
 from attention_atlas.studies.michel2019.ablation_tables import BEST, FIGURE1, TABLE1, ablation_tables
 from attention_atlas.studies.michel2019.effects import Masked, best_by_layer, effect_rows, read_answers
-from attention_atlas.studies.michel2019.figures import figure1
+from attention_atlas.studies.michel2019.figure1 import figure1
 
 LAYERS, HEADS, SENTENCES = 2, 3, 40
 SETTINGS = {name: Setting("Small run", "tiny", name, sample=True) for name in ("translation", "classification")}
@@ -157,10 +157,10 @@ def test_tables_pages_and_figure(files, tmp_path):
     assert "**" in page
     assert "Generated text" in page
     pictures = {kind: tmp_path / f"figure1.{kind}" for kind in ("svg", "png", "pdf")}
-    figure1({"figure1": tmp_path / "figure1.tsv"}, SETTINGS, pictures)
+    figure1(tmp_path / "figure1.tsv", SETTINGS, pictures)
     text = pictures["svg"].read_text(encoding="utf-8")
     assert "Encoder-decoder" in text
     assert "18 heads, n = 40 examples" in text.replace("\n", " ")
     first = pictures["svg"].read_bytes()
-    figure1({"figure1": tmp_path / "figure1.tsv"}, SETTINGS, pictures)
+    figure1(tmp_path / "figure1.tsv", SETTINGS, pictures)
     assert pictures["svg"].read_bytes() == first

@@ -4,8 +4,9 @@ import pytest
 from shipped_runs import shipped, shipped_copy, wildcards
 
 from attention_atlas.errors import AtlasError
+from attention_atlas.studies.michel2019.pages import ROLES_OF_FIGURE2, SCORED_ROLES
 from attention_atlas.studies.michel2019.study import corpora, examples
-from attention_atlas.workflow.inputs.michel2019 import ROLES_OF_FIGURE2, SCORED_ROLES, Michel2019Inputs
+from attention_atlas.workflow.inputs.michel2019 import Michel2019Inputs
 
 INPUTS = Michel2019Inputs(shipped())
 ROLES = {

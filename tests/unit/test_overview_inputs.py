@@ -5,8 +5,8 @@ from shipped_runs import shipped, shipped_copy, wildcards
 from small_config import SMALL, changed
 
 from attention_atlas.workflow.config import resolve
-from attention_atlas.workflow.inputs.atlas import AtlasInputs
-from attention_atlas.workflow.inputs.scoreboard import ScoreboardInputs, head_sources
+from attention_atlas.workflow.inputs.atlas import AtlasInputs, head_sources
+from attention_atlas.workflow.inputs.scoreboard import ScoreboardInputs
 from attention_atlas.workflow.targets import built_tables
 
 INPUTS = AtlasInputs(shipped())

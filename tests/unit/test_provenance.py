@@ -12,6 +12,7 @@ import pytest
 
 from attention_atlas.workflow import provenance
 from attention_atlas.workflow.provenance import script_digest
+from attention_atlas.workflow.studies import studies
 
 WORKFLOW = Path(__file__).parents[2] / "workflow"
 LIBRARY = WORKFLOW / "lib" / "attention_atlas"
@@ -212,50 +213,68 @@ def test_every_script_of_the_workflow_has_its_own_digest():
     assert len(digests) == len(names) > 10
 
 
-def test_in_this_library_an_edit_reaches_the_scripts_that_import_the_module_and_no_others(tmp_path):
-    shutil.copytree(WORKFLOW / "lib", tmp_path / "lib", ignore=shutil.ignore_patterns("__pycache__"))
-    module = tmp_path / "lib" / "attention_atlas" / "corpora" / "alignment.py"
-    module.write_text(module.read_text(encoding="utf-8") + "\nADDED = 1\n", encoding="utf-8")
-    changed = {
-        path.name
-        for path in (WORKFLOW / "scripts").glob("*.py")
-        if script_digest(path.name) != script_digest(path.name, library=tmp_path / "lib")
+def job_digests(library: Path = WORKFLOW / "lib") -> dict[str, str]:
+    """Script, or rule of a page, -> digest."""
+    scripts = [path.name for path in (WORKFLOW / "scripts").glob("*.py") if path.name != "render.py"]
+    pages = [page for study in studies().values() for page in study.pages]
+    return {name: script_digest(name, library=library) for name in scripts} | {
+        page.rule: script_digest("render.py", modules=(page.module,), library=library) for page in pages
     }
+
+
+def edited_library(folder: Path, *paths: Path) -> Path:
+    """A copy of the library in which these modules have something more."""
+    shutil.copytree(WORKFLOW / "lib", folder, ignore=shutil.ignore_patterns("__pycache__"))
+    for path in paths:
+        with (folder / path.relative_to(WORKFLOW / "lib")).open("a", encoding="utf-8") as module:
+            module.write("\nADDED = 1\n")
+    return folder
+
+
+def changed_jobs(library: Path) -> set[str]:
+    """Jobs whose digest is another one with a changed library."""
+    before, after = job_digests(), job_digests(library)
+    return {name for name in before if before[name] != after[name]}
+
+
+def test_in_this_library_an_edit_reaches_the_jobs_that_import_the_module_and_no_others(tmp_path):
+    changed = changed_jobs(edited_library(tmp_path / "lib", LIBRARY / "corpora" / "alignment.py"))
     assert {"build_examples.py", "extract_attention.py"} <= changed
-    assert not {"sample_corpus.py", "describe_model.py", "fetch_corpus.py"} & changed
+    assert not {"sample_corpus.py", "describe_model.py", "fetch_corpus.py", "tenney2019_figure2"} & changed
+
+
+def test_in_this_library_an_edit_of_a_figure_or_a_reader_reaches_few_jobs(tmp_path):
+    figure = LIBRARY / "studies" / "clark2019" / "figure2.py"
+    assert changed_jobs(edited_library(tmp_path / "figure", figure)) == {"clark2019_figure2"}
+    reader = changed_jobs(edited_library(tmp_path / "reader", LIBRARY / "corpora" / "squad.py"))
+    assert {"build_examples.py"} <= reader
+    assert not {name for name in reader if name.startswith(("clark2019", "extract_attention"))}
 
 
 def test_in_this_library_new_measures_of_heads_reach_the_atlas_and_a_new_study_no_job(tmp_path):
-    shutil.copytree(WORKFLOW / "lib", tmp_path / "lib", ignore=shutil.ignore_patterns("__pycache__"))
-    added = tmp_path / "lib" / "attention_atlas" / "studies" / "nobody2000"
+    library = edited_library(tmp_path / "lib")
+    added = library / "attention_atlas" / "studies" / "nobody2000"
     added.mkdir()
     (added / "__init__.py").write_text("")
     (added / "study.py").write_text("STUDY = None\n")
-    scripts = [path.name for path in (WORKFLOW / "scripts").glob("*.py")]
-    before = {name: script_digest(name) for name in scripts}
-    assert {name: script_digest(name, library=tmp_path / "lib") for name in scripts} == before
-    shutil.copytree(tmp_path / "lib", tmp_path / "new" / "lib")
-    (tmp_path / "new" / "lib" / "attention_atlas" / "studies" / "nobody2000" / "head_measures.py").write_text("MEASURES = ()\n")
-    changed = {name for name in scripts if script_digest(name, library=tmp_path / "new" / "lib") != before[name]}
-    assert changed == {"atlas_correlations.py", "atlas_heads.py", "atlas_models.py", "atlas_page.py"}
+    assert changed_jobs(library) == set()
+    measured = edited_library(tmp_path / "measured")
+    shutil.copytree(added, measured / "attention_atlas" / "studies" / "nobody2000")
+    (measured / "attention_atlas" / "studies" / "nobody2000" / "head_measures.py").write_text("MEASURES = ()\n")
+    changed = changed_jobs(measured)
+    assert {"atlas_correlations", "atlas_heads", "atlas_models", "atlas_page"} <= changed
+    assert not {name for name in changed if not name.startswith("atlas_")}
 
 
 def test_modules_that_serve_the_snakefile_reach_no_job(tmp_path):
-    scripts = [path.name for path in (WORKFLOW / "scripts").glob("*.py")]
-    serving = [path for path in (LIBRARY / "workflow").rglob("*.py") if path.name not in ("__init__.py", "job.py")]
-    serving += [*LIBRARY.glob("studies/*/study.py"), LIBRARY / "atlas" / "overview.py", LIBRARY / "published" / "overview.py"]
-    assert len(serving) > 25
-
-    def changed(paths: list[Path], folder: Path) -> set[str]:
-        shutil.copytree(WORKFLOW / "lib", folder, ignore=shutil.ignore_patterns("__pycache__"))
-        for path in paths:
-            with (folder / path.relative_to(WORKFLOW / "lib")).open("a", encoding="utf-8") as module:
-                module.write("\nADDED = 1\n")
-        return {name for name in scripts if script_digest(name) != script_digest(name, library=folder)}
-
-    assert changed(serving, tmp_path / "serving") == set()
+    serving = [path for path in (LIBRARY / "workflow").rglob("*.py") if path.name not in ("__init__.py", "job.py", "render.py")]
+    serving += [*LIBRARY.glob("studies/*/study.py"), *LIBRARY.glob("studies/*/pages.py")]
+    serving += [LIBRARY / name for name in ("atlas/overview.py", "atlas/pages.py")]
+    serving += [LIBRARY / "published" / name for name in ("overview.py", "page_declarations.py")]
+    assert len(serving) > 30
+    assert changed_jobs(edited_library(tmp_path / "serving", *serving)) == set()
     # What surrounds a job reaches every one.
-    assert changed([LIBRARY / "workflow" / "job.py"], tmp_path / "job") == set(scripts)
+    assert changed_jobs(edited_library(tmp_path / "job", LIBRARY / "workflow" / "job.py")) == job_digests().keys()
 
 
 def test_no_import_of_the_workflow_is_one_that_the_digest_cannot_follow():
@@ -264,9 +283,10 @@ def test_no_import_of_the_workflow_is_one_that_the_digest_cannot_follow():
         source = path.read_text(encoding="utf-8")
         levels = [node.level for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom)]
         assert set(levels) <= {0}, path
-        # Modules of all studies are imported by their name in one place, whose calls the digest follows.
-        allowed = 1 if path == LIBRARY / "studies" / "__init__.py" else 0
-        assert source.count("import_module(") == allowed, path
+        # Modules of all studies are imported by their name in one place, whose calls the digest follows; those of pages, which
+        # their digests name; and those that serve the Snakefile, which no job reaches.
+        named = {LIBRARY / name for name in ("studies/__init__.py", "workflow/render.py", "workflow/inputs/__init__.py")}
+        assert source.count("import_module(") == int(path in named), path
         assert "__import__(" not in source, path
 
 

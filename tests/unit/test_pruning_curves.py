@@ -1,6 +1,7 @@
 """Figures 2 to 5, the comparison and the claims of Michel et al., from tables of answers made by hand."""
 
 import itertools
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -25,8 +26,20 @@ from attention_atlas.studies.michel2019.correlations import (
     in_words,
     weighted_pearson,
 )
-from attention_atlas.studies.michel2019.curves import FIGURE3, FIGURE4, dynamics_table, mean_curves, prunable, pruning_curves
-from attention_atlas.studies.michel2019.figures import FIGURES, figure5
+from attention_atlas.studies.michel2019.curves import (
+    FIGURE3,
+    FIGURE4,
+    FIGURE5,
+    dynamics_table,
+    mean_curves,
+    prunable,
+    pruning_curves,
+)
+from attention_atlas.studies.michel2019.figure1 import figure1
+from attention_atlas.studies.michel2019.figure2 import figure2
+from attention_atlas.studies.michel2019.figure3 import figure3
+from attention_atlas.studies.michel2019.figure4 import figure4
+from attention_atlas.studies.michel2019.figure5 import figure5
 from attention_atlas.studies.michel2019.head_importance import importance_table
 from attention_atlas.studies.michel2019.names import ABLATION, HELDOUT, IMPORTANCE, ORDER_TITLES, RANDOM
 from attention_atlas.studies.michel2019.pruned_answers import _gradient_rows
@@ -99,9 +112,8 @@ def folder(tmp_path_factory):
     own = {name: SETTINGS[name] for name in SHAPES}
     names = ["table1.tsv", "table1.html", "table2.tsv", "table2.html", "table3.tsv", "table3.html", "figure1.tsv"]
     ablation_tables(masked, own, 100, 0, *(folder / name for name in names))
-    both = {name: (masked[name], other[name]) for name in SHAPES}
     outs = [folder / name for name in ("figure2.tsv", "correlations.tsv", "correlations.html")]
-    correlations(both, {role: SETTINGS[role] for role in ROLES if "importance" not in role}, 2, 200, 0, *outs)
+    correlations(masked, other, {role: SETTINGS[role] for role in ROLES if "importance" not in role}, 2, 200, 0, *outs)
     weighed = {f"{name}_importance": SETTINGS[f"{name}_importance"] for name in SHAPES}
     models = dict.fromkeys(SHAPES, "tiny")
     importance_table(gradients, models, weighed, 4, 100, 0, folder / "head_importance.tsv", folder / "head_importance.html")
@@ -158,8 +170,8 @@ def test_where_nothing_differs_there_is_no_correlation(tmp_path):
     table.loc[table["masked"] == NONE, "answer"] = table.loc[table["masked"] == NONE, "expected"]
     write_parquet(table, tmp_path / "m.parquet")
     outs = [tmp_path / name for name in ("figure2.tsv", "correlations.tsv", "correlations.html")]
-    both = {CLASSIFICATION: (tmp_path / "m.parquet", tmp_path / "m.parquet")}
-    correlations(both, {CLASSIFICATION: SETTINGS[CLASSIFICATION]}, 1, 50, 0, *outs)
+    paths = {CLASSIFICATION: tmp_path / "m.parquet"}
+    correlations(paths, paths, {CLASSIFICATION: SETTINGS[CLASSIFICATION]}, 1, 50, 0, *outs)
     found = read_table(outs[1]).set_index("statistic")
     assert found.loc["pearson", "value"] == pytest.approx(1)
     assert np.isnan(found.loc["pearson_without_extremes", "value"])
@@ -283,19 +295,25 @@ def test_claims_follow_from_the_tables(folder, tmp_path):
 
 
 def test_figures_are_drawn_and_say_what_they_show(folder, tmp_path):
-    tables = {name: folder / f"{name}.tsv" for name in (*FIGURES, "correlations")}
-    words = {"figure2": "without extremes", "figure3": "Most frequent label: 33", "figure4": "Encoder-decoder (8 heads)"}
-    for name, figure in FIGURES.items():
-        pictures = {kind: tmp_path / f"{name}.{kind}" for kind in ("svg", "png", "pdf")}
-        figure(tables, SETTINGS, pictures)
+    tables = {name: folder / f"{name}.tsv" for name in ("figure1", "figure2", "figure3", "figure4", "correlations")}
+    epochs = {"path": folder / "dynamics.parquet", "resamples": 100, "seed": 0, "out": tmp_path / "figure5.tsv"}
+    drawn = {
+        "Heads": partial(figure1, tables["figure1"], SETTINGS),
+        "without extremes": partial(figure2, tables["figure2"], tables["correlations"], SETTINGS),
+        "Most frequent label: 33": partial(figure3, tables["figure3"], SETTINGS),
+        "Encoder-decoder (8 heads)": partial(figure4, tables["figure4"], SETTINGS[TRANSLATION]),
+        "epoch 4: BLEU": partial(figure5, **epochs, setting=SETTINGS[TRANSLATION]),
+    }
+    pictures = {kind: tmp_path / f"figure.{kind}" for kind in ("svg", "png", "pdf")}
+    for words, draw in drawn.items():
+        draw(pictures=pictures)
         first = {kind: path.read_bytes() for kind, path in pictures.items()}
-        assert words.get(name, "Heads") in first["svg"].decode()
+        assert words in first["svg"].decode()
         assert "Generated text" in first["svg"].decode()
-        figure(tables, SETTINGS, pictures)
+        draw(pictures=pictures)
         assert {kind: path.read_bytes() for kind, path in pictures.items()} == first
-    pictures = {kind: tmp_path / f"figure5.{kind}" for kind in ("svg", "png", "pdf")}
-    figure5(folder / "figure5.tsv", SETTINGS[TRANSLATION], pictures)
-    assert "epoch 4: BLEU" in pictures["svg"].read_text(encoding="utf-8")
+    assert (tmp_path / "figure5.tsv").read_bytes() == (folder / "figure5.tsv").read_bytes()
+    assert list(pd.read_csv(tmp_path / "figure5.tsv", sep="\t").columns) == FIGURE5
 
 
 def test_heads_of_a_model_come_in_the_order_of_its_masks():

@@ -13,7 +13,8 @@ from transformers import BertTokenizerFast
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.models.loading import describe
-from attention_atlas.workflow.config import check_places, merged, read_configuration, resolve, write_configuration
+from attention_atlas.workflow.config import merged, read_configuration, resolve, with_registries, write_configuration
+from attention_atlas.workflow.known import with_known_names
 
 ROOT = Path(__file__).parents[2]
 BLANK = {"source": {"blank": {"corpus": "parallel", "hidden": 96}}, "init": "random", "layers": 2, "heads": 8}
@@ -61,38 +62,49 @@ def test_merging_changes_neither_side():
 
 
 @pytest.mark.parametrize(("key", "place"), [("models", "config/models.yaml"), ("corpora", "config/corpora.yaml")])
-def test_a_registry_in_config_yaml_is_refused_with_its_place(tmp_path, monkeypatch, key, place):
-    monkeypatch.chdir(tmp_path)
+def test_a_registry_in_config_yaml_is_refused_with_its_place(tmp_path, key, place):
     write_configuration(SMALL, tmp_path)
-    files = ["config.yaml", "config/models.yaml", "config/corpora.yaml"]
-    check_places(files)
-    Path("config.yaml").write_text(yaml.safe_dump({"targets": ["one"], key: {}}), encoding="utf-8")
+    assert with_registries({}, tmp_path) == {name: SMALL[name] for name in ("models", "corpora")}
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump({"targets": ["one"], key: {}}), encoding="utf-8")
     said = re.escape(f"config.yaml: the key '{key}' is no longer read here: move it to {place}.")
     with pytest.raises(AtlasError, match=f"^{said}$"):
-        check_places(files)
+        with_registries({}, tmp_path)
 
 
 @pytest.mark.parametrize("key", ["models", "corpora"])
-def test_a_registry_holds_nothing_else(tmp_path, monkeypatch, key):
-    monkeypatch.chdir(tmp_path)
+def test_a_registry_holds_nothing_else_and_has_to_be_there(tmp_path, key):
     write_configuration(SMALL, tmp_path)
-    registry = Path("config", f"{key}.yaml")
+    registry = tmp_path / "config" / f"{key}.yaml"
     registry.write_text(yaml.safe_dump({key: {}, "targets": ["one"]}), encoding="utf-8")
     said = re.escape(f"config/{key}.yaml: the key 'targets' is not read here: this file holds {key} alone.")
     with pytest.raises(AtlasError, match=f"^{said}$"):
-        check_places(["config.yaml", registry])
+        with_registries({}, tmp_path)
+    registry.unlink()
+    with pytest.raises(AtlasError, match=f"config/{key}.yaml: this registry is missing"):
+        with_registries({}, tmp_path)
 
 
-def test_an_overlay_may_hold_anything(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_an_overlay_may_hold_anything_and_goes_over_the_registries(tmp_path):
     write_configuration(SMALL, tmp_path)
-    Path("mine.yaml").write_text(yaml.safe_dump(SMALL), encoding="utf-8")
-    check_places(["config.yaml", "config/models.yaml", "config/corpora.yaml", "mine.yaml", tmp_path / "mine.yaml"])
+    overlay = {"models": {"tiny": {"seed": 3}, "more": {"source": {"path": "more"}}}, "targets": ["one"]}
+    config = with_registries(overlay, tmp_path)
+    assert config["models"]["tiny"] == SMALL["models"]["tiny"] | {"seed": 3}
+    assert config["models"]["more"] == {"source": {"path": "more"}}
+    assert config["corpora"] == SMALL["corpora"]
+    assert config["targets"] == ["one"]
 
 
-def test_the_shipped_files_hold_what_belongs_there(monkeypatch):
-    monkeypatch.chdir(ROOT)
-    check_places(["config.yaml", "config/models.yaml", "config/corpora.yaml"])
+def test_the_shipped_files_hold_what_belongs_there():
+    assert with_registries({}, ROOT) == {name: SHIPPED[name] for name in ("models", "corpora")}
+
+
+def test_a_name_that_a_registry_does_not_have_is_one_sentence():
+    config = with_known_names(resolve(SMALL))
+    assert config["models"]["tiny"]["hidden"] == 768
+    with pytest.raises(AtlasError, match=r"^there is no model 'tinny'; did you mean 'tiny'\.$"):
+        config["models"]["tinny"]
+    with pytest.raises(AtlasError, match="there is no corpus 'forest'"):
+        config["corpora"]["forest"]
 
 
 # --- widths -----------------------------------------------------------------------------------------------------------

@@ -50,12 +50,13 @@ def test_every_study_has_a_file_of_rules_with_its_name_and_no_other_file_is_one(
     overviews = {study.id for study in studies().values() if study.overview}
     assert set(STUDIES) - {"atlas"} == set(studies()) - overviews
     shared = {path.stem for path in RULES} - set(STUDIES)
-    assert shared == {"models", "corpora", "attention", "hidden_states"}
+    assert shared == {"models", "corpora", "attention", "hidden_states", "pages"}
 
 
 @pytest.mark.parametrize("study", sorted(STUDIES))
 def test_rules_of_a_study_begin_with_its_name(study):
     names = set(rules_of(STUDIES[study]))
+    names |= {page.rule for declared in studies().values() for page in declared.pages if declared.id == study}
     assert len(names) >= 5
     assert not {name for name in names if not name.startswith((f"{study}_", "scoreboard_"))}
     assert study == "atlas" or not {name for name in names if name.startswith("scoreboard_")}
@@ -63,6 +64,7 @@ def test_rules_of_a_study_begin_with_its_name(study):
 
 def test_no_two_files_have_a_rule_of_one_name():
     names = [name for path in RULES for name in rules_of(path)]
+    names += [page.rule for declared in studies().values() for page in declared.pages]
     assert len(set(names)) == len(names) > 90
 
 

@@ -4,7 +4,8 @@ import pytest
 from shipped_runs import shipped, shipped_copy, wildcards
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.studies.stefanik2021.study import corpora, examples, taggers
+from attention_atlas.studies.stefanik2021.pages import PAGES
+from attention_atlas.studies.stefanik2021.study import ARTIFACTS, corpora, examples, taggers
 from attention_atlas.workflow.inputs.stefanik2021 import Stefanik2021Inputs
 
 INPUTS = Stefanik2021Inputs(shipped())
@@ -54,15 +55,27 @@ def test_parts_and_how_heads_are_combined():
 def test_labels_of_figures():
     assert INPUTS.tagging_label(wildcards())["model"] == "minilm-keyphrases (3 seeds)"
     assert INPUTS.tagging_label(wildcards("paper"))["corpus"].startswith("Inspec")
-    figures = INPUTS.figure_labels(wildcards())
-    assert set(figures) == {"relative_attention", "head_ranking", "logistic_regression", "model_view"}
     # A pair of sentences is written by hand, whatever the run reads.
     pair = " / ".join(shipped()["runs"]["sample"]["stefanik2021"]["pairs"][0])
-    view = figures["model_view"]
+    view = INPUTS.pairs_label(wildcards())
     assert (view["corpus"], view["corpus_reference"], view["sample"]) == (pair, "", False)
-    assert figures["head_ranking"]["sample"]
-    tagging = INPUTS.tagging_labels(wildcards())
-    assert {name: label["model"] for name, label in tagging.items()} == {
-        **dict.fromkeys(("fine_tuning", "ablation", "cumulative_ablation"), "minilm-keyphrases (3 seeds)"),
-        "baselines": "minilm",
+    assert INPUTS.label("documents")(wildcards())["sample"]
+    assert INPUTS.label("test")(wildcards())["model"] == "minilm"
+
+
+def test_every_figure_is_a_page_of_its_own_with_its_label():
+    figures = {page.pictures: page for page in PAGES if page.pictures}
+    assert set(figures) == {artifact.id for artifact in ARTIFACTS if artifact.kind == "figure"}
+    for name, page in figures.items():
+        assert page.rule == f"stefanik2021_{name}_figure"
+        assert page.function == f"studies.stefanik2021.figures.{name}:{name}"
+        assert page.inputs == {"path": f"{name}.tsv"}
+    settings = {name: page.params["setting"] for name, page in figures.items()}
+    assert {name for name, setting in settings.items() if setting == ("tagging_label",)} == {
+        "fine_tuning",
+        "ablation",
+        "cumulative_ablation",
     }
+    assert settings["baselines"] == ("label", "test")
+    assert settings["model_view"] == ("pairs_label",)
+    assert settings["head_ranking"] == ("label", "documents")

@@ -1,6 +1,7 @@
 """Tables, figures and comparison of Tenney et al., from probes trained on made-up states and from counts made by hand."""
 
 from dataclasses import fields
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,10 @@ from attention_atlas.io.shards import write_shard
 from attention_atlas.io.tables import read_parquet, read_table
 from attention_atlas.published.values import load_published
 from attention_atlas.studies.tenney2019.comparison import Tables, comparison
-from attention_atlas.studies.tenney2019.figures import figure1, figure2, figure3
+from attention_atlas.studies.tenney2019.figure1 import figure1
+from attention_atlas.studies.tenney2019.figure2 import figure2
+from attention_atlas.studies.tenney2019.figure3 import figure3
+from attention_atlas.studies.tenney2019.figure_a3 import figure_a3
 from attention_atlas.studies.tenney2019.layers import centre_of_gravity, expected_layer
 from attention_atlas.studies.tenney2019.names import EARLY, EMBEDDINGS, LEXICAL
 from attention_atlas.studies.tenney2019.probing import Outputs, Plan, ProbedCorpus, ProbedTask, probe_tasks
@@ -27,14 +31,11 @@ from attention_atlas.studies.tenney2019.summary import (
     ORDER,
     PROBE_SCORES,
     TABLE1,
-    TaskFiles,
-    bars_of_models,
     is_noise,
     order_of_tasks,
     resampled_f1,
     summarise,
 )
-from attention_atlas.studies.tenney2019.summary import Outputs as Pages
 from attention_atlas.studies.tenney2019.traces import FIGURE3, traced_sentences
 from attention_atlas.studies.tenney2019.training import Recipe
 
@@ -96,18 +97,25 @@ def test_several_tasks_in_one_job_get_the_rows_that_each_gets_alone(probed, tmp_
     pd.testing.assert_frame_equal(counts, pd.concat([read_parquet(o.counts, COUNTS) for o in alone], ignore_index=True))
 
 
+def task_files(probed):
+    """Task -> its files by kind."""
+    return {
+        task: {
+            **{name: getattr(probed[task, True], name) for name in ("scores", "weights", "counts")},
+            "random_scores": probed[task, False].scores,
+        }
+        for task in TASKS
+    }
+
+
 @pytest.fixture(scope="module")
 def pages(probed, tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
-    files = {
-        task: TaskFiles(own.scores, own.weights, own.counts, probed[task, False].scores)
-        for (task, whole), own in probed.items()
-        if whole
-    }
-    out = Pages(*(folder / field.name for field in fields(Pages)))
-    summarise("tiny", files, SETTINGS, resamples=100, seed=0, out=out)
+    names = ("probe_scores", "mixing_weights", "figure1", "figure2", "table1", "order", "options")
+    outs = {f"{name}_out": folder / name for name in names}
+    htmls = {f"{name}_html": folder / f"{name}_html" for name in ("table1", "order", "options")}
+    summarise("tiny", task_files(probed), SETTINGS, resamples=100, seed=0, **outs, **htmls)
     traced_sentences([own.cases for (_, whole), own in probed.items() if whole], 2, folder / "figure3")
-    bars_of_models({"first": files, "second": files}, 100, 0, folder / "figure_a3")
     return folder
 
 
@@ -229,12 +237,18 @@ def test_a_gain_within_its_error_is_noise_and_leaves_the_order():
     assert nothing["expected_layer"].isna().all()
 
 
-def test_figures_are_drawn_and_the_same_twice(pages, tmp_path):
-    made = {"figure1": figure1, "figure2": figure2, "figure_a3": figure2, "figure3": figure3}
+def test_figures_are_drawn_and_the_same_twice(probed, pages, tmp_path):
+    models = dict.fromkeys(("first", "second"), task_files(probed))
+    made = {
+        "figure1": partial(figure1, pages / "figure1", SETTINGS),
+        "figure2": partial(figure2, pages / "figure2", SETTINGS),
+        "figure_a3": partial(figure_a3, models, 100, 0, SETTINGS, tmp_path / "figure_a3"),
+        "figure3": partial(figure3, pages / "figure3", SETTINGS),
+    }
     for name, draw in made.items():
         files = [{kind: tmp_path / f"{name}{k}.{kind}" for kind in ("svg", "png", "pdf")} for k in (0, 1)]
         for own in files:
-            draw(pages / name, SETTINGS, own)
+            draw(own)
         assert all(files[0][kind].read_bytes() == files[1][kind].read_bytes() for kind in files[0])
         with Image.open(files[0]["png"]) as picture:
             assert min(picture.size) > 300, name

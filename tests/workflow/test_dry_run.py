@@ -54,9 +54,11 @@ def test_every_declared_file_can_be_planned(workspace, run):
     assert {"kovaleva2019_measures", "kovaleva2019_disabled", "kovaleva2019_frames", "kovaleva2019_comparison"} <= set(jobs)
     assert {"michel2019_masked", "michel2019_pruned", "michel2019_dynamics", "michel2019_table4"} <= set(jobs)
     assert jobs["fine_tune_by_epoch"] == 1
-    assert {"cache_hidden_states", "tenney2019_probes", "tenney2019_figures", "tenney2019_comparison"} <= set(jobs)
+    assert {"cache_hidden_states", "tenney2019_probes", "tenney2019_figure1", "tenney2019_comparison"} <= set(jobs)
     assert ("tenney2019_figure_a3" in jobs) == (run != "laptop")
-    assert {"stefanik2021_words", "stefanik2021_views", "stefanik2021_figures", "stefanik2021_comparison"} <= set(jobs)
+    assert {"stefanik2021_words", "stefanik2021_views", "stefanik2021_head_ranking_figure", "stefanik2021_comparison"} <= set(
+        jobs
+    )
     assert jobs["stefanik2021_removal"] >= 3, "one a seed"
 
 

@@ -142,9 +142,9 @@ FIGURES_REPEATED = {
     "clark2019_figure2",
     "guan2020_figure2",
     "kovaleva2019_figure3",
-    "michel2019_figures",
-    "tenney2019_figures",
-    "stefanik2021_figures",
+    "michel2019_figure2",
+    "tenney2019_figure1",
+    "stefanik2021_head_ranking_figure",
 }
 
 
@@ -316,12 +316,78 @@ def test_cached_maps_are_attention(done, corpus):
         assert np.allclose(example.word_maps().sum(axis=-1), 1, atol=5e-3)
 
 
-def test_a_style_edit_reruns_one_figure(copy):
-    source = copy.folder / "workflow/lib/attention_atlas/studies/clark2019/figure2.py"
+STYLES = {
+    "clark2019_figure2": ("studies/clark2019/figure2.py", "figsize=(5.6, 6.2)", "figsize=(5.8, 6.2)"),
+    "kovaleva2019_figure7": ("studies/kovaleva2019/figure7.py", "0.22 * len(present) + 1.2", "0.22 * len(present) + 1.3"),
+    "michel2019_figure2": ("studies/michel2019/figure2.py", "panels(4.1, 4.2)", "panels(4.1, 4.4)"),
+    "tenney2019_figure1": ("studies/tenney2019/figure1.py", "0.62 * len(table) + 1.2", "0.62 * len(table) + 1.3"),
+    "stefanik2021_ablation_figure": ("studies/stefanik2021/figures/ablation.py", "panels(4.2, 3.4, 2)", "panels(4.2, 3.6, 2)"),
+}
+"""Rule of a figure -> its module, and an edit of its style."""
+
+
+def edit(copy: Workspace, name: str, old: str, new: str) -> Path:
+    """Replace what stands once in a file of the library; the file."""
+    source = copy.folder / "workflow/lib/attention_atlas" / name
     text = source.read_text(encoding="utf-8")
-    assert "figsize=(5.6, 6.2)" in text
-    source.write_text(text.replace("figsize=(5.6, 6.2)", "figsize=(5.8, 6.2)"), encoding="utf-8")
-    assert copy.jobs(*SMALL) == {"clark2019_figure2": 1, "all": 1}
+    assert text.count(old) == 1, (name, old)
+    source.write_text(text.replace(old, new), encoding="utf-8")
+    return source
+
+
+def test_a_style_edit_reruns_one_figure(copy):
+    for rule, (name, old, new) in STYLES.items():
+        source = edit(copy, name, old, new)
+        assert copy.jobs(*SMALL) == {rule: 1, "all": 1}
+        source.write_text(source.read_text(encoding="utf-8").replace(new, old), encoding="utf-8")
+
+
+RESULTS = (
+    ("methods/surface.py", "if 0 < seps < n else none", "if 1 < seps < n else none", "clark2019_surface"),
+    ("methods/options.py", 'word_mode: str = "mean"', 'word_mode: str = "max"', "clark2019_dependencies"),
+    ("studies/clark2019/noop.py", "sends more attention to [SEP] there.", "attends more to [SEP] there.", "clark2019_noop"),
+    ("studies/clark2019/pages.py", '("title_if", "coreference")', '("title_if", "gap")', "clark2019_figure5"),
+    ("io/tables.py", 'float_format="%.6g"', 'float_format="%.7g"', "clark2019_surface"),
+)
+"""Module, an edit, and a rule whose results that can change: a condition, a default, a note, an argument, a format."""
+MESSAGES = (
+    ("io/redaction.py", '"(token)"', '"(a token)"'),
+    ("io/progress.py", '"%s: %d%s after %.0f s"', '"%s: %d%s done in %.0f s"'),
+    ("errors.py", "; did you mean '{close[0]}'", "; is '{close[0]}' meant"),
+    (
+        "studies/clark2019/surface.py",
+        "there is no segment to measure: every record was dropped",
+        "no segment is left: all were dropped",
+    ),
+    ("models/extraction.py", "%d examples, about %.2f GB of maps", "%d examples with %.2f GB of maps"),
+)
+"""Module, and what is edited in it: what is said of errors and progress, and nothing else."""
+FORCED = {
+    "build_examples": "examples/minilm/sample-segments/0.parquet",
+    "extract_attention": "attention/minilm/sample-segments/0.safetensors",
+    "clark2019_surface": "clark2019/surface.tsv",
+    "clark2019_figure2": "clark2019/figure2.svg",
+}
+"""Rules whose jobs reach those modules -> a file of one of them."""
+
+
+def test_what_can_change_a_result_reruns_its_jobs(copy):
+    for name, old, new, rule in RESULTS:
+        source = edit(copy, name, old, new)
+        assert rule in copy.jobs(*SMALL), name
+        source.write_text(source.read_text(encoding="utf-8").replace(new, old), encoding="utf-8")
+    assert copy.jobs(*SMALL) == {}
+
+
+def test_messages_rerun_nothing_and_change_no_byte(copy):
+    for name, old, new in MESSAGES:
+        edit(copy, name, old, new)
+    assert copy.jobs(*SMALL) == {}
+    first = digests(copy)
+    paths = [f"results/sample/{path}" for path in FORCED.values()]
+    done = copy.snakemake(*SMALL, "--force", "--allowed-rules", *FORCED, "--", *paths)
+    assert set(re.findall(r"Finished jobid: \d+ \(Rule: (\w+)\)", done.stdout)) == FORCED.keys()
+    assert digests(copy) == first
 
 
 def test_an_edit_of_a_measurement_keeps_the_cache(copy):

@@ -2,6 +2,7 @@
 # Output: results/{run}/clark2019, see studies/clark2019/study.py.
 
 from attention_atlas.workflow.inputs.clark2019 import Clark2019Inputs
+from attention_atlas.workflow.names import one_of
 from attention_atlas.workflow.provenance import script_digest
 from attention_atlas.workflow.resources import memory, minutes
 
@@ -323,6 +324,9 @@ rule clark2019_probes:
         "results/{run}/logs/clark2019/probes/{model}.log",
     benchmark:
         "results/{run}/benchmarks/clark2019/probes/{model}.tsv"
+    # The name of a model may have a full stop, so that the summary of one could be the table of another.
+    wildcard_constraints:
+        model=one_of(config["models"]),
     conda:
         "../../envs/model.yaml"
     threads: clark2019.threads("probes")

@@ -6,7 +6,7 @@ trained further is that of the head at the same place: a head keeps its place in
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -84,8 +84,7 @@ def measure_rows(table: pd.DataFrame, absent: Mapping[str, str], models: Mapping
 def write_heads(
     tables: Mapping[str, str | Path],
     model: str,
-    layers: int,
-    heads: int,
+    shape: Sequence[int],
     models: Mapping[str, str],
     left_out: Mapping[str, str],
     out: str | Path,
@@ -98,7 +97,7 @@ def write_heads(
     Args:
         tables: see `read_measures`.
         model: the run's model, by its name in the registry.
-        layers, heads: its shape.
+        shape: its layers, and heads a layer.
         models: table -> the model that its measures are of: that one, or one that is trained from it.
         left_out: see `read_measures`.
         out, measures_out, html_out: files to write.
@@ -109,6 +108,7 @@ def write_heads(
     """
     if not tables:
         raise AtlasError("the run builds no study that measures single heads: name one in the run.")
+    layers, heads = shape
     found, absent = read_measures(tables, layers, heads, left_out)
     write_table(found.assign(model=model)[["model", *found.columns]], out)
     rows = measure_rows(found, absent, models)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -15,6 +16,7 @@ from attention_atlas.atlas.findings import NOT_TESTED
 from attention_atlas.atlas.measures import SOURCES, numeric, read_measures
 from attention_atlas.figures.style import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, save_figure, use_style
 from attention_atlas.io.html_tables import write_html_table
+from attention_atlas.io.setting import Setting
 from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.methods.head_measures import PLACE
 from attention_atlas.published.pages import claim_verdict
@@ -187,10 +189,10 @@ def surviving(findings: pd.DataFrame) -> dict[str, str]:
 
 
 def write_models(
-    models: Sequence[Compared],
+    models: Sequence[Mapping[str, Any]],
     draws: Draws,
     run: str,
-    line: str,
+    setting: Setting,
     out: str | Path,
     findings_out: str | Path,
     html_out: str | Path,
@@ -199,32 +201,33 @@ def write_models(
     """Write models.tsv (`MODELS`), models_findings.tsv (`MODEL_FINDINGS`) with its page, and the figure.
 
     Args:
-        models: the run's own first.
+        models: attributes of `Compared` for each model, the run's own first.
         draws: of the bootstrap and of permutations.
         run: title of the run.
-        line: what was looked at.
+        setting: model and sentences.
         out, findings_out, html_out: files to write.
         pictures: format -> file.
 
     Raises:
         AtlasError: a table cannot be used.
     """
-    tables = {model.name: read_measures(model.tables, model.layers, model.heads)[0] for model in models}
-    controls = {model.name: model.random_weights for model in models}
+    compared = [Compared(**model) for model in models]
+    tables = {model.name: read_measures(model.tables, model.layers, model.heads)[0] for model in compared}
+    controls = {model.name: model.random_weights for model in compared}
     rows = model_rows(tables, controls, draws)
     write_table(rows, out)
     needed = ["relation", "heldout_accuracy", "heldout_baseline", "p_holm"]
-    relations = {model.name: read_table(model.tables["clark2019/relations"], needed) for model in models}
+    relations = {model.name: read_table(model.tables["clark2019/relations"], needed) for model in compared}
     findings = model_findings(tables, relations, controls, draws)
     write_table(findings, findings_out)
     notes = [
-        line,
+        setting.line,
         "Findings that a model's attention alone can show, put to each model. Intervals: bootstrap over heads; a finding on "
         "depth holds where its interval lies on its side of 0.",
         *(f"{text}: {what}." for text, what in surviving(findings).items()),
     ]
     write_html_table(findings, html_out, f"{run}: findings model by model", notes, formats={"n": "d"})
-    models_figure(tables, rows, line, pictures)
+    models_figure(tables, rows, setting.line, pictures)
 
 
 def models_figure(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from attention_atlas.atlas.pages import PAGES
 from attention_atlas.errors import AtlasError
 from attention_atlas.workflow import costs
 from attention_atlas.workflow.known import check_known
@@ -94,5 +95,6 @@ STUDY = Study(
             memory=lambda part: costs.example_memory(part.model, part.corpus, part.total, 2000),
         )
     },
+    pages=PAGES,
     overview=True,
 )

@@ -47,13 +47,13 @@ class Drawn:
     """Sentences whose attention the page shows.
 
     Attributes:
-        shard, examples: the first shard of a corpus, and its examples.
+        shard, examples: the first shard of a corpus, and its examples; None where the run has no sentences.
         count: sentences at the most.
         most_pieces: pieces of a sentence at the most, special tokens included.
     """
 
-    shard: str | Path
-    examples: str | Path
+    shard: str | Path | None
+    examples: str | Path | None
     count: int
     most_pieces: int
 
@@ -162,8 +162,8 @@ def write_page(
     heads_path: str | Path,
     measures_path: str | Path,
     correlations_path: str | Path,
-    relation_paths: tuple[str | Path, str | Path] | None,
-    drawn: Drawn | None,
+    relation_paths: Sequence[str | Path],
+    drawn: Drawn,
     run: str,
     setting: Setting | None,
     out: str | Path,
@@ -173,8 +173,8 @@ def write_page(
     Args:
         heads_path, measures_path: of `measures.write_heads`.
         correlations_path: of `correlations.write_correlations`.
-        relation_paths: tables as `clark2019/dependency_heads` and `clark2019/relations`, where the run has them.
-        drawn: sentences with attention, where the run has some.
+        relation_paths: tables as `clark2019/dependency_heads` and `clark2019/relations`; empty where the run has none.
+        drawn: sentences with attention.
         run: title of the run.
         setting: what the sentences are.
         out: file to write.
@@ -188,11 +188,11 @@ def write_page(
     if len(heads) != places["layer"].max() * places["head"].max():
         raise AtlasError(f"{heads_path}: {len(heads)} rows are not those of all heads of all layers.")
     relations: list[list[dict[str, Any]]] = []
-    if relation_paths is not None:
+    if relation_paths:
         needed = ["relation", *PLACE, "direction", "n", "accuracy"], ["relation", "baseline_accuracy"]
         relations = relation_cards(*(read_table(*pair) for pair in zip(relation_paths, needed, strict=True)), places)
     sentences: list[dict[str, Any]] = []
-    if drawn is not None:
+    if drawn.shard is not None and drawn.examples is not None:
         examples = {example.record: example for example in read_examples([drawn.examples], None)}
         sentences = sentence_data(read_attention([drawn.shard], None), examples, drawn)
         if any(len(base64.b64decode(sentence["data"])) != len(heads) * len(sentence["tokens"]) ** 2 for sentence in sentences):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from attention_atlas.published.page_declarations import PAGES
 from attention_atlas.workflow.study import Study, table
 
 ARTIFACTS = (
@@ -15,6 +16,7 @@ STUDY = Study(
     title="Scoreboard: all studies and this run",
     description="Every published value of all studies of the run, in one table.",
     artifacts=ARTIFACTS,
+    pages=PAGES,
     names_models=True,
     overview=True,
     folder="",

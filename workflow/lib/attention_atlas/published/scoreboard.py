@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
@@ -18,18 +17,6 @@ SUMMARY = ["study", "values", *(name.replace(" ", "_") for name in VERDICTS), "c
 CLAIMS = ["study", "claim", "ours", "verdict"]
 
 
-@dataclass(frozen=True)
-class Pages:
-    """Files to write: values of all studies, summary, claims; each as a table and as a page."""
-
-    values: str | Path
-    values_html: str | Path
-    summary: str | Path
-    summary_html: str | Path
-    claims: str | Path
-    claims_html: str | Path
-
-
 _GENERATED = (
     "Generated text and a small model: hardly any number is the papers' quantity, so that almost all are marked as not "
     "comparable; what is judged are settings, recomputed values, and claims that can be put to any model."
@@ -38,7 +25,16 @@ _REAL = "A number is compared only with the same model on the same data."
 
 
 def write_scoreboard(
-    comparisons: Mapping[str, str | Path], claims: Mapping[str, str | Path], run: str, generated: bool, out: Pages
+    comparisons: Mapping[str, str | Path],
+    claims: Mapping[str, str | Path],
+    run: str,
+    generated: bool,
+    out: str | Path,
+    html_out: str | Path,
+    summary_out: str | Path,
+    summary_html: str | Path,
+    claims_out: str | Path,
+    claims_html: str | Path,
 ) -> None:
     """Write the tables of all studies as one, and what they come to.
 
@@ -47,7 +43,9 @@ def write_scoreboard(
         claims: study -> its claims.tsv, for those that have one.
         run: title of the run.
         generated: whether it looks at generated text.
-        out: files to write.
+        out, html_out: values of all studies.
+        summary_out, summary_html: counts of verdicts by study.
+        claims_out, claims_html: claims of all studies.
 
     Raises:
         AtlasError: a table cannot be used.
@@ -59,19 +57,19 @@ def write_scoreboard(
     everything = pd.concat(said, ignore_index=True) if said else pd.DataFrame(columns=CLAIMS)
     summary = summary_rows(values, everything)
     lines = [f"{run}. {_GENERATED if generated else _REAL}"]
-    write_table(values, out.values)
+    write_table(values, out)
     formats = dict.fromkeys(("ci_low", "ci_high"), ".4g") | {"n": "d"}
-    write_html_table(values, out.values_html, "Published values of all studies and this run", lines, formats=formats)
-    write_table(summary, out.summary)
+    write_html_table(values, html_out, "Published values of all studies and this run", lines, formats=formats)
+    write_table(summary, summary_out)
     told_of = (
         "match: the published value within tolerance, or within our interval; differs: neither; holds: a claim that can be put "
         "to any model; not comparable: another model or corpus than the paper's, with the reason in comparison.tsv; not "
         "computed: nothing in this run measures it."
     )
     counts = dict.fromkeys(SUMMARY[1:], "d")
-    write_html_table(summary, out.summary_html, "Scoreboard", [*lines, told_of], formats=counts)
-    write_table(everything, out.claims)
-    write_html_table(everything, out.claims_html, "Claims of all studies and this run", lines)
+    write_html_table(summary, summary_html, "Scoreboard", [*lines, told_of], formats=counts)
+    write_table(everything, claims_out)
+    write_html_table(everything, claims_html, "Claims of all studies and this run", lines)
 
 
 def summary_rows(values: pd.DataFrame, claims: pd.DataFrame) -> pd.DataFrame:

@@ -85,26 +85,27 @@ def environment(config: Mapping[str, Any]) -> dict[str, str]:
     return named
 
 
-def check_places(files: Iterable[str | Path]) -> None:
-    """Check that each registry is in its own file: not in config.yaml, where it was until version 0.1.
+def with_registries(config: Mapping[str, Any], folder: str | Path = ".") -> dict[str, Any]:
+    """The registries of a folder, changed by a configuration as Snakemake has merged it from config.yaml, overlays and options.
 
-    Overlays may hold anything, so that one file can add a model and a run.
-
-    Args:
-        files: the configuration files, of which those called config.yaml, models.yaml and corpora.yaml are checked.
+    Read here and not as further configuration files of Snakemake, whose reader takes ten times as long.
 
     Raises:
-        AtlasError: names the file, the key and its place.
+        AtlasError: a registry is missing or holds something else, or config.yaml itself holds one, as it did until version 0.1;
+            names the file, the key and its place. Overlays may hold anything, so that one file can add a model and a run.
     """
-    for path in map(Path, files):
-        if path.as_posix() == "config.yaml":
-            for key in REGISTRIES.keys() & read_yaml(path).keys():
-                raise AtlasError(f"{path}: the key '{key}' is no longer read here: move it to {REGISTRIES[key]}.")
-        for key, place in REGISTRIES.items():
-            if path.as_posix() == place:
-                wrong = sorted(read_yaml(path).keys() - {key})
-                if wrong:
-                    raise AtlasError(f"{path}: the key '{wrong[0]}' is not read here: this file holds {key} alone.")
+    main = Path(folder, "config.yaml")
+    for key in REGISTRIES.keys() & (read_yaml(main) if main.is_file() else {}).keys():
+        raise AtlasError(f"config.yaml: the key '{key}' is no longer read here: move it to {REGISTRIES[key]}.")
+    registries: dict[str, Any] = {}
+    for key, place in REGISTRIES.items():
+        if not Path(folder, place).is_file():
+            raise AtlasError(f"{place}: this registry is missing. It comes with the workflow: copy it beside config.yaml.")
+        registries |= read_yaml(Path(folder, place))
+        wrong = sorted(registries.keys() - REGISTRIES.keys())
+        if wrong:
+            raise AtlasError(f"{place}: the key '{wrong[0]}' is not read here: this file holds {key} alone.")
+    return merged(registries, config)
 
 
 def _inherited(runs: Mapping[str, Any], name: str, below: tuple[str, ...]) -> dict[str, Any]:

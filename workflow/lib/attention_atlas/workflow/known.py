@@ -9,6 +9,22 @@ from attention_atlas.errors import AtlasError, did_you_mean
 from attention_atlas.workflow.runs import Config
 
 
+class Registry(dict[str, Any]):
+    """A registry of the configuration in which a name that it does not have is an error in one sentence."""
+
+    def __init__(self, entries: Mapping[str, Any], kind: str):
+        super().__init__(entries)
+        self.kind = kind
+
+    def __missing__(self, name: str) -> Any:
+        raise AtlasError(f"there is no {self.kind} '{name}'{did_you_mean(name, self)}.")
+
+
+def with_known_names(config: Config) -> dict[str, Any]:
+    """A resolved configuration whose registries name what they do not have: paths that a user asks for may hold any name."""
+    return {**config, "models": Registry(config["models"], "model"), "corpora": Registry(config["corpora"], "corpus")}
+
+
 def check_known(name: str, registry: Mapping[str, Any], kind: str, place: str) -> None:
     """Check that a registry has a name.
 

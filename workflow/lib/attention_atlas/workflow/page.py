@@ -23,8 +23,11 @@ class Page:
         pictures: name of a figure, whose SVG, PNG and PDF the parameter `pictures` takes; empty where there is none.
         params: parameter -> value; labels (`StudyInputs.label`) become a `Setting`.
         reads: further files, which `params` name.
+        reported: file -> artefact under which it stands in the report, where that is not called as the file.
         resources: data files below workflow/resources that the function reads.
         megabytes, minutes: that the job stays below.
+        grouped: whether it takes seconds, so that it shares a job with others of its study on a cluster; not where jobs that
+            run models wait for it.
     """
 
     rule: str
@@ -34,9 +37,11 @@ class Page:
     pictures: str = ""
     params: Mapping[str, Look] = field(default_factory=dict)
     reads: tuple[Look, ...] = ()
+    reported: Mapping[str, str] = field(default_factory=dict)
     resources: tuple[str, ...] = ()
     megabytes: int = 1000
     minutes: int = 10
+    grouped: bool = True
 
     @property
     def module(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
@@ -16,6 +16,8 @@ from attention_atlas.workflow.runs import Config
 from attention_atlas.workflow.studies import studies
 from attention_atlas.workflow.study import Study
 
+REPORTED_KINDS = {".svg": "figure", ".html": "table"}
+"""Suffix of an output that stands in the report -> kind of its artefact."""
 Report = Callable[..., Any]
 """Snakemake's `report`, which marks an output for the report."""
 
@@ -34,9 +36,9 @@ class PageRule:
         return self.page.rule.removeprefix(f"{self.study.id}_")
 
     @property
-    def group(self) -> str:
-        """Pages of a study share jobs on a cluster; those of overviews too."""
-        return f"{'atlas' if self.study.overview else self.study.id}_pages"
+    def group(self) -> str | None:
+        """Pages of a study share jobs on a cluster, those of overviews too; None for one that has a job of its own."""
+        return f"{'atlas' if self.study.overview else self.study.id}_pages" if self.page.grouped else None
 
     def path(self, name: str) -> str:
         """A file of the study, for the run in the path."""
@@ -75,11 +77,12 @@ class PageRule:
         return function(*arguments) if arguments else function
 
     def _reported(self, name: str, report: Report) -> Any:
-        artifacts: Mapping[str, str] = {artifact.id: artifact.kind for artifact in self.study.artifacts}
         file = PurePosixPath(name)
-        if artifacts.get(file.stem) == {".svg": "figure", ".html": "table"}.get(file.suffix, "none"):
-            return report(self.path(name), **self.inputs.about(file.stem))
-        return self.path(name)
+        artifact = self.page.reported.get(name)
+        kinds = {artifact.id: artifact.kind for artifact in self.study.artifacts}
+        if artifact is None and kinds.get(file.stem) == REPORTED_KINDS.get(file.suffix, "none"):
+            artifact = file.stem
+        return report(self.path(name), **self.inputs.about(artifact)) if artifact else self.path(name)
 
 
 def page_rules(config: Config) -> Iterator[PageRule]:

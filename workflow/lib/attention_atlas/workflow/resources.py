@@ -7,6 +7,7 @@ from typing import Any
 
 from attention_atlas.models.devices import gpu_here
 from attention_atlas.workflow.costs import typical_tokens
+from attention_atlas.workflow.known import with_known_names
 from attention_atlas.workflow.runs import Config
 from attention_atlas.workflow.shared_jobs import SHARED_JOBS
 from attention_atlas.workflow.studies import studies
@@ -51,7 +52,7 @@ class JobResources:
     """Resources of jobs by the name of their rule."""
 
     def __init__(self, config: Config):
-        self.config = config
+        self.config = with_known_names(config)
 
     def _part(self, rule: str, wildcards: Any) -> tuple[Job, Part]:
         study, job = find_job(rule)

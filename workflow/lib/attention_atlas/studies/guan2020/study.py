@@ -5,6 +5,7 @@ from __future__ import annotations
 from attention_atlas.errors import AtlasError
 from attention_atlas.studies.guan2020.ablation_rows import ROWS, sentences_of
 from attention_atlas.studies.guan2020.head_measures import MEASURES
+from attention_atlas.studies.guan2020.pages import PAGES
 from attention_atlas.workflow import costs
 from attention_atlas.workflow.known import check_known
 from attention_atlas.workflow.runs import Config, Pair, missing_files, study_model, with_training_corpus
@@ -146,6 +147,7 @@ STUDY = Study(
     corpora=corpora,
     check=check,
     jobs=JOBS,
+    pages=PAGES,
     measures=MEASURES,
     records_key="samples",
 )

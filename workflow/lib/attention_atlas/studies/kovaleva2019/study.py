@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.studies.kovaleva2019.head_measures import MEASURES
+from attention_atlas.studies.kovaleva2019.pages import PAGES
 from attention_atlas.workflow import costs
 from attention_atlas.workflow.known import check_known, check_reader
 from attention_atlas.workflow.runs import (
@@ -220,5 +221,6 @@ STUDY = Study(
     corpora=corpora,
     check=check,
     jobs=JOBS,
+    pages=PAGES,
     measures=MEASURES,
 )

@@ -26,7 +26,8 @@ PEARSON, SPEARMAN, TRIMMED = "pearson", "spearman", "pearson_without_extremes"
 
 
 def correlations(
-    answers: Mapping[str, tuple[str | Path, str | Path]],
+    answers: Mapping[str, str | Path],
+    other_answers: Mapping[str, str | Path],
     settings: Mapping[str, Setting],
     extremes: int,
     resamples: int,
@@ -38,7 +39,8 @@ def correlations(
     """Write what masking each head does on two corpora, and how far the two agree.
 
     Args:
-        answers: experiment -> tables of `masked_answers` on its two corpora.
+        answers: experiment -> table of `masked_answers`.
+        other_answers: experiment -> the same on its second corpus.
         settings: role -> what was looked at.
         extremes: heads that `TRIMMED` leaves out, see `extreme_heads`.
         resamples, seed: of both bootstraps.
@@ -50,8 +52,8 @@ def correlations(
         AtlasError: a table cannot be used.
     """
     scattered, rows = [], []
-    for name, (own_path, other_path) in answers.items():
-        own, other = (_single(path, name) for path in (own_path, other_path))
+    for name, path in answers.items():
+        own, other = _single(path, name), _single(other_answers[name], name)
         extreme = extreme_heads(own.deltas, other.deltas, extremes)
         columns = {"metric": own.metric, "delta": own.deltas, "other_delta": other.deltas, "extreme": extreme.astype(int)}
         scattered.append(own.keys[HEAD].assign(experiment=name, **columns))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from attention_atlas.errors import AtlasError
 from attention_atlas.methods.names import CLASSIFICATION, TRANSLATION
 from attention_atlas.studies.michel2019.head_measures import MEASURES
+from attention_atlas.studies.michel2019.pages import PAGES
 from attention_atlas.workflow import costs
 from attention_atlas.workflow.known import check_known
 from attention_atlas.workflow.runs import Config, Pair, with_training_corpus
@@ -220,6 +221,7 @@ STUDY = Study(
     corpora=corpora,
     check=check,
     jobs=JOBS,
+    pages=PAGES,
     measures=MEASURES,
     names_models=True,
 )

@@ -99,8 +99,12 @@ def removal_tables(
     setting: Setting,
     resamples: int,
     seed: int,
-    tables: Mapping[str, str | Path],
-    pages: Mapping[str, str | Path],
+    fine_tuning_out: str | Path,
+    fine_tuning_html: str | Path,
+    ablation_out: str | Path,
+    ablation_html: str | Path,
+    cumulative_out: str | Path,
+    cumulative_html: str | Path,
 ) -> None:
     """Write fine_tuning.tsv, ablation.tsv and cumulative_ablation.tsv with their pages.
 
@@ -108,7 +112,9 @@ def removal_tables(
         files: seed -> table of `removal.remove_heads`.
         setting: model and test documents.
         resamples, seed: of the bootstrap over documents.
-        tables, pages: fine_tuning, ablation, cumulative_ablation -> file.
+        fine_tuning_out, fine_tuning_html: scores of the whole and the pruned taggers.
+        ablation_out, ablation_html: scores with each head removed.
+        cumulative_out, cumulative_html: scores with heads removed one after the other.
 
     Raises:
         AtlasError: a table cannot be used, or taggers were asked about other documents.
@@ -121,9 +127,9 @@ def removal_tables(
     fine_tuning = fine_tuning_rows(by_seed, resamples, seed)
     ablation = ablation_rows(by_seed, resamples, seed)
     cumulative = cumulative_rows(by_seed)
-    write_table(fine_tuning, tables["fine_tuning"])
-    write_table(ablation, tables["ablation"])
-    write_table(cumulative, tables["cumulative_ablation"])
+    write_table(fine_tuning, fine_tuning_out)
+    write_table(ablation, ablation_out)
+    write_table(cumulative, cumulative_out)
     shown = dict.fromkeys(("value", "ci_low", "ci_high", "baseline"), ".1f")
     shown |= dict.fromkeys(("delta", "delta_low", "delta_high"), "+.2f") | {"layer": "d", "head": "d"}
     notes = [
@@ -133,7 +139,7 @@ def removal_tables(
         "best there; pruned on test: ranked, stopped and reported on the test documents, as in the slides, which is "
         "optimistic. Intervals by bootstrap over documents; the mean is over seeds.",
     ]
-    write_html_table(fine_tuning, pages["fine_tuning"], "Štefánik: fine-tuned taggers, whole and pruned", notes, formats=shown)
+    write_html_table(fine_tuning, fine_tuning_html, "Štefánik: fine-tuned taggers, whole and pruned", notes, formats=shown)
     best = ablation[(ablation["seed"] == MEAN) & (ablation["split"] == TEST) & (ablation["metric"] == TOKEN)]
     notes = [
         setting.line,
@@ -141,14 +147,14 @@ def removal_tables(
         "both sets of documents are in ablation.tsv. p: bootstrap over documents, two-sided; Holm over the heads.",
     ]
     order = best.sort_values("delta", ascending=False, kind="stable")
-    write_html_table(order, pages["ablation"], "Štefánik: each head removed", notes, formats=shown)
+    write_html_table(order, ablation_html, "Štefánik: each head removed", notes, formats=shown)
     ends = cumulative[(cumulative["metric"] == TOKEN) & (cumulative["split"] == TEST)]
     means = ends.groupby(["order", "percent", "heads_removed"], sort=False, as_index=False)["value"].mean()
     notes = [setting.line, "Token F1 on test documents, in percent, mean over seeds (and over random orders)."]
     wide = means.pivot(index=["percent", "heads_removed"], columns="order", values="value").reset_index()
     write_html_table(
         wide,
-        pages["cumulative_ablation"],
+        cumulative_html,
         "Štefánik: heads removed one after the other",
         notes,
         formats=dict.fromkeys(wide.columns[2:], ".1f") | {"heads_removed": "d", "percent": "d"},

@@ -5,6 +5,7 @@ from __future__ import annotations
 from attention_atlas.errors import AtlasError
 from attention_atlas.studies.stefanik2021.head_measures import MEASURES
 from attention_atlas.studies.stefanik2021.names import SPLITS
+from attention_atlas.studies.stefanik2021.pages import PAGES
 from attention_atlas.workflow import costs
 from attention_atlas.workflow.runs import Config, Pair, family_member, family_seeds, study_model
 from attention_atlas.workflow.studies import of_role
@@ -177,5 +178,6 @@ STUDY = Study(
     corpora=corpora,
     check=check,
     jobs=JOBS,
+    pages=PAGES,
     measures=MEASURES,
 )

@@ -7,6 +7,7 @@ from typing import Any
 
 from attention_atlas.corpora.layers import EDGE_TASKS
 from attention_atlas.errors import AtlasError
+from attention_atlas.studies.tenney2019.pages import PAGES
 from attention_atlas.workflow import costs
 from attention_atlas.workflow.known import check_known, check_reader
 from attention_atlas.workflow.runs import Config, Pair, missing_files, study_model
@@ -133,4 +134,5 @@ STUDY = Study(
     corpora=corpora,
     check=check,
     jobs={"probes": Job(reads=_first_training, work=_probes, memory=_memory, gpu=True, model_bound=True)},
+    pages=PAGES,
 )

@@ -43,38 +43,29 @@ TABLE1 = [
 ]  # fmt: skip
 ORDER = ["task", "next_task", "expected_layer", "next_expected_layer", "difference", "low", "high", "probability", "noise"]
 OPTIONS = ["task", "layer0", "gains", "condition", "expected_layer", "centre", "k_s", "k_delta", "f1_first", "f1_last", "noise"]
+TaskFiles = Mapping[str, str | Path]
+"""Kind of table -> file with the rows of a task: scores, weights, counts, see `probing.Outputs`; random_scores, of the model
+with random weights, where there is one."""
 _ERRORS = 2.0
 """Standard errors of the whole gain within which it is noise."""
 
 
-@dataclass(frozen=True)
-class TaskFiles:
-    """Files with the rows of a task, see `probing.Outputs`; those of the model with random weights where there is one."""
-
-    scores: str | Path
-    weights: str | Path
-    counts: str | Path
-    random_scores: str | Path | None = None
-
-
-@dataclass(frozen=True)
-class Outputs:
-    """Tables to write, with their pages."""
-
-    probe_scores: str | Path
-    mixing_weights: str | Path
-    figure1: str | Path
-    figure2: str | Path
-    table1: str | Path
-    table1_html: str | Path
-    order: str | Path
-    order_html: str | Path
-    options: str | Path
-    options_html: str | Path
-
-
 def summarise(
-    model: str, tasks: Mapping[str, TaskFiles], settings: Mapping[str, Setting], resamples: int, seed: int, out: Outputs
+    model: str,
+    tasks: Mapping[str, TaskFiles],
+    settings: Mapping[str, Setting],
+    resamples: int,
+    seed: int,
+    probe_scores_out: str | Path,
+    mixing_weights_out: str | Path,
+    figure1_out: str | Path,
+    figure2_out: str | Path,
+    table1_out: str | Path,
+    table1_html: str | Path,
+    order_out: str | Path,
+    order_html: str | Path,
+    options_out: str | Path,
+    options_html: str | Path,
 ) -> None:
     """Write all tables.
 
@@ -83,7 +74,12 @@ def summarise(
         tasks: task -> its files.
         settings: task -> what was looked at.
         resamples, seed: of the bootstrap over sentences and seeds.
-        out: files to write.
+        probe_scores_out: `PROBE_SCORES` of all probes.
+        mixing_weights_out: `WEIGHTS` of all probes on several layers.
+        figure1_out, figure2_out: `FIGURE1` and `FIGURE2`.
+        table1_out, table1_html: `TABLE1`, scores at both ends.
+        order_out, order_html: `ORDER`, neighbours in the order of tasks.
+        options_out, options_html: `OPTIONS`, what they change.
 
     Raises:
         AtlasError: a table cannot be used.
@@ -91,18 +87,18 @@ def summarise(
     found = {task: _read(task, files) for task, files in tasks.items()}
     lines = joint_lines(settings.values())
     scores = pd.concat([own.scores for own in found.values()]).rename(columns={"top": "layer"})
-    write_table(scores[PROBE_SCORES], out.probe_scores)
-    write_table(pd.concat([own.weights for own in found.values()])[WEIGHTS], out.mixing_weights)
+    write_table(scores[PROBE_SCORES], probe_scores_out)
+    write_table(pd.concat([own.weights for own in found.values()])[WEIGHTS], mixing_weights_out)
     resampled = {task: resampled_f1(own.counts, resamples, seed + k) for k, (task, own) in enumerate(found.items())}
-    write_table(pd.DataFrame([_summary(own, resampled[task], seed) for task, own in found.items()])[FIGURE1], out.figure1)
+    write_table(pd.DataFrame([_summary(own, resampled[task], seed) for task, own in found.items()])[FIGURE1], figure1_out)
     figure2 = pd.concat([_bars(model, own, resampled[task], seed) for task, own in found.items()])
-    write_table(figure2[FIGURE2], out.figure2)
+    write_table(figure2[FIGURE2], figure2_out)
     table1 = pd.concat([_first_and_last(own, resampled[task]) for task, own in found.items()])[TABLE1]
-    write_table(table1, out.table1)
+    write_table(table1, table1_out)
     one = ".1f"
     write_html_table(
         table1.assign(task=table1["task"].map(EDGE_TASKS)),
-        out.table1_html,
+        table1_html,
         "Tenney et al. 2019: scores of probes on the input of the first layer, and on all layers, with controls",
         [
             *lines,
@@ -115,10 +111,10 @@ def summarise(
         | {"steps": ".0f", "equal_steps": ".0f"},
     )
     order = order_of_tasks({task: own.points() for task, own in found.items()}, resampled)
-    write_table(order, out.order)
+    write_table(order, order_out)
     write_html_table(
         order.assign(task=order["task"].map(EDGE_TASKS), next_task=order["next_task"].map(EDGE_TASKS)),
-        out.order_html,
+        order_html,
         "Tenney et al. 2019: does the order of tasks hold?",
         [
             *lines,
@@ -128,10 +124,10 @@ def summarise(
         formats={"probability": ".2f"} | dict.fromkeys(ORDER[2:7], ".2f"),
     )
     options = pd.concat([_options(own, resamples, seed + k) for k, own in enumerate(found.values())])[OPTIONS]
-    write_table(options, out.options)
+    write_table(options, options_out)
     write_html_table(
         options.assign(task=options["task"].map(EDGE_TASKS)),
-        out.options_html,
+        options_html,
         "Tenney et al. 2019: what options change",
         [
             *lines,
@@ -173,10 +169,10 @@ def _read(task: str, files: TaskFiles) -> _Task:
     def rows(table: pd.DataFrame) -> pd.DataFrame:
         return table[table["task"] == task].reset_index(drop=True)
 
-    scores = rows(read_table(files.scores, SCORES))
-    if files.random_scores is not None:
-        scores = pd.concat([scores, rows(read_table(files.random_scores, SCORES)).assign(condition=RANDOM_ENCODER)])
-    return _Task(task, scores, rows(read_table(files.weights, WEIGHTS)), rows(read_parquet(files.counts, COUNTS)))
+    scores = rows(read_table(files["scores"], SCORES))
+    if "random_scores" in files:
+        scores = pd.concat([scores, rows(read_table(files["random_scores"], SCORES)).assign(condition=RANDOM_ENCODER)])
+    return _Task(task, scores, rows(read_table(files["weights"], WEIGHTS)), rows(read_parquet(files["counts"], COUNTS)))
 
 
 def resampled_f1(counts: pd.DataFrame, resamples: int, seed: int, layer0: str = EMBEDDINGS) -> Floats:

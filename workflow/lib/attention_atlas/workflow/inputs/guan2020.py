@@ -35,14 +35,14 @@ class Guan2020Inputs(StudyInputs):
         """Features of the study's model."""
         return features_path(wildcards.run, *compared_models(self.config, wildcards.run)["squad"])
 
+    def features_by_model(self, wildcards: Wildcards) -> dict[str, str]:
+        """Name of a compared model -> its features, the pre-trained one first."""
+        pairs = compared_models(self.config, wildcards.run)
+        return {name: features_path(wildcards.run, *pair) for name, pair in pairs.items()}
+
     def compared_features(self, wildcards: Wildcards) -> list[str]:
         """Features of all compared models."""
-        pairs = compared_models(self.config, wildcards.run).values()
-        return [features_path(wildcards.run, *pair) for pair in pairs]
-
-    def compared_names(self, wildcards: Wildcards) -> list[str]:
-        """Names of the compared models."""
-        return list(compared_models(self.config, wildcards.run))
+        return list(self.features_by_model(wildcards).values())
 
     def compared_labels(self, wildcards: Wildcards) -> dict[str, Any]:
         """Name of a compared model -> label."""

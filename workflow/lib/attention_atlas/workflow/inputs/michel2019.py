@@ -12,10 +12,6 @@ from attention_atlas.workflow.inputs.study import Parameter, StudyInputs
 from attention_atlas.workflow.paths import shard_paths
 from attention_atlas.workflow.runs import Config
 
-ROLES_OF_FIGURE2 = tuple(f"{name}{part}" for name in EXPERIMENTS for part in ("", "_other"))
-SCORED_ROLES = tuple(f"{name}_importance" for name in EXPERIMENTS)
-"""Roles with the examples that importance is computed on."""
-
 
 class Michel2019Inputs(StudyInputs):
     """Input and parameter functions of the study."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from attention_atlas.corpora.glue import TASKS
 from attention_atlas.errors import AtlasError
+from attention_atlas.workflow.known import with_known_names
 from attention_atlas.workflow.paths import (
     base_of,
     card_path,
@@ -45,7 +46,7 @@ class SharedInputs:
     """Input and parameter functions of the shared rules, for a resolved configuration."""
 
     def __init__(self, config: Config):
-        self.config = config
+        self.config = with_known_names(config)
 
     # --- names ------------------------------------------------------------------------------------------------------
 

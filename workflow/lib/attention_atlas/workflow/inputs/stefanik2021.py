@@ -48,16 +48,5 @@ class Stefanik2021Inputs(StudyInputs):
         seeds = len(taggers(self.config, wildcards.run))
         return self.label_of(wildcards, model, chosen["test"]) | {"model": f"{chosen['family']} ({seeds} seeds)"}
 
-    def figure_labels(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Figure -> label, for those that need no training."""
-        documents = self.label("documents")(wildcards)
-        figures = ("relative_attention", "head_ranking", "logistic_regression")
-        return {**dict.fromkeys(figures, documents), "model_view": self.pairs_label(wildcards)}
-
-    def tagging_labels(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Figure -> label, for those of taggers and of other ways to find keyphrases."""
-        figures = ("fine_tuning", "ablation", "cumulative_ablation")
-        return {**dict.fromkeys(figures, self.tagging_label(wildcards)), "baselines": self.label("test")(wildcards)}
-
 
 INPUTS = Stefanik2021Inputs

@@ -1,0 +1,164 @@
+"""Pages as parts of rules, and what the job of a page calls."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from shipped_runs import shipped, wildcards
+
+from attention_atlas.io.setting import Setting
+from attention_atlas.workflow.page import Page
+from attention_atlas.workflow.pages import PageRule, page_rules
+from attention_atlas.workflow.provenance import script_digest
+from attention_atlas.workflow.render import PICTURES, render
+from attention_atlas.workflow.studies import studies
+
+RULES = {rule.page.rule: rule for rule in page_rules(shipped())}
+LABEL = {
+    **{"run": "Small run", "model": "tiny", "corpus": "two sentences", "model_reference": "", "corpus_reference": ""},
+    **{"sample": True, "converted": False},
+}
+
+
+def marked(path: str, **about: object) -> tuple[str, dict[str, object]]:
+    """In place of Snakemake's `report`."""
+    return path, about
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_a_page_names_every_parameter_of_its_function_that_has_no_default(rule: PageRule):
+    module, _, name = rule.page.function.partition(":")
+    function = getattr(importlib.import_module(f"attention_atlas.{module}"), name)
+    parameters = inspect.signature(function).parameters
+    pictures = {"pictures"} if rule.page.pictures else set()
+    given = {name.partition("__")[0] for name in (*rule.page.inputs, *rule.page.outputs, *rule.page.params)} | pictures
+    assert given <= parameters.keys()
+    assert {name for name, parameter in parameters.items() if parameter.default is parameter.empty} <= given
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_inputs_and_parameters_of_a_page_can_be_looked_up_in_the_sample_run(rule: PageRule):
+    looked_up = [*rule.unnamed_files(), *rule.files().values(), *rule.params().values()]
+    for value in looked_up:
+        if callable(value):
+            value(wildcards("sample"))
+        else:
+            assert isinstance(value, str)
+
+
+def test_rule_names_begin_with_their_study_and_are_unique():
+    assert len(RULES) == sum(len(study.pages) for study in studies().values()) > 0
+    assert all(page.rule.startswith(f"{study.id}_") for study in studies().values() for page in study.pages)
+
+
+def test_the_parts_of_the_rule_of_a_figure():
+    rule = RULES["clark2019_figure2"]
+    assert (rule.name, rule.group) == ("figure2", "clark2019_pages")
+    assert rule.files() == {"surface_path": "results/{run}/clark2019/surface.tsv"}
+    outputs = rule.outputs(marked)
+    assert outputs["out"] == "results/{run}/clark2019/figure2.tsv"
+    assert outputs["png"] == "results/{run}/clark2019/figure2.png"
+    path, about = outputs["svg"]
+    assert path == "results/{run}/clark2019/figure2.svg"
+    assert about["caption"] == "../report/clark2019/figure2.rst"
+    assert about["category"] == "Clark et al. (2019): What Does BERT Look At?"
+    params = rule.params()
+    assert params["function"] == "studies.clark2019.figure2:figure2"
+    assert params["setting"](wildcards("sample"))["corpus"] == "generated sample, segments by the authors' recipe"
+
+
+def test_a_table_that_a_run_may_lack_is_looked_up():
+    windows = RULES["clark2019_table2"].files()["windows_path"]
+    assert windows(wildcards("sample")) == ["results/sample/clark2019/variants/windows/table2.tsv"]
+    assert windows(wildcards("any")) == []
+
+
+def test_every_artefact_is_reported_once_under_its_name():
+    """By pages and by the rules that render what they compute; see the outputs of the rules' files for those."""
+    reported: dict[str, list[str]] = {}
+    for rule in RULES.values():
+        for value in rule.outputs(marked).values():
+            if isinstance(value, tuple):
+                reported.setdefault(value[1]["caption"], []).append(value[0])
+    rules = "".join(path.read_text(encoding="utf-8") for path in Path("workflow/rules").resolve().glob("*.smk"))
+    for study in studies().values():
+        for artifact in study.artifacts:
+            caption = f"../report/{study.id}/{artifact.id}.rst"
+            assert caption in reported or f'{study.id}.about("{artifact.id}")' in rules, caption
+    assert max(len(paths) for paths in reported.values()) <= 2, "a picture and the page of its numbers"
+
+
+def test_the_digest_of_a_page_is_that_of_its_function():
+    one, two = (RULES[f"clark2019_figure{number}"].params()["code"] for number in (2, 4))
+    assert one != two
+    assert (
+        one == script_digest("render.py", modules=("attention_atlas.studies.clark2019.figure2",)) != script_digest("render.py")
+    )
+
+
+# --- the job of a page -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Files of a group."""
+
+    first: str | Path
+    second: str | Path | None = None
+
+
+CALLS: list[dict[str, object]] = []
+
+
+def page(
+    tables: Tables, many: Sequence[str], setting: Setting, settings: Mapping[str, Setting], extra: str | None, out: str
+) -> None:
+    """What a page calls."""
+    CALLS.append(locals())
+
+
+def picture(pictures: Mapping[str, str]) -> None:
+    """What a figure calls."""
+    CALLS.append(locals())
+
+
+@pytest.fixture
+def here(monkeypatch):
+    """This module as one of the library."""
+    CALLS.clear()
+    monkeypatch.setattr(importlib, "import_module", lambda name: {"attention_atlas.here": inspect.getmodule(page)}[name])
+
+
+def test_files_labels_and_groups_reach_the_function(here):
+    files = {"tables__first": "a.tsv", "tables__second": [], "many": ["b.tsv"], "extra": ["c.tsv"]}
+    render("here:page", files, {"out": "d.tsv"}, {"setting": LABEL, "settings": {"questions": LABEL}})
+    assert [
+        {
+            "tables": Tables("a.tsv", None),
+            "many": ["b.tsv"],
+            "setting": Setting(**LABEL),
+            "settings": {"questions": Setting(**LABEL)},
+            "extra": "c.tsv",
+            "out": "d.tsv",
+        }
+    ] == CALLS
+
+
+def test_pictures_are_one_parameter(here):
+    paths = {kind: f"figure.{kind}" for kind in PICTURES}
+    render("here:picture", {}, paths, {})
+    assert [{"pictures": paths}] == CALLS
+
+
+def test_a_name_that_is_no_parameter_is_refused(here):
+    with pytest.raises(TypeError, match="here:picture has no parameter colour"):
+        render("here:picture", {}, {}, {"colour": "blue"})
+
+
+def test_a_page_knows_its_module():
+    assert Page("x_y", "studies.clark2019.figure2:figure2").module == "attention_atlas.studies.clark2019.figure2"

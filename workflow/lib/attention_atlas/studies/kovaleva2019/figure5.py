@@ -1,0 +1,34 @@
+"""Figure 5: cosine between maps before and after fine-tuning."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from attention_atlas.io.setting import Setting
+from attention_atlas.io.tables import read_table
+from attention_atlas.studies.kovaleva2019.task_grids import task_grids
+
+_ROWS = {"padded": "As published (padded)", "real": "Real length"}
+
+
+def figure5(path: str | Path, settings: Mapping[str, Setting], pictures: Mapping[str, str | Path]) -> None:
+    """Draw the cosine between maps before and after fine-tuning, padded as published and of real length.
+
+    Args:
+        path: of `change_tables`.
+        settings: task -> what was looked at.
+        pictures: format -> file.
+
+    Raises:
+        AtlasError: the table cannot be used.
+    """
+    table = read_table(path, ["task", "crop", "layer", "head", "value", "n", "seeds"])
+    kinds = {name: title for name, title in _ROWS.items() if (table["crop"] == name).any()}
+    counts = table.groupby("crop")["n"].agg(["min", "max"])
+    ends = {name: dict.fromkeys(map(str, counts.loc[name, ["min", "max"]])) for name in kinds}
+    sizes = "; ".join(f"{title}: {' to '.join(ends[name])}" for name, title in kinds.items())
+    note = (
+        f"Mean cosine over examples and seeds between the maps of one head before and after fine-tuning; n examples: {sizes}."
+    )
+    task_grids(path, "crop", kinds, "Cosine similarity", "Blues_r", (0.0, 1.0), settings, note, pictures)

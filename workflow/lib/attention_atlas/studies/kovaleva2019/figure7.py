@@ -1,0 +1,68 @@
+"""Figure 7: attention of [CLS] in the last layer to pieces with a feature."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+from matplotlib.ticker import MaxNLocator
+
+from attention_atlas.figures.style import save_figure, use_style
+from attention_atlas.io.setting import Setting, joint_lines
+from attention_atlas.io.tables import read_table
+from attention_atlas.studies.kovaleva2019.names import TASK_TITLES
+
+_ROWS = {
+    "pron": "pronoun",
+    "noun": "noun",
+    "verb": "verb",
+    "obj": "object",
+    "subj": "subject",
+    "neg": "negation",
+    "punct": "punctuation",
+    "cls": "[CLS]",
+    "sep": "[SEP]",
+}
+
+
+def figure7(path: str | Path, settings: Mapping[str, Setting], pictures: Mapping[str, str | Path]) -> None:
+    """Draw the attention of [CLS] in the last layer to pieces with a feature.
+
+    Args:
+        path: of `change_tables`.
+        settings: task -> what was looked at.
+        pictures: format -> file.
+
+    Raises:
+        AtlasError: the table cannot be used.
+    """
+    table = read_table(path, ["task", "feature", "head", "value", "n"])
+    tasks = list(dict.fromkeys(table["task"]))
+    present = [name for name in _ROWS if (table["feature"] == name).any()]
+    heads = int(table["head"].max())
+    use_style()
+    figure, axes = plt.subplots(
+        1,
+        len(tasks),
+        figsize=(max(1.3, 0.11 * heads) * len(tasks) + 1.8, 0.22 * len(present) + 1.2),
+        constrained_layout=True,
+        squeeze=False,
+        sharey=True,
+    )
+    for axis, task in zip(axes[0], tasks, strict=True):
+        own = table[table["task"] == task]
+        grid = own.pivot(index="feature", columns="head", values="value").reindex(present).to_numpy(float)
+        image = axis.imshow(
+            grid, cmap="YlGn", vmin=0, vmax=0.5, aspect="auto", extent=(0.5, heads + 0.5, len(present) - 0.5, -0.5)
+        )
+        axis.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
+        axis.set_title(TASK_TITLES[task])
+        axis.set_xlabel("Head")
+    axes[0, 0].set_yticks(range(len(present)), [_ROWS[name] for name in present])
+    figure.colorbar(image, ax=axes, label="Attention of [CLS]", shrink=0.8, extend="max")
+    note = (
+        "Last layer of the fine-tuned models: the largest weight of the row of [CLS] on a piece with the feature, mean "
+        f"over the examples that have it (up to n = {int(table['n'].max())}) and seeds. White: no example, or no tags."
+    )
+    save_figure(figure, pictures, "\n".join([*joint_lines(settings.values()), note]))

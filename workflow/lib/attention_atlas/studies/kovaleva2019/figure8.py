@@ -1,0 +1,54 @@
+"""Figure 8: what disabling each head does to the score of each task."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from attention_atlas.figures.head_grid import draw_head_grid
+from attention_atlas.figures.style import save_figure
+from attention_atlas.io.setting import Setting, joint_lines
+from attention_atlas.io.tables import read_table
+from attention_atlas.studies.kovaleva2019.names import TASK_TITLES
+from attention_atlas.studies.kovaleva2019.task_panels import METRIC_TITLES, task_panels
+
+_LEAST = 0.1
+"""Points that a scale reaches at the least."""
+
+
+def figure8(path: str | Path, settings: Mapping[str, Setting], pictures: Mapping[str, str | Path]) -> None:
+    """Draw what disabling each head does to the score of each task.
+
+    Args:
+        path: of `disabling_tables`.
+        settings: task -> what was looked at.
+        pictures: format -> file.
+
+    Raises:
+        AtlasError: the table cannot be used.
+    """
+    table = read_table(path, ["task", "action", "layer", "head", "metric", "baseline", "delta", "p_holm", "n", "seeds"])
+    table = table[table["action"] == "uniform"]
+    tasks = list(dict.fromkeys(table["task"]))
+    layers, heads = int(table["layer"].max()), int(table["head"].max())
+    figure, panels = task_panels(tasks, (max(2.1, 0.17 * heads), max(1.4, 0.15 * layers) + 0.9), (0.6, 0))
+    for task, axis in panels.items():
+        own = table[table["task"] == task]
+        bound = float(max(own["delta"].abs().max(), _LEAST))
+        sure = own[own["p_holm"] < 0.05]
+        marked = list(zip(sure["layer"], sure["head"], strict=True))
+        image = draw_head_grid(axis, own, "delta", "PuOr_r", -bound, bound, marked)
+        first = own.iloc[0]
+        axis.set_title(
+            f"{TASK_TITLES[task]}: {METRIC_TITLES[first['metric']]} {first['baseline']:.1f}\nn = {first['n']}, "
+            f"{'1 seed' if first['seeds'] == 1 else str(first['seeds']) + ' seeds'}",
+            fontsize=8.5,
+        )
+        axis.set_xlabel("Head")
+        axis.set_ylabel("Layer")
+        figure.colorbar(image, ax=axis, label="Change, points")
+    note = (
+        "Change of the score when one head attends to all real tokens alike; each panel on its own scale around 0. "
+        "Dots: p < 0.05 by a paired permutation test, corrected by Holm over all heads."
+    )
+    save_figure(figure, pictures, "\n".join([*joint_lines(settings.values()), note]))

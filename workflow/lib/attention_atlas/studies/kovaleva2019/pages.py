@@ -1,0 +1,113 @@
+"""Tables and figures of Kovaleva et al. (2019) that are rendered from tables."""
+
+from __future__ import annotations
+
+from attention_atlas.workflow.page import Page, dropped_page
+
+_PUBLISHED = ("published/kovaleva2019.yaml",)
+_DIGITISED = tuple(
+    f"published/digitised/{name}.csv" for name in ("fig3_framenet", "fig5_cosine", "fig6_sep_cls", "fig8_disable_head")
+)
+_SETTINGS = {"settings": ("task_labels",)}
+_FRAMES = {"setting": ("label", "frames")}
+_BOOTSTRAP = {"resamples": ("settings", "resamples"), "seed": ("settings", "seed")}
+
+
+def _task_figure(figure: str) -> Page:
+    """A figure of all tasks, drawn from the table of its name."""
+    return Page(
+        rule=f"kovaleva2019_{figure}",
+        function=f"studies.kovaleva2019.{figure}:{figure}",
+        inputs={"path": f"{figure}.tsv"},
+        pictures=figure,
+        params=_SETTINGS,
+    )
+
+
+PAGES = (
+    Page(
+        rule="kovaleva2019_table1",
+        function="studies.kovaleva2019.table1:table1",
+        outputs={"out": "table1.tsv", "html_out": "table1.html"},
+        params={"predictions": ("predictions",), **_BOOTSTRAP, **_SETTINGS},
+        reads=(("prediction_files",),),
+        resources=_PUBLISHED,
+        megabytes=2000,
+        minutes=30,
+    ),
+    Page(
+        rule="kovaleva2019_disabling",
+        grouped=False,
+        function="studies.kovaleva2019.disabling_tables:disabling_tables",
+        outputs={
+            "single_out": "ablation.tsv",
+            "heads_out": "figure8.tsv",
+            "layers_out": "figure9.tsv",
+            "out": "disabling.tsv",
+            "html_out": "disabling.html",
+        },
+        params={"files": ("by_task_and_seed", "disabled"), **_BOOTSTRAP, **_SETTINGS},
+        reads=(("files_of", "disabled"),),
+        megabytes=4000,
+        minutes=120,
+    ),
+    Page(
+        rule="kovaleva2019_figure1",
+        function="studies.kovaleva2019.figure1:figure1",
+        inputs={"path": "figure1.tsv"},
+        pictures="figure1",
+        params={"setting": ("drawn_label",)},
+    ),
+    Page(
+        rule="kovaleva2019_figure2",
+        function="studies.kovaleva2019.figure2:figure2",
+        inputs={"path": "figure2.tsv", "patterns_path": "patterns.tsv"},
+        pictures="figure2",
+        params=_SETTINGS,
+    ),
+    Page(
+        rule="kovaleva2019_figure3",
+        function="studies.kovaleva2019.figure3:figure3",
+        inputs={"path": "figure3.tsv"},
+        pictures="figure3",
+        params={"direction": ("settings", "direction"), "pairing": ("settings", "pairing"), **_FRAMES},
+    ),
+    Page(
+        rule="kovaleva2019_figure4",
+        function="studies.kovaleva2019.figure4:figure4",
+        inputs={"path": "figure4.tsv"},
+        pictures="figure4",
+        params=_FRAMES,
+    ),
+    *(_task_figure(figure) for figure in ("figure5", "figure6", "figure7", "figure8", "figure9")),
+    dropped_page("kovaleva2019", "Kovaleva et al. 2019: what was left out"),
+    Page(
+        rule="kovaleva2019_comparison",
+        function="studies.kovaleva2019.comparison:comparison",
+        inputs={
+            "tables__table1": "table1.tsv",
+            "tables__figure2": "figure2.tsv",
+            "tables__figure5": "figure5.tsv",
+            "tables__figure6": "figure6.tsv",
+            "tables__figure7": "figure7.tsv",
+            "tables__figure8": "figure8.tsv",
+            "tables__figure9": "figure9.tsv",
+            "tables__features": "features.tsv",
+            "tables__disabling": "disabling.tsv",
+            "tables__patterns": "patterns.tsv",
+            "tables__figure3": ("frame_table",),
+        },
+        outputs={
+            "out": "comparison.tsv",
+            "html_out": "comparison.html",
+            "digitised_out": "digitised.tsv",
+            "digitised_html": "digitised.html",
+            "claims_out": "claims.tsv",
+            "claims_html": "claims.html",
+        },
+        params={"settings": ("compared_labels",), "recipe": ("recipe",)},
+        resources=(*_PUBLISHED, *_DIGITISED),
+        megabytes=2000,
+        minutes=30,
+    ),
+)

@@ -1,0 +1,54 @@
+"""Figure 5: BLEU by percent of heads masked, after several epochs of training."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from attention_atlas.figures.style import panels, save_figure
+from attention_atlas.io.setting import Setting
+from attention_atlas.io.tables import read_table
+from attention_atlas.studies.michel2019.curves import FIGURE5, LEAST_BLEU, dynamics_table
+
+
+def figure5(
+    path: str | Path, resamples: int, seed: int, setting: Setting, out: str | Path, pictures: Mapping[str, str | Path]
+) -> None:
+    """Write `FIGURE5` and draw BLEU by percent of heads masked after several epochs of training, also as a share of the whole
+    model's.
+
+    Args:
+        path: table of `dynamics`.
+        resamples, seed: of the bootstrap.
+        setting: what was looked at.
+        out: table of `curves.dynamics_table` to write.
+        pictures: format -> file.
+
+    Raises:
+        AtlasError: the table cannot be used.
+    """
+    dynamics_table(path, resamples, seed, out)
+    table = read_table(out, FIGURE5)
+    figure, axes = panels(4.1, 3.5)
+    epochs = sorted(table["epoch"].unique())
+    # Light to dark in the order of training; markers tell them apart in print.
+    colours = plt.get_cmap("cividis_r")(np.linspace(0.05, 1, len(epochs)))
+    for number, epoch in enumerate(epochs):
+        rows = table[table["epoch"] == epoch].sort_values("percent")
+        style = {"color": colours[number], "marker": "os^DvP*X"[number % 8], "markersize": 3.5, "linewidth": 1.3}
+        axes[0].plot(rows["percent"], rows["score"], label=f"epoch {epoch}: BLEU {rows['baseline'].iloc[0]:.1f}", **style)
+        axes[1].plot(rows["percent"], 100 * rows["share"], **style)
+    for axis, label in zip(axes, ("BLEU", "BLEU, % of the whole model's"), strict=True):
+        axis.set_xlabel("Heads masked, %")
+        axis.set_ylabel(label)
+        axis.set_ylim(bottom=0)
+    axes[0].legend(loc="best")
+    note = (
+        f"{table['heads'].iloc[0]} heads of all kinds of attention masked in the order of their importance, which is computed "
+        f"anew after each epoch; n = {table['n'].iloc[0]} sentences. The legend has the BLEU of the whole model; as a share "
+        f"only where that is {LEAST_BLEU:g} or more."
+    )
+    save_figure(figure, pictures, "\n".join([setting.line, note]))

@@ -1,0 +1,10 @@
+"""What figures of the study share: a colour and a marker for each kind of attention, labels of scores."""
+
+from __future__ import annotations
+
+from attention_atlas.figures.style import BLUE, GREEN, ORANGE
+
+KIND_COLOURS = {"enc_enc": BLUE, "enc_dec": ORANGE, "dec_dec": GREEN}
+KIND_MARKERS = {"enc_enc": "o", "enc_dec": "s", "dec_dec": "^"}
+SCORE_LABELS = {"BLEU": "BLEU", "accuracy": "Accuracy, %"}
+"""Metric -> label of its axis."""

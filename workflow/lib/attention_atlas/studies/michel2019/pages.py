@@ -1,0 +1,147 @@
+"""Tables and figures of Michel et al. (2019) that are rendered from tables."""
+
+from __future__ import annotations
+
+from attention_atlas.methods.names import CLASSIFICATION, TRANSLATION
+from attention_atlas.workflow.page import Page, dropped_page
+
+_EXPERIMENTS = (TRANSLATION, CLASSIFICATION)
+ROLES_OF_FIGURE2 = tuple(f"{name}{part}" for name in _EXPERIMENTS for part in ("", "_other"))
+SCORED_ROLES = tuple(f"{name}_importance" for name in _EXPERIMENTS)
+"""Roles with the examples that importance is computed on."""
+_PUBLISHED = ("published/michel2019.yaml",)
+_BOTH = {"settings": ("labels", *_EXPERIMENTS)}
+_FOUR = {"settings": ("labels", *ROLES_OF_FIGURE2)}
+_BOOTSTRAP = {"resamples": ("settings", "resamples"), "seed": ("settings", "seed")}
+_MASKED, _OTHER = "masked/{experiment}.parquet", "masked/{experiment}_other.parquet"
+_PRUNED, _GRADIENTS = "pruned/{experiment}.parquet", "gradients/{experiment}.parquet"
+PAGES = (
+    Page(
+        rule="michel2019_ablation",
+        grouped=False,
+        function="studies.michel2019.ablation_tables:ablation_tables",
+        outputs={
+            "table1_out": "table1.tsv",
+            "table1_html": "table1.html",
+            "table2_out": "table2.tsv",
+            "table2_html": "table2.html",
+            "table3_out": "table3.tsv",
+            "table3_html": "table3.html",
+            "figure1_out": "figure1.tsv",
+        },
+        params={"answers": ("each_experiment", _MASKED), **_BOTH, **_BOOTSTRAP},
+        reads=(("files_of_experiments", _MASKED),),
+        resources=_PUBLISHED,
+        megabytes=4000,
+        minutes=120,
+    ),
+    Page(
+        rule="michel2019_correlations",
+        grouped=False,
+        function="studies.michel2019.correlations:correlations",
+        outputs={"out": "figure2.tsv", "correlations_out": "correlations.tsv", "html_out": "correlations.html"},
+        params={
+            "answers": ("each_experiment", _MASKED),
+            "other_answers": ("each_experiment", _OTHER),
+            "extremes": ("settings", "extremes"),
+            **_FOUR,
+            **_BOOTSTRAP,
+        },
+        reads=(("files_of_experiments", _MASKED), ("files_of_experiments", _OTHER)),
+        megabytes=4000,
+        minutes=120,
+    ),
+    Page(
+        rule="michel2019_importance",
+        grouped=False,
+        function="studies.michel2019.head_importance:importance_table",
+        outputs={"out": "head_importance.tsv", "html_out": "head_importance.html"},
+        params={
+            "derivatives": ("each_experiment", _GRADIENTS),
+            "models": ("experiment_models",),
+            "settings": ("labels", *SCORED_ROLES),
+            "batch": ("settings", "importance", "batch"),
+            **_BOOTSTRAP,
+        },
+        reads=(("files_of_experiments", _GRADIENTS),),
+        megabytes=4000,
+        minutes=120,
+    ),
+    Page(
+        rule="michel2019_curves",
+        grouped=False,
+        function="studies.michel2019.curves:pruning_curves",
+        outputs={
+            "figure3_out": "figure3.tsv",
+            "pruning_out": "pruning.tsv",
+            "pruning_html": "pruning.html",
+            "figure4_out": "figure4.tsv",
+        },
+        params={"answers": ("each_experiment", _PRUNED), **_BOTH, **_BOOTSTRAP},
+        reads=(("files_of_experiments", _PRUNED),),
+        megabytes=4000,
+        minutes=120,
+    ),
+    Page(
+        rule="michel2019_figure1",
+        function="studies.michel2019.figure1:figure1",
+        inputs={"path": "figure1.tsv"},
+        pictures="figure1",
+        params=_BOTH,
+    ),
+    Page(
+        rule="michel2019_figure2",
+        function="studies.michel2019.figure2:figure2",
+        inputs={"path": "figure2.tsv", "correlations_path": "correlations.tsv"},
+        pictures="figure2",
+        params=_FOUR,
+    ),
+    Page(
+        rule="michel2019_figure3",
+        function="studies.michel2019.figure3:figure3",
+        inputs={"path": "figure3.tsv"},
+        pictures="figure3",
+        params=_BOTH,
+    ),
+    Page(
+        rule="michel2019_figure4",
+        function="studies.michel2019.figure4:figure4",
+        inputs={"path": "figure4.tsv"},
+        pictures="figure4",
+        params={"setting": ("label", TRANSLATION)},
+    ),
+    Page(
+        rule="michel2019_figure5",
+        function="studies.michel2019.figure5:figure5",
+        inputs={"path": "dynamics.parquet"},
+        outputs={"out": "figure5.tsv"},
+        pictures="figure5",
+        params={"setting": ("label", "dynamics"), **_BOOTSTRAP},
+        megabytes=2000,
+        minutes=60,
+    ),
+    Page(
+        rule="michel2019_comparison",
+        function="studies.michel2019.comparison:comparison",
+        inputs={
+            "tables__table1": "table1.tsv",
+            "tables__table2": "table2.tsv",
+            "tables__table3": "table3.tsv",
+            "tables__correlations": "correlations.tsv",
+            "tables__pruning": "pruning.tsv",
+            "tables__figure3": "figure3.tsv",
+            "tables__figure4": "figure4.tsv",
+            "tables__importance": "head_importance.tsv",
+            "tables__figure5": ("dynamics_table",),
+        },
+        outputs={
+            "out": "comparison.tsv",
+            "html_out": "comparison.html",
+            "claims_out": "claims.tsv",
+            "claims_html": "claims.html",
+        },
+        params={"definition": ("settings", "importance", "definition"), **_FOUR},
+        resources=_PUBLISHED,
+    ),
+    dropped_page("michel2019", "Michel et al. 2019: what was left out"),
+)

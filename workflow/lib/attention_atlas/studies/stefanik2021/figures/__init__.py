@@ -1,0 +1,1 @@
+"""Figures of the study, one module each; they draw the tables of the same names."""

@@ -1,0 +1,35 @@
+"""Figure: how much more attention words of keyphrases receive than other words, for each head."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from attention_atlas.figures.style import panels, save_figure
+from attention_atlas.io.setting import Setting
+from attention_atlas.io.tables import read_table
+from attention_atlas.studies.stefanik2021.figures.head_map import draw_head_map
+
+
+def relative_attention(path: str | Path, setting: Setting, pictures: Mapping[str, str | Path]) -> None:
+    """Draw how much more attention words of keyphrases receive than others, for each head, by mean and by maximum.
+
+    Args:
+        path: table `detection.RELATIVE`.
+        setting: model and corpus.
+        pictures: format -> file.
+
+    Raises:
+        AtlasError: the table cannot be used.
+    """
+    table = read_table(path, ["way", "layer", "head", "value", "ci_low", "ci_high", "n"])
+    figure, axes = panels(4.2, 3.4, 2)
+    for axis, (way, own) in zip(axes, table.groupby("way", sort=False), strict=True):
+        sure = own[(own["ci_low"] > 0) | (own["ci_high"] < 0)]
+        draw_head_map(axis, own.assign(value=100 * own["value"]), "Relative attention, points", "RdBu_r", sure)
+        axis.set_title(f"Received attention: {way} over attending words")
+    note = (
+        "Attention that words of keyphrases receive minus that of other words, mean over documents, in hundredths; a dot: the "
+        f"95 % interval by bootstrap over n = {table['n'].iloc[0]} documents leaves out 0."
+    )
+    save_figure(figure, pictures, f"{setting.line}\n{note}")

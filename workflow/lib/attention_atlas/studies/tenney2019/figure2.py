@@ -1,0 +1,23 @@
+"""Figure 2: mixing weights and differential scores of each task."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from attention_atlas.io.setting import Setting
+from attention_atlas.studies.tenney2019.layer_bars import draw_layer_bars
+
+
+def figure2(path: str | Path, settings: Mapping[str, Setting], pictures: Mapping[str, str | Path]) -> None:
+    """Draw mixing weights and differential scores of each task.
+
+    Args:
+        path: table `FIGURE2` of `summary`.
+        settings: task -> what was looked at.
+        pictures: format -> file.
+
+    Raises:
+        AtlasError: the table cannot be used.
+    """
+    draw_layer_bars(path, settings, pictures)
