@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -167,6 +169,29 @@ def test_every_artefact_is_there_and_not_empty(done):
     for study, artifact in artifacts():
         for path in study.paths(artifact, "sample"):
             assert (done.folder / path).stat().st_size > 100, path
+
+
+_REPORTED = re.compile(
+    r'"(results/sample/[^"]+)": \{"name".{,400}?"labels": (\{[^}]*\}).{,200}?"caption": ("(?:[^"\\]|\\.)*")', flags=re.S
+)
+"""A file in a report: path, labels, caption."""
+
+
+def test_the_report_holds_every_artefact_with_its_caption(done, tmp_path):
+    done.snakemake(*SMALL, "--report", str(tmp_path / "report.zip"))
+    with zipfile.ZipFile(tmp_path / "report.zip") as archive:
+        page = archive.read("report/report.html").decode("utf-8")
+        sizes = {Path(info.filename).name: info.file_size for info in archive.infolist() if "/data/raw/" in info.filename}
+    reported = {path: (json.loads(labels), json.loads(caption)) for path, labels, caption in _REPORTED.findall(page)}
+    for study, artifact in artifacts():
+        suffix = ".svg" if artifact.kind == "figure" else ".html"
+        path = next(path for path in study.paths(artifact, "sample") if path.endswith(suffix))
+        labels, caption = reported[path]
+        assert labels == {"run": "sample", "artefact": artifact.number, "shows": artifact.title}
+        written = (done.folder / "workflow/report" / study.id / f"{artifact.id}.rst").read_text(encoding="utf-8")
+        assert written.split()[0] in caption
+        assert "sample" in caption
+        assert sizes[Path(path).name] > 100
 
 
 def test_second_start_does_nothing(done):
