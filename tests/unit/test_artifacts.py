@@ -16,12 +16,12 @@ NAMES = [f"{declared.id}/{artifact.id}" for declared, artifact in ARTIFACTS]
 
 def outputs_of_rules() -> set[str]:
     """Every path below results/{run} that stands in an output block of a rule, or that a page declares."""
-    found = {path for rule in page_rules(shipped()) for path in rule.outputs(lambda path, **about: path).values()}
+    paths = {path for rule in page_rules(shipped()) for path in rule.outputs(lambda path, **about: path).values()}
     for path in sorted((WORKFLOW / "rules").glob("*.smk")):
         text = path.read_text(encoding="utf-8")
         for block in re.findall(r"^    output:\n((?: {8}.*\n|\n)+)", text, flags=re.M):
-            found.update(re.findall(r'"(results/\{run\}/[^"]+)"', block))
-    return found
+            paths.update(re.findall(r'"(results/\{run\}/[^"]+)"', block))
+    return paths
 
 
 OUTPUTS = outputs_of_rules()

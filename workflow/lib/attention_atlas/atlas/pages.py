@@ -13,7 +13,7 @@ PAGES = (
         outputs={"out": "heads.tsv", "measures_out": "measures.tsv", "html_out": "measures.html"},
         params={
             "tables": ("head_tables",),
-            "model": ("model_name", ""),
+            "model": ("model_of_study",),
             "shape": ("shape",),
             "models": ("head_models",),
             "left_out": ("skipped_tables",),

@@ -226,8 +226,9 @@ class _WithoutMessages(ast.NodeTransformer):
 
 def _is_logging(function: ast.expr) -> bool:
     """Whether it is a method of a logger, such as `_log.info`."""
-    named = isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name)
-    return named and function.value.id in _LOGGERS and function.attr in _LEVELS
+    if not isinstance(function, ast.Attribute) or not isinstance(function.value, ast.Name):
+        return False
+    return function.value.id in _LOGGERS and function.attr in _LEVELS
 
 
 def _without_arguments(call: ast.Call) -> None:

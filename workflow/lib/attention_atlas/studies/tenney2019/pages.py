@@ -23,7 +23,7 @@ PAGES = (
             "options_out": "options.tsv",
             "options_html": "options.html",
         },
-        params={"model": ("model_name", ""), "tasks": ("edge_tables",), **_TASKS, **_BOOTSTRAP},
+        params={"model": ("model_of_study",), "tasks": ("edge_tables",), **_TASKS, **_BOOTSTRAP},
         reads=(
             ("edge_files", "scores.tsv"),
             ("edge_files", "weights.tsv"),

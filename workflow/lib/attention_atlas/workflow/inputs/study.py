@@ -180,6 +180,10 @@ class StudyInputs(SharedInputs):
         """Name of a role's model, or of the study's."""
         return lambda wildcards: self.pair(wildcards, role)[0] if role else self.base_model(wildcards.run)
 
+    def model_of_study(self, wildcards: Wildcards) -> str:
+        """Name of the study's model."""
+        return self.base_model(wildcards.run)
+
     def model(self, role: str = "") -> Parameter:
         """Registry entry of a role's model, or of the study's."""
         name = self.model_name(role)
