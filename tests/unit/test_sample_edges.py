@@ -6,7 +6,8 @@ import pytest
 from sample_corpus.edges import edge_record
 from sample_corpus.generate import generate_documents
 
-from attention_atlas.corpora.edges import EDGE_TASKS, edge_line
+from attention_atlas.corpora.edges import edge_line
+from attention_atlas.corpora.layers import EDGE_TASKS
 
 DOCUMENTS = list(generate_documents(60, 2019))
 RECORDS = [(d, k, s, edge_record(d, k, s)) for d in DOCUMENTS for k, s in enumerate(d.sentences)]
