@@ -9,7 +9,7 @@ from transformers import BertConfig, BertForQuestionAnswering
 from attention_atlas.attention.batches import model_inputs
 from attention_atlas.attention.engine import install, watch
 from attention_atlas.corpora.examples import Example
-from attention_atlas.corpora.questions import Asked
+from attention_atlas.corpora.layers import Asked
 from attention_atlas.methods.head_type_names import DENSE, DENSE_VERTICAL, DIAGONAL, VERTICAL
 from attention_atlas.models.answering import answer_texts, passage_pieces
 from attention_atlas.studies.guan2020.ablations import Answers, answer_all

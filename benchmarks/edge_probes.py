@@ -7,8 +7,8 @@ import torch
 from transformers import BertConfig, BertModel
 
 from attention_atlas.attention.batches import model_inputs
-from attention_atlas.corpora.edges import EdgeTarget
 from attention_atlas.corpora.examples import Example
+from attention_atlas.corpora.layers import EdgeTarget
 from attention_atlas.models.hidden_states import hidden_states
 from attention_atlas.studies.tenney2019.probes import ProbeKey
 from attention_atlas.studies.tenney2019.targets import task_targets
