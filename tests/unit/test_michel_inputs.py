@@ -34,8 +34,8 @@ def test_without_a_training_there_is_no_figure_5():
         del config["runs"]["paper"]["michel2019"][key]
     assert examples(config, "paper") == [pair for role, pair in ROLES.items() if not role.startswith("dynamics")]
     inputs = Michel2019Inputs(config)
-    assert inputs.dynamics_table(wildcards("paper")) == []
-    assert INPUTS.dynamics_table(wildcards("paper")) == "results/paper/michel2019/figure5.tsv"
+    assert inputs.table_if("dynamics", "figure5.tsv")(wildcards("paper")) == []
+    assert INPUTS.table_if("dynamics", "figure5.tsv")(wildcards("paper")) == ["results/paper/michel2019/figure5.tsv"]
     with pytest.raises(AtlasError, match=r"runs\.paper\.michel2019 names no corpus for the role 'dynamics'"):
         inputs.trained_epochs(wildcards("paper"))
     assert INPUTS.trained_epochs(wildcards("paper")) == "results/paper/models/marian-iwslt14/epochs.safetensors"

@@ -18,9 +18,14 @@ def shard_paths(
         suffix: of the files, without its dot.
         records: how many; default: as many as the run reads.
     """
+    pattern = shard_pattern(config, run, model, corpus, folder, suffix)
+    return [pattern.format(shard=shard) for shard in range(shard_count(config, run, corpus, records))]
+
+
+def shard_pattern(config: Config, run: str, model: str, corpus: str, folder: str, suffix: str) -> str:
+    """Path of a shard as a pattern with its number `{shard}`; arguments as in `shard_paths`."""
     owner = tokenised_by(config, model) if folder == "examples" else model
-    count = shard_count(config, run, corpus, records)
-    return [f"results/{run}/{folder}/{owner}/{corpus}/{shard}.{suffix}" for shard in range(count)]
+    return f"results/{run}/{folder}/{owner}/{corpus}/{{shard}}.{suffix}"
 
 
 def card_path(run: str, model: str) -> str:
@@ -63,7 +68,7 @@ def base_of(config: Config, model: str) -> str:
 def tokenised_by(config: Config, model: str) -> str:
     """The model whose examples a model reads: its base, and of several models with the same files the first in the registry."""
     models = config["models"]
-    while "fine_tuned" in models[model]["source"]:
+    while is_fine_tuned(config, model):
         model = base_of(config, model)
     files = {key: models[model].get(key) for key in ("source", "tokenizer")}
     same = (name for name, entry in models.items() if all(entry.get(key) == value for key, value in files.items()))

@@ -54,41 +54,33 @@ class JobResources:
     def __init__(self, config: Config):
         self.config = with_known_names(config)
 
-    def _part(self, rule: str, wildcards: Any) -> tuple[Job, Part]:
+    def _declared(self, rule: str, wildcards: Any, name: str) -> tuple[Part, Any]:
+        """What a job works on, and what it takes of it by the function that its `Job` has under `name`."""
         study, job = find_job(rule)
-        if job is None:
-            raise KeyError(f"{rule}: nothing is declared of what its jobs take")
-        return job, job.part(Place(self.config, wildcards.run, study, dict(wildcards.items())))
+        function: Any = getattr(job, name, None)
+        if job is None or function is None:
+            raise KeyError(f"{rule}: nothing is declared of what its jobs take: no {name}")
+        part = job.part(Place(self.config, wildcards.run, study, dict(wildcards.items())))
+        return part, function(part)
+
+    def _grown(self, rule: str, name: str) -> Resource:
+        def grown(wildcards: Any, attempt: int) -> int:
+            _, amount = self._declared(rule, wildcards, name)
+            return int(amount) * attempt
+
+        return grown
 
     def memory(self, rule: str) -> Resource:
         """Megabytes as the rule's job declares them, more after each failure."""
-
-        def grown(wildcards: Any, attempt: int) -> int:
-            job, part = self._part(rule, wildcards)
-            assert job.memory is not None, rule
-            return job.memory(part) * attempt
-
-        return grown
+        return self._grown(rule, "memory")
 
     def minutes(self, rule: str) -> Resource:
         """Minutes as the rule's job declares them, more after each failure."""
-
-        def grown(wildcards: Any, attempt: int) -> int:
-            job, part = self._part(rule, wildcards)
-            assert job.minutes is not None, rule
-            return job.minutes(part) * attempt
-
-        return grown
+        return self._grown(rule, "minutes")
 
     def threads(self, rule: str) -> Callable[[Any], int]:
         """Threads for the forward passes that the rule's job declares."""
-
-        def number(wildcards: Any) -> int:
-            job, part = self._part(rule, wildcards)
-            assert job.passes is not None, rule
-            return threads_of(part, job.passes(part))
-
-        return number
+        return lambda wildcards: threads_of(*self._declared(rule, wildcards, "passes"))
 
     def gpus(self, rule: str) -> int:
         """GPUs of a rule's jobs: one where they run a model and the configuration asks for a GPU, or this machine has one."""

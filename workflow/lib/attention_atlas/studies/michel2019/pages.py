@@ -5,12 +5,12 @@ from __future__ import annotations
 from attention_atlas.methods.names import CLASSIFICATION, TRANSLATION
 from attention_atlas.workflow.page import Page, dropped_page
 
-_EXPERIMENTS = (TRANSLATION, CLASSIFICATION)
-ROLES_OF_FIGURE2 = tuple(f"{name}{part}" for name in _EXPERIMENTS for part in ("", "_other"))
-SCORED_ROLES = tuple(f"{name}_importance" for name in _EXPERIMENTS)
+EXPERIMENTS = (TRANSLATION, CLASSIFICATION)
+ROLES_OF_FIGURE2 = tuple(f"{name}{part}" for name in EXPERIMENTS for part in ("", "_other"))
+SCORED_ROLES = tuple(f"{name}_importance" for name in EXPERIMENTS)
 """Roles with the examples that importance is computed on."""
 _PUBLISHED = ("published/michel2019.yaml",)
-_BOTH = {"settings": ("labels", *_EXPERIMENTS)}
+_BOTH = {"settings": ("labels", *EXPERIMENTS)}
 _FOUR = {"settings": ("labels", *ROLES_OF_FIGURE2)}
 _BOOTSTRAP = {"resamples": ("settings", "resamples"), "seed": ("settings", "seed")}
 _MASKED, _OTHER = "masked/{experiment}.parquet", "masked/{experiment}_other.parquet"
@@ -132,7 +132,7 @@ PAGES = (
             "tables__figure3": "figure3.tsv",
             "tables__figure4": "figure4.tsv",
             "tables__importance": "head_importance.tsv",
-            "tables__figure5": ("dynamics_table",),
+            "tables__figure5": ("table_if", "dynamics", "figure5.tsv"),
         },
         outputs={
             "out": "comparison.tsv",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from attention_atlas.errors import AtlasError
 from attention_atlas.methods.names import CLASSIFICATION, TRANSLATION
 from attention_atlas.studies.michel2019.head_measures import MEASURES
-from attention_atlas.studies.michel2019.pages import PAGES
+from attention_atlas.studies.michel2019.pages import EXPERIMENTS, PAGES
 from attention_atlas.workflow import costs
 from attention_atlas.workflow.known import check_known
 from attention_atlas.workflow.runs import Config, Pair, with_training_corpus
@@ -14,7 +14,6 @@ from attention_atlas.workflow.study import Role, Study, figure, table
 from attention_atlas.workflow.work import Job, Part, Place, Work
 
 ID = "michel2019"
-EXPERIMENTS = (TRANSLATION, CLASSIFICATION)
 ROLES = {
     "translation": Role("parallel", "what the translation model is evaluated on.", True, "translator"),
     "translation_other": Role("parallel", "a second corpus (Figure 2; the paper: MTNT).", True, "translator"),
@@ -30,67 +29,61 @@ ROLES = {
     "dynamics_importance": Role("parallel", "what importance is computed on for Figure 5.", model="trained"),
 }
 ARTIFACTS = (
-    table(
-        "table1", "Table 1", "Differences of BLEU when one head is masked, with tests", needs=["translation", "classification"]
-    ),
+    table("table1", "Table 1", "Differences of BLEU when one head is masked, with tests", needs=EXPERIMENTS),
     figure(
         "figure1",
         "Figure 1",
         "Heads by the score that is left when they are masked, translation and classification",
-        needs=["translation", "classification"],
+        needs=EXPERIMENTS,
     ),
-    table(
-        "table2", "Table 2", "Translation with one head left in a layer, the best one", needs=["translation", "classification"]
-    ),
+    table("table2", "Table 2", "Translation with one head left in a layer, the best one", needs=EXPERIMENTS),
     table(
         "table3",
         "Table 3",
         "Classification with one head left in a layer, the best one",
-        needs=["translation", "classification"],
+        needs=EXPERIMENTS,
     ),
     figure(
         "figure2",
         "Figure 2",
         "What masking each head does on two corpora, with correlations",
-        needs=["translation", "classification"],
+        needs=EXPERIMENTS,
     ),
     table(
         "correlations",
         "Figure 2, statistics",
         "Correlation of what heads do across data, with and without extremes",
-        needs=["translation", "classification"],
+        needs=EXPERIMENTS,
     ),
-    table(
-        "head_importance", "Importance", "Importance of every head by four definitions", needs=["translation", "classification"]
-    ),
+    table("head_importance", "Importance", "Importance of every head by four definitions", needs=EXPERIMENTS),
     figure(
         "figure3",
         "Figure 3",
         "Pruning curves by importance, by single heads, recomputed, and by chance",
-        needs=["translation", "classification"],
+        needs=EXPERIMENTS,
     ),
     table(
         "pruning",
         "Figure 3, summary",
         "How many heads can go, by the order in which they go",
-        needs=["translation", "classification"],
+        needs=EXPERIMENTS,
     ),
     figure(
         "figure4",
         "Figure 4",
         "Pruning curves of each kind of attention of the translation model",
-        needs=["translation", "classification"],
+        needs=EXPERIMENTS,
     ),
     figure("figure5", "Figure 5", "Pruning curves after several epochs of training", needs=["dynamics"]),
-    table("table4", "Table 4", "Speed and size with half of the heads cut out", needs=["translation", "classification"]),
+    table("table4", "Table 4", "Speed and size with half of the heads cut out", needs=EXPERIMENTS),
     table(
         "claims",
         "Claims",
         "The paper's claims, and doubts about them, tested on this run's models",
-        needs=["translation", "classification"],
+        needs=EXPERIMENTS,
     ),
-    table("comparison", "Comparison", "Every published number beside this run's", needs=["translation", "classification"]),
-    table("dropped", "Dropped", "Examples left out, with reasons", needs=["translation", "classification"]),
+    table("comparison", "Comparison", "Every published number beside this run's", needs=EXPERIMENTS),
+    table("dropped", "Dropped", "Examples left out, with reasons", needs=EXPERIMENTS),
 )
 ATTENTION_KINDS = {TRANSLATION: 3, CLASSIFICATION: 1, "dynamics": 3}
 """Role -> kinds of attention of its model, each with as many heads."""

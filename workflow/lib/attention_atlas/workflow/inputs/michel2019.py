@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from attention_atlas.studies.michel2019.study import EXPERIMENTS, ID
+from attention_atlas.studies.michel2019.pages import EXPERIMENTS
+from attention_atlas.studies.michel2019.study import ID
 from attention_atlas.workflow.inputs.nested import leaves
 from attention_atlas.workflow.inputs.shared import Files, Wildcards
 from attention_atlas.workflow.inputs.study import Parameter, StudyInputs
@@ -66,10 +67,6 @@ class Michel2019Inputs(StudyInputs):
         """Weights of the model of Figure 5 after several epochs."""
         model, _ = self.pair(wildcards, "dynamics")
         return f"results/{wildcards.run}/models/{model}/epochs.safetensors"
-
-    def dynamics_table(self, wildcards: Wildcards) -> str | list[str]:
-        """figure5.tsv where the run follows a training."""
-        return f"results/{wildcards.run}/{ID}/figure5.tsv" if "dynamics" in self.chosen(wildcards) else []
 
     def experiment_models(self, wildcards: Wildcards) -> dict[str, str]:
         """Experiment -> name of its model."""

@@ -15,7 +15,7 @@ from attention_atlas.workflow.paths import (
     keeps_epochs,
     raw_path,
     shard_paths,
-    tokenised_by,
+    shard_pattern,
 )
 from attention_atlas.workflow.runs import Config, limit_of
 
@@ -69,7 +69,7 @@ class SharedInputs:
         """The part of a model's registry entry that its weights depend on; of a model made in the workflow, with its folder."""
         entry = self.config["models"][model]
         kept = {key: entry[key] for key in WEIGHTS_KEYS if key in entry}
-        if "fine_tuned" in entry["source"]:
+        if is_fine_tuned(self.config, model):
             kept["source"] = {"path": f"results/{run}/models/{model}/checkpoint"}
             # The entry's init says what its training starts from.
             kept["init"] = "pretrained"
@@ -176,8 +176,8 @@ class SharedInputs:
 
     def shard_examples(self, wildcards: Wildcards) -> str:
         """Examples of the shard in the path, for the model in it."""
-        owner = tokenised_by(self.config, wildcards.model)
-        return f"results/{wildcards.run}/examples/{owner}/{wildcards.corpus}/{wildcards.shard}.parquet"
+        pattern = shard_pattern(self.config, wildcards.run, wildcards.model, wildcards.corpus, "examples", "parquet")
+        return pattern.format(shard=wildcards.shard)
 
     def examples_in_path(self, wildcards: Wildcards) -> list[str]:
         """All examples of the corpus in the path, for the model in it."""
