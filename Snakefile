@@ -19,7 +19,7 @@ from attention_atlas.corpora.glue import TASKS
 from attention_atlas.errors import AtlasError
 from attention_atlas.workflow.config import environment, resolve, with_registries
 from attention_atlas.workflow.names import NAME, one_of
-from attention_atlas.workflow.studies import studies
+from attention_atlas.workflow.studies import captions, studies
 from attention_atlas.workflow.targets import Targets
 
 try:
@@ -28,6 +28,8 @@ except AtlasError as error:
     raise WorkflowError(str(error)) from None
 config.clear()
 config.update(resolved)
+# What the template of captions looks up; no job reads it.
+config["captions"] = captions()
 os.environ.update(environment(config))
 targets = Targets(config, warn=logger.warning)
 

@@ -1,13 +1,18 @@
 """The declared artefacts: complete, consistent, and made by a rule."""
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from jinja2 import Environment
 from shipped_runs import shipped
 
+from attention_atlas.workflow.inputs import study_inputs
 from attention_atlas.workflow.pages import page_rules
-from attention_atlas.workflow.studies import artifacts, studies, study
+from attention_atlas.workflow.studies import artifacts, captions, studies, study
+from attention_atlas.workflow.study import figure, table
 
 WORKFLOW = Path(__file__).parents[2] / "workflow"
 ARTIFACTS = artifacts()
@@ -31,6 +36,7 @@ def test_names_are_unique():
     assert len(set(NAMES)) == len(NAMES) > 0
     paths = [path for declared, artifact in ARTIFACTS for path in declared.paths(artifact, "r")]
     assert len(set(paths)) == len(paths)
+    assert len({declared.title for declared in studies().values()}) == len(studies())
     for declared in studies().values():
         numbers = [artifact.number for artifact in declared.artifacts]
         assert len(set(numbers)) == len(numbers) > 0
@@ -59,15 +65,48 @@ def test_an_artefact_has_the_files_of_its_kind(declared, artifact):
 
 @pytest.mark.parametrize(("declared", "artifact"), ARTIFACTS, ids=NAMES)
 def test_an_artefact_has_a_caption(declared, artifact):
-    caption = WORKFLOW / "report" / declared.id / f"{artifact.id}.rst"
-    text = caption.read_text(encoding="utf-8")
-    assert len(text.split()) > 10
-    assert "{{ snakemake.wildcards.run }}" in text
+    assert len(artifact.caption.split()) > 6
+    assert artifact.caption == " ".join(artifact.caption.split())
+    assert artifact.caption.endswith(".")
 
 
-def test_there_is_no_caption_without_an_artefact():
-    captions = {f"{path.parent.name}/{path.stem}" for path in (WORKFLOW / "report").glob("*/*.rst")}
-    assert captions == set(NAMES)
+def test_an_artefact_without_a_caption_is_an_error():
+    for declare in (figure, table):
+        with pytest.raises(TypeError, match="caption"):
+            declare("figure1", "Figure 1", "Four example heads", needs=["segments"])
+
+
+@dataclass
+class ReportedFile:
+    """A file in the report, as Snakemake gives it to the template of captions."""
+
+    path: Path
+    category: SimpleNamespace
+    labels: dict[str, str]
+    caption: str = ""
+
+
+@pytest.mark.parametrize("job", ["of all files", "of each file"])
+def test_the_template_gives_each_file_in_the_report_its_caption(job):
+    """Rendered as Snakemake does, whose template knows the outputs of the job, and does not know the file."""
+    categories = {}
+    for declared, artifact in ARTIFACTS:
+        about = study_inputs(shipped(), declared.id).about(artifact.id)
+        suffix = ".svg" if artifact.kind == "figure" else ".html"
+        file = next(Path(path) for path in declared.paths(artifact, "r") if path.endswith(suffix))
+        listed = categories.setdefault(about["category"], {None: []})[None]
+        listed.append(ReportedFile(file, SimpleNamespace(name=about["category"]), about["labels"]))
+    environment = Environment(trim_blocks=True, lstrip_blocks=True)
+    template = environment.from_string((WORKFLOW / "report/artifact.rst").read_text(encoding="utf-8"))
+    for category in categories.values():
+        category[None].sort(key=lambda file: file.path.name)
+        for file in category[None]:
+            output = [str(file.path)] if job == "of each file" else [str(file.path) for file in category[None]]
+            snakemake = {"config": {"captions": captions()}, "output": output, "wildcards": {"run": "r"}}
+            file.caption = template.render(snakemake=snakemake, categories=categories)
+    for declared, artifact in ARTIFACTS:
+        (written,) = [file.caption for file in categories[declared.title][None] if file.labels["artefact"] == artifact.number]
+        assert written == f"{artifact.caption} Run r."
 
 
 @pytest.mark.parametrize(("declared", "artifact"), ARTIFACTS, ids=NAMES)

@@ -152,7 +152,7 @@ def test_a_table_of_what_was_left_out_counts_each_corpus_once():
 
 def test_an_artefact_in_the_report():
     assert INPUTS.about("table1") == {
-        "caption": "../report/clark2019/table1.rst",
+        "caption": "../report/artifact.rst",
         "category": "Clark et al. (2019): What Does BERT Look At?",
         "labels": {
             "run": "{run}",

@@ -65,7 +65,7 @@ def test_the_parts_of_the_rule_of_a_figure():
     assert outputs["png"] == "results/{run}/clark2019/figure2.png"
     path, about = outputs["svg"]
     assert path == "results/{run}/clark2019/figure2.svg"
-    assert about["caption"] == "../report/clark2019/figure2.rst"
+    assert about["caption"] == "../report/artifact.rst"
     assert about["category"] == "Clark et al. (2019): What Does BERT Look At?"
     params = rule.params()
     assert params["function"] == "studies.clark2019.figure2:figure2"
@@ -80,16 +80,17 @@ def test_a_table_that_a_run_may_lack_is_looked_up():
 
 def test_every_artefact_is_reported_once_under_its_name():
     """By pages and by the rules that render what they compute; see the outputs of the rules' files for those."""
-    reported: dict[str, list[str]] = {}
+    reported: dict[tuple[str, str], list[str]] = {}
     for rule in RULES.values():
         for value in rule.outputs(marked).values():
             if isinstance(value, tuple):
-                reported.setdefault(value[1]["caption"], []).append(value[0])
+                about = value[1]
+                reported.setdefault((about["category"], about["labels"]["artefact"]), []).append(value[0])
     rules = "".join(path.read_text(encoding="utf-8") for path in Path("workflow/rules").resolve().glob("*.smk"))
     for study in studies().values():
         for artifact in study.artifacts:
-            caption = f"../report/{study.id}/{artifact.id}.rst"
-            assert caption in reported or f'{study.id}.about("{artifact.id}")' in rules, caption
+            by_rule = f'{study.id}.about("{artifact.id}")'
+            assert (study.title, artifact.number) in reported or by_rule in rules, by_rule
     assert max(len(paths) for paths in reported.values()) <= 2, "a picture and the page of its numbers"
 
 

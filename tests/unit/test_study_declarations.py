@@ -117,7 +117,7 @@ def test_a_role_of_another_reader_is_refused_in_every_study(declared):
 
 
 def test_files_of_figures_and_tables():
-    assert figure("f", "Figure 1", "shown").files == ("f.svg", "f.png", "f.pdf", "f.tsv")
-    assert table("t", "Table 1", "shown", files=("more.tsv",)).files == ("t.tsv", "t.html", "more.tsv")
-    made = Study(id="s", order=1, title="", description="", artifacts=(table("t", "", ""),))
+    assert figure("f", "Figure 1", "shown", "Caption.").files == ("f.svg", "f.png", "f.pdf", "f.tsv")
+    assert table("t", "Table 1", "shown", "Caption.", files=("more.tsv",)).files == ("t.tsv", "t.html", "more.tsv")
+    made = Study(id="s", order=1, title="", description="", artifacts=(table("t", "", "", ""),))
     assert made.paths(made.artifacts[0], "r") == ["results/r/s/t.tsv", "results/r/s/t.html"]

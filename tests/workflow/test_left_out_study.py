@@ -19,7 +19,6 @@ def leave_out(workspace: Workspace, study: str) -> None:
     """Take away all that belongs to a study alone, and its settings in the runs."""
     library = workspace.folder / "workflow/lib/attention_atlas"
     shutil.rmtree(library / "studies" / study)
-    shutil.rmtree(workspace.folder / "workflow/report" / study)
     (library / "workflow/inputs" / f"{study}.py").unlink()
     for path in ("rules/{}.smk", "schemas/studies/{}.yaml", "resources/published/{}.yaml"):
         (workspace.folder / "workflow" / path.format(study)).unlink()

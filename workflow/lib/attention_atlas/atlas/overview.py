@@ -23,14 +23,30 @@ ARTIFACTS = (
         "measures",
         "Measures",
         "Every measure of single heads: what it is, of which model, or why it is left out; and a page to browse them",
+        "Measures of single heads from all studies: what each is, its unit, the model that it is of, or why it is left out. "
+        "heads.tsv has a row a head and a column a measure; atlas.html is a page to browse them: heads by layer coloured by "
+        "any measure, two measures against each other, and a card for each head.",
         files=["heads.tsv", "atlas.html"],
     ),
-    figure("correlations", "Correlations", "How measures of heads go together, beyond the depth of layers"),
-    table("findings", "Findings", "Findings of one study, tested on what another measured of the same heads"),
+    figure(
+        "correlations",
+        "Correlations",
+        "How measures of heads go together, beyond the depth of layers",
+        "Rank correlations between measures of single heads, like ones side by side; dots hold when heads are shuffled within "
+        "their layers.",
+    ),
+    table(
+        "findings",
+        "Findings",
+        "Findings of one study, tested on what another measured of the same heads",
+        "Findings across papers, each with its statistic, interval, and verdict.",
+    ),
     figure(
         "models",
         "Models",
         "The same measures of several models, one with random weights among them",
+        "Measures of all heads, model beside model (points: heads; diamond and bar: mean with 95 % interval), and findings "
+        "put to each model.",
         needs=["sentences", "compared"],
         files=["models_findings.tsv", "models_findings.html"],
     ),

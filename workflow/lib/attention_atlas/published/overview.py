@@ -6,9 +6,24 @@ from attention_atlas.published.page_declarations import PAGES
 from attention_atlas.workflow.study import Study, table
 
 ARTIFACTS = (
-    table("scoreboard", "Summary", "Verdicts by study"),
-    table("comparison", "All values", "Every published number of all studies beside this run's"),
-    table("claims", "All claims", "Claims of all studies, tested on this run"),
+    table(
+        "scoreboard",
+        "Summary",
+        "Verdicts by study",
+        "How many published values of each study match, differ, or cannot be compared, and how many claims hold.",
+    ),
+    table(
+        "comparison",
+        "All values",
+        "Every published number of all studies beside this run's",
+        "Every published value of all studies beside what this run measured.",
+    ),
+    table(
+        "claims",
+        "All claims",
+        "Claims of all studies, tested on this run",
+        "Claims of all studies put to the models of this run.",
+    ),
 )
 STUDY = Study(
     id="scoreboard",

@@ -34,6 +34,11 @@ def artifacts() -> list[tuple[Study, Artifact]]:
     return [(study, artifact) for study in studies().values() for artifact in study.artifacts]
 
 
+def captions() -> dict[str, dict[str, str]]:
+    """Title of a study -> number of an artefact -> its caption, for workflow/report/artifact.rst."""
+    return {study.title: {artifact.number: artifact.caption for artifact in study.artifacts} for study in studies().values()}
+
+
 def study_corpora(config: Config, run: str, name: str) -> dict[str, str]:
     """Role -> corpus of a study, for the roles that a run names."""
     settings = config["runs"][run][name]

@@ -42,10 +42,11 @@ class Artifact:
     """One table or figure.
 
     Attributes:
-        id: name within the study; also that of its caption, workflow/report/{study}/{id}.rst.
+        id: name within the study.
         kind: table or figure.
         number: the paper's own.
         title: what it shows.
+        caption: text of the report, in reStructuredText, to which workflow/report/artifact.rst adds the run.
         files: its files below results/{run}/{study}.
         needs: keys of the study's settings without which it cannot be made: roles of corpora, or a second model.
         uses: roles of further corpora that it reads where a run names them.
@@ -55,24 +56,38 @@ class Artifact:
     kind: str
     number: str
     title: str
+    caption: str
     files: tuple[str, ...]
     needs: tuple[str, ...] = ()
     uses: tuple[str, ...] = ()
 
 
 def figure(
-    id: str, number: str, title: str, needs: Sequence[str] = (), uses: Sequence[str] = (), files: Sequence[str] = ()
+    id: str,
+    number: str,
+    title: str,
+    caption: str,
+    needs: Sequence[str] = (),
+    uses: Sequence[str] = (),
+    files: Sequence[str] = (),
 ) -> Artifact:
     """A figure, with the numbers that it shows; `files` are further ones."""
     drawn = (*(f"{id}.{suffix}" for suffix in ("svg", "png", "pdf", "tsv")), *files)
-    return Artifact(id, "figure", number, title, drawn, tuple(needs), tuple(uses))
+    return Artifact(id, "figure", number, title, caption, drawn, tuple(needs), tuple(uses))
 
 
 def table(
-    id: str, number: str, title: str, needs: Sequence[str] = (), uses: Sequence[str] = (), files: Sequence[str] = ()
+    id: str,
+    number: str,
+    title: str,
+    caption: str,
+    needs: Sequence[str] = (),
+    uses: Sequence[str] = (),
+    files: Sequence[str] = (),
 ) -> Artifact:
     """A table, as TSV and as a page; `files` are further ones."""
-    return Artifact(id, "table", number, title, (f"{id}.tsv", f"{id}.html", *files), tuple(needs), tuple(uses))
+    written = (f"{id}.tsv", f"{id}.html", *files)
+    return Artifact(id, "table", number, title, caption, written, tuple(needs), tuple(uses))
 
 
 def no_pairs(config: Config, run: str) -> list[Pair]:

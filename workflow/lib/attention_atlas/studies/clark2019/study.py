@@ -28,12 +28,29 @@ ROLES = {
     ),
 }
 ARTIFACTS = (
-    figure("figure1", "Figure 1", "Four example heads", needs=["segments"]),
-    figure("figure2", "Figure 2", "Average attention to [CLS], [SEP] and punctuation, by layer", needs=["segments"]),
+    figure(
+        "figure1",
+        "Figure 1",
+        "Four example heads",
+        "Four heads on the last fifteen tokens of one segment (Clark et al. 2019, Figure 1): the broadest, and those with "
+        "most attention to the next token, to [SEP] and to punctuation. Rows are renormalised over the tokens shown; the "
+        "first is shown as dots.",
+        needs=["segments"],
+    ),
+    figure(
+        "figure2",
+        "Figure 2",
+        "Average attention to [CLS], [SEP] and punctuation, by layer",
+        "Average attention to [CLS], to [SEP] and to full stops and commas (top), and to [SEP] from [SEP] and from all other "
+        "tokens (bottom), by layer (Clark et al. 2019, Figure 2). Dots are heads, lines their mean. Mean over queries, then "
+        "over segments with equal weight.",
+        needs=["segments"],
+    ),
     table(
         "positions",
         "Section 3.1",
         "Attention to the next, previous and current token",
+        "Attention to the next, previous and current token (Clark et al. 2019, section 3.1).",
         needs=["segments"],
         files=["surface.tsv"],
     ),
@@ -41,35 +58,68 @@ ARTIFACTS = (
         "figure3",
         "Figure 3",
         "Gradient of the masked-language-model loss by attention to [SEP], punctuation and other tokens",
+        "Magnitude of the derivative of the masked-language-model loss by the attention weights, to [SEP], to full stops and "
+        "commas, and to other tokens, by layer (Clark et al. 2019, Figure 3). The paper does not say how it averages or "
+        "masks: four readings are drawn. The line below the figure says which head predicts the hidden pieces.",
         needs=["segments"],
     ),
     table(
         "figure3_variants",
         "Figure 3, variants",
         "The gradient by layer in every variant that the paper leaves open",
+        "Mean gradient by layer and target class in every variant: pieces masked as in pre-training or not at all; mean over "
+        "weights, sum over the class, or gradient times attention (Clark et al. 2019, Figure 3).",
         needs=["segments"],
     ),
-    figure("figure4", "Figure 4", "Entropy of attention, from all tokens and from [CLS]", needs=["segments"]),
+    figure(
+        "figure4",
+        "Figure 4",
+        "Entropy of attention, from all tokens and from [CLS]",
+        "Entropy of attention in nats over all tokens (left) and from [CLS] alone (right), by layer (Clark et al. 2019, "
+        "Figure 4). The dashed line is a head that attends to all tokens alike.",
+        needs=["segments"],
+    ),
     table(
         "table1",
         "Table 1",
         "The best head of each dependency relation, with intervals and held-out choice",
+        "For each dependency relation the head that follows it best, its accuracy with a bootstrap interval over sentences, "
+        "the accuracy of a head chosen on held-out folds, and the best fixed offset (Clark et al. 2019, Table 1), beside the "
+        "published values.",
         needs=["dependencies"],
         files=["dependency_heads.tsv", "relations.tsv"],
     ),
-    figure("figure5", "Figure 5", "Heads that follow a dependency relation", needs=["dependencies"]),
+    figure(
+        "figure5",
+        "Figure 5",
+        "Heads that follow a dependency relation",
+        "The best head of each relation on two sentences of the treebank (Clark et al. 2019, Figure 5).",
+        needs=["dependencies"],
+    ),
     table(
         "table2",
         "Table 2",
         "The best coreference head and rule-based baselines, by type of mention",
+        "Share of mentions whose head word picks the head word of an antecedent: the best attention head, and the rule-based "
+        "baselines over the same candidates, by type of mention, with bootstrap intervals over documents (Clark et al. 2019, "
+        "Table 2).",
         needs=["coreference"],
         files=["coreference_heads.tsv"],
     ),
-    table("table2_options", "Table 2, options", "How far each unstated choice moves Table 2", needs=["coreference"]),
+    table(
+        "table2_options",
+        "Table 2, options",
+        "How far each unstated choice moves Table 2",
+        "Table 2 under each choice that the paper leaves open (which words may be picked, which mentions count, how head "
+        "words are found, windows), moved alone.",
+        needs=["coreference"],
+    ),
     table(
         "gap",
         "GAP",
         "Pronoun resolution by gender, a balanced check that the paper does not have",
+        "Which of two names a pronoun's attention prefers, by gender of the pronoun, on passages of GAP (Webster et al. "
+        "2018). Not in Clark et al. 2019: a free and balanced check of their Table 2.",
         needs=["gap"],
         files=["gap_heads.tsv"],
     ),
@@ -77,6 +127,9 @@ ARTIFACTS = (
         "table3",
         "Table 3",
         "Probing classifiers on attention, with and without words, and their baselines",
+        "How well dependency heads can be read off all attention heads together: probes on attention alone, with word "
+        "vectors, on distances and word vectors without attention, and on random weights, over several seeds, with the fault "
+        "of the published code (ROOT and words misaligned) and without it (Clark et al. 2019, Table 3).",
         needs=["dependencies", "probe_training"],
         uses=["vectors"],
         files=["table3_seeds.tsv"],
@@ -85,6 +138,9 @@ ARTIFACTS = (
         "figure6",
         "Figure 6",
         "Heads in the plane by their Jensen-Shannon divergences, by behaviour and by layer",
+        "Heads in the plane by multidimensional scaling of their Jensen-Shannon divergences: by behaviour, with the best "
+        "heads of some relations marked (left), by layer (middle), and the mean divergence by how far two layers are apart, "
+        "with bootstrap intervals (right) (Clark et al. 2019, Figure 6). The orientation of such a picture has no meaning.",
         needs=["segments", "dependencies"],
         files=["figure6_layers.tsv", "head_distances.tsv"],
     ),
@@ -92,14 +148,40 @@ ARTIFACTS = (
         "figure6_test",
         "Figure 6, test",
         "Whether heads of one layer are alike, and how well the plane holds the divergences",
+        "Whether heads of one layer are alike: mean divergence within and between layers, with a permutation test over layer "
+        "labels (Clark et al. 2019, section 6, states it without a statistic), and how well the plane of Figure 6 holds the "
+        "divergences.",
         needs=["segments", "dependencies"],
     ),
     table(
-        "noop", "Section 3.2", "Attention to [SEP] where a head's relation holds and where it does not", needs=["dependencies"]
+        "noop",
+        "Section 3.2",
+        "Attention to [SEP] where a head's relation holds and where it does not",
+        "Attention to [SEP] as a no-op (Clark et al. 2019, section 3.2): for the best head of each relation, attention to "
+        "[SEP] from words that have the relation and from all others.",
+        needs=["dependencies"],
     ),
-    table("options", "Options", "How far each disputed choice moves the results", needs=["segments", "dependencies"]),
-    table("dropped", "Dropped", "Examples left out, with reasons", needs=["segments", "dependencies"]),
-    table("comparison", "Comparison", "Every published number beside this run's", needs=["segments", "dependencies"]),
+    table(
+        "options",
+        "Options",
+        "How far each disputed choice moves the results",
+        "Every choice on which paper, published code and good practice part, moved alone, and how far it moves the result.",
+        needs=["segments", "dependencies"],
+    ),
+    table(
+        "dropped",
+        "Dropped",
+        "Examples left out, with reasons",
+        "Records that became no example, with counts and reasons.",
+        needs=["segments", "dependencies"],
+    ),
+    table(
+        "comparison",
+        "Comparison",
+        "Every published number beside this run's",
+        "Every published number of the study beside this run's, whether the two are comparable and why, and a verdict.",
+        needs=["segments", "dependencies"],
+    ),
 )
 MASKINGS = 3
 """Ways of masking tokens for which derivatives are taken (Figure 3)."""

@@ -16,40 +16,116 @@ from attention_atlas.workflow.work import Job, Part, Work, in_path
 ID = "guan2020"
 ROLES = {"questions": Role("squad", "everything, and what Tables 2 and 3 are evaluated on.", required=True)}
 ARTIFACTS = (
-    figure("figure1", "Figure 1", "Two maps and the distance features of each type of head", needs=["questions"]),
+    figure(
+        "figure1",
+        "Figure 1",
+        "Two maps and the distance features of each type of head",
+        "The four types of heads: for each the two most typical maps on one example, and box plots of the 21 distance "
+        "features over all its heads (Guan et al. 2020, Figure 1). The example and the heads are those nearest to the means "
+        "of the types, since the paper does not say how it chose.",
+        needs=["questions"],
+    ),
     figure(
         "figure2",
         "Figure 2",
         "Heads in the plane by t-SNE of their distance features, by type",
+        "All heads in the plane by t-SNE of their 21 distance features, coloured by the clusters of the features (Guan et al. "
+        "2020, Figure 2). Perplexity and seed are not stated in the paper; distances between groups in such a plane have no "
+        "meaning.",
         needs=["questions"],
         files=["head_types.tsv"],
     ),
-    figure("figure3", "Figure 3", "Types of heads by layer", needs=["questions"]),
-    figure("figure4", "Figure 4", "Types of the same heads in models trained for different tasks", needs=["questions"]),
-    figure("figure5", "Figure 5", "The maps of all heads on one example, framed by type", needs=["questions"]),
-    table("table1", "Table 1", "Stability of the types of heads, in every reading of the procedure", needs=["questions"]),
+    figure(
+        "figure3",
+        "Figure 3",
+        "Types of heads by layer",
+        "How many heads of each type every layer has (Guan et al. 2020, Figure 3). Clusters are named by the assignment with "
+        "the best sum of scores over all namings.",
+        needs=["questions"],
+    ),
+    figure(
+        "figure4",
+        "Figure 4",
+        "Types of the same heads in models trained for different tasks",
+        "The type of every head in models trained for different tasks, by the types of the model that answers questions "
+        "(upper row) and by clusters of each model's own (lower row), with the share of heads that keep their type (Guan et "
+        "al. 2020, Figure 4). Each model is looked at on data of its own task.",
+        needs=["questions"],
+    ),
+    figure(
+        "figure5",
+        "Figure 5",
+        "The maps of all heads on one example, framed by type",
+        "The maps of all heads on one example, each in a frame of the colour of its type (Guan et al. 2020, Figure 5). Maps "
+        "are made smaller by the mean over blocks of pieces.",
+        needs=["questions"],
+    ),
+    table(
+        "table1",
+        "Table 1",
+        "Stability of the types of heads, in every reading of the procedure",
+        "How stable the types are when they are fitted on random halves: halves of the heads or of the inputs, agreement of "
+        "pairs of fits and of all fits, clusters matched by the Hungarian method (Guan et al. 2020, Table 1).",
+        needs=["questions"],
+    ),
     table(
         "table2",
         "Table 2",
         "Answers to questions with the heads of a type pruned or substituted, and random heads as a control",
+        "Exact match and F1 of answers when the heads of a type are pruned or made uniform, drops from the run's own baseline "
+        "with bootstrap intervals over passages, and the drop when random heads of the same layers are treated alike (Guan "
+        "et al. 2020, Table 2).",
         needs=["questions"],
     ),
     table(
         "table3",
         "Table 3",
         "Answers to questions without attention within or between sentences, by type of head",
+        "Exact match and F1 of answers without attention within or between sentences in the heads of a type, for both "
+        "readings of sentence: the two segments, or what a full stop ends (Guan et al. 2020, Table 3).",
         needs=["questions"],
     ),
-    table("baselines", "Table 2, baselines", "The unchanged model by the way of scoring", needs=["questions"]),
+    table(
+        "baselines",
+        "Table 2, baselines",
+        "The unchanged model by the way of scoring",
+        "Scores of the unchanged model by the way of scoring: all windows of a passage or the first, all reference answers or "
+        "the first. The paper's baseline lies below that of its checkpoint, which one of these may explain (Guan et al. "
+        "2020, Table 2, row 1).",
+        needs=["questions"],
+    ),
     table(
         "agreement",
         "Section 4, options",
         "Agreement of the types of heads across options, seeds and methods",
+        "How far the clusters of heads agree when one open choice is moved: binning and diagonal of the feature, seed, "
+        "method, half of the inputs, and three or five clusters (Guan et al. 2020, section 4).",
         needs=["questions"],
     ),
-    table("claims", "Claims", "The paper's claims, tested on the run's model", needs=["questions"]),
-    table("dropped", "Dropped", "Examples left out, with reasons", needs=["questions"]),
-    table("comparison", "Comparison", "Every published number beside this run's", needs=["questions"]),
+    table(
+        "claims",
+        "Claims",
+        "The paper's claims, tested on the run's model",
+        "What the paper says about the order of its numbers, put to this run's model: the claim, the numbers that decide it, "
+        "and whether it holds (Guan et al. 2020, sections 4 and 5).",
+        needs=["questions"],
+    ),
+    table(
+        "dropped",
+        "Dropped",
+        "Examples left out, with reasons",
+        "How many examples of each corpus were kept and how many left out, with the reason, for everything that this study "
+        "reads.",
+        needs=["questions"],
+    ),
+    table(
+        "comparison",
+        "Comparison",
+        "Every published number beside this run's",
+        "Every published number of Guan et al. (2020) beside this run's, with interval, whether the two can be compared and "
+        "why, and the inconsistencies of the paper.",
+        needs=["questions"],
+    ),
 )
 FEATURE_BYTES = 4 * 4 * 21 * 3
 """Kept of a head and record: four settings of 21 features, and copies of them, in float32."""

@@ -24,35 +24,138 @@ from attention_atlas.workflow.work import Job, Part, Place, Work
 ID = "kovaleva2019"
 ROLES = {"frames": Role("frames", "Figures 3 and 4.")}
 ARTIFACTS = (
-    figure("figure1", "Figure 1", "A map of each class"),
+    figure(
+        "figure1",
+        "Figure 1",
+        "A map of each class",
+        "For each class of maps the one that the network is surest of, all of one example (Kovaleva et al. 2019, Figure 1).",
+    ),
     figure(
         "figure2",
         "Figure 2",
         "Shares of the classes of maps in every task, by a network and by rules",
+        "Shares of the five classes among all maps of the fine-tuned models, by a network trained on labelled maps and by "
+        "rules, with the share of blocks in a task of single sentences as the error floor (Kovaleva et al. 2019, Figure 2).",
         files=["head_classes.tsv"],
     ),
-    figure("figure3", "Figure 3", "Attention between words that evoke a frame and elements of its core", needs=["frames"]),
-    figure("figure4", "Figure 4", "How a frame is annotated", needs=["frames"]),
-    figure("figure5", "Figure 5", "Cosine between maps before and after fine-tuning"),
-    figure("figure6", "Figure 6", "Attention to [SEP] and [CLS] after fine-tuning"),
-    figure("figure7", "Figure 7", "Attention of [CLS] in the last layer to pieces with a feature"),
-    figure("figure8", "Figure 8", "What disabling a head does to the score of each task"),
-    figure("figure9", "Figure 9", "What disabling a layer does to the score of each task"),
-    table("table1", "Table 1", "Tasks without fine-tuning, from random weights, and fine-tuned"),
+    figure(
+        "figure3",
+        "Figure 3",
+        "Attention between words that evoke a frame and elements of its core",
+        "The largest attention weight between the word that evokes a frame and the elements of its core, averaged over "
+        "sentences, and what is left above pairs at the same distance (Kovaleva et al. 2019, Figure 3).",
+        needs=["frames"],
+    ),
+    figure(
+        "figure4",
+        "Figure 4",
+        "How a frame is annotated",
+        "An annotated sentence: the word that evokes the frame, and the elements of its core (Kovaleva et al. 2019, Figure 4).",
+        needs=["frames"],
+    ),
+    figure(
+        "figure5",
+        "Figure 5",
+        "Cosine between maps before and after fine-tuning",
+        "Cosine between the maps of each head before and after fine-tuning: of maps padded to one length as in the published "
+        "code, and of real length (Kovaleva et al. 2019, Figure 5).",
+    ),
+    figure(
+        "figure6",
+        "Figure 6",
+        "Attention to [SEP] and [CLS] after fine-tuning",
+        "Attention of every head of the fine-tuned models to [SEP], the larger of two or their sum, and to [CLS] (Kovaleva et "
+        "al. 2019, Figure 6).",
+    ),
+    figure(
+        "figure7",
+        "Figure 7",
+        "Attention of [CLS] in the last layer to pieces with a feature",
+        "Attention of [CLS] in the last layer of the fine-tuned models to pieces with linguistic features, punctuation among "
+        "them (Kovaleva et al. 2019, Figure 7).",
+    ),
+    figure(
+        "figure8",
+        "Figure 8",
+        "What disabling a head does to the score of each task",
+        "Change of each task's score when one head attends to all tokens alike, with tests corrected for the number of heads "
+        "(Kovaleva et al. 2019, Figure 8).",
+    ),
+    figure(
+        "figure9",
+        "Figure 9",
+        "What disabling a layer does to the score of each task",
+        "Change of each task's score when all heads of a layer attend to all tokens alike, with bootstrap intervals (Kovaleva "
+        "et al. 2019, Figure 9).",
+    ),
+    table(
+        "table1",
+        "Table 1",
+        "Tasks without fine-tuning, from random weights, and fine-tuned",
+        "Scores without fine-tuning over many random layers of classes, fine-tuned from random weights, and fine-tuned from "
+        "pre-trained weights, beside the majority and the best constant answer (Kovaleva et al. 2019, Table 1).",
+    ),
     table(
         "patterns",
         "Section 4.1",
         "How well the classifiers of maps agree with labels and with each other",
+        "Agreement of the network and of the rules with labels made by eye, by cross-validation over texts, and with each "
+        "other (Kovaleva et al. 2019, section 4.1).",
         files=["labelling.html"],
     ),
-    table("features", "Section 4.4", "Attention to linguistic features before and after fine-tuning"),
-    table("frame_options", "Figure 3, options", "Readings of the procedure of Figure 3", needs=["frames"]),
-    table("disabling", "Figures 8 and 9, tests", "Largest differences, held out and against chance", files=["ablation.tsv"]),
-    table("options", "Options", "How far each choice moves the heads"),
-    table("digitised", "Digitised", "Heads against those read off the paper's figures"),
-    table("claims", "Claims", "The paper's claims, tested on the run's models"),
-    table("dropped", "Dropped", "Examples left out, with reasons"),
-    table("comparison", "Comparison", "Every published number beside this run's"),
+    table(
+        "features",
+        "Section 4.4",
+        "Attention to linguistic features before and after fine-tuning",
+        "Attention to nouns, verbs, pronouns, subjects, objects, negation, punctuation and special tokens before and after "
+        "fine-tuning (Kovaleva et al. 2019, section 4.4).",
+    ),
+    table(
+        "frame_options",
+        "Figure 3, options",
+        "Readings of the procedure of Figure 3",
+        "The best head of Figure 3 under every reading of its procedure (Kovaleva et al. 2019, section 4.2).",
+        needs=["frames"],
+    ),
+    table(
+        "disabling",
+        "Figures 8 and 9, tests",
+        "Largest differences, held out and against chance",
+        "The largest gain and loss from disabling a head or a layer, held out, and against the largest of as many chance "
+        "differences (Kovaleva et al. 2019, Figures 8 and 9).",
+        files=["ablation.tsv"],
+    ),
+    table(
+        "options",
+        "Options",
+        "How far each choice moves the heads",
+        "How far each choice that the paper or its code leaves open moves the values of the heads (Kovaleva et al. 2019).",
+    ),
+    table(
+        "digitised",
+        "Digitised",
+        "Heads against those read off the paper's figures",
+        "The run's heads against those read off the paper's figures (Kovaleva et al. 2019).",
+    ),
+    table(
+        "claims",
+        "Claims",
+        "The paper's claims, tested on the run's models",
+        "Claims of the paper put to the run's models (Kovaleva et al. 2019).",
+    ),
+    table(
+        "dropped",
+        "Dropped",
+        "Examples left out, with reasons",
+        "Examples that were left out of the study, by corpus and reason.",
+    ),
+    table(
+        "comparison",
+        "Comparison",
+        "Every published number beside this run's",
+        "Every published number of Kovaleva et al. (2019) beside what this run measured, with the reason where the two cannot "
+        "be compared.",
+    ),
 )
 FRAME_BYTES = 8 * 24
 """Kept of a head and sentence for Figure 3: 24 values."""

@@ -29,61 +29,126 @@ ROLES = {
     "dynamics_importance": Role("parallel", "what importance is computed on for Figure 5.", model="trained"),
 }
 ARTIFACTS = (
-    table("table1", "Table 1", "Differences of BLEU when one head is masked, with tests", needs=EXPERIMENTS),
+    table(
+        "table1",
+        "Table 1",
+        "Differences of BLEU when one head is masked, with tests",
+        "Difference of BLEU when one head of a translation model is masked, in encoder, decoder and between them, with paired "
+        "bootstrap tests before and after correction for the number of heads (Michel et al. 2019, Table 1).",
+        needs=EXPERIMENTS,
+    ),
     figure(
         "figure1",
         "Figure 1",
         "Heads by the score that is left when they are masked, translation and classification",
+        "How many heads leave which score when they are masked, for translation and for classification, beside the score of "
+        "the whole model (Michel et al. 2019, Figure 1).",
         needs=EXPERIMENTS,
     ),
-    table("table2", "Table 2", "Translation with one head left in a layer, the best one", needs=EXPERIMENTS),
+    table(
+        "table2",
+        "Table 2",
+        "Translation with one head left in a layer, the best one",
+        "Translation with all heads of a layer masked but the best one, chosen on the examples that it is reported on and on "
+        "other ones (Michel et al. 2019, Table 2).",
+        needs=EXPERIMENTS,
+    ),
     table(
         "table3",
         "Table 3",
         "Classification with one head left in a layer, the best one",
+        "Classification with all heads of a layer masked but the best one, chosen on the examples that it is reported on and "
+        "on other ones (Michel et al. 2019, Table 3).",
         needs=EXPERIMENTS,
     ),
     figure(
         "figure2",
         "Figure 2",
         "What masking each head does on two corpora, with correlations",
+        "What masking one head does to the score on one corpus against what it does on another, a point a head, for "
+        "translation and classification; correlations over heads with intervals, and without the heads that lie farthest out "
+        "(Michel et al. 2019, Figure 2).",
         needs=EXPERIMENTS,
     ),
     table(
         "correlations",
         "Figure 2, statistics",
         "Correlation of what heads do across data, with and without extremes",
+        "Correlations over heads between what masking does on two corpora: Pearson, Spearman, and Pearson without the most "
+        "extreme heads; intervals over heads and over examples (Michel et al. 2019, Figure 2).",
         needs=EXPERIMENTS,
     ),
-    table("head_importance", "Importance", "Importance of every head by four definitions", needs=EXPERIMENTS),
+    table(
+        "head_importance",
+        "Importance",
+        "Importance of every head by four definitions",
+        "Importance of every head: the expected magnitude of the derivative of the loss by a gate on the head, as the paper "
+        "defines it and as published code computes it, divided by the norm of each layer (Michel et al. 2019, equation 2 and "
+        "section 4.1).",
+        needs=EXPERIMENTS,
+    ),
     figure(
         "figure3",
         "Figure 3",
         "Pruning curves by importance, by single heads, recomputed, and by chance",
+        "Score by percent of heads masked, in the order of importance, of importance computed anew at each step, of the "
+        "scores with one head masked, and in random orders (Michel et al. 2019, Figure 3).",
         needs=EXPERIMENTS,
     ),
     table(
         "pruning",
         "Figure 3, summary",
         "How many heads can go, by the order in which they go",
+        "Summary of the pruning curves: score at several shares of heads, mean of the curve, and the share of heads that can "
+        "go before a point of the score is lost (Michel et al. 2019, Figure 3).",
         needs=EXPERIMENTS,
     ),
     figure(
         "figure4",
         "Figure 4",
         "Pruning curves of each kind of attention of the translation model",
+        "BLEU by percent of heads masked within one kind of attention: encoder, decoder, and between the two (Michel et al. "
+        "2019, Figure 4).",
         needs=EXPERIMENTS,
     ),
-    figure("figure5", "Figure 5", "Pruning curves after several epochs of training", needs=["dynamics"]),
-    table("table4", "Table 4", "Speed and size with half of the heads cut out", needs=EXPERIMENTS),
+    figure(
+        "figure5",
+        "Figure 5",
+        "Pruning curves after several epochs of training",
+        "BLEU by percent of heads masked after several epochs of the training of a translation model, absolute and as a share "
+        "of the whole model (Michel et al. 2019, Figure 5).",
+        needs=["dynamics"],
+    ),
+    table(
+        "table4",
+        "Table 4",
+        "Speed and size with half of the heads cut out",
+        "Examples a second and size of a classifier whose heads are cut out of its matrices, at several batch sizes: the "
+        "least important heads of the model, of each layer, and whole layers (Michel et al. 2019, Table 4).",
+        needs=EXPERIMENTS,
+    ),
     table(
         "claims",
         "Claims",
         "The paper's claims, and doubts about them, tested on this run's models",
+        "Claims of the paper, and what later work holds against them, put to the run's models (Michel et al. 2019).",
         needs=EXPERIMENTS,
     ),
-    table("comparison", "Comparison", "Every published number beside this run's", needs=EXPERIMENTS),
-    table("dropped", "Dropped", "Examples left out, with reasons", needs=EXPERIMENTS),
+    table(
+        "comparison",
+        "Comparison",
+        "Every published number beside this run's",
+        "Every published number of Michel et al. (2019) beside what this run measured, with the reason where the two cannot "
+        "be compared.",
+        needs=EXPERIMENTS,
+    ),
+    table(
+        "dropped",
+        "Dropped",
+        "Examples left out, with reasons",
+        "Examples that were left out of the study, by corpus and reason.",
+        needs=EXPERIMENTS,
+    ),
 )
 ATTENTION_KINDS = {TRANSLATION: 3, CLASSIFICATION: 1, "dynamics": 3}
 """Role -> kinds of attention of its model, each with as many heads."""

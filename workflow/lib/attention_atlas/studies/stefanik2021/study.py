@@ -25,12 +25,16 @@ ARTIFACTS = (
         "relative_attention",
         "Relative attention",
         "Attention that words of keyphrases receive more than others, by head",
+        "Attention that words of keyphrases receive minus that of other words, by head, as mean and as maximum over the "
+        "attending words; dots: 95 % interval by bootstrap over documents without 0 (Štefánik, heat map).",
         needs=["documents"],
     ),
     figure(
         "head_ranking",
         "Ranking of heads",
         "How well each head alone tells words of keyphrases",
+        "Heads as detectors of keyphrases: cross-entropy saved by a calibrated probability on other documents, and the "
+        "slides' uncalibrated rank against AUC (Štefánik, weighting of attention heads).",
         needs=["documents"],
         files=["head_ranking.html"],
     ),
@@ -38,24 +42,42 @@ ARTIFACTS = (
         "logistic_regression",
         "Logistic regression",
         "All heads together: coefficients, permutation importance, softmax weights",
+        "Logistic regression over the attention of all heads: coefficients, permutation importance on other documents, and "
+        "the softmax weights of the analogue of scalar mixing (Štefánik).",
         needs=["documents"],
         files=["logistic_regression.html"],
     ),
-    table("detectors", "Detectors", "One head and all heads as detectors on other documents", needs=["documents"]),
+    table(
+        "detectors",
+        "Detectors",
+        "One head and all heads as detectors on other documents",
+        "Best head, logistic regression and softmax mix as detectors of words of keyphrases, on documents that they were not "
+        "fitted to.",
+        needs=["documents"],
+    ),
     figure(
         "fine_tuning",
         "Fine-tuning",
         "Fine-tuned taggers, whole and pruned",
+        "Scores of the fine-tuned taggers on test documents, whole and with the worst heads removed; each seed, and their "
+        "mean with its 95 % interval (Štefánik, fine-tuning).",
         needs=["development", "test"],
         files=["fine_tuning.html"],
     ),
     figure(
-        "ablation", "Removing one", "Token F1 with each head removed", needs=["development", "test"], files=["ablation.html"]
+        "ablation",
+        "Removing one",
+        "Token F1 with each head removed",
+        "Difference of token F1 with each head removed: mean over seeds as a map, each seed as a histogram (Štefánik, "
+        "removing one head).",
+        needs=["development", "test"],
+        files=["ablation.html"],
     ),
     figure(
         "cumulative_ablation",
         "Worst to best",
         "Heads removed one after the other",
+        "Scores by heads removed, worst to best, least important first, and in random orders (Štefánik, cumulative removal).",
         needs=["development", "test"],
         files=["cumulative_ablation.html"],
     ),
@@ -63,6 +85,7 @@ ARTIFACTS = (
         "baselines",
         "Baselines",
         "Attention beside other ways to find keyphrases",
+        "F1 of position, TF-IDF, YAKE, an embedding ranker, attention and the fine-tuned model on the same test documents.",
         needs=["documents", "development", "test"],
         files=["baselines.html"],
     ),
@@ -70,13 +93,38 @@ ARTIFACTS = (
         "model_view",
         "Model view",
         "All heads over a pair of sentences; pages to browse them (bertviz)",
+        "Attention of all heads over a pair of sentences, a row a layer and a column a head (Štefánik, model view).",
         needs=["documents"],
         files=["model_view.html", "head_view.html"],
     ),
-    table("documents", "Documents", "Documents, keyphrases, and those not in the text", needs=["documents"]),
-    table("claims", "Claims", "What the slides say or suggest, tested on this run", needs=["documents", "development", "test"]),
-    table("comparison", "Comparison", "Every published number beside this run's", needs=["documents", "development", "test"]),
-    table("dropped", "Dropped", "Documents left out, with reasons", needs=["documents"]),
+    table(
+        "documents",
+        "Documents",
+        "Documents, keyphrases, and those not in the text",
+        "Documents of the study: words, words of keyphrases, phrases in the text and absent ones.",
+        needs=["documents"],
+    ),
+    table(
+        "claims",
+        "Claims",
+        "What the slides say or suggest, tested on this run",
+        "What the slides say or suggest of attention and keyphrases, put to this run's model.",
+        needs=["documents", "development", "test"],
+    ),
+    table(
+        "comparison",
+        "Comparison",
+        "Every published number beside this run's",
+        "Every published number of the slides beside what this run measured, with the reason why they cannot be compared.",
+        needs=["documents", "development", "test"],
+    ),
+    table(
+        "dropped",
+        "Dropped",
+        "Documents left out, with reasons",
+        "Documents that became no example in the study, with reasons.",
+        needs=["documents"],
+    ),
 )
 
 

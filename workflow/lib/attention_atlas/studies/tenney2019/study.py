@@ -20,21 +20,76 @@ PARTS = ("training", "development")
 """Corpora of a task."""
 ROLES = {"cases": Role("edges", "sentences that Figure 3 shows first.")}
 ARTIFACTS = (
-    figure("figure1", "Figure 1", "Expected layer, centre of gravity and F1 at both ends, by task"),
+    figure(
+        "figure1",
+        "Figure 1",
+        "Expected layer, centre of gravity and F1 at both ends, by task",
+        "Where each task is solved: expected layer by cumulative scores and centre of gravity of mixing weights, with 95 % "
+        "intervals, and F1 of the probes on layer 0 and on all layers (Tenney et al. 2019, Figure 1).",
+    ),
     figure(
         "figure2",
         "Figure 2",
         "Mixing weights and differential scores of each task",
+        "Mixing weights of the layers and what each layer adds to the score, for each task (Tenney et al. 2019, Figure 2).",
         files=["mixing_weights.tsv", "probe_scores.tsv"],
     ),
-    figure("figure_a3", "Figure A.3", "Mixing weights and differential scores of two models", needs=["other_model"]),
-    figure("figure3", "Figure 3", "Single targets in doubt, layer by layer", uses=["cases"]),
-    table("table1", "Table 1", "Scores of each task at both ends, with controls"),
-    table("order", "Order of tasks", "Whether the order of tasks holds beyond sentences and seeds"),
-    table("options", "Options", "What layer 0, running maxima and equal steps change"),
-    table("claims", "Claims", "The paper's claims, and doubts about them, tested on this run's model"),
-    table("comparison", "Comparison", "Every published number beside this run's"),
-    table("dropped", "Dropped", "Sentences left out, with reasons", uses=["cases"]),
+    figure(
+        "figure_a3",
+        "Figure A.3",
+        "Mixing weights and differential scores of two models",
+        "Mixing weights and differential scores of two models, aligned at their last layers (Tenney et al. 2019, Figure A.3).",
+        needs=["other_model"],
+    ),
+    figure(
+        "figure3",
+        "Figure 3",
+        "Single targets in doubt, layer by layer",
+        "What probes on layers 0 to l say of single targets that are in doubt: the right label and the likeliest wrong one "
+        "(Tenney et al. 2019, Figure 3).",
+        uses=["cases"],
+    ),
+    table(
+        "table1",
+        "Table 1",
+        "Scores of each task at both ends, with controls",
+        "F1 of probes on the input of the first layer and on all layers, with the same on a model with random layers, on a "
+        "control task, and after an equal number of steps (Tenney et al. 2019).",
+    ),
+    table(
+        "order",
+        "Order of tasks",
+        "Whether the order of tasks holds beyond sentences and seeds",
+        "Neighbours in the order of expected layers, and the probability that the order holds beyond sentences and seeds "
+        "(Tenney et al. 2019).",
+    ),
+    table(
+        "options",
+        "Options",
+        "What layer 0, running maxima and equal steps change",
+        "What options change: layer 0 as published code has it, a running maximum of scores, an equal number of steps for all "
+        "tasks (Tenney et al. 2019).",
+    ),
+    table(
+        "claims",
+        "Claims",
+        "The paper's claims, and doubts about them, tested on this run's model",
+        "Claims of Tenney et al. (2019), and doubts about them, put to this run's model.",
+    ),
+    table(
+        "comparison",
+        "Comparison",
+        "Every published number beside this run's",
+        "Every published number of Tenney et al. (2019) beside what this run measured, with the reason where the two cannot "
+        "be compared.",
+    ),
+    table(
+        "dropped",
+        "Dropped",
+        "Sentences left out, with reasons",
+        "Sentences that became no example in the study of Tenney et al. (2019), with reasons.",
+        uses=["cases"],
+    ),
 )
 
 

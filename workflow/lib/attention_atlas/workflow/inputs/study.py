@@ -216,10 +216,10 @@ class StudyInputs(SharedInputs):
         return by_role
 
     def about(self, name: str) -> dict[str, Any]:
-        """Caption, category and labels of an artefact in the report."""
+        """Caption, category and labels of an artefact in the report; its caption's text is found by the latter two."""
         artifact = self.study.artifact(name)
         return {
-            "caption": f"../report/{self.study.id}/{name}.rst",
+            "caption": "../report/artifact.rst",
             "category": self.study.title,
             "labels": {"run": "{run}", "artefact": artifact.number, "shows": artifact.title},
         }
