@@ -6,6 +6,7 @@ import pytest
 from scipy.stats import spearmanr
 from small_treebank import write_treebank
 
+from attention_atlas.atlas.compared import mean_over_heads
 from attention_atlas.atlas.correlations import Draws
 from attention_atlas.atlas.measures import read_measures
 from attention_atlas.atlas.models import (
@@ -17,6 +18,7 @@ from attention_atlas.atlas.models import (
     surviving,
     write_models,
 )
+from attention_atlas.atlas.models_figure import models_figure
 from attention_atlas.atlas.of_model import Outputs, measure_model, type_rows
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.setting import Setting
@@ -87,6 +89,7 @@ def test_means_and_correlations_with_the_first_model():
     row = found.set_index(["model", "measure"]).loc[("b", "to_sep")]
     assert row["mean"] == pytest.approx(two["to_sep"].mean())
     assert row["ci_low"] < row["mean"] < row["ci_high"]
+    assert tuple(row[["mean", "ci_low", "ci_high"]]) == mean_over_heads(two["to_sep"], DRAWS), "as the figure has it"
     assert row["spearman"] == pytest.approx(spearmanr(one["to_sep"], two["to_sep"]).statistic)
     assert row["spearman"] > 0.95
     assert row["p"] < 0.01
@@ -138,7 +141,8 @@ def test_tables_and_figure_are_written_and_the_same_again(tmp_path):
     setting = Setting("Test run", "m", "text")
     for number in (1, 2):
         outs = [tmp_path / f"{number}-{name}" for name in ("models.tsv", "findings.tsv", "findings.html")]
-        write_models(models, DRAWS, "Test run", setting, *outs, {"svg": tmp_path / f"{number}.svg"})
+        write_models(models, DRAWS, "Test run", setting, *outs)
+        models_figure(models, DRAWS, setting, {"svg": tmp_path / f"{number}.svg"})
     for name in ("-models.tsv", "-findings.tsv", ".svg"):
         assert (tmp_path / f"1{name}").read_bytes() == (tmp_path / f"2{name}").read_bytes()
     table = pd.read_csv(tmp_path / "1-models.tsv", sep="\t")

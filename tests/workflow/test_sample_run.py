@@ -148,6 +148,7 @@ FIGURES_REPEATED = {
     "michel2019_figure2",
     "tenney2019_figure1",
     "stefanik2021_head_ranking_figure",
+    "atlas_models_figure",
 }
 
 
@@ -347,6 +348,7 @@ STYLES = {
     "michel2019_figure2": ("studies/michel2019/figure2.py", "panels(4.1, 4.2)", "panels(4.1, 4.4)"),
     "tenney2019_figure1": ("studies/tenney2019/figure1.py", "0.62 * len(table) + 1.2", "0.62 * len(table) + 1.3"),
     "stefanik2021_ablation_figure": ("studies/stefanik2021/figures/ablation.py", "panels(4.2, 3.4, 2)", "panels(4.2, 3.6, 2)"),
+    "atlas_models_figure": ("atlas/models_figure.py", "figsize=(10.4, 2.5 *", "figsize=(10.6, 2.5 *"),
 }
 """Rule of a figure -> its module, and an edit of its style."""
 

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
+from attention_atlas.atlas.compared import mean_over_heads, read_compared
 from attention_atlas.atlas.correlations import Draws, correlation, drawn_heads, spearman
 from attention_atlas.atlas.findings import NOT_TESTED
-from attention_atlas.atlas.measures import SOURCES, numeric, read_measures
-from attention_atlas.figures.style import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, save_figure, use_style
+from attention_atlas.atlas.measures import numeric
 from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.setting import Setting
 from attention_atlas.io.tables import read_table, write_table
@@ -25,27 +24,7 @@ from attention_atlas.stats.bootstrap import percentile_interval
 MODELS = ["model", "random_weights", "measure", "mean", "ci_low", "ci_high", "spearman", "spearman_low", "spearman_high"]
 MODELS += ["within_layers", "p", "n"]
 MODEL_FINDINGS = ["finding", "statistic", "model", "random_weights", "value", "ci_low", "ci_high", "n", "verdict"]
-_TITLES = {measure.name: measure for source in SOURCES for measure in source.measures}
-_SHOWN = ("entropy", "to_sep", "to_cls", "to_next", "to_previous", "to_itself", "to_punctuation", "relation_margin")
 _SURE = 0.05
-
-
-@dataclass(frozen=True)
-class Compared:
-    """One of several models.
-
-    Attributes:
-        name: in the registry.
-        layers, heads: its shape.
-        random_weights: whether its layers are as initialised: a control.
-        tables: of `of_model.measure_model`: table as in `names.TABLES` -> file.
-    """
-
-    name: str
-    layers: int
-    heads: int
-    random_weights: bool
-    tables: Mapping[str, str | Path]
 
 
 def model_rows(tables: Mapping[str, pd.DataFrame], random_weights: Mapping[str, bool], draws: Draws) -> pd.DataFrame:
@@ -63,12 +42,9 @@ def model_rows(tables: Mapping[str, pd.DataFrame], random_weights: Mapping[str, 
     rows = []
     for model, table in tables.items():
         for name in numeric(table):
-            values = table[name].to_numpy(np.float64)
-            kept = values[~np.isnan(values)]
-            drawn = drawn_heads(len(kept), draws)
-            low, high = percentile_interval(kept[drawn].mean(axis=1))
+            mean = mean_over_heads(table[name], draws)
             beside = [np.nan] * 5 if model == first else _beside(tables[first], table, name, draws)
-            rows.append([model, random_weights[model], name, kept.mean(), float(low), float(high), *beside, len(kept)])
+            rows.append([model, random_weights[model], name, *mean, *beside, int(table[name].count())])
     return pd.DataFrame(rows, columns=MODELS)
 
 
@@ -196,9 +172,8 @@ def write_models(
     out: str | Path,
     findings_out: str | Path,
     html_out: str | Path,
-    pictures: Mapping[str, str | Path],
 ) -> None:
-    """Write models.tsv (`MODELS`), models_findings.tsv (`MODEL_FINDINGS`) with its page, and the figure.
+    """Write models.tsv (`MODELS`), models_findings.tsv (`MODEL_FINDINGS`) with its page.
 
     Args:
         models: attributes of `Compared` for each model, the run's own first.
@@ -206,16 +181,13 @@ def write_models(
         run: title of the run.
         setting: model and sentences.
         out, findings_out, html_out: files to write.
-        pictures: format -> file.
 
     Raises:
         AtlasError: a table cannot be used.
     """
-    compared = [Compared(**model) for model in models]
-    tables = {model.name: read_measures(model.tables, model.layers, model.heads)[0] for model in compared}
+    compared, tables = read_compared(models)
     controls = {model.name: model.random_weights for model in compared}
-    rows = model_rows(tables, controls, draws)
-    write_table(rows, out)
+    write_table(model_rows(tables, controls, draws), out)
     needed = ["relation", "heldout_accuracy", "heldout_baseline", "p_holm"]
     relations = {model.name: read_table(model.tables["clark2019/relations"], needed) for model in compared}
     findings = model_findings(tables, relations, controls, draws)
@@ -227,48 +199,3 @@ def write_models(
         *(f"{text}: {what}." for text, what in surviving(findings).items()),
     ]
     write_html_table(findings, html_out, f"{run}: findings model by model", notes, formats={"n": "d"})
-    models_figure(tables, rows, setting.line, pictures)
-
-
-def models_figure(
-    tables: Mapping[str, pd.DataFrame], rows: pd.DataFrame, line: str, pictures: Mapping[str, str | Path]
-) -> None:
-    """Draw each measure of all heads, model beside model, with the mean and its interval.
-
-    Args:
-        tables: model -> one row a head.
-        rows: of `model_rows`.
-        line: what was looked at.
-        pictures: format -> file.
-    """
-    use_style()
-    names = [name for name in _SHOWN if any(name in table for table in tables.values())]
-    columns = 4
-    height = -(-len(names) // columns)
-    figure, axes = plt.subplots(height, columns, figsize=(10.4, 2.5 * height + 0.3), constrained_layout=True, squeeze=False)
-    colours = dict(zip(tables, (BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY), strict=False))
-    means = rows.set_index(["model", "measure"])
-    for axis, name in zip(axes.flat, names, strict=False):
-        for place, (model, table) in enumerate(tables.items()):
-            if name in table:
-                # Spread over the row, so that heads do not hide each other.
-                spread = place + 0.3 * np.sin(np.arange(len(table)) * 2.4)
-                axis.scatter(table[name], spread, s=9, color=colours[model], alpha=0.6, linewidths=0)
-        for place, model in enumerate(tables):
-            if (model, name) in means.index:
-                row = means.loc[(model, name)]
-                axis.plot([row["ci_low"], row["ci_high"]], [place, place], color="black", linewidth=2.2)
-                axis.plot(row["mean"], place, "D", color="black", markersize=4)
-            else:
-                axis.text(0.5, place, "not measured", transform=axis.get_yaxis_transform(), ha="center", color=GREY)
-        measure = _TITLES[name]
-        axis.set_xlabel(f"{measure.title}\n({measure.unit})", fontsize=7.5)
-        first = axis in axes[:, 0]
-        axis.set_yticks(range(len(tables)), list(tables) if first else [""] * len(tables))
-        axis.set_ylim(len(tables) - 0.5, -0.5)
-        axis.tick_params(labelsize=7.5)
-    for axis in axes.flat[len(names) :]:
-        axis.set_visible(False)
-    counts = ", ".join(f"{model} {len(table)}" for model, table in tables.items())
-    note = f"A point a head (heads: {counts}); diamond and bar: mean and its 95 % interval over heads (bootstrap)."
-    save_figure(figure, pictures, f"{line}\n{note}")

@@ -6,6 +6,7 @@ from attention_atlas.workflow.page import Page
 
 _RUN = {"run": ("run_title",)}
 _DRAWS = {"draws": ("draws",)}
+_COMPARED = {"models": ("compared_tables",), "setting": ("label", "sentences"), **_DRAWS}
 PAGES = (
     Page(
         rule="atlas_heads",
@@ -50,10 +51,16 @@ PAGES = (
         rule="atlas_models",
         function="atlas.models:write_models",
         outputs={"out": "models.tsv", "findings_out": "models_findings.tsv", "html_out": "models_findings.html"},
-        pictures="models",
-        params={"models": ("compared_tables",), "setting": ("label", "sentences"), **_RUN, **_DRAWS},
+        params={**_COMPARED, **_RUN},
         reads=(("compared_files",),),
         reported={"models_findings.html": "models"},
+    ),
+    Page(
+        rule="atlas_models_figure",
+        function="atlas.models_figure:models_figure",
+        pictures="models",
+        params=_COMPARED,
+        reads=(("compared_files",),),
     ),
     Page(
         rule="atlas_page",

@@ -1,0 +1,53 @@
+"""The compared models: their measures of single heads, and means over heads with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from attention_atlas.atlas.correlations import Draws, drawn_heads
+from attention_atlas.atlas.measures import read_measures
+from attention_atlas.stats.bootstrap import percentile_interval
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One of several models.
+
+    Attributes:
+        name: in the registry.
+        layers, heads: its shape.
+        random_weights: whether its layers are as initialised: a control.
+        tables: of `of_model.measure_model`: table as in `names.TABLES` -> file.
+    """
+
+    name: str
+    layers: int
+    heads: int
+    random_weights: bool
+    tables: Mapping[str, str | Path]
+
+
+def read_compared(models: Sequence[Mapping[str, Any]]) -> tuple[list[Compared], dict[str, pd.DataFrame]]:
+    """The compared models, and model -> one row a head with its measures, in their order.
+
+    Args:
+        models: attributes of `Compared` for each model.
+
+    Raises:
+        AtlasError: a table cannot be used.
+    """
+    compared = [Compared(**model) for model in models]
+    return compared, {model.name: read_measures(model.tables, model.layers, model.heads)[0] for model in compared}
+
+
+def mean_over_heads(values: pd.Series, draws: Draws) -> tuple[float, float, float]:
+    """Mean, ci_low, ci_high of a measure over the heads that have a value; interval by bootstrap over heads."""
+    kept = values.dropna().to_numpy(np.float64)
+    low, high = percentile_interval(kept[drawn_heads(len(kept), draws)].mean(axis=1))
+    return float(kept.mean()), float(low), float(high)
