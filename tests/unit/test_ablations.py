@@ -92,7 +92,7 @@ def test_rows_are_those_of_the_paper():
     words = {DENSE: "Dense", DIAGONAL: "Diagonal", DENSE_VERTICAL: "Dense&Vertical", VERTICAL: "Vertical"}
     for row in ROWS:
         prefix = {"table2": "t2", "table3": "t3"}[row.table]
-        quantity = published[f"g_{prefix}_{row.number}_em"]["quantity"]
+        quantity = published[f"g_{prefix}_{row.number}_em"].quantity
         start = {ZERO: "prune ", UNIFORM: "1/L for ", INTRA: "no intra in ", "inter": "no inter in "}[row.action]
         assert start in quantity
         named = quantity.split(start)[1].split(":")[0].split(" (")[0].replace("D&V", "Dense&Vertical")

@@ -1,6 +1,7 @@
 """Published values beside ours: a verdict says match or differs only where model and data are the same."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -10,8 +11,8 @@ from attention_atlas.io.setting import Setting
 from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.methods.surface import MEASURES
 from attention_atlas.published.compare import CLOSE, COLUMNS, EXACT, NO, QUALITATIVE, Measured, as_text, compare, verdict
-from attention_atlas.published.values import load_published
-from attention_atlas.studies.clark2019.comparison.write import Tables, comparison
+from attention_atlas.published.values import Number, Published, load_published
+from attention_atlas.studies.clark2019.comparison import comparison
 
 PUBLISHED = load_published("clark2019")
 SEGMENTS = Setting("Paper run", "bert", "Wikipedia", "bert-base-uncased", "wikipedia-segments")
@@ -29,10 +30,10 @@ def published_tables() -> dict[str, pd.DataFrame]:
     """The tables of a run that finds exactly what was published."""
     values = {measure: np.zeros((12, 12)) for measure in MEASURES}
     for identifier, measure in DIGITISED.items():
-        values[measure][:] = np.array(PUBLISHED[identifier]["value"])[:, None]
+        values[measure][:] = np.array(PUBLISHED[identifier].value)[:, None]
     for identifier, entry in PUBLISHED.items():
         if match := re.fullmatch(r"dig_(prev|next|self)_L(\d+)", identifier):
-            values[POSITIONS[match[1]]][int(match[2]) - 1, 4] = entry["value"]
+            values[POSITIONS[match[1]]][int(match[2]) - 1, 4] = entry.value
     values["row_maximum"][:] = 0.08
     rows = [
         (measure, layer + 1, head + 1, heads[layer, head])
@@ -41,15 +42,15 @@ def published_tables() -> dict[str, pd.DataFrame]:
         for head in range(12)
     ]
     surface = pd.DataFrame(rows, columns=["measure", "layer", "head", "value"])
-    surface = surface.assign(ci_low=surface["value"] - 1e-4, ci_high=surface["value"] + 1e-4, n=992)
+    surface = surface.assign(ci_low=surface.value - 1e-4, ci_high=surface.value + 1e-4, n=992)
     names = [m[1] for i in PUBLISHED if (m := re.fullmatch(r"nb_t1_(\w+)_acc", i))]
     best = {r: PUBLISHED[f"t1_{r}_acc" if f"t1_{r}_acc" in PUBLISHED and r != "auxpass" else f"nb_t1_{r}_acc"] for r in names}
-    bases = {r: PUBLISHED[i["id"].removesuffix("acc") + "baseline"] for r, i in best.items()}
-    accuracy = np.array([best[r]["value"] for r in names]) / 100
+    bases = {r: PUBLISHED[i.id.removesuffix("acc") + "baseline"] for r, i in best.items()}
+    accuracy = np.array([best[r].value for r in names]) / 100
     relations = pd.DataFrame({"relation": names, "n": 500, "accuracy": accuracy})
     relations = relations.assign(accuracy_ci_low=accuracy - 1e-4, accuracy_ci_high=accuracy + 1e-4)
-    relations["baseline_accuracy"] = [bases[r]["value"] / 100 for r in names]
-    counts = {i.removeprefix("nb_count_"): e["value"] for i, e in PUBLISHED.items() if i.startswith("nb_count_")}
+    relations["baseline_accuracy"] = [bases[r].value / 100 for r in names]
+    counts = {i.removeprefix("nb_count_"): e.value for i, e in PUBLISHED.items() if i.startswith("nb_count_")}
     heads = pd.DataFrame(
         {"relation": [r for r in counts for _ in range(2)], "n": [n for n in counts.values() for _ in range(2)]}
     )
@@ -59,7 +60,7 @@ def published_tables() -> dict[str, pd.DataFrame]:
         "surface": surface,
         "segments": pd.DataFrame({"quantity": list(summary), "value": list(summary.values())}),
         "relations": relations,
-        "heads": heads,
+        "dependency_heads": heads,
         "treebank": pd.DataFrame({"quantity": list(treebank), "value": list(treebank.values())}),
     }
 
@@ -67,7 +68,7 @@ def published_tables() -> dict[str, pd.DataFrame]:
 def run(folder, tables, segments=SEGMENTS, treebank=TREEBANK, **others) -> pd.DataFrame:
     for name, frame in tables.items():
         write_table(frame, folder / f"{name}.tsv")
-    paths = Tables(**{name: folder / f"{name}.tsv" for name in tables})
+    paths = {name: folder / f"{name}.tsv" for name in tables}
     settings = {"segments": segments, "dependencies": treebank, **others}
     comparison(paths, settings, THRESHOLDS, folder / "c.tsv", folder / "c.html")
     return read_table(folder / "c.tsv").set_index("id", drop=False)
@@ -126,7 +127,7 @@ def test_other_numbers_differ(tmp_path, tables):
     tables["surface"]["value"] += 0.1
     tables["segments"]["value"] *= 1.1
     tables["treebank"]["value"] *= 1.2
-    tables["heads"]["n"] += 1
+    tables["dependency_heads"]["n"] += 1
     # The intervals stay narrow, and are those of the new values.
     for name, column in (("relations", "accuracy"), ("surface", "value")):
         ends = ("accuracy_ci_low", "accuracy_ci_high") if name == "relations" else ("ci_low", "ci_high")
@@ -153,25 +154,27 @@ def test_numbers_of_the_sample_are_never_compared(tmp_path, tables):
     assert set(frame.loc[frame["comparable"] == QUALITATIVE, "verdict"]) == {"holds"}
     assert (frame.loc[frame["comparable"] == NO, "verdict"].isin(["not comparable", "not computed"])).all()
     assert set(frame["comparable"]) == {QUALITATIVE, NO}
-    assert frame.loc["t1_dobj_acc", "why"] == "another model (minilm) and another corpus (generated sample)"
+    assert frame.loc["t1_dobj_acc", "why"] == (
+        "another model than bert-base-uncased (here minilm) and another corpus than wsj-sd-dev (here generated sample)"
+    )
 
 
 def test_baselines_and_counts_need_the_corpus_alone(tmp_path, tables):
     other_model = Setting("r", "electra", "WSJ", "", "wsj-sd-dev")
     frame = run(tmp_path, tables, SAMPLE, other_model)
     assert frame.loc[["t1_det_acc", "t1_det_baseline"], "verdict"].tolist() == ["not comparable", "match"]
-    assert frame.loc["t1_det_acc", "why"] == "another model (electra)"
+    assert frame.loc["t1_det_acc", "why"] == "another model than bert-base-uncased (here electra)"
     assert frame.loc["nb_count_det", "verdict"] == "match"
     other_corpus = Setting("r", "bert", "EWT", "bert-base-uncased", "")
     frame = run(tmp_path, tables, SEGMENTS, other_corpus)
     assert frame.loc[["t1_det_acc", "t1_det_baseline"], "verdict"].tolist() == ["not comparable"] * 2
-    assert frame.loc["t1_det_acc", "why"] == "another corpus (EWT)"
+    assert frame.loc["t1_det_acc", "why"] == "another corpus than wsj-sd-dev (here EWT)"
     assert frame.loc["dig_ent", "verdict"] == "match"
 
 
 def test_what_is_not_measured_says_why(tmp_path, tables):
     frame = run(tmp_path, tables)
-    for identifier, word in (("t2_neural_all", "coreference"), ("t3_attn", "prob"), ("txt_grad_layer", "gradient")):
+    for identifier, word in (("t2_nearest_all", "coreference"), ("t3_attn", "prob"), ("txt_grad_layer", "gradient")):
         row = frame.loc[identifier]
         assert (row["verdict"], row["comparable"]) == ("not computed", NO)
         assert word in row["why"]
@@ -242,6 +245,13 @@ def test_the_page_counts_the_verdicts_and_has_no_filler(tmp_path, tables):
 # --- one verdict at a time -------------------------------------------------------------------------------------------
 
 
+def one_value(value, tolerance=None) -> Published:
+    values = value if isinstance(value, list) else [value]
+    texts = {name: "" for name in Published.__dataclass_fields__ if name not in ("tolerance", "same", "details", "numbers")}
+    numbers = tuple(Number(number, "", None, None) for number in values)
+    return Published(**texts, tolerance=tolerance, same={}, details={}, numbers=numbers)
+
+
 def measured(value, comparable=EXACT, **more):
     return Measured(value, comparable, "why", **more)
 
@@ -271,18 +281,18 @@ def measured(value, comparable=EXACT, **more):
     ],
 )
 def test_half_a_unit_of_the_last_digit(published, ours, expected):
-    assert verdict({"value": published}, measured(ours)) == expected
+    assert verdict(one_value(published), measured(ours)) == expected
 
 
 def test_a_stated_tolerance_counts_instead():
-    entry = {"value": 3.6, "abs_tol": 0.01}
+    entry = one_value(3.6, 0.01)
     assert [verdict(entry, measured(v)) for v in (3.605, 3.62, 3.64)] == ["match", "differs", "differs"]
-    layers = {"value": [3.6, 2.8], "abs_tol": 0.1}
+    layers = one_value([3.6, 2.8], 0.1)
     assert [verdict(layers, measured(v)) for v in ([3.69, 2.71], [3.6, 2.95])] == ["match", "differs"]
 
 
 def test_an_interval_that_contains_the_value_matches():
-    entry = {"value": 50.0}
+    entry = one_value(50.0)
     assert verdict(entry, measured(52.0, ci_low=50.0, ci_high=54.0)) == "match"
     assert verdict(entry, measured(52.0, ci_low=50.1, ci_high=54.0)) == "differs"
     assert verdict(entry, measured(48.0, ci_low=46.0, ci_high=49.9)) == "differs"
@@ -290,7 +300,7 @@ def test_an_interval_that_contains_the_value_matches():
 
 
 def test_verdicts_that_are_no_comparison():
-    entry = {"value": 50.0}
+    entry = one_value(50.0)
     assert verdict(entry, measured(None)) == "not computed"
     assert verdict(entry, measured(None, QUALITATIVE, holds=True)) == "not computed"
     assert verdict(entry, measured(50.0, NO)) == "not comparable"
@@ -301,7 +311,8 @@ def test_verdicts_that_are_no_comparison():
 
 
 def test_rows_keep_the_order_and_say_what_is_missing():
-    entries = {k: {"item": "T", "quantity": "q", "unit": "%", "value": v} for k, v in (("b", 1.0), ("a", [1, 2]))}
+    texts = {"item": "T", "quantity": "q", "unit": "%"}
+    entries = {name: replace(one_value(value), **texts) for name, value in (("b", 1.0), ("a", [1, 2]))}
     frame = compare(entries, {"b": measured(1.0, n=3, ci_low=0.5, ci_high=1.5), "elsewhere": measured(2)})
     assert frame["id"].tolist() == ["b", "a"]
     assert frame["verdict"].tolist() == ["match", "not computed"]

@@ -19,7 +19,7 @@ from attention_atlas.io.tables import write_parquet, write_table
 from attention_atlas.methods.names import ANSWERS
 from attention_atlas.models.card import ModelCard, write_card
 from attention_atlas.studies.stefanik2021.baselines import BASELINES, best_number
-from attention_atlas.studies.stefanik2021.comparison import Tables, comparison
+from attention_atlas.studies.stefanik2021.comparison import comparison
 from attention_atlas.studies.stefanik2021.detection import detection_tables
 from attention_atlas.studies.stefanik2021.documents import write_documents
 from attention_atlas.studies.stefanik2021.names import (
@@ -227,9 +227,10 @@ def test_figures_need_no_torch():
 
 
 def test_no_published_value_is_compared_and_every_claim_has_a_verdict(built, tmp_path):
-    inputs = {name: built / f"{name}.tsv" for name in Tables.__dataclass_fields__}
+    names = ("relative_attention", "head_ranking", "logistic_regression", "detectors", "fine_tuning", "ablation", "baselines")
+    inputs = {name: built / f"{name}.tsv" for name in names}
     outs = [tmp_path / name for name in ("c.tsv", "c.html", "claims.tsv", "claims.html")]
-    comparison(Tables(**inputs), SETTING, SETTING, *outs)
+    comparison(inputs, SETTING, SETTING, *outs)
     table = pd.read_csv(outs[0], sep="\t").set_index("id")
     assert len(table) == 13
     assert set(table["verdict"]) == {"not comparable", "not computed"}

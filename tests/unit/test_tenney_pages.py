@@ -1,6 +1,5 @@
 """Tables, figures and comparison of Tenney et al., from probes trained on made-up states and from counts made by hand."""
 
-from dataclasses import fields
 from functools import partial
 
 import numpy as np
@@ -15,7 +14,7 @@ from attention_atlas.io.setting import Setting
 from attention_atlas.io.shards import write_shard
 from attention_atlas.io.tables import read_parquet, read_table
 from attention_atlas.published.values import load_published
-from attention_atlas.studies.tenney2019.comparison import Tables, comparison
+from attention_atlas.studies.tenney2019.comparison import comparison
 from attention_atlas.studies.tenney2019.figure1 import figure1
 from attention_atlas.studies.tenney2019.figure2 import figure2
 from attention_atlas.studies.tenney2019.figure3 import figure3
@@ -262,8 +261,8 @@ def test_figures_are_drawn_and_the_same_twice(probed, pages, tmp_path):
 
 def compared(pages, folder, settings):
     files = [folder / name for name in ("c.tsv", "c.html", "claims.tsv", "claims.html")]
-    names = {field.name: pages / field.name for field in fields(Tables)} | {"weights": pages / "mixing_weights"}
-    comparison(Tables(**names), settings, *files)
+    names = ("figure1", "figure2", "table1", "order", "options", "mixing_weights")
+    comparison({name: pages / name for name in names}, settings, *files)
     return pd.read_csv(files[0], sep="\t").set_index("id"), read_table(files[2], ["claim", "ours", "verdict"])
 
 
@@ -284,7 +283,7 @@ def test_numbers_of_the_papers_model_and_data_are_compared(pages, tmp_path):
         "match",
         "differs",
     }
-    assert found.loc["t19.large.pos.f1_l0", "why"] == "another model than bert-large-uncased"
+    assert found.loc["t19.large.pos.f1_l0", "why"] == ("another model than bert-large-uncased (here bert)")
     assert found.loc["t19.base.entities.f1_l0", "verdict"] == "not comparable"
     assert found.loc["t19.base.coref.f1_l0", "verdict"] == "not computed"
 

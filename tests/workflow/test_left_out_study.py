@@ -20,7 +20,7 @@ def leave_out(workspace: Workspace, study: str) -> None:
     library = workspace.folder / "workflow/lib/attention_atlas"
     shutil.rmtree(library / "studies" / study)
     (library / "workflow/inputs" / f"{study}.py").unlink()
-    for path in ("rules/{}.smk", "schemas/studies/{}.yaml", "resources/published/{}.yaml"):
+    for path in ("rules/{}.smk", "schemas/studies/{}.yaml", "resources/published/{}.csv"):
         (workspace.folder / "workflow" / path.format(study)).unlink()
     for script in (workspace.folder / "workflow/scripts").glob(f"{study}_*.py"):
         script.unlink()

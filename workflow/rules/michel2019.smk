@@ -135,6 +135,6 @@ rule michel2019_table4:
         definition=michel2019.settings("importance", "definition"),
         settings=michel2019.settings("speed"),
         setting=michel2019.label("classification"),
-        code=script_digest("michel2019_table4.py", "published/michel2019.yaml"),
+        code=script_digest("michel2019_table4.py", "published/michel2019.csv"),
     script:
         "../scripts/michel2019_table4.py"

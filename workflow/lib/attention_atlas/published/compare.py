@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any
+from typing import Any, Self
 
 import pandas as pd
+
+from attention_atlas.published.values import Published
 
 COLUMNS = ("id", "item", "quantity", "published", "ours", "ci_low", "ci_high", "n", "comparable", "why", "verdict")
 
 # Kinds of comparison: the same quantity on the same data; the same but for a stand-in of like making or a value read off a
 # figure; a claim (order, threshold) that can be put to any model; a number that cannot be compared; nothing computed.
 EXACT, CLOSE, QUALITATIVE, NO = "exact", "close", "qualitative", "no"
+SETTING = "setting"
+"""Of published values alone: a choice, which a run makes as the paper (exact) or otherwise (no)."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +42,12 @@ class Measured:
     holds: bool | None = None
     target: Any = None
 
+    def but(self, **fields: Any) -> Self:
+        """The same with other fields."""
+        return replace(self, **fields)
 
-def compare(published: Mapping[str, Mapping[str, Any]], measured: Mapping[str, Measured]) -> pd.DataFrame:
+
+def compare(published: Mapping[str, Published], measured: Mapping[str, Measured]) -> pd.DataFrame:
     """One row for every published value, in the order of the list; columns `COLUMNS`."""
     rows = []
     for identifier, entry in published.items():
@@ -47,9 +55,9 @@ def compare(published: Mapping[str, Mapping[str, Any]], measured: Mapping[str, M
         rows.append(
             {
                 "id": identifier,
-                "item": entry["item"],
-                "quantity": f"{entry['quantity']} [{entry['unit']}]",
-                "published": as_text(entry["value"]),
+                "item": entry.item,
+                "quantity": f"{entry.quantity} [{entry.unit}]",
+                "published": as_text(entry.value),
                 "ours": as_text(ours.value),
                 "ci_low": ours.ci_low,
                 "ci_high": ours.ci_high,
@@ -63,7 +71,7 @@ def compare(published: Mapping[str, Mapping[str, Any]], measured: Mapping[str, M
     return frame.astype({"ci_low": float, "ci_high": float, "n": "Int64"})
 
 
-def verdict(entry: Mapping[str, Any], ours: Measured) -> str:
+def verdict(entry: Published, ours: Measured) -> str:
     """match, differs, holds, does not hold, not comparable or not computed.
 
     A number matches when it lies within the stated tolerance of the published value (half a unit of the last printed digit
@@ -75,8 +83,7 @@ def verdict(entry: Mapping[str, Any], ours: Measured) -> str:
         return "not comparable"
     if ours.comparable == QUALITATIVE:
         return "holds" if ours.holds else "does not hold"
-    target = ours.target if ours.target is not None else entry["value"]
-    return "match" if _agrees(target, ours, entry) else "differs"
+    return "match" if agrees(entry, ours) else "differs"
 
 
 def as_text(value: Any) -> str | None:
@@ -92,7 +99,9 @@ def as_text(value: Any) -> str | None:
     return str(value)
 
 
-def _agrees(target: Any, ours: Measured, entry: Mapping[str, Any]) -> bool:
+def agrees(entry: Published, ours: Measured) -> bool:
+    """Whether ours is the published value: see `verdict`."""
+    target = ours.target if ours.target is not None else entry.value
     if isinstance(target, dict):
         same = isinstance(ours.value, dict) and ours.value.keys() == target.keys()
         return same and all(abs(target[key] - ours.value[key]) <= _tolerance(entry, target[key]) for key in target)
@@ -106,9 +115,9 @@ def _agrees(target: Any, ours: Measured, entry: Mapping[str, Any]) -> bool:
     return ours.ci_low is not None and ours.ci_high is not None and ours.ci_low <= target <= ours.ci_high
 
 
-def _tolerance(entry: Mapping[str, Any], value: float) -> float:
-    if "abs_tol" in entry:
-        return float(entry["abs_tol"])
+def _tolerance(entry: Published, value: float) -> float:
+    if entry.tolerance is not None:
+        return entry.tolerance
     # The shortest decimal that stands for the number: 34.5 has one decimal, 5e-05 five.
     last_digit = min(int(Decimal(str(value)).as_tuple().exponent), 0)
     return (0.5 + 1e-6) * 10.0**last_digit

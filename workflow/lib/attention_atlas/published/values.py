@@ -1,34 +1,159 @@
-"""The published numbers, with their sources: workflow/resources/published/{study}.yaml."""
+"""The published numbers, with their sources: workflow/resources/published/{study}.csv, one row a number."""
 
 from __future__ import annotations
 
+import csv
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.files import read_yaml
 from attention_atlas.io.tables import read_table
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _FOLDER = Path(__file__).resolve().parents[3] / "resources" / "published"
+Scalar = int | float | str
+Value = Scalar | list[Scalar] | dict[str, Scalar] | None
+"""A number or a text; several, in their order or by name; None where the paper's cell is lost."""
 
 
-def load_published(study: str) -> dict[str, dict[str, Any]]:
-    """Published values of a study: id -> fields (item, quantity, value, unit, model, dataset, source, confidence, kind ...).
+@dataclass(frozen=True)
+class Cell:
+    """Where this project's tables have a number.
+
+    Attributes:
+        artefact: the table, by the name of its file without suffix, or by that of a frame that the comparison derives.
+        where: column -> what the row has there. `a|b` takes both; `last` is the largest number of the column.
+        column: of the number. `mean(column)`, `sum(...)`, `max(...)` and `min(...)` take several rows.
+        interval: columns of the interval, without `_low` and `_high`; empty where there is none.
+        n: column of the number of units; empty where there is none.
+        scale: factor from our unit to the published one.
+    """
+
+    artefact: str
+    where: Mapping[str, str]
+    column: str
+    interval: str
+    n: str
+    scale: Fraction
+
+
+@dataclass(frozen=True)
+class Number:
+    """One published number (or text).
+
+    Attributes:
+        value: as printed, or read off a figure; None where it is lost.
+        part: its name among several of one id; empty where they are in order.
+        corrected: the value to compare with where the printed one is a known slip.
+        cell: where ours is; None where no table has it.
+    """
+
+    value: Scalar | None
+    part: str
+    corrected: Scalar | None
+    cell: Cell | None
+
+
+@dataclass(frozen=True)
+class Published:
+    """One published value: a number, or several that belong together, such as one for each layer.
+
+    Attributes:
+        id: name of the value, one over all studies.
+        item: table, figure or section of the paper.
+        quantity, unit: what is measured.
+        tolerance: of values read off a figure; elsewhere half a unit of the last printed digit counts.
+        role: of the run's model and corpus that ours is measured on; `a|b` takes the first that the run has.
+        same: `model` and `data` that a run must look at for the same quantity.
+        comparable: exact, close, setting (a choice of the run) or no; empty where a claim or nothing is beside it.
+        why: reason, where the default sentence does not say it.
+        absent: reason where the run has no such row.
+        remark: how ours is measured; names in braces are columns of our row.
+        fault: a known error of the paper.
+        model, dataset, kind, confidence, source, note: where the number comes from.
+        details: what else is printed beside it, such as the head.
+        numbers: one or several.
+    """
+
+    id: str
+    item: str
+    quantity: str
+    unit: str
+    tolerance: float | None
+    role: str
+    same: Mapping[str, str]
+    comparable: str
+    why: str
+    absent: str
+    remark: str
+    fault: str
+    model: str
+    dataset: str
+    kind: str
+    confidence: str
+    source: str
+    note: str
+    details: Mapping[str, str]
+    numbers: tuple[Number, ...]
+
+    @property
+    def value(self) -> Value:
+        """The number; several as a list, or by name."""
+        return joined([number.value for number in self.numbers], [number.part for number in self.numbers])
+
+
+_OF_NUMBER = ("artefact", "where", "column", "interval", "n", "scale", "value", "part", "corrected")
+_OF_VALUE = tuple(field.name for field in fields(Published) if field.name != "numbers")
+COLUMNS = ("id", "item", "quantity", *_OF_NUMBER, *_OF_VALUE[3:])
+
+
+def load_published(study: str) -> dict[str, Published]:
+    """Published values of a study: id -> value, in the order of the file.
 
     Raises:
-        AtlasError: no such study, or an id that is given twice.
+        AtlasError: no such study, or a row that cannot be used; names file and line.
     """
-    path = _FOLDER / f"{study}.yaml"
+    path = _FOLDER / f"{study}.csv"
     if not path.is_file():
         raise AtlasError(f"{path}: there are no published values of study {study}.")
-    entries = read_yaml(path)
-    by_id = {entry["id"]: entry for entry in entries}
-    if len(by_id) != len(entries):
-        raise AtlasError(f"{path}: an id is given twice.")
-    return by_id
+    values: dict[str, Published] = {}
+    for line, row in _rows(path):
+        try:
+            value = _value(row)
+        except ValueError as error:
+            raise AtlasError(f"{path}:{line}: {error}.") from error
+        earlier = values.get(value.id)
+        if earlier is not None:
+            if value.id != next(reversed(values)):
+                raise AtlasError(f"{path}:{line}: the id {value.id} stands in two places; its rows must follow each other.")
+            apart = [name for name in _OF_VALUE if getattr(value, name) != getattr(earlier, name)]
+            if apart:
+                raise AtlasError(f"{path}:{line}: {apart[0]} differs from that of the other rows of {value.id}.")
+            value = Published(**{**vars(value), "numbers": earlier.numbers + value.numbers})
+        values[value.id] = value
+    return values
+
+
+def printed(published: Mapping[str, Published], item: str, column: str, **where: object) -> Published | None:
+    """The published value of one cell of our tables, or None where nothing is printed for it.
+
+    Args:
+        published: of `load_published`.
+        item: table or figure of the paper.
+        column: of our table.
+        where: columns of our table and what they have, some or all of those in the list of published values.
+    """
+    wanted = {name: str(value) for name, value in where.items()}.items()
+    for value in published.values():
+        cell = value.numbers[0].cell
+        if value.item == item and cell is not None and cell.column == column and wanted <= cell.where.items():
+            return value
+    return None
 
 
 def load_digitised(name: str) -> pd.DataFrame:
@@ -38,3 +163,56 @@ def load_digitised(name: str) -> pd.DataFrame:
         AtlasError: there is no such table.
     """
     return read_table(_FOLDER / "digitised" / f"{name}.csv", separator=",")
+
+
+def joined(values: list[Scalar | None], parts: list[str]) -> Value:
+    """One value as it is; several as a list, or by name where they have names."""
+    if len(values) == 1 and not parts[0]:
+        return values[0]
+    known = [value for value in values if value is not None]
+    return dict(zip(parts, known, strict=True)) if any(parts) else known
+
+
+def scalar(text: str) -> Scalar | None:
+    """A number where the text is one; None for an empty text."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text or None
+
+
+def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    """Number of the line and cells of each row, as texts."""
+    with path.open(encoding="utf-8", newline="") as handle:
+        reader = csv.DictReader(handle, restval="")
+        absent = set(COLUMNS) - set(reader.fieldnames or [])
+        if absent:
+            raise AtlasError(f"{path}:1: the column '{min(absent)}' is missing.")
+        for row in reader:
+            if None in row:
+                raise AtlasError(f"{path}:{reader.line_num}: this row has more cells than there are columns.")
+            yield reader.line_num, row
+
+
+def _value(row: Mapping[str, str]) -> Published:
+    cell = None
+    if row["artefact"]:
+        if not row["column"]:
+            raise ValueError(f"the table {row['artefact']} is named without a column")
+        where, scale = _pairs(row["where"]), Fraction(row["scale"] or 1)
+        cell = Cell(row["artefact"], where, row["column"], row["interval"], row["n"], scale)
+    number = Number(scalar(row["value"]), row["part"], scalar(row["corrected"]), cell)
+    texts = {name: row[name] for name in _OF_VALUE if name not in ("tolerance", "same", "details")}
+    tolerance = float(row["tolerance"]) if row["tolerance"] else None
+    same, details = _pairs(row["same"]), _pairs(row["details"])
+    return Published(**texts, tolerance=tolerance, same=same, details=details, numbers=(number,))
+
+
+def _pairs(text: str) -> dict[str, str]:
+    """`name=value; name=value` as a mapping."""
+    pairs = [part.partition("=") for part in text.split("; ") if part]
+    if any(not sign for _, sign, _ in pairs):
+        raise ValueError(f"'{text}' is not of the form name=value; name=value")
+    return {name: value for name, _, value in pairs}

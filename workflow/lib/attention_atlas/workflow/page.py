@@ -49,6 +49,11 @@ class Page:
         return f"attention_atlas.{self.function.partition(':')[0]}"
 
 
+def tables(*names: str) -> dict[str, Look]:
+    """Inputs of a page that takes tables of its study as a mapping `tables`: name -> file."""
+    return {f"tables__{name}": f"{name}.tsv" for name in names}
+
+
 def dropped_page(study: str, title: str) -> Page:
     """The table of the records of a study that were dropped, which every study has."""
     return Page(

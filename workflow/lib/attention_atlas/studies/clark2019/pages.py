@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from attention_atlas.workflow.page import Page, dropped_page
+from attention_atlas.workflow.page import Page, dropped_page, tables
 
-_PUBLISHED = ("published/clark2019.yaml",)
+_PUBLISHED = ("published/clark2019.csv",)
 _SEGMENTS = {"setting": ("label", "segments")}
 _DEPENDENCIES = {"setting": ("label", "dependencies")}
 _BOOTSTRAP = {"resamples": ("settings", "resamples"), "seed": ("settings", "seed")}
@@ -153,14 +153,9 @@ PAGES = (
     ),
     Page(
         rule="clark2019_comparison",
-        function="studies.clark2019.comparison.write:comparison",
-        inputs={
-            "tables__surface": "surface.tsv",
-            "tables__segments": "segments.tsv",
-            "tables__relations": "relations.tsv",
-            "tables__heads": "dependency_heads.tsv",
-            "tables__treebank": "treebank.tsv",
-            "tables__figure3": "figure3.tsv",
+        function="studies.clark2019.comparison:comparison",
+        inputs=tables("surface", "segments", "relations", "dependency_heads", "treebank", "figure3")
+        | {
             "tables__table2": ("table_if", "coreference", "table2.tsv"),
             "tables__table3": ("table_if", "probe_training", "table3.tsv"),
             "tables__training": ("training_summary",),

@@ -11,7 +11,7 @@ from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.setting import Setting
 from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.methods.dependency_scoring import PAPER_RELATIONS
-from attention_atlas.published.values import load_published
+from attention_atlas.published.values import load_published, printed
 
 _OURS = (
     *("relation", "n", "layer", "head", "direction", "accuracy", "accuracy_ci_low", "accuracy_ci_high"),
@@ -75,13 +75,15 @@ def published_row(relation: str) -> dict[str, Any]:
     """The published head, accuracy and baseline of a relation, as shares; missing values where nothing was printed."""
     published = load_published("clark2019")
 
-    def share(identifier: str) -> float | None:
-        return published[identifier]["value"] / 100 if identifier in published else None
+    def share(item: str, column: str) -> float | None:
+        value = printed(published, item, column, relation=relation)
+        return value.value / 100 if value and isinstance(value.value, int | float) else None
 
+    accuracy = printed(published, "Table 1", "accuracy", relation=relation)
     return {
-        "paper_head": published.get(f"t1_{relation}_acc", {}).get("head"),
-        "paper_accuracy": share(f"t1_{relation}_acc"),
-        "paper_baseline": share(f"t1_{relation}_baseline"),
-        "notebook_accuracy": share(f"nb_t1_{relation}_acc"),
-        "notebook_baseline": share(f"nb_t1_{relation}_baseline"),
+        "paper_head": accuracy.details["head"] if accuracy else None,
+        "paper_accuracy": share("Table 1", "accuracy"),
+        "paper_baseline": share("Table 1", "baseline_accuracy"),
+        "notebook_accuracy": share("notebook Table 1", "accuracy"),
+        "notebook_baseline": share("notebook Table 1", "baseline_accuracy"),
     }

@@ -9,7 +9,7 @@ import pandas as pd
 from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.setting import Setting
 from attention_atlas.io.tables import read_quantities, read_table, write_table
-from attention_atlas.published.values import load_published
+from attention_atlas.published.values import load_published, printed
 from attention_atlas.studies.clark2019.antecedents import BASELINES, NOTES
 from attention_atlas.studies.clark2019.coreference import CHANCE, COLUMNS, ROWS
 from attention_atlas.studies.clark2019.systems import BEST_HEAD, shown_rows
@@ -59,7 +59,7 @@ def table2_pages(
         "Share of mentions, in %, whose head word picks the head word of one of their antecedents; interval: bootstrap over "
         f"documents. {summary['documents']} documents, {summary['mentions']} mentions. Head words: {summary['head_rule']}; "
         f"types of mentions: by {summary['tags']}. Best head: {best['direction']}, chosen on the same documents.",
-        _printed(),
+        _paper_rows(),
     ]
     names = {"system": "System", "all": "All", "pronoun": "Pronoun", "proper": "Proper", "nominal": "Nominal"}
     rows = shown_rows(table, "mention_type", _SYSTEM_NAMES, "Head chosen on other documents")
@@ -77,11 +77,12 @@ def table2_pages(
     write_html_table(shown, options_html_out, "Clark et al. 2019, Table 2: unstated choices", notes, names, formats)
 
 
-def _printed() -> str:
+def _paper_rows() -> str:
     """The paper's own Table 2 in one sentence."""
     published = load_published("clark2019")
-    systems = {"nearest": "nearest", "headmatch": "head match", "rulebased": "rule-based", "head5_4": "head 5-4"}
-    cells = (
-        f"{name} " + " / ".join(str(published[f"t2_{key}_{kind}"]["value"]) for kind in ROWS) for key, name in systems.items()
-    )
-    return f"The paper (CoNLL-2012; all / pronoun / proper / nominal): {'; '.join(cells)}."
+    systems = {"nearest": "nearest", "head_match": "head match", "rule_based": "rule-based", "best_head": "head 5-4"}
+    rows = []
+    for system, name in systems.items():
+        values = (printed(published, "Table 2", "accuracy", system=system, mention_type=kind) for kind in ROWS)
+        rows.append(f"{name} {' / '.join(str(value.value) for value in values if value)}")
+    return f"The paper (CoNLL-2012; all / pronoun / proper / nominal): {'; '.join(rows)}."

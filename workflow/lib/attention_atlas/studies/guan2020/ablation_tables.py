@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from attention_atlas.io.tables import read_parquet, read_table, write_table
-from attention_atlas.published.values import load_published
+from attention_atlas.published.values import Published, load_published, printed
 from attention_atlas.stats.bootstrap import bootstrap_ratio
 from attention_atlas.studies.guan2020.ablation_rows import BASELINE, ROWS
 
@@ -89,22 +89,23 @@ def passage_interval(
     return bootstrap_ratio(sums, sizes, resamples, seed)
 
 
-def score_columns(table: pd.DataFrame, prefix: str) -> pd.DataFrame:
+def score_columns(table: pd.DataFrame, item: str) -> pd.DataFrame:
     """Heads, scores, drops, drops of random heads and the paper's values, as the pages of both tables show them.
 
     Args:
         table: of `ablation_table`.
-        prefix: of the names of the published values of its rows: t2 or t3.
+        item: the table of the paper: Table 2 or Table 3.
     """
     published = load_published("guan2020")
     columns: dict[str, list[str]] = {"heads": [str(n) for n in table["heads"]]}
     rows = [row for _, row in table.iterrows()]
     for score, title in (("em", "EM"), ("f1", "F1")):
-        keys = [f"g_{'t2' if row['row'] == BASELINE else prefix}_{int(row['row'])}_{score}" for row in rows]
+        items = ["Table 2" if row["row"] == BASELINE else item for row in rows]
+        papers = [printed(published, name, score, row=int(row["row"])) for name, row in zip(items, rows, strict=True)]
         columns[title] = [_with_interval(row, score) for row in rows]
         columns[f"{title} drop"] = [_with_interval(row, f"{score}_drop") if row["row"] != BASELINE else "" for row in rows]
         columns[f"{title} random drop"] = [_random(row, score) for row in rows]
-        columns[f"Paper {title}"] = [_printed(published.get(key, {}).get("value")) for key in keys]
+        columns[f"Paper {title}"] = [_paper_score(paper) for paper in papers]
     return pd.DataFrame(columns)
 
 
@@ -117,5 +118,5 @@ def _with_interval(row: pd.Series, name: str) -> str:
     return f"{row[name]:.1f} ({row[f'{name}_ci_low']:.1f} to {row[f'{name}_ci_high']:.1f})"
 
 
-def _printed(value: Any) -> str:
-    return "" if value is None else f"{value:.2f}"
+def _paper_score(paper: Published | None) -> str:
+    return f"{paper.value:.2f}" if paper and isinstance(paper.value, int | float) else ""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from attention_atlas.workflow.page import Page, dropped_page
+from attention_atlas.workflow.page import Page, dropped_page, tables
 
-_PUBLISHED = ("published/guan2020.yaml",)
+_PUBLISHED = ("published/guan2020.csv",)
 _SETTING = {"setting": ("label", "questions")}
 _BOOTSTRAP = {"resamples": ("settings", "resamples"), "seed": ("settings", "seed")}
 _COMPARED = {"features": ("features_by_model",), "options": ("settings", "features"), "seed": ("settings", "seed")}
@@ -97,15 +97,7 @@ PAGES = (
     Page(
         rule="guan2020_comparison",
         function="studies.guan2020.comparison:comparison",
-        inputs={
-            "tables__summary": "types_summary.tsv",
-            "tables__types": "head_types.tsv",
-            "tables__layers": "figure3.tsv",
-            "tables__table1": "table1.tsv",
-            "tables__table2": "table2.tsv",
-            "tables__table3": "table3.tsv",
-            "tables__baselines": "baselines.tsv",
-        },
+        inputs=tables("types_summary", "head_types", "figure3", "table1", "table2", "table3", "baselines"),
         outputs={
             "out": "comparison.tsv",
             "html_out": "comparison.html",

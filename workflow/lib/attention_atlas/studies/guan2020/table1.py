@@ -15,7 +15,7 @@ from attention_atlas.io.tables import write_table
 from attention_atlas.methods.distance_features import options_of
 from attention_atlas.methods.head_type_names import TYPES
 from attention_atlas.methods.head_types import clusters
-from attention_atlas.published.values import load_published
+from attention_atlas.published.values import load_published, printed
 from attention_atlas.studies.guan2020.head_features import read_features
 from attention_atlas.studies.guan2020.names import model_title
 from attention_atlas.studies.guan2020.stability import HALVES, consistent_in_all, halved_labels, pairwise_agreement
@@ -58,11 +58,11 @@ def table1(
 
 
 def _page(table: pd.DataFrame, settings: Mapping[str, Setting], path: str | Path) -> None:
-    published = {name.removeprefix("g_t1_"): entry["value"] for name, entry in load_published("guan2020").items()}
-    keys = {"pretrain": "pre-train"}
+    published = load_published("guan2020")
+    papers = [printed(published, "Table 1", "pairwise", model=name) for name in table["model"]]
     shown = table.assign(
         model=[model_title(name) for name in table["model"]],
-        paper=[published.get(keys.get(name, name), float("nan")) for name in table["model"]],
+        paper=[paper.value if paper else float("nan") for paper in papers],
     )
     notes = [
         *joint_lines(settings.values()),

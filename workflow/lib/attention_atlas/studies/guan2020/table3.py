@@ -53,7 +53,7 @@ def _page(table_path: str | Path, setting: Setting, out: str | Path) -> None:
             "sentences": table["sentences"].map(_SENTENCES),
         }
     )
-    shown = pd.concat([shown, score_columns(table, "t3")], axis=1)
+    shown = pd.concat([shown, score_columns(table, "Table 3")], axis=1)
     notes = [
         setting.line,
         "The paper does not say what a sentence is: question and passage (the two segments), or what a full stop ends. "

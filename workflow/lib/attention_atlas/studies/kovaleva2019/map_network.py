@@ -9,9 +9,8 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
-from attention_atlas.studies.kovaleva2019.names import CLASSES
+from attention_atlas.studies.kovaleva2019.names import CHANNELS, CLASSES
 
-_CHANNELS = (16, 16, 32, 32, 48, 48, 64, 64)
 _BATCH, _RATE, _DECAY = 32, 2e-3, 1e-2
 
 
@@ -23,12 +22,12 @@ class MapNetwork(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        before = (1, *_CHANNELS[:-1])
+        before = (1, *CHANNELS[:-1])
         layers: list[nn.Module] = []
-        for place, (own, following) in enumerate(zip(before, _CHANNELS, strict=True)):
+        for place, (own, following) in enumerate(zip(before, CHANNELS, strict=True)):
             layers += [nn.Conv2d(own, following, 3, stride=1 + place % 2, padding=1), nn.BatchNorm2d(following), nn.ReLU()]
         self.convolutions = nn.Sequential(*layers)
-        self.output = nn.Linear(_CHANNELS[-1], len(CLASSES))
+        self.output = nn.Linear(CHANNELS[-1], len(CLASSES))
 
     def forward(self, pictures: torch.Tensor) -> torch.Tensor:
         """Scores [map, class] of pictures [map, 1, size, size]."""

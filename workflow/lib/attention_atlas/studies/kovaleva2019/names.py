@@ -40,17 +40,7 @@ CLASS_TITLES = {
     BLOCK: "Block",
     HETEROGENEOUS: "Heterogeneous",
 }
+CHANNELS = (16, 16, 32, 32, 48, 48, 64, 64)
+"""Of the convolutions of the network that labels maps."""
 NETWORK, RULES = "network", "rules"
 """Who labels maps: the network that was trained on labelled maps, or rules with thresholds tuned on them."""
-
-_STATE_KEYS = {
-    UNTRAINED: "pretrained_no_finetuning",
-    RANDOM: "random_normal_init_finetuned",
-    TUNED: "pretrained_init_finetuned",
-}
-_METRIC_KEYS = {"f1": "f1", "accuracy": "acc", "correlation": "acc"}
-
-
-def table1_key(task: str, metric: str, state: str) -> str:
-    """Name of a published value of Table 1; there is none for every metric."""
-    return f"k_t1_{'mnlim' if task == 'mnli' else task}_{_METRIC_KEYS[metric]}_{_STATE_KEYS[state]}"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from attention_atlas.workflow.page import Page, dropped_page
+from attention_atlas.workflow.page import Page, dropped_page, tables
 
-_PUBLISHED = ("published/kovaleva2019.yaml",)
+_PUBLISHED = ("published/kovaleva2019.csv",)
 _DIGITISED = tuple(
     f"published/digitised/{name}.csv" for name in ("fig3_framenet", "fig5_cosine", "fig6_sep_cls", "fig8_disable_head")
 )
@@ -84,19 +84,10 @@ PAGES = (
     Page(
         rule="kovaleva2019_comparison",
         function="studies.kovaleva2019.comparison:comparison",
-        inputs={
-            "tables__table1": "table1.tsv",
-            "tables__figure2": "figure2.tsv",
-            "tables__figure5": "figure5.tsv",
-            "tables__figure6": "figure6.tsv",
-            "tables__figure7": "figure7.tsv",
-            "tables__figure8": "figure8.tsv",
-            "tables__figure9": "figure9.tsv",
-            "tables__features": "features.tsv",
-            "tables__disabling": "disabling.tsv",
-            "tables__patterns": "patterns.tsv",
-            "tables__figure3": ("frame_table",),
-        },
+        inputs=tables(
+            "table1", "figure2", "figure5", "figure6", "figure7", "figure8", "figure9", "features", "disabling", "patterns"
+        )
+        | {"tables__figure3": ("frame_table",)},
         outputs={
             "out": "comparison.tsv",
             "html_out": "comparison.html",

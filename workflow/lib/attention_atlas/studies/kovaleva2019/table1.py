@@ -13,7 +13,7 @@ import pandas as pd
 from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.setting import Setting, joint_lines
 from attention_atlas.io.tables import read_parquet, write_table
-from attention_atlas.published.values import load_published
+from attention_atlas.published.values import load_published, printed
 from attention_atlas.stats.bootstrap import percentile_interval, resampled_counts
 from attention_atlas.studies.kovaleva2019.names import (
     PREDICTION_COLUMNS,
@@ -22,7 +22,6 @@ from attention_atlas.studies.kovaleva2019.names import (
     TASK_TITLES,
     TUNED,
     UNTRAINED,
-    table1_key,
 )
 from attention_atlas.studies.kovaleva2019.scoring import METRICS, as_numbers, best_constant, majority, score
 
@@ -105,8 +104,8 @@ def _page(table: pd.DataFrame, settings: Mapping[str, Setting], path: str | Path
         for _, line in own.iterrows():
             row[_TITLES[line["state"]]] = _cell(line)
             if line["state"] in STATES:
-                key = table1_key(str(task), str(metric), line["state"])
-                row[f"Paper: {_TITLES[line['state']]}"] = str(published.get(key, {}).get("value", ""))
+                paper = printed(published, "Table 1", "value", task=task, metric=metric, state=line["state"])
+                row[f"Paper: {_TITLES[line['state']]}"] = str(paper.value) if paper else ""
         rows.append(row)
     order = [_TITLES[state] for state in (*STATES, MAJORITY, CONSTANT)] + [f"Paper: {_TITLES[state]}" for state in STATES]
     shown = pd.DataFrame(rows)

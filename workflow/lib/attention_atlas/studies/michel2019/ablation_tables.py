@@ -66,7 +66,7 @@ def _only(masked: Masked, unit: str) -> Masked:
 
 def _grid_page(rows: pd.DataFrame, setting: Setting, path: str | Path) -> None:
     """The encoder's differences in the form of the paper's table, and how many are called significant by each rule."""
-    base = load_published("michel2019")["m19.tab1.base_bleu"]["value"]
+    base = load_published("michel2019")["m19.tab1.base_bleu"].value
     own = rows[rows["kind"] == "enc_enc"]
     marked = own.assign(cell=[_marked(row.delta, row.p, row.p_holm) for row in own.itertuples()])
     grid = marked.pivot(index="layer", columns="head", values="cell").reset_index()

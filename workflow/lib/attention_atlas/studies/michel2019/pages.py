@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from attention_atlas.methods.names import CLASSIFICATION, TRANSLATION
-from attention_atlas.workflow.page import Page, dropped_page
+from attention_atlas.workflow.page import Page, dropped_page, tables
 
 EXPERIMENTS = (TRANSLATION, CLASSIFICATION)
 ROLES_OF_FIGURE2 = tuple(f"{name}{part}" for name in EXPERIMENTS for part in ("", "_other"))
 SCORED_ROLES = tuple(f"{name}_importance" for name in EXPERIMENTS)
 """Roles with the examples that importance is computed on."""
-_PUBLISHED = ("published/michel2019.yaml",)
+_PUBLISHED = ("published/michel2019.csv",)
 _BOTH = {"settings": ("labels", *EXPERIMENTS)}
 _FOUR = {"settings": ("labels", *ROLES_OF_FIGURE2)}
 _BOOTSTRAP = {"resamples": ("settings", "resamples"), "seed": ("settings", "seed")}
@@ -123,17 +123,8 @@ PAGES = (
     Page(
         rule="michel2019_comparison",
         function="studies.michel2019.comparison:comparison",
-        inputs={
-            "tables__table1": "table1.tsv",
-            "tables__table2": "table2.tsv",
-            "tables__table3": "table3.tsv",
-            "tables__correlations": "correlations.tsv",
-            "tables__pruning": "pruning.tsv",
-            "tables__figure3": "figure3.tsv",
-            "tables__figure4": "figure4.tsv",
-            "tables__importance": "head_importance.tsv",
-            "tables__figure5": ("table_if", "dynamics", "figure5.tsv"),
-        },
+        inputs=tables("table1", "table2", "table3", "correlations", "pruning", "figure3", "figure4", "head_importance")
+        | {"tables__figure5": ("table_if", "dynamics", "figure5.tsv")},
         outputs={
             "out": "comparison.tsv",
             "html_out": "comparison.html",

@@ -24,7 +24,7 @@ from attention_atlas.models.card import read_card
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.loading import load_trained
 from attention_atlas.models.pruning import prune_heads
-from attention_atlas.published.values import load_published
+from attention_atlas.published.values import load_published, printed
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -100,8 +100,8 @@ def measure_speed(
             speed = {"examples_per_second": own_speeds.mean(), "sd": own_speeds.std(ddof=min(1, len(own_speeds) - 1))}
             gains = {"speedup": gain.mean(), "speedup_low": gain.min(), "speedup_high": gain.max()}
             # The paper cuts half of the heads, the least important ones of the model.
-            printed = published.get(f"m19.tab4.b{batch}.speedup") if (variant, settings["share"]) == (GLOBAL, 50) else None
-            gains["published_speedup"] = printed["value"] if printed else np.nan
+            paper = printed(published, "Table 4", "speedup", batch=batch, variant=variant) if settings["share"] == 50 else None
+            gains["published_speedup"] = paper.value if paper and isinstance(paper.value, float) else np.nan
             facts = {"length": np.mean([each["input_ids"].shape[1] for each in inputs]), "repeats": settings["repeats"]}
             rows.append({"variant": variant, "batch": batch, "heads": kept[variant]} | speed | gains | size | facts)
     table = pd.DataFrame(rows).assign(n=len(examples))[COLUMNS]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attention_atlas.workflow.page import Look, Page, dropped_page
+from attention_atlas.workflow.page import Look, Page, dropped_page, tables
 
 
 def _figure(name: str, setting: Look) -> Page:
@@ -52,15 +52,9 @@ PAGES = (
     Page(
         rule="stefanik2021_comparison",
         function="studies.stefanik2021.comparison:comparison",
-        inputs={
-            "tables__relative_attention": "relative_attention.tsv",
-            "tables__head_ranking": "head_ranking.tsv",
-            "tables__logistic_regression": "logistic_regression.tsv",
-            "tables__detectors": "detectors.tsv",
-            "tables__fine_tuning": "fine_tuning.tsv",
-            "tables__ablation": "ablation.tsv",
-            "tables__baselines": "baselines.tsv",
-        },
+        inputs=tables(
+            "relative_attention", "head_ranking", "logistic_regression", "detectors", "fine_tuning", "ablation", "baselines"
+        ),
         outputs={
             "out": "comparison.tsv",
             "html_out": "comparison.html",
@@ -68,7 +62,7 @@ PAGES = (
             "claims_html": "claims.html",
         },
         params={"setting": _DOCUMENTS, "tagging": _TAGGING},
-        resources=("published/stefanik2021.yaml",),
+        resources=("published/stefanik2021.csv",),
     ),
     Page(
         rule="stefanik2021_documents",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,34 +10,19 @@ import pandas as pd
 
 from attention_atlas.corpora.layers import EDGE_TASKS
 from attention_atlas.io.setting import Setting, joint_lines
-from attention_atlas.io.tables import read_table
-from attention_atlas.published.compare import CLOSE, NO, Measured, compare
+from attention_atlas.published.compare import compare
+from attention_atlas.published.matching import measure, quantities, read_tables
 from attention_atlas.published.pages import claim_verdict, write_claims, write_comparison
 from attention_atlas.published.values import load_published
-from attention_atlas.studies.tenney2019.names import AMBIGUOUS, EARLY, EMBEDDINGS, EQUAL, LEXICAL, PUBLISHED_KEYS
-from attention_atlas.studies.tenney2019.scores import WEIGHTS
-from attention_atlas.studies.tenney2019.summary import FIGURE1, FIGURE2, OPTIONS, ORDER, TABLE1
+from attention_atlas.studies.tenney2019.names import AMBIGUOUS, EQUAL
 
-_MODELS = {"bert-large-uncased": "large", "bert-base-uncased": "base"}
 _SURE = 0.95
 _SELECTIVE = 0.0
 """Least selectivity for which probes are said to find more than they memorise."""
 
 
-@dataclass(frozen=True)
-class Tables:
-    """Files that the comparison reads: tables of `summary` by their names."""
-
-    figure1: str | Path
-    figure2: str | Path
-    table1: str | Path
-    order: str | Path
-    options: str | Path
-    weights: str | Path
-
-
 def comparison(
-    tables: Tables,
+    tables: Mapping[str, Any],
     settings: Mapping[str, Setting],
     out: str | Path,
     html_out: str | Path,
@@ -48,7 +32,7 @@ def comparison(
     """Write comparison.tsv and claims.tsv with their pages.
 
     Args:
-        tables: the run's tables.
+        tables: name -> file, those of `summary`.
         settings: task -> what was looked at.
         out, html_out: every published value beside ours.
         claims_out, claims_html: claim, ours, verdict.
@@ -56,12 +40,12 @@ def comparison(
     Raises:
         AtlasError: a table cannot be used.
     """
-    columns = {
-        "figure1": FIGURE1, "figure2": FIGURE2, "table1": TABLE1, "order": ORDER, "options": OPTIONS, "weights": WEIGHTS
-    }  # fmt: skip
-    read = {name: read_table(path, columns[name]) for name, path in vars(tables).items()}
+    frames = read_tables(tables)
     published = load_published("tenney2019")
-    frame = compare(published, dict(_measured(read, settings, published)))
+    targets = frames["figure1"][["task", "targets"]]
+    by_task = {name: frames[name].merge(targets, on="task") for name in ("figure2", "options", "mixing_weights")}
+    derived = {**frames, **by_task, "quantities": quantities([("ambiguous", AMBIGUOUS)])}
+    frame = compare(published, measure(published, derived, settings))
     lines = joint_lines(settings.values())
     note = (
         "A number is compared only with the same model on the same data. The paper's 9.47 for coreference is that of "
@@ -70,78 +54,11 @@ def comparison(
     )
     write_comparison(frame, out, html_out, "Tenney et al. 2019: published values and this run", lines, note)
     notes = [*lines, "Claims of the paper, and doubts about them, put to this run's model."]
-    write_claims(_claims(read), claims_out, claims_html, "Tenney et al. 2019: claims and this run", notes)
+    write_claims(_claims(frames), claims_out, claims_html, "Tenney et al. 2019: claims and this run", notes)
 
 
-def _how(setting: Setting, entry: Mapping[str, Any]) -> tuple[str, str]:
-    """How a published value of a task can be compared, and why."""
-    if setting.model_reference != entry["model"]:
-        return NO, f"another model than {entry['model']}"
-    if setting.corpus_reference != entry["dataset"].replace(" / CoNLL-2012", ""):
-        return NO, f"another corpus than {entry['dataset']}"
-    return CLOSE, "same model and data, probes trained here"
-
-
-def _measured(
-    read: Mapping[str, pd.DataFrame], settings: Mapping[str, Setting], published: Mapping[str, Mapping[str, Any]]
-) -> Iterator[tuple[str, Measured]]:
-    figure1 = read["figure1"].set_index("task")
-    tasks = {PUBLISHED_KEYS[task]: task for task in figure1.index}
-    for identifier, entry in published.items():
-        parts = identifier.split(".")
-        task = tasks.get(parts[-2]) if len(parts) > 2 else None
-        if task is not None:
-            how, why = _how(settings[task], entry)
-            found = _value(read, task, parts[-1])
-            if parts[1] == "rerun" and how != NO:
-                how, why = NO, "the authors' rerun is on the test set"
-            low, high, n = found[1:] if found else (None, None, None)
-            yield identifier, Measured(found[0] if found else None, how, why, low, high, n)
-    yield "t19.case_threshold", Measured(AMBIGUOUS, "exact", "a setting, the paper's")
-    if "pos" in figure1.index:
-        row = figure1.loc["pos"]
-        how, why = NO, "the paper does not say of which model; here F1 of the probe on layer 0"
-        yield "t19.pos_correct_l0", Measured(float(row["f1_first"]), how, why, n=int(row["targets"]))
-
-
-def _value(
-    read: Mapping[str, pd.DataFrame], task: str, quantity: str
-) -> tuple[Any, float | None, float | None, int | None] | None:
-    """Ours of a quantity of a task, with interval and number of targets; None where nothing was computed."""
-    row = read["figure1"].set_index("task").loc[task]
-    bars = read["figure2"][read["figure2"]["task"] == task].sort_values("layer")
-    n = int(row["targets"])
-    if quantity == "f1_l0":
-        return float(row["f1_first"]), None, None, n
-    if quantity in ("f1_l12", "f1_l24"):
-        return float(row["f1_last"]), float(row["f1_last_low"]), float(row["f1_last_high"]), n
-    if quantity == "expected_layer":
-        if row["noise"]:
-            return None
-        return float(row["expected_layer"]), float(row["expected_low"]), float(row["expected_high"]), n
-    if quantity == "cog":
-        return float(row["centre"]), float(row["centre_low"]), float(row["centre_high"]), n
-    if quantity in ("K_s", "K_delta"):
-        value = float(row[quantity.lower()])
-        return (value, None, None, n) if pd.notna(value) else None
-    if quantity == "gamma":
-        own = read["weights"]
-        own = own[(own["task"] == task) & (own["condition"] == EARLY) & (own["layer0"] == EMBEDDINGS)]
-        own = own[(own["top"] == own["top"].max()) & (own["layer"] == 0)]
-        return float(own["scale"].mean()), None, None, n
-    if quantity == "mix_weights":
-        return [float(weight) for weight in bars["weight"]], None, None, n
-    if quantity == "f1_by_layer":
-        return [float(score) for score in bars["f1"]], None, None, n
-    if quantity == "f1_lex":
-        own = read["options"]
-        own = own[(own["task"] == task) & (own["layer0"] == LEXICAL)]
-        return (float(own["f1_first"].iloc[0]), None, None, n) if len(own) else None
-    return None
-
-
-def _claims(read: Mapping[str, pd.DataFrame]) -> Iterator[tuple[str, str, str]]:
-    figure1, order = read["figure1"].set_index("task"), read["order"].dropna(subset=["probability"])
+def _claims(frames: Mapping[str, pd.DataFrame]) -> Iterator[tuple[str, str, str]]:
+    figure1, order = frames["figure1"].set_index("task"), frames["order"].dropna(subset=["probability"])
     known = figure1[figure1["noise"] == 0].sort_values("expected_layer")
     paper = [task for task in EDGE_TASKS if task in known.index and task not in ("protoroles", "relations", "dependencies")]
     names = ", ".join(f"{EDGE_TASKS[str(task)]} {row['expected_layer']:.2f}" for task, row in known.iterrows())
@@ -173,13 +90,13 @@ def _claims(read: Mapping[str, pd.DataFrame]) -> Iterator[tuple[str, str, str]]:
         claim = "Weights of proto-roles and relations are spread most evenly (K(s), section 4.1)"
         words = ", ".join(f"{EDGE_TASKS[str(task)]} {value:.2f}" for task, value in flat.sort_values().items())
         yield claim, f"bits: {words}", claim_verdict(flat[semantic].max() < flat[others].min())
-        equal = read["options"]
+        equal = frames["options"]
         equal = equal[equal["condition"] == EQUAL].set_index("task")["k_s"]
         if len(equal):
             claim = "The same with as many steps for every task"
             words = ", ".join(f"{EDGE_TASKS[str(task)]} {value:.2f}" for task, value in equal.sort_values().items())
             yield claim, f"bits: {words}", claim_verdict(equal[semantic].max() < equal[others].min())
-    last = read["table1"].sort_values("layer").groupby("task", sort=False).tail(1).set_index("task")
+    last = frames["table1"].sort_values("layer").groupby("task", sort=False).tail(1).set_index("task")
     words = ", ".join(f"{EDGE_TASKS[str(task)]} {value:+.1f}" for task, value in last["selectivity"].items())
     claim = "Probes find more than they memorise: F1 above that of the control task (Hewitt & Liang 2019)"
     yield claim, words, claim_verdict(bool((last["selectivity"] > _SELECTIVE).all()))

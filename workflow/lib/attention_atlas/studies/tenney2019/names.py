@@ -9,14 +9,3 @@ AMBIGUOUS = 0.7
 """Highest mean probability of a label over layers of a target that is in doubt (footnote 6)."""
 TRACED_TASKS = ("pos", "constituents", "entities", "roles", "coreference")
 """Tasks of Figure 3."""
-PUBLISHED_KEYS = {
-    "pos": "pos",
-    "constituents": "consts",
-    "dependencies": "deps",
-    "entities": "entities",
-    "roles": "srl",
-    "coreference": "coref",
-    "protoroles": "spr",
-    "relations": "relations",
-}
-"""Task -> its part of the published ids."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attention_atlas.workflow.page import Page, dropped_page
+from attention_atlas.workflow.page import Page, dropped_page, tables
 
 _TASKS = {"settings": ("task_labels",)}
 _BOOTSTRAP = {"resamples": ("settings", "resamples"), "seed": ("settings", "seed")}
@@ -77,14 +77,7 @@ PAGES = (
     Page(
         rule="tenney2019_comparison",
         function="studies.tenney2019.comparison:comparison",
-        inputs={
-            "tables__figure1": "figure1.tsv",
-            "tables__figure2": "figure2.tsv",
-            "tables__table1": "table1.tsv",
-            "tables__order": "order.tsv",
-            "tables__options": "options.tsv",
-            "tables__weights": "mixing_weights.tsv",
-        },
+        inputs=tables("figure1", "figure2", "table1", "order", "options", "mixing_weights"),
         outputs={
             "out": "comparison.tsv",
             "html_out": "comparison.html",
@@ -92,7 +85,7 @@ PAGES = (
             "claims_html": "claims.html",
         },
         params=_TASKS,
-        resources=("published/tenney2019.yaml",),
+        resources=("published/tenney2019.csv",),
     ),
     dropped_page("tenney2019", "Tenney et al. 2019: what was left out"),
 )

@@ -160,7 +160,7 @@ def _page(table: pd.DataFrame, training: pd.Series, setting: Setting, training_t
         row["with_punctuation"] = _cell(indexed, (probe, last, "argmax", "with"))
         row["tree"] = _cell(indexed, (probe, last, "tree", "without"))
         row["root"] = 100 * indexed.loc[(probe, last, "argmax", "without"), "root_accuracy"]
-        row["paper"] = published[identifier]["value"] if identifier else np.nan
+        row["paper"] = published[identifier].value if identifier else np.nan
         rows.append(row)
     notes = [
         setting.line,

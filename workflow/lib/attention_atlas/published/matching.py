@@ -1,0 +1,254 @@
+"""Our side of published values: the rows of a run's tables that they name, and whether these are the same quantity."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from attention_atlas.errors import AtlasError
+from attention_atlas.io.setting import Setting
+from attention_atlas.io.tables import read_table
+from attention_atlas.published.compare import EXACT, NO, SETTING, Measured, agrees
+from attention_atlas.published.values import Cell, Number, Published, Scalar, joined, scalar
+
+_COLUMN = re.compile(r"(?:(mean|sum|max|min)\((\w+)\)|(\w+))")
+_LAST = "last"
+_DEFAULT = {
+    "exact": "same model and data",
+    "close": "same model; data of the same making, or a value read off a figure",
+    "setting": "a choice of this run",
+    "no": "not the same quantity",
+}
+
+
+class NotMeasured(Exception):
+    """A run has no such number; says why."""
+
+
+class SmallerModel(NotMeasured):
+    """The run's model has no such layer or head."""
+
+
+@dataclass(frozen=True)
+class Ours:
+    """Our side of one number: in the published unit, with its interval, its n, and its (first) row."""
+
+    value: Scalar
+    ends: tuple[float | None, float | None]
+    n: int | None
+    row: Mapping[str, Any]
+
+
+class Tables:
+    """The tables of a run by name, with an index of the columns by which rows are looked up."""
+
+    def __init__(self, frames: Mapping[str, pd.DataFrame]) -> None:
+        self.frames = frames
+        self._places: dict[tuple[str, ...], dict[tuple[str, ...], np.ndarray]] = {}
+
+    def rows(self, cell: Cell) -> pd.DataFrame:
+        """The rows that a cell names.
+
+        Raises:
+            NotMeasured: there are none.
+        """
+        if cell.artefact not in self.frames:
+            raise NotMeasured(f"this run has no {cell.artefact}.tsv")
+        frame = self.frames[cell.artefact]
+        for name in cell.where:
+            if name not in frame:
+                raise NotMeasured(f"no column {name} in {cell.artefact}.tsv")
+        if not cell.where:
+            return frame
+        columns = tuple(cell.where)
+        places = self._index(cell.artefact, columns)
+        values = [self._alternatives(frame[name], value) for name, value in cell.where.items()]
+        selected = [places[key] for key in product(*values) if key in places]
+        if not selected:
+            self._check_size(cell, frame)
+            raise NotMeasured(f"no row with {in_words(cell.where)} in {cell.artefact}.tsv of this run")
+        return frame.iloc[np.concatenate(selected)]
+
+    def number(self, number: Number) -> Ours:
+        """Our side of a published number, in the published unit.
+
+        Raises:
+            NotMeasured: there is none, or it is a missing value.
+            AtlasError: several rows where one is meant.
+        """
+        cell = number.cell
+        if cell is None:
+            raise NotMeasured("no table has it")
+        rows = self.rows(cell)
+        match = _COLUMN.fullmatch(cell.column)
+        if match is None:
+            raise AtlasError(f"published values: '{cell.column}' is neither a column nor mean(), sum(), max() or min() of one.")
+        way, column = match[1], match[2] or match[3]
+        ends = [f"{cell.interval}_low", f"{cell.interval}_high"] if cell.interval else []
+        absent = [name for name in (column, *ends, *([cell.n] if cell.n else [])) if name not in rows]
+        if absent:
+            raise NotMeasured(f"no column {absent[0]} in {cell.artefact}.tsv")
+        if rows[column].isna().all():
+            raise NotMeasured("this run has no value of it")
+        if way in ("max", "min"):
+            rows = rows.loc[[getattr(rows[column], f"idx{way}")()]]
+        elif way is None and len(rows) > 1:
+            place = f"{cell.artefact} has {len(rows)} rows with {in_words(cell.where)}"
+            raise AtlasError(f"published values: {place}; name one, or mean({column}).")
+        row = {str(name): rows[name].iloc[0] for name in rows}
+        n = int(row[cell.n]) if cell.n and pd.notna(row[cell.n]) else None
+        if isinstance(row[column], str) and isinstance(scalar(row[column]), str):
+            return Ours(row[column], (None, None), n, row)
+
+        def scaled(name: str) -> float:
+            values = rows[name].astype(float)
+            value = float(values.sum() if way == "sum" else values.mean())
+            return value * cell.scale.numerator / cell.scale.denominator
+
+        value = scaled(column)
+        target = number.value if number.corrected is None else number.corrected
+        whole = isinstance(target, int) and value.is_integer()
+        low, high = (scaled(name) for name in ends) if ends else (None, None)
+        return Ours(int(value) if whole else value, (low, high), n, row)
+
+    def _index(self, artefact: str, columns: tuple[str, ...]) -> dict[tuple[str, ...], np.ndarray]:
+        key = (artefact, *columns)
+        if key not in self._places:
+            texts = [_as_text(self.frames[artefact][name]) for name in columns]
+            numbers = pd.Series(range(len(texts[0]))).groupby(texts).indices
+            self._places[key] = {name if isinstance(name, tuple) else (name,): rows for name, rows in numbers.items()}
+        return self._places[key]
+
+    @staticmethod
+    def _alternatives(column: pd.Series, value: str) -> Sequence[str]:
+        if value == _LAST and pd.api.types.is_numeric_dtype(column):
+            return [f"{column.max():g}"]
+        return value.split("|")
+
+    @staticmethod
+    def _check_size(cell: Cell, frame: pd.DataFrame) -> None:
+        for name in ("layer", "head"):
+            if name in cell.where and cell.where[name].isdigit() and int(cell.where[name]) > frame[name].max():
+                unit = "heads a layer" if name == "head" else f"{name}s"
+                raise SmallerModel(f"this run's model has {frame[name].max():.0f} {unit}")
+
+
+def read_tables(paths: Mapping[str, Any]) -> dict[str, pd.DataFrame]:
+    """The tables of a run by name.
+
+    Args:
+        paths: name -> file, or a list that holds the file or nothing; those without a file are left out.
+
+    Raises:
+        AtlasError: a table cannot be read.
+    """
+    files = {name: next(iter(path), None) if isinstance(path, list) else path for name, path in paths.items()}
+    return {name: read_table(path) for name, path in files.items() if path}
+
+
+def measure(
+    published: Mapping[str, Published], frames: Mapping[str, pd.DataFrame], settings: Mapping[str, Setting]
+) -> dict[str, Measured]:
+    """Our side of every published value that names a cell of our tables, or that says why there is none.
+
+    Args:
+        published: of `load_published`.
+        frames: the run's tables by name, layers and heads counted from 1.
+        settings: role -> model and corpus that the run looks at.
+
+    Raises:
+        AtlasError: a published value names several rows where one is meant.
+    """
+    tables = Tables(frames)
+    return {value.id: _measured(value, tables, settings) for value in published.values()}
+
+
+def quantities(rows: Iterable[tuple[str, Any] | tuple[str, Any, int] | tuple[str, Any, int, str]]) -> pd.DataFrame:
+    """Numbers that no table of a run has as such: quantity, value, n, remark."""
+    full = [(*row, *(None, "")[len(row) - 2 :]) for row in rows]
+    return pd.DataFrame(full, columns=["quantity", "value", "n", "remark"]).astype({"value": object, "n": "Int64"})
+
+
+def sameness(value: Published, settings: Mapping[str, Setting]) -> tuple[str, str]:
+    """How a number of a run can be compared with a published one, and why.
+
+    Raises:
+        NotMeasured: the run names no model and corpus for its role.
+    """
+    role = next((role for role in value.role.split("|") if role in settings), None)
+    if value.role and role is None:
+        raise NotMeasured(f"this run names nothing for {value.role.replace('|', ' or ')}")
+    reason = value.why or _DEFAULT[value.comparable]
+    if role is None or value.comparable == NO:
+        return value.comparable, reason
+    setting = settings[role]
+    differences = []
+    if "model" in value.same and setting.model_reference != value.same["model"]:
+        differences.append(f"another model than {value.same['model']} (here {setting.model})")
+    if "data" in value.same and setting.corpus_reference != value.same["data"]:
+        differences.append(f"another corpus than {value.same['data']} (here {setting.corpus})")
+    return (NO, " and ".join(differences)) if differences else (value.comparable, reason)
+
+
+def _measured(value: Published, tables: Tables, settings: Mapping[str, Setting]) -> Measured:
+    compared = [number for number in value.numbers if number.cell is not None]
+    if not compared:
+        return Measured(None, NO, _sentences(value.why or "nothing in this run measures it", value.fault))
+    ours: list[tuple[Number, Ours]] = []
+    missing: NotMeasured | None = None
+    try:
+        comparable, why = sameness(value, settings)
+        for number in compared:
+            try:
+                ours.append((number, tables.number(number)))
+            except NotMeasured as error:
+                missing = missing or error
+        if missing and not ours:
+            raise missing
+    except NotMeasured as error:
+        return Measured(None, NO, _sentences(_reason(value, error), value.fault))
+    if missing:
+        some = f"{len(ours)} of {len(compared)} values"
+        comparable, why = NO, _sentences(why, some) if comparable == NO else _sentences(some, _reason(value, missing))
+    parts = [number.part for number, _ in ours]
+    targets = [number.value if number.corrected is None else number.corrected for number, _ in ours]
+    first = ours[0][1]
+    low, high = first.ends if len(compared) == 1 else (None, None)
+    values = [own.value for _, own in ours]
+    if len(compared) > 1 and not parts[0]:
+        measured = Measured(values, comparable, why, low, high, first.n, target=targets)
+    else:
+        measured = Measured(joined(values, parts), comparable, why, low, high, first.n, target=joined(targets, parts))
+    if comparable == SETTING:
+        same = agrees(value, measured)
+        measured = measured.but(comparable=EXACT if same else NO, why="as in the paper" if same else why)
+    return measured.but(why=_sentences(measured.why, value.remark.format_map(first.row), value.fault))
+
+
+def _reason(value: Published, error: NotMeasured) -> str:
+    """Why there is no number: the size of the model, what the list of published values says, or what was looked for."""
+    if isinstance(error, SmallerModel):
+        return str(error)
+    return value.absent or (value.why if value.comparable == NO else "") or str(error)
+
+
+def in_words(where: Mapping[str, str]) -> str:
+    """What rows have, in words."""
+    return ", ".join(f"{name} {value}" for name, value in where.items())
+
+
+def _as_text(column: pd.Series) -> pd.Series:
+    """A column as texts: whole numbers without a decimal point, whatever their type."""
+    if pd.api.types.is_float_dtype(column):
+        return column.map(lambda number: "" if pd.isna(number) else f"{number:g}").reset_index(drop=True)
+    return column.astype(str).reset_index(drop=True)
+
+
+def _sentences(*parts: str) -> str:
+    return ". ".join(part[:1].upper() + part[1:] if place else part for place, part in enumerate(filter(None, parts)))

@@ -1,0 +1,156 @@
+"""Every published number of Clark et al. (2019) beside what a run measured; claims on order and thresholds for any model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from attention_atlas.io.setting import Setting
+from attention_atlas.published.compare import NO, QUALITATIVE, Measured, compare
+from attention_atlas.published.matching import measure, quantities, read_tables
+from attention_atlas.published.pages import write_comparison
+from attention_atlas.published.values import load_published
+
+_BROAD_ENTROPY = 3.8
+_SMALL_GRADIENT = 0.1
+_OVER_75 = ("dobj", "det", "pobj", "poss")
+
+
+def comparison(
+    tables: Mapping[str, Any],
+    settings: Mapping[str, Setting],
+    thresholds: Mapping[str, Any],
+    out: str | Path,
+    html_out: str | Path,
+) -> None:
+    """Write comparison.tsv and its page.
+
+    Args:
+        tables: name -> file; empty for those of roles that the run does not name.
+        settings: role -> what was looked at (segments, dependencies, and coreference and probe_training where there are such).
+        thresholds: of the behaviours in Figure 6: broad_entropy (nats), position and special (shares).
+        out, html_out: files to write.
+
+    Raises:
+        AtlasError: a table cannot be used.
+    """
+    frames = read_tables(tables)
+    segments = frames["segments"].set_index("quantity")["value"]
+    frames["segments"]["n"] = int(segments["segments"])
+    frames["quantities"] = quantities(_quantities(frames, segments, thresholds))
+    published = load_published("clark2019")
+    measured = measure(published, frames, settings) | dict(_claims(frames, settings))
+    lines = list(dict.fromkeys(setting.line for setting in settings.values()))
+    note = (
+        "A number is compared only with the same model on the same data (exact) or on data of the same making and values "
+        "read off a figure (close); claims on order and thresholds are put to any model."
+    )
+    frame = compare(published, measured)
+    write_comparison(frame, out, html_out, "Clark et al. 2019: published values and this run", lines, note)
+
+
+def _quantities(
+    frames: Mapping[str, pd.DataFrame], segments: pd.Series, thresholds: Mapping[str, Any]
+) -> Iterator[tuple[str, Any] | tuple[str, Any, int]]:
+    for name in ("broad_entropy", "position", "special"):
+        yield f"threshold_{name}", float(thresholds[name])
+    n = int(segments["segments"])
+    yield "sep_expected", 2 / float(segments["mean_tokens"]), n
+    sep = _layer_means(frames["surface"], "sep")
+    if len(sep):
+        first, last = _middle(len(sep))
+        yield "middle_sep_lowest", 100 * float(sep[first:last].min()), n
+        yield "middle_sep_highest", 100 * float(sep[first:last].max()), n
+    for probe, gain in _root_gains(frames).items():
+        yield f"root_gain_{probe}", gain
+
+
+def _root_gains(frames: Mapping[str, pd.DataFrame]) -> dict[str, float]:
+    """Probe -> UAS with ROOT in its place minus UAS as published, in percentage points."""
+    if "table3" not in frames:
+        return {}
+    table = frames["table3"]
+    scored = table[(table["decoding"] == "argmax") & (table["punctuation"] == "without")]
+    uas = scored.groupby(["probe", "root_alignment"])["uas"].mean().unstack().reindex(columns=["fixed", "legacy"]).dropna()
+    return {str(probe): 100 * float(gain) for probe, gain in (uas["fixed"] - uas["legacy"]).items()}
+
+
+def _claims(frames: Mapping[str, pd.DataFrame], settings: Mapping[str, Setting]) -> Iterator[tuple[str, Measured]]:
+    """Claims of the text, put to whatever model this run looks at."""
+    yield from _surface_claims(frames, settings["segments"].model)
+    on_treebank = f"{settings['dependencies'].model} on {settings['dependencies'].corpus}"
+    relations = frames["relations"].set_index("relation")
+    named = [name for name in _OVER_75 if name in relations.index]
+    if named:
+        accuracies = [100 * float(relations.loc[name, "accuracy"]) for name in named]
+        what = f"best heads of {', '.join(named)} are right in over 75 %"
+        yield "txt_75pct", _claim(accuracies, min(accuracies) > 75, on_treebank, what)
+    gains = _root_gains(frames)
+    if "attention_words" in gains:
+        gain = gains["attention_words"]
+        yield "issue17_gain", _claim(gain, gain > 0, on_treebank, "putting ROOT in its place raises the UAS")
+    if "figure3" in frames:
+        yield from _gradient_claim(frames["figure3"], settings["segments"].model)
+
+
+def _surface_claims(frames: Mapping[str, pd.DataFrame], model: str) -> Iterator[tuple[str, Measured]]:
+    surface = frames["surface"]
+    n = int(frames["segments"]["n"].iloc[0])
+    for identifier, measure_name, token in (("txt_prev_heads", "previous", "previous"), ("txt_next_heads", "next", "next")):
+        over = surface[(surface["measure"] == measure_name) & (surface["value"] > 0.5)]
+        what = f"some heads put over half of their attention on the {token} token"
+        yield identifier, _claim(over["layer"].astype(int).tolist() or "none", not over.empty, model, what, n)
+    sep, sep_sep = _layer_means(surface, "sep"), _layer_means(surface, "sep_sep")
+    if len(sep):
+        first, last = _middle(len(sep))
+        share = float(sep[first:last].mean())
+        what = f"over half of the attention in layers {first + 1} to {last} goes to [SEP]"
+        yield "txt_sep_6_10", _claim(share, share > 0.5, model, what, n)
+        highest = float(sep_sep.max())
+        what = "[SEP] puts over 90 % of its attention on [SEP] in some layer"
+        yield "txt_sep_sep", _claim(highest, highest > 0.9, model, what, n)
+    entropy, maximum = (surface[surface["measure"] == name] for name in ("entropy", "row_maximum"))
+    merged = entropy.merge(maximum, on=["layer", "head"], suffixes=("", "_maximum"))
+    broad = merged[merged["value"] > _BROAD_ENTROPY]
+    if broad.empty:
+        why = f"no head of {model} has an entropy over {_BROAD_ENTROPY} nats here"
+        yield "txt_high_entropy_max", Measured(None, NO, why)
+    else:
+        largest = float(broad["value_maximum"].max())
+        what = f"heads of entropy over {_BROAD_ENTROPY} put on average at most 10 % on any one token"
+        yield "txt_high_entropy_max", _claim(largest, largest <= 0.1, model, what, n)
+
+
+def _gradient_claim(figure3: pd.DataFrame, model: str) -> Iterator[tuple[str, Measured]]:
+    """The layer from which the gradient of attention to [SEP] is at most a tenth of its largest layer mean.
+
+    The paper names layer 5 of 12; the claim holds where such a layer is in the first half of the model.
+    """
+    shown = figure3[(figure3["masking"] == "masked") & (figure3["measure"] == "per_weight") & (figure3["target"] == "sep")]
+    if shown.empty:
+        return
+    means = shown.groupby("layer")["value"].mean()
+    first = int(means.index[means > _SMALL_GRADIENT * means.max()].max()) + 1
+    layers = int(means.index.max())
+    what = (
+        "from some layer of the first half on, the gradient of attention to [SEP] is at most a tenth of its largest layer mean"
+    )
+    shown_first = first if first <= layers else "none"
+    yield "txt_grad_layer", _claim(shown_first, first <= min(layers, layers / 2), model, what, int(shown["n"].max()))
+
+
+def _claim(value: Any, holds: bool, of: str, what: str, n: int | None = None) -> Measured:
+    return Measured(value, QUALITATIVE, f"claim, put to {of}: {what}", n=n, holds=holds)
+
+
+def _layer_means(surface: pd.DataFrame, name: str) -> Any:
+    """[layer] means of a measure over heads; empty where the model has no such token."""
+    return surface[surface["measure"] == name].groupby("layer")["value"].mean().to_numpy()
+
+
+def _middle(layers: int) -> tuple[int, int]:
+    """Layers 6 to 10 of 12 as a slice, in proportion for a model of another depth."""
+    return round(6 / 12 * layers) - 1, round(10 / 12 * layers)
