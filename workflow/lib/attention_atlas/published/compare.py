@@ -101,7 +101,7 @@ def as_text(value: Any) -> str | None:
 
 def agrees(entry: Published, ours: Measured) -> bool:
     """Whether ours is the published value: see `verdict`."""
-    target = ours.target if ours.target is not None else entry.value
+    target: Any = ours.target if ours.target is not None else entry.value
     if isinstance(target, dict):
         same = isinstance(ours.value, dict) and ours.value.keys() == target.keys()
         return same and all(abs(target[key] - ours.value[key]) <= _tolerance(entry, target[key]) for key in target)

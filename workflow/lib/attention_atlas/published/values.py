@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from pathlib import Path
@@ -165,7 +165,7 @@ def load_digitised(name: str) -> pd.DataFrame:
     return read_table(_FOLDER / "digitised" / f"{name}.csv", separator=",")
 
 
-def joined(values: list[Scalar | None], parts: list[str]) -> Value:
+def joined(values: Sequence[Scalar | None], parts: Sequence[str]) -> Value:
     """One value as it is; several as a list, or by name where they have names."""
     if len(values) == 1 and not parts[0]:
         return values[0]
