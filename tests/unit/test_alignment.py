@@ -93,23 +93,28 @@ WORDS = st.lists(
 
 
 @settings(max_examples=60, deadline=None)
-@given(words=WORDS, others=WORDS)
+@given(first_words=WORDS, second_words=WORDS)
 @pytest.mark.parametrize("name", BUILDERS)
-def test_pieces_of_words_are_those_of_running_text_and_inputs_those_of_the_tokenizer(name, words, others):
+def test_pieces_of_words_are_those_of_running_text_and_inputs_those_of_the_tokenizer(name, first_words, second_words):
     tokenizer, ours = load(name)
-    text, other = " ".join(words), " ".join(others)
-    one, two = ours.pieces(words), ours.pieces(others)
-    assert [piece for ids in one for piece in ids] == tokenizer.encode(text, add_special_tokens=False).ids
-    for texts, expected in (([one], tokenizer.encode(text)), ([one, two], tokenizer.encode(text, other))):
-        made = ours.assemble(texts)
-        assert list(made.input_ids) == expected.ids
-        assert list(made.tokens) == [tokenizer.id_to_token(piece) for piece in expected.ids]
-        assert list(made.segment_ids) == expected.type_ids
-        assert len(made.word) == len(made.input_ids)
+    first_text, second_text = " ".join(first_words), " ".join(second_words)
+    first_pieces, second_pieces = ours.pieces(first_words), ours.pieces(second_words)
+    assert [piece for ids in first_pieces for piece in ids] == tokenizer.encode(first_text, add_special_tokens=False).ids
+    for texts, expected in (
+        ([first_pieces], tokenizer.encode(first_text)),
+        ([first_pieces, second_pieces], tokenizer.encode(first_text, second_text)),
+    ):
+        assembled = ours.assemble(texts)
+        assert list(assembled.input_ids) == expected.ids
+        assert list(assembled.tokens) == [tokenizer.id_to_token(piece) for piece in expected.ids]
+        assert list(assembled.segment_ids) == expected.type_ids
+        assert len(assembled.word) == len(assembled.input_ids)
         gold = [word for words_of_text in texts for word in words_of_text]
-        by_word = [[i for i, word in zip(made.input_ids, made.word, strict=True) if word == k] for k in range(len(gold))]
+        by_word = [
+            [i for i, word in zip(assembled.input_ids, assembled.word, strict=True) if word == k] for k in range(len(gold))
+        ]
         assert by_word == [list(ids) for ids in gold]
-        placed = [word for word in made.word if word != SPECIAL]
+        placed = [word for word in assembled.word if word != SPECIAL]
         assert placed == sorted(placed)
 
 
@@ -121,20 +126,20 @@ def test_a_hand_made_wordpiece_example():
         ("un", "##aff", "##able"),
         ("c", "##a", "##f", "##e"),
     ]
-    made = ours.assemble([spelled[:2], spelled[2:]])
-    assert made.tokens == ("[CLS]", "the", "un", "##aff", "##able", "[SEP]", "c", "##a", "##f", "##e", "[SEP]")
-    assert made.word == (-1, 0, 1, 1, 1, -1, 2, 2, 2, 2, -1)
-    assert made.segment_ids == (0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1)
-    assert made.input_ids[:2] == (2, 4)
-    assert len({len(made.input_ids), len(made.tokens), len(made.segment_ids), len(made.word)}) == 1
+    assembled = ours.assemble([spelled[:2], spelled[2:]])
+    assert assembled.tokens == ("[CLS]", "the", "un", "##aff", "##able", "[SEP]", "c", "##a", "##f", "##e", "[SEP]")
+    assert assembled.word == (-1, 0, 1, 1, 1, -1, 2, 2, 2, 2, -1)
+    assert assembled.segment_ids == (0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1)
+    assert assembled.input_ids[:2] == (2, 4)
+    assert len({len(assembled.input_ids), len(assembled.tokens), len(assembled.segment_ids), len(assembled.word)}) == 1
 
 
 def test_templates():
-    found = {
+    templates = {
         name: [(t.before, t.between, t.after, t.segments) for t in (load(name)[1].single, load(name)[1].pair)]
         for name in BUILDERS
     }
-    assert found == {
+    assert templates == {
         "bert": [((2,), (), (3,), (0, 0, 0, 0, 0)), ((2,), (3,), (3,), (0, 0, 0, 1, 1))],
         "roberta": [((0,), (), (1,), (0, 0, 0, 0, 0)), ((0,), (1, 1), (1,), (0, 0, 0, 0, 0))],
         "xlmr": [((0,), (), (2,), (0, 0, 0, 0, 0)), ((0,), (2, 2), (2,), (0, 0, 0, 0, 0))],
@@ -155,8 +160,8 @@ def test_words_that_map_to_nothing_have_no_pieces():
     words = ["the", "\u200b", "\u0301", "cat", ""]
     spelled = ours.pieces(words)
     assert [len(ids) for ids in spelled] == [1, 0, 0, 1, 0]
-    made = ours.assemble([spelled])
-    assert made.word == (-1, 0, 3, -1)
+    assembled = ours.assemble([spelled])
+    assert assembled.word == (-1, 0, 3, -1)
     assert ours.pieces([]) == []
 
 

@@ -173,8 +173,8 @@ def protoroles(tmp_path, data, name="spr.zip"):
 
 
 def test_properties_of_arguments_are_true_by_their_mean_response(tmp_path):
-    beside = written(tmp_path, TREE, "en-ud-dev.conllu")
-    (record,) = read_edge_records("decomp", ["protoroles"], protoroles(tmp_path, PROTOROLES), beside)
+    treebank = written(tmp_path, TREE, "en-ud-dev.conllu")
+    (record,) = read_edge_records("decomp", ["protoroles"], protoroles(tmp_path, PROTOROLES), treebank)
     # What does not apply counts as the lowest response: the mean for "sentient" is 2 of 4.
     assert spans(record) == [((2, 3), (0, 2), "awareness", "volition")]
 
@@ -188,10 +188,10 @@ def test_properties_of_arguments_are_true_by_their_mean_response(tmp_path):
     ],
 )
 def test_proto_roles_of_other_sentences_are_refused(tmp_path, old, new, message):
-    beside = written(tmp_path, TREE, "en-ud-dev.conllu")
+    treebank = written(tmp_path, TREE, "en-ud-dev.conllu")
     data = json.loads(json.dumps(PROTOROLES).replace(old, new))
     with pytest.raises(AtlasError) as error:
-        list(read_edge_records("decomp", ["protoroles"], protoroles(tmp_path, data), beside))
+        list(read_edge_records("decomp", ["protoroles"], protoroles(tmp_path, data), treebank))
     assert message in str(error.value)
 
 
@@ -284,9 +284,9 @@ def records(draw):
     pairs = draw(st.booleans())
     targets = []
     for _ in range(draw(st.integers(0, 3))):
-        ends = [sorted(draw(st.lists(st.integers(0, len(words)), min_size=2, max_size=2, unique=True))) for _ in range(2)]
+        bounds = [sorted(draw(st.lists(st.integers(0, len(words)), min_size=2, max_size=2, unique=True))) for _ in range(2)]
         labels = draw(st.lists(st.sampled_from(["A", "B", "C"]), max_size=3, unique=True))
-        targets.append(EdgeTarget(tuple(ends[0]), tuple(ends[1]) if pairs else None, tuple(labels)))
+        targets.append(EdgeTarget(tuple(bounds[0]), tuple(bounds[1]) if pairs else None, tuple(labels)))
     return EdgeRecord("r", tuple(words), tuple(targets))
 
 

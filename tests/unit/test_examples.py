@@ -131,9 +131,9 @@ def test_a_word_without_pieces_drops_its_sentence(build, caplog):
 
 def test_shards_share_the_records_between_them(build):
     text = trees(*["cat"] * 7)
-    found = [[(e.record, e.id) for e in build(text, start=start)[0]] for start in (0, 3, 6)]
-    assert [record for shard in found for record in shard] == [(i, f"n{i + 1}") for i in range(7)]
-    assert [len(shard) for shard in found] == [3, 3, 1]
+    shards = [[(e.record, e.id) for e in build(text, start=start)[0]] for start in (0, 3, 6)]
+    assert [record for shard in shards for record in shard] == [(i, f"n{i + 1}") for i in range(7)]
+    assert [len(shard) for shard in shards] == [3, 3, 1]
 
 
 @pytest.mark.parametrize("reader", ["conllu", "segments"])
@@ -146,8 +146,8 @@ def test_a_corpus_without_any_usable_example_is_an_error_but_a_later_shard_is_no
     text = trees("cat", *["a " * 20 + "a"] * 3, NOTHING, "cat")
     with pytest.raises(AtlasError) as caught:
         build(text.partition("\n\n")[2])
-    said = f"{tmp_path}/raw: no usable example among the first 3 records (3 too long)."
-    assert str(caught.value) == said
+    message = f"{tmp_path}/raw: no usable example among the first 3 records (3 too long)."
+    assert str(caught.value) == message
     assert not (tmp_path / "out.parquet").exists()
     examples, dropped = build(text, start=1)
     assert examples == []
@@ -203,9 +203,9 @@ def test_the_recipe_the_seed_and_the_layout_of_lines_count(build):
     text = "the cat. cats sat.\nx y. z w.\na b. c d.\n\n" * 3
     clean = {"reader": "segments", "recipe": "clean", "lines": "paragraphs"}
     first, _ = build(text, **clean)
-    other, _ = build(text, **clean, seed=1)
+    reseeded, _ = build(text, **clean, seed=1)
     assert all("paragraph" in e.id for e in first)
-    assert [e.id for e in first] != [e.id for e in other]
+    assert [e.id for e in first] != [e.id for e in reseeded]
     assert first == build(text, **clean)[0]
     authors, _ = build(text, reader="segments", lines="paragraphs")
     assert all("sentence" in e.id for e in authors)

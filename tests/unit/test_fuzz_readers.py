@@ -100,7 +100,7 @@ def damaged(draw, sound: str | bytes) -> bytes:
         kind = draw(st.sampled_from(["cut", "insert", "replace", "double", "drop", "swap", "end"]))
         lines = data.split(b"\n")
         number = draw(st.integers(0, len(lines) - 1))
-        other = draw(st.integers(0, len(lines) - 1))
+        target = draw(st.integers(0, len(lines) - 1))
         if kind == "cut":
             data = data[:place] + data[place + length :]
         elif kind == "insert":
@@ -111,11 +111,11 @@ def damaged(draw, sound: str | bytes) -> bytes:
             data = data[:place]
         else:
             if kind == "double":
-                lines.insert(other, lines[number])
+                lines.insert(target, lines[number])
             elif kind == "drop":
                 del lines[number]
             else:
-                lines[number], lines[other] = lines[other], lines[number]
+                lines[number], lines[target] = lines[target], lines[number]
             data = b"\n".join(lines)
     return data
 
@@ -209,11 +209,11 @@ def test_any_bytes_are_accepted_or_refused(name, tokenizer, tmp_path, raw):
 def test_word_vectors_are_accepted_or_refused(tmp_path, raw):
     (tmp_path / "raw").write_bytes(raw)
     try:
-        found = read_vector_file(tmp_path / "raw", {"the", "cat", "dogs"})
+        vectors = read_vector_file(tmp_path / "raw", {"the", "cat", "dogs"})
     except AtlasError:
         return
-    assert found.vectors.shape[0] == max(found.index.values(), default=0) + 1
-    assert (found.vectors[0] == 0).all()
+    assert vectors.vectors.shape[0] == max(vectors.index.values(), default=0) + 1
+    assert (vectors.vectors[0] == 0).all()
 
 
 def packed_documents(method: int) -> bytes:

@@ -40,10 +40,10 @@ def test_every_task_is_read_as_text_and_as_json_lines(tmp_path, task):
     value = 3.25 if TASKS[task].regression else "1"
     row = dict.fromkeys(names, "some words") | {label: value}
     text = "\t".join(row) + "\n" + "\t".join(map(str, row.values())) + "\n"
-    (found,) = read(tmp_path, text, task)
-    assert found.texts == ("some words",) * len(names)
-    assert float(found.label) == float(value)
-    assert read(tmp_path, json.dumps(row) + "\n\n", task) == [found]
+    (item,) = read(tmp_path, text, task)
+    assert item.texts == ("some words",) * len(names)
+    assert float(item.label) == float(value)
+    assert read(tmp_path, json.dumps(row) + "\n\n", task) == [item]
 
 
 def test_examples_without_a_label_keep_their_place(tmp_path):
@@ -52,7 +52,7 @@ def test_examples_without_a_label_keep_their_place(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "task", "said"),
+    ("text", "task", "message"),
     [
         ("", "sst2", "the file is empty"),
         ("a\tb\n1\t2\n", "sst2", ":2: the task sst2 needs a column sentence. Found: a, b."),
@@ -65,10 +65,10 @@ def test_examples_without_a_label_keep_their_place(tmp_path):
         ('{"sentence": ["x"], "label": 1}\n', "sst2", "'sentence' is empty, or no text"),
     ],
 )
-def test_mistakes_are_named_with_their_place(tmp_path, text, task, said):
+def test_mistakes_are_named_with_their_place(tmp_path, text, task, message):
     with pytest.raises(AtlasError, match="file:") as caught:
         read(tmp_path, text, task)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -81,10 +81,10 @@ def test_damaged_files_raise_nothing_else(tmp_path, data, task):
     path = tmp_path / "damaged"
     path.write_bytes(text.encode("utf-8", "surrogatepass"))
     try:
-        found = list(read_glue(path, task))
+        items = list(read_glue(path, task))
     except AtlasError:
         return
-    for item in found:
+    for item in items:
         assert isinstance(item, str) or all(part.strip() for part in (*item.texts, item.label))
 
 
@@ -118,26 +118,26 @@ def overlap(item):
 
 
 def test_generated_paraphrases(documents, tmp_path):
-    found = rows(documents, tmp_path, "mrpc")
-    counts = Counter(item.label for item in found)
+    pairs = rows(documents, tmp_path, "mrpc")
+    counts = Counter(item.label for item in pairs)
     assert set(counts) == {SAME, OTHER}
-    assert 0.5 < counts[SAME] / len(found) < 0.8
-    assert all(a != b for a, b in (item.texts for item in found))
+    assert 0.5 < counts[SAME] / len(pairs) < 0.8
+    assert all(a != b for a, b in (item.texts for item in pairs))
     # No label can be read off the share of words that both have, or off the length.
-    assert max(overlap(item) for item in found if item.label == OTHER) > 0.7
-    assert min(overlap(item) for item in found if item.label == SAME) < 0.95
+    assert max(overlap(item) for item in pairs if item.label == OTHER) > 0.7
+    assert min(overlap(item) for item in pairs if item.label == SAME) < 0.95
 
 
 def test_generated_inferences(documents, tmp_path):
-    found = rows(documents, tmp_path, "mnli")
-    counts = Counter(item.label for item in found)
+    pairs = rows(documents, tmp_path, "mnli")
+    counts = Counter(item.label for item in pairs)
     assert len(counts) == 3
-    assert min(counts.values()) > 0.2 * len(found)
-    denied = {name: [" not " in item.texts[1] for item in found if item.label == name] for name in counts}
+    assert min(counts.values()) > 0.2 * len(pairs)
+    denied = {name: [" not " in item.texts[1] for item in pairs if item.label == name] for name in counts}
     # A denial alone does not make a contradiction.
     assert sum(denied[NEUTRAL]) > 0.15 * len(denied[NEUTRAL])
     assert not any(denied[ENTAILED])
-    for item in found:
+    for item in pairs:
         for text in item.texts:
             assert text[0].isupper() or not text[0].isalpha()
             assert text.endswith(".")
@@ -155,42 +155,42 @@ def test_generated_inferences(documents, tmp_path):
     ],
 )
 def test_generated_classes(documents, tmp_path, task, labels, least):
-    found = rows(documents, tmp_path, task)
-    counts = Counter(item.label for item in found)
+    items = rows(documents, tmp_path, task)
+    counts = Counter(item.label for item in items)
     assert set(counts) == labels
-    assert min(counts.values()) > least * len(found)
-    assert len(found) > 150
+    assert min(counts.values()) > least * len(items)
+    assert len(items) > 150
     # No length gives the label away.
-    lengths = {name: sorted(sum(map(len, item.texts)) for item in found if item.label == name) for name in labels}
-    middle = [own[len(own) // 2] for own in lengths.values()]
+    lengths = {name: sorted(sum(map(len, item.texts)) for item in items if item.label == name) for name in labels}
+    middle = [lengths_of_label[len(lengths_of_label) // 2] for lengths_of_label in lengths.values()]
     assert max(middle) < 1.35 * min(middle)
     if task == "sst2":
         # Nor does any single word.
-        for word in {w for item in found for w in item.tagged[0].words}:
-            own = Counter(item.label for item in found if word in item.tagged[0].words)
-            assert len(own) == 2 or sum(own.values()) < 25, word
+        for word in {w for item in items for w in item.tagged[0].words}:
+            labels_of_word = Counter(item.label for item in items if word in item.tagged[0].words)
+            assert len(labels_of_word) == 2 or sum(labels_of_word.values()) < 25, word
     if task == "qqp":
-        assert max(overlap(item) for item in found if item.label == OTHER) > 0.7
-        assert all(text.endswith("?") for item in found for text in item.texts)
+        assert max(overlap(item) for item in items if item.label == OTHER) > 0.7
+        assert all(text.endswith("?") for item in items for text in item.texts)
 
 
 def test_generated_similarity_falls_with_what_is_changed(documents, tmp_path):
-    found = rows(documents, tmp_path, "stsb")
-    scores = [float(item.label) for item in found]
+    pairs = rows(documents, tmp_path, "stsb")
+    scores = [float(item.label) for item in pairs]
     assert min(scores) == 0
     assert max(scores) == 5
-    level = {k: [overlap(item) for item in found if round(float(item.label)) == k] for k in range(6)}
-    means = {k: sum(own) / len(own) for k, own in level.items()}
+    level = {k: [overlap(item) for item in pairs if round(float(item.label)) == k] for k in range(6)}
+    means = {k: sum(overlaps) / len(overlaps) for k, overlaps in level.items()}
     assert means[0] < 0.3 < means[3] < means[5]
-    assert min(len(own) for own in level.values()) > 10
+    assert min(len(overlaps) for overlaps in level.values()) > 10
 
 
 @pytest.mark.parametrize("task", sorted(TASKS))
 def test_every_word_of_the_generated_tasks_has_its_tags(documents, tmp_path, task):
-    found = rows(documents[:40], tmp_path, task)
-    nouns = [any(tag.startswith("NN") for tag in tagged.xpos) for item in found for tagged in item.tagged]
+    items = rows(documents[:40], tmp_path, task)
+    nouns = [any(tag.startswith("NN") for tag in tagged.xpos) for item in items for tagged in item.tagged]
     assert sum(nouns) > 0.9 * len(nouns)
-    for item in found:
+    for item in items:
         assert len(item.tagged) == len(item.texts)
         for tagged, text in zip(item.tagged, item.texts, strict=True):
             assert "".join(tagged.words) == text.replace(" ", "")
@@ -208,7 +208,7 @@ def test_the_same_seed_gives_the_same_tasks(documents):
     [
         ("x", "must be a list with an entry for each of 2 texts"),
         ([{"words": ["a"], "xpos": ["DT"], "relations": ["det"]}], "must be a list with an entry for each of 2 texts"),
-        ([{"words": ["the", "cat"], "xpos": ["DT"], "relations": ["det", "nsubj"]}] * 2, "or have other tags than words"),
+        ([{"words": ["the", "cat"], "xpos": ["DT"], "relations": ["det", "nsubj"]}] * 2, "or have another number of tags"),
         ([{"words": ["a", "cat"], "xpos": ["DT", "NN"], "relations": ["det", "nsubj"]}] * 2, "are not those of the text"),
         ([{"words": ["the", "cat"], "xpos": ["DT", 3], "relations": ["det", "nsubj"]}] * 2, "needs the lists words, xpos"),
         ([{"words": ["the", "cat"]}] * 2, "needs the lists words, xpos and relations"),

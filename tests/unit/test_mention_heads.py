@@ -139,9 +139,9 @@ def test_windows():
 def test_windows_hold_every_word_once_and_fit(words, room):
     sizes = [size for size, _ in words]
     sentence = [sum(ends for _, ends in words[:k]) for k in range(len(words))]
-    found = document_windows(sentence, sizes, room, "all")
-    assert [k for start, stop in found for k in range(start, stop)] == list(range(len(words)))
-    assert all(sum(sizes[start:stop]) <= room for start, stop in found)
+    windows = document_windows(sentence, sizes, room, "all")
+    assert [k for start, stop in windows for k in range(start, stop)] == list(range(len(words)))
+    assert all(sum(sizes[start:stop]) <= room for start, stop in windows)
 
 
 DOCUMENT = Document(
@@ -197,9 +197,9 @@ def test_the_generators_own_heads_are_found_by_the_rules(tmp_path):
 def test_trees_of_other_sentences_are_refused(tmp_path):
     write_sample(tmp_path, 2, 3)
     documents = list(read_conll2012(tmp_path / "coreference.conll"))
-    other = list(read_conllu(tmp_path / "sd.conllu", 1))
+    wrong_trees = list(read_conllu(tmp_path / "sd.conllu", 1))
     with pytest.raises(AtlasError, match="the treebank of this corpus ends before its sentences do"):
-        list(trees_of_documents(iter(documents), iter(other)))
+        list(trees_of_documents(iter(documents), iter(wrong_trees)))
     first = documents[0]
     with pytest.raises(AtlasError, match="both must hold the same sentences in the same order"):
-        document_mentions(first, other[: len(first.parses)])
+        document_mentions(first, wrong_trees[: len(first.parses)])

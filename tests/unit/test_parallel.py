@@ -31,8 +31,8 @@ def test_french_elides_and_contracts():
     assert not re.findall(rf"\b(?:le|la|de|ne|que) [{VOWEL}]\w*", text, flags=re.IGNORECASE)
     assert not re.findall(r"\b(?:de|à) les?\b|\bde de\b|\bde des\b", text)
     assert not re.findall(rf"\bma [{VOWEL}]|\bce [{VOWEL}]|\b(?:vieux|beau|nouveau) [{VOWEL}]\w*(?<!s)(?<!x)\b", text)
-    for found in ("l'", "d'", "qu'", "n'", "du ", "aux ", "au ", "cet ", "vieil ", "mon "):
-        assert found in text, found
+    for form in ("l'", "d'", "qu'", "n'", "du ", "aux ", "au ", "cet ", "vieil ", "mon "):
+        assert form in text, form
 
 
 @pytest.mark.parametrize(
@@ -58,11 +58,11 @@ def test_participles_agree_with_the_subject_of_be_and_with_an_object_before_have
         text = pair["fr"]
         if re.match(r"Elle (?:est|n'est) ", text):
             assert re.search(r"(?:ée|ie|ue)\b", text), pair
-        if found := re.search(r"\bl'a (?:souvent |toujours |pas |jamais )?(\w+)", text):
+        if participle := re.search(r"\bl'a (?:souvent |toujours |pas |jamais )?(\w+)", text):
             feminine = " her" in pair["en"]
-            assert found[1].endswith("e") == feminine, pair
-        if found := re.search(r"\bles (?:a|ont) (?:souvent |toujours |pas |jamais )?(\w+)", text):
-            assert found[1].endswith("s"), pair
+            assert participle[1].endswith("e") == feminine, pair
+        if participle := re.search(r"\bles (?:a|ont) (?:souvent |toujours |pas |jamais )?(\w+)", text):
+            assert participle[1].endswith("s"), pair
 
 
 def write(path: Path, text: str) -> Path:
@@ -102,11 +102,11 @@ def test_a_bad_line_is_named(tmp_path, text, message):
 
 
 def test_files_of_different_lengths_are_refused(tmp_path):
-    one, other = write(tmp_path / "a.en", "x\ny\n"), write(tmp_path / "a.fr", "x\n")
+    english, french = write(tmp_path / "a.en", "x\ny\n"), write(tmp_path / "a.fr", "x\n")
     with pytest.raises(AtlasError, match=r"a\.fr: the file ends after line 1, but .*a\.en goes on"):
-        list(read_parallel(one, ["en", "fr"], other))
+        list(read_parallel(english, ["en", "fr"], french))
     with pytest.raises(AtlasError, match=r"a\.fr: the file ends after line 1"):
-        list(read_parallel(other, ["en", "fr"], one))
+        list(read_parallel(french, ["en", "fr"], english))
 
 
 def test_examples_hold_the_translation_and_what_is_unusable_is_counted(tmp_path):

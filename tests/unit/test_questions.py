@@ -38,15 +38,15 @@ def test_words_and_places_are_those_of_the_text(pieces):
     assert [word for word, _ in window.question] == ["Who", "slept", "?"]
     words = [word for word, _ in window.window]
     assert words[:5] == ["The", "red", "cat", "sat", "."]
-    asked = window.asked
-    assert [CONTEXT[a:b] for a, b in zip(asked.starts, asked.stops, strict=True)] == words
-    assert asked.text(*asked.span) == "dog"
-    assert asked.text(asked.size + 1, asked.size + 3) == "red cat"
+    annotation = window.annotation
+    assert [CONTEXT[a:b] for a, b in zip(annotation.starts, annotation.stops, strict=True)] == words
+    assert annotation.text(*annotation.span) == "dog"
+    assert annotation.text(annotation.size + 1, annotation.size + 3) == "red cat"
 
 
 def test_an_answer_within_a_word_takes_the_whole_word(pieces):
     (window,) = question_windows(question(answer="lept"), pieces, 128, "first", 8)
-    assert window.asked.text(*window.asked.span) == "slept"
+    assert window.annotation.text(*window.annotation.span) == "slept"
 
 
 def test_windows_cover_the_passage_and_the_answer_lies_where_it_should(pieces):
@@ -55,16 +55,16 @@ def test_windows_cover_the_passage_and_the_answer_lies_where_it_should(pieces):
     covered = set()
     for number, window in enumerate(windows, start=1):
         assert window.id == ("q1" if number == 1 else f"q1#{number}")
-        assert window.asked.question == "q1"
+        assert window.annotation.question == "q1"
         spaces = sum(len(ids) for _, ids in (*window.question, *window.window))
         assert spaces + 3 <= 24
-        covered.update(window.asked.starts)
+        covered.update(window.annotation.starts)
     (whole,) = question_windows(question(), pieces, 512, "first", 6)
-    assert covered == set(whole.asked.starts)
-    with_answer = [w for w in windows if w.asked.span is not None]
+    assert covered == set(whole.annotation.starts)
+    with_answer = [w for w in windows if w.annotation.span is not None]
     assert with_answer
-    assert all(w.asked.text(*w.asked.span) == "mice" for w in with_answer)
-    assert windows[0].asked.span is None
+    assert all(w.annotation.text(*w.annotation.span) == "mice" for w in with_answer)
+    assert windows[0].annotation.span is None
     assert len(question_windows(question(answer="mice"), pieces, 24, "first", 6)) == 1
 
 
@@ -81,14 +81,16 @@ def test_a_question_that_leaves_no_room_has_no_window(pieces):
 def test_windows_never_misplace_a_word(pieces, text, data, bound):
     start = data.draw(st.integers(0, len(text) - 1))
     stop = data.draw(st.integers(start + 1, len(text)))
-    asked = Question("q", "who?", text, (Answer(text[start:stop], start),))
-    for window in question_windows(asked, pieces, bound, "all", 5):
-        facts = window.asked
-        assert [text[a:b] for a, b in zip(facts.starts, facts.stops, strict=True)] == [word for word, _ in window.window]
-        if facts.span is not None:
-            found = facts.text(*facts.span)
-            assert found in text
-            assert text[start:stop].strip() in found or not text[start:stop].strip()
+    drawn_question = Question("q", "who?", text, (Answer(text[start:stop], start),))
+    for window in question_windows(drawn_question, pieces, bound, "all", 5):
+        annotation = window.annotation
+        assert [text[a:b] for a, b in zip(annotation.starts, annotation.stops, strict=True)] == [
+            word for word, _ in window.window
+        ]
+        if annotation.span is not None:
+            answer = annotation.text(*annotation.span)
+            assert answer in text
+            assert text[start:stop].strip() in answer or not text[start:stop].strip()
 
 
 def test_examples_keep_what_is_asked(tmp_path, tokenizer):

@@ -50,7 +50,7 @@ def check_words(words: list) -> None:
 
 def by_hand(documents: list[TextDocument], room: int, chance: random.Random) -> list[tuple[list[str], list[str]]]:
     """The published script, steps 1 to 4, on flat lists of pieces; the final shuffle left out."""
-    made = []
+    segments = []
     for one in documents:
         if not one.closed:
             continue
@@ -69,8 +69,8 @@ def by_hand(documents: list[TextDocument], room: int, chance: random.Random) -> 
                 longer = second if len(second) >= len(first) else first
                 at_the_front = chance.random() < 0.5
                 del longer[0 if at_the_front else len(longer) - 1]
-            made.append((first, second))
-    return made
+            segments.append((first, second))
+    return segments
 
 
 DOCUMENTS = st.lists(
@@ -84,15 +84,15 @@ DOCUMENTS = st.lists(
 @given(sizes=DOCUMENTS, room=st.integers(2, 25), seed=st.integers(0, 5))
 def test_the_authors_recipe_equals_a_second_writing_of_it(sizes, room, seed):
     documents = [document(sentences, f"d{i}", closed) for i, (sentences, closed) in enumerate(sizes)]
-    made = list(authors_recipe(iter(documents), spell, room, seed))
-    assert [(pieces(s.first), pieces(s.second)) for s in made] == by_hand(documents, room, random.Random(seed))
-    for segment in made:
+    segments = list(authors_recipe(iter(documents), spell, room, seed))
+    assert [(pieces(s.first), pieces(s.second)) for s in segments] == by_hand(documents, room, random.Random(seed))
+    for segment in segments:
         check_words(segment.first)
         check_words(segment.second)
         assert pieces(segment.first)
         assert pieces(segment.second)
         assert len(pieces(segment.first)) + len(pieces(segment.second)) <= room
-    names = [segment.origin for segment in made]
+    names = [segment.origin for segment in segments]
     assert len(set(names)) == len(names)
 
 
@@ -106,25 +106,25 @@ def test_a_larger_number_of_segments_begins_with_the_same_ones(sizes, room, stop
 
 def test_segments_come_in_the_order_of_the_file_and_name_where_they_begin():
     documents = [document([[2], [2], [2], [2]], "a"), document([[1], [1]], "b")]
-    made = list(authors_recipe(documents, spell, 4, 0))
-    assert [s.origin for s in made] == ["document 1, sentence 1", "document 1, sentence 3", "document 2, sentence 1"]
-    assert [pieces(s.first)[0] for s in made] == ["a-0-0.0", "a-2-0.0", "b-0-0.0"]
+    segments = list(authors_recipe(documents, spell, 4, 0))
+    assert [s.origin for s in segments] == ["document 1, sentence 1", "document 1, sentence 3", "document 2, sentence 1"]
+    assert [pieces(s.first)[0] for s in segments] == ["a-0-0.0", "a-2-0.0", "b-0-0.0"]
 
 
 def test_a_chunk_of_one_sentence_ends_its_document_and_the_loss_is_counted():
     # The first sentence alone fills the room: nothing of this document is used, nor the next one's left-over sentence.
     documents = [document([[5], [1], [1]], "a"), document([[3], [3], [1]], "b"), document([[1], [1]], "c")]
-    made = list(authors_recipe(documents, spell, 5, 0))
-    assert [s.origin for s in made] == ["document 2, sentence 1", "document 3, sentence 1"]
-    assert [s.lost for s in made] == [{LOST: 3}, {LOST: 1}]
+    segments = list(authors_recipe(documents, spell, 5, 0))
+    assert [s.origin for s in segments] == ["document 2, sentence 1", "document 3, sentence 1"]
+    assert [s.lost for s in segments] == [{LOST: 3}, {LOST: 1}]
 
 
 def test_a_last_document_that_is_not_closed_is_lost_and_what_is_lost_behind_the_last_segment_is_logged(caplog):
     caplog.set_level(logging.INFO)
     documents = [document([[1], [1]], "a"), document([[9], [1]], "b"), document([[1], [1], [1]], "c", closed=False)]
-    made = list(authors_recipe(documents, spell, 5, 0))
-    assert [s.origin for s in made] == ["document 1, sentence 1"]
-    assert made[0].lost == {}
+    segments = list(authors_recipe(documents, spell, 5, 0))
+    assert [s.origin for s in segments] == ["document 1, sentence 1"]
+    assert segments[0].lost == {}
     assert [record.getMessage() for record in caplog.records] == [
         f"behind the last segment 2 {LOST} were lost",
         f"behind the last segment 3 {OPEN} were lost",
@@ -139,11 +139,11 @@ def test_a_tie_takes_from_the_second_segment():
 
 
 def test_pieces_are_cut_from_either_end_and_the_seed_decides():
-    ends = set()
+    first_pieces = set()
     for seed in range(20):
         (segment,) = authors_recipe([document([[4], [9]], "a")], spell, 12, seed)
-        ends.add(segment.second[0][1][0])
-    assert ends == {"a-1-0.0", "a-1-0.1"}
+        first_pieces.add(segment.second[0][1][0])
+    assert first_pieces == {"a-1-0.0", "a-1-0.1"}
 
 
 def test_the_split_can_fall_after_every_sentence_but_the_last():
@@ -177,9 +177,9 @@ PARAGRAPHS = st.lists(st.lists(st.integers(1, 12), max_size=4), min_size=1, max_
 @settings(max_examples=80, deadline=None)
 @given(sizes=PARAGRAPHS, room=st.integers(2, 20), seed=st.integers(0, 5))
 def test_clean_segments_are_neighbouring_paragraphs_that_adjoin_and_fit(sizes, room, seed):
-    made = list(clean_recipe(corpus(sizes), spell, room, seed))
+    segments = list(clean_recipe(corpus(sizes), spell, room, seed))
     seen = []
-    for segment in made:
+    for segment in segments:
         assert segment.lost == {}
         first, second = [place(word) for word in segment.first], [place(word) for word in segment.second]
         (d, p), (e, q) = first[0][:2], second[0][:2]
@@ -187,10 +187,12 @@ def test_clean_segments_are_neighbouring_paragraphs_that_adjoin_and_fit(sizes, r
         # The end of one and the start of the other are kept: nothing is missing where they meet.
         assert first == [(d, p, w) for w in range(sizes[d][p] - len(first), sizes[d][p])]
         assert second == [(e, q, w) for w in range(len(second))]
-        left, right = sizes[d][p], sizes[e][q]
-        while left + right > room:
-            left, right = (left - 1, right) if left > right else (left, right - 1)
-        assert (len(first), len(second)) == (left, right)
+        first_size, second_size = sizes[d][p], sizes[e][q]
+        while first_size + second_size > room:
+            first_size, second_size = (
+                (first_size - 1, second_size) if first_size > second_size else (first_size, second_size - 1)
+            )
+        assert (len(first), len(second)) == (first_size, second_size)
         seen.append((d, p))
         assert segment.origin == f"document {d + 1}, paragraph {p + 1}"
     # Every pair of neighbours is a candidate, and each is used once.

@@ -80,8 +80,8 @@ def test_the_environment_names_the_mirror_when_nobody_else_does(tmp_path, mirror
 
 def test_a_wrong_checksum_names_the_file_what_is_expected_and_what_was_found(tmp_path, mirror):
     expected = "ab" * 32
-    said = refused({**SOURCE, "sha256": expected}, tmp_path / "raw", mirror)
-    assert said.startswith(f"{mirror}/folder/text.txt: wrong checksum: expected sha256 {expected}, found {DIGEST}.")
+    message = refused({**SOURCE, "sha256": expected}, tmp_path / "raw", mirror)
+    assert message.startswith(f"{mirror}/folder/text.txt: wrong checksum: expected sha256 {expected}, found {DIGEST}.")
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, bz2.compress])
@@ -103,13 +103,13 @@ def test_a_damaged_packed_file_has_the_wrong_checksum(tmp_path, mirror, pack, fa
         for place in range(len(packed) // 2, len(packed) // 2 + 6):
             packed[place] ^= 0xFF
     (mirror / "folder" / "text.txt").write_bytes(packed)
-    found = hashlib.sha256(packed).hexdigest()
-    assert f"expected sha256 {DIGEST}, found {found}." in refused(SOURCE, tmp_path / "raw", mirror)
+    digest = hashlib.sha256(packed).hexdigest()
+    assert f"expected sha256 {DIGEST}, found {digest}." in refused(SOURCE, tmp_path / "raw", mirror)
 
 
 def test_without_mirror_and_network_the_sentence_says_where_to_put_the_file(tmp_path, mirror):
-    said = refused(SOURCE, tmp_path / "raw")
-    assert said == (
+    message = refused(SOURCE, tmp_path / "raw")
+    assert message == (
         f"{SOURCE['url']}: could not be downloaded (ConnectionError). Without a network, put the file under "
         f"data_mirror (or {MIRROR_VARIABLE}) as folder/text.txt."
     )
@@ -167,22 +167,22 @@ def test_a_data_set_becomes_documents_of_a_paragraph_a_line(tmp_path, dataset):
 
 
 def test_a_missing_column_lists_those_that_are_there(tmp_path, dataset):
-    said = refused({"hub": str(dataset), **HUB, "column": "body"}, tmp_path / "raw")
-    assert said == f"data set {dataset}: there is no column 'body'. Columns: text, title."
+    message = refused({"hub": str(dataset), **HUB, "column": "body"}, tmp_path / "raw")
+    assert message == f"data set {dataset}: there is no column 'body'. Columns: text, title."
 
 
 def test_rows_without_text_are_an_error(tmp_path, dataset):
     for file in dataset.iterdir():
         file.unlink()
     (dataset / "train.jsonl").write_text(json.dumps({"text": " \n"}) + "\n", encoding="utf-8")
-    said = refused({"hub": str(dataset), **HUB}, tmp_path / "raw")
-    assert said == f"data set {dataset}: split train has no document with text in column text."
+    message = refused({"hub": str(dataset), **HUB}, tmp_path / "raw")
+    assert message == f"data set {dataset}: split train has no document with text in column text."
 
 
 def test_a_split_that_is_not_there_is_a_sentence(tmp_path, dataset):
-    said = refused({"hub": str(dataset), **HUB, "split": "dev"}, tmp_path / "raw")
-    assert said.startswith(f"data set {dataset}: could not be opened (")
-    assert "Check repository, revision, config and split" in said
+    message = refused({"hub": str(dataset), **HUB, "split": "dev"}, tmp_path / "raw")
+    assert message.startswith(f"data set {dataset}: could not be opened (")
+    assert "Check repository, revision, config and split" in message
 
 
 def test_a_repository_out_of_reach_is_a_sentence(tmp_path, monkeypatch):
@@ -190,9 +190,9 @@ def test_a_repository_out_of_reach_is_a_sentence(tmp_path, monkeypatch):
         raise ConnectionError("no route to host\nor so")
 
     monkeypatch.setattr(datasets, "load_dataset", unreachable)
-    said = refused({"hub": "nobody/nothing", "revision": "0" * 40, **HUB}, tmp_path / "raw")
-    assert said.startswith("data set nobody/nothing: could not be opened (ConnectionError: no route to host).")
-    assert said.endswith("without a network use a source of kind path.")
+    message = refused({"hub": "nobody/nothing", "revision": "0" * 40, **HUB}, tmp_path / "raw")
+    assert message.startswith("data set nobody/nothing: could not be opened (ConnectionError: no route to host).")
+    assert message.endswith("without a network use a source of kind path.")
 
 
 def test_a_connection_that_breaks_off_while_reading_is_a_sentence(tmp_path, monkeypatch):
@@ -202,8 +202,8 @@ def test_a_connection_that_breaks_off_while_reading_is_a_sentence(tmp_path, monk
             raise ConnectionError("reset by peer\nby whom")
 
     monkeypatch.setattr(datasets, "load_dataset", lambda *args, **options: Stream())
-    said = refused({"hub": "a/b", "revision": "0" * 40, **HUB}, tmp_path / "raw")
-    assert said.startswith("data set a/b: could not be read to its end (ConnectionError: reset by peer).")
+    message = refused({"hub": "a/b", "revision": "0" * 40, **HUB}, tmp_path / "raw")
+    assert message.startswith("data set a/b: could not be read to its end (ConnectionError: reset by peer).")
 
 
 def write_jsonl(folder, rows):
@@ -221,8 +221,8 @@ def test_questions_of_the_hub_are_written_as_squad(tmp_path):
     assert (first.id, second.id) == ("q1", "q2")
     assert [(a.text, a.start) for a in first.answers] == [("1912", 13), ("in 1912", 10)]
     del row["answers"]
-    said = refused(write_jsonl(tmp_path / "other", [row]), tmp_path / "raw2", reader="squad")
-    assert "there is no column 'answers'. Columns: context, id, question, title." in said
+    message = refused(write_jsonl(tmp_path / "other", [row]), tmp_path / "raw2", reader="squad")
+    assert "there is no column 'answers'. Columns: context, id, question, title." in message
 
 
 def test_rows_of_the_hub_are_written_with_the_names_of_their_classes(tmp_path):
@@ -268,9 +268,9 @@ def test_test_sets_that_sacrebleu_cannot_give_are_named(tmp_path, monkeypatch):
     monkeypatch.setattr(DATASETS["wmt13"], "_outdir", str(tmp_path / "none"))
     monkeypatch.setattr(DATASETS["wmt13"], "_rawdir", str(tmp_path / "none/raw"))
     monkeypatch.setattr("sacrebleu.dataset.base.download_file", pooch.retrieve)
-    said = refused(source, tmp_path / "raw")
-    assert "test set wmt13 (en-fr): sacrebleu could not give it (ConnectionError: no route to host)" in said
-    assert "without a network copy the folder" in said
+    message = refused(source, tmp_path / "raw")
+    assert "test set wmt13 (en-fr): sacrebleu could not give it (ConnectionError: no route to host)" in message
+    assert "without a network copy the folder" in message
 
 
 def test_the_papers_test_sets_are_known_to_sacrebleu():

@@ -54,8 +54,8 @@ def test_the_official_form(tmp_path):
 
 
 def test_a_flat_list_and_packed_files(tmp_path):
-    (found,) = read_squad(write(tmp_path, FLAT))
-    assert (found.id, found.answers) == ("1", (Answer("1912", 22),))
+    (question,) = read_squad(write(tmp_path, FLAT))
+    assert (question.id, question.answers) == ("1", (Answer("1912", 22),))
     packed = tmp_path / "q.json.gz"
     packed.write_bytes(gzip.compress(json.dumps(GOOD).encode()))
     assert len(list(read_squad(packed))) == 2
@@ -132,10 +132,10 @@ JSON = st.recursive(
 
 def holds(path):
     try:
-        found = list(read_squad(path))
+        questions = list(read_squad(path))
     except AtlasError:
         return
-    for question in found:
+    for question in questions:
         assert question.answers
         for answer in question.answers:
             assert question.context[answer.start : answer.start + len(answer.text)] == answer.text

@@ -70,7 +70,7 @@ def test_damaged_files_are_named(tmp_path, text, expected):
 
 def example(words, pieces):
     ids = [0, *(i for word in pieces for i in word), 0]
-    word = [-1, *(k for k, own in enumerate(pieces) for _ in own), -1]
+    word = [-1, *(k for k, word_pieces in enumerate(pieces) for _ in word_pieces), -1]
     return Example(0, "e", tuple(ids), (0,) * len(ids), tuple(map(str, ids)), tuple(word), tuple(words))
 
 
@@ -82,15 +82,15 @@ def test_static_vectors_are_reduced_means_of_pieces():
     seen, unseen = example(words[:20], pieces[:20]), example(words[20:], pieces[20:])
     vectors = static_vectors(embeddings, [seen, unseen], [seen], 4, "m")
     assert vectors.label == "static input embeddings of m, 4 dimensions"
-    means = np.stack([embeddings[list(own)].mean(axis=0) for own in pieces]).astype(np.float64)
+    means = np.stack([embeddings[list(word_pieces)].mean(axis=0) for word_pieces in pieces]).astype(np.float64)
     centred = means - means[:20].mean(axis=0)
     axes = np.linalg.svd(centred[:20], full_matrices=False)[2][:4]
     expected = centred @ axes.T
-    found = vectors.of([w.upper() for w in words])
+    reduced = vectors.of([w.upper() for w in words])
     # The sign of a component is free, its size is set for all at once.
-    signs = np.sign((found * expected).sum(axis=0))
-    assert found / found[0] == pytest.approx(expected * signs / (expected * signs)[0], rel=1e-3)
-    assert found[:20].std() == pytest.approx(0.4, rel=1e-4)
+    signs = np.sign((reduced * expected).sum(axis=0))
+    assert reduced / reduced[0] == pytest.approx(expected * signs / (expected * signs)[0], rel=1e-3)
+    assert reduced[:20].std() == pytest.approx(0.4, rel=1e-4)
     assert vectors.coverage([seen, unseen]) == 1
     again = static_vectors(embeddings, [seen, unseen], [seen], 4, "m")
     assert (again.vectors == vectors.vectors).all()

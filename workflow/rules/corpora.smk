@@ -77,7 +77,7 @@ rule build_examples:
         raw=inputs.raw_file,
         card="results/{run}/models/{model}/card.json",
         tokenizer="results/{run}/models/{model}/tokenizer.json",
-        beside=inputs.companion_files,
+        companion=inputs.companion_files,
     output:
         examples="results/{run}/examples/{model}/{corpus}/{shard}.parquet",
         dropped="results/{run}/examples/{model}/{corpus}/{shard}.dropped.tsv",

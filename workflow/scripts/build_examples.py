@@ -11,5 +11,5 @@ with job(snakemake):
         start=snakemake.params.start,
         out=snakemake.output.examples,
         dropped_out=snakemake.output.dropped,
-        beside=next(iter(snakemake.input.beside), None),
+        companion=next(iter(snakemake.input.companion), None),
     )

@@ -1,6 +1,6 @@
-"""Number, gender and person of mentions, by their words: what a rule-based coreference system goes by.
+"""Number, gender and person of mentions, by their words: the features of a rule-based coreference system.
 
-Short lists of our own; a feature that they do not tell is unknown, and the unknown agrees with everything.
+The word lists are short and compiled for this project. A feature that they do not decide is unknown; unknown agrees with all.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _FEMALE = frozenset(
 
 
 class Features(NamedTuple):
-    """What is known of a mention; None is unknown."""
+    """Agreement features of a mention; None is unknown."""
 
     number: str | None
     gender: str | None
@@ -52,27 +52,27 @@ def features(words: Sequence[str], head: int, tag: str) -> Features:
         tag: part of speech of the head in Penn's tag set, "_" where unknown.
     """
     lower = [word.lower() for word in words]
-    own = lower[head]
+    head_word = lower[head]
     for person, numbers in ((1, _FIRST), (2, _SECOND)):
-        if own in numbers:
-            return Features(numbers[own], None, person)
-    if own in _PLURALS:
+        if head_word in numbers:
+            return Features(numbers[head_word], None, person)
+    if head_word in _PLURALS:
         return Features(PLURAL, None, 3)
-    if own in _GENDER:
-        return Features(SINGULAR, _GENDER[own], 3)
+    if head_word in _GENDER:
+        return Features(SINGULAR, _GENDER[head_word], 3)
     male, female = _MALE.intersection(lower[: head + 1]), _FEMALE.intersection(lower[: head + 1])
     gender = MASCULINE if male and not female else FEMININE if female and not male else None
-    return Features(_number(lower, own, tag), gender, 3)
+    return Features(_number(lower, head_word, tag), gender, 3)
 
 
-def _number(lower: Sequence[str], own: str, tag: str) -> str | None:
+def _number(lower: Sequence[str], head_word: str, tag: str) -> str | None:
     if "and" in lower[:4]:
         return PLURAL
     if tag.startswith("NN"):
         return PLURAL if tag.endswith("S") else SINGULAR
     if lower[0] in ("a", "an", "this", "that", "each", "every"):
         return SINGULAR
-    if lower[0] in ("these", "those", "many", "several", "few", "two", "three", "both", "all") or own in (
+    if lower[0] in ("these", "those", "many", "several", "few", "two", "three", "both", "all") or head_word in (
         "men",
         "women",
         "people",
@@ -82,7 +82,7 @@ def _number(lower: Sequence[str], own: str, tag: str) -> str | None:
 
 
 def agree(a: Features, b: Features) -> bool:
-    """Whether nothing that is known of both differs."""
+    """True unless a feature known for both mentions disagrees."""
     return (
         a.person == b.person
         and (a.number is None or b.number is None or a.number == b.number)

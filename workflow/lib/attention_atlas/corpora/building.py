@@ -1,4 +1,4 @@
-"""Building examples: the records of a corpus as model inputs, a shard at a time, and a table of those that became none."""
+"""Building examples: the records of a corpus as model inputs, one shard at a time, and a table of the dropped records."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Dropped:
-    """A record that became no example, and why."""
+    """A record that was dropped, and why."""
 
     record: int
     id: str
@@ -54,7 +54,7 @@ def build_shard(
     start: int,
     out: str | Path,
     dropped_out: str | Path,
-    beside: str | Path | None = None,
+    companion: str | Path | None = None,
 ) -> None:
     """Write the examples of records start .. start + shard - 1 of a corpus, and the table of those dropped.
 
@@ -66,18 +66,21 @@ def build_shard(
         start: first record.
         out: Parquet file to write (columns: `SCHEMA`).
         dropped_out: tab-separated table to write: record, id, reason, detail.
-        beside: the file beside `raw`: the sentences of a coreference corpus as CoNLL-U, for head words by dependencies, those
-            of proto-roles, or the translations of a parallel corpus.
+        companion: second file of the corpus: the sentences of a coreference corpus as CoNLL-U, for head words by
+            dependencies; the sentences of proto-roles; or the translations of a parallel corpus.
 
     Raises:
         AtlasError: bad input, or a corpus that gives no example in its first shard.
     """
-    corpus = _Corpus(entry, raw, WordPieces(tokenizer), min(entry["max_tokens"], max_tokens), beside)
+    corpus = _Corpus(entry, raw, WordPieces(tokenizer), min(entry["max_tokens"], max_tokens), companion)
     stop = start + entry["shard"]
     examples: list[Example] = []
     dropped: list[Dropped] = []
     for item in _READERS[entry["reader"]](corpus, start, stop):
-        (examples if isinstance(item, Example) else dropped).append(item)
+        if isinstance(item, Example):
+            examples.append(item)
+        else:
+            dropped.append(item)
     if not examples and start == 0:
         reasons = "; ".join(f"{n} {reason}" for reason, n in Counter(d.reason for d in dropped).items()) or "it has no records"
         raise AtlasError(f"{raw}: no usable example among the first {entry['shard']} records ({reasons}).")
@@ -95,7 +98,7 @@ class _Corpus:
     raw: str | Path
     pieces: WordPieces
     bound: int
-    beside: str | Path | None
+    companion: str | Path | None
 
 
 _Items = Iterator[Example | Dropped]
@@ -122,20 +125,20 @@ def _segments(corpus: _Corpus, start: int, stop: int) -> _Items:
 
 def _trees(corpus: _Corpus, start: int, stop: int) -> _Items:
     for number, tree in enumerate(read_conllu(corpus.raw, start, stop), start=start):
-        own = to_stanford(tree) if corpus.entry["view"] == "stanford" else tree
-        yield _from_tree(own, number, corpus.pieces, corpus.bound)
+        converted = to_stanford(tree) if corpus.entry["view"] == "stanford" else tree
+        yield _from_tree(converted, number, corpus.pieces, corpus.bound)
 
 
 def _pairs(corpus: _Corpus, start: int, stop: int) -> _Items:
-    pairs = read_parallel(corpus.raw, corpus.entry["languages"], corpus.beside)
+    pairs = read_parallel(corpus.raw, corpus.entry["languages"], corpus.companion)
     for number, pair in _numbered(pairs, start, stop, corpus.entry.get("skip", 0)):
         yield _from_translated(pair, number, corpus.pieces, corpus.bound)
 
 
 def _edges(corpus: _Corpus, start: int, stop: int) -> _Items:
     entry = corpus.entry
-    found = read_edge_records(entry["form"], entry["edge_tasks"], corpus.raw, corpus.beside, entry["part"])
-    for number, edges in _numbered(found, start, stop):
+    edge_records = read_edge_records(entry["form"], entry["edge_tasks"], corpus.raw, corpus.companion, entry["part"])
+    for number, edges in _numbered(edge_records, start, stop):
         yield _from_edges(edges, number, corpus.pieces, corpus.bound)
 
 
@@ -161,8 +164,8 @@ def _frames(corpus: _Corpus, start: int, stop: int) -> _Items:
 
 def _documents(corpus: _Corpus, start: int, stop: int) -> _Items:
     entry = corpus.entry
-    found = read_keyphrases(corpus.raw, entry["stemmed"])
-    for number, document in _numbered(found, start, stop, entry["skip"]):
+    documents = read_keyphrases(corpus.raw, entry["stemmed"])
+    for number, document in _numbered(documents, start, stop, entry["skip"]):
         yield from_document(document, number, corpus.pieces, corpus.bound, entry["overlong"], entry["stemmed"])
 
 
@@ -219,12 +222,12 @@ def _all_windows(corpus: _Corpus) -> _Items:
     """The windows of all documents, in order."""
     entry, pieces, bound = corpus.entry, corpus.pieces, corpus.bound
     room = bound - pieces.single.specials
-    documents, trees = read_conll2012(corpus.raw), corpus.beside
+    documents, trees = read_conll2012(corpus.raw), corpus.companion
     paired = trees_of_documents(documents, read_conllu(trees)) if trees is not None else ((d, None) for d in documents)
     record = 0
-    for document, own_trees in paired:
+    for document, document_trees in paired:
         sizes = [len(ids) for ids in pieces.pieces(document.words)]
-        mentions = document_mentions(document, own_trees)
+        mentions = document_mentions(document, document_trees)
         for number, (first, last) in enumerate(document_windows(document.sentence, sizes, room, entry["windows"]), start=1):
             inside, cut = mentions_between(mentions, first, last)
             if cut:
@@ -254,8 +257,8 @@ def _from_passage(passage: Passage, record: int, pieces: WordPieces, bound: int)
 def _from_edges(edges: EdgeRecord, record: int, pieces: WordPieces, bound: int) -> Example | Dropped:
     if not edges.targets:
         return Dropped(record, edges.id, "no targets")
-    found = _from_words(edges.words, record, edges.id, pieces, bound, {})
-    return replace(found, edges=edges.targets) if isinstance(found, Example) else found
+    example = _from_words(edges.words, record, edges.id, pieces, bound, {})
+    return replace(example, edges=edges.targets) if isinstance(example, Example) else example
 
 
 def from_document(
@@ -285,8 +288,8 @@ def from_document(
         fitting = last_that_fits(sizes, 0, bound - pieces.single.specials)
         if fitting < len(sizes):
             document = document.shortened(fitting, stemmed)
-    found = _from_words(document.words, record, document.id, pieces, bound, {"tags": document.tags})
-    return replace(found, keyphrases=document.keyphrases) if isinstance(found, Example) else found
+    example = _from_words(document.words, record, document.id, pieces, bound, {"tags": document.tags})
+    return replace(example, keyphrases=document.keyphrases) if isinstance(example, Example) else example
 
 
 def _from_frame(frame: FrameSentence, record: int, pieces: WordPieces, bound: int) -> Example | Dropped:
@@ -305,8 +308,8 @@ def _from_translated(pair: Translated, record: int, pieces: WordPieces, bound: i
     """A sentence word by word, with its translation as label."""
     if not pair.source or not pair.target:
         return Dropped(record, pair.id, "empty sentence or translation")
-    found = _from_words(tuple(pair.source.split()), record, pair.id, pieces, bound, {})
-    return replace(found, label=pair.target) if isinstance(found, Example) else found
+    example = _from_words(tuple(pair.source.split()), record, pair.id, pieces, bound, {})
+    return replace(example, label=pair.target) if isinstance(example, Example) else example
 
 
 def _all_questions(corpus: _Corpus) -> _Items:
@@ -326,7 +329,7 @@ def _all_questions(corpus: _Corpus) -> _Items:
 def _from_question(window: QuestionWindow, record: int, pieces: WordPieces) -> Example:
     assembled = pieces.assemble([[ids for _, ids in part] for part in (window.question, window.window)])
     words = tuple(word for word, _ in (*window.question, *window.window))
-    return replace(_example(record, window.id, assembled, words, {}), asked=window.asked)
+    return replace(_example(record, window.id, assembled, words, {}), asked=window.annotation)
 
 
 def from_labelled(item: Labelled, record: int, pieces: WordPieces, bound: int, overlong: str) -> Example | Dropped:
@@ -347,14 +350,16 @@ def from_labelled(item: Labelled, record: int, pieces: WordPieces, bound: int, o
         if overlong == "drop":
             return Dropped(record, item.id, "too long", f"{length + bound - room} pieces, {bound} allowed")
         spelled = _truncated(spelled, room)
-    kept = [[k for k, ids in enumerate(text) if ids] for text in spelled]
-    if not all(kept):
+    positions = [[k for k, ids in enumerate(text) if ids] for text in spelled]
+    if not all(positions):
         return Dropped(record, item.id, "text without pieces", repr(item.texts[0][:40]))
-    assembled = pieces.assemble([[text[k] for k in own] for text, own in zip(spelled, kept, strict=True)])
+    assembled = pieces.assemble([[text[k] for k in places] for text, places in zip(spelled, positions, strict=True)])
 
     def layer(name: str) -> tuple[str, ...]:
-        values = [getattr(text, name) for text in tagged]
-        return tuple(own[k] for own, places in zip(values, kept, strict=True) for k in places) if all(values) else ()
+        columns = [getattr(text, name) for text in tagged]
+        if not all(columns):
+            return ()
+        return tuple(values[k] for values, places in zip(columns, positions, strict=True) for k in places)
 
     layers = {name: layer(name) for name in ("xpos", "relations")}
     known = {name: values for name, values in layers.items() if values}
@@ -362,18 +367,18 @@ def from_labelled(item: Labelled, record: int, pieces: WordPieces, bound: int, o
 
 
 def _truncated(texts: Sequence[Sequence[Sequence[int]]], room: int) -> list[list[tuple[int, ...]]]:
-    """Pieces of the words of one or two texts cut to `room`, always the last piece of the longer text (Devlin et al. 2019)."""
+    """Word pieces of one or two texts, truncated to `room`: the longer text loses its last one (Devlin et al. 2019)."""
     sizes = [sum(map(len, text)) for text in texts]
     while sum(sizes) > room:
         sizes[int(len(sizes) == 2 and sizes[1] >= sizes[0])] -= 1
-    found = []
-    for text, left in zip(texts, sizes, strict=True):
-        cut = []
+    truncated = []
+    for text, remaining in zip(texts, sizes, strict=True):
+        words: list[tuple[int, ...]] = []
         for ids in text:
-            cut.append(tuple(ids[:left]))
-            left -= len(cut[-1])
-        found.append(cut)
-    return found
+            words.append(tuple(ids[:remaining]))
+            remaining -= len(words[-1])
+        truncated.append(words)
+    return truncated
 
 
 def _from_segment(segment: Segment, record: int, pieces: WordPieces, segment_ids: str) -> Example:

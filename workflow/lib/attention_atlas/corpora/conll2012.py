@@ -86,12 +86,12 @@ def read_conll2012(path: str | Path) -> Iterator[Document]:
     Raises:
         AtlasError: nothing to read, or a malformed line; the message names file and line.
     """
-    found = False
+    has_documents = False
     for name, lines in column_files(Path(path)):
         for document in _documents(name, lines):
-            found = True
+            has_documents = True
             yield document
-    if not found:
+    if not has_documents:
         raise AtlasError(f"{path}: there is no document in this source; give files in the column format of CoNLL-2012.")
 
 
@@ -103,7 +103,7 @@ def column_files(
     Args:
         path: file, folder or archive.
         by_base_name: order by the names without their folders.
-        suffixes: ends of the names of the files that are read from a folder or an archive.
+        suffixes: of the names of the files that are read from a folder or an archive.
 
     Raises:
         AtlasError: nothing to read, or a damaged archive.
@@ -206,35 +206,43 @@ class _Builder:
             )
         columns = list(zip(*(cells for _, cells in self._columns), strict=True))
         for number, column in enumerate(columns, start=_ENTITY):
-            found = self._bracketed(column)
+            spans = self._bracketed(column)
             if number == _ENTITY:
-                self.entities += found
-            elif found:
-                self.propositions.append(found)
+                self.entities += spans
+            elif spans:
+                self.propositions.append(spans)
         self._bits, self._columns = [], []
 
     def _bracketed(self, column: tuple[str, ...]) -> tuple[LabelledSpan, ...]:
         """Spans of a column of the sentence that ends, such as (ARG0* * *)."""
         first = len(self.words) - len(column)
-        found: list[LabelledSpan] = []
-        waiting: list[tuple[int, str, str]] = []
+        spans: list[LabelledSpan] = []
+        open_brackets: list[tuple[int, str, str]] = []
         for place, ((where, _), cell) in enumerate(zip(self._columns, column, strict=True), start=first):
             for opened, closed in _BRACKET.findall(cell):
                 if opened:
-                    waiting.append((place, opened, where))
-                elif closed and waiting:
-                    start, label, _ = waiting.pop()
-                    found.append(LabelledSpan(start, place + 1, label))
+                    open_brackets.append((place, opened, where))
+                elif closed and open_brackets:
+                    start, label, _ = open_brackets.pop()
+                    spans.append(LabelledSpan(start, place + 1, label))
                 else:
                     raise AtlasError(f"{where}: a bracket closes in {cell!r} that was never opened in this sentence.")
-        if waiting:
-            raise AtlasError(f"{waiting[-1][2]}: the bracket of {waiting[-1][1]} does not close in its sentence.")
-        return tuple(found)
+        if open_brackets:
+            raise AtlasError(f"{open_brackets[-1][2]}: the bracket of {open_brackets[-1][1]} does not close in its sentence.")
+        return tuple(spans)
 
     def done(self) -> Document:
         spans = sorted(set(self.spans), key=lambda s: (s.start, -s.stop, s.chain))
-        layers = (self.words, self.sentence, self.tags, self.parses, spans, self.entities, self.propositions)
-        return Document(self.name, *map(tuple, layers))
+        return Document(
+            id=self.name,
+            words=tuple(self.words),
+            sentence=tuple(self.sentence),
+            tags=tuple(self.tags),
+            parses=tuple(self.parses),
+            spans=tuple(spans),
+            entities=tuple(self.entities),
+            propositions=tuple(self.propositions),
+        )
 
 
 def _documents(name: str, lines: Iterable[tuple[int, bytes]]) -> Iterator[Document]:

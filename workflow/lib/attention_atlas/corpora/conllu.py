@@ -43,7 +43,7 @@ def read_conllu(path: str | Path, start: int = 0, stop: int | None = None) -> It
     blank line are accepted, blocks of comments without words are passed over.
 
     Raises:
-        AtlasError: the file cannot be read, has no sentence (looked at when `start` is 0), or a line or a tree in the
+        AtlasError: the file cannot be read, has no sentence (checked when `start` is 0), or a line or a tree in the
             range is malformed; the message names the file and the 1-indexed line.
         ValueError: a negative `start`.
     """
@@ -116,7 +116,7 @@ def parse_block(block: SentenceBlock, position: int, path: str | Path) -> Tree:
             "add the words or take the sentence out."
         )
     for number, token in tokens:
-        first, last = _ends(token["id"])
+        first, last = _word_range(token["id"])
         if not 1 <= first <= last:
             raise AtlasError(f"{path}:{number}: the id {token['id']!r} is no range of words; write it as in 3-4.")
     for expected, (number, token) in enumerate(words, start=1):
@@ -179,7 +179,7 @@ def _check_word(token: conllu.Token, expected: int, where: str) -> None:
         raise AtlasError(f"{where}: the relation (column 8, DEPREL) is empty; fill it in.")
 
 
-def _ends(identifier: str) -> tuple[int, int]:
+def _word_range(identifier: str) -> tuple[int, int]:
     """First and last word of a range such as 3-4; (1, 1) for anything else."""
     first, dash, last = identifier.partition("-")
     return (int(first), int(last)) if dash and first.isdecimal() and last.isdecimal() else (1, 1)
@@ -194,7 +194,7 @@ def _spaces_after(tokens: list[conllu.Token], size: int) -> tuple[bool, ...]:
         follows = (token.get("misc") or {}).get("SpaceAfter") != "No"
         identifier = token["id"]
         if "-" in identifier:
-            first, last = _ends(identifier)
+            first, last = _word_range(identifier)
             held_until = min(last, size)
             spaces[first - 1 : held_until] = [False] * (held_until - first + 1)
             spaces[held_until - 1] = follows

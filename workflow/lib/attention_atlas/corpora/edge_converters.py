@@ -56,7 +56,7 @@ _TRUE_PROTOROLE = 3
 
 
 def read_edge_records(
-    form: str, tasks: Sequence[str], raw: str | Path, beside: str | Path | None = None, part: str = "all"
+    form: str, tasks: Sequence[str], raw: str | Path, companion: str | Path | None = None, part: str = "all"
 ) -> Iterator[EdgeRecord]:
     """Yield the records of a corpus with the targets of some tasks; a record without targets is a record too.
 
@@ -64,7 +64,7 @@ def read_edge_records(
         form: a key of `FORM_TASKS`: how the file is written.
         tasks: of those that this form has.
         raw: the file, folder or archive.
-        beside: the sentences of annotations that come without them (form `decomp`).
+        companion: treebank with the sentences of annotations that come without them (form `decomp`).
         part: all records, or those that coin flips put into the training or the development part.
 
     Raises:
@@ -72,9 +72,9 @@ def read_edge_records(
     """
     if absent := [task for task in tasks if task not in FORM_TASKS[form]]:
         raise AtlasError(f"{raw}: the form {form} has no targets for {absent[0]}, only {', '.join(FORM_TASKS[form])}.")
-    records = _named(raw, tasks) if form == "records" else _built(_SENTENCES[form](Path(raw), beside), tasks)
-    for record, held in coin_flips(records):
-        if part == "all" or held == (part == "development"):
+    records = _named(raw, tasks) if form == "records" else _built(_SENTENCES[form](Path(raw), companion), tasks)
+    for record, in_development in coin_flips(records):
+        if part == "all" or in_development == (part == "development"):
             yield record
 
 
@@ -174,23 +174,23 @@ def constituent_targets(parse: Constituents) -> Iterator[EdgeTarget]:
 def coreference_targets(mentions: Sequence[tuple[WordSpan, str]]) -> list[EdgeTarget]:
     """Coreference within a sentence: every pair of annotated mentions (span, chain), "1" for one chain and "0" for two."""
     return [
-        EdgeTarget(span, other, (SAME if chain == other_chain else OTHER,), "coreference")
-        for (span, chain), (other, other_chain) in combinations(mentions, 2)
+        EdgeTarget(span1, span2, (SAME if chain1 == chain2 else OTHER,), "coreference")
+        for (span1, chain1), (span2, chain2) in combinations(mentions, 2)
     ]
 
 
-def _tree_sentences(raw: Path, beside: str | Path | None) -> Iterator[_Sentence]:
+def _tree_sentences(raw: Path, companion: str | Path | None) -> Iterator[_Sentence]:
     for tree in read_conllu(raw):
         yield tree.id, tree.words, {"pos": partial(tag_targets, tree), "dependencies": partial(dependency_targets, tree)}
 
 
-def _proposition_sentences(raw: Path, beside: str | Path | None) -> Iterator[_Sentence]:
+def _proposition_sentences(raw: Path, companion: str | Path | None) -> Iterator[_Sentence]:
     for tree, propositions in read_propositions(raw):
         builders = {"pos": partial(tag_targets, tree), "dependencies": partial(dependency_targets, tree)}
         yield tree.id, tree.words, builders | {"roles": partial(role_targets, tree, propositions)}
 
 
-def _document_sentences(raw: Path, beside: str | Path | None) -> Iterator[_Sentence]:
+def _document_sentences(raw: Path, companion: str | Path | None) -> Iterator[_Sentence]:
     """Sentences of documents with the columns of CoNLL-2012; a layer that a file lacks gives no targets."""
     for document in read_conll2012(raw):
         for number, (start, stop) in enumerate(sentence_starts(document)):
@@ -202,7 +202,7 @@ def _document_sentences(raw: Path, beside: str | Path | None) -> Iterator[_Sente
                 "pos": partial(_tagged, document.tags[start:stop]),
                 "constituents": partial(_parsed, document, number),
                 "entities": partial(_entities, inside(document.entities)),
-                "roles": partial(_arguments, [own for own in map(inside, document.propositions) if own]),
+                "roles": partial(_arguments, [spans for spans in map(inside, document.propositions) if spans]),
                 "coreference": partial(coreference_targets, mentions),
             }
             yield f"{document.id}-{number + 1}", document.words[start:stop], builders
@@ -227,9 +227,9 @@ def _entities(entities: Iterable[tuple[WordSpan, str]]) -> Iterator[EdgeTarget]:
 
 def _arguments(propositions: Iterable[Iterable[tuple[WordSpan, str]]]) -> Iterator[EdgeTarget]:
     """Predicate and argument, for all arguments of all predicates; the predicate itself is none."""
-    for own in propositions:
-        predicates = [span for span, label in own if label == PREDICATE]
-        for span, label in own:
+    for spans in propositions:
+        predicates = [span for span, label in spans if label == PREDICATE]
+        for span, label in spans:
             if predicates and label != PREDICATE:
                 yield EdgeTarget(predicates[0], span, (label,), "roles")
 
@@ -237,7 +237,7 @@ def _arguments(propositions: Iterable[Iterable[tuple[WordSpan, str]]]) -> Iterat
 _TAG = re.compile(r"[BI]-\S+")
 
 
-def _entity_sentences(raw: Path, beside: str | Path | None) -> Iterator[_Sentence]:
+def _entity_sentences(raw: Path, companion: str | Path | None) -> Iterator[_Sentence]:
     """Sentences of nested entities as LitBank has them: a word a line, then columns of B- and I- tags, a blank line between.
 
     Raises:
@@ -262,7 +262,7 @@ def _entity_sentences(raw: Path, beside: str | Path | None) -> Iterator[_Sentenc
 
 def _tag_spans(rows: Sequence[Sequence[str]]) -> list[tuple[WordSpan, str]]:
     """Spans of all columns of B- and I- tags [word][column], as they begin."""
-    found: list[tuple[WordSpan, str]] = []
+    spans: list[tuple[WordSpan, str]] = []
     for column in range(max(map(len, rows))):
         tags = [row[column] if column < len(row) else "O" for row in rows]
         for start, tag in enumerate(tags):
@@ -270,45 +270,45 @@ def _tag_spans(rows: Sequence[Sequence[str]]) -> list[tuple[WordSpan, str]]:
                 stop = start + 1
                 while stop < len(tags) and tags[stop] == f"I-{tag[2:]}":
                     stop += 1
-                found.append(((start, stop), tag[2:]))
-    return sorted(found)
+                spans.append(((start, stop), tag[2:]))
+    return sorted(spans)
 
 
 _SENTENCE = re.compile(r'^(\d+)\t"(.*)"\s*$')
 _MARK = re.compile(r"</?e[12]>")
 
 
-def _relation_sentences(raw: Path, beside: str | Path | None) -> Iterator[_Sentence]:
+def _relation_sentences(raw: Path, companion: str | Path | None) -> Iterator[_Sentence]:
     """Relations of SemEval-2010 task 8 in its own form: a sentence with <e1> and <e2>, then a line with the relation.
 
     Raises:
         AtlasError: a sentence without both marks, or without a relation; names file and line.
     """
-    held: tuple[str, str, str] | None = None
+    pending: tuple[str, str, str] | None = None
     for number, line in read_lines(raw):
         where = f"{raw}:{number}"
-        if found := _SENTENCE.match(line):
-            if held is not None:
+        if match := _SENTENCE.match(line):
+            if pending is not None:
                 raise AtlasError(f"{where}: the sentence before this one has no relation.")
-            held = found[1], found[2], where
-        elif held is not None:
-            yield _relation(*held, line.strip())
-            held = None
-    if held is not None:
-        raise AtlasError(f"{held[2]}: this sentence has no relation: the file breaks off.")
+            pending = match[1], match[2], where
+        elif pending is not None:
+            yield _relation(*pending, line.strip())
+            pending = None
+    if pending is not None:
+        raise AtlasError(f"{pending[2]}: this sentence has no relation: the file breaks off.")
 
 
 def _relation(name: str, text: str, where: str, label: str) -> _Sentence:
     words: list[str] = []
-    ends: dict[str, int] = {}
+    mark_positions: dict[str, int] = {}
     place = 0
     for mark in _MARK.finditer(text):
         words += WORD.findall(text[place : mark.start()])
-        ends[mark[0]] = len(words)
+        mark_positions[mark[0]] = len(words)
         place = mark.end()
     words += WORD.findall(text[place:])
     try:
-        spans = [(ends[f"<e{k}>"], ends[f"</e{k}>"]) for k in (1, 2)]
+        spans = [(mark_positions[f"<e{k}>"], mark_positions[f"</e{k}>"]) for k in (1, 2)]
     except KeyError as error:
         raise AtlasError(f"{where}: the sentence has no {error.args[0]}: both entities must be marked.") from error
     if not label or any(start >= stop for start, stop in spans):
@@ -320,21 +320,21 @@ def _relation(name: str, text: str, where: str, label: str) -> _Sentence:
 _NODE = re.compile(r"^ewt-(\w+)-(\d+)-semantics-(?:pred|arg)-(\d+)$")
 
 
-def _protorole_sentences(raw: Path, beside: str | Path | None) -> Iterator[_Sentence]:
+def _protorole_sentences(raw: Path, companion: str | Path | None) -> Iterator[_Sentence]:
     """Proto-roles of Universal Decompositional Semantics 1.0 (raw annotations in a zip), on the sentences of one of its parts.
 
     A property is true where the mean response is high enough; "does not apply" counts as the lowest response. Arguments are all
     words below their head.
 
     Raises:
-        AtlasError: no sentences beside it, an archive that cannot be read, or a word that a sentence does not have.
+        AtlasError: no treebank with its sentences, an archive that cannot be read, or a word that a sentence does not have.
     """
-    if beside is None:
+    if companion is None:
         raise AtlasError(f"{raw}: proto-roles come without their sentences: name the treebank that has them (`trees`).")
-    trees = list(read_conllu(beside))
+    trees = list(read_conllu(companion))
     # A file of the treebank is one of its parts; the annotations count the sentences of each part from 1.
-    found = re.search(r"train|dev|test", Path(beside).name)
-    part = found[0] if found else "dev"
+    part_match = re.search(r"train|dev|test", Path(companion).name)
+    part = part_match[0] if part_match else "dev"
     for name, annotated in _annotations(raw).items():
         match = re.fullmatch(rf"ewt-{part}-(\d+)", name)
         if match is None:
@@ -342,7 +342,7 @@ def _protorole_sentences(raw: Path, beside: str | Path | None) -> Iterator[_Sent
         number = int(match[1])
         if number > len(trees):
             raise AtlasError(
-                f"{raw}: {name} is annotated, but {beside} has {len(trees)} sentences: they do not belong together."
+                f"{raw}: {name} is annotated, but {companion} has {len(trees)} sentences: they do not belong together."
             )
         tree = trees[number - 1]
         yield name, tree.words, {"protoroles": partial(_protoroles, tree, annotated, f"{raw}: {name}")}
@@ -367,16 +367,17 @@ def _protoroles(tree: Tree, annotated: Mapping[str, Any], where: str) -> Iterato
         predicate, argument = (int(node[3]) for node in nodes if node)
         if max(predicate, argument) > len(tree.words):
             raise AtlasError(f"{where}: word {max(predicate, argument)} is annotated, the sentence has {len(tree.words)}.")
-        labels = tuple(name for name, given in sorted(layers["protoroles"].items()) if _mean_response(given) >= _TRUE_PROTOROLE)
+        properties = sorted(layers["protoroles"].items())
+        labels = tuple(name for name, judgements in properties if _mean_response(judgements) >= _TRUE_PROTOROLE)
         span = subtree(below, argument)
         if span[0] < predicate <= span[1]:
             span = (argument - 1, argument)
         yield EdgeTarget((predicate - 1, predicate), span, labels, "protoroles")
 
 
-def _mean_response(given: Mapping[str, Mapping[str, int]]) -> float:
-    applies = given["confidence"]
-    responses = [value if applies[who] else 0 for who, value in given["value"].items()]
+def _mean_response(judgements: Mapping[str, Mapping[str, int]]) -> float:
+    applies = judgements["confidence"]
+    responses = [value if applies[annotator] else 0 for annotator, value in judgements["value"].items()]
     return sum(responses) / len(responses)
 
 

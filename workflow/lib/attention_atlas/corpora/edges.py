@@ -97,8 +97,8 @@ def _record(row: Mapping[str, Any], where: str, number: int) -> EdgeRecord:
         raise AtlasError(f"{where}: a list of targets is needed under 'targets'.")
     info = row.get("info")
     name = str(info.get("id", number)) if isinstance(info, Mapping) else str(number)
-    found = tuple(_target(target, where, len(words)) for target in targets)
-    return EdgeRecord(name, tuple(words), found)
+    edge_targets = tuple(_target(target, where, len(words)) for target in targets)
+    return EdgeRecord(name, tuple(words), edge_targets)
 
 
 def _target(target: Mapping[str, Any], where: str, size: int) -> EdgeTarget:

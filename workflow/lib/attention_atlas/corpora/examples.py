@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,6 +15,7 @@ from attention_atlas.corpora.mentions import HEAD_RULES, Mention
 from attention_atlas.errors import AtlasError, DamagedFile
 from attention_atlas.io.files import whole_file
 
+_Item = TypeVar("_Item")
 # Gold layers over words: a value a word. Studies that need further layers add theirs here.
 WORD_LAYERS: dict[str, pa.DataType] = {
     "heads": pa.int32(),
@@ -82,7 +83,7 @@ class Example:
         words: the m words.
         layers: gold layers by name, each with m values (`heads`: 1-indexed, 0 = ROOT); absent layers are left out.
         mentions: spans of words that refer; None where the corpus has no such layer.
-        asked: what a question wants to know of a passage; None where there is no question.
+        asked: question on a passage, with its answers; None where there is none.
         label: class, a number as text, or the translation of the text; None where the corpus has none.
         edges: targets of edge probing, spans over `words`; None where the corpus has no such layer.
         keyphrases: gold phrases of a document, those that are not in its text too; None where the corpus has no such layer.
@@ -104,7 +105,7 @@ class Example:
 
 
 def asked_of(example: Example) -> Asked:
-    """What the question of an example wants to know.
+    """The question of an example, with its answers.
 
     Raises:
         AtlasError: the example holds no question.
@@ -121,8 +122,8 @@ def write_examples(path: str | Path, examples: Sequence[Example]) -> None:
         for name in SCHEMA.names
     }
     columns["asked"] = [None if e.asked is None else asdict(e.asked) for e in examples]
-    for name, (row, _) in _LISTS.items():
-        columns[name] = [None if items is None else [row(item) for item in items] for items in columns[name]]
+    for name, to_row in _TO_ROWS.items():
+        columns[name] = [None if items is None else [to_row(item) for item in items] for items in columns[name]]
     with whole_file(path) as part:
         pq.write_table(pa.table(columns, schema=SCHEMA), part)
 
@@ -143,10 +144,26 @@ def read_examples(paths: Iterable[str | Path], limit: int | None = None) -> Iter
             if limit is not None and row["record"] >= limit:
                 return
             layers = {name: tuple(row[name]) for name in WORD_LAYERS if row[name] is not None}
-            fixed = {name: tuple(row[name]) for name in ("input_ids", "segment_ids", "tokens", "word", "words")}
-            lists = {name: None if row[name] is None else tuple(map(item, row[name])) for name, (_, item) in _LISTS.items()}
-            asked = None if row["asked"] is None else _asked(row["asked"])
-            yield Example(record=row["record"], id=row["id"], layers=layers, asked=asked, label=row["label"], **fixed, **lists)
+            yield Example(
+                record=row["record"],
+                id=row["id"],
+                input_ids=tuple(row["input_ids"]),
+                segment_ids=tuple(row["segment_ids"]),
+                tokens=tuple(row["tokens"]),
+                word=tuple(row["word"]),
+                words=tuple(row["words"]),
+                layers=layers,
+                mentions=_items(row["mentions"], _mention),
+                asked=None if row["asked"] is None else _question(row["asked"]),
+                label=row["label"],
+                edges=_items(row["edges"], _edge),
+                keyphrases=_items(row["keyphrases"], _keyphrase),
+            )
+
+
+def _items(rows: Iterable[Mapping[str, Any]] | None, read: Callable[[Mapping[str, Any]], _Item]) -> tuple[_Item, ...] | None:
+    """A gold layer of several items from its rows; None where the corpus has no such layer."""
+    return None if rows is None else tuple(map(read, rows))
 
 
 def _mention_row(mention: Mention) -> dict[str, Any]:
@@ -164,17 +181,21 @@ def _edge(row: Mapping[str, Any]) -> EdgeTarget:
     return EdgeTarget(tuple(row["span1"]), second, tuple(row["labels"]), row["task"])
 
 
-def _asked(row: Mapping[str, Any]) -> Asked:
-    return Asked(**{name: tuple(value) if isinstance(value, list) else value for name, value in row.items()})
+def _question(row: Mapping[str, Any]) -> Asked:
+    return Asked(
+        question=row["question"],
+        context=row["context"],
+        size=row["size"],
+        starts=tuple(row["starts"]),
+        stops=tuple(row["stops"]),
+        answers=tuple(row["answers"]),
+        span=None if row["span"] is None else (row["span"][0], row["span"][1]),
+    )
 
 
 def _keyphrase(row: Mapping[str, Any]) -> Keyphrase:
     return Keyphrase(**row)
 
 
-_LISTS: dict[str, tuple[Callable[[Any], dict[str, Any]], Callable[[Mapping[str, Any]], Any]]] = {
-    "mentions": (_mention_row, _mention),
-    "edges": (asdict, _edge),
-    "keyphrases": (asdict, _keyphrase),
-}
-"""Gold layer of several items -> how one becomes a row, and is read again."""
+_TO_ROWS: dict[str, Callable[[Any], dict[str, Any]]] = {"mentions": _mention_row, "edges": asdict, "keyphrases": asdict}
+"""Gold layer of several items -> what makes a row of one item."""

@@ -30,7 +30,7 @@ class FrameSentence:
         sentence: words, parted by spaces.
         target: word that evokes the frame.
         elements: phrases that fill elements of the frame's core.
-        frame: name of the frame, "" where the source does not tell.
+        frame: name of the frame, "" where the source does not name it.
     """
 
     id: str
@@ -92,10 +92,10 @@ def _from_framenet(folder: Path) -> Iterator[FrameSentence]:
             cores = {name.name for group in unit.frame.FEcoreSets for name in group}
             for part in unit.subCorpus:
                 for number, sentence in enumerate(part.sentence, start=1):
-                    found = _chosen(sentence, cores, tokenizer.tokenize)
-                    if found is not None:
+                    selection = _chosen(sentence, cores, tokenizer.tokenize)
+                    if selection is not None:
                         name = f"{unit.ID}-{part.name}-{number}"
-                        words, target, elements = found
+                        words, target, elements = selection
                         yield FrameSentence(name, " ".join(words), target, elements, unit.frame.name)
     except (OSError, SyntaxError, AttributeError, KeyError) as error:  # what NLTK raises for a damaged folder
         raise AtlasError(f"{folder}: FrameNet cannot be read here ({type(error).__name__}: {str(error)[:100]}).") from error

@@ -124,17 +124,22 @@ def _cell(row: Mapping[str, Any], names: tuple[str, ...], where: str, task: str)
 def _tagged(layers: Any, texts: tuple[str, ...], where: str) -> tuple[Tagged, ...]:
     if not isinstance(layers, list) or len(layers) != len(texts):
         raise AtlasError(f"{where}: 'layers' must be a list with an entry for each of {len(texts)} texts.")
-    found = []
+    tagged_texts = []
     for text, entry in zip(texts, layers, strict=True):
-        values = [entry.get(name) if isinstance(entry, dict) else None for name in ("words", "xpos", "relations")]
-        if not all(isinstance(own, list) and all(isinstance(value, str) for value in own) for own in values):
-            raise AtlasError(f"{where}: each entry of 'layers' needs the lists words, xpos and relations.")
-        if len({len(own) for own in values}) > 1 or "".join(values[0]).split() != ["".join(text.split())]:
+        words, xpos, relations = (_strings(entry, name, where) for name in ("words", "xpos", "relations"))
+        if not len(words) == len(xpos) == len(relations) or "".join(words).split() != ["".join(text.split())]:
             raise AtlasError(
-                f"{where}: the words in 'layers' are not those of the text {text[:40]!r}, or have other tags than words."
+                f"{where}: the words in 'layers' are not those of the text {text[:40]!r}, or have another number of tags."
             )
-        found.append(Tagged(*map(tuple, values)))
-    return tuple(found)
+        tagged_texts.append(Tagged(words, xpos, relations))
+    return tuple(tagged_texts)
+
+
+def _strings(entry: Any, name: str, where: str) -> tuple[str, ...]:
+    values = entry.get(name) if isinstance(entry, dict) else None
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise AtlasError(f"{where}: each entry of 'layers' needs the lists words, xpos and relations.")
+    return tuple(values)
 
 
 def _check_number(label: str, where: str) -> None:

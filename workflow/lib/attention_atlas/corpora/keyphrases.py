@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, TypeGuard
 
 from attention_atlas.corpora.layers import Keyphrase
 from attention_atlas.corpora.text import WORD
@@ -52,22 +52,22 @@ class KeyphraseDocument:
         return tuple(Keyphrase(phrase, phrase not in self.absent) for phrase in self.phrases)
 
     def shortened(self, count: int, stemmed: bool) -> KeyphraseDocument:
-        """Its first words; what stands behind them alone is absent (`stemmed`: as in `read_keyphrases`)."""
+        """The document with its first words; phrases that occur only later are absent (`stemmed`: see `read_keyphrases`)."""
         words = self.words[:count]
-        # Given words may be parted otherwise than phrases are.
-        left = located(self.id, WORD.findall(" ".join(words)), self.phrases, stemmed)
-        absent = tuple(phrase for phrase in self.phrases if phrase in (*self.absent, *left.absent))
+        # The words of a file may be tokenised differently from its phrases.
+        truncated = located(self.id, WORD.findall(" ".join(words)), self.phrases, stemmed)
+        absent = tuple(phrase for phrase in self.phrases if phrase in (*self.absent, *truncated.absent))
         return replace(self, words=words, tags=self.tags[:count], absent=absent)
 
 
-def without_words(document: KeyphraseDocument, gone: Collection[int]) -> KeyphraseDocument:
+def without_words(document: KeyphraseDocument, removed: Collection[int]) -> KeyphraseDocument:
     """The document without some of its words; a phrase that loses its first word begins with its next."""
     tags = list(document.tags)
-    for place in sorted(gone):
+    for place in sorted(removed):
         if tags[place] == BEGIN and place + 1 < len(tags) and tags[place + 1] == INSIDE:
             tags[place + 1] = BEGIN
-    kept = [place for place in range(len(tags)) if place not in gone]
-    return replace(document, words=tuple(document.words[k] for k in kept), tags=tuple(tags[k] for k in kept))
+    remaining = [place for place in range(len(tags)) if place not in removed]
+    return replace(document, words=tuple(document.words[k] for k in remaining), tags=tuple(tags[k] for k in remaining))
 
 
 def read_keyphrases(path: str | Path, stemmed: bool = False) -> Iterator[KeyphraseDocument]:
@@ -82,12 +82,12 @@ def read_keyphrases(path: str | Path, stemmed: bool = False) -> Iterator[Keyphra
         AtlasError: nothing to read, a text without keys or keys without text, or a malformed line; names the file.
     """
     place = Path(path)
-    found = False
+    has_documents = False
     documents = _from_files(place, stemmed) if place.is_dir() or zipfile.is_zipfile(place) else _from_lines(place, stemmed)
     for document in documents:
-        found = True
+        has_documents = True
         yield document
-    if not found:
+    if not has_documents:
         raise AtlasError(f"{path}: there is no document here; give docsutf8/*.txt with keys/*.key, or JSON lines.")
 
 
@@ -97,9 +97,10 @@ def _from_files(path: Path, stemmed: bool) -> Iterator[KeyphraseDocument]:
             {PurePosixPath(name).stem: name for name in names if _is_in(name, folder, suffix)}
             for folder, suffix in ((_TEXTS, ".txt"), (_KEYS, ".key"))
         )
-        for alone, other in ((texts.keys() - keys.keys(), f"{_KEYS}/*.key"), (keys.keys() - texts.keys(), f"{_TEXTS}/*.txt")):
-            if alone:
-                raise AtlasError(f"{path}: {min(alone)} has no {other}; every document needs both files.")
+        without_keys, without_text = texts.keys() - keys.keys(), keys.keys() - texts.keys()
+        for unpaired, counterpart in ((without_keys, f"{_KEYS}/*.key"), (without_text, f"{_TEXTS}/*.txt")):
+            if unpaired:
+                raise AtlasError(f"{path}: {min(unpaired)} has no {counterpart}; every document needs both files.")
         for name in sorted(texts):
             text, phrases = read(texts[name]), read(keys[name]).splitlines()
             yield located(name, WORD.findall(text), phrases, stemmed)
@@ -162,7 +163,7 @@ def _from_lines(path: Path, stemmed: bool) -> Iterator[KeyphraseDocument]:
             yield _tagged(row, name, where)
 
 
-def _strings(value: Any) -> bool:
+def _strings(value: Any) -> TypeGuard[list[str]]:
     return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
@@ -181,41 +182,42 @@ def _tagged(row: Mapping[str, Any], name: str, where: str) -> KeyphraseDocument:
 
 
 def located(name: str, words: Sequence[str], phrases: Iterable[str], stemmed: bool) -> KeyphraseDocument:
-    """A document with its phrases found in its words.
+    """A document with its phrases located in its words.
 
-    Every place counts. Where phrases share a word, the longer one has it, of two as long the first in the text; a phrase that
-    stands only within longer ones is present all the same.
+    All occurrences are tagged. Where phrases overlap, the longest is tagged, of equal ones the first in the text. A phrase that
+    occurs only within longer ones is present as well.
     """
     norm = stem if stemmed else str.lower
     text = [norm(word) for word in words]
-    given: dict[tuple[str, ...], str] = {}
+    phrase_by_words: dict[tuple[str, ...], str] = {}
     for phrase in filter(str.strip, phrases):
-        given.setdefault(tuple(WORD.findall(phrase.lower())), phrase.strip())
-    places, absent = [], []
-    for pieces, phrase in given.items():
-        own = [norm(word) for word in pieces]
-        found = [start for start in range(len(text) - len(own) + 1) if own and text[start : start + len(own)] == own]
-        places += [(start, start + len(own)) for start in found]
-        if not found:
+        phrase_by_words.setdefault(tuple(WORD.findall(phrase.lower())), phrase.strip())
+    spans, absent = [], []
+    for pieces, phrase in phrase_by_words.items():
+        phrase_words = [norm(word) for word in pieces]
+        size = len(phrase_words)
+        starts = [start for start in range(len(text) - size + 1) if size and text[start : start + size] == phrase_words]
+        spans += [(start, start + size) for start in starts]
+        if not starts:
             absent.append(phrase)
     tags = [OUTSIDE] * len(words)
-    for start, stop in sorted(set(places), key=lambda span: (span[0] - span[1], span[0])):
+    for start, stop in sorted(set(spans), key=lambda span: (span[0] - span[1], span[0])):
         if all(tag == OUTSIDE for tag in tags[start:stop]):
             tags[start:stop] = [BEGIN, *[INSIDE] * (stop - start - 1)]
-    return KeyphraseDocument(name, tuple(words), tuple(tags), tuple(given.values()), tuple(absent))
+    return KeyphraseDocument(name, tuple(words), tuple(tags), tuple(phrase_by_words.values()), tuple(absent))
 
 
 def spans_of(tags: Sequence[str]) -> list[tuple[int, int]]:
     """Words from and to before of each phrase; an `INSIDE` that follows no phrase begins one."""
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     for place, tag in enumerate(tags):
         if tag == OUTSIDE:
             continue
-        if tag == INSIDE and found and found[-1][1] == place:
-            found[-1] = found[-1][0], place + 1
+        if tag == INSIDE and spans and spans[-1][1] == place:
+            spans[-1] = spans[-1][0], place + 1
         else:
-            found.append((place, place + 1))
-    return found
+            spans.append((place, place + 1))
+    return spans
 
 
 @cache

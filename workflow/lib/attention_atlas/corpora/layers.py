@@ -1,6 +1,6 @@
-"""Gold layers of examples that are no values of words: questions, targets of edge probing, keyphrases.
+"""Gold layers of examples that are not word by word: questions, targets of edge probing, keyphrases.
 
-Apart from the readers of files that have them, so that what reads examples does not depend on how corpora are written.
+This module is separate from the readers of corpora, so that code that reads examples does not depend on corpus formats.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Asked:
-    """What a question wants to know of the words of an example.
+    """A question on the words of an example: its passage, and its answers.
 
     Attributes:
         question: the question's id, the same for all windows of its passage.
@@ -51,12 +51,12 @@ EDGE_TASKS = {
 
 @dataclass(frozen=True)
 class EdgeTarget:
-    """What is asked of one span, or of a pair of spans.
+    """A target of edge probing: one span or a pair of spans, with its labels.
 
     Attributes:
         span1, span2: words start to stop - 1, from 0; span2 is None for tasks with one span.
         labels: all labels that are right; none where no label applies.
-        task: what is asked, where a file has several tasks.
+        task: name of the task, where a file has several.
     """
 
     span1: WordSpan

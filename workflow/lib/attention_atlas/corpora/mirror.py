@@ -1,4 +1,4 @@
-"""The folder that is looked in before any download."""
+"""The mirror folder, which is searched before any download."""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@ if TYPE_CHECKING:
 
 _NOUNS = ("NN", "NNS", "NNP", "NNPS", "NX", "POS", "JJR", "NML")
 _PHRASES = ("NP", "NML", "NX")
-# Category -> (side from which is looked, labels in order of preference); the first child from that side is the last resort.
-_OTHERS = {
+# Category -> (side from which children are searched, labels in order of preference); the default is the first child there.
+_HEAD_RULES = {
     "S": ("left", ("VP", "S", "SBAR", "ADJP", "NP")),
     "SINV": ("left", ("VP", "S", "SINV", "ADJP", "NP")),
     "SQ": ("left", ("VBZ", "VBD", "VBP", "VB", "MD", "VP", "SQ")),
@@ -74,10 +74,10 @@ def _is_word(node: Tree) -> bool:
 
 
 def _head_child(node: Tree) -> int:
-    labels, own = list(map(_category, node)), _category(node)
-    if own in _PHRASES or own not in _OTHERS:
+    labels, category = list(map(_category, node)), _category(node)
+    if category in _PHRASES or category not in _HEAD_RULES:
         return _noun_child(labels)
-    side, preferred = _OTHERS[own]
+    side, preferred = _HEAD_RULES[category]
     order = range(len(labels)) if side == "left" else range(len(labels) - 1, -1, -1)
     for label in preferred:
         for k in order:
@@ -99,7 +99,7 @@ def _noun_child(labels: list[str]) -> int:
     if nouns:
         return nouns[-1]
     for wanted in (_PHRASES, ("PRP", "PRP$", "WP", "EX"), ("$", "CD", "QP", "JJ", "JJS", "RB"), ("DT", "WDT")):
-        found = [k for k in core if labels[k] in wanted]
-        if found:
-            return found[0] if wanted is _PHRASES else found[-1]
+        matching = [k for k in core if labels[k] in wanted]
+        if matching:
+            return matching[0] if wanted is _PHRASES else matching[-1]
     return core[-1]

@@ -48,19 +48,19 @@ def read_parallel(path: str | Path, languages: Sequence[str], translations: str 
 
 
 def _together(path: str | Path, translations: str | Path) -> Iterator[tuple[tuple[int, str], tuple[int, str]]]:
-    for count, (one, other) in enumerate(zip_longest(read_lines(path), read_lines(translations))):
-        if one is None or other is None:
-            longer, shorter = (translations, path) if one is None else (path, translations)
+    for count, (source, target) in enumerate(zip_longest(read_lines(path), read_lines(translations))):
+        if source is None or target is None:
+            longer, shorter = (translations, path) if source is None else (path, translations)
             raise AtlasError(
                 f"{shorter}: the file ends after line {count}, but {longer} goes on: a translation has to stand in the line of "
                 "its sentence. Take two files of one release."
             )
-        yield one, other
+        yield source, target
 
 
 def _of_object(line: str, where: str, name: str, languages: Sequence[str]) -> Translated:
-    found = json_object(line, where, " For plain text name the file with the translations (translations: ...).")
-    row = found.get("translation", found)
+    content = json_object(line, where, " For plain text name the file with the translations (translations: ...).")
+    row = content.get("translation", content)
     if not isinstance(row, Mapping):
         raise AtlasError(f"{where}: a JSON object a line is needed here.")
     return Translated(name, *(_text(row, language, where) for language in languages))

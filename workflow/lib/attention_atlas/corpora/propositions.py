@@ -42,16 +42,16 @@ def read_propositions(path: str | Path) -> Iterator[tuple[Tree, tuple[Propositio
     """
     position = -1
     for position, block in enumerate(sentence_blocks(Path(path))):
-        plain, further = _parted(block, path)
+        plain, predicate_columns = _split_columns(block, path)
         tree = parse_block(SentenceBlock(block.first_line, plain), position, path)
-        yield tree, _propositions(further, f"{path}:{block.first_line}")
+        yield tree, _propositions(predicate_columns, f"{path}:{block.first_line}")
     if position < 0:
         raise AtlasError(f"{path}: there is no sentence in this file; give a Universal PropBank file with at least one.")
 
 
-def _parted(block: SentenceBlock, path: str | Path) -> tuple[list[bytes], list[list[str]]]:
-    """Lines with ten columns, and the further columns of each word."""
-    plain, further = [], []
+def _split_columns(block: SentenceBlock, path: str | Path) -> tuple[list[bytes], list[list[str]]]:
+    """Lines with the ten columns of CoNLL-U, and for each word its columns of predicates and roles."""
+    plain, predicate_columns = [], []
     for number, line in enumerate(block.lines, start=block.first_line):
         if line.startswith(b"#"):
             plain.append(line)
@@ -65,23 +65,23 @@ def _parted(block: SentenceBlock, path: str | Path) -> tuple[list[bytes], list[l
         plain.append(b"\t".join(columns[:_COLUMNS]) + b"\n")
         if columns[0].isdigit():
             # The published files leave some of these columns empty.
-            further.append([column.decode("utf-8", "replace") or UNKNOWN for column in columns[_COLUMNS:]])
-    return plain, further
+            predicate_columns.append([column.decode("utf-8", "replace") or UNKNOWN for column in columns[_COLUMNS:]])
+    return plain, predicate_columns
 
 
-def _propositions(further: list[list[str]], where: str) -> tuple[Proposition, ...]:
-    predicates = [(word, own[0]) for word, own in enumerate(further, start=1) if own[0] != UNKNOWN]
-    sizes = {len(own) - 1 for own in further}
-    if not predicates and all(set(own) == {UNKNOWN} for own in further):
+def _propositions(rows: list[list[str]], where: str) -> tuple[Proposition, ...]:
+    predicates = [(word, cells[0]) for word, cells in enumerate(rows, start=1) if cells[0] != UNKNOWN]
+    sizes = {len(cells) - 1 for cells in rows}
+    if not predicates and all(set(cells) == {UNKNOWN} for cells in rows):
         return ()
     if sizes != {len(predicates)}:
         raise AtlasError(
             f"{where}: this sentence has {len(predicates)} predicates but {' or '.join(map(str, sorted(sizes)))} columns of "
             "roles; there must be one for each predicate."
         )
-    found = []
+    propositions = []
     for column, (predicate, roleset) in enumerate(predicates, start=1):
-        roles = [(word, own[column]) for word, own in enumerate(further, start=1) if own[column] != UNKNOWN]
+        roles = [(word, cells[column]) for word, cells in enumerate(rows, start=1) if cells[column] != UNKNOWN]
         arguments = tuple((word, role) for word, role in roles if role != PREDICATE)
-        found.append(Proposition(predicate, roleset, arguments))
-    return tuple(found)
+        propositions.append(Proposition(predicate, roleset, arguments))
+    return tuple(propositions)

@@ -16,12 +16,18 @@ from attention_atlas.corpora.text import WORD
 
 @dataclass(frozen=True)
 class QuestionWindow:
-    """A question with as much of its passage as fits: words of both, and the pieces of each word."""
+    """A question with a window of its passage.
+
+    Attributes:
+        id: name of the question; further windows add their number.
+        question, window: words of either text, each with its word pieces.
+        annotation: passage, answers and word offsets.
+    """
 
     id: str
     question: tuple[tuple[str, tuple[int, ...]], ...]
     window: tuple[tuple[str, tuple[int, ...]], ...]
-    asked: Asked
+    annotation: Asked
 
 
 def read_questions(path: str | Path, order: str, seed: int) -> Iterator[Question]:
@@ -51,31 +57,31 @@ def question_windows(question: Question, pieces: WordPieces, bound: int, windows
     Returns:
         The windows; none where the question leaves no room for a word of its passage.
     """
-    asked = _spelled(question.question, pieces)
+    question_words = _spelled(question.question, pieces)
     passage = _spelled(question.context, pieces)
-    room = bound - pieces.pair.specials - sum(len(ids) for _, _, ids in asked)
-    found = []
+    room = bound - pieces.pair.specials - sum(len(ids) for _, _, ids in question_words)
+    passage_windows: list[QuestionWindow] = []
     for first, stop in _cuts([len(ids) for _, _, ids in passage], room, windows, stride):
         inside = passage[first:stop]
-        number = len(found) + 1
-        facts = Asked(
+        number = len(passage_windows) + 1
+        annotation = Asked(
             question=question.id,
             context=question.context,
-            size=len(asked),
+            size=len(question_words),
             starts=tuple(match.start() for _, match, _ in inside),
             stops=tuple(match.end() for _, match, _ in inside),
             answers=tuple(answer.text for answer in question.answers),
-            span=_span(question.answers[0], [match for _, match, _ in inside], len(asked)),
+            span=_span(question.answers[0], [match for _, match, _ in inside], len(question_words)),
         )
-        found.append(
+        passage_windows.append(
             QuestionWindow(
                 question.id if number == 1 else f"{question.id}#{number}",
-                tuple((word, ids) for word, _, ids in asked),
+                tuple((word, ids) for word, _, ids in question_words),
                 tuple((word, ids) for word, _, ids in inside),
-                facts,
+                annotation,
             )
         )
-    return found
+    return passage_windows
 
 
 def _spelled(text: str, pieces: WordPieces) -> list[tuple[str, re.Match[str], tuple[int, ...]]]:

@@ -79,17 +79,16 @@ def clean_recipe(documents: Iterable[TextDocument], spell: Speller, room: int, s
     Raises:
         AtlasError: no document has two paragraphs.
     """
-    kept = [(number, [" ".join(p) for p in document.paragraphs]) for number, document in enumerate(documents)]
-    candidates = [(number, i) for number, paragraphs in kept for i in range(len(paragraphs) - 1)]
+    by_document = {number: [" ".join(p) for p in document.paragraphs] for number, document in enumerate(documents)}
+    candidates = [(number, i) for number, paragraphs in by_document.items() for i in range(len(paragraphs) - 1)]
     if not candidates:
         raise AtlasError(
             "the clean recipe needs documents of at least two paragraphs, and this corpus has none (lines: paragraphs)."
         )
     random.Random(seed).shuffle(candidates)
-    by_number = dict(kept)
     lost: dict[str, int] = {}
     for number, i in candidates:
-        first, second = spell(by_number[number][i]), spell(by_number[number][i + 1])
+        first, second = spell(by_document[number][i]), spell(by_document[number][i + 1])
         _cut_apart(first, second, room)
         # A paragraph without a piece, or of a single word longer than the room.
         if not (_size(first) and _size(second)):

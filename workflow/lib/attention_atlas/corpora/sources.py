@@ -30,7 +30,7 @@ def fetch(source: Mapping[str, Any], target: str | Path, mirror: str | None = No
         source: the `source` entry of a corpus, of kind url, hub or sacrebleu.
         target: file to write.
         reader: what will read it; rows of a hub's data set are written in a form that it reads.
-        mirror: folder that is looked in first, by `source["mirror"]`; the environment variable ATLAS_DATA is the fallback.
+        mirror: folder that is searched first, by `source["mirror"]`; the environment variable ATLAS_DATA is the fallback.
 
     Raises:
         AtlasError: wrong checksum, or nothing in the mirror and no way to the network.
@@ -41,12 +41,12 @@ def fetch(source: Mapping[str, Any], target: str | Path, mirror: str | None = No
     if "hub" in source:
         _from_hub(source, target, _WRITERS.get(reader, _write_documents))
         return
-    found = in_mirror(source, mirror)
-    if found is not None and found.is_file():
-        _log.info("taken from the mirror: %s", found)
-        file = found
+    mirror_file = in_mirror(source, mirror)
+    if mirror_file is not None and mirror_file.is_file():
+        _log.info("taken from the mirror: %s", mirror_file)
+        file = mirror_file
     else:
-        file = _download(source, found)
+        file = _download(source, mirror_file)
     if "content_sha256" in source:
         check_content(file, source["content_sha256"])
     else:
@@ -61,8 +61,8 @@ def check_sha256(path: str | Path, expected: str) -> None:
     Raises:
         AtlasError: neither is.
     """
-    found = sha256(path)
-    if found == expected:
+    digest = sha256(path)
+    if digest == expected:
         return
     unpacked = hashlib.sha256()
     # A packed file that cannot be unpacked has the wrong checksum as well.
@@ -71,7 +71,7 @@ def check_sha256(path: str | Path, expected: str) -> None:
             unpacked.update(block)
     if unpacked.hexdigest() != expected:
         raise AtlasError(
-            f"{path}: wrong checksum: expected sha256 {expected}, found {found}. The file is damaged or another version; "
+            f"{path}: wrong checksum: expected sha256 {expected}, found {digest}. The file is damaged or another version; "
             "delete it and fetch it again, or correct sha256 in the configuration if the change is meant."
         )
 
@@ -93,17 +93,17 @@ def check_content(path: str | Path, expected: str) -> None:
         )
 
 
-def _download(source: Mapping[str, Any], looked: Path | None) -> Path:
+def _download(source: Mapping[str, Any], mirror_file: Path | None) -> Path:
     import pooch
 
     folder = pooch.os_cache("attention-atlas")
     try:
-        known = f"sha256:{source['sha256']}" if "sha256" in source else None
-        return Path(pooch.retrieve(source["url"], known_hash=known, path=folder))
+        known_hash = f"sha256:{source['sha256']}" if "sha256" in source else None
+        return Path(pooch.retrieve(source["url"], known_hash=known_hash, path=folder))
     except ValueError as error:  # pooch keeps no file with another checksum
         raise AtlasError(f"{source['url']}: wrong checksum: {error}") from error
     except Exception as error:  # requests, urllib3 and the operating system all have their own
-        where = f" It was looked for in the mirror as {looked}." if looked else ""
+        where = f" It was looked for in the mirror as {mirror_file}." if mirror_file else ""
         raise AtlasError(
             f"{source['url']}: could not be downloaded ({type(error).__name__}).{where} Without a network, put the file under "
             f"data_mirror (or {MIRROR_VARIABLE}) as {source.get('mirror', Path(source['url']).name)}."
@@ -149,8 +149,8 @@ def _from_sacrebleu(source: Mapping[str, Any], target: str | Path) -> None:
                     f"test set {name} ({pair}): sacrebleu could not give it ({type(error).__name__}: {_first_line(error)}). "
                     "Check its name; without a network copy the folder ~/.sacrebleu (or SACREBLEU) of a machine that has one."
                 ) from error
-            for both in read_parallel(files[0], languages, files[1]):
-                row = dict(zip(languages, (both.source, both.target), strict=True))
+            for translated in read_parallel(files[0], languages, files[1]):
+                row = dict(zip(languages, (translated.source, translated.target), strict=True))
                 stream.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 

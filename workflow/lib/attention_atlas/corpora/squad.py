@@ -97,14 +97,14 @@ def _answer(item: Any, context: str, place: str) -> Answer:
 
 
 def _listed(entry: Any, key: str, where: str) -> list[Any]:
-    found = entry.get(key) if isinstance(entry, dict) else None
-    if not isinstance(found, list):
+    value = entry.get(key) if isinstance(entry, dict) else None
+    if not isinstance(value, list):
         raise AtlasError(f"{where}: there is no list '{key}' here; is this a SQuAD v1.1 file?")
-    return found
+    return value
 
 
 def _text(entry: Any, key: str, where: str) -> str:
-    found = entry.get(key) if isinstance(entry, dict) else None
-    if not isinstance(found, str) or not found.strip():
+    value = entry.get(key) if isinstance(entry, dict) else None
+    if not isinstance(value, str) or not value.strip():
         raise AtlasError(f"{where}: '{key}' is missing or empty.")
-    return found
+    return value

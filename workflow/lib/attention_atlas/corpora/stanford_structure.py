@@ -1,7 +1,7 @@
 """How Stanford Dependencies hang words differently from Universal Dependencies.
 
-Each function mends one construction of a `Draft` in place and leaves a tree behind; `restructure` runs them in the
-order in which they build on each other. Labels that follow from the new structure are set here, all others are left
+Each function converts one construction of a `Draft` in place, so that it remains a tree; `restructure` calls them in
+the order in which they depend on each other. Labels that follow from the new structure are set here, all others are left
 to `stanford.to_stanford`, whose documentation lists the rules and their sources.
 """
 
@@ -31,7 +31,7 @@ _CLAUSE_COMPLEMENTS = frozenset({"ADV", "VERB", "AUX", "ADP", "SCONJ"})
 
 
 class Draft:
-    """A tree being rebuilt: heads, UD relations, and the Stanford labels found so far ("" for none); entry 0 is ROOT.
+    """A tree being rebuilt: heads, UD relations, and the Stanford labels set so far ("" for none); entry 0 is ROOT.
 
     `topmost[n]` is the preposition that took the place of noun or clause n, `inner[p]` the second word of a
     two-word preposition that its object hangs on.
@@ -61,8 +61,8 @@ class Draft:
 
     def kids(self, i: int, *relations: str) -> list[int]:
         """Dependents of i in order, all or those with one of the main relations."""
-        found = [k for k in range(1, self.size + 1) if self.heads[k] == i]
-        return [k for k in found if self.main(k) in relations] if relations else found
+        dependents = [k for k in range(1, self.size + 1) if self.heads[k] == i]
+        return [k for k in dependents if self.main(k) in relations] if relations else dependents
 
     def verb_form(self, i: int) -> str:
         """Tag VBG, VBN or VB, or "" for a finite verb and for no verb, by the Penn tag or else by the feature VerbForm."""
@@ -119,23 +119,23 @@ def restructure(draft: Draft) -> None:
 
 def _fixed_phrases(d: Draft) -> None:
     for first in range(1, d.size + 1):
-        others = d.kids(first, "fixed")
-        if not others:
+        following = d.kids(first, "fixed")
+        if not following:
             continue
-        words = tuple(d.word(i) for i in [first, *others])
+        words = tuple(d.word(i) for i in [first, *following])
         if words in STACKED_PREPOSITIONS:
-            d.labels[others[0]] = "pcomp"
-            d.inner[first] = others[0]
-        elif len(others) == 1 and d.upos(first) == "ADP" and d.main(first) == "advmod" and d.upos(others[0]) != "ADP":
-            d.labels[first], d.labels[others[0]] = "prep", "pobj"
+            d.labels[following[0]] = "pcomp"
+            d.inner[first] = following[0]
+        elif len(following) == 1 and d.upos(first) == "ADP" and d.main(first) == "advmod" and d.upos(following[0]) != "ADP":
+            d.labels[first], d.labels[following[0]] = "prep", "pobj"
         else:
             last_heads = words in LAST_WORD_HEADS or words == ("as", "well", "as")
-            head = others[0] if last_heads else first
+            head = following[0] if last_heads else first
             if head != first:
                 rest = [k for k in d.kids(first) if k != head]
                 d.replace(first, head)
                 d.move(rest, head)
-            for i in {first, *others} - {head}:
+            for i in {first, *following} - {head}:
                 d.hang(i, head, "mwe")
 
 
@@ -233,13 +233,13 @@ def _phrases_as_predicates(d: Draft) -> None:
 
 def _prepositions(d: Draft, noun: int) -> list[int]:
     """Adpositions of a noun; its possessive clitic is labelled and left out."""
-    found = []
+    prepositions = []
     for k in d.kids(noun, "case"):
         if d.tag(k) == "POS" or (k > noun and d.word(k) in POSSESSIVES):
             d.labels[k] = "possessive"
         elif not d.labels[k]:
-            found.append(k)
-    return found
+            prepositions.append(k)
+    return prepositions
 
 
 def _prepositional_phrases(d: Draft) -> None:
@@ -323,7 +323,7 @@ def _edges(d: Draft, top: int) -> tuple[int, int]:
     """First and last word of the subtree under `top`."""
     below, waiting = {top}, [top]
     while waiting:
-        found = d.kids(waiting.pop())
-        below.update(found)
-        waiting.extend(found)
+        dependents = d.kids(waiting.pop())
+        below.update(dependents)
+        waiting.extend(dependents)
     return min(below), max(below)

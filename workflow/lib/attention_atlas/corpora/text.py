@@ -59,13 +59,13 @@ def _blocks(path: str | Path, lines: str) -> Iterator[tuple[list[str], bool]]:
     for _, raw in read_lines(path):
         line = raw.strip()
         if lines == "wikitext":
-            ends, keeps = bool(_TITLE.fullmatch(line)), bool(line) and not _HEADING.fullmatch(line)
+            is_break, is_text = bool(_TITLE.fullmatch(line)), bool(line) and not _HEADING.fullmatch(line)
         else:
-            ends, keeps = not line, bool(line)
-        if ends and block:
+            is_break, is_text = not line, bool(line)
+        if is_break and block:
             yield block, True
             block = []
-        if keeps:
+        if is_text:
             block.append(_JOINED.sub(r"\1", line) if lines == "wikitext" else line)
     if block:
         yield block, lines != "sentences"

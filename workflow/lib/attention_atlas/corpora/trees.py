@@ -39,8 +39,8 @@ class Tree:
     def __post_init__(self) -> None:
         size = len(self.words)
         for name in ("lemmas", "upos", "xpos", "feats"):
-            given = getattr(self, name) or (UNKNOWN,) * size
-            object.__setattr__(self, name, tuple(entry or UNKNOWN for entry in given))
+            values = getattr(self, name) or (UNKNOWN,) * size
+            object.__setattr__(self, name, tuple(entry or UNKNOWN for entry in values))
         if not self.spaces_after:
             object.__setattr__(self, "spaces_after", (True,) * size)
 
@@ -50,10 +50,10 @@ class Tree:
 
 def children(heads: Sequence[int]) -> list[list[int]]:
     """Dependents of every position in the order of the words: entry 0 lists the roots, entry k those of word k."""
-    found: list[list[int]] = [[] for _ in range(len(heads) + 1)]
+    dependents: list[list[int]] = [[] for _ in range(len(heads) + 1)]
     for word, head in enumerate(heads, start=1):
-        found[head].append(word)
-    return found
+        dependents[head].append(word)
+    return dependents
 
 
 def root_of(heads: Sequence[int]) -> int:

@@ -27,20 +27,20 @@ def document_windows(sentence: Sequence[int], sizes: Sequence[int], room: int, w
         windows: "first" cuts the document after the last word that fits (Clark et al. 2019: documents truncated to 128 tokens);
             "all" goes on, each window ending with a sentence where one ends in its second half.
     """
-    found: list[tuple[int, int]] = []
+    intervals: list[tuple[int, int]] = []
     start = 0
     while start < len(sizes):
         stop = last_that_fits(sizes, start, room)
         if windows == "first":
             return [(start, max(stop, 1))]
         if stop < len(sizes):
-            ends = [k for k in range(start + (stop - start) // 2 + 1, stop + 1) if sentence[k] != sentence[k - 1]]
-            stop = ends[-1] if ends else stop
+            sentence_ends = [k for k in range(start + (stop - start) // 2 + 1, stop + 1) if sentence[k] != sentence[k - 1]]
+            stop = sentence_ends[-1] if sentence_ends else stop
         # A word longer than a window is a window of its own, which is then dropped as too long.
         stop = max(stop, start + 1)
-        found.append((start, stop))
+        intervals.append((start, stop))
         start = stop
-    return found
+    return intervals
 
 
 def document_mentions(document: Document, trees: Sequence[Tree] | None) -> list[Mention]:
@@ -97,21 +97,21 @@ def trees_of_documents(documents: Iterator[Document], trees: Iterator[Tree]) -> 
         AtlasError: the trees end before the documents do.
     """
     for document in documents:
-        own = []
+        document_trees = []
         for _ in document.parses:
             tree = next(trees, None)
             if tree is None:
                 raise AtlasError(f"document {document.id}: the treebank of this corpus ends before its sentences do.")
-            own.append(tree)
-        yield document, own
+            document_trees.append(tree)
+        yield document, document_trees
 
 
 def _check_trees(document: Document, trees: Sequence[Tree], starts: Sequence[int]) -> None:
-    ends = [*starts[1:], len(document.words)]
-    for tree, start, end in zip(trees, starts, ends, strict=True):
-        if tree.words != document.words[start:end]:
+    stops = [*starts[1:], len(document.words)]
+    for tree, start, stop in zip(trees, starts, stops, strict=True):
+        if tree.words != document.words[start:stop]:
             raise AtlasError(
-                f"document {document.id}: the sentence {' '.join(document.words[start:end])!r} is {' '.join(tree.words)!r} "
+                f"document {document.id}: the sentence {' '.join(document.words[start:stop])!r} is {' '.join(tree.words)!r} "
                 "in the treebank of this corpus; both must hold the same sentences in the same order."
             )
 

@@ -130,11 +130,11 @@ def static_vectors(
 
 
 def _pieces(example: Example) -> list[tuple[int, ...]]:
-    found: list[list[int]] = [[] for _ in example.words]
+    pieces_by_word: list[list[int]] = [[] for _ in example.words]
     for piece, word in zip(example.input_ids, example.word, strict=True):
         if word != SPECIAL:
-            found[word].append(piece)
-    return [tuple(ids) for ids in found]
+            pieces_by_word[word].append(piece)
+    return [tuple(ids) for ids in pieces_by_word]
 
 
 def write_vectors(vectors: WordVectors, path: str | Path, facts_path: str | Path, **facts: Any) -> None:
