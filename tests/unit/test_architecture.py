@@ -68,9 +68,9 @@ FORBIDDEN = {
 }
 
 
-@pytest.mark.parametrize(("part", "other"), [(part, other) for part, others in FORBIDDEN.items() for other in sorted(others)])
-def test_a_part_does_not_import_what_stands_above_it(part, other):
-    assert not offending(f"attention_atlas.{part}", f"attention_atlas.{other}")
+@pytest.mark.parametrize(("part", "above"), [(part, above) for part, parts in FORBIDDEN.items() for above in sorted(parts)])
+def test_a_part_does_not_import_what_stands_above_it(part, above):
+    assert not offending(f"attention_atlas.{part}", f"attention_atlas.{above}")
 
 
 @pytest.mark.parametrize("study", STUDIES)
@@ -84,8 +84,8 @@ def test_only_what_serves_the_snakefile_knows_the_workflow():
     serving = ("attention_atlas.workflow", "attention_atlas.atlas.overview", "attention_atlas.published.overview")
     serving += ("attention_atlas.atlas.pages", "attention_atlas.published.page_declarations")
     serving += tuple(f"attention_atlas.studies.{study}.{module}" for study in STUDIES for module in ("study", "pages"))
-    others = {name for name in MODULES if not any(within(name, one) for one in serving)}
-    assert not {name for name in others for module in IMPORTS[name] if within(module, "attention_atlas.workflow")}
+    outside = {name for name in MODULES if not any(within(name, one) for one in serving)}
+    assert not {name for name in outside for module in IMPORTS[name] if within(module, "attention_atlas.workflow")}
     # A declaration is read by what serves the Snakefile alone.
     declared = tuple(f"attention_atlas.studies.{study}.study" for study in STUDIES)
     readers = {name for name in MODULES if any(within(module, one) for module in IMPORTS[name] for one in declared)}

@@ -157,9 +157,9 @@ def test_a_run_starts_from_the_run_it_extends_dictionaries_merged_and_lists_repl
 
 def test_runs_that_extend_each_other_in_a_circle_are_listed():
     config = changed("runs/a/extends", "b", changed("runs/b/extends", "c", changed("runs/c/extends", "a")))
-    said = sentence(config)
-    assert "extend each other in a circle" in said
-    assert all(name in said for name in ("a", "b", "c"))
+    message = sentence(config)
+    assert "extend each other in a circle" in message
+    assert all(name in message for name in ("a", "b", "c"))
 
 
 def resolved_node(node: dict) -> dict:
@@ -205,8 +205,8 @@ def test_every_default_is_allowed_by_its_own_schema():
 
 
 def test_every_study_has_its_part_of_the_schema():
-    others = {"extends", "title", "model", "limits"}
-    assert set(SCHEMA["$defs"]["run"]["properties"]) - others == set(studies())
+    shared_keys = {"extends", "title", "model", "limits"}
+    assert set(SCHEMA["$defs"]["run"]["properties"]) - shared_keys == set(studies())
 
 
 def test_a_title_is_not_inherited():
@@ -216,8 +216,8 @@ def test_a_title_is_not_inherited():
 
 
 def test_a_family_becomes_models_of_the_registry():
-    found = resolve(with_family())
-    names = {name for name in found["models"] if name.startswith("small-")}
+    resolved = resolve(with_family())
+    names = {name for name in resolved["models"] if name.startswith("small-")}
     assert names == {
         "small-rte-1",
         "small-rte-2",
@@ -226,7 +226,7 @@ def test_a_family_becomes_models_of_the_registry():
         "small-mrpc-random-8",
         "small-mrpc-random-9",
     }
-    model = found["models"]["small-rte-2"]
+    model = resolved["models"]["small-rte-2"]
     assert model["source"] == {"fine_tuned": "tiny"}
     assert (model["init"], model["seed"], model["training"]["seed"]) == ("pretrained", 2, 2)
     assert model["training"] == {
@@ -241,6 +241,6 @@ def test_a_family_becomes_models_of_the_registry():
         "seed": 2,
         "stored": "float32",
     }
-    assert found["models"]["small-rte-random-3"]["init"] == "random"
-    assert (model["layers"], model["heads"]) == (found["models"]["tiny"]["layers"], found["models"]["tiny"]["heads"])
-    assert study_model(found, "one", "kovaleva2019") == "tiny"
+    assert resolved["models"]["small-rte-random-3"]["init"] == "random"
+    assert (model["layers"], model["heads"]) == (resolved["models"]["tiny"]["layers"], resolved["models"]["tiny"]["heads"])
+    assert study_model(resolved, "one", "kovaleva2019") == "tiny"

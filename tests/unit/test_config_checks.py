@@ -142,11 +142,11 @@ MISTAKES = [
     ("place", "value", "expected"), MISTAKES, ids=[f"{place}={value!r:.20}" for place, value, _ in MISTAKES]
 )
 def test_a_mistake_gets_one_sentence_that_names_the_key(place, value, expected):
-    said = sentence(changed(place, value))
-    assert expected in said
-    assert said.startswith("config: ")
-    assert "\n" not in said
-    assert said.endswith((".", ")"))
+    message = sentence(changed(place, value))
+    assert expected in message
+    assert message.startswith("config: ")
+    assert "\n" not in message
+    assert message.endswith((".", ")"))
 
 
 def test_good_sources_of_every_kind_pass(tmp_path):

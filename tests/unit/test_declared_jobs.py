@@ -17,12 +17,12 @@ DECLARED = {
 KINDS = ("memory", "minutes", "threads", "gpus")
 
 
-def asked_for(body: str) -> dict[str, set[str]]:
+def requested_resources(body: str) -> dict[str, set[str]]:
     """Resource -> jobs that a rule asks it for, by their declared names: `study.memory("name")` or `jobs.memory("name")`."""
-    found: dict[str, set[str]] = {kind: set() for kind in KINDS}
+    requested: dict[str, set[str]] = {kind: set() for kind in KINDS}
     for owner, kind, job in re.findall(rf'(\w+)\.({"|".join(KINDS)})\("(\w+)"\)', body):
-        found[kind].add(job if owner == "jobs" else f"{owner}_{job}")
-    return found
+        requested[kind].add(job if owner == "jobs" else f"{owner}_{job}")
+    return requested
 
 
 def test_every_declared_job_is_a_rule():
@@ -32,33 +32,33 @@ def test_every_declared_job_is_a_rule():
 
 @pytest.mark.parametrize("rule", sorted(BODIES))
 def test_what_a_rule_asks_for_is_declared(rule):
-    asked = asked_for(BODIES[rule])
-    for kind, jobs in asked.items():
+    requested = requested_resources(BODIES[rule])
+    for kind, jobs in requested.items():
         for job in jobs:
             assert job in DECLARED, f"{rule} asks for {kind} of {job}"
             # A rule that takes over another one asks for what that one takes.
             assert job == rule or same_resources(job, rule), rule
     for kind, attribute in (("memory", "memory"), ("minutes", "minutes"), ("threads", "passes")):
-        for job in asked[kind]:
+        for job in requested[kind]:
             assert getattr(DECLARED[job][1], attribute) is not None, f"{job} declares no {attribute}"
-    for job in asked["gpus"]:
+    for job in requested["gpus"]:
         assert DECLARED[job][1].gpu, job
 
 
-def same_resources(one: str, other: str) -> bool:
+def same_resources(job: str, variant: str) -> bool:
     """Whether two declared jobs take the same."""
-    kept = ("reads", "work", "memory", "passes", "gpu")
-    return all(getattr(DECLARED[one][1], key) == getattr(DECLARED[other][1], key) for key in kept)
+    attributes = ("reads", "work", "memory", "passes", "gpu")
+    return all(getattr(DECLARED[job][1], key) == getattr(DECLARED[variant][1], key) for key in attributes)
 
 
 @pytest.mark.parametrize("rule", sorted(DECLARED))
 def test_what_is_declared_is_asked_for(rule):
     _, job = DECLARED[rule]
-    asked = asked_for(BODIES[rule])
+    requested = requested_resources(BODIES[rule])
     for kind, attribute in (("memory", "memory"), ("minutes", "minutes"), ("threads", "passes")):
         declared = getattr(job, attribute) is not None
-        assert declared == bool(asked[kind]), f"{rule}: {attribute}"
-    assert job.gpu == bool(asked["gpus"]), rule
+        assert declared == bool(requested[kind]), f"{rule}: {attribute}"
+    assert job.gpu == bool(requested["gpus"]), rule
 
 
 def test_rules_run_on_a_gpu_exactly_where_it_is_declared():

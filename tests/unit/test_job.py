@@ -44,10 +44,10 @@ def test_a_job_that_ends_well_says_so(rule, capsys):
     with job(rule) as log:
         log.info("half way: é")
         logging.getLogger("attention_atlas.somewhere").info("from the library")
-    first, *others = lines(rule)
+    first, *following = lines(rule)
     assert first.startswith("INFO rule some_rule on Python 3.")
     assert first.endswith(", 3 threads")
-    assert others == ["INFO half way: é", "INFO from the library", "INFO done"]
+    assert following == ["INFO half way: é", "INFO from the library", "INFO done"]
     # The same on standard error, where whoever watches the run sees it.
     assert capsys.readouterr().err == rule.log[0].read_text(encoding="utf-8")
 
@@ -145,16 +145,16 @@ def test_a_quick_loop_says_nothing(caplog):
 
 
 def test_items_are_asked_for_one_at_a_time():
-    asked = []
+    requested = []
 
     def items():
         for item in range(3):
-            asked.append(item)
+            requested.append(item)
             yield item
 
     loop = progress(items())
     assert next(loop) == 0
-    assert asked == [0]
+    assert requested == [0]
 
 
 def test_on_a_terminal_a_bar(monkeypatch, capsys, caplog):

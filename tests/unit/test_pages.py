@@ -36,9 +36,9 @@ def test_a_page_names_every_parameter_of_its_function_that_has_no_default(rule: 
     function = getattr(importlib.import_module(f"attention_atlas.{module}"), name)
     parameters = inspect.signature(function).parameters
     pictures = {"pictures"} if rule.page.pictures else set()
-    given = {name.partition("__")[0] for name in (*rule.page.inputs, *rule.page.outputs, *rule.page.params)} | pictures
-    assert given <= parameters.keys()
-    assert {name for name, parameter in parameters.items() if parameter.default is parameter.empty} <= given
+    passed = {name.partition("__")[0] for name in (*rule.page.inputs, *rule.page.outputs, *rule.page.params)} | pictures
+    assert passed <= parameters.keys()
+    assert {name for name, parameter in parameters.items() if parameter.default is parameter.empty} <= passed
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)

@@ -133,8 +133,8 @@ SAYING = (
 def test_what_errors_and_logs_say_does_not_count_but_when_they_are_reached_does(digest, old, new, counts):
     """Of a call that is no message, such as `print` in a returned value, the arguments count, also where one assigns a name."""
     assert SAYING.count(old) == 1
-    plain, said = ({"lib/pack/third.py": source} for source in (SAYING, SAYING.replace(old, new)))
-    assert (digest(files=plain) != digest(files=said)) == counts
+    plain, changed = ({"lib/pack/third.py": source} for source in (SAYING, SAYING.replace(old, new)))
+    assert (digest(files=plain) != digest(files=changed)) == counts
 
 
 def test_modules_without_results_do_not_count(digest, monkeypatch):
@@ -299,12 +299,14 @@ def test_modules_of_all_studies_are_imported_by_one_function_under_a_name_that_s
     for path in [*(WORKFLOW / "lib").rglob("*.py"), *(WORKFLOW / "scripts").glob("*.py")]:
         tree = ast.parse(path.read_text(encoding="utf-8"))
         uses = [node for node in ast.walk(tree) if "study_modules" in (getattr(node, "id", ""), getattr(node, "attr", ""))]
-        found = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "study_modules"]
+        study_module_calls = [
+            node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "study_modules"
+        ]
         # Under another name, or handed on, the function would be called where nobody sees it.
-        assert len(uses) == len(found), path
+        assert len(uses) == len(study_module_calls), path
         imported = [alias for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names]
         assert not [alias for alias in imported if alias.name == "study_modules" and alias.asname], path
-        for call in found:
+        for call in study_module_calls:
             assert not call.keywords, path
             (name,) = call.args
             assert isinstance(name, ast.Constant), path

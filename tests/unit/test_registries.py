@@ -66,8 +66,8 @@ def test_a_registry_in_config_yaml_is_refused_with_its_place(tmp_path, key, plac
     write_configuration(SMALL, tmp_path)
     assert with_registries({}, tmp_path) == {name: SMALL[name] for name in ("models", "corpora")}
     (tmp_path / "config.yaml").write_text(yaml.safe_dump({"targets": ["one"], key: {}}), encoding="utf-8")
-    said = re.escape(f"config.yaml: the key '{key}' is no longer read here: move it to {place}.")
-    with pytest.raises(AtlasError, match=f"^{said}$"):
+    message = re.escape(f"config.yaml: the key '{key}' is no longer read here: move it to {place}.")
+    with pytest.raises(AtlasError, match=f"^{message}$"):
         with_registries({}, tmp_path)
 
 
@@ -76,8 +76,8 @@ def test_a_registry_holds_nothing_else_and_has_to_be_there(tmp_path, key):
     write_configuration(SMALL, tmp_path)
     registry = tmp_path / "config" / f"{key}.yaml"
     registry.write_text(yaml.safe_dump({key: {}, "targets": ["one"]}), encoding="utf-8")
-    said = re.escape(f"config/{key}.yaml: the key 'targets' is not read here: this file holds {key} alone.")
-    with pytest.raises(AtlasError, match=f"^{said}$"):
+    message = re.escape(f"config/{key}.yaml: the key 'targets' is not read here: this file holds {key} alone.")
+    with pytest.raises(AtlasError, match=f"^{message}$"):
         with_registries({}, tmp_path)
     registry.unlink()
     with pytest.raises(AtlasError, match=f"config/{key}.yaml: this registry is missing"):
@@ -133,11 +133,11 @@ def test_models_have_the_width_of_the_one_that_they_are_trained_from():
     # It stands before its base.
     training = {"task": "labels", "corpus": "rte-train"}
     raw["models"] = {"tuned": {"source": {"fine_tuned": "tiny"}, "heads": 4, "training": training}} | raw["models"]
-    found = widths(raw)
-    assert found["tuned"] == 384
-    assert {width for name, width in found.items() if name.startswith("small-")} == {384}
-    said = sentence(changed("models/tuned/hidden", 256, raw))
-    assert said == "config: models.tuned.hidden: it is 256, but 'tiny' has 384."
+    hidden_sizes = widths(raw)
+    assert hidden_sizes["tuned"] == 384
+    assert {width for name, width in hidden_sizes.items() if name.startswith("small-")} == {384}
+    message = sentence(changed("models/tuned/hidden", 256, raw))
+    assert message == "config: models.tuned.hidden: it is 256, but 'tiny' has 384."
     assert widths(changed("models/tuned/hidden", 384, raw))["tuned"] == 384
 
 

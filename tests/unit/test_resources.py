@@ -60,9 +60,9 @@ def test_minutes_are_those_of_a_shards_forward_passes():
 
 def test_a_second_thread_begins_where_it_gains_something():
     config = shipped_copy()
-    each = Shape(6, 12, 384).forward_flop(20)
+    example_flop = Shape(6, 12, 384).forward_flop(20)
     place = wildcards(model="minilm", corpus="sample-trees", shard=0)
-    for examples, threads in ((int(SMALL_FLOP / each), 1), (int(SMALL_FLOP / each) + 1, 2)):
+    for examples, threads in ((int(SMALL_FLOP / example_flop), 1), (int(SMALL_FLOP / example_flop) + 1, 2)):
         config["corpora"]["sample-trees"]["shard"] = examples
         assert JobResources(config).threads("extract_attention")(place) == threads
     # All jobs of the sample run are small; one of the paper run is not.
@@ -73,14 +73,14 @@ def test_a_second_thread_begins_where_it_gains_something():
 
 
 @pytest.mark.parametrize(
-    ("device", "here", "asked"),
+    ("device", "here", "gpus"),
     [("cpu", True, 0), ("cpu", False, 0), ("auto", False, 0), ("auto", True, 1), ("cuda", False, 1), ("cuda", True, 1)],
 )
-def test_gpus_are_asked_for_as_the_configuration_says(monkeypatch, device, here, asked):
+def test_gpus_are_asked_for_as_the_configuration_says(monkeypatch, device, here, gpus):
     monkeypatch.setattr(resources, "gpu_here", lambda: here)
     jobs = JobResources(shipped() | {"device": device})
     for rule in ("extract_attention", "clark2019_gradients", "kovaleva2019_patterns"):
-        assert jobs.gpus(rule) == asked
+        assert jobs.gpus(rule) == gpus
 
 
 @pytest.mark.parametrize("rule", ["clark2019_surface", "build_examples", "clark2019_table1", "sample_corpus"])

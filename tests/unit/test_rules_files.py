@@ -14,14 +14,14 @@ LONGEST = 10
 
 def functions(text: str) -> list[str]:
     """The functions that a file defines, each with its lines up to the next line that stands no further in."""
-    lines, found = text.splitlines(), []
+    lines, definitions = text.splitlines(), []
     for start, line in enumerate(lines):
         if re.match(r"\s*(async )?def ", line):
             depth = len(line) - len(line.lstrip())
             after = (n for n, later in enumerate(lines[start + 1 :], start + 1) if later.strip())
             end = next((n for n in after if len(lines[n]) - len(lines[n].lstrip()) <= depth), len(lines))
-            found.append("\n".join(lines[start:end]).rstrip())
-    return found
+            definitions.append("\n".join(lines[start:end]).rstrip())
+    return definitions
 
 
 def lambdas(text: str) -> list[str]:

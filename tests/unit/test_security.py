@@ -30,8 +30,8 @@ TOKEN = "hf_" + "aBcD1234" * 4
 
 def calls(path: Path) -> list[tuple[str, ast.Call]]:
     """Every call of a module, with the dotted name of what is called."""
-    found = [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call)]
-    return [(ast.unparse(node.func), node) for node in found]
+    nodes = [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call)]
+    return [(ast.unparse(node.func), node) for node in nodes]
 
 
 def imports(path: Path) -> set[str]:
@@ -206,7 +206,7 @@ def test_a_token_is_never_configured_told_or_logged(tmp_path, monkeypatch, capsy
     with pytest.raises(ValueError, match="secret"), job(fake) as log:
         fail(log)
     logging.getLogger().setLevel(logging.WARNING)
-    for told in (Path(tmp_path, "log").read_text(), capsys.readouterr().err):
-        assert "in a traceback" in told
-        assert TOKEN not in told
-        assert "another-form-of-secret" not in told
+    for log_text in (Path(tmp_path, "log").read_text(), capsys.readouterr().err):
+        assert "in a traceback" in log_text
+        assert TOKEN not in log_text
+        assert "another-form-of-secret" not in log_text

@@ -49,8 +49,8 @@ def test_the_entry_of_a_model_holds_what_its_weights_depend_on():
     assert trained["source"] == {"path": "results/laptop/models/minilm-glue-mrpc-random-42/checkpoint"}
     # Training began with random weights; its checkpoint is loaded as it is.
     assert (trained["init"], trained["hidden"]) == ("pretrained", 384)
-    blank = INPUTS.model_entry(wildcards(model="marian-sample-blank"))
-    assert (blank["source"], blank["init"]) == ({"path": "results/sample/models/marian-sample-blank/blank"}, "random")
+    untrained = INPUTS.model_entry(wildcards(model="marian-sample-blank"))
+    assert (untrained["source"], untrained["init"]) == ({"path": "results/sample/models/marian-sample-blank/blank"}, "random")
     # Names, training and references change no weights that exist.
     schema = read_schema()["$defs"]["model"]["properties"]
     assert set(schema) - set(WEIGHTS_KEYS) == {"mlm_head", "training", "reference"}

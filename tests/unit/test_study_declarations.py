@@ -78,8 +78,8 @@ def test_no_setting_is_written_twice(declared):
 def test_a_schema_is_made_of_roles_and_a_file(tmp_path, monkeypatch):
     monkeypatch.setattr("attention_atlas.workflow.study.SETTINGS", tmp_path)
     roles = {"text": Role("segments", "all of it.", required=True), "more": Role("gap", "the rest.")}
-    made = Study(id="nobody2000", order=9, title="Nobody", description="Nobody 2000.", roles=roles)
-    assert made.settings_schema(lambda path: {}) == {
+    declared = Study(id="nobody2000", order=9, title="Nobody", description="Nobody 2000.", roles=roles)
+    assert declared.settings_schema(lambda path: {}) == {
         "type": "object",
         "additionalProperties": False,
         "description": "Nobody 2000.",
@@ -90,7 +90,7 @@ def test_a_schema_is_made_of_roles_and_a_file(tmp_path, monkeypatch):
         },
     }
     (tmp_path / "nobody2000.yaml").touch()
-    schema = made.settings_schema(lambda path: {"required": ["folds"], "properties": {"folds": {"type": "integer"}}})
+    schema = declared.settings_schema(lambda path: {"required": ["folds"], "properties": {"folds": {"type": "integer"}}})
     assert schema["required"] == ["text", "folds"]
     assert list(schema["properties"]) == ["text", "more", "folds"]
 
@@ -119,5 +119,5 @@ def test_a_role_of_another_reader_is_refused_in_every_study(declared):
 def test_files_of_figures_and_tables():
     assert figure("f", "Figure 1", "shown", "Caption.").files == ("f.svg", "f.png", "f.pdf", "f.tsv")
     assert table("t", "Table 1", "shown", "Caption.", files=("more.tsv",)).files == ("t.tsv", "t.html", "more.tsv")
-    made = Study(id="s", order=1, title="", description="", artifacts=(table("t", "", "", ""),))
-    assert made.paths(made.artifacts[0], "r") == ["results/r/s/t.tsv", "results/r/s/t.html"]
+    declared = Study(id="s", order=1, title="", description="", artifacts=(table("t", "", "", ""),))
+    assert declared.paths(declared.artifacts[0], "r") == ["results/r/s/t.tsv", "results/r/s/t.html"]

@@ -68,27 +68,27 @@ def test_files_of_an_artefact_that_are_missing(without_files):
 
 @pytest.mark.usefixtures("at_root")
 def test_artefacts_by_kind_and_study():
-    made, warned = targets()
-    everything, tables, figures = (made.artifacts(kind=kind)(wildcards()) for kind in (None, "table", "figure"))
+    built_targets, warned = targets()
+    everything, tables, figures = (built_targets.artifacts(kind=kind)(wildcards()) for kind in (None, "table", "figure"))
     assert set(tables) | set(figures) == set(everything)
     assert not set(tables) & set(figures)
     assert "results/sample/clark2019/figure2.pdf" in figures
     assert "results/sample/clark2019/table1.html" in tables
-    clark = made.artifacts(study="clark2019")(wildcards())
+    clark = built_targets.artifacts(study="clark2019")(wildcards())
     assert set(clark) < set(everything)
     assert all(path.startswith("results/sample/clark2019/") for path in clark)
-    assert made.artifacts(study="scoreboard")(wildcards()) == [
+    assert built_targets.artifacts(study="scoreboard")(wildcards()) == [
         f"results/sample/{name}.{suffix}" for name in ("scoreboard", "comparison", "claims") for suffix in ("tsv", "html")
     ]
-    both = made.artifacts(kind="figure", study="tenney2019")(wildcards())
+    both = built_targets.artifacts(kind="figure", study="tenney2019")(wildcards())
     assert both == [path for path in figures if "/tenney2019/" in path]
     assert warned == []
 
 
 @pytest.mark.usefixtures("at_root")
 def test_every_target_run_is_built_and_no_other():
-    made, _ = targets(targets=["any", "sample"])
-    paths = made.artifacts(study="guan2020")(wildcards()) + made.artifacts(study="clark2019")(wildcards())
+    built_targets, _ = targets(targets=["any", "sample"])
+    paths = built_targets.artifacts(study="guan2020")(wildcards()) + built_targets.artifacts(study="clark2019")(wildcards())
     # The run `any` has nothing of Guan et al., and no corpus of segments.
     assert {path.split("/")[1] for path in paths} == {"any", "sample"}
     assert not [path for path in paths if path.startswith(("results/any/guan2020", "results/any/clark2019/figure2."))]
@@ -98,40 +98,40 @@ def test_every_target_run_is_built_and_no_other():
 
 def test_missing_files_are_an_error_that_names_them(without_files):
     config = changed("corpora/trees/licence", "LDC99T42", changed("corpora/trees/layout", "ten columns"))
-    made, warned = small(corpora=config["corpora"])
+    built_targets, warned = small(corpora=config["corpora"])
     with pytest.raises(AtlasError) as caught:
-        made.artifacts()(wildcards())
+        built_targets.artifacts()(wildcards())
     assert str(caught.value) == (
         f"{TREES} Licence: LDC99T42. Expected layout: ten columns. Put the file there, or set `missing: skip` to build "
         "everything that does not need it."
     )
     assert warned == []
     # What does not need them can be built by itself.
-    assert made.artifacts(kind="figure", study="guan2020")(wildcards()) == []
+    assert built_targets.artifacts(kind="figure", study="guan2020")(wildcards()) == []
 
 
 def test_what_needs_missing_files_is_skipped_with_a_warning(without_files):
-    made, warned = small("skip")
-    paths = made.artifacts()(wildcards())
+    built_targets, warned = small("skip")
+    paths = built_targets.artifacts()(wildcards())
     assert "results/one/clark2019/figure2.svg" in paths
     assert not [path for path in paths if "/table1." in path or "/options." in path]
     assert warned == [f"skipped what needs missing files: {TREES}"]
     put(without_files, "nowhere/trees.conllu")
-    assert "results/one/clark2019/table1.tsv" in made.artifacts()(wildcards())
+    assert "results/one/clark2019/table1.tsv" in built_targets.artifacts()(wildcards())
     assert len(warned) == 1
 
 
 def test_an_optional_file_may_be_missing_whatever_the_configuration_says(without_files):
     put(without_files, "workflow/resources/tenney2019_sentences.jsonl")
-    made, warned = targets(targets=["laptop"])
-    paths = made.artifacts(study="kovaleva2019")(wildcards())
+    built_targets, warned = targets(targets=["laptop"])
+    paths = built_targets.artifacts(study="kovaleva2019")(wildcards())
     assert "results/laptop/kovaleva2019/figure5.svg" in paths
     assert not [path for path in paths if "figure3" in path or "frame_options" in path]
     (warning,) = warned
     assert warning.startswith("skipped what needs missing files: corpus framenet-473: the file licensed/framenet_473.json")
     # A file that is not optional is an error beside it, and only that one is named.
     with pytest.raises(AtlasError, match="litbank-entities-training") as caught:
-        made.artifacts()(wildcards())
+        built_targets.artifacts()(wildcards())
     assert "framenet-473" not in str(caught.value)
 
 
@@ -146,8 +146,8 @@ def test_tables_that_overviews_are_made_from(without_files):
 
 
 def test_attention_caches_of_the_target_runs(without_files):
-    made, _ = targets()
-    paths = made.attention(wildcards())
+    built_targets, _ = targets()
+    paths = built_targets.attention(wildcards())
     assert len(set(paths)) == len(paths)
     assert "results/sample/attention/minilm-squad/sample-questions/0.safetensors" in paths
     assert "results/sample/attention/minilm-random-1/sample-trees-train/0.safetensors" in paths
@@ -161,10 +161,12 @@ def test_attention_caches_of_the_target_runs(without_files):
 
 
 def test_no_more_shards_are_cached_than_a_study_reads():
-    made, _ = targets(targets=["laptop"])
-    made.config["runs"]["laptop"] = {key: made.config["runs"]["laptop"][key] for key in ("model", "limits", "guan2020")}
-    made.config["runs"]["laptop"]["guan2020"]["samples"] = 150
-    questions = [path for path in made.attention(wildcards()) if "/minilm/xquad-en/" in path]
+    built_targets, _ = targets(targets=["laptop"])
+    built_targets.config["runs"]["laptop"] = {
+        key: built_targets.config["runs"]["laptop"][key] for key in ("model", "limits", "guan2020")
+    }
+    built_targets.config["runs"]["laptop"]["guan2020"]["samples"] = 150
+    questions = [path for path in built_targets.attention(wildcards()) if "/minilm/xquad-en/" in path]
     assert questions == [f"results/laptop/attention/minilm/xquad-en/{shard}.safetensors" for shard in range(2)]
 
 

@@ -60,9 +60,9 @@ def test_work_of_jobs(config):
     # A model in the path counts, not that of the run.
     probes = workload(config, "clark2019_probes", {"run": "open", "model": "bert-base-random-1"})
     assert probes == pytest.approx({"kwords": 9 * 12544 * 21 / 1000, "distance_kwords": 0, "kdecoded": 2 * 3 * 2 * 2001 / 1000})
-    own = workload(config, "clark2019_probes", {"run": "open", "model": "bert-base-uncased"})
-    assert own["distance_kwords"] == probes["kwords"]
-    assert own["kdecoded"] == pytest.approx(2.5 * probes["kdecoded"])
+    study_probes = workload(config, "clark2019_probes", {"run": "open", "model": "bert-base-uncased"})
+    assert study_probes["distance_kwords"] == probes["kwords"]
+    assert study_probes["kdecoded"] == pytest.approx(2.5 * probes["kdecoded"])
 
 
 def test_work_grows_with_examples_and_a_variant_costs_what_its_rule_does(config):
@@ -73,18 +73,18 @@ def test_work_grows_with_examples_and_a_variant_costs_what_its_rule_does(config)
         for kind, amount in workload(config, rule, run).items():
             assert workload(resolve(twice), rule, run)[kind] == pytest.approx(2 * amount)
     coefficients = {"clark2019_surface": {"fixed": 1.0, "gcells": 2.0}, "other": {"fixed": 3.0}}
-    own = workload(config, "clark2019_surface", run)
-    assert seconds(coefficients, "clark2019_surface_variant", own) == seconds(coefficients, "clark2019_surface", own)
+    work = workload(config, "clark2019_surface", run)
+    assert seconds(coefficients, "clark2019_surface_variant", work) == seconds(coefficients, "clark2019_surface", work)
     assert seconds(coefficients, "never_measured", {}) == 3.0
 
 
 def test_the_fit_finds_what_made_the_numbers():
     measured = [("a", {"gflop": g, "gcells": c}, 2 + 0.5 * g + 3 * c) for g, c in itertools.product([1, 5, 20], [0, 2, 9])]
     measured += [("b", {}, 1.0), ("c", {}, 3.0)]
-    found = fit(measured)
-    assert found["a"] == pytest.approx({"fixed": 2, "gflop": 0.5, "gcells": 3})
-    assert found["other"] == {"fixed": 2.0}
-    assert all(value >= 0 for own in found.values() for value in own.values())
+    coefficients = fit(measured)
+    assert coefficients["a"] == pytest.approx({"fixed": 2, "gflop": 0.5, "gcells": 3})
+    assert coefficients["other"] == {"fixed": 2.0}
+    assert all(value >= 0 for rule_coefficients in coefficients.values() for value in rule_coefficients.values())
 
 
 def test_the_shipped_coefficients_cover_every_rule_whose_work_is_counted():
@@ -116,10 +116,10 @@ def test_makespan_lies_between_its_bounds(drawn):
     for place, one in enumerate(jobs):
         chain[place] = one.seconds + max((chain[a] for a in one.after), default=0)
     for processors in (1, 2, 4):
-        found = makespan(jobs, processors)
+        duration = makespan(jobs, processors)
         area = sum(one.seconds * min(one.threads, processors) for one in jobs) / processors
-        assert max([area, *chain], default=0) <= found + 1e-9
-        assert found <= sum(one.seconds for one in jobs) + 1e-9
+        assert max([area, *chain], default=0) <= duration + 1e-9
+        assert duration <= sum(one.seconds for one in jobs) + 1e-9
 
 
 def test_memory_grows_with_shapes(config):

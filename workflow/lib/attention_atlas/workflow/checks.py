@@ -73,17 +73,17 @@ def check_source_keys(config: Config) -> None:
         for name, entry in config[registry].items():
             place = f"config: {registry}.{name}"
             source = entry["source"]
-            given = [kind for kind in kinds if kind in source]
-            if len(given) != 1:
-                found = "none of them" if not given else " and ".join(given)
-                raise AtlasError(f"{place}.source: give exactly one of {', '.join(kinds)}; found {found}.")
-            for keys in _SOURCE_NEEDS.get(given[0], ()):
-                local = given[0] == "hub" and Path(source["hub"]).is_dir()
+            source_kinds = [kind for kind in kinds if kind in source]
+            if len(source_kinds) != 1:
+                listed = "none of them" if not source_kinds else " and ".join(source_kinds)
+                raise AtlasError(f"{place}.source: give exactly one of {', '.join(kinds)}; found {listed}.")
+            for keys in _SOURCE_NEEDS.get(source_kinds[0], ()):
+                local = source_kinds[0] == "hub" and Path(source["hub"]).is_dir()
                 if not local and not any(key in source for key in keys):
-                    raise AtlasError(f"{place}.source: a source of kind {given[0]} needs the key '{keys[0]}' as well.")
-            wrong = sorted(set(source) - {given[0]} - _SOURCE_KEYS[given[0]])
+                    raise AtlasError(f"{place}.source: a source of kind {source_kinds[0]} needs the key '{keys[0]}' as well.")
+            wrong = sorted(set(source) - {source_kinds[0]} - _SOURCE_KEYS[source_kinds[0]])
             if wrong:
-                raise AtlasError(f"{place}.source.{wrong[0]}: this key does not belong to a source of kind {given[0]}.")
+                raise AtlasError(f"{place}.source.{wrong[0]}: this key does not belong to a source of kind {source_kinds[0]}.")
     for name, entry in config["corpora"].items():
         sample = entry["source"].get("sample")
         if sample and not sample.endswith(_SAMPLE_SUFFIX[entry["reader"]]):
@@ -100,8 +100,8 @@ def check_source_keys(config: Config) -> None:
             if key in entry:
                 check_known(entry[key], config["corpora"], "corpus", f"corpora.{name}.{key}")
                 check_reader(config, entry[key], reader, f"corpora.{name}.{key}")
-        others = set().union(*_READER_KEYS.values()) - _READER_KEYS[entry["reader"]]
-        for key in sorted(others & set(entry)):
+        foreign_keys = set().union(*_READER_KEYS.values()) - _READER_KEYS[entry["reader"]]
+        for key in sorted(foreign_keys & set(entry)):
             readers = " and ".join(reader for reader, keys in _READER_KEYS.items() if key in keys)
             raise AtlasError(
                 f"config: corpora.{name}.{key}: this key belongs to the reader {readers}, not to {entry['reader']}."

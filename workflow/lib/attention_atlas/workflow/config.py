@@ -108,7 +108,7 @@ def with_registries(config: Mapping[str, Any], folder: str | Path = ".") -> dict
     return merged(registries, config)
 
 
-def _inherited(runs: Mapping[str, Any], name: str, below: tuple[str, ...]) -> dict[str, Any]:
+def _inherited(runs: Mapping[str, Any], name: str, descendants: tuple[str, ...]) -> dict[str, Any]:
     run = runs[name]
     parent = run.get("extends")
     if not isinstance(parent, str):
@@ -116,20 +116,22 @@ def _inherited(runs: Mapping[str, Any], name: str, below: tuple[str, ...]) -> di
         return copy.deepcopy(run)
     if parent not in runs:
         raise AtlasError(f"config: runs.{name}.extends: there is no run '{parent}'{did_you_mean(parent, runs)}.")
-    if parent in (name, *below):
-        raise AtlasError(f"config: runs.{name}.extends: runs extend each other in a circle ({', '.join((*below, name))}).")
-    # A title says what the parent looks at, which is what its heir changes.
-    base = {key: value for key, value in _inherited(runs, parent, (*below, name)).items() if key != "title"}
+    if parent in (name, *descendants):
+        raise AtlasError(
+            f"config: runs.{name}.extends: runs extend each other in a circle ({', '.join((*descendants, name))})."
+        )
+    # The title describes the parent run, so the run that extends it does not inherit it.
+    base = {key: value for key, value in _inherited(runs, parent, (*descendants, name)).items() if key != "title"}
     return merged(base, {key: value for key, value in run.items() if key != "extends"})
 
 
 def merged(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     """A dictionary changed by another one as Snakemake's overlays are: dictionaries are merged, everything else is replaced."""
-    found = copy.deepcopy(base)
+    combined = copy.deepcopy(base)
     for key, value in over.items():
-        both = isinstance(value, Mapping) and isinstance(found.get(key), Mapping)
-        found[key] = merged(found[key], value) if both else copy.deepcopy(value)
-    return found
+        nested = isinstance(value, Mapping) and isinstance(combined.get(key), Mapping)
+        combined[key] = merged(combined[key], value) if nested else copy.deepcopy(value)
+    return combined
 
 
 def _check_schema(config: Mapping[str, Any], schema: Mapping[str, Any]) -> None:
@@ -182,16 +184,16 @@ def _fill_defaults(value: Any, node: Mapping[str, Any], schema: Mapping[str, Any
     if not isinstance(value, dict):
         return
     for key, child in node.get("properties", {}).items():
-        plain = _deref(child, schema)
-        if key not in value and "default" in plain:
-            value[key] = copy.deepcopy(plain["default"])
+        property_schema = _deref(child, schema)
+        if key not in value and "default" in property_schema:
+            value[key] = copy.deepcopy(property_schema["default"])
         if key in value:
             _fill_defaults(value[key], child, schema)
-    others = node.get("additionalProperties")
-    if isinstance(others, Mapping):
+    entry_schema = node.get("additionalProperties")
+    if isinstance(entry_schema, Mapping):
         for key, item in value.items():
             if key not in node.get("properties", {}):
-                _fill_defaults(item, others, schema)
+                _fill_defaults(item, entry_schema, schema)
 
 
 def _fill_hidden_sizes(config: dict[str, Any]) -> None:

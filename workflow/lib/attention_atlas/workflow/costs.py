@@ -21,8 +21,8 @@ TORCH = 900 + SNAKEMAKE
 """A process with torch and transformers."""
 EDGE_WIDTH = 256
 """Width of a span in edge probes."""
-_KEPT_STATES = 34
-"""Numbers that the backward pass keeps of a layer and token, by the width of the hidden states, at most."""
+_SAVED_STATES = 34
+"""Values saved for the backward pass for each layer and token, in units of the hidden size (upper bound)."""
 _MIB = 2**20
 
 
@@ -77,15 +77,15 @@ def extraction_memory(model: Mapping[str, Any], corpus: Mapping[str, Any]) -> in
 
 
 def gradient_memory(model: Mapping[str, Any], corpus: Mapping[str, Any]) -> int:
-    """Maps and derivatives of all layers of a batch, what the backward pass keeps, weights, and scores over all pieces."""
+    """Maps and gradients of all layers of a batch, states saved for the backward pass, weights, and vocabulary scores."""
     shape = shape_of(model)
     maps = 24 * shape.layers * shape.heads * GRADIENT_TOKENS * corpus["max_tokens"]
-    kept = 4 * shape.layers * GRADIENT_TOKENS * _KEPT_STATES * shape.hidden
-    return _memory(TORCH, maps + kept + 12 * shape.parameters + 16 * GRADIENT_TOKENS * VOCABULARY)
+    saved = 4 * shape.layers * GRADIENT_TOKENS * _SAVED_STATES * shape.hidden
+    return _memory(TORCH, maps + saved + 12 * shape.parameters + 16 * GRADIENT_TOKENS * VOCABULARY)
 
 
 def head_training_memory(model: Mapping[str, Any], corpus: Mapping[str, Any], copies: int, records: int) -> int:
-    """Hidden states of the pieces that are hidden (15 %) of all copies, weights, and scores over all pieces."""
+    """Hidden states of the masked tokens (15 %) of all copies, weights, and vocabulary scores."""
     shape = shape_of(model)
     states = 4 * 0.15 * copies * records * corpus["max_tokens"] * shape.hidden
     return _memory(TORCH, 2 * states + 8 * shape.parameters + 16 * GRADIENT_TOKENS * VOCABULARY)
@@ -113,11 +113,11 @@ def probe_memory(model: Mapping[str, Any], corpus: Mapping[str, Any]) -> int:
     return _memory(TORCH, 8 * PROBE_CHUNK * mean_cells(model, corpus))
 
 
-def example_memory(model: Mapping[str, Any], corpus: Mapping[str, Any], records: int, kept: float) -> int:
-    """Eight copies of one example's maps in float32, and `kept` bytes for each head and record."""
+def example_memory(model: Mapping[str, Any], corpus: Mapping[str, Any], records: int, bytes_per_head: float) -> int:
+    """Eight copies of one example's maps in float32, and `bytes_per_head` bytes for each head and record."""
     shape = shape_of(model)
     maps = 32 * shape.cells(corpus["max_tokens"])
-    return _memory(ANALYSIS, maps + kept * records * shape.layers * shape.heads)
+    return _memory(ANALYSIS, maps + bytes_per_head * records * shape.layers * shape.heads)
 
 
 def distance_memory(model: Mapping[str, Any], corpus: Mapping[str, Any], blocks: int) -> int:
@@ -127,11 +127,11 @@ def distance_memory(model: Mapping[str, Any], corpus: Mapping[str, Any], blocks:
 
 
 def fine_tuning_memory(model: Mapping[str, Any], corpus: Mapping[str, Any], batch: int) -> int:
-    """Weights, gradients and two moments of Adam, and what the backward pass keeps of a batch."""
+    """Weights, gradients, two moments of Adam, and the states of a batch saved for the backward pass."""
     shape = shape_of(model)
     n = corpus["max_tokens"]
-    kept = 4 * shape.layers * batch * (_KEPT_STATES * n * shape.hidden + 5 * shape.heads * n * n)
-    return _memory(TORCH, 16 * shape.parameters + kept)
+    saved = 4 * shape.layers * batch * (_SAVED_STATES * n * shape.hidden + 5 * shape.heads * n * n)
+    return _memory(TORCH, 16 * shape.parameters + saved)
 
 
 def ablation_memory(model: Mapping[str, Any], corpus: Mapping[str, Any]) -> int:

@@ -40,7 +40,7 @@ def makespan(jobs: Sequence[Planned], processors: int, delay: float = 0.0) -> fl
     running: list[tuple[float, int]] = []
     now, free = 0.0, processors
     while ready or running:
-        held = []
+        postponed = []
         while ready:
             entry = heapq.heappop(ready)
             wanted = min(jobs[entry[1]].threads, processors)
@@ -48,8 +48,8 @@ def makespan(jobs: Sequence[Planned], processors: int, delay: float = 0.0) -> fl
                 free -= wanted
                 heapq.heappush(running, (now + delay + jobs[entry[1]].seconds, entry[1]))
             else:
-                held.append(entry)
-        for entry in held:
+                postponed.append(entry)
+        for entry in postponed:
             heapq.heappush(ready, entry)
         now, done = heapq.heappop(running)
         free += min(jobs[done].threads, processors)

@@ -4,8 +4,8 @@ Snakemake hashes the script of a rule but not the modules that it imports. The d
 edit re-run exactly the jobs whose results it can change. What cannot change a result does not count: comments, layout of lines,
 docstrings, the arguments of `raise` and of logger calls, and the modules of `WITHOUT_RESULTS`.
 
-The meaning of a module is kept by its content, beside Python's compiled files: parsing all modules would take a quarter of the
-time in which the workflow starts.
+Digests of modules are cached by the content of the module, in the folder of Python's compiled files: parsing all modules would
+take a quarter of the start time.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ WITHOUT_RESULTS = ("attention_atlas.errors", "attention_atlas.io.progress", "att
 _STUDIES = "attention_atlas.studies"
 _LOGGERS = {"_log", "log"}
 _LEVELS = {"debug", "info", "warning", "error", "exception"}
-_MOST = 5000  # modules and earlier versions of them that are kept, before all is forgotten
+_MAX_STORED = 5000  # entries of the cache (modules and earlier versions of them) before it is emptied
 _DATA_SUFFIXES = {".yaml", ".tsv", ".json", ".css", ".html"}
 
 
@@ -88,7 +88,7 @@ class _Tree:
         return relative
 
     def closure(self, imports: tuple[str, ...]) -> set[str]:
-        """Files of the modules that are reached by imports, with the data files beside them."""
+        """Files of the modules that are reached by imports, with the data files in their folders."""
         waiting, reached = [imports], set()
         while waiting:
             for name in waiting.pop():
@@ -100,17 +100,17 @@ class _Tree:
         return reached
 
     def files(self, name: str) -> tuple[str, ...]:
-        """What an imported name stands for: a module, the data beside it, and the packages above, which an import runs too."""
+        """Files of an imported name: its module, the data in its folder, and the packages above, which an import runs too."""
         if name not in self._files:
-            self._files[name] = self._found(name)
+            self._files[name] = self._resolved(name)
         return self._files[name]
 
-    def _found(self, name: str) -> tuple[str, ...]:
+    def _resolved(self, name: str) -> tuple[str, ...]:
         if "*" in name:
             before, _, after = name.partition("*")
             named = (module for module in sorted(self._modules) if module.startswith(before) and module.endswith(after))
-            each = [module for module in named if "." not in module[len(before) : len(module) - len(after)]]
-            return tuple(path for module in each for path in self.files(module))
+            matching = [module for module in named if "." not in module[len(before) : len(module) - len(after)]]
+            return tuple(path for module in matching for path in self.files(module))
         if name in WITHOUT_RESULTS:
             return ()
         parts = name.split(".")
@@ -145,42 +145,42 @@ def _read(path: str) -> tuple[bytes, tuple[str, ...]]:
         content = file.read()
     if not path.endswith(".py"):
         return hashlib.sha256(content).digest(), ()
-    key = hashlib.sha256(_own_code() + content).hexdigest()
-    known = _kept()
+    key = hashlib.sha256(_reader_digest() + content).hexdigest()
+    known = _stored()
     if key not in known:
         known[key] = _parsed(content.decode("utf-8"))
     meaning, names = known[key]
     return bytes.fromhex(meaning), tuple(names)
 
 
-def _store() -> Path:
+def _store_path() -> Path:
     return Path(__file__).with_name("__pycache__") / f"provenance.{sys.implementation.cache_tag}.kept"
 
 
 @functools.cache
-def _own_code() -> bytes:
-    """Another way of reading modules finds nothing of what this one has kept."""
+def _reader_digest() -> bytes:
+    """Digest of this module: part of the keys of the cache, so that a change of this module invalidates it."""
     return hashlib.sha256(Path(__file__).read_bytes()).digest()
 
 
 @functools.cache
-def _kept() -> dict[str, tuple[str, list[str]]]:
-    """Hash of a module's content -> as `_parsed` gives it; what is added is stored for the next start when the process ends.
+def _stored() -> dict[str, tuple[str, list[str]]]:
+    """Cache: hash of a module's content -> result of `_parsed`. New entries are written when the process ends.
 
     Also where Python is told to keep no compiled files (PYTHONDONTWRITEBYTECODE): the workflow starts often.
     """
     known: dict[str, tuple[str, list[str]]] = {}
     with contextlib.suppress(OSError, ValueError):
-        known = dict(json.loads(_store().read_text(encoding="utf-8")))
-    if len(known) > _MOST:
+        known = dict(json.loads(_store_path().read_text(encoding="utf-8")))
+    if len(known) > _MAX_STORED:
         known = {}
     before = len(known)
 
     def keep() -> None:
         if len(known) > before:
             with contextlib.suppress(OSError, AtlasError):
-                _store().parent.mkdir(exist_ok=True)
-                write_text(_store(), json.dumps(known))
+                _store_path().parent.mkdir(exist_ok=True)
+                write_text(_store_path(), json.dumps(known))
 
     atexit.register(keep)
     return known

@@ -32,7 +32,7 @@ def shard_count(config: Config, run: str, corpus: str, records: int | None = Non
 
 
 def study_model(config: Config, run: str, study: str) -> str:
-    """Name of the model that `study` looks at in `run`."""
+    """Name of the model that `study` analyses in `run`."""
     settings = config["runs"][run][study]
     if "family" in settings:
         return str(config["families"][settings["family"]]["base"])

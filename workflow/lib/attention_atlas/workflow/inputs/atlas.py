@@ -66,8 +66,8 @@ class AtlasInputs(StudyInputs):
         Measures that no study of the run makes are made on the atlas's sentences, where the run names some.
         """
         skipped = self.skipped_tables(wildcards)
-        kept = {table: path for table, path in self._head_tables(wildcards.run).items() if table not in skipped}
-        return self._sentence_tables(wildcards.run) | kept
+        study_tables = {table: path for table, path in self._head_tables(wildcards.run).items() if table not in skipped}
+        return self._sentence_tables(wildcards.run) | study_tables
 
     def _sentence_tables(self, run: str) -> dict[str, str]:
         """Table -> file of the measures of the atlas's model on its sentences; none where the run names none."""

@@ -68,14 +68,14 @@ class SharedInputs:
     def weights_entry(self, run: str, model: str) -> dict[str, Any]:
         """The part of a model's registry entry that its weights depend on; of a model made in the workflow, with its folder."""
         entry = self.config["models"][model]
-        kept = {key: entry[key] for key in WEIGHTS_KEYS if key in entry}
+        weights = {key: entry[key] for key in WEIGHTS_KEYS if key in entry}
         if is_fine_tuned(self.config, model):
-            kept["source"] = {"path": f"results/{run}/models/{model}/checkpoint"}
+            weights["source"] = {"path": f"results/{run}/models/{model}/checkpoint"}
             # The entry's init says what its training starts from.
-            kept["init"] = "pretrained"
+            weights["init"] = "pretrained"
         if "blank" in entry["source"]:
-            kept["source"] = {"path": f"results/{run}/models/{model}/blank"}
-        return kept
+            weights["source"] = {"path": f"results/{run}/models/{model}/blank"}
+        return weights
 
     def model_entry(self, wildcards: Wildcards) -> dict[str, Any]:
         """Entry of the model in the path."""
