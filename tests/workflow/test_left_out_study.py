@@ -45,10 +45,10 @@ def test_without_a_study_all_others_are_planned_as_before(workspace, complete, s
     leave_out(workspace, study)
     jobs = workspace.jobs(*TARGETS)
     assert not [rule for rule in jobs if rule.startswith(study)]
-    others = tuple(other for other in (*STUDIES, "atlas", "scoreboard") if other != study)
+    remaining_studies = tuple(name for name in (*STUDIES, "atlas", "scoreboard") if name != study)
 
     def of_others(counts: dict[str, int]) -> dict[str, int]:
-        return {rule: count for rule, count in counts.items() if rule.startswith(others)}
+        return {rule: count for rule, count in counts.items() if rule.startswith(remaining_studies)}
 
     assert of_others(jobs) == of_others(complete)
     # Models, corpora and caches that nothing else reads are not made either; no job is new.

@@ -202,8 +202,8 @@ def test_second_start_does_nothing(done):
 @pytest.mark.parametrize("study", CONTRACTS)
 def test_contract_columns(done, study):
     for name, columns in CONTRACTS[study].items():
-        found = list(pd.read_csv(done.folder / "results/sample" / study / name, sep="\t").columns)
-        assert found[: len(columns.split())] == columns.split(), name
+        header = list(pd.read_csv(done.folder / "results/sample" / study / name, sep="\t").columns)
+        assert header[: len(columns.split())] == columns.split(), name
 
 
 def test_tables_of_guan2020_hold_what_they_must(done):
@@ -233,8 +233,8 @@ def test_the_atlas_has_all_measures_and_the_scoreboard_all_values(done):
     heads, measures = (pd.read_csv(folder / f"atlas/{name}.tsv", sep="\t") for name in ("heads", "measures"))
     assert heads[["model", "layer", "head"]].drop_duplicates().shape[0] == len(heads) == 72
     absent = measures[measures["note"].notna()]["measure"]
-    others = set(TASKS) - set(FEW_TASKS)
-    assert set(absent) == {f"{name}_{task}" for name in ("unchanged", "disabled") for task in others}, "of every study"
+    unused_tasks = set(TASKS) - set(FEW_TASKS)
+    assert set(absent) == {f"{name}_{task}" for name in ("unchanged", "disabled") for task in unused_tasks}, "of every study"
     assert set(measures["measure"]) - set(absent) <= set(heads.columns)
     assert heads["pattern_class"].isin(CLASSES).all()
     page = (folder / "atlas" / "atlas.html").read_text(encoding="utf-8")
@@ -253,9 +253,9 @@ def test_the_atlas_has_all_measures_and_the_scoreboard_all_values(done):
     assert heads["keyphrase_auc"].tolist() == ranking["auc"].tolist()
     assert set(measures.set_index("measure").loc[["masked", "importance"], "model"]) == {"minilm-glue-mrpc-42"}
     values, board = (pd.read_csv(folder / f"{name}.tsv", sep="\t") for name in ("comparison", "scoreboard"))
-    own = [len(pd.read_csv(path, sep="\t")) for path in sorted(folder.glob("*2*/comparison.tsv"))]
-    assert len(own) == 6
-    assert len(values) == sum(own) == board.set_index("study").loc["all", "values"]
+    comparison_sizes = [len(pd.read_csv(path, sep="\t")) for path in sorted(folder.glob("*2*/comparison.tsv"))]
+    assert len(comparison_sizes) == 6
+    assert len(values) == sum(comparison_sizes) == board.set_index("study").loc["all", "values"]
     assert board["match"].iloc[:-1].sum() == board["match"].iloc[-1] == (values["verdict"] == "match").sum()
 
 
@@ -299,9 +299,9 @@ def test_tables_of_kovaleva2019_hold_what_they_must(done):
     assert set(tables["figure8"].query("task == 'stsb'")["action"]) == {"uniform"}
     assert (tables["figure9"].groupby(["task", "action"]).size() == 6).all()
     comparison = pd.read_csv(folder / "comparison.tsv", sep="\t").set_index("id")
-    found = comparison[comparison["verdict"].isin(["match", "differs", "holds", "does not hold"])]
+    compared = comparison[comparison["verdict"].isin(["match", "differs", "holds", "does not hold"])]
     # Choices of the recipe and of the procedure can be compared, sample numbers cannot.
-    assert found.index.str.match(r"k_setup_|k_41_(classes|layers|cap)|k_42_max").all()
+    assert compared.index.str.match(r"k_setup_|k_41_(classes|layers|cap)|k_42_max").all()
 
 
 def test_tables_hold_what_they_must(done):
