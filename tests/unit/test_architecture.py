@@ -75,9 +75,9 @@ def test_a_part_does_not_import_what_stands_above_it(part, above):
 
 @pytest.mark.parametrize("study", STUDIES)
 def test_no_study_imports_another(study):
-    for other in STUDIES:
-        if other != study:
-            assert not offending(f"attention_atlas.studies.{study}", f"attention_atlas.studies.{other}")
+    for second in STUDIES:
+        if second != study:
+            assert not offending(f"attention_atlas.studies.{study}", f"attention_atlas.studies.{second}")
 
 
 def test_only_what_serves_the_snakefile_knows_the_workflow():

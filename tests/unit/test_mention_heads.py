@@ -138,7 +138,7 @@ def test_windows():
 @given(st.lists(st.tuples(st.integers(1, 4), st.booleans()), min_size=1, max_size=40), st.integers(4, 12))
 def test_windows_hold_every_word_once_and_fit(words, room):
     sizes = [size for size, _ in words]
-    sentence = [sum(ends for _, ends in words[:k]) for k in range(len(words))]
+    sentence = [sum(ends_sentence for _, ends_sentence in words[:k]) for k in range(len(words))]
     windows = document_windows(sentence, sizes, room, "all")
     assert [k for start, stop in windows for k in range(start, stop)] == list(range(len(words)))
     assert all(sum(sizes[start:stop]) <= room for start, stop in windows)
