@@ -1,4 +1,4 @@
-"""Small configurations for tests, and what is said of a wrong one."""
+"""Small configurations for tests, and the message for a wrong one."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def write_example_shards(
         maps[record] = (raw / raw.sum(axis=-1, keepdims=True)).astype(np.float16)
     paths = []
     for shard, start in enumerate(range(0, len(sizes), 2)):
-        own = list(range(start, min(start + 2, len(sizes))))
+        shard_records = list(range(start, min(start + 2, len(sizes))))
         examples = [
             {
                 "record": record,
@@ -30,10 +30,10 @@ def write_example_shards(
                 "word": [-1, *range(sizes[record] - 2), -1],
                 "words": [f"w{k}" for k in range(sizes[record] - 2)],
             }
-            for record in own
+            for record in shard_records
         ]
         path = folder / f"{shard}.safetensors"
         facts = {"level": "tokens", "layers": layers, "heads": heads, "examples": examples}
-        write_shard(path, path.with_suffix(".json"), {record: maps[record] for record in own}, facts)
+        write_shard(path, path.with_suffix(".json"), {record: maps[record] for record in shard_records}, facts)
         paths.append(path)
     return paths, [maps[record] for record in range(len(sizes))]

@@ -123,17 +123,17 @@ def test_a_flipped_byte_is_noticed(tmp_path, place):
     content = bytearray(path.read_bytes())
     content[place] ^= 1
     path.write_bytes(content)
-    said = refusal(tmp_path)
-    assert said == (
+    message = refusal(tmp_path)
+    assert message == (
         f"{path}: this shard cannot be used (the checksum is wrong). Delete it and run again: only it is made anew."
     )
 
 
 @pytest.mark.parametrize("verify", [True, False])
-@pytest.mark.parametrize("left", [0, 5, 100, -2])
-def test_a_truncated_shard_is_noticed_even_without_its_checksum(tmp_path, left, verify):
+@pytest.mark.parametrize("size", [0, 5, 100, -2])
+def test_a_truncated_shard_is_noticed_even_without_its_checksum(tmp_path, size, verify):
     path = write(tmp_path, 0, [0, 1])
-    path.write_bytes(path.read_bytes()[:left])
+    path.write_bytes(path.read_bytes()[:size])
     assert refusal(tmp_path, verify=verify).startswith(f"{path}: this shard cannot be used (")
 
 

@@ -53,11 +53,11 @@ def test_a_gpu_that_is_not_there_and_nonsense_are_sentences(monkeypatch):
 
 
 def examples() -> list[Example]:
-    made = []
+    built = []
     for record, n in enumerate((6, 9, 4)):
         ids = tuple(5 + (7 * record + k) % 40 for k in range(n))
-        made.append(Example(record, str(record), ids, (0,) * n, ("x",) * n, (-1, *range(n - 2), -1), ("x",) * (n - 2)))
-    return made
+        built.append(Example(record, str(record), ids, (0,) * n, ("x",) * n, (-1, *range(n - 2), -1), ("x",) * (n - 2)))
+    return built
 
 
 @pytest.fixture(params=["real", "pretended"])

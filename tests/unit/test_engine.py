@@ -250,7 +250,7 @@ def test_models_without_the_attention_interface_are_refused():
     config = MPNetConfig(hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8, vocab_size=FIRST_WORD)
     model = MPNetModel(config)
     for use in (install, attention_shape, lambda model: watch(model).__enter__()):
-        with pytest.raises(AtlasError, match="MPNetModel computes attention in code of its own"):
+        with pytest.raises(AtlasError, match="MPNetModel computes attention without the attention interface"):
             use(model)
 
 
@@ -276,13 +276,13 @@ def test_a_model_that_keeps_its_implementation_is_refused(monkeypatch):
 
 
 def test_layers_that_cannot_be_told_apart_are_refused():
-    with pytest.raises(AtlasError, match="cannot be told apart by their names"):
+    with pytest.raises(AtlasError, match="cannot be distinguished by their names"):
         attention_shape(nn.ModuleDict({"left": tiny("bert"), "right": tiny("bert")}))
 
 
 def test_the_function_alone_refuses_modules_without_an_eager_attention():
     states = torch.ones(1, 2, 3, 4)
-    with pytest.raises(AtlasError, match="Linear computes attention in code of its own"):
+    with pytest.raises(AtlasError, match="Linear computes attention without the attention interface"):
         ALL_ATTENTION_FUNCTIONS[NAME](nn.Linear(2, 2), states, states, states, None)
 
 

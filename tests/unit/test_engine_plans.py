@@ -96,9 +96,9 @@ def test_a_plan_changes_the_map_and_the_output_of_its_head_only(name, action):
         plan = getattr(Plan(), action)(layers - 1, 2, where=where)
         output = run(model, batch_for(name), [recorder(clean)], plan, [recorder(changed)], output_attentions=True)
         site = Site(*where, layers - 1)
-        others = [0, 1, 3]
+        unchanged_heads = [0, 1, 3]
         assert not torch.allclose(clean[site][:, 2], changed[site][:, 2], atol=1e-3)
-        assert torch.equal(clean[site][:, others], changed[site][:, others])
+        assert torch.equal(clean[site][:, unchanged_heads], changed[site][:, unchanged_heads])
         assert clean[site].sum(-1).sub(1).abs().max() < 1e-5
         difference = main_output(output) - main_output(run(model, batch_for(name)))
         assert difference.abs().max() > 1e-3

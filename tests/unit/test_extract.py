@@ -41,7 +41,7 @@ EXAMPLES = [example(record, length) for record, length in ((0, 9), (2, 4), (3, 1
 
 
 def one_by_one(name: str, of: Example, model=None) -> np.ndarray:
-    """[layer, head, n, n] of a single example without padding, by the model's own output."""
+    """[layer, head, n, n] of a single example without padding, by the output of the model."""
     inputs = {"input_ids": torch.tensor([of.input_ids])}
     if name == "bert":
         inputs["token_type_ids"] = torch.tensor([of.segment_ids])
@@ -76,23 +76,23 @@ def test_at_level_words_maps_are_reduced_before_they_are_rounded():
         assert maps[e.record].shape == (LAYERS, HEADS, len(e.words) + 2, len(e.words) + 2)
         np.testing.assert_allclose(maps[e.record], expected, rtol=0, atol=FLOAT16)
         np.testing.assert_allclose(maps[e.record].astype(np.float64).sum(-1), 1, atol=FLOAT16)
-        # In a batch of its own an example has eager attention bit for bit, so one rounding gives these very numbers.
+        # Alone in its batch an example has eager attention bit for bit, so one rounding gives these very numbers.
         assert np.array_equal(alone[e.record], expected.astype(np.float16))
 
 
 @pytest.mark.parametrize("batch_tokens", [1, 20, 10_000])
 def test_batching_does_not_matter(batch_tokens):
-    one = attention_maps(installed("bert"), EXAMPLES, PAD, batch_tokens=1)
-    other = attention_maps(installed("bert"), EXAMPLES[::-1], PAD, batch_tokens=batch_tokens)
-    assert list(other) == [e.record for e in EXAMPLES[::-1]]
-    for record, maps in one.items():
-        np.testing.assert_allclose(other[record], maps, rtol=0, atol=1e-3)
+    alone = attention_maps(installed("bert"), EXAMPLES, PAD, batch_tokens=1)
+    batched = attention_maps(installed("bert"), EXAMPLES[::-1], PAD, batch_tokens=batch_tokens)
+    assert list(batched) == [e.record for e in EXAMPLES[::-1]]
+    for record, maps in alone.items():
+        np.testing.assert_allclose(batched[record], maps, rtol=0, atol=1e-3)
 
 
 def test_the_padding_piece_does_not_matter():
-    one, other = (attention_maps(installed("bert"), EXAMPLES, pad) for pad in (PAD, 30))
-    for record, maps in one.items():
-        np.testing.assert_allclose(other[record], maps, rtol=0, atol=1e-3)
+    padded, padded_otherwise = (attention_maps(installed("bert"), EXAMPLES, pad) for pad in (PAD, 30))
+    for record, maps in padded.items():
+        np.testing.assert_allclose(padded_otherwise[record], maps, rtol=0, atol=1e-3)
 
 
 @settings(max_examples=60, deadline=None)
@@ -159,9 +159,9 @@ def shard(model_folder, examples: list[Example], level: str = "tokens", init: st
 @pytest.mark.parametrize("level", ["tokens", "words"])
 def test_a_shard_from_files_to_files(model_folder, level):
     out = shard(model_folder, EXAMPLES, level)
-    found = list(read_attention(out.parent))
-    assert [e.record for e in found] == [0, 2, 3, 7, 8]
-    for cached, e in zip(found, EXAMPLES, strict=True):
+    cached_examples = list(read_attention(out.parent))
+    assert [e.record for e in cached_examples] == [0, 2, 3, 7, 8]
+    for cached, e in zip(cached_examples, EXAMPLES, strict=True):
         assert (cached.id, cached.tokens, cached.word, cached.gold_words) == (e.id, e.tokens, e.word, e.words)
         assert cached.level == level
         expected = one_by_one("bert", e)

@@ -123,9 +123,9 @@ def test_what_a_killed_process_left_is_removed_by_the_next_attempt_and_not_while
                 (folder / "weights").write_text("whole")
             return sorted(path.name for path in tmp_path.iterdir())
 
-        beside = write()
-        assert [name for name in beside if not name.startswith(".")] == ["table[1].tsv", "weights"]
-        assert sum(name.endswith(".part") for name in beside) == 2, "still being written"
+        names = write()
+        assert [name for name in names if not name.startswith(".")] == ["table[1].tsv", "weights"]
+        assert sum(name.endswith(".part") for name in names) == 2, "still being written"
     finally:
         writer.kill()
         writer.communicate()

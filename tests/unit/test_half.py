@@ -7,9 +7,9 @@ from attention_atlas.attention.half import widened
 
 def test_every_half_that_is_not_negative_is_the_same_number():
     halves = np.arange(0x7C00, dtype=np.uint16).view(np.float16)  # zero, subnormal and normal ones, up to the largest
-    found = widened(halves)
-    assert found.dtype == np.float32
-    assert np.array_equal(found, halves.astype(np.float32))
+    singles = widened(halves)
+    assert singles.dtype == np.float32
+    assert np.array_equal(singles, halves.astype(np.float32))
 
 
 def test_views_and_other_types_keep_their_shape_and_are_not_changed():

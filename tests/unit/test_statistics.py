@@ -53,16 +53,16 @@ def test_one_ratio_has_an_interval_without_shape():
 def test_interval_of_a_mean_is_close_to_scipys():
     data = np.random.default_rng(3).gamma(2.0, size=60)
     low, high = bootstrap_ratio(data, np.ones(60), 4000, seed=1)
-    other = stats.bootstrap((data,), np.mean, n_resamples=4000, method="percentile", rng=np.random.default_rng(2))
-    spread = other.standard_error
+    reference = stats.bootstrap((data,), np.mean, n_resamples=4000, method="percentile", rng=np.random.default_rng(2))
+    spread = reference.standard_error
     # The 2.5 % quantile of 4000 resamples has a standard error of 0.04 spreads.
-    assert low == pytest.approx(other.confidence_interval.low, abs=0.2 * spread)
-    assert high == pytest.approx(other.confidence_interval.high, abs=0.2 * spread)
+    assert low == pytest.approx(reference.confidence_interval.low, abs=0.2 * spread)
+    assert high == pytest.approx(reference.confidence_interval.high, abs=0.2 * spread)
 
 
 @pytest.mark.parametrize(("level", "least", "most"), [(0.95, 0.915, 0.975), (0.8, 0.75, 0.84)])
 def test_interval_covers_the_truth_as_often_as_it_says(level, least, most):
-    # Each column is a corpus of its own: 80 sentences of unequal sizes whose accuracies vary around 0.6.
+    # Each column is a separate corpus: 80 sentences of unequal sizes whose accuracies vary around 0.6.
     generator = np.random.default_rng(4)
     sizes = generator.integers(3, 30, size=(80, 600))
     accuracies = generator.beta(6, 4, size=(80, 600))
@@ -96,9 +96,9 @@ def test_missing_resamples_do_not_shift_the_others():
 
 def test_interval_depends_on_the_seed_alone():
     data = np.random.default_rng(6).random(30)
-    first, again, other = (bootstrap_ratio(data, np.ones(30), 200, seed=s) for s in (1, 1, 2))
+    first, again, another_seed = (bootstrap_ratio(data, np.ones(30), 200, seed=s) for s in (1, 1, 2))
     assert first == again
-    assert first != other
+    assert first != another_seed
 
 
 @settings(max_examples=40, deadline=None)
@@ -113,8 +113,8 @@ def test_folds_are_of_like_size(clusters, folds, seed):
 
 
 def test_folds_are_random():
-    first, other = folds_of(200, 5, seed=0), folds_of(200, 5, seed=1)
-    assert (first != other).mean() > 0.5
+    first, another_seed = folds_of(200, 5, seed=0), folds_of(200, 5, seed=1)
+    assert (first != another_seed).mean() > 0.5
     # Sentences of one document stand side by side: the folds must not follow the order of the corpus.
     assert not np.array_equal(first, np.arange(200) % 5)
     assert 0.1 < (first[1:] == first[:-1]).mean() < 0.3

@@ -8,14 +8,14 @@ from pathlib import Path
 
 
 class AtlasError(Exception):
-    """Something the user can mend: the message names the place (file, line, key) and what to do.
+    """Something the user can fix: the message names the place (file, line, key) and what to do.
 
     Job stubs print it without a traceback; every other exception is a fault of the program and keeps its traceback.
     """
 
 
 class DamagedFile(AtlasError):
-    """A file of the workflow's own that cannot be used; `path` is the file. A job that meets it sets it aside."""
+    """A file that the workflow wrote and that cannot be used; `path` is the file. A job that meets it moves it away."""
 
     def __init__(self, path: str | Path, what: str) -> None:
         super().__init__(f"{path}: {what}. Delete it and run again: only it is made anew.")
@@ -29,6 +29,6 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def first_line(error: Exception, most: int) -> str:
-    """The first line of what an exception of a library says, so many characters at the most."""
-    said = str(error).strip()
-    return said.splitlines()[0][:most] if said else "no message"
+    """The first line of the message of a library's exception, at most `most` characters."""
+    message = str(error).strip()
+    return message.splitlines()[0][:most] if message else "no message"

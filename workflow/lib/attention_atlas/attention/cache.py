@@ -38,7 +38,7 @@ class CachedExample:
         tokens: the word pieces, special tokens included.
         word: for each piece the position of its word, -1 for a special token.
         gold_words: the words without special tokens.
-        maps: [layer, head, n, n] float16, row = attending, rows sum to 1; n pieces or, at level `words`, words and specials.
+        maps: [layer, head, n, n] float16, row = query token, rows sum to 1; n pieces or, at level `words`, words and specials.
     """
 
     record: int
@@ -111,8 +111,8 @@ def read_attention(
 
 def _paths(source: str | Path | Sequence[str | Path]) -> Iterable[Path]:
     if isinstance(source, str | Path):
-        found = sorted(Path(source).glob("*.safetensors"), key=lambda path: (len(path.stem), path.stem))
-        if not found:
+        shards = sorted(Path(source).glob("*.safetensors"), key=lambda path: (len(path.stem), path.stem))
+        if not shards:
             raise AtlasError(f"{source}: there are no attention shards in this folder.")
-        return found
+        return shards
     return [Path(path) for path in source]

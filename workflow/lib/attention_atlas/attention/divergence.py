@@ -55,9 +55,9 @@ def head_divergence(
     with ThreadPoolExecutor(threads) as pool:
         # Only the places of the blocks wait in the pool, so that no more than one block a thread is in memory; a device is busy
         # with one block at a time.
-        for own, pairs in pool.map(compared, starts) if device is None else map(compared, starts):
-            entropies += own
-            joint += pairs
+        for block_entropies, block_sums in pool.map(compared, starts) if device is None else map(compared, starts):
+            entropies += block_entropies
+            joint += block_sums
     # H(m) = -sum (s/2) ln (s/2) = rows ln 2 - (ln 2 / 2) sum s log2 s, as the entries of s sum to 2 in every row.
     of_mixture = np.log(2) * (n - joint / 2)
     divergence = np.triu(of_mixture - (entropies[:, None] + entropies[None, :]) / 2, 1)
@@ -82,10 +82,10 @@ def _compare(block: npt.NDArray[np.float32]) -> tuple[npt.NDArray[np.float64], n
     pairs = np.zeros((heads, heads))
     total, logarithm = np.empty_like(block), np.empty_like(block)
     for a in range(heads - 1):
-        others = heads - a - 1
-        np.add(block[a], block[a + 1 :], out=total[:others])
-        np.log2(total[:others], out=logarithm[:others])
-        pairs[a, a + 1 :] = np.vecdot(total[:others], logarithm[:others])
+        later_heads = heads - a - 1
+        np.add(block[a], block[a + 1 :], out=total[:later_heads])
+        np.log2(total[:later_heads], out=logarithm[:later_heads])
+        pairs[a, a + 1 :] = np.vecdot(total[:later_heads], logarithm[:later_heads])
     return entr(block).sum(axis=1, dtype=np.float64), pairs
 
 
@@ -104,5 +104,5 @@ def _compare_on(
     for a in range(heads - 1):
         total = block[a] + block[a + 1 :]
         pairs[a, a + 1 :] = torch.linalg.vecdot(total, total.log2())
-    own = torch.special.entr(block).sum(dim=1, dtype=torch.float64)
-    return own.cpu().numpy(), pairs.cpu().numpy()
+    entropies = torch.special.entr(block).sum(dim=1, dtype=torch.float64)
+    return entropies.cpu().numpy(), pairs.cpu().numpy()

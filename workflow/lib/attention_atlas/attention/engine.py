@@ -1,8 +1,8 @@
-"""The attention engine: looks at and changes the attention of any model with the attention interface.
+"""The attention engine: observes and changes the attention of any model with the attention interface.
 
 `install` makes a model call one function for attention. Within `with watch(model, ...)` this function shows the
-probabilities of each layer to observers and applies a `Plan`; outside it is the model's own eager attention. It always
-calls the model's own eager function, so that a forward pass without a plan is equal to eager bit for bit.
+probabilities of each layer to observers and applies a `Plan`; outside it is the model's eager attention. It always
+calls the eager function of the model's code, so that a forward pass without a plan is equal to eager bit for bit.
 
     install(model)
     with watch(model, observers=[see], plan=Plan().zero(layer=3, heads=[0, 5])) as session:
@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from types import FunctionType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
@@ -61,6 +61,9 @@ NAME = "atlas"
 Observer = Callable[[Site, torch.Tensor], None]
 """Called once a layer with its site and probabilities [batch, head, query, key]."""
 
+_EagerAttention = Callable[..., tuple[torch.Tensor, torch.Tensor]]
+"""From module, query, key, value, mask and options to output and probabilities."""
+
 _sessions: ContextVar[tuple[Session, ...]] = ContextVar("attention_atlas_sessions", default=())
 
 
@@ -89,7 +92,7 @@ def attention_shape(model: nn.Module) -> dict[SiteKind, tuple[int, int]]:
     """Number of layers and heads of each kind of attention in `model`, encoder first.
 
     Raises:
-        AtlasError: the model's code has no attention interface, or its layers cannot be told apart.
+        AtlasError: the model's code has no attention interface, or its layers cannot be distinguished.
     """
     return _sites(model).shape
 
@@ -101,11 +104,11 @@ def attention_layers(model: nn.Module) -> dict[SiteKind, list[str]]:
         AtlasError: as `attention_shape`.
     """
     sites = _sites(model)
-    names = {module: name for name, module in model.named_modules()}
-    found: dict[SiteKind, list[str]] = {kind: [] for kind in sites.shape}
+    name_of_module = {module: name for name, module in model.named_modules()}
+    layer_names: dict[SiteKind, list[str]] = {kind: [] for kind in sites.shape}
     for module, (kind, _) in sorted(sites.layers.items(), key=lambda item: item[1][1] or 0):
-        found[kind].append(names[module])
-    return found
+        layer_names[kind].append(name_of_module[module])
+    return layer_names
 
 
 @contextlib.contextmanager
@@ -188,7 +191,7 @@ class Session:
                 the tokens of the encoder side.
             sentence_ids: [batch, n], the sentence of each token, -1 for tokens that belong to none.
             decoder_attention_mask: [batch, m], the same for the decoder side of models with cross-attention; without
-                it the decoder's own causal mask says what is visible.
+                it the decoder's causal mask says what is visible.
             decoder_sentence_ids: [batch, m], the same for the decoder side.
         """
         two_texts = DECODER_CROSS in self._sites.shape
@@ -242,32 +245,36 @@ class _Sites(NamedTuple):
 
 
 def _sites(model: nn.Module) -> _Sites:
-    found: dict[SiteKind, list[tuple[str, nn.Module]]] = {}
+    modules_of_kind: dict[SiteKind, list[tuple[str, nn.Module]]] = {}
     for name, module in model.named_modules():
-        if _eager_attention(type(module)) is not None:
-            found.setdefault(_site_kind(name, module), []).append((name, module))
-    if not found:
+        if _eager_attention(module) is not None:
+            modules_of_kind.setdefault(_site_kind(name, module), []).append((name, module))
+    if not modules_of_kind:
         raise AtlasError(_no_interface(type(model)))
     layers: dict[nn.Module, tuple[SiteKind, int | None]] = {}
     shape: dict[SiteKind, tuple[int, int]] = {}
-    for kind in sorted(found, key=[ENCODER_SELF, DECODER_SELF, DECODER_CROSS].index):
-        names, modules = zip(*found[kind], strict=True)
+    for kind in sorted(modules_of_kind, key=[ENCODER_SELF, DECODER_SELF, DECODER_CROSS].index):
+        names, modules = zip(*modules_of_kind[kind], strict=True)
         heads = {_heads(module) for module in modules}
         if len(heads) > 1:
             raise AtlasError(
                 f"{type(model).__name__} has {kind} attention layers with different numbers of heads "
                 f"({', '.join(str(n) for n in sorted(heads))}); pass the one part of the model that is meant."
             )
-        shared = _shared_layers(modules[0])
-        numbers = [None] * len(names) if shared else _layer_numbers(names, kind, model)
-        layers.update({module: (kind, number) for module, number in zip(modules, numbers, strict=True)})
-        shape[kind] = (shared or max(numbers) + 1, heads.pop())
+        layer_count = _shared_layers(modules[0])
+        if layer_count is None:
+            numbers = _layer_numbers(names, kind, model)
+            layer_count = max(numbers) + 1
+            layers.update({module: (kind, number) for module, number in zip(modules, numbers, strict=True)})
+        else:
+            layers.update(dict.fromkeys(modules, (kind, None)))
+        shape[kind] = (layer_count, heads.pop())
     return _Sites(layers, shape)
 
 
 def _site_kind(name: str, module: nn.Module) -> SiteKind:
-    own = ".".join([type(module).__name__, *name.split(".")[-2:]]).lower()
-    if any(mark in own for mark in ("crossatt", "cross_att", "encoder_attn", "encdecatt")):
+    class_and_path = ".".join([type(module).__name__, *name.split(".")[-2:]]).lower()
+    if any(mark in class_and_path for mark in ("crossatt", "cross_att", "encoder_attn", "encdecatt")):
         return DECODER_CROSS
     return DECODER_SELF if getattr(module, "is_causal", False) else ENCODER_SELF
 
@@ -281,45 +288,55 @@ def _layer_numbers(names: Sequence[str], kind: SiteKind, model: nn.Module) -> li
         if len(set(numbers)) == len(names):
             return list(numbers)
     raise AtlasError(
-        f"The {kind} attention layers of {type(model).__name__} cannot be told apart by their names "
+        f"The {kind} attention layers of {type(model).__name__} cannot be distinguished by their names "
         f"({', '.join(names[:3])}, ...); pass the one part of the model that is meant."
     )
 
 
 def _shared_layers(module: nn.Module) -> int | None:
     """Number of layers when modules are shared by layers (ALBERT's groups), else None."""
-    config = module.config
+    config = _config(module)
     if getattr(config, "num_hidden_groups", None) is None:
         return None
-    return config.num_hidden_layers * config.inner_group_num
+    return int(config.num_hidden_layers * config.inner_group_num)
 
 
 def _heads(module: nn.Module) -> int:
     for name in ("num_attention_heads", "num_heads", "n_heads"):
         if isinstance(heads := getattr(module, name, None), int):
             return heads
-    return module.config.num_attention_heads
+    return int(_config(module).num_attention_heads)
+
+
+def _config(module: nn.Module) -> Any:
+    """The configuration of the model that an attention module belongs to; torch's types know no such attribute."""
+    return module.config
 
 
 def _other_implementations(sites: _Sites) -> str:
-    used = {module.config._attn_implementation for module in sites.layers} - {NAME}
+    used = {_config(module)._attn_implementation for module in sites.layers} - {NAME}
     return ", ".join(sorted(map(repr, used)))
 
 
 def _no_interface(kind: type[nn.Module]) -> str:
     return (
-        f"{kind.__name__} computes attention in code of its own, without the attention interface of transformers "
+        f"{kind.__name__} computes attention without the attention interface of transformers "
         "(ALL_ATTENTION_FUNCTIONS with an eager_attention_forward), so its attention can neither be seen nor changed; "
         "use another model (BERT, RoBERTa, ELECTRA, DistilBERT, ALBERT, GPT-2, Llama, Marian, ...)."
     )
 
 
-@functools.cache
-def _eager_attention(attention_class: type[nn.Module]) -> Callable | None:
-    """The eager attention that the methods of `attention_class` hand to the attention interface, None if they do not.
+def _eager_attention(module: nn.Module) -> _EagerAttention | None:
+    """The eager attention of a module's class, None where the class does not use the attention interface."""
+    return _eager_attention_of(type(module))  # type: ignore[arg-type]  # mypy compares the class with its objects' __hash__
 
-    It is looked up among the globals of the very method that asks the interface, which is right for inherited methods
-    and for files that import the eager attention of another model.
+
+@functools.cache
+def _eager_attention_of(attention_class: type[nn.Module]) -> _EagerAttention | None:
+    """The eager attention that the methods of `attention_class` pass to the attention interface, None if they do not.
+
+    It is looked up among the globals of the method that calls the interface. This is right for inherited methods, and for
+    files that import the eager attention of another model.
     """
     for ancestor in attention_class.__mro__:
         for method in vars(ancestor).values():
@@ -347,7 +364,7 @@ def _atlas_attention(
     **options: object,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The attention function that transformers calls: eager attention, then the session that owns `module`."""
-    eager = _eager_attention(type(module))
+    eager = _eager_attention(module)
     if eager is None:
         raise AtlasError(_no_interface(type(module)))
     output, probabilities = eager(module, query, key, value, attention_mask, **options)

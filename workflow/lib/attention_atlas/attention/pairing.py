@@ -15,17 +15,17 @@ def with_attention(examples: Iterable[Example], cached: Iterable[CachedExample])
     Raises:
         AtlasError: the cache holds other examples, or fewer.
     """
-    maps = iter(cached)
+    cached_examples = iter(cached)
     for number, example in enumerate(examples):
-        own = next(maps, None)
-        if own is None:
+        cached_example = next(cached_examples, None)
+        if cached_example is None:
             raise AtlasError(
                 f"the attention cache ends after {number} examples, before {example.id}: delete the attention folder of this "
                 "corpus and run again."
             )
-        if (example.record, example.id) != (own.record, own.id):
+        if (example.record, example.id) != (cached_example.record, cached_example.id):
             raise AtlasError(
-                f"the attention cache holds example {own.id} where the corpus has {example.id}: delete the attention folder of "
-                "this corpus and run again."
+                f"the attention cache holds example {cached_example.id} where the corpus has {example.id}: delete the "
+                "attention folder of this corpus and run again."
             )
-        yield example, own
+        yield example, cached_example

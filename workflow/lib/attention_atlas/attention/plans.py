@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from numbers import Integral
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 import torch
 
@@ -171,7 +170,7 @@ class Plan:
         """Multiply the probabilities of each head by `gates`, broadcastable to [batch, layer, head].
 
         Differentiable: with gates of ones and a loss summed over examples, one backward pass leaves the derivative
-        of each example's own loss in `gates.grad[b, layer, head]` (the importance of Michel et al. 2019).
+        of each example's loss in `gates.grad[b, layer, head]` (the importance of Michel et al. 2019).
         """
         return replace(self, gates=(*self.gates, _Gate(where, gates)))
 
@@ -181,13 +180,7 @@ class Plan:
         Raises:
             AtlasError: the plan does not say which attention it changes.
         """
-
-        def own(changes: Iterable[Any]) -> tuple[Any, ...]:
-            if any(change.where is None for change in changes):
-                raise AtlasError("The plan does not say which attention it changes: name the site kind (where=...).")
-            return tuple(change for change in changes if change.where.stack == stack)
-
-        return Plan(own(self.edits), own(self.gates), own(self.constants))
+        return Plan(_in_stack(self.edits, stack), _in_stack(self.gates, stack), _in_stack(self.constants, stack))
 
     @property
     def changes_nothing(self) -> bool:
@@ -197,8 +190,8 @@ class Plan:
     @property
     def first_layer(self) -> int:
         """The first layer that the plan changes: what the layers before it give is as without a plan."""
-        changed = (*self.edits, *self.constants)
-        return 0 if self.gates else min((edit.layer for edit in changed), default=0)
+        changes: tuple[_Edit | _Constant, ...] = (*self.edits, *self.constants)
+        return 0 if self.gates else min((change.layer for change in changes), default=0)
 
     def compile(self, shape: Shape, device: torch.device | str = "cpu") -> dict[Site, LayerPlan]:
         """Check the plan against a model and return what each changed layer does; unchanged layers are left out.
@@ -273,11 +266,11 @@ class LayerPlan:
         return torch.where(mask, self.outputs.to(output)[None, None], output)
 
     def apply(self, probabilities: torch.Tensor, additive_mask: torch.Tensor | None, facts: BatchFacts) -> torch.Tensor:
-        """Return the changed probabilities; the given ones are not modified.
+        """Return the changed probabilities; the argument is not modified.
 
         Args:
             probabilities: [batch, head, query, key].
-            additive_mask: what the model adds to the scores, [batch, 1, query, key], or None when nothing is hidden.
+            additive_mask: what the model adds to the scores, [batch, 1, query, key], or None without a mask.
             facts: attention mask and sentence ids of the batch.
 
         Raises:
@@ -326,18 +319,32 @@ class LayerPlan:
             cut = cut | (owned & same & _per_head(self.intra, probabilities))
         if self.inter is not None:
             cut = cut | (owned & ~same & _per_head(self.inter, probabilities))
-        left = probabilities.masked_fill(cut, 0)
+        remaining = probabilities.masked_fill(cut, 0)
         if self.renormalise is None:
-            return left
-        total = left.sum(-1, keepdim=True)
+            return remaining
+        total = remaining.sum(-1, keepdim=True)
         scaled = _per_head(self.renormalise, probabilities) & (total > 0)
-        return left / torch.where(scaled, total, torch.ones_like(total))
+        return remaining / torch.where(scaled, total, torch.ones_like(total))
 
 
 def _as_heads(heads: int | Iterable[int] | None) -> tuple[int, ...] | None:
-    if isinstance(heads, Integral):
-        return (int(heads),)
-    return None if heads is None else tuple(int(head) for head in heads)
+    if heads is None:
+        return None
+    return tuple(int(head) for head in heads) if isinstance(heads, Iterable) else (int(heads),)
+
+
+_Change = TypeVar("_Change", _Edit, _Constant, _Gate)
+
+
+def _in_stack(changes: tuple[_Change, ...], stack: str) -> tuple[_Change, ...]:
+    """The changes of one stack, "encoder" or "decoder".
+
+    Raises:
+        AtlasError: a change names no kind of attention.
+    """
+    if any(change.where is None for change in changes):
+        raise AtlasError("The plan does not say which attention it changes: name the site kind (where=...).")
+    return tuple(change for change in changes if change.where is not None and change.where.stack == stack)
 
 
 def _located(edit: _Edit | _Constant, shape: Shape) -> tuple[Site, tuple[int, ...], int]:

@@ -25,8 +25,8 @@ from attention_atlas.attention.plans import Plan
 from attention_atlas.errors import AtlasError
 
 
-class _Given(nn.Module):
-    """Stands for a block: gives what the block gave in an earlier pass."""
+class _RecordedOutput(nn.Module):
+    """Replaces a block: returns the output that the block had in an earlier pass."""
 
     def __init__(self, output: Any) -> None:
         super().__init__()
@@ -44,8 +44,8 @@ def blocks(model: nn.Module) -> nn.ModuleList:
     """
     kinds = attention_layers(model)
     if len(kinds) != 1:
-        names = ", ".join(str(kind) for kind in kinds)
-        raise AtlasError(f"{type(model).__name__} has {names} attention: pass the part whose layers are meant.")
+        known_kinds = ", ".join(str(kind) for kind in kinds)
+        raise AtlasError(f"{type(model).__name__} has {known_kinds} attention: pass the part whose layers are meant.")
     ((kind, names),) = kinds.items()
     layers, _ = attention_shape(model)[kind]
     parts = names[0].split(".")
@@ -111,11 +111,11 @@ def resumed(model: nn.Module, outputs: list[Any], layer: int) -> Iterator[None]:
     holder = blocks(model)
     if len(outputs) != len(holder) or not 0 <= layer < len(holder):
         raise AtlasError(f"{len(outputs)} recorded outputs of {len(holder)} layers: run the batch within `recorded` first.")
-    kept = [holder[place] for place in range(layer)]
+    replaced_blocks = [holder[place] for place in range(layer)]
     try:
         for place in range(layer):
-            holder[place] = _Given(outputs[place])
+            holder[place] = _RecordedOutput(outputs[place])
         yield
     finally:
-        for place, block in enumerate(kept):
+        for place, block in enumerate(replaced_blocks):
             holder[place] = block

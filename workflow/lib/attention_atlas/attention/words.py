@@ -14,7 +14,7 @@ WORD_MODES = ("mean", "first", "max")
 
 
 def unit_starts(word: Sequence[int]) -> npt.NDArray[np.intp]:
-    """First piece of every unit: of each word, and of each special token, which is a unit of its own.
+    """First piece of every unit: of each word, and of each special token, which is a unit by itself.
 
     Args:
         word: for each piece the position of its word, -1 for a special token.
@@ -32,7 +32,7 @@ def to_words(maps: npt.NDArray[np.floating], word: Sequence[int], mode: str = "m
     to 1; or, as the published code does by default, the row of its first piece; or the maximum.
 
     Args:
-        maps: [..., n, n], row = attending piece.
+        maps: [..., n, n], row = query piece.
         word: for each of the n pieces the position of its word, -1 for a special token.
         mode: mean, first or max.
 
@@ -56,4 +56,6 @@ def to_words(maps: npt.NDArray[np.floating], word: Sequence[int], mode: str = "m
     if mode == "max":
         return np.maximum.reduceat(columns, starts, axis=-2)
     sizes = np.diff(np.append(starts, len(word))).astype(np.float32)
-    return np.add.reduceat(columns, starts, axis=-2) / sizes[:, None]
+    sums: npt.NDArray[np.float32] = np.add.reduceat(columns, starts, axis=-2)
+    sums /= sizes[:, None]
+    return sums

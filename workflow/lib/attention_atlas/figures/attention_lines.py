@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,12 +25,12 @@ def draw_attention_lines(
     mark_colour: str = "#D55E00",
     marked_words: Sequence[int] = (),
 ) -> None:
-    """Draw attending words on the left, attended words on the right, and a line as strong as each weight.
+    """Draw query words on the left, key words on the right, and a line as strong as each weight.
 
     Args:
         axes: where to draw.
         words: the n words.
-        weights: [n, n], row = attending; NaN draws no line.
+        weights: [n, n], row = query word; NaN draws no line.
         colour: of the lines.
         marked: [n, n] lines drawn in `mark_colour`.
         mark_colour: of marked lines and words.
@@ -43,18 +44,18 @@ def draw_attention_lines(
         colours[marked[rows, columns]] = to_rgba(mark_colour)
     axes.add_collection(weighted_lines(heights[rows], heights[columns], weights[rows, columns], colours, (LEFT, RIGHT), 1.4))
     for position, word in enumerate(words):
-        look = {"color": mark_colour, "fontweight": "bold"} if position in marked_words else {}
+        text_style: dict[str, Any] = {"color": mark_colour, "fontweight": "bold"} if position in marked_words else {}
         safe = plain(word)
-        axes.text(LEFT - 0.02, heights[position], safe, ha="right", va="center", fontsize=8, **look)
-        axes.text(RIGHT + 0.02, heights[position], safe, ha="left", va="center", fontsize=8, **look)
+        axes.text(LEFT - 0.02, heights[position], safe, ha="right", va="center", fontsize=8, **text_style)
+        axes.text(RIGHT + 0.02, heights[position], safe, ha="left", va="center", fontsize=8, **text_style)
     axes.set_xlim(0, 1)
     axes.set_ylim(-0.7, n - 0.3)
     axes.axis("off")
 
 
 def weighted_lines(
-    starts: npt.NDArray[np.floating],
-    ends: npt.NDArray[np.floating],
+    left_heights: npt.NDArray[np.floating | np.integer],
+    right_heights: npt.NDArray[np.floating | np.integer],
     weights: npt.NDArray[np.floating],
     colours: str | npt.NDArray[np.floating],
     sides: tuple[float, float],
@@ -63,13 +64,14 @@ def weighted_lines(
     """Lines from the left to the right side, each as opaque as its weight.
 
     Args:
-        starts, ends: [line] heights at both sides.
+        left_heights, right_heights: [line] heights at both sides.
         weights: [line].
         colours: one for all lines, or [line, 4].
         sides: left and right.
         width: of a line, in points.
     """
-    points = [np.column_stack([np.full(len(weights), side), own]) for side, own in zip(sides, (starts, ends), strict=True)]
+    heights = (left_heights, right_heights)
+    points = [np.column_stack([np.full(len(weights), side), at_side]) for side, at_side in zip(sides, heights, strict=True)]
     tinted = np.array(np.broadcast_to(to_rgba(colours) if isinstance(colours, str) else colours, (len(weights), 4)))
     tinted[:, 3] = np.clip(weights, 0, 1)
-    return LineCollection(np.stack(points, axis=1), colors=tinted, linewidths=width)
+    return LineCollection(list(np.stack(points, axis=1)), colors=tinted, linewidths=width)

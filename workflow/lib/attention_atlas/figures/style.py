@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from attention_atlas.io.files import whole_file
 
-# Okabe & Ito (2008): told apart under the common kinds of colour blindness.
+# Okabe & Ito (2008): distinguishable under the common kinds of colour blindness.
 BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, YELLOW, BLACK = (
     "#0072B2",
     "#E69F00",

@@ -26,7 +26,11 @@ DAMAGED = (EOFError, OSError, lzma.LZMAError, zlib.error)
 _BLOCK = 1 << 20
 # Ends of names of what is being written, and the start of a folder's.
 _PART, _SCRATCH = ".part", ".files."
-_PACKED: dict[bytes, Callable[..., IO[bytes]]] = {b"\x1f\x8b": gzip.open, b"\xfd7zXZ\x00": lzma.open, b"BZh": bz2.open}
+_PACKED: dict[bytes, Callable[..., IO[bytes]]] = {
+    b"\x1f\x8b": gzip.open,  # type: ignore[dict-item]  # in typeshed a GzipFile is no IO[bytes]
+    b"\xfd7zXZ\x00": lzma.open,
+    b"BZh": bz2.open,
+}
 
 
 @contextlib.contextmanager
@@ -92,16 +96,16 @@ def _hold(handle: int) -> None:
 
 def _clear(folder: Path, prefix: str) -> None:
     """Remove temporary files and folders that no living process holds."""
-    for left in folder.glob(f"{glob.escape(prefix)}*{_PART}"):
+    for temporary in folder.glob(f"{glob.escape(prefix)}*{_PART}"):
         # Without locks, or rights, it stays.
         with contextlib.suppress(OSError):
-            handle = os.open(left, os.O_RDONLY)
+            handle = os.open(temporary, os.O_RDONLY)
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if left.is_dir():
-                    shutil.rmtree(left)
+                if temporary.is_dir():
+                    shutil.rmtree(temporary)
                 else:
-                    left.unlink()
+                    temporary.unlink()
             finally:
                 os.close(handle)
 
@@ -200,7 +204,7 @@ def read_json(path: str | Path) -> Any:
 
 
 def read_yaml(path: Path) -> Any:
-    """The content of a YAML file of this project's own; by libyaml where it is there, in a tenth of the time.
+    """The content of a YAML file of this project, read by libyaml where it is installed: in a tenth of the time.
 
     Raises:
         OSError, yaml.YAMLError: the file is missing, or not YAML.
@@ -222,9 +226,9 @@ def json_object(line: str, where: str, remedy: str = "") -> dict[str, Any]:
         AtlasError: no JSON, or no object.
     """
     try:
-        found = json.loads(line)
+        parsed = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise AtlasError(f"{where}: no JSON object ({error}).{remedy}") from error
-    if not isinstance(found, dict):
+    if not isinstance(parsed, dict):
         raise AtlasError(f"{where}: a JSON object a line is needed here.")
-    return found
+    return parsed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sized
 from typing import TypeVar
 
 from tqdm import tqdm
@@ -26,8 +26,8 @@ def progress(items: Iterable[Item], total: int | None = None, label: str = "", e
     if sys.stderr.isatty():
         yield from tqdm(items, total=total, desc=label)
         return
-    if total is None and hasattr(items, "__len__"):
-        total = len(items)  # type: ignore[arg-type]
+    if total is None and isinstance(items, Sized):
+        total = len(items)
     start = last = time.monotonic()
     for done, item in enumerate(items, start=1):
         yield item

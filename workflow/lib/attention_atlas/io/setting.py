@@ -1,4 +1,4 @@
-"""What a run looks at, in the words that tables and figures show."""
+"""Model, corpus and run, in the words that tables and figures show."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Setting:
 
     Attributes:
         run: title of the run.
-        model, corpus: what was looked at.
+        model, corpus: names of the model and of the corpus.
         model_reference, corpus_reference: the published model and data set that these are (not resemble), or "".
         sample: whether the corpus is generated.
         converted: whether its relations were converted from Universal Dependencies.

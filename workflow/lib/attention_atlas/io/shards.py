@@ -72,9 +72,9 @@ def read_description(path: str | Path) -> dict[str, Any]:
         facts = json.loads(description.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise damaged(path, f"its description {description.name} cannot be read: {error}") from error
-    found = facts.get("format") if isinstance(facts, dict) else None
-    if found != FORMAT:
-        raise damaged(path, f"format {found} instead of {FORMAT}")
+    shard_format = facts.get("format") if isinstance(facts, dict) else None
+    if shard_format != FORMAT:
+        raise damaged(path, f"format {shard_format} instead of {FORMAT}")
     return facts
 
 

@@ -46,13 +46,13 @@ def heldout(
     Returns:
         [item]
     """
-    total = right.sum(axis=0)
-    result = np.zeros(len(right), dtype=bool)
+    counts = right.sum(axis=0)
+    heldout_right = np.zeros(len(right), dtype=bool)
     for number in np.unique(fold):
-        here = fold == number
-        if not here.all():
-            result[here] = right[here][(slice(None), *choose(total - right[here].sum(axis=0)))]
-    return result
+        in_fold = fold == number
+        if not in_fold.all():
+            heldout_right[in_fold] = right[in_fold][(slice(None), *choose(counts - right[in_fold].sum(axis=0)))]
+    return heldout_right
 
 
 def folds_of(clusters: int, folds: int, seed: int) -> npt.NDArray[np.intp]:
