@@ -1,4 +1,4 @@
-"""The table of what was left out: every record up to the limit is counted once."""
+"""The table of dropped records: every record up to the limit is counted once."""
 
 import pandas as pd
 import pytest
@@ -9,9 +9,9 @@ from attention_atlas.methods.dropped import dropped_table
 HEADER = "record\tid\treason\tdetail\n"
 
 
-def write_shard(folder, number, kept, dropped):
+def write_shard(folder, number, records, dropped):
     """A shard's examples and its table of dropped records; `dropped` is record -> reason."""
-    examples = [Example(r, f"s{r}", (1,), (0,), ("x",), (0,), ("x",), {}) for r in kept]
+    examples = [Example(r, f"s{r}", (1,), (0,), ("x",), (0,), ("x",), {}) for r in records]
     write_examples(folder / f"{number}.parquet", examples)
     lines = "".join(f"{record}\ts{record}\t{reason}\t'q\"'\n" for record, reason in dropped.items())
     (folder / f"{number}.dropped.tsv").write_text(HEADER + lines, encoding="utf-8")

@@ -75,10 +75,10 @@ class Gold:
     def relations(self, min_count: int = 1) -> list[str]:
         """Labels of at least `min_count` tokens or with a row in the paper's table, most frequent first; no root and punct."""
         labels, counts = np.unique(self.relation, return_counts=True)
-        found = [
+        counted_labels = [
             (-n, str(label)) for label, n in zip(labels, counts, strict=True) if n >= min_count or str(label) in PAPER_RELATIONS
         ]
-        return [label for _, label in sorted(found) if label not in ("root", "punct")]
+        return [label for _, label in sorted(counted_labels) if label not in ("root", "punct")]
 
 
 def gather_gold(examples: Iterable[Example]) -> Gold:
@@ -134,9 +134,9 @@ def predicted_words(maps: npt.NDArray[np.floating], special: Bools) -> Ints:
     inner = np.array(maps[..., words[:, None], words[None, :]], dtype=np.float32)
     diagonal = np.arange(len(words))
     inner[..., diagonal, diagonal] = 0
-    attended = inner.argmax(axis=-1)
-    attending = inner.argmax(axis=-2)
-    return np.moveaxis(np.stack([attended, attending]), -1, 0).astype(np.int16) + 1
+    best_keys = inner.argmax(axis=-1)
+    best_queries = inner.argmax(axis=-2)
+    return np.moveaxis(np.stack([best_keys, best_queries]), -1, 0).astype(np.int16) + 1
 
 
 def offset_words(gold: Gold, options: Options) -> Ints:

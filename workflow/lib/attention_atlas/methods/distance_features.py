@@ -1,4 +1,4 @@
-"""How far heads look: the 21 features of Guan et al. (2020), Equation 2, of every head in one product.
+"""How far heads attend: the 21 features of Guan et al. (2020), Equation 2, of every head in one product.
 
 Every cell of a map belongs to one feature, so that the features of a head are sums of its map over a partition of the cells,
 divided by the number of tokens: they sum to 1.
@@ -71,7 +71,7 @@ def special_columns(tokens: Sequence[str], cls: str | None, sep: str | None) -> 
 
 
 def feature_of_cells(special: npt.NDArray[np.intp], options: FeatureOptions = DEFAULT) -> npt.NDArray[np.intp]:
-    """[n, n] the feature that each cell belongs to; row = attending token.
+    """[n, n] the feature that each cell belongs to; row = query token.
 
     Args:
         special: [n] of `special_columns`.
@@ -123,7 +123,7 @@ def mean_features(
     Raises:
         AtlasError: the cache was stored over words, or there is no example.
     """
-    found: list[Floats] = []
+    features: list[Floats] = []
     records: list[int] = []
     for example in cached:
         if example.level != "tokens":
@@ -132,8 +132,8 @@ def mean_features(
                 "word pieces: set level: tokens for this corpus."
             )
         special = special_columns(example.tokens, cls, sep)
-        found.append(np.stack([distance_features(example.maps, feature_of_cells(special, own)) for own in options]))
+        features.append(np.stack([distance_features(example.maps, feature_of_cells(special, option)) for option in options]))
         records.append(example.record)
-    if not found:
+    if not features:
         raise AtlasError("there is no example to measure: every record was dropped, or the limit is too small.")
-    return np.stack(found, axis=1), np.asarray(records, dtype=np.intp)
+    return np.stack(features, axis=1), np.asarray(records, dtype=np.intp)

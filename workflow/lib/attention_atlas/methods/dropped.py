@@ -1,4 +1,4 @@
-"""What was left out of a study, and why."""
+"""Records that were dropped from the corpora of a study, and why."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def dropped_table(
 
     Args:
         corpora: corpus -> its example files, its tables of dropped records, and its limit.
-        line: what was looked at.
+        line: run, model and corpus, above the table.
         title: heading of the page.
         out, html_out: files to write.
     """

@@ -1,7 +1,7 @@
 """Derivatives of each example's loss by a gate on each head, from one backward pass a batch (Michel et al. 2019, equation 2).
 
-Each head's output is scaled by a gate of one, with a gate of its own for every example; the loss is summed over examples, so
-that the derivative by an example's gate is that of its own loss. The same pass gives the products of output and gradient at
+Each head's output is scaled by a gate of one, and every example has a separate gate. The loss is summed over examples, so that
+the derivative by an example's gate is that of this example's loss. The same pass gives the products of output and gradient at
 every position, whose magnitudes the published code sums.
 """
 
@@ -36,15 +36,15 @@ def head_gradients(experiment: Experiment, examples: Sequence[Example], plan: Pl
         plan: heads that are masked already; their derivatives are 0.
 
     Raises:
-        AtlasError: the loss is not finite, or an example says not what is expected.
+        AtlasError: the loss is not finite, or an example has no label or reference.
     """
     heads = heads_of(experiment.shape)
     rows = {example.record: row for row, example in enumerate(examples)}
-    found = np.zeros((3, len(examples), len(heads)))
+    derivatives = np.zeros((3, len(examples), len(heads)))
     batches = list(batch_by_length(examples, GRADIENT_TOKENS))
     for batch in progress(batches, label="derivatives by gates"):
-        found[:, [rows[example.record] for example in batch]] = _of_batch(experiment, batch, plan or Plan())
-    return Derivatives(heads, *found)
+        derivatives[:, [rows[example.record] for example in batch]] = _of_batch(experiment, batch, plan or Plan())
+    return Derivatives(heads, *derivatives)
 
 
 def _of_batch(experiment: Experiment, batch: Sequence[Example], plan: Plan) -> Floats:
@@ -68,8 +68,8 @@ def _of_batch(experiment: Experiment, batch: Sequence[Example], plan: Plan) -> F
     products = {site: (output.detach() * slope).sum(-1) for (site, output), slope in pairs}
     measured = []
     for site in (site for site in KINDS.values() if site in gates):
-        layers = [products[key] for key in sorted(products, key=lambda key: key.layer) if key.site_kind == site]
-        magnitudes = torch.stack([layer.abs() for layer in layers], dim=1)  # [example, layer, position, head]
+        layer_products = [products[key] for key in sorted(products, key=lambda key: key.layer) if key.site_kind == site]
+        magnitudes = torch.stack([layer.abs() for layer in layer_products], dim=1)  # [example, layer, position, head]
         reached = (magnitudes > 0).any(dim=-1).sum(dim=-1)[..., None].expand_as(by_gate[site])
         parts = (by_gate[site], magnitudes.sum(dim=2), reached)
         measured.append(torch.stack([part.double().flatten(1) for part in parts]).cpu().numpy())

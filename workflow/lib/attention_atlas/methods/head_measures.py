@@ -47,18 +47,18 @@ class Source:
         select: how they are selected from it.
         measures: what they are.
         columns: that the table must have.
-        beside: a second table of the study that `select` reads, with its columns.
+        second_table: another table of the study that `select` reads, with its columns.
         model: key of the study's settings that names the model whose heads they are; empty for the model of the study.
         family: whether they are means over a family of models that are trained from that model.
-        attention_alone: whether they need nothing but a model's attention, so that the atlas measures them on its own sentences
-            where no study of the run does.
+        attention_alone: whether they need nothing but a model's attention. The atlas measures these on its sentences where no
+            study of the run does.
     """
 
     table: str
     select: Select
     measures: tuple[Measure, ...]
     columns: tuple[str, ...]
-    beside: tuple[str, tuple[str, ...]] | None = None
+    second_table: tuple[str, tuple[str, ...]] | None = None
     model: str = ""
     family: bool = False
     attention_alone: bool = False
@@ -71,7 +71,7 @@ class Source:
     @property
     def tables(self) -> dict[str, tuple[str, ...]]:
         """Table -> the columns that it must have."""
-        return {self.table: self.columns} | (dict([self.beside]) if self.beside else {})
+        return {self.table: self.columns} | (dict([self.second_table]) if self.second_table else {})
 
 
 def where(value: str, name: str, **equal: str) -> Select:
@@ -89,8 +89,8 @@ def each(value: str, by: str, names: Mapping[str, str]) -> Select:
     """A measure for each of several values of the column `by`."""
 
     def select(table: pd.DataFrame) -> pd.DataFrame:
-        kept = table[table[by].isin(names)]
-        wide = kept.pivot(index=PLACE, columns=by, values=value).rename(columns=dict(names))
+        rows = table[table[by].isin(names)]
+        wide = rows.pivot(index=PLACE, columns=by, values=value).rename(columns=dict(names))
         return wide[[name for name in names.values() if name in wide]].reset_index()
 
     return select

@@ -23,11 +23,11 @@ def mean_rows(values: npt.NDArray[np.floating], resamples: int, seed: int) -> pd
 
     Clusters without a value (NaN) do not count; there is no row where none has one.
     """
-    kept = values[~np.isnan(values[:, 0, 0])]
-    if not len(kept):
+    present = values[~np.isnan(values[:, 0, 0])]
+    if not len(present):
         return pd.DataFrame(columns=["layer", "head", "value", "ci_low", "ci_high", "n"])
-    low, high = bootstrap_ratio(kept, np.ones((len(kept), 1, 1)), resamples, seed)
-    return head_rows(kept.mean(axis=0), "value").assign(ci_low=low.ravel(), ci_high=high.ravel(), n=len(kept))
+    low, high = bootstrap_ratio(present, np.ones((len(present), 1, 1)), resamples, seed)
+    return head_rows(present.mean(axis=0), "value").assign(ci_low=low.ravel(), ci_high=high.ravel(), n=len(present))
 
 
 def accuracy_rows(right: Bools, directions: Sequence[str]) -> pd.DataFrame:
@@ -38,7 +38,7 @@ def accuracy_rows(right: Bools, directions: Sequence[str]) -> pd.DataFrame:
         directions: their names.
     """
     counts = right.sum(axis=0)
-    frames = [head_rows(own, "correct").assign(direction=name) for own, name in zip(counts, directions, strict=True)]
+    frames = [head_rows(correct, "correct").assign(direction=name) for correct, name in zip(counts, directions, strict=True)]
     table = pd.concat(frames, ignore_index=True).assign(n=len(right))
     table["accuracy"] = table["correct"] / table["n"].where(table["n"] > 0)
     return table[["layer", "head", "direction", "n", "correct", "accuracy"]]
@@ -49,7 +49,7 @@ def map_rows(tokens: Sequence[str], weights: npt.NDArray[np.floating]) -> pd.Dat
 
     Args:
         tokens: the n pieces.
-        weights: [n, n], row = attending.
+        weights: [n, n], row = query token.
     """
     query, key = np.indices(weights.shape)
     names = np.asarray(tokens, dtype=object)

@@ -109,7 +109,7 @@ def nearest_types(features: Floats, reference: Floats, types: Sequence[str]) -> 
 def matched(labels: Labels, reference: Labels, count: int) -> Labels:
     """Labels renumbered so that they agree with a reference in as many places as can be (Hungarian assignment)."""
     table = confusion_matrix(labels, reference, labels=range(count))
-    own, theirs = linear_sum_assignment(-table)
+    label_numbers, reference_numbers = linear_sum_assignment(-table)
     renumbered = np.empty(count, dtype=np.intp)
-    renumbered[own] = theirs
+    renumbered[label_numbers] = reference_numbers
     return renumbered[labels]

@@ -43,10 +43,10 @@ def masks(shape: Mapping[SiteKind, tuple[int, int]]) -> Iterator[Mask]:
         layers, heads = shape.get(site, (0, 0))
         for layer in range(layers):
             for head in range(heads):
-                others = [other for other in range(heads) if other != head]
+                remaining_heads = [index for index in range(heads) if index != head]
                 yield Mask(ONE, kind, layer + 1, head + 1, Plan().zero(layer, head, site))
-                if others:
-                    yield Mask(OTHERS, kind, layer + 1, head + 1, Plan().zero(layer, others, site))
+                if remaining_heads:
+                    yield Mask(OTHERS, kind, layer + 1, head + 1, Plan().zero(layer, remaining_heads, site))
 
 
 def heads_of(shape: Mapping[SiteKind, tuple[int, int]]) -> pd.DataFrame:
@@ -59,6 +59,6 @@ def heads_of(shape: Mapping[SiteKind, tuple[int, int]]) -> pd.DataFrame:
 def plan_without(heads: pd.DataFrame) -> Plan:
     """A plan that masks the heads of the rows, columns `names.HEAD`."""
     plan = Plan()
-    for (kind, layer), own in heads.groupby(["kind", "layer"], sort=False):
-        plan = plan.zero(int(layer) - 1, [head - 1 for head in own["head"]], KINDS[str(kind)])
+    for (kind, layer), layer_heads in heads.groupby(["kind", "layer"], sort=False):
+        plan = plan.zero(int(layer) - 1, [head - 1 for head in layer_heads["head"]], KINDS[str(kind)])
     return plan

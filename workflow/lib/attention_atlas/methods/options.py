@@ -56,7 +56,7 @@ CORRECTED = Options(
 PRESETS = {"as_published": AS_PUBLISHED, "corrected": CORRECTED}
 
 # Options whose alternative is no correction but another thing that the authors did or left open.
-OTHER_CHOICES = (("word_mode", "first"), ("word_mode", "max"), ("poss_in_all", True))
+OTHER_CHOICES: tuple[tuple[str, Any], ...] = (("word_mode", "first"), ("word_mode", "max"), ("poss_in_all", True))
 NOTES = {
     "word_mode": "the paper says mean; the published code takes the first piece by default",
     "poss_rule": "the code scores the 's after a possessor in the possessor's place",
@@ -72,8 +72,10 @@ NOTES = {
 
 def options_of(settings: Mapping[str, Any]) -> Options:
     """The options of a run: the preset it names, with its single keys on top."""
-    own = {key: tuple(value) if key == "offsets" else value for key, value in settings.items() if key != "preset"}
-    return replace(PRESETS[settings["preset"]], **own)
+    overrides: dict[str, Any] = {
+        key: tuple(value) if key == "offsets" else value for key, value in settings.items() if key != "preset"
+    }
+    return replace(PRESETS[settings["preset"]], **overrides)
 
 
 def alternatives() -> list[tuple[str, Options]]:

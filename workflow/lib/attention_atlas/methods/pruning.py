@@ -39,9 +39,9 @@ def random_orders(heads: int, draws: int, seed: int) -> list[list[int]]:
 
 def next_places(values: npt.ArrayLike, masked: Sequence[int], count: int) -> list[int]:
     """The masked places, and those with the smallest values among the others, until there are `count`."""
-    gone = set(masked)
-    others = [place for place in ascending(values) if place not in gone]
-    return [*masked, *others[: count - len(masked)]]
+    already_masked = set(masked)
+    remaining_places = [place for place in ascending(values) if place not in already_masked]
+    return [*masked, *remaining_places[: count - len(masked)]]
 
 
 @dataclass(frozen=True)
@@ -57,21 +57,21 @@ class Step:
 
 
 def step_answers(
-    experiment: Experiment, heads: pd.DataFrame, made: Sequence[Step], examples: Sequence[Example]
+    experiment: Experiment, heads: pd.DataFrame, pruning_steps: Sequence[Step], examples: Sequence[Example]
 ) -> pd.DataFrame:
     """What the model answers at each step, columns `STEP` and `ANSWERS`; heads that are masked twice are run once."""
     expected = dict(zip((e.record for e in examples), experiment.expected(examples), strict=True))
     place = {example.record: number for number, example in enumerate(examples)}
     known: dict[tuple[int | None, frozenset[int]], list[str]] = {}
-    for half in sorted({step.half for step in made}, key=str):
+    for half in sorted({step.half for step in pruning_steps}, key=str):
         part = examples if half is None else examples[half::2]
-        masked = list(dict.fromkeys(frozenset(step.places) for step in made if step.half == half and step.places))
+        masked = list(dict.fromkeys(frozenset(step.places) for step in pruning_steps if step.half == half and step.places))
         _log.info("%d examples with %d sets of heads masked", len(part), len(masked))
         plans = [plan_without(heads.iloc[sorted(places)]) for places in masked]
         for places, answers in zip([frozenset(), *masked], experiment.answers(part, plans), strict=True):
             known[half, places] = answers
     frames = []
-    for step in made:
+    for step in pruning_steps:
         part = examples if step.half is None else examples[step.half :: 2]
         records = [example.record for example in part]
         values = (records, known[step.half, frozenset(step.places)], [expected[record] for record in records])

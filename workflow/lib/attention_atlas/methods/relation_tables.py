@@ -67,9 +67,10 @@ def _relation_row(
     right, offset_right = heads[chosen], offsets[chosen]
     best = best_head(right.sum(axis=0))
     offset = int(offset_right.sum(axis=0).argmax())
-    held = heldout(right, fold)
-    held_offset = heldout(offset_right, fold, lambda counts: (int(counts.argmax()),))
-    columns = np.stack([right[:, *best], offset_right[:, offset], held, held_offset], axis=1).astype(np.float64)
+    heldout_right = heldout(right, fold)
+    heldout_offset_right = heldout(offset_right, fold, lambda counts: (int(counts.argmax()),))
+    answers = [right[:, *best], offset_right[:, offset], heldout_right, heldout_offset_right]
+    columns = np.stack(answers, axis=1).astype(np.float64)
     sums = np.zeros((gold.sentences, 6))
     np.add.at(sums, sentence, np.column_stack([columns, columns[:, 0] - columns[:, 1], np.ones(len(columns))]))
     low, high = bootstrap_ratio(sums[:, :5], sums[:, 5:], resampling.resamples, resampling.seed)
@@ -93,7 +94,7 @@ def _relation_row(
         "margin_ci_low": low[4],
         "margin_ci_high": high[4],
         "heldout_baseline": mean[3],
-        "p_value": float(mcnemar(held, held_offset)),
+        "p_value": float(mcnemar(heldout_right, heldout_offset_right)),
     }
 
 
@@ -105,13 +106,13 @@ def above_offsets(table: pd.DataFrame, baselines: pd.DataFrame) -> pd.DataFrame:
         baselines: a row a relation: relation, baseline_accuracy.
     """
     known = table.merge(baselines[["relation", "baseline_accuracy"]], on="relation")
-    kept = known[(known["n"] >= _LEAST) & (known["relation"] != "all") & known["baseline_accuracy"].notna()]
-    margin = kept["accuracy"] - kept["baseline_accuracy"]
-    return kept.assign(margin=margin).sort_values("margin", ascending=False, kind="stable")
+    comparable = known[(known["n"] >= _LEAST) & (known["relation"] != "all") & known["baseline_accuracy"].notna()]
+    margin = comparable["accuracy"] - comparable["baseline_accuracy"]
+    return comparable.assign(margin=margin).sort_values("margin", ascending=False, kind="stable")
 
 
 def best_relations(table: pd.DataFrame, baselines: pd.DataFrame) -> pd.DataFrame:
-    """The relation that each head finds most above what the best fixed offset finds, with the margin and its 95 % interval.
+    """For each head the relation with the largest margin over the best fixed offset, with the margin and its 95 % interval.
 
     Args:
         table: a row a relation, head and direction: relation, layer, head, n, correct, accuracy.

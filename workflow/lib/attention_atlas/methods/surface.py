@@ -133,19 +133,22 @@ def surface_frame(
     Raises:
         AtlasError: there is no example.
     """
-    own: dict[str, list[Floats]] = {}
+    values_by_measure: dict[str, list[Floats]] = {}
     for example in cached:
         maps, classes = widened(example.maps), token_classes(example.tokens, card.cls, card.sep)
         for group, _ in GROUPS.values():
             for measure, values in group(maps, classes, options).items():
-                own.setdefault(measure, []).append(values)
-    if not own:
+                values_by_measure.setdefault(measure, []).append(values)
+    if not values_by_measure:
         raise AtlasError("there is no example to measure: every record was dropped, or the limit is too small.")
-    return mean_frame(own, resamples, seed)
+    return mean_frame(values_by_measure, resamples, seed)
 
 
-def mean_frame(own: Mapping[str, Sequence[Floats]], resamples: int, seed: int) -> pd.DataFrame:
-    frames = [mean_rows(np.stack(values), resamples, seed).assign(measure=measure) for measure, values in own.items()]
+def mean_frame(values_by_measure: Mapping[str, Sequence[Floats]], resamples: int, seed: int) -> pd.DataFrame:
+    """Means over examples with intervals, columns as of `surface_frame`, from measure -> [layer, head] of every example."""
+    frames = [
+        mean_rows(np.stack(values), resamples, seed).assign(measure=measure) for measure, values in values_by_measure.items()
+    ]
     columns = ["measure", "layer", "head", "value", "ci_low", "ci_high", "n"]
     return pd.concat([frame for frame in frames if len(frame)], ignore_index=True)[columns]
 
