@@ -1,4 +1,4 @@
-"""Cached hidden states against the model's own output, one example at a time, and what is refused."""
+"""Cached hidden states against the output of the model, one example at a time, and what is refused."""
 
 import numpy as np
 import pytest
@@ -15,18 +15,18 @@ HALF = 4e-3
 
 @pytest.mark.parametrize("name", ["bert", "distilbert", "gpt2"])
 def test_states_are_those_of_one_example_at_a_time(name):
-    found = hidden_states(tiny(name), EXAMPLES, PAD, batch_tokens=30)
-    assert list(found) == [e.record for e in EXAMPLES]
+    states = hidden_states(tiny(name), EXAMPLES, PAD, batch_tokens=30)
+    assert list(states) == [e.record for e in EXAMPLES]
     for e in EXAMPLES:
         inputs = {"input_ids": torch.tensor([e.input_ids])}
         if name == "bert":
             inputs["token_type_ids"] = torch.tensor([e.segment_ids])
         with torch.no_grad():
             slow = torch.stack(tiny(name)(**inputs, output_hidden_states=True).hidden_states)[:, 0].numpy()
-        own = found[e.record]
-        assert own.dtype == np.float16
-        assert own[: LAYERS + 1].shape == (LAYERS + 1, len(e.input_ids), WIDTH)
-        assert np.allclose(own[: LAYERS + 1], slow, atol=HALF, rtol=HALF)
+        example_states = states[e.record]
+        assert example_states.dtype == np.float16
+        assert example_states[: LAYERS + 1].shape == (LAYERS + 1, len(e.input_ids), WIDTH)
+        assert np.allclose(example_states[: LAYERS + 1], slow, atol=HALF, rtol=HALF)
 
 
 def test_the_last_row_has_the_words_without_their_places():
@@ -43,13 +43,13 @@ def test_the_last_row_has_the_words_without_their_places():
 
 def test_states_that_are_not_finite_are_refused():
     model = tiny("bert")
-    kept = model.encoder.layer[1].output.dense.bias.data.clone()
+    bias = model.encoder.layer[1].output.dense.bias.data.clone()
     try:
         model.encoder.layer[1].output.dense.bias.data[0] = float("nan")
         with pytest.raises(AtlasError, match=r"example n0 are not finite|example n\d are not finite"):
             hidden_states(model, EXAMPLES, PAD)
     finally:
-        model.encoder.layer[1].output.dense.bias.data = kept
+        model.encoder.layer[1].output.dense.bias.data = bias
 
 
 def cached(folder, model="m", examples=EXAMPLES, name="0"):
@@ -72,9 +72,9 @@ def test_examples_are_read_at_random_and_in_time_with_their_pieces(tmp_path):
     for e in reversed(EXAMPLES):
         assert cache[e].shape == (3, len(e.input_ids), 4)
         assert (cache[e] == e.record).all()
-    other = EXAMPLES[1].__class__(**{**vars(EXAMPLES[1]), "tokens": ("other",)})
+    retokenised = EXAMPLES[1].__class__(**{**vars(EXAMPLES[1]), "tokens": ("other",)})
     with pytest.raises(AtlasError, match="no hidden states of its pieces"):
-        cache[other]
+        cache[retokenised]
     with pytest.raises(AtlasError, match="no hidden states of its pieces"):
         HiddenStates(paths, limit=3)[EXAMPLES[-1]]
     cache.close()

@@ -1,4 +1,4 @@
-"""Tokenizers of OPUS-MT models, against transformers' own (slow) one on SentencePiece models trained here."""
+"""Tokenizers of OPUS-MT models, against the (slow) one of transformers on SentencePiece models trained here."""
 
 import itertools
 import json
@@ -80,8 +80,8 @@ def test_a_model_of_the_hub_is_described_and_translates(folder, tmp_path):
     assert len(examples) == 6
     search = {"beams": 2, "length_penalty": 1.0}
     experiment = open_experiment(TRANSLATION, entry, tmp_path / "card.json", tmp_path / "tokenizer.json", search)
-    (found,) = experiment.answers(examples, [])
-    assert len(found) == 6
+    (translations,) = experiment.answers(examples, [])
+    assert len(translations) == 6
     wanted = marian_tokenizer(folder, TARGET).encode(examples[0].label).ids
     assert experiment.target_tokenizer.encode(examples[0].label).ids == wanted
     # The two languages are cut differently.

@@ -1,4 +1,4 @@
-"""Hidden pieces and the head that predicts them: the checkpoint's where it has one, else one trained on a frozen encoder."""
+"""Masked tokens and the masked-LM head: the checkpoint's where it has one, else one trained on a frozen encoder."""
 
 import json
 
@@ -53,8 +53,8 @@ def test_four_fifths_become_mask_a_tenth_random_a_tenth_stays():
 def test_the_choice_depends_on_seed_and_record_alone():
     first = mask_pieces(example(7), MASK, VOCABULARY, 1)
     assert (mask_pieces(example(7), MASK, VOCABULARY, 1).input_ids == first.input_ids).all()
-    others = [mask_pieces(example(7, 40), MASK, VOCABULARY, seed).chosen.tolist() for seed in range(4)]
-    assert len({tuple(o) for o in others}) == 4
+    by_seed = [mask_pieces(example(7, 40), MASK, VOCABULARY, seed).chosen.tolist() for seed in range(4)]
+    assert len({tuple(chosen) for chosen in by_seed}) == 4
 
 
 def test_unmasked_has_a_loss_on_every_word():
@@ -107,7 +107,7 @@ def test_without_one_a_head_is_trained_and_never_left_random(tmp_path, name):
 
 
 def test_a_trained_head_learns_what_the_text_holds(tmp_path):
-    # Each text repeats one piece, so that a hidden one can be told from its neighbours.
+    # Each text repeats one piece, so that a masked token can be predicted from its neighbours.
     examples = [example(k, pieces=[5 + k % 6] * 12) for k in range(60)]
     entry = setup(tmp_path, "bert", examples)
     path, facts = prepare(tmp_path, entry, steps=200)
@@ -139,7 +139,7 @@ def test_a_model_without_a_mask_token_has_no_head(tmp_path):
 
 def test_too_little_text_is_said(tmp_path):
     entry = setup(tmp_path, "bert", [example(k) for k in range(5)])
-    with pytest.raises(AtlasError, match="5 texts are too few to train a head for hidden pieces on: 10 are needed"):
+    with pytest.raises(AtlasError, match="5 texts are too few to train a masked-LM head on: 10 are needed"):
         prepare(tmp_path, entry)
 
 

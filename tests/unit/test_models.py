@@ -1,4 +1,4 @@
-"""Models by registry entry: where they are found, what is checked, and one sentence for whatever is wrong."""
+"""Models by registry entry: their folders, the checks, and a message of one sentence for each fault."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def described(tmp_path, entry: dict) -> ModelCard:
 
 
 def not_described(tmp_path, entry: dict) -> str:
-    said = refusal(describe, "tiny", entry, tmp_path / "out" / "card.json", tmp_path / "out" / "tokenizer.json")
+    message = refusal(describe, "tiny", entry, tmp_path / "out" / "card.json", tmp_path / "out" / "tokenizer.json")
     assert not (tmp_path / "out" / "card.json").exists()
-    return said
+    return message
 
 
 def copied(folder, tmp_path, leave_out: tuple[str, ...] = ()):
@@ -78,20 +78,20 @@ def test_a_folder_inside_a_package_is_located(folder, tmp_path, monkeypatch):
     source = {"package": "tiny-weights", "module": "tiny_weights_package", "folder": "inner"}
     assert locate({"source": source}) == package / "inner"
     assert "tiny_weights_package" not in sys.modules
-    said = refusal(locate, {"source": source | {"folder": "outer"}})
-    assert said == f"{package}/outer: this is no model folder (there is no config.json in it). Check the model's source."
+    message = refusal(locate, {"source": source | {"folder": "outer"}})
+    assert message == f"{package}/outer: this is no model folder (there is no config.json in it). Check the model's source."
 
 
 @pytest.mark.parametrize("module", ["no_such_module", "no_such_module.inner"])
 def test_a_package_that_is_not_installed_is_named_with_the_remedy(module):
-    said = refusal(locate, {"source": {"package": "no-such-thing", "module": module, "folder": "."}})
-    assert said == "the package no-such-thing is not installed: pip install no-such-thing."
+    message = refusal(locate, {"source": {"package": "no-such-thing", "module": module, "folder": "."}})
+    assert message == "the package no-such-thing is not installed: pip install no-such-thing."
 
 
 def test_a_missing_folder_and_one_without_a_configuration_are_named(tmp_path):
     for path in (tmp_path / "nowhere", tmp_path):
-        said = refusal(locate, {"source": {"path": str(path)}})
-        assert said == f"{path}: this is no model folder (there is no config.json in it). Check the model's source."
+        message = refusal(locate, {"source": {"path": str(path)}})
+        assert message == f"{path}: this is no model folder (there is no config.json in it). Check the model's source."
 
 
 def test_a_hub_out_of_reach_says_what_to_do(monkeypatch):
@@ -99,25 +99,25 @@ def test_a_hub_out_of_reach_says_what_to_do(monkeypatch):
         raise ConnectionError("first line\nsecond line")
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", unreachable)
-    said = refusal(locate, {"source": {"hub": "someone/something", "revision": "0123456789" * 4}})
-    assert said.startswith(
+    message = refusal(locate, {"source": {"hub": "someone/something", "revision": "0123456789" * 4}})
+    assert message.startswith(
         "model someone/something at 01234567: not in the hub's cache and not to be fetched (ConnectionError). On a machine"
     )
-    assert "HF_HOME" in said
-    assert said.endswith("put the files into a folder and use a source of kind path.")
+    assert "HF_HOME" in message
+    assert message.endswith("put the files into a folder and use a source of kind path.")
 
 
 def test_the_hub_is_asked_for_the_pinned_revision(folder, monkeypatch):
-    asked = []
+    requests = []
 
     def download(name, revision, allow_patterns):
-        asked.append((name, revision))
+        requests.append((name, revision))
         assert "model.safetensors" in allow_patterns
         return str(folder)
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
     assert locate({"source": {"hub": "a/b", "revision": "1" * 40}}) == folder
-    assert asked == [("a/b", "1" * 40)]
+    assert requests == [("a/b", "1" * 40)]
 
 
 def test_a_model_is_described(folder, tmp_path):
@@ -157,16 +157,16 @@ def test_another_shape_than_the_registrys_is_refused(folder, tmp_path, layers, h
 
 
 def test_the_checksum_of_the_weights_is_compared(folder, tmp_path):
-    found, wrong = sha256(folder / "model.safetensors"), "ab" * 32
-    assert described(tmp_path, entry_for(folder, sha256=found)).weights_sha256 == found
-    said = not_described(tmp_path, entry_for(folder, sha256=wrong))
-    assert said == f"{folder}/model.safetensors: wrong checksum: models.tiny.sha256 is {wrong}, the file's is {found}."
+    checksum, wrong = sha256(folder / "model.safetensors"), "ab" * 32
+    assert described(tmp_path, entry_for(folder, sha256=checksum)).weights_sha256 == checksum
+    message = not_described(tmp_path, entry_for(folder, sha256=wrong))
+    assert message == f"{folder}/model.safetensors: wrong checksum: models.tiny.sha256 is {wrong}, the file's is {checksum}."
 
 
 def test_weights_may_be_missing_only_where_they_are_not_used(folder, tmp_path):
     bare = copied(folder, tmp_path, leave_out=("model.safetensors",))
-    said = not_described(tmp_path, entry_for(bare))
-    assert said == f"{bare}: model tiny has no weights (model.safetensors or pytorch_model.bin) in this folder."
+    message = not_described(tmp_path, entry_for(bare))
+    assert message == f"{bare}: model tiny has no weights (model.safetensors or pytorch_model.bin) in this folder."
     assert described(tmp_path, entry_for(bare, init="random")).weights_sha256 == ""
 
 
@@ -251,6 +251,6 @@ def test_anything_else_is_no_card(tmp_path, content):
     path = tmp_path / "card.json"
     if content is not None:
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    said = refusal(read_card, path)
-    assert said.startswith(f"{path}: not a readable model card (")
-    assert said.endswith("Delete it and run again: only it is made anew.")
+    message = refusal(read_card, path)
+    assert message.startswith(f"{path}: not a readable model card (")
+    assert message.endswith("Delete it and run again: only it is made anew.")

@@ -1,5 +1,5 @@
-# Input: the files of a model (package, folder or hub). Output: its card and its tokenizer, its head for hidden pieces, and
-# the checkpoints of models that are fine-tuned here, with their cards.
+# Input: the files of a model (package, folder or hub). Output: its card and its tokenizer, its masked-LM head, and the
+# checkpoints of models that are fine-tuned here, with their cards.
 
 from attention_atlas.workflow.inputs.shared import SharedInputs
 from attention_atlas.workflow.names import one_of

@@ -67,7 +67,7 @@ def answer_texts(
         allowed: [example, piece] of `passage_pieces`.
     """
     firsts, lasts, scores = best_spans(start, end, allowed)
-    found = []
+    answers = []
     for example, first, last, score in zip(batch, firsts.tolist(), lasts.tolist(), scores.tolist(), strict=True):
-        found.append((asked_of(example).text(example.word[first], example.word[last] + 1), score))
-    return found
+        answers.append((asked_of(example).text(example.word[first], example.word[last] + 1), score))
+    return answers

@@ -1,4 +1,4 @@
-"""New translation models: a vocabulary learnt from parallel text, and a configuration for random weights."""
+"""Untrained translation models: a vocabulary learnt from parallel text, and a configuration for random initialisation."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ def begin(settings: Mapping[str, Any], texts: Sequence[str | Path], folder: str 
     tokenizer.decoder = decoders.Metaspace()
     special = [_PAD, _END, _UNKNOWN]
     pairs = islice(read_parallel(texts[0], settings["languages"], *texts[1:]), settings["records"])
-    both = [text for pair in pairs for text in (pair.source, pair.target)]
+    sentences = [text for pair in pairs for text in (pair.source, pair.target)]
     trainer = trainers.BpeTrainer(vocab_size=settings["vocabulary"], special_tokens=special, show_progress=False)
-    tokenizer.train_from_iterator(both, trainer)
-    end = tokenizer.token_to_id(_END)
+    tokenizer.train_from_iterator(sentences, trainer)
+    pad, end = tokenizer.token_to_id(_PAD), tokenizer.token_to_id(_END)
+    assert pad is not None, "the trainer puts the special tokens into the vocabulary"
     tokenizer.post_processor = processors.TemplateProcessing(
         single=f"$A {_END}", pair=f"$A {_END} $B {_END}", special_tokens=[(_END, end)]
     )
-    _log.info("%d entries learnt from %d texts", tokenizer.get_vocab_size(), len(both))
-    pad = tokenizer.token_to_id(_PAD)
+    _log.info("%d entries learnt from %d texts", tokenizer.get_vocab_size(), len(sentences))
     configuration = MarianConfig(
         vocab_size=tokenizer.get_vocab_size(),
         d_model=settings["hidden"],

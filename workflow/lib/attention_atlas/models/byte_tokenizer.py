@@ -35,8 +35,8 @@ def byte_tokenizer(settings: Any) -> PreTrainedTokenizerFast:
             "folder instead of tokenizer: bytes."
         )
     entries = {piece: number for number, piece in enumerate((*_SPECIAL, *_BYTES))}
-    own = Tokenizer(models.BPE(vocab=entries, merges=[], unk_token="<unk>", byte_fallback=True))
-    own.decoder = decoders.ByteFallback()
-    own.post_processor = processors.TemplateProcessing(single="<s> $A", pair="<s> $A $B", special_tokens=[("<s>", 1)])
+    tokenizer = Tokenizer(models.BPE(vocab=entries, merges=[], unk_token="<unk>", byte_fallback=True))
+    tokenizer.decoder = decoders.ByteFallback()
+    tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A", pair="<s> $A $B", special_tokens=[("<s>", 1)])
     names = {"unk_token": "<unk>", "bos_token": "<s>", "eos_token": "</s>"}
-    return PreTrainedTokenizerFast(tokenizer_object=own, model_max_length=settings.max_position_embeddings, **names)
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=settings.max_position_embeddings, **names)

@@ -26,7 +26,7 @@ class ModelCard:
         init: pretrained, random, or random_encoder (word and position embeddings pretrained, all else random).
         seed: of random initialisation.
         dtype: precision of the forward pass.
-        mask: id of the token that stands for a hidden piece, None where the vocabulary has none.
+        mask: id of the mask token, None where the vocabulary has none.
     """
 
     name: str
@@ -46,7 +46,7 @@ class ModelCard:
 
     @property
     def identity(self) -> dict[str, str]:
-        """What tells this model from others in the description of a cache."""
+        """The facts that identify this model in the description of a cache."""
         return {"name": self.name, "origin": self.origin, "weights_sha256": self.weights_sha256, "init": self.init}
 
 

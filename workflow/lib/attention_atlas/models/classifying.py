@@ -15,7 +15,7 @@ from attention_atlas.attention.prefix import outputs_under
 from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.progress import progress
-from attention_atlas.models.loading import class_with_head, initialised
+from attention_atlas.models.loading import class_with_head, in_evaluation, initialised
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -27,8 +27,8 @@ def logits(
 ) -> torch.Tensor:
     """[example, class] scores of each class in float32, or [example, 1] predicted scores, in the order of the examples."""
     batches = list(batch_by_length(examples, batch_tokens))
-    found = [model(**model_inputs(model, batch, pad)).logits.float().cpu() for batch in batches]
-    return torch.cat(found)[_places(batches, examples)]
+    batch_logits = [model(**model_inputs(model, batch, pad)).logits.float().cpu() for batch in batches]
+    return torch.cat(batch_logits)[_places(batches, examples)]
 
 
 def logits_under(
@@ -38,19 +38,19 @@ def logits_under(
     pad: int,
     batch_tokens: int = EXTRACTION_TOKENS,
 ) -> torch.Tensor:
-    """[1 + plan, example, class] what the model says unchanged and under each plan, examples in their order.
+    """[1 + plan, example, class] scores of the unchanged model and under each plan, examples in their order.
 
     Examples of like length share a batch; each plan starts from what the unchanged pass gave below its first layer.
     """
     batches = list(batch_by_length(examples, batch_tokens))
-    found = torch.zeros(1 + len(plans), len(examples), model.config.num_labels)
+    scores = torch.zeros(1 + len(plans), len(examples), len(_output_names(model)))
     start = 0
     for batch in progress(batches, label="batches of examples"):
         inputs = model_inputs(model, batch, pad)
         for number, output in enumerate(outputs_under(model, inputs, ((plan, None) for plan in plans))):
-            found[number, start : start + len(batch)] = output.logits.float().cpu()
+            scores[number, start : start + len(batch)] = output.logits.float().cpu()
         start += len(batch)
-    return found[:, _places(batches, examples)]
+    return scores[:, _places(batches, examples)]
 
 
 def _places(batches: Sequence[Sequence[Example]], examples: Sequence[Example]) -> list[int]:
@@ -63,7 +63,7 @@ def _places(batches: Sequence[Sequence[Example]], examples: Sequence[Example]) -
 def untrained_logits(
     entry: Mapping[str, Any], examples: Sequence[Example], pad: int, classes: int, seeds: Sequence[int], device: str = "cpu"
 ) -> torch.Tensor:
-    """[seed, example, class] what a pre-trained model says with a random layer of classes; the encoder runs once.
+    """[seed, example, class] scores of a pre-trained encoder with a random output layer; the encoder runs once.
 
     Args:
         entry: registry entry of a model without such a head.
@@ -74,21 +74,22 @@ def untrained_logits(
         device: where the model runs.
     """
     model, _ = initialised(class_with_head("labels"), entry, num_labels=classes)
-    model = model.to(device).eval().requires_grad_(False)
-    layer = model.classifier
-    held: list[torch.Tensor] = []
-    hook = layer.register_forward_hook(lambda _, inputs, __: held.append(inputs[0].clone()))
+    model = in_evaluation(model, device).requires_grad_(False)
+    classifier = model.classifier
+    assert isinstance(classifier, torch.nn.Module)
+    layer_inputs: list[torch.Tensor] = []
+    hook = classifier.register_forward_hook(lambda _, inputs, __: layer_inputs.append(inputs[0].clone()))
     batches = list(batch_by_length(examples))
     for batch in batches:
         model(**model_inputs(model, batch, pad))
     hook.remove()
-    found = []
+    seed_logits = []
     for seed in seeds:
         torch.manual_seed(seed)
-        for module in layer.modules():
+        for module in classifier.modules():
             model._init_weights(module)
-        found.append(torch.cat([layer(part).float().cpu() for part in held])[_places(batches, examples)])
-    return torch.stack(found)
+        seed_logits.append(torch.cat([classifier(part).float().cpu() for part in layer_inputs])[_places(batches, examples)])
+    return torch.stack(seed_logits)
 
 
 def labels_of(examples: Sequence[Example]) -> list[str]:
@@ -97,17 +98,17 @@ def labels_of(examples: Sequence[Example]) -> list[str]:
     Raises:
         AtlasError: one has none.
     """
-    found = [example.label for example in examples]
-    if not examples or None in found:
+    labels = [example.label for example in examples]
+    if not examples or None in labels:
         raise AtlasError("there is nothing to evaluate on: the examples have no labels. Use a corpus with reader glue.")
-    return [str(label) for label in found]
+    return [str(label) for label in labels]
 
 
-def predicted(found: torch.Tensor, classes: Sequence[str], regression: bool) -> list[str]:
+def predicted(scores: torch.Tensor, classes: Sequence[str], regression: bool) -> list[str]:
     """Names of the classes with the largest scores [example, class], or the scores themselves."""
     if regression:
-        return [f"{value:.6g}" for value in found[:, 0].tolist()]
-    return [classes[k] for k in found.argmax(dim=1).tolist()]
+        return [f"{value:.6g}" for value in scores[:, 0].tolist()]
+    return [classes[k] for k in scores.argmax(dim=1).tolist()]
 
 
 def classes_of(model: PreTrainedModel, labels: Sequence[str]) -> list[str]:
@@ -116,10 +117,16 @@ def classes_of(model: PreTrainedModel, labels: Sequence[str]) -> list[str]:
     Raises:
         AtlasError: it does not know one of the labels.
     """
-    known = [str(model.config.id2label[k]) for k in range(model.config.num_labels)]
-    if not set(labels) <= set(known):
+    names = _output_names(model)
+    if not set(labels) <= set(names):
         raise AtlasError(
-            f"{model.config.name_or_path}: this model knows the labels {', '.join(known)}, the corpus has "
+            f"{model.config.name_or_path}: this model knows the labels {', '.join(names)}, the corpus has "
             f"{', '.join(sorted(set(labels)))}: name the corpus that belongs to its task."
         )
-    return known
+    return names
+
+
+def _output_names(model: PreTrainedModel) -> list[str]:
+    """Names of the outputs of a model with a classification head, in order."""
+    names = model.config.id2label or {}
+    return [str(name) for _, name in sorted(names.items(), key=lambda item: int(item[0]))]

@@ -22,7 +22,7 @@ def pick_device() -> str:
     CPU within rounding.
 
     Raises:
-        AtlasError: a GPU is asked for and there is none, or the variable says something else.
+        AtlasError: the variable requires a GPU and there is none, or its value is unknown.
     """
     wanted = os.environ.get(DEVICE_VARIABLE, "auto")
     if wanted not in ("auto", "cpu", "cuda"):
@@ -31,7 +31,7 @@ def pick_device() -> str:
         return "cpu"  # without importing torch
     import torch
 
-    there = torch.cuda.is_available()
-    if wanted == "cuda" and not there:
+    gpu_available = torch.cuda.is_available()
+    if wanted == "cuda" and not gpu_available:
         raise AtlasError("device: cuda, but torch sees no GPU here. Set device: auto or cpu, or use a machine with one.")
-    return "cuda" if there else "cpu"
+    return "cuda" if gpu_available else "cpu"

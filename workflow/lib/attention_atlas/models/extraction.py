@@ -46,7 +46,7 @@ def extract_shard(
         card_path: its model card.
         examples_path: Parquet file of the shard's examples.
         corpus: name of the corpus, for the description.
-        level: `tokens` or `words` (mean over attending pieces, sum over pieces attended to).
+        level: `tokens` or `words` (mean over query pieces, sum over key pieces).
         out, description_out: files to write; see `cache`.
         threads: threads of the forward pass.
 
@@ -122,9 +122,9 @@ def _empty_maps(layers: int, heads: int, sizes: Sequence[int]) -> list[npt.NDArr
     One large block comes in huge pages; blocks of a few megabytes come in small ones, whose first touch takes a multiple of the
     time of filling them.
     """
-    ends = np.cumsum([layers * heads * size * size for size in sizes])
-    block = np.empty(int(ends[-1]), np.float16)
-    parts = np.split(block, ends[:-1])
+    boundaries = np.cumsum([layers * heads * size * size for size in sizes])
+    block = np.empty(int(boundaries[-1]), np.float16)
+    parts = np.split(block, boundaries[:-1])
     return [part.reshape(layers, heads, size, size) for part, size in zip(parts, sizes, strict=True)]
 
 

@@ -20,7 +20,7 @@ from attention_atlas.models.card import read_card
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.loading import class_with_head, initialised, locate
 from attention_atlas.models.tagging import TAGS, tag_numbers
-from attention_atlas.models.translating import UNCOUNTED, translation_ids
+from attention_atlas.models.translating import UNCOUNTED, decoder_inputs, translation_ids
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -47,7 +47,7 @@ def fine_tune(
         base_entry: registry entry of the model to start from.
         card_path: its model card.
         example_files: examples of the training corpus, made with that model's tokenizer.
-        limit: records that count.
+        limit: use at most this many records.
         training: task (questions, labels, translation, tags), regression, epochs, batch, learning_rate, warmup, weight_decay,
             optimiser, seed; stored where the weights are kept in float16; label_smoothing and beta2 where they are not 0 and
             0.999; keep_epochs where the weights after some epochs are kept.
@@ -120,7 +120,7 @@ def fine_tune(
             from safetensors.torch import save_file
 
             with whole_file(epochs_out) as part:
-                save_file(keeper.kept, part)
+                save_file(keeper.weights, part)
         if training.get("stored") == "float16":
             model.half()
         model.save_pretrained(scratch)
@@ -133,15 +133,15 @@ def label_names(examples: Sequence[Example], regression: bool) -> tuple[str, ...
     Raises:
         AtlasError: an example has no label, or all have the same one.
     """
-    found = [example.label for example in examples]
-    if not examples or None in found:
+    labels = [example.label for example in examples]
+    if not examples or None in labels:
         raise AtlasError("there is nothing to train on: the examples have no labels. Use a corpus with reader glue.")
     if regression:
         return ()
-    known = sorted({label for label in found if label is not None})
-    if len(known) < 2:
-        raise AtlasError(f"all {len(examples)} examples have the label {known[0]!r}: there is nothing to learn.")
-    return tuple(known)
+    names = sorted({label for label in labels if label is not None})
+    if len(names) < 2:
+        raise AtlasError(f"all {len(examples)} examples have the label {names[0]!r}: there is nothing to learn.")
+    return tuple(names)
 
 
 def _labels(examples: Sequence[Example], classes: tuple[str, ...]) -> list[dict[str, Any]]:
@@ -188,7 +188,7 @@ def _collated(model: PreTrainedModel, batch: Sequence[Mapping[str, Any]], pad: i
     inputs = model_inputs(model, [item["example"] for item in batch], pad)
     targets = {name: _tensor([item["targets"][name] for item in batch]) for name in batch[0]["targets"]}
     if model.config.is_encoder_decoder:
-        targets["decoder_input_ids"] = model.prepare_decoder_input_ids_from_labels(labels=targets["labels"])
+        targets["decoder_input_ids"] = decoder_inputs(model, targets["labels"])
     return inputs | {name: values.to(inputs["input_ids"].device) for name, values in targets.items()}
 
 
@@ -197,7 +197,7 @@ def _tensor(targets: Sequence[Any]) -> torch.Tensor:
     if not isinstance(targets[0], list):
         return torch.tensor(targets)
     longest = max(map(len, targets))
-    return torch.tensor([own + [UNCOUNTED] * (longest - len(own)) for own in targets])
+    return torch.tensor([numbers + [UNCOUNTED] * (longest - len(numbers)) for numbers in targets])
 
 
 def _model(entry: Mapping[str, Any], task: str, classes: tuple[str, ...] | None) -> PreTrainedModel:
@@ -226,18 +226,20 @@ def _reporter() -> Any:
 
 
 def _keeper(model: PreTrainedModel, epochs: Sequence[int]) -> Any:
-    """A callback that collects copies of the weights after epochs as `kept`: "epoch/name" -> tensor."""
+    """A callback that collects copies of the weights after epochs as `weights`: "epoch/name" -> tensor."""
     from transformers import TrainerCallback
 
     class Keeper(TrainerCallback):
         def __init__(self) -> None:
-            self.kept: dict[str, torch.Tensor] = {}
+            self.weights: dict[str, torch.Tensor] = {}
 
         def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
             epoch = round(state.epoch)
             if epoch in epochs:
                 # Parameters come once, also those that two modules share.
-                self.kept |= {f"{epoch}/{name}": own.detach().cpu().clone() for name, own in model.named_parameters()}
+                self.weights |= {
+                    f"{epoch}/{name}": parameter.detach().cpu().clone() for name, parameter in model.named_parameters()
+                }
 
     return Keeper()
 
@@ -249,10 +251,10 @@ def kept_epochs(path: str | Path) -> list[int]:
         AtlasError: it cannot be read, or holds none.
     """
     with _opened(path) as stored:
-        found = sorted({int(name.partition("/")[0]) for name in stored.keys()})  # noqa: SIM118 (no mapping)
-    if not found:
+        epochs = sorted({int(name.partition("/")[0]) for name in stored.keys()})  # noqa: SIM118 (no mapping)
+    if not epochs:
         raise AtlasError(f"{path}: no epoch was kept: set keep_epochs in the training of the model.")
-    return found
+    return epochs
 
 
 def load_epoch(model: PreTrainedModel, path: str | Path, epoch: int) -> None:
@@ -262,10 +264,10 @@ def load_epoch(model: PreTrainedModel, path: str | Path, epoch: int) -> None:
         AtlasError: the file cannot be read, or is that of another model.
     """
     with _opened(path) as stored, torch.no_grad():
-        for name, own in model.named_parameters():
+        for name, parameter in model.named_parameters():
             try:
-                own.copy_(stored.get_tensor(f"{epoch}/{name}"))
-            except Exception as error:  # safetensors and torch have their own for missing names and other shapes
+                parameter.copy_(stored.get_tensor(f"{epoch}/{name}"))
+            except Exception as error:  # safetensors and torch raise different ones for missing names and other shapes
                 raise AtlasError(f"{path}: epoch {epoch} has no {name} of this shape: train the model again.") from error
 
 

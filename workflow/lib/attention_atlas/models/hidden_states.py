@@ -1,4 +1,4 @@
-"""Hidden states of all layers, cached once a corpus in shards of float16, and read at random.
+"""Hidden states of all layers, cached once a corpus in shards of float16, with random access.
 
     results/{run}/hidden/{model}/{corpus}/{shard}.safetensors    states [layer, n, width] by record
     results/{run}/hidden/{model}/{corpus}/{shard}.json           what they are, and the checksum
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -94,7 +94,7 @@ def hidden_states(
 
     from attention_atlas.attention.batches import batch_by_length, model_inputs
 
-    found: dict[int, Half] = {example.record: np.empty(0, np.float16) for example in examples}
+    states: dict[int, Half] = {example.record: np.empty(0, np.float16) for example in examples}
     words = _word_embeddings(model)
     for batch in progress(list(batch_by_length(examples, batch_tokens)), label="forward passes"):
         inputs = model_inputs(model, batch, pad)
@@ -105,28 +105,28 @@ def hidden_states(
             # On the model's device, so that half as much is brought here.
             stacked = torch.stack(layers, dim=1).half().cpu().numpy()
         for row, example in enumerate(batch):
-            own = stacked[row, :, : len(example.input_ids)]
-            if not np.isfinite(own).all():
+            example_states = stacked[row, :, : len(example.input_ids)]
+            if not np.isfinite(example_states).all():
                 raise AtlasError(
                     f"the hidden states of example {example.id} are not finite, or too large for float16. Check the "
                     "weights, or set dtype: float32 for this model."
                 )
-            found[example.record] = np.ascontiguousarray(own)
-    return found
+            states[example.record] = np.ascontiguousarray(example_states)
+    return states
 
 
-def _word_embeddings(model: PreTrainedModel) -> Any:
-    """What gives normalised embeddings of pieces without their places, for models with embeddings like BERT's; else None."""
-    embeddings = getattr(model, "embeddings", None)
+def _word_embeddings(model: PreTrainedModel) -> Callable[[torch.Tensor], torch.Tensor] | None:
+    """From pieces to normalised embeddings without positions, for models with embeddings like BERT's; else None."""
+    embeddings: Any = getattr(model, "embeddings", None)
     if not all(hasattr(embeddings, name) for name in ("word_embeddings", "LayerNorm")):
         return None
     if embeddings.word_embeddings.embedding_dim != embeddings.LayerNorm.normalized_shape[-1]:
         return None
 
-    def give(pieces: torch.Tensor) -> torch.Tensor:
+    def embed(pieces: torch.Tensor) -> torch.Tensor:
         return embeddings.LayerNorm(embeddings.word_embeddings(pieces))
 
-    return give
+    return embed
 
 
 class HiddenStates:
@@ -185,5 +185,5 @@ class HiddenStates:
             raise damaged(path, str(error)) from error
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         self._open.close()

@@ -1,4 +1,4 @@
-"""Models by registry entry: from a package, a folder or the hub, checked against what the registry says of them."""
+"""Models by registry entry: from a package, a folder or the hub, checked against the registry."""
 
 from __future__ import annotations
 
@@ -108,9 +108,9 @@ def _open_tokenizer(folder: Path) -> Any:
         return AutoTokenizer.from_pretrained(folder, use_fast=True)
     known = folder / "tokenizer_config.json"
     bound = json.loads(known.read_text(encoding="utf-8")).get("model_max_length", 512) if known.is_file() else 512
-    own = marian_tokenizer(folder)
+    tokenizer = marian_tokenizer(folder)
     names = {"pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"}
-    return PreTrainedTokenizerFast(tokenizer_object=own, model_max_length=bound, **names)
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=bound, **names)
 
 
 def load_model(entry: Mapping[str, Any], device: str = "cpu") -> PreTrainedModel:
@@ -125,7 +125,7 @@ def load_model(entry: Mapping[str, Any], device: str = "cpu") -> PreTrainedModel
 
     model, _ = initialised(AutoModel, entry)
     install(model)
-    return model.to(device).eval()
+    return in_evaluation(model, device)
 
 
 def initialised(kind: Any, entry: Mapping[str, Any], **options: Any) -> tuple[PreTrainedModel, list[str]]:
@@ -154,8 +154,8 @@ def initialised(kind: Any, entry: Mapping[str, Any], **options: Any) -> tuple[Pr
         return _read(lambda: load(**options), folder, "weights")
 
     if entry["init"] == "pretrained":
-        model, found = pretrained()
-        return model, sorted(found["missing_keys"])
+        model, loading_info = pretrained()
+        return model, sorted(loading_info["missing_keys"])
     known = pretrained()[0] if entry["init"] == "random_encoder" else None
     settings = _read(lambda: AutoConfig.from_pretrained(folder, **options), folder, "configuration")
     torch.manual_seed(entry["seed"])
@@ -186,7 +186,12 @@ def load_trained(entry: Mapping[str, Any], task: str, device: str = "cpu") -> Pr
             f"training: {{task: {task}, ...}}), or name one that was."
         )
     install(model)
-    return model.to(device).eval().requires_grad_(False)
+    return in_evaluation(model, device).requires_grad_(False)
+
+
+def in_evaluation(model: PreTrainedModel, device: str) -> PreTrainedModel:
+    """The model on a device, in evaluation mode."""
+    return model.to(device).eval()  # type: ignore[arg-type]  # transformers wraps `to` so that its types take `self` twice
 
 
 def _stored_dtype(folder: Path) -> Any:
@@ -212,16 +217,16 @@ def _with_embeddings_of(pretrained: PreTrainedModel, random: PreTrainedModel) ->
     The paper names these two alone, so segment embeddings and the layer norm of the embeddings stay as initialised.
 
     Raises:
-        AtlasError: no such embeddings are found.
+        AtlasError: the model has no weights of such names.
     """
     marks = ("word_embeddings.weight", "position_embeddings.weight", "wte.weight", "wpe.weight")
-    kept = {name: weight for name, weight in pretrained.state_dict().items() if name.endswith(marks)}
-    if not kept:
+    embeddings = {name: weight for name, weight in pretrained.state_dict().items() if name.endswith(marks)}
+    if not embeddings:
         raise AtlasError(
             f"{type(pretrained).__name__} has no weights named like word or position embeddings ({', '.join(marks)}), so it "
             "cannot be initialised with init: random_encoder; use init: random."
         )
-    random.load_state_dict(kept, strict=False)
+    random.load_state_dict(embeddings, strict=False)
     return random
 
 
@@ -250,10 +255,10 @@ def _checked_weights(name: str, folder: Path, entry: Mapping[str, Any]) -> str:
         if entry["init"] == "random":
             return ""
         raise AtlasError(f"{folder}: model {name} has no weights ({' or '.join(_WEIGHTS)}) in this folder.")
-    found = sha256(file)
-    if "sha256" in entry and found != entry["sha256"]:
-        raise AtlasError(f"{file}: wrong checksum: models.{name}.sha256 is {entry['sha256']}, the file's is {found}.")
-    return found
+    checksum = sha256(file)
+    if "sha256" in entry and checksum != entry["sha256"]:
+        raise AtlasError(f"{file}: wrong checksum: models.{name}.sha256 is {entry['sha256']}, the file's is {checksum}.")
+    return checksum
 
 
 def _longest_input(settings: Any, tokenizer: Any) -> int:
@@ -277,5 +282,5 @@ def _origin(source: Mapping[str, Any]) -> str:
 def _read(action: Any, folder: Path, what: str) -> Any:
     try:
         return action()
-    except Exception as error:  # transformers raises whatever its parts raise
+    except Exception as error:  # transformers passes on every exception of its parts
         raise AtlasError(f"{folder}: the {what} cannot be read ({type(error).__name__}: {first_line(error, 300)}).") from error

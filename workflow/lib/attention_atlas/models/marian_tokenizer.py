@@ -75,13 +75,13 @@ _UNIGRAM, _NORMAL, _USER = 1, 1, 4
 def _vocabulary(path: Path) -> dict[str, int]:
     """Piece -> id, in the order of the ids."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        ids = sorted(found.values())
+        id_of_piece = json.loads(path.read_text(encoding="utf-8"))
+        ids = sorted(id_of_piece.values())
     except (OSError, ValueError, AttributeError, TypeError) as error:
         raise AtlasError(f"{path}: this is no vocabulary of a Marian model ({error}). Fetch the model again.") from error
-    if ids != list(range(len(ids))) or not {_PAD, _END, _UNKNOWN} <= set(found):
+    if ids != list(range(len(ids))) or not {_PAD, _END, _UNKNOWN} <= set(id_of_piece):
         raise AtlasError(f"{path}: a vocabulary with ids from 0 on and {_PAD}, {_END} and {_UNKNOWN} is needed here.")
-    return dict(sorted(found.items(), key=lambda item: item[1]))
+    return dict(sorted(id_of_piece.items(), key=lambda item: item[1]))
 
 
 def _sentencepiece(path: Path) -> Any:
@@ -90,7 +90,7 @@ def _sentencepiece(path: Path) -> Any:
     proto = sentencepiece_model_pb2.ModelProto()
     try:
         proto.ParseFromString(path.read_bytes())
-    except Exception as error:  # protobuf's own
+    except Exception as error:  # of protobuf
         raise AtlasError(f"{path}: this SentencePiece model cannot be read ({error}). Fetch the model again.") from error
     if proto.trainer_spec.model_type != _UNIGRAM or not proto.pieces:
         raise AtlasError(f"{path}: only unigram models of SentencePiece are read here, as OPUS-MT has them.")

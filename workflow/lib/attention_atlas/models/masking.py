@@ -14,11 +14,11 @@ CHOSEN, TO_MASK, TO_RANDOM = 0.15, 0.8, 0.1
 
 
 @dataclass(frozen=True)
-class Masked:
-    """One example with hidden pieces.
+class MaskedExample:
+    """One example with masked tokens.
 
     Attributes:
-        input_ids: [n] what the model is fed.
+        input_ids: [n] input of the model.
         targets: [n] the true piece where the loss counts.
         chosen: [n] where the loss counts.
     """
@@ -28,7 +28,11 @@ class Masked:
     chosen: npt.NDArray[np.bool_]
 
 
-def mask_pieces(example: Example, mask: int, vocabulary: int, seed: int) -> Masked:
+Masked = MaskedExample
+"""Former name, which `studies.clark2019.gradients` still imports."""
+
+
+def mask_pieces(example: Example, mask: int, vocabulary: int, seed: int) -> MaskedExample:
     """Choose 15 % of the pieces (at least one, no special token); 80 % of them become [MASK], 10 % any piece, 10 % stay.
 
     The choice depends on seed and record only, not on the batch or the shard.
@@ -50,10 +54,10 @@ def mask_pieces(example: Example, mask: int, vocabulary: int, seed: int) -> Mask
     fed[random] = generator.integers(0, vocabulary, len(random))
     chosen = np.zeros(len(ids), dtype=bool)
     chosen[picked] = True
-    return Masked(fed, ids, chosen)
+    return MaskedExample(fed, ids, chosen)
 
 
-def unmasked(example: Example) -> Masked:
+def unmasked(example: Example) -> MaskedExample:
     """The example as it is, with a loss on every piece that is no special token."""
     ids = np.asarray(example.input_ids, dtype=np.int64)
-    return Masked(ids, ids, np.asarray(example.word) != SPECIAL)
+    return MaskedExample(ids, ids, np.asarray(example.word) != SPECIAL)

@@ -1,4 +1,4 @@
-"""Predicting hidden pieces: the head of the checkpoint, or one trained here on a frozen encoder."""
+"""Masked-LM heads: that of the checkpoint, or one trained here on a frozen encoder."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from attention_atlas.io.files import whole_file, write_text
 from attention_atlas.io.progress import progress
 from attention_atlas.models.card import ModelCard, read_card
 from attention_atlas.models.devices import pick_device
-from attention_atlas.models.loading import initialised, load_model
-from attention_atlas.models.masking import Masked, mask_pieces
+from attention_atlas.models.loading import in_evaluation, initialised, load_model
+from attention_atlas.models.masking import MaskedExample, mask_pieces
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 _log = logging.getLogger(__name__)
 _HELD_OUT = 10
-"""Every tenth record is kept from training, to see what the head has learnt."""
+"""Every tenth record is held out from training, to evaluate the head."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,8 @@ class HeadFacts:
 
     Attributes:
         origin: "checkpoint", "trained" or "none" (a model without a mask token).
-        texts, positions, steps: examples and hidden pieces it was trained on, and optimiser steps; 0 for a checkpoint's head.
-        heldout_loss, heldout_accuracy: mean loss (nats) and accuracy on hidden pieces of texts that training did not see.
+        texts, positions, steps: examples and masked tokens it was trained on, and optimiser steps; 0 for a checkpoint's head.
+        heldout_loss, heldout_accuracy: mean loss (nats) and accuracy on masked tokens of held-out texts.
         unigram_loss: loss of predicting the frequencies of the training pieces, on the same pieces.
     """
 
@@ -66,7 +66,7 @@ class HeadFacts:
 
 
 class TiedHead(nn.Module):
-    """BERT's head for hidden pieces: dense, GELU and layer norm, then the (frozen) input embeddings and a bias a piece."""
+    """BERT's masked-LM head: dense, GELU and layer norm, then the (frozen) input embeddings and a bias a piece."""
 
     def __init__(self, hidden: int, embeddings: torch.Tensor) -> None:
         super().__init__()
@@ -102,16 +102,16 @@ class MaskedModel:
             inputs: arguments of the forward pass.
             targets: [batch, n] true pieces, -100 where there is no loss.
         """
-        wanted = targets != -100
+        has_target = targets != -100
         output = self.model(**inputs)
-        # The vocabulary is wide: an own head looks at the wanted pieces only.
-        logits = output.logits[wanted] if self.head is None else self.head(output[0][wanted])
+        # The vocabulary is large: a head that was trained here gives logits for the target positions alone.
+        logits = output.logits[has_target] if self.head is None else self.head(output[0][has_target])
         wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
-        return nn.functional.cross_entropy(wide, targets[wanted], reduction="sum")
+        return nn.functional.cross_entropy(wide, targets[has_target], reduction="sum")
 
     @property
     def vocabulary(self) -> int:
-        return int(self.model.get_input_embeddings().weight.shape[0])
+        return len(_input_embeddings(self.model))
 
 
 def prepare_head(
@@ -124,13 +124,13 @@ def prepare_head(
     out: str | Path,
     facts_out: str | Path,
 ) -> None:
-    """Find the checkpoint's head for hidden pieces, or train one on the run's own text, and write it with its facts.
+    """Use the checkpoint's masked-LM head, or train one on the text of the run, and write it with its facts.
 
     Args:
         model_entry: registry entry of the model.
         card_path: its model card.
         example_files: examples of the text, in order.
-        limit: records that count.
+        limit: use at most this many records.
         settings: copies (maskings of each text), steps, batch, learning_rate, seed.
         threads: threads of the training.
         out: safetensors file; it holds no weights where the checkpoint has a head.
@@ -148,7 +148,7 @@ def prepare_head(
         facts = HeadFacts("checkpoint")
     else:
         weights, facts = _train(model_entry, card, list(read_examples(example_files, limit)), settings)
-    _log.info("prediction of hidden pieces: %s", facts.words)
+    _log.info("masked-LM head: %s", facts.words)
     with whole_file(out) as part:
         save_file(weights or {"none": torch.zeros(1)}, part)
     write_text(facts_out, json.dumps(asdict(facts), indent=2) + "\n")
@@ -158,7 +158,7 @@ def read_head_facts(path: str | Path) -> HeadFacts:
     """Read the facts of a head.
 
     Raises:
-        AtlasError: the file is missing or is something else.
+        AtlasError: the file is missing or does not describe a head.
     """
     try:
         return HeadFacts(**json.loads(Path(path).read_text(encoding="utf-8")))
@@ -179,7 +179,7 @@ def load_masked_model(
         if model is None:
             raise AtlasError(f"{head_path}: the checkpoint has no head any more; delete this file and run again.")
         install(model)
-        return MaskedModel(model.to(device).eval().requires_grad_(False), None, facts)
+        return MaskedModel(in_evaluation(model, device).requires_grad_(False), None, facts)
     encoder = load_model(model_entry, device).requires_grad_(False)
     head = _new_head(encoder)
     try:
@@ -204,25 +204,32 @@ def _checkpoint_model(entry: Mapping[str, Any]) -> PreTrainedModel | None:
 
 
 def _new_head(encoder: PreTrainedModel) -> TiedHead:
-    return TiedHead(encoder.config.hidden_size, encoder.get_input_embeddings().weight).to(encoder.device)
+    return TiedHead(encoder.config.hidden_size, _input_embeddings(encoder)).to(encoder.device)
+
+
+def _input_embeddings(model: PreTrainedModel) -> torch.Tensor:
+    """[piece, width] the input embeddings of a model."""
+    weights = model.get_input_embeddings().weight
+    assert isinstance(weights, torch.Tensor)
+    return weights
 
 
 def _train(
     entry: Mapping[str, Any], card: ModelCard, examples: Sequence[Example], settings: Mapping[str, Any]
 ) -> tuple[dict[str, torch.Tensor], HeadFacts]:
-    held = [e for e in examples if e.record % _HELD_OUT == _HELD_OUT - 1]
-    kept = [e for e in examples if e.record % _HELD_OUT != _HELD_OUT - 1]
-    if not held or not kept:
+    heldout_examples = [e for e in examples if e.record % _HELD_OUT == _HELD_OUT - 1]
+    training_examples = [e for e in examples if e.record % _HELD_OUT != _HELD_OUT - 1]
+    if not heldout_examples or not training_examples:
         raise AtlasError(
-            f"{len(examples)} texts are too few to train a head for hidden pieces on: {_HELD_OUT} are needed; raise the limit "
-            "of the segments corpus."
+            f"{len(examples)} texts are too few to train a masked-LM head on: {_HELD_OUT} are needed; raise the limit of "
+            "the segments corpus."
         )
     torch.manual_seed(settings["seed"])
     encoder = load_model(entry, pick_device()).requires_grad_(False)
     head = _new_head(encoder)
     assert card.mask is not None
-    hidden, targets = _hidden_pieces(encoder, kept, card, settings["copies"], settings["seed"])
-    seen, wanted = _hidden_pieces(encoder, held, card, 1, settings["seed"])
+    states, targets = _masked_states(encoder, training_examples, card, settings["copies"], settings["seed"])
+    heldout_states, heldout_targets = _masked_states(encoder, heldout_examples, card, 1, settings["seed"])
     counts = torch.bincount(targets, minlength=head.bias.shape[0]).float() + 0.1
     unigram = (counts / counts.sum()).log()
     with torch.no_grad():
@@ -232,49 +239,52 @@ def _train(
     schedule = torch.optim.lr_scheduler.LinearLR(optimiser, 1.0, 0.01, settings["steps"])
     generator = torch.Generator().manual_seed(settings["seed"])
     head.train()
-    for _ in progress(range(settings["steps"]), label="training a head for hidden pieces"):
-        chosen = torch.randint(len(targets), (settings["batch"],), generator=generator).to(hidden.device)
-        loss = nn.functional.cross_entropy(head(hidden[chosen]), targets[chosen])
+    for _ in progress(range(settings["steps"]), label="training a masked-LM head"):
+        chosen = torch.randint(len(targets), (settings["batch"],), generator=generator).to(states.device)
+        loss = nn.functional.cross_entropy(head(states[chosen]), targets[chosen])
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
         schedule.step()
     with torch.no_grad():
-        logits = torch.cat([head(part) for part in seen.split(1024)])
+        logits = torch.cat([head(part) for part in heldout_states.split(1024)])
         facts = HeadFacts(
             origin="trained",
-            texts=len(kept),
+            texts=len(training_examples),
             positions=len(targets),
             steps=settings["steps"],
-            heldout_loss=float(nn.functional.cross_entropy(logits, wanted)),
-            heldout_accuracy=float((logits.argmax(-1) == wanted).float().mean()),
-            unigram_loss=float(-unigram[wanted].mean()),
+            heldout_loss=float(nn.functional.cross_entropy(logits, heldout_targets)),
+            heldout_accuracy=float((logits.argmax(-1) == heldout_targets).float().mean()),
+            unigram_loss=float(-unigram[heldout_targets].mean()),
         )
     return {name: tensor.detach().cpu().contiguous() for name, tensor in head.state_dict().items()}, facts
 
 
 @torch.inference_mode()
-def _encode(encoder: PreTrainedModel, batch: Sequence[Example], masked: Sequence[Masked], pad: int) -> torch.Tensor:
+def _encode(
+    encoder: PreTrainedModel, batch: Sequence[Example], masked_examples: Sequence[MaskedExample], pad: int
+) -> torch.Tensor:
+    """[example, n, width] last hidden states of masked examples."""
     inputs = model_inputs(encoder, batch, pad)
-    for row, one in enumerate(masked):
-        inputs["input_ids"][row, : len(one.input_ids)] = torch.from_numpy(one.input_ids)
+    for row, masked in enumerate(masked_examples):
+        inputs["input_ids"][row, : len(masked.input_ids)] = torch.from_numpy(masked.input_ids)
     return encoder(**inputs)[0]
 
 
-def _hidden_pieces(
+def _masked_states(
     encoder: PreTrainedModel, examples: Sequence[Example], card: ModelCard, copies: int, seed: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Last hidden states [piece, width] and true ids [piece] of the hidden pieces of all examples, `copies` times masked."""
+    """Last hidden states [token, width] and true ids [token] of the masked tokens of all examples, `copies` times masked."""
     assert card.mask is not None
-    vocabulary = encoder.get_input_embeddings().weight.shape[0]
+    vocabulary = len(_input_embeddings(encoder))
     states, targets = [], []
     for copy in range(copies):
         for batch in progress(list(batch_by_length(examples)), label=f"masked texts, copy {copy + 1} of {copies}"):
             # Maskings other than the one whose gradient is taken.
-            masked = [mask_pieces(e, card.mask, vocabulary, seed + 1 + copy) for e in batch]
-            output = _encode(encoder, batch, masked, card.pad or 0)
-            for row, one in enumerate(masked):
-                places = torch.from_numpy(one.chosen.nonzero()[0])
+            masked_examples = [mask_pieces(e, card.mask, vocabulary, seed + 1 + copy) for e in batch]
+            output = _encode(encoder, batch, masked_examples, card.pad or 0)
+            for row, masked in enumerate(masked_examples):
+                places = torch.from_numpy(masked.chosen.nonzero()[0])
                 states.append(output[row, places.to(output.device)].clone())
-                targets.append(torch.from_numpy(one.targets)[places])
+                targets.append(torch.from_numpy(masked.targets)[places])
     return torch.cat(states).clone(), torch.cat(targets).to(encoder.device)

@@ -1,4 +1,4 @@
-"""Heads really cut out of a model: rows of its query, key and value projections and columns of the output projection."""
+"""Heads pruned from the weights: rows of the query, key and value projections and columns of the output projection."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NAMES = (
 
 @torch.no_grad()
 def prune_heads(model: PreTrainedModel, heads: Mapping[tuple[SiteKind, int], Collection[int]]) -> None:
-    """Cut heads out of a model in place; what it computes is what it computes with them masked.
+    """Remove heads from the weights of a model in place; its output equals that with these heads masked.
 
     The value bias of a head goes with it; the bias of the output projection stays, as when the head is masked. A layer may lose
     all its heads. The configuration keeps the old number, so that the model cannot be saved and loaded by it.
@@ -35,40 +35,43 @@ def prune_heads(model: PreTrainedModel, heads: Mapping[tuple[SiteKind, int], Col
         heads: (kind of attention, layer from 0) -> heads from 0.
 
     Raises:
-        AtlasError: the model's projections are not found, or it has no such layer or head.
+        AtlasError: the model's projections are unknown here, or it has no such layer or head.
     """
     shape, names = attention_shape(model), attention_layers(model)
-    for (site, layer), cut in heads.items():
+    for (site, layer), pruned in heads.items():
         layers, count = shape.get(site, (0, 0))
-        if not 0 <= layer < layers or not all(0 <= head < count for head in cut):
-            raise AtlasError(f"there is no {site} attention with layer {layer} and heads {sorted(cut)} (counted from 0).")
+        if not 0 <= layer < layers or not all(0 <= head < count for head in pruned):
+            raise AtlasError(f"there is no {site} attention with layer {layer} and heads {sorted(pruned)} (counted from 0).")
         if len(names[site]) != layers:
-            raise AtlasError(f"{type(model).__name__} shares its layers: heads of one cannot be cut out by themselves.")
-        kept = [head for head in range(count) if head not in set(cut)]
-        _cut(model, names[site][layer], kept, count)
+            raise AtlasError(f"{type(model).__name__} shares its layers: heads of a single layer cannot be pruned.")
+        remaining_heads = [head for head in range(count) if head not in set(pruned)]
+        _cut(model, names[site][layer], remaining_heads, count)
 
 
-def _cut(model: PreTrainedModel, name: str, kept: list[int], count: int) -> None:
+def _cut(model: PreTrainedModel, name: str, remaining_heads: list[int], count: int) -> None:
     module = model.get_submodule(name)
     around = model.get_submodule(name.rpartition(".")[0])
     for inner, outer in _NAMES:
-        holder = next((part for part in (module, around) if _has(part, outer)), None)
-        if holder is None or not all(_has(module, own) for own in inner):
+        projections = [layer for layer in (_linear(module, part) for part in inner) if layer is not None]
+        output = _linear(module, outer) or _linear(around, outer)
+        if output is None or len(projections) < len(inner):
             continue
-        size = module.get_submodule(inner[0]).out_features // count
-        places = torch.tensor([head * size + k for head in kept for k in range(size)], dtype=torch.long)
-        for own in inner:
-            _keep(module.get_submodule(own), places, 0)
-        _keep(holder.get_submodule(outer), places, 1)
+        size = projections[0].out_features // count
+        places = torch.tensor([head * size + k for head in remaining_heads for k in range(size)], dtype=torch.long)
+        for projection in projections:
+            _keep(projection, places, 0)
+        _keep(output, places, 1)
         return
-    raise AtlasError(f"{type(model).__name__}: the projections of {name} are not found, so that no head can be cut out.")
+    raise AtlasError(f"{type(model).__name__}: the projections of {name} are not found, so that no head can be pruned.")
 
 
-def _has(module: nn.Module, name: str) -> bool:
+def _linear(module: nn.Module, name: str) -> nn.Linear | None:
+    """The linear layer of this name in a module, None where there is none."""
     try:
-        return isinstance(module.get_submodule(name), nn.Linear)
+        layer = module.get_submodule(name)
     except AttributeError:
-        return False
+        return None
+    return layer if isinstance(layer, nn.Linear) else None
 
 
 def _keep(linear: nn.Linear, places: torch.Tensor, axis: int) -> None:

@@ -44,10 +44,10 @@ def first_pieces(example: Example) -> list[int]:
 
 def tag_numbers(example: Example) -> list[int]:
     """For each piece the number of its word's tag (`TAGS`), where it is the first of a word; else what no loss counts."""
-    found = [UNCOUNTED] * len(example.input_ids)
+    numbers = [UNCOUNTED] * len(example.input_ids)
     for place, tag in zip(first_pieces(example), gold_tags(example), strict=True):
-        found[place] = TAGS.index(tag)
-    return found
+        numbers[place] = TAGS.index(tag)
+    return numbers
 
 
 def tags_under(
@@ -62,15 +62,15 @@ def tags_under(
     Examples of like length share a batch; each plan starts from what the unchanged pass gave below its first layer.
     """
     rows = {example.record: row for row, example in enumerate(examples)}
-    found = [[""] * len(examples) for _ in range(1 + len(plans))]
+    tags = [[""] * len(examples) for _ in range(1 + len(plans))]
     for batch in progress(list(batch_by_length(examples, batch_tokens)), label="batches of documents"):
         inputs = model_inputs(model, batch, pad)
         places = [first_pieces(example) for example in batch]
         for number, output in enumerate(outputs_under(model, inputs, ((plan, None) for plan in plans))):
-            best = output.logits.argmax(dim=-1).cpu()
-            for example, own, first in zip(batch, best, places, strict=True):
-                found[number][rows[example.record]] = "".join(TAGS[k] for k in own[first].tolist())
-    return found
+            best_tags = output.logits.argmax(dim=-1).cpu()
+            for example, piece_tags, first_places in zip(batch, best_tags, places, strict=True):
+                tags[number][rows[example.record]] = "".join(TAGS[k] for k in piece_tags[first_places].tolist())
+    return tags
 
 
 def tag_loss(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor], batch: Sequence[Example]) -> torch.Tensor:

@@ -78,23 +78,24 @@ def translate_under(
         For the unchanged model and each plan the translations in the order of the examples.
     """
     parts = [(plan.part("encoder"), plan.part("decoder")) for plan in (Plan(), *plans)]
-    same = [number for number, (encoder, _) in enumerate(parts) if encoder.changes_nothing]
-    others = [number for number in range(len(parts)) if number not in set(same)]
-    found: list[dict[int, str]] = [{} for _ in parts]
+    unchanged_encoder = [number for number, (encoder, _) in enumerate(parts) if encoder.changes_nothing]
+    changed_encoder = [number for number in range(len(parts)) if number not in set(unchanged_encoder)]
+    translations: list[dict[int, str]] = [{} for _ in parts]
     for batch in progress(list(batch_by_length(examples, batch_tokens)), label="batches of sentences"):
         inputs = model_inputs(model, batch, pad)
         options = search(model, inputs["input_ids"].shape[1], beams, length_penalty)
-        encoded = outputs_under(model.get_encoder(), inputs, ((parts[number][0], None) for number in others))
-        for output, numbers in zip(encoded, (same, *([number] for number in others)), strict=True):
+        encoded = outputs_under(model.get_encoder(), inputs, ((parts[number][0], None) for number in changed_encoder))
+        plans_of_output = (unchanged_encoder, *([number] for number in changed_encoder))
+        for encoder_output, numbers in zip(encoded, plans_of_output, strict=True):
             for number in numbers:
                 with torch.inference_mode(), watch(model, plan=parts[number][1]) as session:
                     session.batch(inputs["attention_mask"])
-                    # The search writes into the output that it is given: each gets its own.
-                    own = type(output)(last_hidden_state=output.last_hidden_state)
-                    pieces = model.generate(encoder_outputs=own, attention_mask=inputs["attention_mask"], **options)
+                    # The search writes into the encoder's output: every plan gets a copy.
+                    copy = type(encoder_output)(last_hidden_state=encoder_output.last_hidden_state)
+                    pieces = _generate(model, encoder_outputs=copy, attention_mask=inputs["attention_mask"], **options)
                 texts = tokenizer.decode_batch(pieces.tolist(), skip_special_tokens=True)
-                found[number].update(zip((example.record for example in batch), texts, strict=True))
-    return [[own[example.record] for example in examples] for own in found]
+                translations[number].update(zip((example.record for example in batch), texts, strict=True))
+    return [[of_plan[example.record] for example in examples] for of_plan in translations]
 
 
 def target_loss(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor], pieces: Sequence[Sequence[int]]) -> torch.Tensor:
@@ -105,11 +106,20 @@ def target_loss(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor], piec
         inputs: its sentences, `batches.model_inputs`.
         pieces: of each translation, the end included.
     """
-    rows = [torch.tensor(own, device=model.device) for own in pieces]
+    rows = [torch.tensor(piece_ids, device=model.device) for piece_ids in pieces]
     labels = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=UNCOUNTED)
-    before = model.prepare_decoder_input_ids_from_labels(labels=labels)
-    logits = model(**inputs, decoder_input_ids=before, use_cache=False).logits.float()
+    previous_pieces = decoder_inputs(model, labels)
+    logits = model(**inputs, decoder_input_ids=previous_pieces, use_cache=False).logits.float()
     return torch.nn.functional.cross_entropy(logits.transpose(1, 2), labels, ignore_index=UNCOUNTED, reduction="sum")
+
+
+def decoder_inputs(model: PreTrainedModel, labels: torch.Tensor) -> torch.Tensor:
+    """[example, piece] the pieces before each of the labels, which start with the decoder's start token."""
+    return model.prepare_decoder_input_ids_from_labels(labels=labels)  # type: ignore[operator]  # only encoder-decoders have it
+
+
+def _generate(model: PreTrainedModel, **options: Any) -> torch.Tensor:
+    return model.generate(**options)  # type: ignore[operator]  # translation models inherit it from GenerationMixin
 
 
 def search(model: PreTrainedModel, pieces: int, beams: int, length_penalty: float) -> dict[str, Any]:
