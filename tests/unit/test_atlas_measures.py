@@ -47,33 +47,33 @@ def tables(tmp_path):
     changed = pd.concat([rows(task=task, crop=crop, value=0.5) for task in ("mrpc", "rte") for crop in ("real", "padded")])
     changed["value"] = np.arange(len(changed)) / 100
     types = rows(type="dense")
-    found = {"clark2019/surface": entropy, "kovaleva2019/figure5": changed, "guan2020/head_types": types}
+    table_of_source = {"clark2019/surface": entropy, "kovaleva2019/figure5": changed, "guan2020/head_types": types}
     paths = {}
-    for name, table in found.items():
+    for name, table in table_of_source.items():
         paths[name] = tmp_path / f"{name.replace('/', '-')}.tsv"
         write_table(table, paths[name])
     return paths
 
 
 def test_columns_come_from_their_rows(tables):
-    found, absent = read_measures(tables, LAYERS, HEADS)
-    assert list(found[["layer", "head"]].itertuples(index=False, name=None)) == PLACES
-    assert found["entropy"].tolist() == pytest.approx([1 + k / 100 for k in range(12)])
-    assert found["entropy_cls"].tolist() == pytest.approx([2.12 + k / 100 for k in range(12)])
+    heads, absent = read_measures(tables, LAYERS, HEADS)
+    assert list(heads[["layer", "head"]].itertuples(index=False, name=None)) == PLACES
+    assert heads["entropy"].tolist() == pytest.approx([1 + k / 100 for k in range(12)])
+    assert heads["entropy_cls"].tolist() == pytest.approx([2.12 + k / 100 for k in range(12)])
     # Real maps of both tasks: rows 0 to 11 and 24 to 35.
-    assert found["unchanged"].tolist() == pytest.approx([(k + 24 + k) / 200 for k in range(12)])
-    assert found["unchanged_mrpc"].tolist() == pytest.approx([k / 100 for k in range(12)])
-    assert found["unchanged_rte"].tolist() == pytest.approx([(24 + k) / 100 for k in range(12)])
+    assert heads["unchanged"].tolist() == pytest.approx([(k + 24 + k) / 200 for k in range(12)])
+    assert heads["unchanged_mrpc"].tolist() == pytest.approx([k / 100 for k in range(12)])
+    assert heads["unchanged_rte"].tolist() == pytest.approx([(24 + k) / 100 for k in range(12)])
     assert "has no value" in absent["unchanged_qnli"]
-    assert set(found["distance_type"]) == {"dense"}
+    assert set(heads["distance_type"]) == {"dense"}
     assert "does not build stefanik2021/head_ranking" in absent["keyphrase_auc"]
-    assert numeric(found) == ["entropy", "entropy_cls", "unchanged"]
+    assert numeric(heads) == ["entropy", "entropy_cls", "unchanged"]
 
 
 def test_every_measure_has_a_row_or_a_reason(tables, tmp_path):
     outs = tmp_path / "heads.tsv", tmp_path / "measures.tsv", tmp_path / "measures.html"
-    models, left_out = {"kovaleva2019/figure5": "tiny-tuned"}, {"michel2019/figure1": "its model has another shape"}
-    write_heads(tables, "tiny", (LAYERS, HEADS), models, left_out, *outs, "Test run")
+    models, skip_reasons = {"kovaleva2019/figure5": "tiny-tuned"}, {"michel2019/figure1": "its model has another shape"}
+    write_heads(tables, "tiny", (LAYERS, HEADS), models, skip_reasons, *outs, "Test run")
     heads, measures = (pd.read_csv(path, sep="\t", keep_default_na=False) for path in outs[:2])
     assert list(heads.columns[:3]) == ["model", "layer", "head"]
     assert list(measures.columns) == MEASURES
@@ -120,13 +120,13 @@ def test_the_best_relation_is_that_of_the_largest_margin():
         columns=["relation", "layer", "head", "direction", "n", "correct", "accuracy"],
     )
     baselines = pd.DataFrame({"relation": ["det", "dobj", "rare", "all"], "baseline_accuracy": [0.7, 0.2, 0.0, 0.1]})
-    found = best_relations(table, baselines).set_index(["layer", "head"])
-    assert found.loc[(1, 1), "best_relation"] == "dobj", "0.4 above its baseline; det is 0.15 above"
-    assert found.loc[(1, 1), "relation_margin"] == pytest.approx(0.4)
+    best = best_relations(table, baselines).set_index(["layer", "head"])
+    assert best.loc[(1, 1), "best_relation"] == "dobj", "0.4 above its baseline; det is 0.15 above"
+    assert best.loc[(1, 1), "relation_margin"] == pytest.approx(0.4)
     low, high = proportion_confint(30, 50, method="wilson")
-    assert found.loc[(1, 1), "relation_margin_low"] == pytest.approx(low - 0.2)
-    assert found.loc[(1, 1), "relation_margin_high"] == pytest.approx(high - 0.2)
-    assert found.loc[(1, 2), "best_relation"] == "det"
+    assert best.loc[(1, 1), "relation_margin_low"] == pytest.approx(low - 0.2)
+    assert best.loc[(1, 1), "relation_margin_high"] == pytest.approx(high - 0.2)
+    assert best.loc[(1, 2), "best_relation"] == "det"
 
 
 def test_the_pattern_of_a_head_is_that_of_most_of_its_maps_over_tasks():
@@ -140,9 +140,9 @@ def test_the_pattern_of_a_head_is_that_of_most_of_its_maps_over_tasks():
         ],
         columns=["task", "annotator", "layer", "head", "class", "maps"],
     )
-    found = most_frequent_class(table).set_index(["layer", "head"])
-    assert found.loc[(1, 1)].tolist() == ["vertical", pytest.approx(6 / 11)]
-    assert found.loc[(1, 2)].tolist() == ["vertical", 0.5], "a tie goes to the paper's first class"
+    classes = most_frequent_class(table).set_index(["layer", "head"])
+    assert classes.loc[(1, 1)].tolist() == ["vertical", pytest.approx(6 / 11)]
+    assert classes.loc[(1, 2)].tolist() == ["vertical", 0.5], "a tie goes to the paper's first class"
 
 
 CHANCE = np.random.default_rng(0)
@@ -151,8 +151,8 @@ DRAWS = Draws(resamples=300, shuffles=500, seed=0)
 
 
 def test_rank_correlation_is_scipys():
-    one, other = np.round(CHANCE.random((2, 40)), 1)
-    assert float(spearman(one, other)) == pytest.approx(spearmanr(one, other).statistic)
+    first, second = np.round(CHANCE.random((2, 40)), 1)
+    assert float(spearman(first, second)) == pytest.approx(spearmanr(first, second).statistic)
 
 
 def test_shuffles_stay_within_layers():
@@ -184,10 +184,10 @@ def test_depth_alone_is_no_finding_and_a_link_beyond_it_is():
 
 def test_pairs_without_enough_heads_are_left_out_and_holm_is_over_the_others():
     table = rows().assign(a=np.arange(12.0), b=CHANCE.random(12), flat=1.0, few=[1.0] * 3 + [np.nan] * 9)
-    found = correlation_rows(table, ["a", "b", "flat", "few"], DRAWS)
-    assert list(found.columns) == CORRELATIONS
-    assert found[["one", "other"]].to_numpy().tolist() == [["a", "b"]]
-    assert found["p_holm"].iloc[0] == found["p"].iloc[0]
+    correlations = correlation_rows(table, ["a", "b", "flat", "few"], DRAWS)
+    assert list(correlations.columns) == CORRELATIONS
+    assert correlations[["one", "other"]].to_numpy().tolist() == [["a", "b"]]
+    assert correlations["p_holm"].iloc[0] == correlations["p"].iloc[0]
     # A measure that is the same within each layer tells nothing beyond layers.
     same = table.assign(c=table["layer"].astype(float))
     row = correlation_rows(same, ["a", "c"], DRAWS).iloc[0]
@@ -205,10 +205,10 @@ def test_findings_have_a_verdict_or_a_reason():
         {"layer": layer, "head": np.tile(np.arange(1, 13), 6), "distance_type": kind, "importance": importance}
     )
     table = table.assign(to_sep=sep, disabled=sep + 0.1 * CHANCE.random(72), masked=-sep)
-    found = findings(table, DRAWS)
-    assert list(found.columns) == FINDINGS
-    assert len(found) == len(QUESTIONS)
-    vertical, disabled, masked, stable, keyphrases, costs = found["verdict"]
+    tested = findings(table, DRAWS)
+    assert list(tested.columns) == FINDINGS
+    assert len(tested) == len(QUESTIONS)
+    vertical, disabled, masked, stable, keyphrases, costs = tested["verdict"]
     assert (vertical, disabled, masked) == ("holds", "holds", "does not hold")
     assert stable == "not tested: relation_margin, unchanged not measured"
     assert keyphrases.startswith("not tested")
@@ -216,16 +216,16 @@ def test_findings_have_a_verdict_or_a_reason():
     # The statistic by a loop over all pairs.
     inside, outside = importance[kind == "vertical"], importance[kind != "vertical"]
     slow = np.mean([[float(a < b) + 0.5 * float(a == b) for b in outside] for a in inside]) - 0.5
-    assert found["value"].iloc[0] == pytest.approx(slow)
+    assert tested["value"].iloc[0] == pytest.approx(slow)
     # The permutations one by one, with the statistic itself.
     slow = []
     for places in shuffles_within(layer, DRAWS.shuffles, DRAWS.seed):
         shuffled = importance[places]
         inside, outside = shuffled[kind == "vertical"], shuffled[kind != "vertical"]
         slow.append((inside[:, None] < outside[None]).mean() - 0.5)
-    beyond = np.sum(np.abs(slow) >= abs(found["value"].iloc[0]) - 1e-12)
-    assert found["p"].iloc[0] == pytest.approx((beyond + 1) / 501)
-    assert found["p"].iloc[0] < 0.05
+    beyond = np.sum(np.abs(slow) >= abs(tested["value"].iloc[0]) - 1e-12)
+    assert tested["p"].iloc[0] == pytest.approx((beyond + 1) / 501)
+    assert tested["p"].iloc[0] < 0.05
     one_kind = findings(table.assign(distance_type="dense"), DRAWS)
     assert one_kind["verdict"].iloc[0] == "not tested: too few heads of both kinds"
     unmoved = findings(table.assign(masked=50.0), DRAWS).iloc[2]

@@ -1,4 +1,4 @@
-"""The same measures of several models: against the studies' own tables, numpy and loops."""
+"""The same measures of several models: against the tables of the studies, numpy and loops."""
 
 import numpy as np
 import pandas as pd
@@ -39,9 +39,9 @@ NAMES = {
 
 def measured(folder):
     """Tables of a model on a small treebank, by name."""
-    out = Outputs(**{name: folder / f"own-{name}.tsv" for name in NAMES.values()})
+    out = Outputs(**{name: folder / f"atlas-{name}.tsv" for name in NAMES.values()})
     measure_model([folder / "0.safetensors"], [folder / "0.parquet"], folder / "card.json", 12, 1, RESAMPLING, out)
-    return {table: folder / f"own-{name}.tsv" for table, name in NAMES.items()}
+    return {table: folder / f"atlas-{name}.tsv" for table, name in NAMES.items()}
 
 
 def test_measures_of_a_model_are_those_of_the_studies(tmp_path):
@@ -55,8 +55,8 @@ def test_measures_of_a_model_are_those_of_the_studies(tmp_path):
     measure_dependencies(shards, [tmp_path / "0.parquet"], card, 12, AS_PUBLISHED, 1, RESAMPLING, *outs)
     assert tables["clark2019/dependency_heads"].read_bytes() == outs[0].read_bytes()
     assert tables["clark2019/relations"].read_bytes() == outs[1].read_bytes()
-    found, absent = read_measures(tables, 2, 2)
-    assert {"entropy", "to_sep", "best_relation", "relation_margin"} <= set(found)
+    heads, absent = read_measures(tables, 2, 2)
+    assert {"entropy", "to_sep", "best_relation", "relation_margin"} <= set(heads)
     assert "does not build" in absent["importance"]
 
 
@@ -69,8 +69,8 @@ def test_a_cache_over_words_is_an_error(tmp_path):
 def test_heads_that_are_alike_have_no_types():
     assert type_rows(np.full((2, 3, 21), 1 / 21), 0).empty
     chance = np.random.default_rng(0)
-    found = type_rows(chance.dirichlet(np.full(21, 0.1), (3, 4)), 0)
-    assert found[["layer", "head"]].to_numpy().tolist() == [[k // 4 + 1, k % 4 + 1] for k in range(12)]
+    types = type_rows(chance.dirichlet(np.full(21, 0.1), (3, 4)), 0)
+    assert types[["layer", "head"]].to_numpy().tolist() == [[k // 4 + 1, k % 4 + 1] for k in range(12)]
 
 
 def heads_of(seed, **columns):
@@ -84,18 +84,18 @@ def test_means_and_correlations_with_the_first_model():
     one, two = heads_of(0), heads_of(1)
     two["to_sep"] = one["to_sep"] + 0.01 * two["to_sep"]
     small = heads_of(2).iloc[:10]
-    found = model_rows({"a": one, "b": two, "c": small}, {"a": False, "b": False, "c": True}, DRAWS)
-    assert list(found.columns) == MODELS
-    row = found.set_index(["model", "measure"]).loc[("b", "to_sep")]
+    rows = model_rows({"a": one, "b": two, "c": small}, {"a": False, "b": False, "c": True}, DRAWS)
+    assert list(rows.columns) == MODELS
+    row = rows.set_index(["model", "measure"]).loc[("b", "to_sep")]
     assert row["mean"] == pytest.approx(two["to_sep"].mean())
     assert row["ci_low"] < row["mean"] < row["ci_high"]
     assert tuple(row[["mean", "ci_low", "ci_high"]]) == mean_over_heads(two["to_sep"], DRAWS), "as the figure has it"
     assert row["spearman"] == pytest.approx(spearmanr(one["to_sep"], two["to_sep"]).statistic)
     assert row["spearman"] > 0.95
     assert row["p"] < 0.01
-    own = found[found["model"] == "a"]
-    assert own["spearman"].isna().all(), "a model is not compared with itself"
-    other_shape = found[found["model"] == "c"]
+    first_model = rows[rows["model"] == "a"]
+    assert first_model["spearman"].isna().all(), "a model is not compared with itself"
+    other_shape = rows[rows["model"] == "c"]
     assert other_shape["spearman"].isna().all(), "other heads stand at other places"
     assert (other_shape["n"] == 10).all()
 
@@ -112,23 +112,23 @@ def test_findings_model_by_model_and_what_is_left_with_random_weights():
     decoder = heads_of(2).drop(columns="to_sep")
     tables = {"trained": trained, "random": random, "decoder": decoder}
     relations = {"trained": relations_of(3), "random": relations_of(0), "decoder": relations_of(1)}
-    found = model_findings(tables, relations, {"trained": False, "random": True, "decoder": False}, DRAWS)
-    assert list(found.columns) == MODEL_FINDINGS
-    assert len(found) == 3 * len(STATEMENTS)
-    by_model = {model: rows["verdict"].tolist() for model, rows in found.groupby("model", sort=False)}
+    findings = model_findings(tables, relations, {"trained": False, "random": True, "decoder": False}, DRAWS)
+    assert list(findings.columns) == MODEL_FINDINGS
+    assert len(findings) == 3 * len(STATEMENTS)
+    by_model = {model: rows["verdict"].tolist() for model, rows in findings.groupby("model", sort=False)}
     deeper, broad, neighbours, _, relation = zip(*(by_model[name] for name in tables), strict=True)
     assert deeper[0] == "holds"
     assert deeper[2] == "not tested: to_sep not measured"
     assert broad[:2] == ("holds", "holds")
     assert neighbours[:2] == ("holds", "does not hold")
     assert relation == ("holds", "does not hold", "holds")
-    assert found.groupby("model", sort=False)["value"].last().tolist() == [3, 0, 1]
-    said = surviving(found)
-    texts = [said[text] for text in (STATEMENTS[1].text, STATEMENTS[2].text, STATEMENTS[4].text)]
+    assert findings.groupby("model", sort=False)["value"].last().tolist() == [3, 0, 1]
+    outcomes = surviving(findings)
+    texts = [outcomes[text] for text in (STATEMENTS[1].text, STATEMENTS[2].text, STATEMENTS[4].text)]
     assert texts[0].startswith("holds with random weights as well")
     assert texts[1] == "does not hold with random weights (0.9 trained, 0.1 random)"
     assert texts[2] == "does not hold with random weights (3 trained, 0 random)"
-    assert surviving(found[found["model"] == "trained"]) == {}
+    assert surviving(findings[findings["model"] == "trained"]) == {}
 
 
 def test_tables_and_figure_are_written_and_the_same_again(tmp_path):

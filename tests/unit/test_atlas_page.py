@@ -90,10 +90,10 @@ def test_weights_come_back_within_a_step(tmp_path):
     write_treebank(tmp_path, sentences=5)
     drawn = Drawn(tmp_path / "0.safetensors", tmp_path / "0.parquet", 2, 10)
     examples = {example.record: example for example in read_examples([drawn.examples])}
-    found = sentence_data(read_attention([drawn.shard]), examples, drawn)
-    assert len(found) == 2
-    assert found[0]["text"] == "w0 w1 w2 w3 w4"
-    for sentence, cached in zip(found, read_attention([drawn.shard]), strict=False):
+    sentences = sentence_data(read_attention([drawn.shard]), examples, drawn)
+    assert len(sentences) == 2
+    assert sentences[0]["text"] == "w0 w1 w2 w3 w4"
+    for sentence, cached in zip(sentences, read_attention([drawn.shard]), strict=False):
         n = len(cached.tokens)
         steps = np.frombuffer(base64.b64decode(sentence["data"]), np.uint8).reshape(2, 2, n, n)
         assert np.abs(steps / 255 - cached.maps.astype(float)).max() <= 0.5 / 255 + 1e-6

@@ -1,1 +1,1 @@
-"""The atlas: one row a head over all studies, what measures have to do with each other, and findings across papers."""
+"""The atlas: one row a head over all studies, correlations between measures, and findings across papers."""

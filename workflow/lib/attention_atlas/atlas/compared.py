@@ -16,8 +16,8 @@ from attention_atlas.stats.bootstrap import percentile_interval
 
 
 @dataclass(frozen=True)
-class Compared:
-    """One of several models.
+class ComparedModel:
+    """One of the compared models.
 
     Attributes:
         name: in the registry.
@@ -33,21 +33,21 @@ class Compared:
     tables: Mapping[str, str | Path]
 
 
-def read_compared(models: Sequence[Mapping[str, Any]]) -> tuple[list[Compared], dict[str, pd.DataFrame]]:
+def read_compared(models: Sequence[Mapping[str, Any]]) -> tuple[list[ComparedModel], dict[str, pd.DataFrame]]:
     """The compared models, and model -> one row a head with its measures, in their order.
 
     Args:
-        models: attributes of `Compared` for each model.
+        models: attributes of `ComparedModel` for each model.
 
     Raises:
         AtlasError: a table cannot be used.
     """
-    compared = [Compared(**model) for model in models]
+    compared = [ComparedModel(**model) for model in models]
     return compared, {model.name: read_measures(model.tables, model.layers, model.heads)[0] for model in compared}
 
 
 def mean_over_heads(values: pd.Series, draws: Draws) -> tuple[float, float, float]:
     """Mean, ci_low, ci_high of a measure over the heads that have a value; interval by bootstrap over heads."""
-    kept = values.dropna().to_numpy(np.float64)
-    low, high = percentile_interval(kept[drawn_heads(len(kept), draws)].mean(axis=1))
-    return float(kept.mean()), float(low), float(high)
+    present = values.dropna().to_numpy(np.float64)
+    low, high = percentile_interval(present[drawn_heads(len(present), draws)].mean(axis=1))
+    return float(present.mean()), float(low), float(high)

@@ -1,8 +1,8 @@
-"""What measures of heads have to do with each other, beyond what the depth of a layer explains.
+"""Correlations between measures of heads, beyond what the depth of a layer explains.
 
-Heads of one layer resemble each other, so that two measures that both grow with depth correlate whatever heads do. Beside the
-rank correlation over all heads stands that of the ranks less their means by layer, and a permutation test in which heads change
-places within their layer alone.
+Heads of one layer resemble each other, so that two measures that both grow with depth correlate whatever heads do. The
+table therefore has the rank correlation over all heads, that of the ranks less their means by layer, and a permutation test
+that shuffles heads within their layers.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ LEAST = 8
 """Heads with both measures at the least."""
 
 
-def spearman(one: Floats, other: Floats) -> Floats:
-    """[...] rank correlation over the last axis; NaN where one does not vary."""
-    return _pearson(rankdata(one, axis=-1), rankdata(other, axis=-1))
+def spearman(first: Floats, second: Floats) -> Floats:
+    """[...] rank correlation over the last axis; NaN where a measure does not vary."""
+    return _pearson(rankdata(first, axis=-1), rankdata(second, axis=-1))
 
 
-def _pearson(one: Floats, other: Floats) -> Floats:
-    one = one - one.mean(axis=-1, keepdims=True)
-    other = other - other.mean(axis=-1, keepdims=True)
+def _pearson(first: Floats, second: Floats) -> Floats:
+    first = first - first.mean(axis=-1, keepdims=True)
+    second = second - second.mean(axis=-1, keepdims=True)
     with np.errstate(invalid="ignore", divide="ignore"):
-        return (one * other).sum(axis=-1) / np.sqrt((one**2).sum(axis=-1) * (other**2).sum(axis=-1))
+        return (first * second).sum(axis=-1) / np.sqrt((first**2).sum(axis=-1) * (second**2).sum(axis=-1))
 
 
 def centred_ranks(values: Floats, layer: npt.NDArray[np.intp]) -> Floats:
@@ -53,25 +53,25 @@ def shuffles_within(layer: npt.NDArray[np.intp], draws: int, seed: int) -> npt.N
     return _shuffles(tuple(map(int, layer)), draws, seed)
 
 
-# Most pairs of measures have the same heads: their shuffles, and the ranks of each measure's resamples, are made once.
+# Most pairs of measures have the same heads: their shuffles, and the ranks of each measure's resamples, are computed once.
 @functools.lru_cache(maxsize=8)
 def _shuffles(layer: tuple[int, ...], draws: int, seed: int) -> npt.NDArray[np.intp]:
     chance = np.random.default_rng(seed).random((draws, len(layer)))
-    found = np.empty(chance.shape, dtype=np.intp)
+    shuffled = np.empty(chance.shape, dtype=np.intp)
     # Sorted by layer first, then by chance: a shuffle of each layer by itself.
-    found[:, np.argsort(layer, kind="stable")] = np.argsort(np.asarray(layer) + chance, axis=1)
-    return found
+    shuffled[:, np.argsort(layer, kind="stable")] = np.argsort(np.asarray(layer) + chance, axis=1)
+    return shuffled
 
 
 @functools.lru_cache(maxsize=64)
 def _drawn_ranks(values: tuple[float, ...], draws: Draws) -> Floats:
-    """[resample, head] ranks of heads drawn anew."""
+    """[resample, head] ranks of bootstrap resamples of heads."""
     return rankdata(np.asarray(values)[drawn_heads(len(values), draws)], axis=-1)
 
 
 @dataclass(frozen=True)
 class Draws:
-    """How often heads are drawn anew (intervals) and shuffled within their layers (p), and the seed of both.
+    """Numbers of bootstrap resamples of heads (intervals) and of shuffles within layers (p), and the seed of both.
 
     With few shuffles no p is small enough to be one of many: p is never below 1 / (shuffles + 1).
     """
@@ -82,45 +82,44 @@ class Draws:
 
 
 def drawn_heads(heads: int, draws: Draws) -> npt.NDArray[np.intp]:
-    """[resample, head] places of as many heads, drawn anew with replacement."""
+    """[resample, head] places of heads in bootstrap resamples."""
     return np.random.default_rng(draws.seed).integers(heads, size=(draws.resamples, heads))
 
 
-def correlation(one: Floats, other: Floats, layer: npt.NDArray[np.intp], draws: Draws) -> list[float]:
+def correlation(first: Floats, second: Floats, layer: npt.NDArray[np.intp], draws: Draws) -> list[float]:
     """[spearman, ci_low, ci_high, within_layers, p] of two measures of the same heads.
 
     ci: by bootstrap over heads. within_layers: correlation of ranks less their means by layer. p: share of shuffles within
     layers whose correlation within layers is as far from 0 or farther, two-sided; NaN where nothing varies within layers.
     """
-    ranks = [_drawn_ranks(tuple(values.tolist()), draws) for values in (one, other)]
+    ranks = [_drawn_ranks(tuple(values.tolist()), draws) for values in (first, second)]
     low, high = percentile_interval(_pearson(*ranks))
-    first, second = centred_ranks(one, layer), centred_ranks(other, layer)
-    within = float(_pearson(first, second))
+    first_ranks, second_ranks = centred_ranks(first, layer), centred_ranks(second, layer)
+    within = float(_pearson(first_ranks, second_ranks))
     # Heads that change places change neither the means (0) nor the spread.
     with np.errstate(invalid="ignore", divide="ignore"):
-        changed = (
-            first[shuffles_within(layer, draws.shuffles, draws.seed)] @ second / np.sqrt((first**2).sum() * (second**2).sum())
-        )
-    beyond = int((np.abs(changed) >= abs(within) - 1e-12).sum())
+        spread = np.sqrt((first_ranks**2).sum() * (second_ranks**2).sum())
+        shuffled = first_ranks[shuffles_within(layer, draws.shuffles, draws.seed)] @ second_ranks / spread
+    beyond = int((np.abs(shuffled) >= abs(within) - 1e-12).sum())
     p = (beyond + 1) / (draws.shuffles + 1) if np.isfinite(within) else np.nan
-    return [float(spearman(one, other)), float(low), float(high), within, p]
+    return [float(spearman(first, second)), float(low), float(high), within, p]
 
 
 def correlation_rows(table: pd.DataFrame, names: Sequence[str], draws: Draws) -> pd.DataFrame:
-    """A row a pair of measures, columns `CORRELATIONS`; pairs with too few heads, or one that does not vary, are left out."""
+    """A row a pair of measures, columns `CORRELATIONS`, for pairs with enough heads and of measures that vary."""
     rows = []
-    for one, other in combinations(names, 2):
-        kept = table.dropna(subset=[one, other])
-        if len(kept) < LEAST or kept[one].nunique() < 2 or kept[other].nunique() < 2:
+    for first, second in combinations(names, 2):
+        complete = table.dropna(subset=[first, second])
+        if len(complete) < LEAST or complete[first].nunique() < 2 or complete[second].nunique() < 2:
             continue
-        values = kept[one].to_numpy(np.float64), kept[other].to_numpy(np.float64)
-        rows.append([one, other, *correlation(*values, kept["layer"].to_numpy(np.intp), draws), len(kept)])
-    found = pd.DataFrame(rows, columns=[name for name in CORRELATIONS if name != "p_holm"])
-    tested = found["p"].notna()
-    holm = pd.Series(np.nan, index=found.index)
+        values = complete[first].to_numpy(np.float64), complete[second].to_numpy(np.float64)
+        rows.append([first, second, *correlation(*values, complete["layer"].to_numpy(np.intp), draws), len(complete)])
+    frame = pd.DataFrame(rows, columns=[name for name in CORRELATIONS if name != "p_holm"])
+    tested = frame["p"].notna()
+    holm = pd.Series(np.nan, index=frame.index)
     if tested.any():
-        holm[tested] = multipletests(found.loc[tested, "p"], method="holm")[1]
-    return found.assign(p_holm=holm)[CORRELATIONS]
+        holm[tested] = multipletests(frame.loc[tested, "p"], method="holm")[1]
+    return frame.assign(p_holm=holm)[CORRELATIONS]
 
 
 def write_correlations(heads: str | Path, draws: Draws, out: str | Path) -> None:

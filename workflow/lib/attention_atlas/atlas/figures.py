@@ -1,4 +1,4 @@
-"""Figure of the atlas: how measures of heads go together."""
+"""Figure of the atlas: correlations between measures of heads."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def correlation_map(correlations: str | Path, measures: str | Path, line: str, p
     Args:
         correlations: table of `correlations.write_correlations`.
         measures: measures.tsv, for titles.
-        line: what was looked at.
+        line: title of the run.
         pictures: format -> file.
 
     Raises:
@@ -34,23 +34,23 @@ def correlation_map(correlations: str | Path, measures: str | Path, line: str, p
     titles = read_table(measures, MEASURES).set_index("measure")["title"]
     names = list(dict.fromkeys([*table["one"], *table["other"]]))
     place = {name: k for k, name in enumerate(names)}
-    grid, sure = np.eye(len(names)), np.zeros((len(names), len(names)), dtype=bool)
+    grid, significant = np.eye(len(names)), np.zeros((len(names), len(names)), dtype=bool)
     for row in table.itertuples():
         k, m = place[row.one], place[row.other]
         grid[k, m] = grid[m, k] = row.spearman
-        sure[k, m] = sure[m, k] = row.p_holm < 0.05
+        significant[k, m] = significant[m, k] = row.p_holm < 0.05
     use_style()
     size = 0.34 * len(names) + 2.6
     figure, axis = plt.subplots(figsize=(size + 2.2, size), constrained_layout=True)
     if len(names) > 2:
         # Measures with opposite signs say the same of heads.
-        apart = np.clip(1 - np.abs(np.nan_to_num(grid)), 0, None)
-        np.fill_diagonal(apart, 0)
-        order = leaves_list(linkage(squareform(apart, checks=False), method="average"))
-        grid, sure = grid[np.ix_(order, order)], sure[np.ix_(order, order)]
+        distances = np.clip(1 - np.abs(np.nan_to_num(grid)), 0, None)
+        np.fill_diagonal(distances, 0)
+        order = leaves_list(linkage(squareform(distances, checks=False), method="average"))
+        grid, significant = grid[np.ix_(order, order)], significant[np.ix_(order, order)]
         names = [names[k] for k in order]
     image = axis.imshow(grid, cmap="RdBu_r", vmin=-1, vmax=1)
-    rows, columns = np.nonzero(sure)
+    rows, columns = np.nonzero(significant)
     axis.plot(columns, rows, "o", color="black", markersize=2.4)
     axis.set_xticks(range(len(names)), names, rotation=90, fontsize=7.5)
     axis.set_yticks(range(len(names)), [str(titles.get(name, name)) for name in names], fontsize=7.5)

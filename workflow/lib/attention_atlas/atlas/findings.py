@@ -1,4 +1,4 @@
-"""Findings across papers: what one study says of heads put to what another measured of the same heads."""
+"""Findings across papers: statements of one study on heads, tested on measures of another study on the same heads."""
 
 from __future__ import annotations
 
@@ -79,39 +79,39 @@ def findings(table: pd.DataFrame, draws: Draws) -> pd.DataFrame:
     """A row a question, columns `FINDINGS`.
 
     ci: bootstrap over heads; p: heads shuffled within their layers, so that depth alone is no finding; within_layers: the
-    statistic on what is left when layers' means are taken off the ranks (none for groups). A finding holds where the interval
+    statistic on the ranks less their means by layer (none for groups). A finding holds where the interval
     lies on its side of 0.
     """
     rows = []
     for question in QUESTIONS:
-        one, other = question.needs
+        first_measure, second_measure = question.needs
         absent = [name for name in question.needs if name not in table]
-        kept = table.dropna(subset=question.needs) if not absent else table.iloc[:0]
+        complete = table.dropna(subset=question.needs) if not absent else table.iloc[:0]
         test: Callable[..., Sequence[float]] = _groups if question.grouped else correlation
-        first = kept[one].isin(_VERTICAL).to_numpy() if not absent and question.grouped else None
+        in_group = complete[first_measure].isin(_VERTICAL).to_numpy() if not absent and question.grouped else None
         reason = ""
         if absent:
             reason = f"{', '.join(absent)} not measured"
-        elif len(kept) < LEAST or (first is not None and (first.all() or not first.any())):
+        elif len(complete) < LEAST or (in_group is not None and (in_group.all() or not in_group.any())):
             reason = "too few heads of both kinds"
-        elif constant := [name for name in question.needs if kept[name].nunique() < 2]:
+        elif constant := [name for name in question.needs if complete[name].nunique() < 2]:
             reason = f"{', '.join(constant)} the same for all heads"
         if reason:
-            nothing = [*[np.nan] * 5, len(kept), f"{NOT_TESTED}: {reason}"]
+            nothing = [*[np.nan] * 5, len(complete), f"{NOT_TESTED}: {reason}"]
             rows.append([question.statement, question.statistic, *nothing])
             continue
-        values = first if first is not None else kept[one].to_numpy(np.float64)
-        found = test(values, kept[other].to_numpy(np.float64), kept["layer"].to_numpy(np.intp), draws)
-        holds = found[1] > 0 if question.sign > 0 else found[2] < 0
-        rows.append([question.statement, question.statistic, *found, len(kept), claim_verdict(bool(holds))])
+        values = in_group if in_group is not None else complete[first_measure].to_numpy(np.float64)
+        result = test(values, complete[second_measure].to_numpy(np.float64), complete["layer"].to_numpy(np.intp), draws)
+        holds = result[1] > 0 if question.sign > 0 else result[2] < 0
+        rows.append([question.statement, question.statistic, *result, len(complete), claim_verdict(bool(holds))])
     return pd.DataFrame(rows, columns=FINDINGS)
 
 
 def _groups(inside: npt.NDArray[np.bool_], values: Floats, layer: npt.NDArray[np.intp], draws: Draws) -> list[float]:
     """[value, ci_low, ci_high, NaN, p]: how much more often than not a value inside is below one outside (ties count half)."""
     drawn = drawn_heads(len(values), draws)
-    kept = [places for places in drawn if 0 < inside[places].sum() < len(places)]
-    low, high = percentile_interval(np.array([_below(inside[places], values[places]) for places in kept]))
+    usable_draws = [places for places in drawn if 0 < inside[places].sum() < len(places)]
+    low, high = percentile_interval(np.array([_below(inside[places], values[places]) for places in usable_draws]))
     value = _below(inside, values)
     # Ranks stay what they are when heads change places: their sum inside is all that changes.
     ranks = rankdata(values)[shuffles_within(layer, draws.shuffles, draws.seed)][:, inside].sum(axis=1)

@@ -24,60 +24,60 @@ SOURCES: tuple[Source, ...] = tuple(source for module in study_modules("head_mea
 
 
 def read_measures(
-    tables: Mapping[str, str | Path], layers: int, heads: int, left_out: Mapping[str, str] | None = None
+    tables: Mapping[str, str | Path], layers: int, heads: int, skip_reasons: Mapping[str, str] | None = None
 ) -> tuple[pd.DataFrame, dict[str, str]]:
-    """One row a head with all measures whose tables are there, and why others are not.
+    """One row a head with all measures whose tables exist, and the reasons for those that are missing.
 
     Args:
         tables: `study/name` -> file, for those that the run has.
         layers, heads: shape of the model.
-        left_out: table -> why it is not among them, where it is not for want of the study.
+        skip_reasons: table -> why the run has no such table; for studies that the run lacks there is a default reason.
 
     Returns:
-        layer, head (from 1) and a column a measure in the order of `SOURCES`; and measure -> the reason why it is left out.
+        layer, head (from 1) and a column a measure in the order of `SOURCES`; and measure -> the reason why it is missing.
 
     Raises:
         AtlasError: a table cannot be used, or is that of a model of another shape.
     """
     layer, head = np.indices((layers, heads)).reshape(2, -1) + 1
-    found = pd.DataFrame({"layer": layer, "head": head})
+    head_table = pd.DataFrame({"layer": layer, "head": head})
     absent: dict[str, str] = {}
     for source in SOURCES:
         names = [measure.name for measure in source.measures]
         if not source.tables.keys() <= tables.keys():
-            reason = (left_out or {}).get(source.table, f"this run does not build {source.table}")
+            reason = (skip_reasons or {}).get(source.table, f"this run does not build {source.table}")
             absent |= dict.fromkeys(names, reason)
             continue
-        own = source.select(*(read_table(tables[name], list(columns)) for name, columns in source.tables.items()))
-        _check(own, layers, heads, tables[source.table])
+        source_rows = source.select(*(read_table(tables[name], list(columns)) for name, columns in source.tables.items()))
+        _check(source_rows, layers, heads, tables[source.table])
         for name in names:
-            if name not in own or own[name].isna().all():
+            if name not in source_rows or source_rows[name].isna().all():
                 absent[name] = f"{source.table} has no value: this model or corpus has nothing of the kind"
-        kept = own[[*PLACE, *(name for name in names if name not in absent)]]
-        found = found.merge(kept, on=PLACE, how="left", validate="one_to_one")
-    return found, absent
+        source_columns = source_rows[[*PLACE, *(name for name in names if name not in absent)]]
+        head_table = head_table.merge(source_columns, on=PLACE, how="left", validate="one_to_one")
+    return head_table, absent
 
 
-def _check(own: pd.DataFrame, layers: int, heads: int, path: str | Path) -> None:
-    if own.duplicated(PLACE).any():
+def _check(source_rows: pd.DataFrame, layers: int, heads: int, path: str | Path) -> None:
+    if source_rows.duplicated(PLACE).any():
         raise AtlasError(f"{path}: several rows for one head: this table cannot become a column of the atlas.")
-    if len(own) and (own["layer"].max() > layers or own["head"].max() > heads):
+    if len(source_rows) and (source_rows["layer"].max() > layers or source_rows["head"].max() > heads):
         raise AtlasError(
-            f"{path}: this table names layer {own['layer'].max()} and head {own['head'].max()}, but the model has {layers} "
-            f"layers of {heads} heads: the atlas of a run is of one model and those trained from it."
+            f"{path}: this table names layer {source_rows['layer'].max()} and head {source_rows['head'].max()}, but the model "
+            f"has {layers} layers of {heads} heads: the atlas of a run is of one model and those trained from it."
         )
 
 
 def measure_rows(table: pd.DataFrame, absent: Mapping[str, str], models: Mapping[str, str]) -> pd.DataFrame:
-    """A row a measure, columns `MEASURES`: what it is, of which model (by table), of how many heads, or why it is left out."""
+    """A row a measure, columns `MEASURES`: what it is, of which model (by table), of how many heads, or why it is missing."""
     rows = []
     for source in SOURCES:
         for measure in source.measures:
-            there = measure.name in table
-            kind = "" if not there else ("number" if pd.api.types.is_numeric_dtype(table[measure.name]) else "name")
-            count = int(table[measure.name].notna().sum()) if there else 0
+            present = measure.name in table
+            kind = "" if not present else ("number" if pd.api.types.is_numeric_dtype(table[measure.name]) else "name")
+            count = int(table[measure.name].notna().sum()) if present else 0
             facts = (measure.name, measure.title, source.study, measure.item, measure.unit, measure.more)
-            rows.append([*facts, models.get(source.table, "") if there else "", kind, count, absent.get(measure.name, "")])
+            rows.append([*facts, models.get(source.table, "") if present else "", kind, count, absent.get(measure.name, "")])
     return pd.DataFrame(rows, columns=MEASURES)
 
 
@@ -86,7 +86,7 @@ def write_heads(
     model: str,
     shape: Sequence[int],
     models: Mapping[str, str],
-    left_out: Mapping[str, str],
+    skip_reasons: Mapping[str, str],
     out: str | Path,
     measures_out: str | Path,
     html_out: str | Path,
@@ -99,19 +99,19 @@ def write_heads(
         model: the run's model, by its name in the registry.
         shape: its layers, and heads a layer.
         models: table -> the model that its measures are of: that one, or one that is trained from it.
-        left_out: see `read_measures`.
+        skip_reasons: see `read_measures`.
         out, measures_out, html_out: files to write.
         run: title of the run.
 
     Raises:
-        AtlasError: see `read_measures`; or no table is there.
+        AtlasError: see `read_measures`; or the run has no table.
     """
     if not tables:
         raise AtlasError("the run builds no study that measures single heads: name one in the run.")
     layers, heads = shape
-    found, absent = read_measures(tables, layers, heads, left_out)
-    write_table(found.assign(model=model)[["model", *found.columns]], out)
-    rows = measure_rows(found, absent, models)
+    head_table, absent = read_measures(tables, layers, heads, skip_reasons)
+    write_table(head_table.assign(model=model)[["model", *head_table.columns]], out)
+    rows = measure_rows(head_table, absent, models)
     write_table(rows, measures_out)
     notes = [
         f"{run}: {model}, {layers} layers of {heads} heads.",
@@ -125,7 +125,7 @@ _PARTS = frozenset(measure.name for source in SOURCES for measure in source.meas
 
 
 def numeric(table: pd.DataFrame) -> list[str]:
-    """Columns of heads.tsv that are measures by number; parts of others are left out."""
+    """Columns of heads.tsv that are numeric measures, without those that are a part of another measure."""
     return [
         name
         for name in table.columns

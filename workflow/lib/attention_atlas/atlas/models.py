@@ -1,4 +1,4 @@
-"""The same measures of several models: what of a model's heads is there with random weights as well?"""
+"""The same measures of several models: which properties also appear in a randomly initialised model?"""
 
 from __future__ import annotations
 
@@ -34,28 +34,28 @@ def model_rows(tables: Mapping[str, pd.DataFrame], random_weights: Mapping[str, 
     the shapes are the same; within_layers and p as in `correlation`.
 
     Args:
-        tables: model -> one row a head, the run's own model first.
+        tables: model -> one row a head, the run's model first.
         random_weights: model -> whether it is a control.
         draws: of the bootstrap and of permutations.
     """
-    first = next(iter(tables))
+    first_model = next(iter(tables))
     rows = []
     for model, table in tables.items():
         for name in numeric(table):
             mean = mean_over_heads(table[name], draws)
-            beside = [np.nan] * 5 if model == first else _beside(tables[first], table, name, draws)
-            rows.append([model, random_weights[model], name, *mean, *beside, int(table[name].count())])
+            agreement = [np.nan] * 5 if model == first_model else _agreement(tables[first_model], table, name, draws)
+            rows.append([model, random_weights[model], name, *mean, *agreement, int(table[name].count())])
     return pd.DataFrame(rows, columns=MODELS)
 
 
-def _beside(own: pd.DataFrame, other: pd.DataFrame, name: str, draws: Draws) -> Sequence[float]:
-    if name not in own or len(own) != len(other):
+def _agreement(first_table: pd.DataFrame, table: pd.DataFrame, name: str, draws: Draws) -> Sequence[float]:
+    if name not in first_table or len(first_table) != len(table):
         return [np.nan] * 5
-    both = own[[*PLACE, name]].merge(other[[*PLACE, name]], on=PLACE, suffixes=("", "_other")).dropna()
-    one, two = both[name].to_numpy(np.float64), both[f"{name}_other"].to_numpy(np.float64)
-    if len(both) != len(own) or len(np.unique(one)) < 2 or len(np.unique(two)) < 2:
+    both = first_table[[*PLACE, name]].merge(table[[*PLACE, name]], on=PLACE, suffixes=("", "_other")).dropna()
+    first_values, values = both[name].to_numpy(np.float64), both[f"{name}_other"].to_numpy(np.float64)
+    if len(both) != len(first_table) or len(np.unique(first_values)) < 2 or len(np.unique(values)) < 2:
         return [np.nan] * 5
-    return correlation(one, two, both["layer"].to_numpy(np.intp), draws)
+    return correlation(first_values, values, both["layer"].to_numpy(np.intp), draws)
 
 
 _Test = Callable[[pd.DataFrame, pd.DataFrame, Draws], tuple[float, float, float, int, bool]]
@@ -74,11 +74,12 @@ class _Statement:
 
 def _with_depth(name: str, sign: int) -> _Test:
     def test(heads: pd.DataFrame, _: pd.DataFrame, draws: Draws) -> tuple[float, float, float, int, bool]:
-        kept = heads.dropna(subset=[name])
-        layer, values = kept["layer"].to_numpy(np.float64), kept[name].to_numpy(np.float64)
-        drawn = drawn_heads(len(kept), draws)
+        measured_heads = heads.dropna(subset=[name])
+        layer, values = measured_heads["layer"].to_numpy(np.float64), measured_heads[name].to_numpy(np.float64)
+        drawn = drawn_heads(len(measured_heads), draws)
         low, high = percentile_interval(spearman(layer[drawn], values[drawn]))
-        return float(spearman(layer, values)), float(low), float(high), len(kept), bool(low > 0 if sign > 0 else high < 0)
+        holds = bool(low > 0 if sign > 0 else high < 0)
+        return float(spearman(layer, values)), float(low), float(high), len(measured_heads), holds
 
     return test
 
@@ -92,9 +93,9 @@ def _most(names: Sequence[str]) -> _Test:
 
 
 def _relations(_: pd.DataFrame, relations: pd.DataFrame, __: Draws) -> tuple[float, float, float, int, bool]:
-    kept = relations[relations["relation"] != "all"]
-    above = (kept["heldout_accuracy"] > kept["heldout_baseline"]) & (kept["p_holm"] < _SURE)
-    return float(above.sum()), np.nan, np.nan, len(kept), bool(above.any())
+    relation_rows = relations[relations["relation"] != "all"]
+    above = (relation_rows["heldout_accuracy"] > relation_rows["heldout_baseline"]) & (relation_rows["p_holm"] < _SURE)
+    return float(above.sum()), np.nan, np.nan, len(relation_rows), bool(above.any())
 
 
 STATEMENTS = (
@@ -129,7 +130,7 @@ def model_findings(
     random_weights: Mapping[str, bool],
     draws: Draws,
 ) -> pd.DataFrame:
-    """A row a finding and model, columns `MODEL_FINDINGS`; "not tested" with the reason where a model has no such measure.
+    """A row a finding and model, columns `MODEL_FINDINGS`; "not tested" with the reason where a model lacks a measure.
 
     Args:
         tables: model -> one row a head.
@@ -145,23 +146,23 @@ def model_findings(
             if absent:
                 rows.append([*facts, np.nan, np.nan, np.nan, 0, f"{NOT_TESTED}: {', '.join(absent)} not measured"])
                 continue
-            *found, holds = statement.test(table, relations[model], draws)
-            rows.append([*facts, *found, claim_verdict(holds)])
+            *statistics, holds = statement.test(table, relations[model], draws)
+            rows.append([*facts, *statistics, claim_verdict(holds)])
     return pd.DataFrame(rows, columns=MODEL_FINDINGS)
 
 
 def surviving(findings: pd.DataFrame) -> dict[str, str]:
-    """Finding that holds for the first model -> what is left with random weights, in words; nothing without a control."""
-    said = {}
+    """Finding that holds for the first model -> whether it holds with random weights, in words; empty without a control."""
+    outcomes = {}
     for text, rows in findings.groupby("finding", sort=False):
-        own, controls = rows.iloc[0], rows[rows["random_weights"].astype(bool)]
-        if own["verdict"] != claim_verdict(True) or controls.empty:
+        first_model, controls = rows.iloc[0], rows[rows["random_weights"].astype(bool)]
+        if first_model["verdict"] != claim_verdict(True) or controls.empty:
             continue
-        alike = (controls["verdict"] == claim_verdict(True)).any()
+        also_random = (controls["verdict"] == claim_verdict(True)).any()
         values = ", ".join(f"{value:.3g}" for value in controls["value"])
-        what = "holds with random weights as well" if alike else "does not hold with random weights"
-        said[str(text)] = f"{what} ({own['value']:.3g} trained, {values} random)"
-    return said
+        outcome = "holds with random weights as well" if also_random else "does not hold with random weights"
+        outcomes[str(text)] = f"{outcome} ({first_model['value']:.3g} trained, {values} random)"
+    return outcomes
 
 
 def write_models(
@@ -176,7 +177,7 @@ def write_models(
     """Write models.tsv (`MODELS`), models_findings.tsv (`MODEL_FINDINGS`) with its page.
 
     Args:
-        models: attributes of `Compared` for each model, the run's own first.
+        models: attributes of `ComparedModel` for each model, the run's model first.
         draws: of the bootstrap and of permutations.
         run: title of the run.
         setting: model and sentences.

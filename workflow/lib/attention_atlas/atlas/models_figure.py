@@ -27,7 +27,7 @@ def models_figure(
     Mean and interval are those of models.tsv, before that rounds them.
 
     Args:
-        models: attributes of `Compared` for each model, the run's own first.
+        models: attributes of `ComparedModel` for each model, the run's model first.
         draws: of the bootstrap, as for models.tsv.
         setting: model and sentences.
         pictures: format -> file.

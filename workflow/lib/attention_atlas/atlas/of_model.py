@@ -31,7 +31,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Outputs:
-    """Files to write, in the form of the studies' own tables.
+    """Files to write, in the form of the tables of the studies.
 
     Attributes:
         surface: as `clark2019/surface`.
@@ -59,7 +59,7 @@ def measure_model(
     Args:
         shards, example_files: attention over word pieces and the sentences with their trees, in order.
         card_path: card of the model.
-        limit: records of the corpus that count.
+        limit: use at most this many records of the corpus.
         min_count: relations with fewer words get no best head.
         resampling: folds of the held-out choice of heads, bootstrap over sentences.
         out: files to write.
@@ -85,7 +85,7 @@ def measure_model(
     write_table(type_rows(mean, resampling.seed), out.types)
 
 
-def type_rows(features: npt.NDArray[np.floating], seed: int) -> pd.DataFrame:
+def type_rows(features: npt.NDArray[np.float64], seed: int) -> pd.DataFrame:
     """layer, head, type of heads by their distance features, [layer, head, 21]; no row where they have no types."""
     try:
         types = types_of(features.reshape(-1, features.shape[-1]), seed)

@@ -60,26 +60,26 @@ class Drawn:
 
 def percentiles(values: Sequence[float | None]) -> list[float | None]:
     """Percentage of heads below each head, those with the same value counted half; None where there is no value."""
-    found = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
-    there = ~np.isnan(found)
-    ranks = np.full(len(found), np.nan)
-    ranks[there] = 100 * (rankdata(found[there]) - 0.5) / max(int(there.sum()), 1)
+    numbers = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+    has_value = ~np.isnan(numbers)
+    ranks = np.full(len(numbers), np.nan)
+    ranks[has_value] = 100 * (rankdata(numbers[has_value]) - 0.5) / max(int(has_value.sum()), 1)
     return [None if np.isnan(rank) else round(float(rank), 1) for rank in ranks]
 
 
 def relation_cards(heads: pd.DataFrame, relations: pd.DataFrame, places: pd.DataFrame) -> list[list[dict[str, Any]]]:
-    """[head] the relations that it finds most above the best fixed offset, five at the most.
+    """[head] its relations with the largest margins over the best fixed offset, five at the most.
 
     Args:
         heads: as `clark2019/dependency_heads`.
         relations: as `clark2019/relations`.
         places: layer, head of the model's heads, in order.
     """
-    kept = above_offsets(heads, relations)
-    by_place = dict(list(kept.groupby(PLACE, sort=False)))
+    rows_by_margin = above_offsets(heads, relations)
+    by_place = dict(list(rows_by_margin.groupby(PLACE, sort=False)))
     cards = []
     for place in places.itertuples(index=False, name=None):
-        own = by_place.get(place, kept.iloc[:0]).drop_duplicates("relation").head(_RELATIONS)
+        best_rows = by_place.get(place, rows_by_margin.iloc[:0]).drop_duplicates("relation").head(_RELATIONS)
         cards.append(
             [
                 {
@@ -89,7 +89,7 @@ def relation_cards(heads: pd.DataFrame, relations: pd.DataFrame, places: pd.Data
                     "baseline": round(row.baseline_accuracy, _DIGITS),
                     "n": int(row.n),
                 }
-                for row in own.itertuples()
+                for row in best_rows.itertuples()
             ]
         )
     return cards
@@ -98,11 +98,11 @@ def relation_cards(heads: pd.DataFrame, relations: pd.DataFrame, places: pd.Data
 def sentence_data(cached: Iterable[CachedExample], examples: Mapping[int, Example], drawn: Drawn) -> list[dict[str, Any]]:
     """The first sentences that are short enough: text, tokens, and the weights of all heads in steps of 1/255.
 
-    data: base64 of bytes, [layer x head, n, n] in order, row = attending.
+    data: base64 of bytes, [layer x head, n, n] in order, row = query token.
     """
-    found: list[dict[str, Any]] = []
+    sentences: list[dict[str, Any]] = []
     for example in cached:
-        if len(found) == drawn.count:
+        if len(sentences) == drawn.count:
             break
         n = len(example.tokens)
         if example.level != "tokens" or not _SHORTEST <= n <= drawn.most_pieces:
@@ -110,8 +110,8 @@ def sentence_data(cached: Iterable[CachedExample], examples: Mapping[int, Exampl
         steps = np.rint(widened(example.maps) * _STEPS).astype(np.uint8)
         tokens = [without_space_mark(token) for token in example.tokens]
         text = " ".join(examples[example.record].words)
-        found.append({"text": text, "tokens": tokens, "data": base64.b64encode(steps.tobytes()).decode("ascii")})
-    return found
+        sentences.append({"text": text, "tokens": tokens, "data": base64.b64encode(steps.tobytes()).decode("ascii")})
+    return sentences
 
 
 def page_data(
@@ -190,7 +190,8 @@ def write_page(
     relations: list[list[dict[str, Any]]] = []
     if relation_paths:
         needed = ["relation", *PLACE, "direction", "n", "accuracy"], ["relation", "baseline_accuracy"]
-        relations = relation_cards(*(read_table(*pair) for pair in zip(relation_paths, needed, strict=True)), places)
+        head_scores, baselines = (read_table(path, columns) for path, columns in zip(relation_paths, needed, strict=True))
+        relations = relation_cards(head_scores, baselines, places)
     sentences: list[dict[str, Any]] = []
     if drawn.shard is not None and drawn.examples is not None:
         examples = {example.record: example for example in read_examples([drawn.examples], None)}
@@ -205,7 +206,7 @@ def page(data: Mapping[str, Any], title: str, line: str) -> str:
     """The page as a text."""
     import vl_convert
 
-    library = vl_convert.javascript_bundle()
+    library = vl_convert.javascript_bundle()  # type: ignore[call-arg]  # the stub lacks the default of `snippet`
     parts = {name: (ASSETS / f"page.{name}").read_text(encoding="utf-8") for name in ("html", "css", "js")}
     schema = f"https://vega.github.io/schema/vega-lite/v{vl_convert.get_vegalite_versions()[-1].split('.')[0]}.json"
     text = json.dumps({**data, "schema": schema}, ensure_ascii=False, separators=(",", ":"), allow_nan=False)

@@ -17,7 +17,7 @@ PAGES = (
             "model": ("model_of_study",),
             "shape": ("shape",),
             "models": ("head_models",),
-            "left_out": ("skipped_tables",),
+            "skip_reasons": ("skipped_tables",),
             **_RUN,
         },
         reads=(("head_files",),),
