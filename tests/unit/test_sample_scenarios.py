@@ -9,7 +9,7 @@ from sample_corpus.grammar.english import English
 from sample_corpus.lexicon import collocations, lexicon
 from sample_corpus.notation import Group, expand, parse
 from sample_corpus.reference import Discourse, Entity
-from sample_corpus.structure import read_layers, settle_surface, spaces_after
+from sample_corpus.structure import finish_surface, read_layers, spaces_after
 
 from attention_atlas.errors import AtlasError
 
@@ -21,7 +21,7 @@ def grammar_for(cast=None, domain="news", seed=0, tense="past"):
 
 def text_of(root):
     """Running text of a built sentence."""
-    settle_surface(root)
+    finish_surface(root)
     layers = read_layers(root)
     words = [leaf.form for leaf in layers.words]
     return "".join(w + " " * s for w, s in zip(words, spaces_after(layers.words), strict=True)).strip()
@@ -29,7 +29,7 @@ def text_of(root):
 
 def relations(root, scheme):
     """{word: (head word, relation)} of a built sentence."""
-    settle_surface(root)
+    finish_surface(root)
     layers = read_layers(root)
     heads, labels = getattr(layers, f"{scheme}_heads"), getattr(layers, f"{scheme}_relations")
     forms = [leaf.form for leaf in layers.words]
@@ -176,3 +176,18 @@ def test_a_word_that_the_lexicon_lacks_is_named():
         grammar_for().line(parse("the boy | blorp"))
     with pytest.raises(AtlasError, match="@nobody_here"):
         grammar_for().line(parse("@nobody_here | sleep"))
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("tell @x : sleep", "a command has no addressee"),
+        ("the boy and [who | sleep] | sleep", "a noun phrase is missing"),
+        ("the boy | know | (where : the girl : sleep)", "a wh-clause needs one colon"),
+        ("ask @x to (the girl) : whether the boy | sleep", "a word is missing"),
+    ],
+)
+def test_a_line_that_cannot_be_read_is_an_error(line, message):
+    grammar = grammar_for({"x": Entity("x", "person", "he", ("Tom", "Hale"), ("Hale",))})
+    with pytest.raises(AtlasError, match=message):
+        grammar.line(parse(line))

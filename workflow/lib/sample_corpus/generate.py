@@ -12,7 +12,7 @@ from sample_corpus.grammar.base import Frame, Style
 from sample_corpus.grammar.english import English
 from sample_corpus.notation import parse
 from sample_corpus.reference import Discourse
-from sample_corpus.structure import Node, head_word, read_layers, settle_surface, spaces_after
+from sample_corpus.structure import Node, finish_surface, head_word, read_layers, spaces_after
 
 
 @dataclass(frozen=True)
@@ -113,16 +113,18 @@ def _document(number: int, rng: random.Random) -> Document:
         Frame(tense=scenario.tense),
     )
     identifier = f"sample-{number:05d}"
-    paragraphs, found, position = [], [], 0
+    paragraphs: list[tuple[Sentence, ...]] = []
+    mentions: list[Mention] = []
+    position = 0
     for lines in plan.paragraphs:
         grammar.discourse.next_paragraph()
         sentences = []
         for line in lines:
             root = grammar.line(parse(line))
-            settle_surface(root)
-            sentence, mentions = _sentence(f"{identifier}-{position + 1}", root, position)
+            finish_surface(root)
+            sentence, sentence_mentions = _sentence(f"{identifier}-{position + 1}", root, position)
             sentences.append(sentence)
-            found += mentions
+            mentions += sentence_mentions
             position += 1
         paragraphs.append(tuple(sentences))
     return Document(
@@ -130,7 +132,7 @@ def _document(number: int, rng: random.Random) -> Document:
         scenario.domain,
         scenario.name,
         tuple(paragraphs),
-        _with_singletons(found),
+        _with_singletons(mentions),
         {key: entity.pronoun for key, entity in plan.cast.items()},
     )
 

@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from sample_corpus.reference import Reference
+
 SD_RELATIONS = frozenset(
     "acomp advcl advmod amod appos aux auxpass cc ccomp conj cop csubj csubjpass det dobj expl infmod iobj mark neg nn "
     "npadvmod nsubj nsubjpass num number parataxis partmod pcomp pobj poss possessive preconj predet prep prt punct "
@@ -50,10 +52,10 @@ class Node:
     soft: bool = False
     plural: bool = False
     person: int = 3
-    reference: Any = None
+    reference: Reference | None = None
     slots: dict[str, Any] = field(default_factory=dict)
 
-    def add(self, child: Node, sd: str | None, ud: str | None, sd_to: Node | None = None, ud_to: Node | None = None):
+    def add(self, child: Node, sd: str | None, ud: str | None, sd_to: Node | None = None, ud_to: Node | None = None) -> Node:
         """Append a child; relation None makes it the head in that scheme, `*_to` names a head other than this node's."""
         self.edges.append(Edge(child, sd, ud, sd_to, ud_to))
         return self
@@ -99,7 +101,7 @@ def word(form: str, lemma: str, upos: str, xpos: str) -> Node:
 
 
 def comma(soft: bool = False) -> Node:
-    """A comma; a soft one disappears beside other punctuation (the second comma of an apposition, for instance)."""
+    """A comma; a soft one disappears next to other punctuation (the second comma of an apposition, for instance)."""
     leaf = word(",", ",", "PUNCT", ",")
     leaf.soft = soft
     return leaf
@@ -135,8 +137,8 @@ def head_word(node: Node, scheme: str) -> Node:
     return node
 
 
-def settle_surface(root: Node) -> None:
-    """Drop soft commas beside other punctuation, choose a/an by the next word, and set capital letters."""
+def finish_surface(root: Node) -> None:
+    """Drop soft commas next to other punctuation, choose a/an by the next word, and set capital letters."""
     order = list(leaves(root))
     dropped = set()
     for position, leaf in enumerate(order):
@@ -175,7 +177,7 @@ def starts_with_vowel_sound(form: str) -> bool:
 
 
 def read_layers(root: Node) -> Layers:
-    """Derive all layers of a finished sentence (`settle_surface` has been called)."""
+    """Derive all layers of a finished sentence (`finish_surface` has been called)."""
     words = list(leaves(root))
     position = {id(leaf): index for index, leaf in enumerate(words)}
     heads = {scheme: [0] * len(words) for scheme in ("sd", "ud")}

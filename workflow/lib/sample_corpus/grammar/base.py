@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import random
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import TypedDict, TypeGuard, Unpack
 
 from attention_atlas.errors import AtlasError
-from sample_corpus.notation import Group, Item
+from sample_corpus.notation import Group, Item, split
 from sample_corpus.reference import Discourse
 from sample_corpus.structure import Node, comma, phrase, word
 
@@ -26,6 +28,17 @@ class Frame:
     antecedent: Node | None = None
 
 
+class FrameChanges(TypedDict, total=False):
+    """Fields of a `Frame` to replace."""
+
+    tense: str
+    speaker: str
+    addressee: str
+    shifted: bool
+    subject: str
+    antecedent: Node | None
+
+
 @dataclass(frozen=True)
 class Style:
     """Habits of one document: comma before the last conjunct, how often forms are contracted, tense of the narrative."""
@@ -35,8 +48,20 @@ class Style:
 
 
 @dataclass
-class GrammarState:
-    """What all families share while one document is written."""
+class Predicate:
+    """A finished verb phrase; `subject_suffix` is "pass" when its subject is a passive one."""
+
+    node: Node
+    subject_suffix: str
+
+
+@dataclass
+class GrammarState(ABC):
+    """What all families share while one document is written: its state, and the builders that one family calls of another.
+
+    The families are a chain of subclasses that ends in `English`. A family may call the builders of the families before it, and
+    those declared here, which a later family defines.
+    """
 
     rng: random.Random
     discourse: Discourse
@@ -44,7 +69,7 @@ class GrammarState:
     frame: Frame = field(default_factory=Frame)
 
     @contextlib.contextmanager
-    def within(self, **changes: object) -> Iterator[None]:
+    def within(self, **changes: Unpack[FrameChanges]) -> Iterator[None]:
         """Change the frame for the clauses built inside the block."""
         before = self.frame
         self.frame = replace(before, **changes)
@@ -56,6 +81,46 @@ class GrammarState:
     def chance(self, probability: float) -> bool:
         """True with this probability."""
         return self.rng.random() < probability
+
+    @abstractmethod
+    def adjective(self, form: str) -> Node:
+        """An adjective, or a participle used as one."""
+
+    @abstractmethod
+    def adverb(self, form: str) -> Node:
+        """An adverb as a leaf."""
+
+    @abstractmethod
+    def modified_run(self, run: list[str], determiner: str, counted: bool) -> list[str]:
+        """The content words of a noun phrase, sometimes with an adjective or noun that commonly stands there."""
+
+    @abstractmethod
+    def noun_modifier(self, noun_phrase: Node, items: tuple[Item, ...]) -> Node:
+        """A bracketed modifier after the noun."""
+
+    @abstractmethod
+    def gerund_phrase(self, preposition: str, group: Group) -> Node:
+        """A preposition with a gerund clause."""
+
+    @abstractmethod
+    def clause_complement(self, group: Group, verb: str = "", subject: bool = False) -> tuple[Node, str, str]:
+        """A clause in round brackets with its relations as complement."""
+
+    @abstractmethod
+    def finite(self, items: tuple[Item, ...], fronting: bool = False) -> Node:
+        """S with subject and finite predicate."""
+
+    @abstractmethod
+    def nonfinite(self, items: tuple[Item, ...], form: str) -> Node:
+        """S of an infinitive, gerund or past participle."""
+
+    @abstractmethod
+    def inverted(self, items: tuple[Item, ...]) -> Node:
+        """SQ: the first auxiliary or the copula before the subject."""
+
+    @abstractmethod
+    def predicate(self, segments: list[tuple[Item, ...]], plural: bool, person: int = 3, form: str = "finite") -> Predicate:
+        """Predicate from its verb segment and complements."""
 
 
 def show(items: tuple[Item, ...]) -> str:
@@ -69,9 +134,43 @@ def fault(reason: str, items: tuple[Item, ...]) -> AtlasError:
     return AtlasError(f"sample scenario: {reason} in {show(items)!r}; see notation.py for how lines are written.")
 
 
-def is_group(item: Item | None, *kinds: str) -> bool:
+def is_group(item: Item | None, *kinds: str) -> TypeGuard[Group]:
     """Whether `item` is a bracketed part of one of these kinds."""
     return isinstance(item, Group) and item.kind in kinds
+
+
+def word_in(item: Item | None, items: tuple[Item, ...]) -> str:
+    """`item`, which must be a word of the segment `items`.
+
+    Raises:
+        AtlasError: it is a bracketed part, or there is none.
+    """
+    if not isinstance(item, str):
+        raise fault("a word is missing", items)
+    return item
+
+
+def group_in(item: Item, items: tuple[Item, ...]) -> Group:
+    """`item`, which must be a bracketed part of the segment `items`.
+
+    Raises:
+        AtlasError: it is a word.
+    """
+    if not isinstance(item, Group):
+        raise fault(f"no bracket opens where {item!r} stands", items)
+    return item
+
+
+def marker_and_content(items: tuple[Item, ...]) -> tuple[tuple[Item, ...], tuple[Item, ...]]:
+    """The wh-phrase before the colon of a gapped clause, and the clause after it.
+
+    Raises:
+        AtlasError: there is not exactly one colon.
+    """
+    parts = split(items, ":")
+    if len(parts) != 2:
+        raise fault("a wh-clause needs one colon between its wh-phrase and its subject", items)
+    return parts[0], parts[1]
 
 
 def coordinate(label: str, parts: list[Node], conjunction: str, oxford: bool, name: str) -> Node:

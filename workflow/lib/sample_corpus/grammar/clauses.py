@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from sample_corpus.grammar.base import coordinate, fault, is_group
+from sample_corpus.grammar.base import Predicate, coordinate, fault, group_in, is_group, marker_and_content
 from sample_corpus.grammar.dependents import Dependents
 from sample_corpus.grammar.verb_groups import VerbGroup, VerbGroups, read_verb_group
 from sample_corpus.lexicon import LINKING_VERBS, find_verb
@@ -12,14 +10,6 @@ from sample_corpus.notation import Item, split
 from sample_corpus.structure import Edge, Node, comma, nodes, phrase, word
 
 _JOINTS = (";and", ";but", ";so", ";or", ";")
-
-
-@dataclass
-class Predicate:
-    """A finished verb phrase; `subject_suffix` is "pass" when its subject is a passive one."""
-
-    node: Node
-    subject_suffix: str
 
 
 class Clauses(Dependents, VerbGroups):
@@ -31,24 +21,24 @@ class Clauses(Dependents, VerbGroups):
         """One sentence without its full stop: a clause or several joined by ;and ;but ;so or a semicolon."""
         for joint in _JOINTS:
             if joint in items:
-                left = self.sentence(items[: items.index(joint)])
+                first_clause = self.sentence(items[: items.index(joint)])
                 self.narrating = False
-                return self._joined(left, joint[1:], self.sentence(items[items.index(joint) + 1 :]))
+                return self._joined(first_clause, joint[1:], self.sentence(items[items.index(joint) + 1 :]))
         return self.finite(items, fronting=True)
 
-    def _joined(self, left: Node, conjunction: str, right: Node) -> Node:
-        node = phrase("S", left, "clause coordination" if conjunction else "semicolon")
+    def _joined(self, first_clause: Node, conjunction: str, second_clause: Node) -> Node:
+        node = phrase("S", first_clause, "clause coordination" if conjunction else "semicolon")
         if not conjunction:
             node.add(word(";", ";", "PUNCT", ":"), "punct", "punct")
-            return node.add(right, "parataxis", "parataxis")
-        node.add(comma(), "punct", "punct", ud_to=right)
-        node.add(word(conjunction, conjunction, "CCONJ", "CC"), "cc", "cc", ud_to=right)
-        return node.add(right, "conj", "conj")
+            return node.add(second_clause, "parataxis", "parataxis")
+        node.add(comma(), "punct", "punct", ud_to=second_clause)
+        node.add(word(conjunction, conjunction, "CCONJ", "CC"), "cc", "cc", ud_to=second_clause)
+        return node.add(second_clause, "conj", "conj")
 
     def finite(self, items: tuple[Item, ...], fronting: bool = False) -> Node:
         """S with subject and finite predicate; `^` segments may move to the front of a main clause."""
         verb_phrases = split(items, "&&")
-        segments = self._kept(split(verb_phrases[0], "|"))
+        segments = self._with_options_drawn(split(verb_phrases[0], "|"))
         front, body = self._fronted(segments, fronting)
         if len(body) < 2:
             raise fault("a clause needs a subject and a verb", items)
@@ -78,12 +68,20 @@ class Clauses(Dependents, VerbGroups):
             self._complete(node, subject_items, group, rest, verb_phrases[1:])
         return node
 
-    def _complete(self, node: Node, subject_items, group: VerbGroup, rest, more) -> None:
+    def _complete(
+        self,
+        node: Node,
+        subject_items: tuple[Item, ...],
+        group: VerbGroup,
+        rest: list[tuple[Item, ...]],
+        more: list[tuple[Item, ...]],
+    ) -> None:
+        """Add subject and verb phrase; `more` are the further verb phrases of the same subject."""
         if subject_items == ("there",):
             complements = self.complements(rest, group, existential=True)
-            found = next(edge for edge in complements if edge.sd == "dobj")
-            found.sd, found.ud = "nsubj", "nsubj"
-            verb = self.verb_phrase(group, "finite", complements, found.child.plural, 3)
+            existing = next(edge for edge in complements if edge.sd == "dobj")
+            existing.sd, existing.ud = "nsubj", "nsubj"
+            verb = self.verb_phrase(group, "finite", complements, existing.child.plural, 3)
             node.constructions += ("existential there",)
             node.add(phrase("NP", word("there", "there", "PRON", "EX")), "expl", "expl").add(verb, None, None)
             return
@@ -101,24 +99,31 @@ class Clauses(Dependents, VerbGroups):
 
     def _further(self, items: tuple[Item, ...], first: VerbGroup, subject: Node) -> Node:
         """A further verb phrase of the same subject; it takes over modality and perfect of the first."""
-        segments = self._kept(split(items, "|"))
+        segments = self._with_options_drawn(split(items, "|"))
         group = read_verb_group(segments[0])
         group.modal, group.perfect = group.modal or first.modal, group.perfect or first.perfect
         group.tense = group.tense or first.tense
         return self._predicate_of(group, segments[1:], subject.plural, subject.person).node
 
-    def _kept(self, segments: list[tuple[Item, ...]]) -> list[tuple[Item, ...]]:
-        kept = []
+    def _with_options_drawn(self, segments: list[tuple[Item, ...]]) -> list[tuple[Item, ...]]:
+        """The segments of a clause; each optional one (`?`) is dropped half of the time."""
+        drawn = []
         for segment in segments:
             if segment and segment[0] == "?":
                 if self.chance(0.5):
                     continue
                 segment = segment[1:]
-            kept.append(segment)
-        return kept
+            drawn.append(segment)
+        return drawn
 
-    def _fronted(self, segments, fronting: bool):
-        front, body, moved, postponed = [], [], False, []
+    def _fronted(
+        self, segments: list[tuple[Item, ...]], fronting: bool
+    ) -> tuple[list[tuple[Item, ...]], list[tuple[Item, ...]]]:
+        """The segments before the subject, and the others in order."""
+        front: list[tuple[Item, ...]] = []
+        body: list[tuple[Item, ...]] = []
+        postponed: list[tuple[Item, ...]] = []
+        moved = False
         for segment in segments:
             if segment[0] == "^^":
                 front.append(segment[1:])
@@ -170,18 +175,26 @@ class Clauses(Dependents, VerbGroups):
             return clause, "csubj", "csubj"
         return self.noun_phrase(items, "nom", True), "nsubj", "nsubj"
 
-    def predicate(self, segments: list[tuple[Item, ...]], plural: bool, person: int = 3, form: str = "finite"):
+    def predicate(self, segments: list[tuple[Item, ...]], plural: bool, person: int = 3, form: str = "finite") -> Predicate:
         """Predicate from its verb segment and complements."""
         return self._predicate_of(read_verb_group(segments[0]), segments[1:], plural, person, form)
 
-    def _predicate_of(self, group, rest, plural, person=3, form="finite", extraposed=False) -> Predicate:
+    def _predicate_of(
+        self,
+        group: VerbGroup,
+        rest: list[tuple[Item, ...]],
+        plural: bool,
+        person: int = 3,
+        form: str = "finite",
+        extraposed: bool = False,
+    ) -> Predicate:
         self._vary(group, form, any(self.adverb_segment(segment) is not None for segment in rest if segment))
         complements = self.complements(rest, group, extraposed)
         node = self.verb_phrase(group, form, complements, plural, person)
         return Predicate(node, "pass" if group.passive else "")
 
     def _vary(self, group: VerbGroup, form: str, has_adverb: bool) -> None:
-        """Near-synonyms and adverbs of manner; not for verbs with particles or with adverbs of their own."""
+        """Near-synonyms and adverbs of manner; not for verbs with a particle or an adverb."""
         if group.particle or group.negated or form in ("question", "base"):
             return
         if form == "finite" and not (group.adverbs or has_adverb or group.modal or group.progressive):
@@ -191,14 +204,17 @@ class Clauses(Dependents, VerbGroups):
 
     def nonfinite(self, items: tuple[Item, ...], form: str) -> Node:
         """S of an infinitive ("to" added), gerund or past participle, possibly with several verb phrases."""
-        phrases = [self._predicate_of(*self._verb_and_rest(part), False, 3, form).node for part in split(items, "&&")]
+        phrases = []
+        for part in split(items, "&&"):
+            group, rest = self._verb_and_rest(part)
+            phrases.append(self._predicate_of(group, rest, False, 3, form).node)
         node = phrases[0]
         if len(phrases) > 1:
             node = coordinate("VP", phrases, "and", self.style.oxford_comma, "verb phrase coordination")
         return phrase("S", node)
 
-    def _verb_and_rest(self, items: tuple[Item, ...]):
-        segments = [s[1:] if s[0] == "^" else s for s in self._kept(split(items, "|"))]
+    def _verb_and_rest(self, items: tuple[Item, ...]) -> tuple[VerbGroup, list[tuple[Item, ...]]]:
+        segments = [s[1:] if s[0] == "^" else s for s in self._with_options_drawn(split(items, "|"))]
         return read_verb_group(segments[0]), segments[1:]
 
     def imperative(self, items: tuple[Item, ...]) -> Node:
@@ -208,7 +224,7 @@ class Clauses(Dependents, VerbGroups):
 
     def inverted(self, items: tuple[Item, ...]) -> Node:
         """SQ: the first auxiliary or the copula before the subject."""
-        segments = [s[1:] if s[0] == "^" else s for s in self._kept(split(items, "|"))]
+        segments = [s[1:] if s[0] == "^" else s for s in self._with_options_drawn(split(items, "|"))]
         with self.within(subject=self._subject_key(segments[0])):
             subject, sd, ud = self.subject(segments[0])
             group = read_verb_group(segments[1])
@@ -223,9 +239,8 @@ class Clauses(Dependents, VerbGroups):
 
     def wh_question(self, items: tuple[Item, ...]) -> Node:
         """SBARQ: `what : subject | verb` or `who | verb`."""
-        parts = split(items, ":")
-        if len(parts) == 2:
-            return self.gapped("SBARQ", *parts, "wh-question")
+        if ":" in items:
+            return self.gapped("SBARQ", *marker_and_content(items), "wh-question")
         segments = split(items, "|")
         leaf, noun_plural = self._relative_phrase(segments[0])
         predicate = self.predicate(segments[1:], bool(noun_plural))
@@ -265,7 +280,7 @@ class Clauses(Dependents, VerbGroups):
                 edges.append(Edge(self.adjective_phrase(segment), "acomp", "xcomp"))
             elif kind == "CLAUSE":
                 with self.within(subject="" if objects else self.frame.subject):
-                    clause, sd, ud = self.clause_complement(segment[0], group.lemma)
+                    clause, sd, ud = self.clause_complement(group_in(segment[0], segment), group.lemma)
                 edges.append(Edge(clause, sd, "csubj" if extraposed else ud))
                 if extraposed:
                     clause.constructions += ("extraposition",)

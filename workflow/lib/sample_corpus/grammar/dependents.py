@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sample_corpus.grammar.base import fault, is_group
+from sample_corpus.grammar.base import fault, is_group, marker_and_content, word_in
 from sample_corpus.grammar.modifiers import Modifiers
 from sample_corpus.grammar.noun_phrases import prepositional_phrase
 from sample_corpus.grammar.noun_words import is_number
@@ -18,13 +18,7 @@ _WITH_COMMA = frozenset({"although"})
 
 
 class Dependents(Modifiers):
-    """Adverbials and clausal complements.
-
-    Inside a relative clause or question `gap` is the moved wh-phrase; `stranded` becomes the preposition it belongs to.
-    """
-
-    gap: Node | None = None
-    stranded: Node | None = None
+    """Adverbials and clausal complements."""
 
     def _adverbial_edges(self, segment: tuple[Item, ...], group: VerbGroup) -> list[Edge]:
         edge = self.adverbial(segment, passive=group.passive)
@@ -101,7 +95,8 @@ class Dependents(Modifiers):
             when = phrase("WHADVP", word("when", "when", "ADV", "WRB"))
             node.add(when, "advmod", "advmod")
         else:
-            node.add(word(kind, kind, "SCONJ", "IN"), "mark", "mark")
+            subordinator = word_in(kind, group.items)
+            node.add(word(subordinator, subordinator, "SCONJ", "IN"), "mark", "mark")
         if kind == "so":
             node.add(word("that", "that", "SCONJ", "IN"), "mark", "mark")
             rest = rest[1:]
@@ -114,7 +109,7 @@ class Dependents(Modifiers):
         return node
 
     def clause_complement(self, group: Group, verb: str = "", subject: bool = False) -> tuple[Node, str, str]:
-        """A clause in round brackets with its relations as complement: xcomp without, ccomp with a subject of its own."""
+        """A clause in round brackets with its relations as complement: ccomp with a subject in the clause, xcomp without."""
         kind, rest = group.items[0], group.items[1:]
         if kind == "not":
             kind, rest = rest[0], (kind, *rest[1:])
@@ -134,7 +129,7 @@ class Dependents(Modifiers):
                 node = self.relative_clause(group.items, False)
                 node.constructions = ("indirect question on subject",)
             else:
-                node = self.gapped("SBAR", *split(group.items, ":"), "indirect question")
+                node = self.gapped("SBAR", *marker_and_content(group.items), "indirect question")
             return node, "ccomp", "ccomp"
         raise fault("cannot read this clause", group.items)
 

@@ -41,7 +41,7 @@ class Elaboration(GrammarState):
     def modified_run(self, run: list[str], determiner: str, counted: bool) -> list[str]:
         """The content words of a noun phrase, sometimes with an adjective or noun that commonly stands there.
 
-        Left alone: noun phrases that already have adjectives, that continue an earlier mention, that name a member of
+        Unchanged: noun phrases that already have adjectives, that continue an earlier mention, that name a member of
         the cast, and bare singulars such as "at night".
         """
         words, table = lexicon(), collocations().nouns
@@ -109,10 +109,10 @@ class Elaboration(GrammarState):
 
     def _unused(self, options: list[str]) -> str:
         """One of the options that this document has not used yet, or ""."""
-        left = [option for option in options if option not in self.openings]
-        if not left:
+        unused = [option for option in options if option not in self.openings]
+        if not unused:
             return ""
-        self.openings.append(self.rng.choice(left))
+        self.openings.append(self.rng.choice(unused))
         return self.openings[-1]
 
     def _next_date(self) -> str:

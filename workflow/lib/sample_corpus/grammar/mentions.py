@@ -23,18 +23,17 @@ class Mentions(Clauses):
     """Turns placeholders into words."""
 
     def word_mentions(self, root: Node) -> None:
-        """Word every placeholder of a sentence from left to right, following what was said before."""
+        """Word every placeholder of a sentence from left to right, as the discourse so far demands."""
         for node in nodes(root):
             if node.reference is not None:
-                self._word(node)
+                self._word(node, node.reference)
         for leaf, following in itertools.pairwise(list(leaves(root))):
             if leaf.label == "PRP" and following.slots.pop("contractible", False):
                 contraction = {"is": "'s", "are": "'re", "am": "'m", "have": "'ve", "has": "'s", "will": "'ll"}
                 following.form = contraction[following.form]
                 following.constructions += ("contraction",)
 
-    def _word(self, node: Node) -> None:
-        reference: Reference = node.reference
+    def _word(self, node: Node, reference: Reference) -> None:
         node.reference = None
         discourse = self.discourse
         entity = discourse.entity(reference.entity)
@@ -84,10 +83,11 @@ class Mentions(Clauses):
             titled = Node("NP", constructions=("title before name",))
             titled.add(word(title, title, "PROPN", "NNP"), "nn", "compound").add(name, None, None)
             name = titled
-        self._settle(node, name)
+        self._take_over(node, name)
         self._possessive(node, reference)
 
-    def _settle(self, node: Node, content: Node) -> None:
+    def _take_over(self, node: Node, content: Node) -> None:
+        """Give a placeholder the words, constructions and entity type of `content`."""
         node.edges = list(content.edges)
         node.constructions += content.constructions
         if content.entity_type and not node.entity_type:
@@ -95,7 +95,7 @@ class Mentions(Clauses):
 
     def _describe(self, node: Node, text: str, reference: Reference) -> None:
         node.mention_type = "nominal"
-        self._settle(node, self._description(text))
+        self._take_over(node, self._description(text))
         self._possessive(node, reference)
 
     def _description(self, text: str) -> Node:

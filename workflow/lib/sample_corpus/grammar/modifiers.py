@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sample_corpus.grammar.base import adverb_phrase, coordinate, fault, is_group
+from sample_corpus.grammar.base import adverb_phrase, coordinate, fault, is_group, word_in
 from sample_corpus.grammar.elaboration import Elaboration
 from sample_corpus.grammar.noun_phrases import NounPhraseReader, lift, prepositional_phrase
 from sample_corpus.grammar.noun_words import is_number
@@ -18,7 +18,13 @@ _WH_TAGS = {
 
 
 class Modifiers(Elaboration):
-    """Noun modifiers and the phrases of adjectives and adverbs."""
+    """Noun modifiers and the phrases of adjectives and adverbs.
+
+    Inside a relative clause or question `gap` is the moved wh-phrase; `stranded` becomes the preposition it belongs to.
+    """
+
+    gap: Node | None = None
+    stranded: Node | None = None
 
     def noun_phrase(self, items: tuple[Item, ...], case: str = "acc", subject: bool = False) -> Node:
         """A segment as a noun phrase; `case` is nom, acc or obl (after a preposition)."""
@@ -77,21 +83,21 @@ class Modifiers(Elaboration):
         while items[at] not in words.adjectives or (
             items[at] in words.adverbs and at + 1 < len(items) and items[at + 1] in words.adjectives
         ):
-            form = items[at]
+            form = word_in(items[at], items)
             adverbs.append(word("as", "as", "ADV", "RB") if form == "as" else self.adverb(form))
             at += 1
         if not adverbs and not node.edges:
-            degree = self.degree(items[at])
+            degree = self.degree(word_in(items[at], items))
             adverbs = [self.adverb(degree)] if degree else []
         if adverbs:
             node.add(adverbs[0] if len(adverbs) == 1 else adverb_phrase(*adverbs), "advmod", "advmod")
             node.constructions += ("adverb on adjective",)
-        adjectives = [self.adjective(items[at])]
+        adjectives = [self.adjective(word_in(items[at], items))]
         at += 1
         conjunction = ""
         while not conjunction and at + 1 < len(items) and items[at] in (",", "and", "but", "or", "nor"):
-            conjunction = "" if items[at] == "," else items[at]
-            adjectives.append(self.adjective(items[at + 1]))
+            conjunction = "" if items[at] == "," else word_in(items[at], items)
+            adjectives.append(self.adjective(word_in(items[at + 1], items)))
             at += 2
         head = adjectives[0]
         if conjunction:
@@ -233,7 +239,7 @@ class Modifiers(Elaboration):
             node.add(phrase("WHNP", leaf), "poss", "nmod:poss")
             node.constructions = ("whose",)
         elif first == "how":
-            quantity = Node("ADJP").add(leaf, "advmod", "advmod").add(self.adjective(items[1]), None, None)
+            quantity = Node("ADJP").add(leaf, "advmod", "advmod").add(self.adjective(word_in(items[1], items)), None, None)
             if len(items) == 2:
                 quantity.label = "WHADJP"
                 return quantity, None
@@ -250,8 +256,7 @@ class Modifiers(Elaboration):
     def adverb_segment(self, items: tuple[Item, ...]) -> Node | None:
         """ADVP when all words of a segment are adverbs, else None."""
         words = lexicon()
-        if all(isinstance(item, str) and (item in words.adverbs or item in ADVERBIAL_PROFORMS) for item in items):
-            return adverb_phrase(
-                *(self.adverb(form) if form in words.adverbs else word(form, form, "ADV", "RB") for form in items)
-            )
-        return None
+        forms = [item for item in items if isinstance(item, str) and (item in words.adverbs or item in ADVERBIAL_PROFORMS)]
+        if len(forms) < len(items):
+            return None
+        return adverb_phrase(*(self.adverb(form) if form in words.adverbs else word(form, form, "ADV", "RB") for form in forms))

@@ -36,16 +36,16 @@ class NounPhraseReader(NounWords):
 
     def coordination(self) -> Node:
         """One noun phrase or several joined by and/or/nor, with both/either/neither before them."""
-        preconjunction = None
-        if self.peek() in _PRECONJUNCTIONS and _PRECONJUNCTIONS[self.peek()] in self.items[self.at :]:
-            preconjunction = self.take()
+        preconjunction, first = None, self.peek()
+        if isinstance(first, str) and first in _PRECONJUNCTIONS and _PRECONJUNCTIONS[first] in self.items[self.at :]:
+            preconjunction = self.take_word()
         parts, conjunction = [self.simple()], ""
         while not conjunction and (self.peek() == "," or self.peek() in _CONJUNCTIONS):
-            token = self.take()
+            token = self.take_word()
             if token in _CONJUNCTIONS:
                 conjunction = token
             elif self.peek() in _CONJUNCTIONS:
-                conjunction = self.take()
+                conjunction = self.take_word()
             parts.append(self.simple())
         if len(parts) == 1:
             return parts[0]
@@ -65,7 +65,8 @@ class NounPhraseReader(NounWords):
         while True:
             item = self.peek()
             if is_group(item, "["):
-                node = self.grammar.noun_modifier(node, self.take().items)
+                self.take()
+                node = self.grammar.noun_modifier(node, item.items)
             elif isinstance(item, str) and item in PREPOSITIONS:
                 node = self.with_prepositional_phrase(node)
             else:
@@ -73,9 +74,10 @@ class NounPhraseReader(NounWords):
 
     def with_prepositional_phrase(self, noun_phrase: Node) -> Node:
         """Noun phrase with a prepositional phrase attached to the noun."""
-        preposition = self.take()
-        if is_group(self.peek(), "("):
-            pp = self.grammar.gerund_phrase(preposition, self.take())
+        preposition, following = self.take_word(), self.peek()
+        if is_group(following, "("):
+            self.take()
+            pp = self.grammar.gerund_phrase(preposition, following)
             relation = "acl"
         else:
             inner = NounPhraseReader(self.grammar, self.items[self.at :], "obl", False)
@@ -95,7 +97,7 @@ class NounPhraseReader(NounWords):
 
     def may_own(self, owner: Node, possession: Node) -> bool:
         """Whether `the roof of Lopez` may become `Lopez 's roof`: a definite noun phrase and a person, group or animal
-        without modifiers of its own."""
+        without modifiers."""
         if not possession.edges or possession.edges[0].child.form != "the" or (self.case == "nom" and not self.subject):
             return False
         if (
@@ -110,8 +112,8 @@ class NounPhraseReader(NounWords):
         if not owner.edges or owner.edges[0].sd not in ("det", "poss"):
             return False
         head = owner.edges[-1].child
-        found = self.words.nouns.get(head.form)
-        return found is not None and found.kind in ("person", "group", "animal") and len(owner.edges) <= 2
+        noun = self.words.nouns.get(head.form)
+        return noun is not None and noun.kind in ("person", "group", "animal") and len(owner.edges) <= 2
 
     def owned(self, owner: Node, possession: Node) -> Node:
         """The noun phrase with the possessor in place of its article."""
@@ -146,7 +148,7 @@ class NounPhraseReader(NounWords):
         if not isinstance(token, str):
             raise fault("a noun phrase is missing", self.items)
         if token.startswith("@"):
-            return self.entity(self.take()[1:])
+            return self.entity(self.take_word()[1:])
         if (
             token in _FOCUS_ADVERBS
             and not self.approximates()
@@ -157,21 +159,21 @@ class NounPhraseReader(NounWords):
                 or str(self.peek(1)).startswith("$")
             )
         ):
-            adverb = self.grammar.adverb(self.take())
+            adverb = self.grammar.adverb(self.take_word())
             inner = lift(self.core())
             inner.constructions += ("adverb on noun phrase",)
             inner.edges.insert(0, Edge(adverb, "advmod", "advmod"))
             return inner
         if token in _OBJECT_FORMS and token not in _POSSESSIVE_FORMS:
-            return self.pronoun(self.take())
+            return self.pronoun(self.take_word())
         if token in INDEFINITE_PRONOUNS or (token in _ALONE and self.stands_alone()):
-            form = self.take()
+            form = self.take_word()
             upos, xpos = ("PRON", "NN") if form in INDEFINITE_PRONOUNS else ("PRON", "DT")
             node = phrase("NP", word(form, form, upos, xpos), "pronoun")
             node.plural = form in ("these", "those", "all", "some")
             return node
         if token in _PARTITIVES and self.peek(1) == "of":
-            node = phrase("NP", word(self.take(), token, "PRON", "DT"), "partitive")
+            node = phrase("NP", word(self.take_word(), token, "PRON", "DT"), "partitive")
             node.plural = token not in ("each", "none")
             return node
         return self.base(None)
@@ -242,23 +244,25 @@ class NounPhraseReader(NounWords):
                 self.peek() in ("all", "both")
                 and (self.peek(1) in DETERMINERS or self.peek(1) in _POSSESSIVE_FORMS or _is_entity_possessor(self, 1))
             ):
-                form = self.take()
+                form = self.take_word()
                 node.add(word(form, form, "DET", "PDT"), "predet", "det:predet")
                 node.constructions += ("predeterminer",)
-            if isinstance(self.peek(), str) and self.peek().startswith("@"):
-                owner = self.entity(self.take()[1:])
+            token = self.peek()
+            if isinstance(token, str) and token.startswith("@"):
+                owner = self.entity(self.take_word()[1:])
                 self.take()
+                assert owner.reference is not None  # `entity` sets it
                 owner.reference = _replace_case(owner.reference)
                 node.add(owner, "poss", "nmod:poss")
                 determiner = "possessive"
-            elif self.peek() in _POSSESSIVE_FORMS:
-                form = self.take()
+            elif token in _POSSESSIVE_FORMS:
+                form = self.take_word()
                 owner = phrase("NP", word(form, _POSSESSIVE_FORMS[form], "PRON", "PRP$"), "possessive pronoun")
                 self.refer_back(owner, _POSSESSIVE_FORMS[form])
                 node.add(owner, "poss", "nmod:poss")
                 determiner = "possessive"
-            elif self.peek() in DETERMINERS | {"both", "all"}:
-                determiner = self.take()
+            elif token in DETERMINERS | {"both", "all"}:
+                determiner = self.take_word()
                 lemma = {"an": "a", "these": "this", "those": "that"}.get(determiner, determiner)
                 node.add(word("a" if lemma == "a" else determiner, lemma, "DET", "DT"), "det", "det")
         self.numeral(node)
@@ -285,7 +289,8 @@ class NounPhraseReader(NounWords):
         if kind in ("weekday", "month"):
             node.entity_type = "DATE"
             if kind == "month" and is_number(self.peek()):
-                node.add(word(self.take(), self.items[self.at - 1], "NUM", "CD"), "num", "nummod")
+                day = self.take_word()
+                node.add(word(day, day, "NUM", "CD"), "num", "nummod")
         elif kind == "percent":
             self.retype(node, "PERCENT")
         elif counted and (kind == "measure" or lemma in _DATE_NOUNS | _TIME_NOUNS):

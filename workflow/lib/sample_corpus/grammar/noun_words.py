@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from sample_corpus.grammar.base import GrammarState, adverb_phrase, coordinate, fault, is_group
+from typing import TypeGuard
+
+from sample_corpus.grammar.base import GrammarState, adverb_phrase, coordinate, fault, is_group, word_in
 from sample_corpus.lexicon import APPROXIMATORS, NUMBER_WORDS, ORDINALS, PREPOSITIONS, lexicon
 from sample_corpus.notation import Item
 from sample_corpus.structure import Node, comma, phrase, word
@@ -10,7 +12,7 @@ from sample_corpus.structure import Node, comma, phrase, word
 _DEGREE_WORDS = frozenset({"more", "most", "less", "least"})
 
 
-def is_number(token: Item | None) -> bool:
+def is_number(token: Item | None) -> TypeGuard[str]:
     """Whether a token is a cardinal number in digits or letters."""
     return isinstance(token, str) and (token in NUMBER_WORDS or token.replace(",", "").replace(".", "").isdigit())
 
@@ -38,6 +40,14 @@ class NounWords:
         self.at += 1
         return item
 
+    def take_word(self) -> str:
+        """The next item, which must be a word.
+
+        Raises:
+            AtlasError: it is a bracketed part.
+        """
+        return word_in(self.take(), self.items)
+
     def approximates(self) -> bool:
         """Whether the word in front qualifies a number or sum ("nearly 200")."""
         following = self.peek(1)
@@ -47,7 +57,8 @@ class NounWords:
         """A number before the noun; a sum of money or a bare number becomes the head itself."""
         approximator = None
         if self.approximates():
-            approximator = word(self.peek(), self.take(), "ADV", "RB")
+            form = self.take_word()
+            approximator = word(form, form, "ADV", "RB")
         token = self.peek()
         if isinstance(token, str) and token.startswith("$"):
             self.take()
@@ -66,7 +77,7 @@ class NounWords:
         if approximator:
             quantity.add(approximator, "quantmod", "advmod")
             quantity.constructions += ("approximated number",)
-        self.figure(quantity, self.take(), None, None, None)
+        self.figure(quantity, self.take_word(), None, None, None)
         if len(quantity.edges) == 1:
             leaf = quantity.edges[0].child
             leaf.constructions, quantity = quantity.constructions, leaf
@@ -88,7 +99,7 @@ class NounWords:
             first = f"{int(first):,}"
         leaf = word(first, first, "NUM", "CD")
         if self.peek() in ("hundred", "thousand", "million", "billion", "dozen"):
-            form = self.take()
+            form = self.take_word()
             last = word(form, form, "NUM", "CD")
             node.add(leaf, "number", "compound", last, last)
             leaf = last
@@ -97,17 +108,16 @@ class NounWords:
     def run(self) -> list[str]:
         """The content words up to the head noun."""
         run: list[str] = []
-        while isinstance(self.peek(), str):
-            token = self.peek()
+        while isinstance(token := self.peek(), str):
             if token in (",", "and") and run and self.joins_adjectives(run[-1]):
-                run.append(self.take())
+                run.append(self.take_word())
                 continue
             if is_number(token) and run and run[-1] in self.words.adjectives and self.peek(1) is not None:
-                run.append(self.take())
+                run.append(self.take_word())
                 continue
             if (token in PREPOSITIONS and (run or token not in self.words.adjectives)) or not self.is_content(token):
                 break
-            run.append(self.take())
+            run.append(self.take_word())
         if not run:
             raise fault(f"no noun where {self.peek()!r} stands", self.items)
         return run

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sample_corpus.grammar.base import fault, marker_and_content, word_in
 from sample_corpus.grammar.mentions import Mentions
 from sample_corpus.lexicon import collocations
 from sample_corpus.notation import Item, parse, split
@@ -13,13 +14,13 @@ _TERMINALS = {"question": "?", "statement": ".", "imperative": "."}
 
 
 class Speech(Mentions):
-    """Sentences that report what someone says, asks or tells; `asked` is True after a question."""
+    """Sentences that report what someone says, asks or tells; `follows_question` is True after a question."""
 
-    asked = False
+    follows_question = False
 
-    def statement(self, speaker: Item, content: tuple[Item, ...], direct: float = 0.5) -> Node:
+    def statement(self, speaker: str, content: tuple[Item, ...], direct: float = 0.5) -> Node:
         """`Lopez said that the bridge was safe.` or the same as a quotation."""
-        verb = self.rng.choice(_ANSWER if self.asked else _SAY)
+        verb = self.rng.choice(_ANSWER if self.follows_question else _SAY)
         if self.chance(direct):
             with self.within(speaker=speaker[1:], tense="pres", shifted=False):
                 quoted = self.sentence(content)
@@ -37,7 +38,7 @@ class Speech(Mentions):
         node.edges[-1].child.add(clause, "ccomp", "ccomp")
         return self._closed(node, ".")
 
-    def question(self, speaker: Item, addressee: Item | None, content: tuple[Item, ...], direct: float = 0.6) -> Node:
+    def question(self, speaker: str, addressee: str | None, content: tuple[Item, ...], direct: float = 0.6) -> Node:
         """`"Where is the key?" asked Tom.` or `Tom asked where the key was.`"""
         wh = content[0] != "whether"
         rest = content if wh else content[1:]
@@ -52,7 +53,7 @@ class Speech(Mentions):
                     clause = self.relative_clause(rest, False)
                     clause.constructions = ("indirect question on subject",)
                 elif wh:
-                    clause = self.gapped("SBAR", *split(rest, ":"), "indirect question")
+                    clause = self.gapped("SBAR", *marker_and_content(rest), "indirect question")
                 else:
                     mark = self.rng.choice(("whether", "if"))
                     clause = Node("SBAR", constructions=("indirect yes/no question",))
@@ -60,7 +61,7 @@ class Speech(Mentions):
         node.edges[-1].child.add(clause, "ccomp", "ccomp")
         return self._closed(node, ".")
 
-    def command(self, speaker: Item, addressee: Item, content: tuple[Item, ...], direct: float = 0.6) -> Node:
+    def command(self, speaker: str, addressee: str, content: tuple[Item, ...], direct: float = 0.6) -> Node:
         """`"Close the gate," said Tom.` or `Tom told Anna to close the gate.`"""
         if self.chance(direct):
             with self.within(speaker=speaker[1:], addressee=addressee[1:], tense="pres", subject=addressee[1:]):
@@ -78,17 +79,17 @@ class Speech(Mentions):
         return split(content, ";and")
 
     def _circumstance(self) -> list[tuple[Item, ...]]:
-        """Where or how something is said, sometimes: `in an interview`, `with a smile`."""
+        """Place or manner of speaking, sometimes: `in an interview`, `with a smile`."""
         options = collocations().attributions[self.discourse.domain]
         return [parse(self.rng.choice(options))] if self.chance(0.4) else []
 
-    def _attribution(self, speaker: Item, verb: str, complements: list[tuple[Item, ...]]) -> Node:
+    def _attribution(self, speaker: str, verb: str, complements: list[tuple[Item, ...]]) -> Node:
         """S of speaker and verb (its VP is the last child), the clause still to come."""
         subject = self.noun_phrase((speaker,), "nom", True)
         predicate = self.predicate([(verb,), *complements], False)
         return Node("S").add(subject, "nsubj", "nsubj").add(predicate.node, None, None)
 
-    def _quotation(self, quoted: Node, speaker: Item, verb: str, kind: str) -> Node:
+    def _quotation(self, quoted: Node, speaker: str, verb: str, kind: str) -> Node:
         """Quotation first (with the attribution inverted or not), or attribution first."""
         quoted.capital = True
         quoted.constructions += ("direct speech",)
@@ -97,12 +98,12 @@ class Speech(Mentions):
         subject = self.noun_phrase((speaker,), "nom", True)
         inverted = not self._will_be_pronoun(subject) and self.chance(0.6)
         circumstance = [] if inverted else self._circumstance()
-        said = self.predicate([(verb,), *circumstance], False).node
+        reporting = self.predicate([(verb,), *circumstance], False).node
         if not inverted and kind == "statement" and self.chance(0.35):
             node = Node("S", constructions=("attribution before quotation",)).add(subject, "nsubj", "nsubj")
-            said.add(comma(), "punct", "punct")
-            said.add(opening, "punct", "punct", quoted, quoted).add(quoted, "ccomp", "ccomp")
-            node.add(said, None, None)
+            reporting.add(comma(), "punct", "punct")
+            reporting.add(opening, "punct", "punct", quoted, quoted).add(quoted, "ccomp", "ccomp")
+            node.add(reporting, None, None)
             node.add(word(terminal, terminal, "PUNCT", "."), "punct", "punct")
             return node.add(closing, "punct", "punct", quoted, quoted)
         node = Node("S").add(opening, "punct", "punct", quoted, quoted).add(quoted, "ccomp", "ccomp")
@@ -110,10 +111,10 @@ class Speech(Mentions):
         node.add(mark, "punct", "punct", quoted, quoted).add(closing, "punct", "punct", quoted, quoted)
         if inverted:
             node.label, node.constructions = "SINV", ("inverted attribution",)
-            node.add(said, None, None).add(subject, "nsubj", "nsubj")
+            node.add(reporting, None, None).add(subject, "nsubj", "nsubj")
         else:
             node.constructions = ("attribution after quotation",)
-            node.add(subject, "nsubj", "nsubj").add(said, None, None)
+            node.add(subject, "nsubj", "nsubj").add(reporting, None, None)
         return self._closed(node, ".")
 
     def _will_be_pronoun(self, subject: Node) -> bool:
@@ -139,16 +140,19 @@ class Speech(Mentions):
         if items[0] in ("say", "ask", "tell") and isinstance(items[1], str) and items[1].startswith("@"):
             at = items.index(":")
             head, content = items[:at], items[at + 1 :]
-            addressee = head[3] if len(head) > 2 else None
+            speaker = word_in(head[1], items)
+            addressee = word_in(head[3], items) if len(head) > 2 else None
             if items[0] == "say":
-                node = self.statement(head[1], content)
+                node = self.statement(speaker, content)
             elif items[0] == "ask":
-                node = self.question(head[1], addressee, content)
+                node = self.question(speaker, addressee, content)
+            elif addressee is not None:
+                node = self.command(speaker, addressee, content)
             else:
-                node = self.command(head[1], addressee, content)
+                raise fault("a command has no addressee", items)
         else:
             node = self.plain(items)
-        self.asked = items[0] == "ask"
+        self.follows_question = items[0] == "ask"
         self.word_mentions(node)
         self.discourse.next_sentence()
         return node

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from sample_corpus.grammar.base import GrammarState, adverb_phrase, fault
+from sample_corpus.grammar.base import GrammarState, adverb_phrase, fault, word_in
 from sample_corpus.lexicon import MODALS, PARTICLES, PAST_MODALS, contracted_stem, find_verb, lexicon, verb_form
 from sample_corpus.notation import Item
 from sample_corpus.structure import Edge, Node, phrase, word
@@ -56,7 +57,7 @@ def read_verb_group(items: tuple[Item, ...]) -> VerbGroup:
             rest = items[position + 1 :]
             if rest and (len(rest) > 1 or rest[0] not in PARTICLES):
                 raise fault(f"{rest[0]!r} is no particle", items)
-            group.particle = rest[0] if rest else ""
+            group.particle = word_in(rest[0], items) if rest else ""
             break
     if not group.lemma:
         raise fault("a verb is missing", items)
@@ -183,9 +184,9 @@ class VerbGroups(GrammarState):
         particle = phrase("PRT", word(group.particle, group.particle, "ADP", "RP"), "particle verb")
         edge = Edge(particle, "prt", "compound:prt")
         if complements and complements[0].sd == "dobj":
-            found = complements[0].child
-            short = found.reference is not None or sum(1 for _ in _leaves_or_mentions(found)) <= 3
-            pronoun = found.reference is not None or "pronoun" in found.constructions
+            direct_object = complements[0].child
+            short = direct_object.reference is not None or sum(1 for _ in _leaves_or_mentions(direct_object)) <= 3
+            pronoun = direct_object.reference is not None or "pronoun" in direct_object.constructions
             if pronoun or (short and self.chance(0.5)):
                 particle.constructions = ("particle verb", "particle after object")
                 return [complements[0], edge, *complements[1:]]
@@ -206,7 +207,7 @@ class VerbGroups(GrammarState):
         return tuple(names)
 
 
-def _leaves_or_mentions(node: Node):
+def _leaves_or_mentions(node: Node) -> Iterator[Node]:
     if node.form or node.reference is not None:
         yield node
         return
