@@ -21,8 +21,8 @@ def conll2012_lines(documents: Iterable[Document]) -> Iterator[str]:
         yield f"#begin document ({document.id}); part 000\n"
         chains = {entity: k for k, entity in enumerate(dict.fromkeys(m.entity for m in document.mentions if not m.singleton))}
         for number, sentence in enumerate(document.sentences):
-            own = [m for m in document.mentions if m.sentence == number and not m.singleton]
-            marks = _marks(own, chains, len(sentence.tokens))
+            chained = [m for m in document.mentions if m.sentence == number and not m.singleton]
+            marks = _marks(chained, chains, len(sentence.tokens))
             bits = parse_bits(sentence)
             for place, (token, bit, mark) in enumerate(zip(sentence.tokens, bits, marks, strict=True)):
                 # Lemma, frame, sense, speaker and entity are not part of this file.
@@ -92,11 +92,13 @@ def _passage(document: Document, pronoun: Mention, named: dict[str, list[Mention
     if form.lower() not in _PRONOUNS[gender]:
         return None
     right = _last_before(named.get(pronoun.entity, []), pronoun)
-    others = [
+    same_gender = [
         mentions for entity, mentions in named.items() if entity != pronoun.entity and document.gender.get(entity) == gender
     ]
     # A rival named only after the pronoun first: pronouns of this corpus mostly refer to whoever was named last.
-    rivals = [found for choose in (_first_after, _last_before) for mentions in others if (found := choose(mentions, pronoun))]
+    rivals = [
+        rival for choose in (_first_after, _last_before) for mentions in same_gender if (rival := choose(mentions, pronoun))
+    ]
     if right is None or not rivals:
         return None
     wrong = rivals[0]
@@ -105,8 +107,8 @@ def _passage(document: Document, pronoun: Mention, named: dict[str, list[Mention
     offsets, text = _text(document.sentences[start : max(pronoun.sentence, second.sentence) + 1])
 
     def place(mention: Mention) -> tuple[str, str]:
-        own = offsets[mention.sentence - start]
-        begin, end = own[mention.start][0], own[_name_stop(document, mention) - 1][1]
+        token_offsets = offsets[mention.sentence - start]
+        begin, end = token_offsets[mention.start][0], token_offsets[_name_stop(document, mention) - 1][1]
         return text[begin:end], str(begin)
 
     cells = [f"{document.id}-{pronoun.sentence}", text, *place(pronoun)]
@@ -142,10 +144,10 @@ def _text(sentences: Sequence[Sentence]) -> tuple[list[list[tuple[int, int]]], s
     """Character offsets of every token of each sentence, and the running text."""
     offsets, text = [], ""
     for sentence in sentences:
-        own = []
+        token_offsets = []
         for token in sentence.tokens:
-            own.append((len(text), len(text) + len(token.form)))
+            token_offsets.append((len(text), len(text) + len(token.form)))
             text += token.form + (" " if token.space_after else "")
         text = text.rstrip() + " "
-        offsets.append(own)
+        offsets.append(token_offsets)
     return offsets, text.rstrip()

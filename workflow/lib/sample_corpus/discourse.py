@@ -50,11 +50,11 @@ def scenarios() -> tuple[Scenario, ...]:
     """
     import yaml
 
-    found = []
+    all_scenarios = []
     for path in sorted(_FOLDER.glob("*.yaml")):
         try:
             for entry in read_yaml(path):
-                found.append(
+                all_scenarios.append(
                     Scenario(
                         entry["name"],
                         path.stem,
@@ -69,9 +69,9 @@ def scenarios() -> tuple[Scenario, ...]:
                 )
         except (KeyError, TypeError, yaml.YAMLError) as error:
             raise AtlasError(f"{path}: cannot read this scenario file ({error}); restore it.") from error
-    if not found:
+    if not all_scenarios:
         raise AtlasError(f"{_FOLDER}: no scenario files here; restore the folder from the repository.")
-    return tuple(found)
+    return tuple(all_scenarios)
 
 
 def plan_document(rng: random.Random) -> Plan:
@@ -135,22 +135,24 @@ def _entity(key: str, text: str, domain: str, rng: random.Random, used: set[str]
     )
 
 
-def _name(kind: str, sector: str, pronoun: str, rng: random.Random, used: set[str], first_names: bool):
+def _name(
+    kind: str, sector: str, pronoun: str, rng: random.Random, used: set[str], first_names: bool
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Full and short name as tuples of words (empty for those that have no name)."""
     if kind not in _NAMED:
         return (), ()
     if kind in ("person", "woman", "man"):
-        given, family = _fresh("female" if pronoun == "she" else "male", rng, used), _fresh("family", rng, used)
-        return (given, family), ((given,) if first_names else (family,))
+        first_name, family_name = _fresh("female" if pronoun == "she" else "male", rng, used), _fresh("family", rng, used)
+        return (first_name, family_name), ((first_name,) if first_names else (family_name,))
     if kind == "company":
-        words = (_fresh("company", rng, used), rng.choice(names()[f"business_{sector}"]))
-        return words, (words[:1] if rng.random() < 0.5 else words)
+        company = (_fresh("company", rng, used), rng.choice(names()[f"business_{sector}"]))
+        return company, (company[:1] if rng.random() < 0.5 else company)
     if kind == "university":
         town = _fresh("towns", rng, used)
-        words = ("the", "University", "of", town) if rng.random() < 0.5 else (town, "University")
-        return words, words
+        university = ("the", "University", "of", town) if rng.random() < 0.5 else (town, "University")
+        return university, university
     if kind == "agency":
-        words = ("the", _fresh("regions", rng, used), *rng.choice(names()["agencies"]).split("_"))
-        return words, words
+        agency = ("the", _fresh("regions", rng, used), *rng.choice(names()["agencies"]).split("_"))
+        return agency, agency
     name = (_fresh("countries" if kind == "country" else "towns", rng, used),)
     return name, name

@@ -122,8 +122,8 @@ def _labelled(
 ) -> Iterator[tuple[int, str]]:
     """Head words of a verb's arguments with their roles, in the order of the words."""
     token = tokens[word]
-    own = [place - 1 for place in below[word + 1]]
-    passive = any(tokens[place].sd_relation in ("auxpass", *_PASSIVE_SUBJECTS) for place in own) or (
+    dependents = [place - 1 for place in below[word + 1]]
+    passive = any(tokens[place].sd_relation in ("auxpass", *_PASSIVE_SUBJECTS) for place in dependents) or (
         token.sd_relation == "partmod" and token.xpos == "VBN"
     )
     objects = [role for role in roles[1:] if role != "recipient"]
@@ -132,32 +132,32 @@ def _labelled(
     subject_label = object_label if passive else agent_label
     if not passive and subject_label == object_label:
         object_label = "ARG2"
-    both = {"dobj", *_CLAUSES} & {tokens[place].sd_relation for place in own}
-    found: list[tuple[int, str]] = []
-    for place in own:
+    both = {"dobj", *_CLAUSES} & {tokens[place].sd_relation for place in dependents}
+    arguments: list[tuple[int, str]] = []
+    for place in dependents:
         relation, lemma = tokens[place].sd_relation, tokens[place].lemma
         if relation in (*_SUBJECTS, *_PASSIVE_SUBJECTS):
             relative = token.sd_relation == "rcmod" and lemma in _RELATIVE_PRONOUNS
-            found.append((place, f"R-{subject_label}" if relative else subject_label))
+            arguments.append((place, f"R-{subject_label}" if relative else subject_label))
             if relative:
-                found.append((token.sd_head - 1, subject_label))
+                arguments.append((token.sd_head - 1, subject_label))
         elif relation in ("dobj", *_CLAUSES) and not passive:
-            # Who is told something, beside what.
-            found.append((place, "ARG2" if relation == "dobj" and len(both) > 1 else object_label))
+            # The recipient of a message, next to its content.
+            arguments.append((place, "ARG2" if relation == "dobj" and len(both) > 1 else object_label))
         elif relation == "iobj":
-            found.append((place, "ARG2"))
+            arguments.append((place, "ARG2"))
         elif label := _modifier(tokens, below, place, passive, agent_label, types):
-            found.append((place, label))
-    # A coordinated verb without a subject of its own shares that of the verb before it.
-    if token.sd_relation == "conj" and not any(tokens[p].sd_relation in (*_SUBJECTS, *_PASSIVE_SUBJECTS) for p in own):
+            arguments.append((place, label))
+    # A coordinated verb without a subject shares that of the verb before it.
+    if token.sd_relation == "conj" and not any(tokens[p].sd_relation in (*_SUBJECTS, *_PASSIVE_SUBJECTS) for p in dependents):
         before = tokens[token.sd_head - 1]
         shared = (
             [p - 1 for p in below[token.sd_head] if tokens[p - 1].sd_relation in _SUBJECTS] if before.upos == "VERB" else []
         )
-        found += [(place, subject_label) for place in shared]
+        arguments += [(place, subject_label) for place in shared]
     if token.sd_relation == "partmod" and tokens[token.sd_head - 1].upos in _NOMINALS:
-        found.append((token.sd_head - 1, subject_label))
-    return iter(sorted(found))
+        arguments.append((token.sd_head - 1, subject_label))
+    return iter(sorted(arguments))
 
 
 def _modifier(
@@ -202,11 +202,11 @@ def _modifier(
 
 def _persons(document: Document, sentence: Sentence, mentions: Sequence[Mention]) -> set[int]:
     """Words that stand for persons: heads of their mentions and words of their names."""
-    found = {mention.head for mention in mentions if document.gender.get(mention.entity) in ("he", "she", "they")}
+    person_words = {mention.head for mention in mentions if document.gender.get(mention.entity) in ("he", "she", "they")}
     for entity in sentence.entities:
         if entity.type == "PERSON":
-            found.update(range(entity.start, entity.stop))
-    return found
+            person_words.update(range(entity.start, entity.stop))
+    return person_words
 
 
 def _protoroles(tokens: Sequence[Token], predicate: _Predicate, persons: set[int]) -> Iterator[EdgeTarget]:
@@ -217,15 +217,16 @@ def _protoroles(tokens: Sequence[Token], predicate: _Predicate, persons: set[int
             continue
         person = argument.head in persons
         clause = tokens[argument.head].sd_relation in _CLAUSES
-        made, gone = argument.label == "ARG1" and lemma in _CREATION, argument.label == "ARG1" and lemma in _DESTRUCTION
+        created = argument.label == "ARG1" and lemma in _CREATION
+        destroyed = argument.label == "ARG1" and lemma in _DESTRUCTION
         moved = lemma in _MOTION and argument.label in ("ARG0", "ARG1") and not clause
         holds = {
-            "awareness": person and not gone,
+            "awareness": person and not destroyed,
             "change_of_location": moved,
             "change_of_possession": argument.label == "ARG1" and lemma in _TRANSFER and not clause,
-            "change_of_state": gone or (argument.label == "ARG1" and lemma in _EFFECT and not clause),
-            "existed_after": not gone and not clause,
-            "existed_before": not made and not clause,
+            "change_of_state": destroyed or (argument.label == "ARG1" and lemma in _EFFECT and not clause),
+            "existed_after": not destroyed and not clause,
+            "existed_before": not created and not clause,
             "existed_during": not clause,
             "instigation": argument.label == "ARG0",
             "sentient": person,
@@ -253,8 +254,8 @@ def _relations(tokens: Sequence[Token], below: Sequence[Sequence[int]]) -> Itera
             related |= _verbal(tokens, below, place)
     nouns = [place for place, token in enumerate(tokens) if token.upos in _NOUNS and token.sd_relation != "nn"]
     pairs = [(one, two) for k, one in enumerate(nouns) for two in nouns[k + 1 :]]
-    others = [pair for pair in pairs if pair not in related][: len(related)]
-    for one, two in sorted([*related, *others]):
+    unrelated = [pair for pair in pairs if pair not in related][: len(related)]
+    for one, two in sorted([*related, *unrelated]):
         label = related.get((one, two), "Other")
         yield EdgeTarget((one, one + 1), (two, two + 1), (label,), "relations")
 

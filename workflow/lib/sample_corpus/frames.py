@@ -55,7 +55,7 @@ def frames_json(seed: int) -> str:
 
 
 def _frames(rng: random.Random) -> Iterator[dict[str, object]]:
-    seen = set()
+    seen: set[str] = set()
     while len(seen) < _COUNT:
         pattern = rng.choice(_PATTERNS)
         kinds = _ADJECTIVES if "{adj}" in pattern else _VERBS

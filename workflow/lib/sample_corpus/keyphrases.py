@@ -49,9 +49,9 @@ def keyphrases_of(document: Document) -> list[str]:
     counts = Counter(mention.entity for mention in document.mentions)
     totals: Counter[str] = Counter()
     for entity, names in forms.items():
-        own = sorted(proper.get(entity, ()), key=lambda name: (-len(name.split()), name))
-        # Of forms as frequent, the longer.
-        best = own[0] if own else max(names, key=lambda name: (names[name], len(name.split())))
+        proper_names = sorted(proper.get(entity, ()), key=lambda name: (-len(name.split()), name))
+        # Of equally frequent forms, the longer.
+        best = proper_names[0] if proper_names else max(names, key=lambda name: (names[name], len(name.split())))
         totals[best] += counts[entity]
     ranked = [name for name, _ in totals.most_common()]
     often = sum(count >= LEAST_MENTIONS for count in totals.values())

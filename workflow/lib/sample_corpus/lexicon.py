@@ -77,7 +77,7 @@ class Noun:
 @dataclass(frozen=True)
 class Adjective:
     """An adjective form with its tag (JJ, JJR, JJS, or VBG/VBN for participles) and lemma; `graded` when it has a
-    comparative of its own."""
+    comparative form."""
 
     form: str
     lemma: str
@@ -184,7 +184,7 @@ def lexicon() -> Lexicon:
             nouns[singular] = Noun(singular, singular, False, kind)
     for entry in data["plural_only"].split():
         nouns[entry] = Noun(entry, entry, True, "plural_only")
-    verbs = {}
+    verbs: dict[str, Verb] = {}
     for roles, entries in data["verbs"].items():
         for entry in entries.split():
             verb = _verb(entry, tuple(roles.split()))

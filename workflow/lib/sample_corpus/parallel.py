@@ -65,8 +65,8 @@ class Words:
 class _Lexicon:
     nouns: dict[str, list[Noun]]
     adjectives: dict[bool, list[Adjective]]
-    objects: list[Verb]
-    alone: list[Verb]
+    transitive: list[Verb]
+    intransitive: list[Verb]
     prepositions: list[tuple[str, str]]
     companions: list[tuple[str, str]]
     between: list[tuple[str, str]]
@@ -91,19 +91,19 @@ def parallel_lines(count: int, seed: int, start: int = 0) -> Iterator[str]:
 
 
 def _sentence(words: _Lexicon, rng: random.Random) -> tuple[str, str]:
-    past, asked = rng.random() < 0.4, rng.random() < 0.12
+    past, interrogative = rng.random() < 0.4, rng.random() < 0.12
     denial = rng.choices(("", "not", "never"), (0.72, 0.18, 0.1))[0]
     adverb = rng.choice(words.between) if not denial and rng.random() < 0.2 else None
     subject = _subject(words, rng)
-    verb = rng.choice(words.objects if rng.random() < 0.65 else words.alone)
-    english, french = _clause(words, verb, subject, past, denial, adverb, asked, rng)
+    verb = rng.choice(words.transitive if rng.random() < 0.65 else words.intransitive)
+    english, french = _clause(words, verb, subject, past, denial, adverb, interrogative, rng)
     if rng.random() < 0.45:
         where = _place(words, rng)
         english, french = (*english, *where.english), (*french, *where.french)
     if rng.random() < 0.2:
-        one, other = rng.choice(words.last)
-        english, french = (*english, *one.split("_")), (*french, *other.split("_"))
-    if asked:
+        english_adverb, french_adverb = rng.choice(words.last)
+        english, french = (*english, *english_adverb.split("_")), (*french, *french_adverb.split("_"))
+    if interrogative:
         return _text(english, "?"), _text(_joined(("est-ce", "que", *french)), " ?")
     return _text(english, "."), _text(_joined(french), ".")
 
@@ -115,23 +115,23 @@ def _clause(
     past: bool,
     denial: str,
     adverb: tuple[str, str] | None,
-    asked: bool,
+    interrogative: bool,
     rng: random.Random,
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Subject, verb and object in both languages."""
     clitic, after = None, Words((), ())
-    if verb in words.objects:
+    if verb in words.transitive:
         if rng.random() < 0.2:
             english, french = rng.choice((("him", "le"), ("her", "la"), ("them", "les")))
             clitic, after = french, Words((english,), ())
         else:
             after = _noun_phrase(words, rng.choice(("person", "animal", "thing")), rng)
     middle = (adverb[0],) if adverb else ("never",) if denial == "never" else ()
-    helped = asked or denial == "not"
+    helped = interrogative or denial == "not"
     form = verb.base if helped or (subject.plural and not past) else verb.past if past else verb.third
     helper = ("did" if past else "do" if subject.plural else "does",) if helped else ()
     parts = tuple(form.split("_"))
-    if asked:
+    if interrogative:
         no = ("not",) if denial == "not" else ()
         english_words = (*helper, *subject.english, *no, *middle, *parts)
     elif denial == "not":
@@ -169,11 +169,12 @@ def _subject(words: _Lexicon, rng: random.Random) -> Words:
         both = (*first.english, "and", *second.english), (*first.french, "et", *second.french)
         return Words(*both, plural=True, feminine=first.feminine and second.feminine)
     if draw < 0.36:
-        verb, other = rng.choice(words.objects), _noun_phrase(words, "thing", rng)
+        verb, object_ = rng.choice(words.transitive), _noun_phrase(words, "thing", rng)
         form = verb.base if first.plural else verb.third
-        own = verb.french_many if first.plural else verb.french_one
-        relative = Words(("who" if kind == "person" else "that", *form.split("_"), *other.english), ("qui", own, *other.french))
-        return replace(first, english=(*first.english, *relative.english), french=(*first.french, *relative.french))
+        french_form = verb.french_many if first.plural else verb.french_one
+        english_clause = ("who" if kind == "person" else "that", *form.split("_"), *object_.english)
+        french_clause = ("qui", french_form, *object_.french)
+        return replace(first, english=(*first.english, *english_clause), french=(*first.french, *french_clause))
     return first
 
 
@@ -192,9 +193,12 @@ def _noun_phrase(words: _Lexicon, kind: str, rng: random.Random) -> Words:
     article = rng.choice(("the", "the", "a", "this", "my", "two") if plural else ("the", "the", "a", "this", "my"))
     name = noun.many if plural else noun.one
     following = (adjective.english, name) if adjective else (name,)
-    english = {"a": () if plural else ("an" if following[0][0] in "aeiou" else "a",), "this": ("these" if plural else "this",)}
-    own = (*english.get(article, (article,)), *following)
-    return Words(own, _french_phrase(noun, adjective, article, plural), plural, noun.feminine)
+    determiners = {
+        "a": () if plural else ("an" if following[0][0] in "aeiou" else "a",),
+        "this": ("these" if plural else "this",),
+    }
+    english_words = (*determiners.get(article, (article,)), *following)
+    return Words(english_words, _french_phrase(noun, adjective, article, plural), plural, noun.feminine)
 
 
 def _french_phrase(noun: Noun, adjective: Adjective | None, article: str, plural: bool) -> tuple[str, ...]:
@@ -231,21 +235,23 @@ def _is_vowel(word: str) -> bool:
 def _joined(words: Sequence[str]) -> list[str]:
     """French words with elision (l'école, n'aime) and contraction (du jardin, aux écoles)."""
     # "près de" takes no article of the indefinite plural.
-    kept = [word for place, word in enumerate(words) if not (word in ("de", "des") and place and words[place - 1] == "de")]
+    without_article = [
+        word for place, word in enumerate(words) if not (word in ("de", "des") and place and words[place - 1] == "de")
+    ]
     elided = []
-    for word, following in zip(kept, [*kept[1:], ""], strict=True):
+    for word, following in zip(without_article, [*without_article[1:], ""], strict=True):
         elide = word in ("le", "la", "de", "ne", "que") and following and _is_vowel(following)
         elided.append(word[:-1] + "'" if elide else word)
-    found: list[str] = []
+    contracted: list[str] = []
     for word in elided:
-        before = found[-1] if found else ""
+        before = contracted[-1] if contracted else ""
         if before in ("de", "à") and word in ("le", "les"):
-            found[-1] = {("de", "le"): "du", ("de", "les"): "des", ("à", "le"): "au", ("à", "les"): "aux"}[before, word]
+            contracted[-1] = {("de", "le"): "du", ("de", "les"): "des", ("à", "le"): "au", ("à", "les"): "aux"}[before, word]
         elif before.endswith("'"):
-            found[-1] = before + word
+            contracted[-1] = before + word
         else:
-            found.append(word)
-    return found
+            contracted.append(word)
+    return contracted
 
 
 def _text(words: Sequence[str], mark: str) -> str:
@@ -260,9 +266,9 @@ def _lexicon() -> _Lexicon:
     adjectives: dict[bool, list[Adjective]] = {True: [], False: []}
     for order, groups in data["adjectives"].items():
         for group, entries in groups.items():
-            own = [_adjective(entry, order == "first") for entry in entries.split()]
-            for kind in adjectives:
-                adjectives[kind] += own if group in ("any", "living" if kind else "lifeless") else []
+            group_adjectives = [_adjective(entry, order == "first") for entry in entries.split()]
+            for is_living in adjectives:
+                adjectives[is_living] += group_adjectives if group in ("any", "living" if is_living else "lifeless") else []
     verbs = {kind: [_verb(entry, kind == "none_with_be") for entry in text.split()] for kind, text in data["verbs"].items()}
     return _Lexicon(
         nouns,
@@ -277,15 +283,15 @@ def _lexicon() -> _Lexicon:
 
 
 def _pairs(text: str) -> list[tuple[str, str]]:
-    return [(one, other) for one, other in (entry.split("=") for entry in text.split())]
+    return [(english, french) for english, french in (entry.split("=") for entry in text.split())]
 
 
 def _noun(entry: str, living: bool) -> Noun:
     english, _, rest = entry.partition("=")
     french, _, gender = rest.partition(":")
     one, _, many = english.partition("/")
-    own, _, own_many = french.partition("/")
-    return Noun(one, many or plural_of(one), own, own_many or own + "s", gender == "f", living)
+    french_one, _, french_many = french.partition("/")
+    return Noun(one, many or plural_of(one), french_one, french_many or french_one + "s", gender == "f", living)
 
 
 def _adjective(entry: str, first: bool) -> Adjective:
@@ -299,4 +305,5 @@ def _verb(entry: str, be: bool) -> Verb:
     base, _, past = english.partition("/")
     first, *rest = base.split("_")
     tail = "".join(f"_{word}" for word in rest)
-    return Verb(base, third_of(first) + tail, past or past_of(first) + tail, *french.split("/"), be=be)
+    singular, plural, participle = french.split("/")
+    return Verb(base, third_of(first) + tail, past or past_of(first) + tail, singular, plural, participle, be)

@@ -28,8 +28,8 @@ def reviews(count: int, rng: random.Random) -> Iterator[tuple[Text, bool]]:
     for _ in range(count):
         good = rng.random() < 0.5
         pattern, denied = rng.choice(patterns)
-        own, other = ("praise", "blame") if good != denied else ("blame", "praise")
-        chosen = slots | {"x": judging[own], "y": judging[other]}
+        polarity, opposite = ("praise", "blame") if good != denied else ("blame", "praise")
+        chosen = slots | {"x": judging[polarity], "y": judging[opposite]}
         words = [_word(part, chosen, rng) for part in pattern.split()]
         for place in range(1, len(words)):
             if words[place].text == ",":

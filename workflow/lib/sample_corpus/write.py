@@ -44,31 +44,31 @@ def write_sample(directory: str | Path, documents: int, seed: int, train_documen
         AtlasError: the disk is full, or a scenario or lexicon file is damaged.
     """
     folder = Path(directory)
-    made = list(generate_documents(documents, seed))
-    write_text(folder / "documents.txt", "\n\n".join(document.text for document in made) + "\n")
+    evaluation = list(generate_documents(documents, seed))
+    write_text(folder / "documents.txt", "\n\n".join(document.text for document in evaluation) + "\n")
     write_text(
         folder / "sentences.txt",
-        "".join("".join(sentence.text + "\n" for sentence in document.sentences) + "\n" for document in made),
+        "".join("".join(sentence.text + "\n" for sentence in document.sentences) + "\n" for document in evaluation),
     )
-    write_text(folder / "ud.conllu", "".join(conllu_lines(made, "ud")))
-    write_text(folder / "sd.conllu", "".join(conllu_lines(made, "sd")))
-    further = list(generate_documents(train_documents, seed, start=documents))
-    write_text(folder / "sd-train.conllu", "".join(conllu_lines(further, "sd")))
-    write_text(folder / "coreference.conll", "".join(conll2012_lines(made)))
-    write_text(folder / "gap.tsv", "".join(gap_lines(made)))
-    write_text(folder / "questions.json", squad_json(made, seed))
-    write_text(folder / "questions-train.json", squad_json(further, seed))
+    write_text(folder / "ud.conllu", "".join(conllu_lines(evaluation, "ud")))
+    write_text(folder / "sd.conllu", "".join(conllu_lines(evaluation, "sd")))
+    training = list(generate_documents(train_documents, seed, start=documents))
+    write_text(folder / "sd-train.conllu", "".join(conllu_lines(training, "sd")))
+    write_text(folder / "coreference.conll", "".join(conll2012_lines(evaluation)))
+    write_text(folder / "gap.tsv", "".join(gap_lines(evaluation)))
+    write_text(folder / "questions.json", squad_json(evaluation, seed))
+    write_text(folder / "questions-train.json", squad_json(training, seed))
     write_text(folder / "frames.json", frames_json(seed))
     for task in TASKS:
-        write_text(folder / f"{task}.jsonl", "".join(task_lines(task, made, seed)))
-        write_text(folder / f"{task}-train.jsonl", "".join(task_lines(task, further, seed)))
+        write_text(folder / f"{task}.jsonl", "".join(task_lines(task, evaluation, seed)))
+        write_text(folder / f"{task}-train.jsonl", "".join(task_lines(task, training, seed)))
     for name, (start, stop) in PARALLEL_FILES.items():
         write_text(folder / f"{name}.jsonl", "".join(parallel_lines(stop - start, seed, start)))
-    write_text(folder / "edges.jsonl", "".join(edge_lines(made)))
-    write_text(folder / "edges-train.jsonl", "".join(edge_lines(further)))
-    write_text(folder / "keyphrases.jsonl", "".join(keyphrase_lines(made)))
-    write_text(folder / "keyphrases-train.jsonl", "".join(keyphrase_lines(further)))
-    write_text(folder / "documents.jsonl", "".join(json_line(document) for document in made))
+    write_text(folder / "edges.jsonl", "".join(edge_lines(evaluation)))
+    write_text(folder / "edges-train.jsonl", "".join(edge_lines(training)))
+    write_text(folder / "keyphrases.jsonl", "".join(keyphrase_lines(evaluation)))
+    write_text(folder / "keyphrases-train.jsonl", "".join(keyphrase_lines(training)))
+    write_text(folder / "documents.jsonl", "".join(json_line(document) for document in evaluation))
 
 
 def conllu_lines(documents: Iterable[Document], scheme: str) -> Iterator[str]:
