@@ -15,7 +15,7 @@ NAMES += ("disabling", "translation", "edge_probes")
 
 
 def main() -> None:
-    """Run the benchmarks that are named, or all of them."""
+    """Run the named benchmarks, or all of them."""
     sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "workflow" / "lib"))
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", choices=[*NAMES, []], help="benchmarks to run (default: all)")

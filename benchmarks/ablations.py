@@ -38,16 +38,16 @@ def run() -> None:
         for head in range(HEADS)
     }
     rows = [c for c in conditions(types, HEADS, 0, False, 0) if c.sentences in ("", "segments")]
-    found: dict[str, Answers] = {}
+    answers_by_method: dict[str, Answers] = {}
 
     def together() -> None:
-        found["together"] = answer_all(model, examples, rows, 0, "none")
+        answers_by_method["together"] = answer_all(model, examples, rows, 0, "none")
 
     def one_a_row() -> None:
-        found["row"] = _evaluations(model, examples, rows, longest=None)
+        answers_by_method["row"] = _evaluations(model, examples, rows, longest=None)
 
     def padded() -> None:
-        found["padded"] = _evaluations(model, examples, rows, longest=LONGEST)
+        answers_by_method["padded"] = _evaluations(model, examples, rows, longest=LONGEST)
 
     reference = "all rows in one pass"
     names = {
@@ -56,9 +56,10 @@ def run() -> None:
         "the same, padded to 384 pieces": padded,
     }
     medians = side_by_side(names, 1)
-    for other in ("row", "padded"):
-        for key, answers in found[other].items():
-            differ = sum(found["together"][key][record][0] != text for record, (text, _) in answers.items())
+    for method in ("row", "padded"):
+        for key, answers in answers_by_method[method].items():
+            one_pass = answers_by_method["together"][key]
+            differ = sum(one_pass[record][0] != text for record, (text, _) in answers.items())
             # Padding changes the order of sums in the last bit: two spans of equal score may change places.
             assert differ <= 0.05 * len(answers), (key, differ)
     print(f"{len(rows)} rows and the baseline, {QUESTIONS} questions of {lengths.mean():.0f} pieces on average")
@@ -74,9 +75,9 @@ def _example(record: int, n: int, generator: np.random.Generator) -> Example:
     context = " ".join(words[size:])
     starts = tuple(np.cumsum([0, *(len(w) + 1 for w in words[size:-1])]).tolist())
     stops = tuple(a + len(w) for a, w in zip(starts, words[size:], strict=True))
-    asked = Asked(f"q{record}", context, size, starts, stops, (words[size],), None)
+    question = Asked(f"q{record}", context, size, starts, stops, (words[size],), None)
     plain = tuple(int(i) for i in ids)
-    return Example(record, f"q{record}", plain, (0,) * (size + 2) + (1,) * (count + 1), ("x",) * n, word, words, asked=asked)
+    return Example(record, f"q{record}", plain, (0,) * (size + 2) + (1,) * (count + 1), ("x",) * n, word, words, asked=question)
 
 
 def _evaluations(
@@ -85,7 +86,7 @@ def _evaluations(
     """One evaluation after another: the baseline, then each row, batches in the order of the file."""
     answers: Answers = {}
     for condition in (None, *rows):
-        own: dict[int, tuple[str, float]] = {}
+        row_answers: dict[int, tuple[str, float]] = {}
         for start in range(0, len(examples), BATCH):
             batch = examples[start : start + BATCH]
             inputs = model_inputs(model, batch, 0)
@@ -98,6 +99,6 @@ def _evaluations(
                 session.batch(inputs["attention_mask"], ids)
                 output = model(**inputs)
             texts = answer_texts(batch, output.start_logits, output.end_logits, passage_pieces(batch, length))
-            own.update(zip((example.record for example in batch), texts, strict=True))
-        answers[(condition.row, condition.sentences, 0) if condition else (1, "", 0)] = own
+            row_answers.update(zip((example.record for example in batch), texts, strict=True))
+        answers[(condition.row, condition.sentences, 0) if condition else (1, "", 0)] = row_answers
     return answers

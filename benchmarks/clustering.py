@@ -23,12 +23,12 @@ def run() -> None:
     def formula() -> np.ndarray:
         """One head against all others at a time: half of both Kullback-Leibler divergences from the mean."""
         p = (1 - SMOOTHING) * maps.astype(np.float32) + np.float32(SMOOTHING / LENGTH)
-        found = np.zeros((HEADS, HEADS))
+        divergence = np.zeros((HEADS, HEADS))
         for a in range(HEADS):
             mean = (p[a] + p) / 2
             both = p[a] * np.log(p[a] / mean) + p * np.log(p / mean)
-            found[a] = both.sum(axis=(1, 2)) / 2
-        return found
+            divergence[a] = both.sum(axis=(1, 2)) / 2
+        return divergence
 
     candidates = {
         f"blocks, {threads} threads": lambda: head_divergence(maps, SMOOTHING, threads),

@@ -43,8 +43,8 @@ def run() -> None:
                         one[i, i] = 0
                         for direction in range(len(DIRECTIONS)):
                             scores = [one[i, j] if direction == 0 else one[j, i] for j in range(1, n + 1) if j != i] or [0]
-                            others = [j for j in range(1, n + 1) if j != i] or [1]
-                            best = others[int(np.argmax(scores))]
+                            candidates = [j for j in range(1, n + 1) if j != i] or [1]
+                            best = candidates[int(np.argmax(scores))]
                             right = best == example.layers["heads"][i - 1]
                             counts[example.layers["relations"][i - 1]][direction, layer, head] += right
         return counts

@@ -29,17 +29,17 @@ def run() -> None:
     lengths = np.clip(generator.lognormal(np.log(45), 0.4, EXAMPLES), 12, 128).astype(int)
     examples = [_example(record, int(n), generator) for record, n in enumerate(lengths)]
     conditions = list(disabled(model, [UNIFORM], []))
-    found: dict[str, torch.Tensor] = {}
+    logits: dict[str, torch.Tensor] = {}
 
     def sweep() -> None:
-        found["sweep"] = logits_under(model, examples, [condition.plan for condition in conditions], 0)
+        logits["sweep"] = logits_under(model, examples, [condition.plan for condition in conditions], 0)
 
     def whole() -> None:
-        found["whole"] = _whole_passes(model, examples, conditions)
+        logits["whole"] = _whole_passes(model, examples, conditions)
 
     reference = "whole passes, one a head and layer"
     medians = side_by_side({reference: whole, "from the changed layer on": sweep}, 1)
-    assert torch.equal(found["sweep"], found["whole"])
+    assert torch.equal(logits["sweep"], logits["whole"])
     print(f"{len(conditions)} conditions and the baseline, {EXAMPLES} pairs of {lengths.mean():.0f} pieces on average")
     report(medians, reference)
 
@@ -51,11 +51,11 @@ def _example(record: int, n: int, generator: np.random.Generator) -> Example:
 
 def _whole_passes(model: BertForSequenceClassification, examples: list[Example], conditions: list[Disabled]) -> torch.Tensor:
     """The same batches, every layer of every pass."""
-    found = torch.zeros(1 + len(conditions), len(examples), model.config.num_labels)
+    logits = torch.zeros(1 + len(conditions), len(examples), model.config.num_labels)
     for number, condition in enumerate((None, *conditions)):
         for batch in batch_by_length(examples):
             inputs = model_inputs(model, batch, 0)
             with torch.inference_mode(), watch(model, plan=condition.plan if condition else None) as session:
                 session.batch(inputs["attention_mask"])
-                found[number, [example.record for example in batch]] = model(**inputs).logits
-    return found
+                logits[number, [example.record for example in batch]] = model(**inputs).logits
+    return logits

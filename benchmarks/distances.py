@@ -46,16 +46,16 @@ def _example(generator: np.random.Generator, n: int) -> tuple[np.ndarray, np.nda
 def _loop(maps: np.ndarray, special: np.ndarray) -> np.ndarray:
     """Equation 2, a head and a token at a time; the sums over the columns of a row are numpy's."""
     heads, n = maps.shape[:2]
-    found = np.zeros((heads, len(FEATURES)))
+    features = np.zeros((heads, len(FEATURES)))
     plain = special < 0
     columns = np.arange(n)
     for head in range(heads):
         for token in range(n):
             row = maps[head, token].astype(np.float64)
             for kind in range(len(SPECIAL)):
-                found[head, kind] += row[special == kind].sum()
-            found[head, len(SPECIAL)] += row[token] if plain[token] else 0.0
+                features[head, kind] += row[special == kind].sum()
+            features[head, len(SPECIAL)] += row[token] if plain[token] else 0.0
             distance = np.abs(columns - token)
-            kept = plain & (distance > 0)
-            found[head, len(SPECIAL) + 1 :] += np.bincount(WINDOWS * distance[kept] // n, row[kept], minlength=WINDOWS)
-    return found / n
+            counted = plain & (distance > 0)
+            features[head, len(SPECIAL) + 1 :] += np.bincount(WINDOWS * distance[counted] // n, row[counted], minlength=WINDOWS)
+    return features / n

@@ -1,4 +1,4 @@
-"""Extraction with caching against the plain forward pass, Hugging Face's own maps, and padding to 128."""
+"""Extraction with caching against the plain forward pass, Hugging Face's maps, and padding to 128."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def run(device: str, batch: int) -> None:
 
 
 def main() -> None:
-    """Run on the device that is asked for."""
+    """Run on the chosen device."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
     parser.add_argument("--batch", type=int, default=BATCH)

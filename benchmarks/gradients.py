@@ -34,29 +34,29 @@ def run() -> None:
         masked.loss(inputs, targets).backward()
         model.zero_grad(set_to_none=True)
 
-    def ours() -> list[torch.Tensor]:
+    def one_backward_pass() -> list[torch.Tensor]:
         model.requires_grad_(False)
         return attention_gradients(masked, examples, pieces, 0)[1]
 
     def a_layer_at_a_time() -> list[torch.Tensor]:
         model.requires_grad_(False)
         model.get_input_embeddings().weight.requires_grad_(True)
-        found = []
+        gradients = []
         for layer in range(LAYERS):
-            fed = {name: tensor.clone() for name, tensor in inputs.items()}
+            masked_inputs = {name: tensor.clone() for name, tensor in inputs.items()}
             for row, one in enumerate(pieces):
-                fed["input_ids"][row] = torch.from_numpy(one.input_ids)
+                masked_inputs["input_ids"][row] = torch.from_numpy(one.input_ids)
             model.set_attn_implementation("eager")
-            output = model(**fed, output_attentions=True)
+            output = model(**masked_inputs, output_attentions=True)
             loss = torch.nn.functional.cross_entropy(output.logits.flatten(0, 1), targets.flatten(), reduction="sum")
-            found.append(torch.autograd.grad(loss, output.attentions[layer])[0])
+            gradients.append(torch.autograd.grad(loss, output.attentions[layer])[0])
         install(model)
-        return found
+        return gradients
 
-    difference = max(float((a - b).abs().max()) for a, b in zip(ours(), a_layer_at_a_time(), strict=True))
+    difference = max(float((a - b).abs().max()) for a, b in zip(one_backward_pass(), a_layer_at_a_time(), strict=True))
     print(f"{LAYERS} layers of BERT-base shape, 8 x 128 tokens; largest difference {difference:.1e}")
     candidates = {
-        "gradients by all attention weights": ours,
+        "gradients by all attention weights": one_backward_pass,
         "forward and backward pass of training": training,
         "output_attentions, a backward pass a layer": a_layer_at_a_time,
     }

@@ -11,7 +11,7 @@ SHARD, BATCH_ROWS = 128, 16
 
 
 def run() -> None:
-    """Measure each way in a process of its own, since a peak never falls."""
+    """Measure each way in a separate process, since a peak never falls."""
     peaks = {way: _peak(way) for way in ("forward", "extraction", "output_attentions")}
     from benchmarks.shapes import LENGTH
 
@@ -48,17 +48,17 @@ def child(way: str) -> None:
             maps = attention_maps(model, examples, pad=0)
             write_shard(Path(folder, "0.safetensors"), Path(folder, "0.json"), maps, {"examples": []})
     else:
-        kept = []
+        stored = []
         for start in range(0, SHARD, BATCH_ROWS):
             ids = torch.tensor([e.input_ids for e in examples[start : start + BATCH_ROWS]])
             with torch.inference_mode():
                 output = model(ids, output_attentions=way == "output_attentions")
             if way == "output_attentions":
-                kept.append([layer.half() for layer in output.attentions])
-    print(_own_peak())
+                stored.append([layer.half() for layer in output.attentions])
+    print(_process_peak())
 
 
-def _own_peak() -> float:
+def _process_peak() -> float:
     """Peak resident memory of this program in MiB; `getrusage` would count what its parent had before the start."""
     status = Path("/proc/self/status").read_text(encoding="ascii")
     return int(status.partition("VmHWM:")[2].split()[0]) / 1024

@@ -24,14 +24,14 @@ def bert_base(implementation: str) -> BertModel:
 
 
 def examples_of(lengths: list[int]) -> list[Example]:
-    """Examples of random pieces with the given lengths."""
+    """Examples of random word pieces with the given lengths."""
     generator = torch.Generator().manual_seed(0)
-    made = []
+    examples = []
     for record, n in enumerate(lengths):
         ids = tuple(torch.randint(1000, 30000, (n,), generator=generator).tolist())
         word = (-1, *range(n - 2), -1)
-        made.append(Example(record, str(record), ids, (0,) * n, ("x",) * n, word, ("x",) * (n - 2)))
-    return made
+        examples.append(Example(record, str(record), ids, (0,) * n, ("x",) * n, word, ("x",) * (n - 2)))
+    return examples
 
 
 def treebank_lengths(count: int) -> list[int]:

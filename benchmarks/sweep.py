@@ -79,7 +79,7 @@ def overlay(share: float) -> dict[str, Any]:
 
 
 def build(folder: Path, share: float) -> None:
-    """Build the sample run with a share of its examples in a folder of its own."""
+    """Build the sample run with a share of its examples in a separate folder."""
     folder.mkdir(parents=True)
     for part in PARTS:
         copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
@@ -116,9 +116,9 @@ def draw(table: pd.DataFrame, path: Path) -> None:
         for (rule, title), colour, marker, line in styles:
             totals = table[table["rule"] == rule].groupby("share")["seconds"].sum()
             slope, start = np.polyfit(totals.index, totals, 1)
-            ends = np.asarray([0.0, 1.0])
+            shares = np.asarray([0.0, 1.0])
             axes.plot(100 * totals.index, totals, marker, color=colour)
-            axes.plot(100 * ends, start + slope * ends, line, color=colour, linewidth=1)
+            axes.plot(100 * shares, start + slope * shares, line, color=colour, linewidth=1)
             axes.plot([], [], f"{line}{marker}", color=colour, linewidth=1, label=f"{title}: {start:.0f} s + {slope:.0f} s")
         axes.set(xlabel="share of the sample run's examples, %", ylabel="seconds of all jobs of the step", title=name)
         axes.set(xlim=(0, 105), ylim=(0, None))

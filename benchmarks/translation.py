@@ -33,23 +33,23 @@ def run() -> None:
     lengths = np.clip(generator.lognormal(np.log(22), 0.5, SENTENCES), 4, 80).astype(int)
     examples = [_example(record, int(n), generator) for record, n in enumerate(lengths)]
     plans = [mask.plan for mask in masks(attention_shape(model)) if mask.masked == ONE]
-    found: dict[str, list[list[str]]] = {}
+    translations: dict[str, list[list[str]]] = {}
 
     def sweep() -> None:
-        found["sweep"] = translate_under(model, examples, 0, tokenizer, plans, BEAMS)
+        translations["sweep"] = translate_under(model, examples, 0, tokenizer, plans, BEAMS)
 
     def separate() -> None:
         batches = list(batch_by_length(examples, BATCH_TOKENS))
-        found["separate"] = [_translate(model, batches, examples, tokenizer, plan) for plan in (None, *plans)]
+        translations["separate"] = [_translate(model, batches, examples, tokenizer, plan) for plan in (None, *plans)]
 
     def published() -> None:
         batches = [examples[start : start + PUBLISHED_BATCH] for start in range(0, SENTENCES, PUBLISHED_BATCH)]
-        found["published"] = [_translate(model, batches, examples, tokenizer, plan) for plan in (None, *plans)]
+        translations["published"] = [_translate(model, batches, examples, tokenizer, plan) for plan in (None, *plans)]
 
     reference = f"separate runs, {PUBLISHED_BATCH} sentences a batch in the order of the file"
     ways = {reference: published, "separate runs, batches of like length": separate, "one sweep": sweep}
     medians = side_by_side(ways, 1)
-    assert found["sweep"] == found["separate"]
+    assert translations["sweep"] == translations["separate"]
     print(f"{len(plans)} heads masked and the baseline, {SENTENCES} sentences of {lengths.mean():.0f} pieces, {BEAMS} beams")
     report(medians, reference)
 
@@ -81,12 +81,12 @@ def _translate(
     model: MarianMTModel, batches: list[list[Example]], examples: list[Example], tokenizer: Tokenizer, plan: Plan | None
 ) -> list[str]:
     """A whole search under one plan, the encoder included."""
-    found = {}
+    translations = {}
     for batch in batches:
         inputs = model_inputs(model, batch, 0)
         with torch.inference_mode(), watch(model, plan=plan) as session:
             session.batch(inputs["attention_mask"])
             pieces = model.generate(**inputs, **search(model, inputs["input_ids"].shape[1], BEAMS, 1.0))
         texts = tokenizer.decode_batch(pieces.tolist(), skip_special_tokens=True)
-        found.update(zip((example.record for example in batch), texts, strict=True))
-    return [found[example.record] for example in examples]
+        translations.update(zip((example.record for example in batch), texts, strict=True))
+    return [translations[example.record] for example in examples]
