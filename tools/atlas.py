@@ -25,7 +25,7 @@ from attention_atlas.errors import AtlasError, first_line  # noqa: E402
 from attention_atlas.models.loading import locate  # noqa: E402
 
 TEMPLATE = "any"
-"""The run that is begun for every model."""
+"""The run that every model extends."""
 _TOKENIZERS = (
     "tokenizer.json",
     "tokenizer.model",
@@ -36,7 +36,7 @@ _TOKENIZERS = (
     "sentencepiece.bpe.model",
 )
 _SEED = 1
-# Of text that is spelled in bytes, even short sentences are long.
+# Spelled in bytes, even short sentences are long.
 _BYTES_DRAWN = {"count": 4, "most_pieces": 64}
 _BYTES_CORPORA = {
     "sample-keyphrases": {"max_tokens": 512, "overlong": "truncate"},
@@ -45,11 +45,11 @@ _BYTES_CORPORA = {
 
 
 def model_source(model: str) -> tuple[dict[str, str], dict[str, int], bool]:
-    """Where a model comes from as the registry says it, its layers, heads and hidden size, and whether it has a tokenizer.
+    """Source of a model as in the registry, its layers, heads and hidden size, and whether it has a tokenizer.
 
     Raises:
-        AtlasError: there is no such folder, and the hub has no such model or cannot be reached; or its configuration is none
-            that transformers knows.
+        AtlasError: there is no such folder, and the hub has no such model or cannot be reached; or transformers does not know
+            its configuration.
     """
     folder = Path(model)
     if folder.is_dir():
@@ -65,9 +65,11 @@ def model_source(model: str) -> tuple[dict[str, str], dict[str, int], bool]:
         path = hf_hub_download(model, "config.json", revision=revision)
     except Exception as error:  # the hub client raises a dozen kinds
         raise AtlasError(
-            f"{model}: there is no such folder, and no such model is to be had from the hub ({type(error).__name__}). Name a "
-            "folder with config.json, weights and tokenizer.json, or run this on a machine with a network."
+            f"{model}: there is no such folder, and the model cannot be downloaded from the hub ({type(error).__name__}). Name "
+            "a folder with config.json, weights and tokenizer.json, or run this on a machine with a network."
         ) from error
+    if revision is None:
+        raise AtlasError(f"{model}: the hub names no revision of this model. Download it and name its folder.")
     return {"hub": model, "revision": revision}, shape_of(Path(path).parent), True
 
 
@@ -95,9 +97,9 @@ def shape_of(folder: Path) -> dict[str, int]:
 
 
 def overlay(model: str) -> tuple[str, dict[str, Any]]:
-    """Name of the run of a model, and the configuration to be laid over config.yaml.
+    """Name of the run of a model, and the configuration that overlays config.yaml.
 
-    The model stands beside the same architecture with random weights.
+    The model is compared with the same architecture with random weights.
 
     Raises:
         AtlasError: as `model_source`.
@@ -137,8 +139,8 @@ def main() -> int:
         return 1
     if any("tokenizer" in entry for entry in added["models"].values()):
         print(
-            "warning: this model came without a tokenizer: text is spelled in bytes, which it has hardly seen in training, so "
-            "that its heads need not do what they do with text. Put its tokenizer.json into the folder for that.",
+            "warning: this folder has no tokenizer, so the model receives raw bytes. This input is out of distribution: its "
+            "heads may behave differently from what they do with tokens. Put its tokenizer.json into the folder to avoid this.",
             file=sys.stderr,
         )
     folder = ROOT / "results" / run

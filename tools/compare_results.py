@@ -32,7 +32,7 @@ import yaml
 from safetensors import SafetensorError, deserialize, safe_open
 
 # Folders that describe the execution of jobs: run times, memory and log lines change from run to run.
-LEFT_OUT = {"benchmarks", "logs"}
+EXCLUDED_FOLDERS = {"benchmarks", "logs"}
 # Measured times: glob over paths -> columns whose values are not compared. Table 4 of Michel et al. measures examples per
 # second by the clock. No other table holds a time: no rule reads table4.tsv, and training.tsv has steps and losses only.
 MEASURED = {"*michel2019/table4.tsv": {"examples_per_second", "sd", "speedup", "speedup_low", "speedup_high"}}
@@ -125,7 +125,9 @@ def read(path: Path) -> Table:
 def tables_in(folder: Path) -> list[str]:
     """Paths of the tables of a results folder, relative to it."""
     paths = [path.relative_to(folder) for path in folder.rglob("*") if path.suffix in READERS and path.is_file()]
-    names = sorted(path.as_posix() for path in paths if not any(part in LEFT_OUT or part[0] == "." for part in path.parts))
+    names = sorted(
+        path.as_posix() for path in paths if not any(part in EXCLUDED_FOLDERS or part[0] == "." for part in path.parts)
+    )
     if not names:
         raise WrongInput(f"{folder}: there is no {'table in this' if folder.is_dir() else 'such'} folder.")
     return names
@@ -196,12 +198,12 @@ def read_intended(path: Path) -> list[Intended]:
         if not reason:
             raise WrongInput(f"{path}:{place}: this intended difference has no reason.")
         try:
-            ranges = [] if rows == "*" else [[int(end) for end in part.split("-")] for part in rows.split(",")]
-            if any(len(ends) > 2 or not 1 <= ends[0] <= ends[-1] for ends in ranges):
+            ranges = [] if rows == "*" else [[int(bound) for bound in part.split("-")] for part in rows.split(",")]
+            if any(len(bounds) > 2 or not 1 <= bounds[0] <= bounds[-1] for bounds in ranges):
                 raise ValueError
         except ValueError as error:
             raise WrongInput(f"{path}:{place}: rows must be * or numbers from 1 such as 1,3-7, not '{rows}'.") from error
-        numbers = {row for ends in ranges for row in range(ends[0], ends[-1] + 1)}
+        numbers = {row for bounds in ranges for row in range(bounds[0], bounds[-1] + 1)}
         intended.append(Intended(f"{path.name}:{place}", file, column, numbers or ALL))
     return intended
 
@@ -231,13 +233,13 @@ class Comparison:
 
     def not_intended(self, file: str, column: str, rows: np.ndarray) -> np.ndarray:
         """Those of the rows of a column that are not intended to differ."""
-        left = rows
+        unexpected = rows
         for entry in self.intended:
             if fnmatchcase(file, entry.file) and (entry.column == column or (entry.column == "*" and column != FILE)):
                 accepted = rows if entry.rows is ALL else rows[np.isin(rows, list(entry.rows))]
                 entry.seen |= ALL if entry.rows is ALL else set(accepted.tolist())
-                left = np.setdiff1d(left, accepted)
-        return left
+                unexpected = np.setdiff1d(unexpected, accepted)
+        return unexpected
 
     def report(self, file: str, column: str, text: str) -> None:
         """Note a difference that is not one of cells, unless it is intended."""

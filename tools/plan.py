@@ -1,7 +1,7 @@
-"""What a run will take before it is started: jobs, bytes cached, memory, operations, hours.
+"""Expected cost of a run: jobs, bytes cached, memory, operations, hours.
 
 python tools/plan.py RUN               the plan of a run
-python tools/plan.py RUN --measured    beside it, what its jobs took on this machine (results/RUN, or the folder that follows)
+python tools/plan.py RUN --measured    the plan and the measured times of its jobs (results/RUN, or the folder that follows)
 python tools/plan.py --fit FOLDER ...  fit the cost model to runs that have been built (folders with results/ and config.yaml)
 """
 
@@ -45,7 +45,7 @@ _JOB = re.compile(r"^( *)(?:local)?rule (\w+):\n((?:\1    .+\n)+)", re.M)
 
 @dataclass(frozen=True)
 class Job:
-    """A job as Snakemake plans it; `gpus` and `megabytes` are what it asks for."""
+    """A job as Snakemake plans it; `gpus` and `megabytes` are the resources that it requests."""
 
     rule: str
     wildcards: dict[str, str]
@@ -59,7 +59,7 @@ class Job:
 
 
 def planned_jobs(run: str, configuration: dict[str, Any]) -> list[Job]:
-    """All jobs of a run from scratch, by a dry run in an empty folder in which licensed files are taken to be there."""
+    """All jobs of a run from scratch: a dry run in an empty folder with placeholders for the licensed files."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_configuration(configuration, folder)
@@ -79,7 +79,7 @@ def planned_jobs(run: str, configuration: dict[str, Any]) -> list[Job]:
 
 
 def jobs_in(shown: str) -> list[Job]:
-    """The jobs in what a dry run shows; target rules are none."""
+    """The jobs in the output of a dry run, without target rules."""
     return [_job(rule, body) for _, rule, body in _JOB.findall(shown) if "benchmark:" in body]
 
 
@@ -90,7 +90,7 @@ def _job(rule: str, body: str) -> Job:
         return tuple(part for part in fields.get(name, "").split(", ") if part)
 
     wildcards = dict(part.split("=", 1) for part in listed("wildcards"))
-    asked = dict(part.split("=", 1) for part in listed("resources"))
+    resources = dict(part.split("=", 1) for part in listed("resources"))
     return Job(
         rule=rule,
         wildcards=wildcards,
@@ -99,13 +99,13 @@ def _job(rule: str, body: str) -> Job:
         log=fields["log"],
         benchmark=fields["benchmark"],
         threads=int(fields.get("threads", "1")),
-        gpus=int(asked.get("gpu", "0")),
-        megabytes=int(asked["mem_mb"]),
+        gpus=int(resources.get("gpu", "0")),
+        megabytes=int(resources["mem_mb"]),
     )
 
 
 def dependencies(jobs: list[Job]) -> tuple[list[Job], list[tuple[int, ...]]]:
-    """The jobs, each after those that make its inputs, and the places of those."""
+    """The jobs in topological order, and for each job the positions of the jobs that make its inputs."""
     makers = {path: job for job in jobs for path in job.outputs}
     order: list[Job] = []
     done: set[int] = set()
@@ -130,8 +130,8 @@ def plan(run: str, configuration: dict[str, Any], measured: Path | None) -> None
 
     Args:
         run: its name.
-        configuration: as its files have it, overlays included.
-        measured: results/{run} with benchmark files, for what jobs took beside what they are expected to take.
+        configuration: the configuration, overlays included.
+        measured: results/{run} with benchmark files, to compare measured with expected times.
     """
     config, model = resolve(configuration), read_coefficients()
     jobs, after = dependencies(planned_jobs(run, configuration))
@@ -162,7 +162,8 @@ def plan(run: str, configuration: dict[str, Any], measured: Path | None) -> None
     processors = os.cpu_count() or 1
 
     def hours(durations: list[float], count: int, delay: float = 0.0) -> str:
-        queue = [Planned(job.rule, time, job.threads, own) for job, time, own in zip(jobs, durations, after, strict=True)]
+        planned = zip(jobs, durations, after, strict=True)
+        queue = [Planned(job.rule, time, job.threads, predecessors) for job, time, predecessors in planned]
         return f"{makespan(queue, count, delay) / 3600:8.2f} h"
 
     print(f"\nexpected; cost model from {model['measured_on']}")
@@ -212,7 +213,8 @@ def fitted(folders: list[Path], out: Path) -> None:
                 if (taken := _taken(folder / job.benchmark)) is not None:
                     observed.append((job.rule, workload(config, job.rule, job.wildcards), taken))
     rounded = {
-        rule: {kind: float(f"{value:.3g}") for kind, value in own.items()} for rule, own in sorted(fit(observed).items())
+        rule: {kind: float(f"{value:.3g}") for kind, value in coefficients.items()}
+        for rule, coefficients in sorted(fit(observed).items())
     }
     counted = ", ".join(f"{runs.count(run)} of {run}" for run in dict.fromkeys(runs))
     source = f"{len(observed)} jobs of {len(runs)} runs ({counted}), {os.cpu_count()} processors"

@@ -1,6 +1,7 @@
-"""The atlas of any model: the run that is begun for a folder or a name, and models without a tokenizer."""
+"""The atlas of any model: the run of a folder or of a hub name, and models without a tokenizer."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 from workspaces import ROOT
@@ -19,11 +20,11 @@ SHAPE = {"model_type": "bert", "num_hidden_layers": 2, "num_attention_heads": 4,
 @pytest.fixture
 def folder(tmp_path):
     """A model folder that says its shape, with a tokenizer."""
-    made = tmp_path / "Tiny_Model" / "hf"
-    made.mkdir(parents=True)
-    (made / "config.json").write_text(json.dumps(SHAPE), encoding="utf-8")
-    (made / "tokenizer.json").write_text("{}", encoding="utf-8")
-    return made
+    model_folder = tmp_path / "Tiny_Model" / "hf"
+    model_folder.mkdir(parents=True)
+    (model_folder / "config.json").write_text(json.dumps(SHAPE), encoding="utf-8")
+    (model_folder / "tokenizer.json").write_text("{}", encoding="utf-8")
+    return model_folder
 
 
 def configured(added):
@@ -37,12 +38,12 @@ def test_a_folder_becomes_a_run_beside_random_weights(folder):
     assert config["targets"] == [run]
     assert config["runs"][run]["model"] == "tiny-model-hf"
     assert config["runs"][run]["atlas"]["compared"] == ["tiny-model-hf-random"]
-    own, random = (config["models"][name] for name in ("tiny-model-hf", "tiny-model-hf-random"))
-    assert (own["layers"], own["heads"], own["hidden"], own["init"]) == (2, 4, 48, "pretrained")
+    pretrained, random = (config["models"][name] for name in ("tiny-model-hf", "tiny-model-hf-random"))
+    assert (pretrained["layers"], pretrained["heads"], pretrained["hidden"], pretrained["init"]) == (2, 4, 48, "pretrained")
     assert (random["hidden"], random["init"]) == (48, "random")
-    assert own["source"] == random["source"]
-    assert own["source"]["path"] == str(folder)
-    assert "tokenizer" not in own
+    assert pretrained["source"] == random["source"]
+    assert pretrained["source"]["path"] == str(folder)
+    assert "tokenizer" not in pretrained
     # The studies that need no training, and none else.
     assert {"clark2019", "stefanik2021", "atlas"} == config["runs"][run].keys() & {
         *("clark2019", "guan2020", "kovaleva2019", "michel2019", "tenney2019", "stefanik2021", "atlas", "scoreboard")
@@ -57,7 +58,7 @@ def test_a_folder_becomes_a_run_beside_random_weights(folder):
     ],
     ids=lambda settings: settings["model_type"],
 )
-def test_architectures_have_names_of_their_own_for_their_shape(folder, settings):
+def test_shapes_are_read_under_the_names_of_each_architecture(folder, settings):
     (folder / "config.json").write_text(json.dumps(settings), encoding="utf-8")
     entry = overlay(str(folder))[1]["models"]["tiny-model-hf"]
     assert (entry["layers"], entry["heads"], entry["hidden"]) == (2, 4, 48)
@@ -92,6 +93,13 @@ def test_what_is_no_model_is_a_sentence(folder, monkeypatch):
         overlay("someone/some-model")
 
 
+def test_a_model_without_a_revision_is_an_error(folder, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.HfApi.model_info", lambda *_: SimpleNamespace(sha=None))
+    monkeypatch.setattr("huggingface_hub.hf_hub_download", lambda *_, **__: str(folder / "config.json"))
+    with pytest.raises(AtlasError, match="names no revision"):
+        overlay("someone/some-model")
+
+
 def save_llama(folder, vocabulary):
     from transformers import LlamaConfig, LlamaModel
 
@@ -111,11 +119,11 @@ def test_bytes_spell_words_as_they_spell_text(tmp_path):
     words = ("A", "cat", "é", ".")
     spelled = pieces.pieces(words)
     assert [bytes(piece - 3 for piece in word).decode() for word in spelled] == ["A", " cat", " é", " ."]
-    made = pieces.assemble([spelled])
-    assert made.tokens[0] == "<s>"
-    assert made.word == (-1, 0, 1, 1, 1, 1, 2, 2, 2, 3, 3)
-    assert "".join(map(without_space_mark, made.tokens[3:6])) == "cat"
-    assert token_classes(made.tokens, None, None).punct.tolist() == [False] * 10 + [True]
+    example = pieces.assemble([spelled])
+    assert example.tokens[0] == "<s>"
+    assert example.word == (-1, 0, 1, 1, 1, 1, 2, 2, 2, 3, 3)
+    assert "".join(map(without_space_mark, example.tokens[3:6])) == "cat"
+    assert token_classes(example.tokens, None, None).punct.tolist() == [False] * 10 + [True]
 
 
 def test_a_vocabulary_too_small_for_bytes_is_an_error(tmp_path):
