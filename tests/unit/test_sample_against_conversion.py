@@ -1,4 +1,4 @@
-"""Two ways to Stanford Dependencies, written apart: the generator's own trees, and the conversion of its UD trees."""
+"""Two independent ways to Stanford Dependencies: the trees of the generator, and the conversion of its UD trees."""
 
 from collections import Counter
 

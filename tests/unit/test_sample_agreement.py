@@ -131,8 +131,8 @@ def test_verb_forms_fit_their_auxiliaries(sentences):
             copulas = dependents(sentence, head, "cop")
             verbs = sorted([*auxiliaries, *copulas, *([] if copulas else [head])])
             for first, second in itertools.pairwise(verbs):
-                left, right = sentence.tokens[first - 1], sentence.tokens[second - 1]
-                assert right.xpos in wanted["MD" if left.xpos == "MD" else left.lemma], sentence.text
+                governor, verb = sentence.tokens[first - 1], sentence.tokens[second - 1]
+                assert verb.xpos in wanted["MD" if governor.xpos == "MD" else governor.lemma], sentence.text
                 checked += 1
     assert checked > 800
 

@@ -27,9 +27,9 @@ def test_every_task_has_targets_with_spans_in_their_sentences():
         assert edge_line(record).count("\n") == 1
         assert {target.task for target in record.targets} <= set(EDGE_TASKS)
     for task in EDGE_TASKS:
-        found = labels(task)
-        assert len(found) > 1, task
-        assert sum(found.values()) > 100, task
+        counts = labels(task)
+        assert len(counts) > 1, task
+        assert sum(counts.values()) > 100, task
         spans = {target.span2 is not None for *_, record in RECORDS for target in of(record, task)}
         assert spans == {task in ("dependencies", "roles", "coreference", "protoroles", "relations")}
 
@@ -48,20 +48,20 @@ def test_tags_dependencies_and_entities_are_those_of_the_layers():
 
 def test_coreference_pairs_mentions_of_chains_within_a_sentence():
     for document, number, _, record in RECORDS:
-        own = [m for m in document.mentions if m.sentence == number and not m.singleton]
-        assert len(of(record, "coreference")) == len(own) * (len(own) - 1) // 2
-        same = sum(a.entity == b.entity for k, a in enumerate(own) for b in own[k + 1 :])
+        chained = [m for m in document.mentions if m.sentence == number and not m.singleton]
+        assert len(of(record, "coreference")) == len(chained) * (len(chained) - 1) // 2
+        same = sum(a.entity == b.entity for k, a in enumerate(chained) for b in chained[k + 1 :])
         assert sum(t.labels == ("1",) for t in of(record, "coreference")) == same
 
 
 def sentence_with(text):
-    found = [record for *_, s, record in RECORDS if s.text.startswith(text)]
-    if not found:
+    records = [record for *_, s, record in RECORDS if s.text.startswith(text)]
+    if not records:
         pytest.fail(f"no sentence begins {text!r}: the generator has changed; take another one")
-    return found[0]
+    return records[0]
 
 
-def told(record, task):
+def labelled_spans(record, task):
     words = record.words
     return {(" ".join(words[slice(*t.span1)]), " ".join(words[slice(*t.span2)]), *t.labels) for t in of(record, task)}
 
@@ -73,19 +73,23 @@ def test_roles_follow_from_the_verbs_and_their_voice():
         ("designed", "for children", "ARGM-PRP"),
         ("presented", "On Friday", "ARGM-TMP"),
         ("presented", "a simple phone designed for children", "ARG1"),
-    } <= told(record, "roles")
-    assert any(role == "ARG0" and words.startswith("by Halden Devices") for verb, words, role in told(record, "roles"))
+    } <= labelled_spans(record, "roles")
+    assert any(
+        role == "ARG0" and words.startswith("by Halden Devices") for verb, words, role in labelled_spans(record, "roles")
+    )
     record = sentence_with("The dust in the oldest layers suggests that")
     assert {
         ("suggests", "The dust in the oldest layers", "ARG0"),
         ("suggests", "that the climate can change within seven years", "ARG1"),
         ("change", "can", "ARGM-MOD"),
         ("change", "within seven years", "ARGM-TMP"),
-    } <= told(record, "roles")
+    } <= labelled_spans(record, "roles")
     record = sentence_with("A lonely widow, who lived across the street")
-    assert {("lived", "widow", "ARG0"), ("lived", "who", "R-ARG0"), ("lived", "across the street", "ARGM-LOC")} <= told(
-        record, "roles"
-    )
+    assert {
+        ("lived", "widow", "ARG0"),
+        ("lived", "who", "R-ARG0"),
+        ("lived", "across the street", "ARGM-LOC"),
+    } <= labelled_spans(record, "roles")
 
 
 def test_no_argument_holds_its_predicate_and_no_verb_has_one_argument_twice():
@@ -98,7 +102,7 @@ def test_no_argument_holds_its_predicate_and_no_verb_has_one_argument_twice():
 
 def test_properties_are_those_of_persons_and_causes():
     record = sentence_with("Paul Ortiz, a retired baker from Glenmoor, said")
-    by_argument = {(verb, words): set(names) for verb, words, *names in told(record, "protoroles")}
+    by_argument = {(verb, words): set(names) for verb, words, *names in labelled_spans(record, "protoroles")}
     speaker = next(names for (verb, words), names in by_argument.items() if verb == "said" and words.startswith("Paul Ortiz"))
     assert {"instigation", "volition", "sentient", "awareness"} <= speaker
     flood = by_argument["destroyed", "the flood"]
@@ -111,10 +115,10 @@ def test_properties_are_those_of_persons_and_causes():
 
 def test_relations_are_found_by_their_words_and_others_are_as_many():
     record = sentence_with("Paul Ortiz, a retired baker from Glenmoor, said")
-    assert ("baker", "Glenmoor", "Entity-Origin(e1,e2)") in told(record, "relations")
-    found = labels("relations")
-    assert found["Other"] <= sum(found.values()) / 2 + 1
-    assert len(found) > 6
+    assert ("baker", "Glenmoor", "Entity-Origin(e1,e2)") in labelled_spans(record, "relations")
+    counts = labels("relations")
+    assert counts["Other"] <= sum(counts.values()) / 2 + 1
+    assert len(counts) > 6
     for *_, record in RECORDS:
         for target in of(record, "relations"):
             assert target.span1 < target.span2, "e1 comes first"

@@ -61,8 +61,8 @@ def test_most_phrases_are_in_the_text_and_some_are_not(read):
 
 
 def f1(pairs):
-    right = sum(own and gold for own, gold in pairs)
-    return 2 * right / (sum(own for own, _ in pairs) + sum(gold for _, gold in pairs))
+    right = sum(predicted and gold for predicted, gold in pairs)
+    return 2 * right / (sum(predicted for predicted, _ in pairs) + sum(gold for _, gold in pairs))
 
 
 def test_no_single_word_and_no_count_gives_the_phrases_away(read):

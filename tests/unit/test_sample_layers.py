@@ -19,8 +19,8 @@ def words_of(brackets):
         depth += {"(": 1, ")": -1}.get(token, 0)
         words.append(token)
     assert depth == 0
-    found = [b for a, b, c in zip(words, words[1:], words[2:], strict=False) if a not in "()" and b not in "()" and c == ")"]
-    return [{"-LRB-": "(", "-RRB-": ")"}.get(form, form) for form in found]
+    forms = [b for a, b, c in zip(words, words[1:], words[2:], strict=False) if a not in "()" and b not in "()" and c == ")"]
+    return [{"-LRB-": "(", "-RRB-": ")"}.get(form, form) for form in forms]
 
 
 def path_to_root(heads, position):
@@ -89,8 +89,8 @@ def test_mentions_lie_inside_sentences_and_contain_their_head(documents):
 def test_singletons_are_the_entities_mentioned_once(documents):
     for document in documents:
         for mention in document.mentions:
-            others = [m for m in document.mentions if m.entity == mention.entity and m is not mention]
-            assert mention.singleton == (not others)
+            coreferent = [m for m in document.mentions if m.entity == mention.entity and m is not mention]
+            assert mention.singleton == (not coreferent)
 
 
 def test_pronouns_agree_with_their_entity(documents):

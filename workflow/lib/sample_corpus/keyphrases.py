@@ -70,16 +70,15 @@ def _name(document: Document, mention: Mention) -> str:
         return ""
     tokens = document.sentences[mention.sentence].tokens
     first = mention.head
-    while (
-        first > mention.start and tokens[first - 1].sd_relation in _MODIFIERS and tokens[first - 1].sd_head == mention.head + 1
-    ):
+    while first > mention.start and _modifies(tokens[first - 1], mention):
         first -= 1
     words = [token.form for token in tokens[first : mention.head + 1]]
-    # What a sentence begins with is a capital because of its place.
+    # The first word of a sentence has a capital letter because of its place.
     if first == 0 and tokens[first].upos != "PROPN":
         words[0] = words[0][0].lower() + words[0][1:]
     return " ".join(words)
 
 
 def _modifies(token: Token, mention: Mention) -> bool:
+    """Whether a token is an adjective or noun that modifies the head of a mention."""
     return token.sd_relation in _MODIFIERS and token.sd_head == mention.head + 1

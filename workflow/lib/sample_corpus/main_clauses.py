@@ -1,6 +1,6 @@
-"""The main clause of a sentence of the sample corpus taken apart: its verb and the phrases that depend on it, by the UD tree.
+"""The main clause of a sentence of the sample corpus: its verb and the phrases that depend on it, by the UD tree.
 
-What is put together again (a question, a paraphrase, a denial) keeps the words of the phrases, so that it stays good English.
+Questions, paraphrases and negations reuse the words of the phrases, so that they stay good English.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _AUXILIARIES = ("aux", "aux:pass")
 
 
 @dataclass(frozen=True)
-class Piece:
+class Word:
     """A word, whether a space follows, and its gold layers: Penn tag and Stanford relation."""
 
     text: str
@@ -28,7 +28,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class Text:
-    """A sentence of its own: its running text, and word by word form, Penn tag and Stanford relation."""
+    """A sentence: its running text, and word by word form, Penn tag and Stanford relation."""
 
     text: str
     words: tuple[str, ...]
@@ -55,7 +55,7 @@ class Clause:
         verb: its main verb.
         auxiliaries: positions of its auxiliaries.
         subject: its subject.
-        others: further phrases in order, without coordination and punctuation.
+        dependents: further dependents of the verb in order, without coordination and punctuation.
     """
 
     sentence: Sentence
@@ -63,11 +63,11 @@ class Clause:
     verb: int
     auxiliaries: tuple[int, ...]
     subject: Phrase
-    others: tuple[Phrase, ...]
+    dependents: tuple[Phrase, ...]
 
 
 def clause_of(sentence: Sentence, number: int) -> Clause | None:
-    """The main clause, None where the sentence is none that can be asked about: quoted, negated, without a verb or subject."""
+    """The main clause; None where no question can be formed: the sentence is quoted or negated, or lacks a verb or subject."""
     tokens = sentence.tokens
     if any(t.xpos in ("``", "''", "EX") or t.lemma in ("not", "n't", "neither", "nor", "never") for t in tokens):
         return None
@@ -119,11 +119,11 @@ def is_plain(document: Document, clause: Clause, phrase: Phrase) -> bool:
     subject = mention_of(document, clause, clause.subject)
     for i in range(phrase.start, phrase.stop):
         if tokens[i].xpos in ("PRP", "PRP$", "WP", "DT") and tokens[i].upos == "PRON":
-            own = [m for m in document.mentions if (m.sentence, m.start, m.stop) == (clause.number, i, i + 1)]
+            mentions = [m for m in document.mentions if (m.sentence, m.start, m.stop) == (clause.number, i, i + 1)]
             bound = tokens[i].xpos == "PRP$" or tokens[i].lemma.endswith(("self", "selves"))
             if tokens[i].xpos == "WP":
                 continue
-            if not bound or subject is None or not own or own[0].entity != subject.entity:
+            if not bound or subject is None or not mentions or mentions[0].entity != subject.entity:
                 return False
     return True
 
@@ -135,15 +135,15 @@ def kind_of(token: Token) -> str:
 
 def mention_of(document: Document, clause: Clause, phrase: Phrase) -> Mention | None:
     """The mention that begins where a phrase begins and holds its head, the longest of them."""
-    found = [
+    candidates = [
         m
         for m in document.mentions
         if m.sentence == clause.number and m.start == phrase.start and m.start <= phrase.head < m.stop
     ]
-    return max(found, key=lambda m: m.stop, default=None)
+    return max(candidates, key=lambda m: m.stop, default=None)
 
 
-def name_of(document: Document, clause: Clause) -> tuple[Piece, ...] | None:
+def name_of(document: Document, clause: Clause) -> tuple[Word, ...] | None:
     """The name of whom the subject, a personal pronoun, refers to; or a short phrase with "the" for what it refers to."""
     pronoun = mention_of(document, clause, clause.subject)
     if pronoun is None:
@@ -164,55 +164,55 @@ def name_of(document: Document, clause: Clause) -> tuple[Piece, ...] | None:
     return None
 
 
-def words_of(sentence: Sentence, phrase: Phrase) -> tuple[Piece, ...]:
+def words_of(sentence: Sentence, phrase: Phrase) -> tuple[Word, ...]:
     """The words of a phrase; the first of a sentence loses its capital letter unless it is a name."""
     words = []
     for i in range(phrase.start, phrase.stop):
         token = sentence.tokens[i]
         lowered = i == 0 and token.upos != "PROPN" and token.form != "I"
         form = token.form[0].lower() + token.form[1:] if lowered else token.form
-        words.append(Piece(form, token.space_after or i == phrase.stop - 1, token.xpos, token.sd_relation))
+        words.append(Word(form, token.space_after or i == phrase.stop - 1, token.xpos, token.sd_relation))
     return tuple(words)
 
 
-def word_of(clause: Clause, place: int) -> Piece:
+def word_of(clause: Clause, place: int) -> Word:
     return words_of(clause.sentence, Phrase("", place, place, place + 1))[0]
 
 
-def inverted(clause: Clause, name: Sequence[Piece]) -> tuple[Piece, ...]:
+def inverted(clause: Clause, name: Sequence[Word]) -> tuple[Word, ...]:
     """The first auxiliary, or a form of "do", then the subject, and the verb with what stands between."""
     tokens = clause.sentence.tokens
-    between = [p for p in clause.others if clause.subject.stop <= p.start and p.stop <= clause.verb]
+    between = [p for p in clause.dependents if clause.subject.stop <= p.start and p.stop <= clause.verb]
     middle = {p.start: words_of(clause.sentence, p) for p in between}
     middle |= {i: (word_of(clause, i),) for i in clause.auxiliaries[1:]}
     if clause.auxiliaries:
         first, verb = word_of(clause, clause.auxiliaries[0]), word_of(clause, clause.verb)
     else:
         xpos = tokens[clause.verb].xpos
-        first = Piece({"VBD": "did", "VBZ": "does", "VBP": "do"}[xpos], xpos=xpos, relation="aux")
-        verb = Piece(tokens[clause.verb].lemma, xpos="VB", relation=tokens[clause.verb].sd_relation)
+        first = Word({"VBD": "did", "VBZ": "does", "VBP": "do"}[xpos], xpos=xpos, relation="aux")
+        verb = Word(tokens[clause.verb].lemma, xpos="VB", relation=tokens[clause.verb].sd_relation)
     return (first, *name, *(w for place in sorted(middle) for w in middle[place]), verb)
 
 
-def rest(clause: Clause, asked: Phrase | None = None, left: Sequence[Piece] = ()) -> tuple[Piece, ...]:
-    """What follows the verb in its order, then what stands before the subject."""
-    after = [p for p in clause.others if p.start > clause.verb and p is not asked]
-    before = [p for p in clause.others if p.stop <= clause.subject.start and p is not asked]
-    return (*left, *(w for p in (*after, *before) for w in words_of(clause.sentence, p)))
+def rest(clause: Clause, questioned: Phrase | None = None, remainder: Sequence[Word] = ()) -> tuple[Word, ...]:
+    """The phrases after the verb, then those before the subject, without the questioned one, of which `remainder` stays."""
+    after = [p for p in clause.dependents if p.start > clause.verb and p is not questioned]
+    before = [p for p in clause.dependents if p.stop <= clause.subject.start and p is not questioned]
+    return (*remainder, *(w for p in (*after, *before) for w in words_of(clause.sentence, p)))
 
 
-def plain_text(words: Sequence[Piece]) -> str:
+def plain_text(words: Sequence[Word]) -> str:
     """Running text of words."""
-    return "".join(piece.text + (" " if piece.space else "") for piece in words).strip()
+    return "".join(word.text + (" " if word.space else "") for word in words).strip()
 
 
-def text_of(words: Sequence[Piece], mark: str) -> Text:
+def text_of(words: Sequence[Word], mark: str) -> Text:
     """A sentence of words, with a capital letter and a mark at its end."""
-    first, *others = words
-    capital = Piece(first.text[0].upper() + first.text[1:], first.space, first.xpos, first.relation)
-    last = Piece(mark, False, ".", "punct")
-    closed = [capital, *others]
-    closed[-1] = Piece(closed[-1].text, False, closed[-1].xpos, closed[-1].relation)
+    first, *following = words
+    capital = Word(first.text[0].upper() + first.text[1:], first.space, first.xpos, first.relation)
+    last = Word(mark, False, ".", "punct")
+    closed = [capital, *following]
+    closed[-1] = Word(closed[-1].text, False, closed[-1].xpos, closed[-1].relation)
     all_words = (*closed, last)
     layers = (tuple(getattr(word, name) for word in all_words) for name in ("text", "xpos", "relation"))
     return Text(plain_text(all_words), *layers)

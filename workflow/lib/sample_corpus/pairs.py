@@ -1,7 +1,7 @@
 """The tasks of GLUE on the sample corpus: pairs of sentences (and of questions) with labels, and the tags of their words.
 
-Every label of a task gets the same changes of form (a phrase moved to the front, near-synonyms, phrases left out), so that no
-form gives a label away; what differs is whether the meaning does.
+Every label of a task gets the same changes of form (a phrase moved to the front, near-synonyms, omitted phrases), so that the
+form does not predict the label; labels differ only in meaning.
 """
 
 from __future__ import annotations
@@ -14,11 +14,20 @@ from typing import Any
 from attention_atlas.corpora.glue import TASKS
 from sample_corpus.generate import Document, Sentence
 from sample_corpus.lexicon import lexicon
-from sample_corpus.main_clauses import Piece, Text, text_of
+from sample_corpus.main_clauses import Text, Word, text_of
 from sample_corpus.questions import questions_of
 from sample_corpus.reviews import reviews
-from sample_corpus.statements import MOVED, Told, exchanged, fronted, near_synonym, other_number, retold, split_verb
-from sample_corpus.statements import statements as statements_of
+from sample_corpus.statements import (
+    MOVED,
+    Statement,
+    fronted,
+    near_synonym,
+    realise,
+    split_verb,
+    statements_of,
+    with_changed_number,
+    with_substitution,
+)
 
 SAME, OTHER = "1", "0"
 ENTAILED, NEUTRAL, CONTRADICTED, NOT_ENTAILED = "entailment", "neutral", "contradiction", "not_entailment"
@@ -31,11 +40,11 @@ def task_lines(task: str, documents: Iterable[Document], seed: int) -> Iterator[
 
     Args:
         task: one of `glue.TASKS`.
-        documents: what is talked about.
-        seed: of the choices.
+        documents: source of the statements.
+        seed: seed of the choices.
     """
     columns = TASKS[task]
-    names = [own[-1] for own in (columns.first, columns.second) if own]
+    names = [aliases[-1] for aliases in (columns.first, columns.second) if aliases]
     for document in documents:
         for texts, label in _MAKERS[task](document, random.Random(f"{task}-{seed}-{document.id}")):
             row: dict[str, Any] = {name: text.text for name, text in zip(names, texts, strict=True)}
@@ -45,104 +54,112 @@ def task_lines(task: str, documents: Iterable[Document], seed: int) -> Iterator[
 
 
 def _paraphrases(document: Document, rng: random.Random) -> Iterator[Row]:
-    """As MRPC: about two in three say the same."""
-    told = statements_of(document)
-    for one in told:
+    """As MRPC: about two in three pairs have the same meaning."""
+    statements = statements_of(document)
+    for statement in statements:
         same = rng.random() < 0.8
-        changed = one if same else exchanged(one, told, rng)
+        changed = statement if same else with_substitution(statement, statements, rng)
         if changed is None:
             continue
-        first, second = retold(one, rng, keep=True), retold(changed, rng)
+        first, second = realise(statement, rng, keep=True), realise(changed, rng)
         if first != second:
             yield (first, second), SAME if same else OTHER
 
 
 def _inferences(document: Document, rng: random.Random) -> Iterator[Row]:
-    """As MNLI: the three labels alike often."""
-    told = statements_of(document)
-    for one in told:
+    """As MNLI: the three labels are equally frequent."""
+    statements = statements_of(document)
+    for statement in statements:
         label = rng.choice((ENTAILED, NEUTRAL, CONTRADICTED))
-        second = _hypothesis(one, told, label, rng)
-        if second is not None:
-            yield (retold(one, rng, keep=True), second), label
+        hypothesis = _hypothesis(statement, statements, label, rng)
+        if hypothesis is not None:
+            yield (realise(statement, rng, keep=True), hypothesis), label
 
 
 def _entailments(document: Document, rng: random.Random) -> Iterator[Row]:
-    """As RTE: what follows from one of two statements, or does not."""
-    told = statements_of(document)
-    for one, other in zip(told, told[1:] + told[:1], strict=True):
+    """As RTE: two statements, and a hypothesis that follows from one of them or does not."""
+    statements = statements_of(document)
+    for statement, distractor in zip(statements, statements[1:] + statements[:1], strict=True):
         label = rng.choice((ENTAILED, ENTAILED, NEUTRAL, CONTRADICTED))
-        second = _hypothesis(one, told, label, rng)
-        if second is not None and one is not other:
-            both = [retold(told_one, rng, keep=True) for told_one in rng.sample((one, other), 2)]
-            yield (_joined(both), second), ENTAILED if label == ENTAILED else NOT_ENTAILED
+        hypothesis = _hypothesis(statement, statements, label, rng)
+        if hypothesis is not None and statement is not distractor:
+            premises = [realise(premise, rng, keep=True) for premise in rng.sample((statement, distractor), 2)]
+            yield (_concatenated(premises), hypothesis), ENTAILED if label == ENTAILED else NOT_ENTAILED
 
 
-def _hypothesis(one: Told, told: Sequence[Told], label: str, rng: random.Random) -> Text | None:
-    others = [t for t in told if t is not one and t.subject != one.subject]
+def _other_subjects(statement: Statement, statements: Sequence[Statement]) -> list[Statement]:
+    """Statements with another subject."""
+    return [s for s in statements if s is not statement and s.subject != statement.subject]
+
+
+def _hypothesis(statement: Statement, statements: Sequence[Statement], label: str, rng: random.Random) -> Text | None:
+    unrelated = _other_subjects(statement, statements)
     if label == ENTAILED:
-        return retold(one, rng, drop=True)
+        return realise(statement, rng, drop=True)
     if label == NEUTRAL:
-        # What is said elsewhere, or said of somebody else, does not follow; some of it is denied, as contradictions are.
-        changed = exchanged(one, told, rng) if rng.random() < 0.5 else (rng.choice(others) if others else None)
-        return retold(changed, rng, drop=True, deny=rng.random() < 0.4) if changed is not None else None
-    numbers = other_number(one, rng)
-    if numbers is not None and rng.random() < 0.6:
-        return retold(numbers, rng)
-    return retold(one, rng, deny=True)
+        # Another statement, or the statement with a substitution, does not follow. Some are negated, as contradictions are.
+        if rng.random() < 0.5:
+            changed = with_substitution(statement, statements, rng)
+        else:
+            changed = rng.choice(unrelated) if unrelated else None
+        return realise(changed, rng, drop=True, negate=rng.random() < 0.4) if changed is not None else None
+    renumbered = with_changed_number(statement, rng)
+    if renumbered is not None and rng.random() < 0.6:
+        return realise(renumbered, rng)
+    return realise(statement, rng, negate=True)
 
 
-def _joined(texts: Sequence[Text]) -> Text:
+def _concatenated(texts: Sequence[Text]) -> Text:
     layers = (tuple(word for text in texts for word in getattr(text, name)) for name in ("words", "xpos", "relations"))
     return Text(" ".join(text.text for text in texts), *layers)
 
 
 def _similarities(document: Document, rng: random.Random) -> Iterator[Row]:
-    """As STS-B: 5 for the same, less for every phrase that is left out or exchanged, near 0 for something else."""
-    told = statements_of(document)
-    for one in told:
+    """As STS-B: 5 for the same meaning, less for every omitted or replaced phrase, near 0 for an unrelated statement."""
+    statements = statements_of(document)
+    for statement in statements:
         level = rng.randrange(6)
-        second = _likened(one, told, level, rng)
+        second = _similar(statement, statements, level, rng)
         if second is not None:
             # A mean over annotators is seldom a whole number.
             score = min(5.0, max(0.0, level + rng.choice((-0.4, -0.2, 0, 0, 0.2, 0.4))))
-            yield (retold(one, rng, keep=True), second), f"{score:.1f}"
+            yield (realise(statement, rng, keep=True), second), f"{score:.1f}"
 
 
-def _likened(one: Told, told: Sequence[Told], level: int, rng: random.Random) -> Text | None:
-    """A statement that is like another one to a level from 0 to 5."""
-    others = [t for t in told if t is not one and t.subject != one.subject]
+def _similar(statement: Statement, statements: Sequence[Statement], level: int, rng: random.Random) -> Text | None:
+    """A sentence of a similarity from 0 to 5 to a statement; None where the document has none."""
     if level == 5:
-        return retold(one, rng)
+        return realise(statement, rng)
     if level == 4:
-        shorter = [o for o in one.others if o[0].relation not in (*MOVED, "advmod")]
-        return retold(one, rng, drop=True) if len(shorter) < len(one.others) else None
+        required = [d for d in statement.dependents if d[0].relation not in (*MOVED, "advmod")]
+        return realise(statement, rng, drop=True) if len(required) < len(statement.dependents) else None
     if level >= 2:
-        changed: Told | None = one
+        changed: Statement | None = statement
         for _ in range(4 - level):
-            changed = exchanged(changed, told, rng) if changed is not None else None
-        return retold(changed, rng) if changed is not None and changed != one else None
+            changed = with_substitution(changed, statements, rng) if changed is not None else None
+        return realise(changed, rng) if changed is not None and changed != statement else None
     if level == 1:
-        same = [t for t in told if t is not one and t.subject == one.subject]
-        return retold(rng.choice(same), rng) if same else None
-    return retold(rng.choice(others), rng) if others else None
+        same_subject = [s for s in statements if s is not statement and s.subject == statement.subject]
+        return realise(rng.choice(same_subject), rng) if same_subject else None
+    unrelated = _other_subjects(statement, statements)
+    return realise(rng.choice(unrelated), rng) if unrelated else None
 
 
 def _duplicates(document: Document, rng: random.Random) -> Iterator[Row]:
-    """As QQP: questions that ask the same, or something near to it; more that do not."""
-    told = statements_of(document)
-    for one in told:
+    """As QQP: fewer than half of the pairs have the same meaning; the others ask for another phrase or statement."""
+    statements = statements_of(document)
+    for statement in statements:
         same = rng.random() < 0.45
-        kinds = [kind for kind in (_SUBJECT, _OBJECT) if _question(one, kind, None) is not None]
+        kinds = [kind for kind in (_SUBJECT, _OBJECT) if _question(statement, kind, None) is not None]
         kind = rng.choice(kinds)
         if same:
-            second = _question(one, kind, rng)
+            second = _question(statement, kind, rng)
         elif len(kinds) == 2 and rng.random() < 0.5:
-            second = _question(one, next(k for k in kinds if k != kind), rng)
+            second = _question(statement, next(k for k in kinds if k != kind), rng)
         else:
-            changed = exchanged(one, told, rng)
+            changed = with_substitution(statement, statements, rng)
             second = _question(changed, kind, rng) if changed is not None else None
-        first = _question(one, kind, None)
+        first = _question(statement, kind, None)
         if first is not None and second is not None and first != second:
             yield (first, second), SAME if same else OTHER
 
@@ -150,30 +167,33 @@ def _duplicates(document: Document, rng: random.Random) -> Iterator[Row]:
 _SUBJECT, _OBJECT = "subject", "object"
 
 
-def _question(told: Told, kind: str, rng: random.Random | None) -> Text | None:
-    """The question for the subject or the object of a statement, changed in form where there is something to choose by.
+def _question(statement: Statement, kind: str, rng: random.Random | None) -> Text | None:
+    """The question for the subject or the object of a statement; with `rng`, changed in form.
 
     None where the statement has no object.
     """
-    tokens = told.clause.sentence.tokens
-    others = list(told.others)
-    asked = next((o for o in others if o[0].relation == "obj"), None)
-    if kind == _OBJECT and asked is None:
-        return None
-    head = tokens[told.clause.subject.head if kind == _SUBJECT or asked is None else asked[0].head]
+    tokens = statement.clause.sentence.tokens
+    dependents = list(statement.dependents)
+    if kind == _SUBJECT:
+        questioned = statement.clause.subject
+    else:
+        place = next((k for k, (phrase, _) in enumerate(dependents) if phrase.relation == "obj"), None)
+        if place is None:
+            return None
+        questioned, _ = dependents.pop(place)
+    head = tokens[questioned.head]
     noun = lexicon().nouns.get(head.lemma)
     person = head.upos == "PROPN" or (noun is not None and noun.kind in ("person", "group"))
-    word = Piece("who" if person else "what", xpos="WP", relation="nsubj" if kind == _SUBJECT else "dobj")
+    word = Word("who" if person else "what", xpos="WP", relation="nsubj" if kind == _SUBJECT else "dobj")
     if kind == _SUBJECT:
-        words: tuple[Piece, ...] = (word, *told.verb)
+        words: tuple[Word, ...] = (word, *statement.verb)
     else:
-        others.remove(asked)  # type: ignore[arg-type]
-        before, first, after = split_verb(told)
-        words = (word, first, *told.subject, *before, *after)
-    front: tuple[Piece, ...] = ()
+        before, first, after = split_verb(statement)
+        words = (word, first, *statement.subject, *before, *after)
+    front: tuple[Word, ...] = ()
     if rng is not None:
-        front, others = fronted(told.clause, others, rng)
-    words = (*front, *words, *(w for _, own in others for w in own))
+        front, dependents = fronted(statement.clause, dependents, rng)
+    words = (*front, *words, *(w for _, phrase_words in dependents for w in phrase_words))
     return text_of(words if rng is None else [near_synonym(w, rng) for w in words], "?")
 
 
@@ -181,9 +201,9 @@ def _answered(document: Document, rng: random.Random) -> Iterator[Row]:
     """As QNLI: a question with the sentence that answers it, or with another one of its paragraph."""
     for sentences, place, words in questions_of(document, rng):
         right = rng.random() < 0.5
-        others = [s for k, s in enumerate(sentences) if k != place]
-        if right or others:
-            sentence = sentences[place] if right else rng.choice(others)
+        distractors = [s for k, s in enumerate(sentences) if k != place]
+        if right or distractors:
+            sentence = sentences[place] if right else rng.choice(distractors)
             yield (text_of(words, "?"), _as_text(sentence)), ENTAILED if right else NOT_ENTAILED
 
 

@@ -1,7 +1,7 @@
-"""Questions on the paragraphs of the sample corpus, with their answers: one phrase of a clause is asked for, the others kept.
+"""Questions on the paragraphs of the sample corpus, with their answers: each question asks for one phrase of a clause.
 
-A pronoun as subject becomes the name of whom it refers to, so that the answer may stand in a sentence that
-shares no word of its subject.
+A pronoun as subject becomes the name of its antecedent, so that the answer may stand in a sentence that shares no word with
+the subject of the question.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sample_corpus.lexicon import find_verb
 from sample_corpus.main_clauses import (
     Clause,
     Phrase,
-    Piece,
+    Word,
     clause_of,
     inverted,
     is_plain,
@@ -39,15 +39,15 @@ _LONGEST, _PER_SENTENCE = 22, 2
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """A question and its answers: tokens of the clause's sentence, the whole phrase first where a shorter one will do."""
+class _Question:
+    """A question and its answers: tokens of the clause's sentence, the whole phrase before a shorter one that also answers."""
 
-    words: tuple[Piece, ...]
+    words: tuple[Word, ...]
     answers: tuple[tuple[int, int], ...]
 
 
 def squad_json(documents: Iterable[Document], seed: int) -> str:
-    """Documents as a file of SQuAD v1.1, a paragraph of the text a passage; paragraphs without a question are left out."""
+    """Documents as a file of SQuAD v1.1: each paragraph is a passage; paragraphs without a question are skipped."""
     articles = []
     for document in documents:
         paragraphs = [entry for entry in _paragraphs(document, random.Random(f"{seed}-{document.id}")) if entry["qas"]]
@@ -63,33 +63,33 @@ def _paragraphs(document: Document, rng: random.Random) -> Iterator[dict[str, An
         for sentence in sentences:
             starts.append(len(context))
             context += sentence.text + " "
-        questions = []
+        questions: list[dict[str, Any]] = []
         for sentence, start in zip(sentences, starts, strict=True):
             clause = clause_of(sentence, number)
             number += 1
-            found = list(_questions(document, clause)) if clause is not None else []
-            for asked in rng.sample(found, min(len(found), _PER_SENTENCE)):
-                spans = [_characters(sentence, *span) for span in asked.answers]
+            candidates = list(_questions(document, clause)) if clause is not None else []
+            for question in rng.sample(candidates, min(len(candidates), _PER_SENTENCE)):
+                spans = [_characters(sentence, *span) for span in question.answers]
                 answers = [{"text": context[start + a : start + b], "answer_start": start + a} for a, b in spans]
                 name = f"{document.id}-{place}-{len(questions) + 1}"
-                questions.append({"id": name, "question": text_of(asked.words, "?").text, "answers": answers})
+                questions.append({"id": name, "question": text_of(question.words, "?").text, "answers": answers})
         yield {"context": context.rstrip(), "qas": questions}
 
 
-def questions_of(document: Document, rng: random.Random) -> Iterator[tuple[Sequence[Sentence], int, tuple[Piece, ...]]]:
-    """A question on every sentence that can be asked about: the sentences of its paragraph, its place there, its words."""
+def questions_of(document: Document, rng: random.Random) -> Iterator[tuple[Sequence[Sentence], int, tuple[Word, ...]]]:
+    """One question for every sentence that allows one: the sentences of its paragraph, its place there, its words."""
     number = 0
     for sentences in document.paragraphs:
         for place, sentence in enumerate(sentences):
             clause = clause_of(sentence, number)
             number += 1
-            found = list(_questions(document, clause)) if clause is not None else []
-            if found:
-                yield sentences, place, rng.choice(found).words
+            candidates = list(_questions(document, clause)) if clause is not None else []
+            if candidates:
+                yield sentences, place, rng.choice(candidates).words
 
 
-def _questions(document: Document, clause: Clause) -> Iterator[_Asked]:
-    """All questions on a clause that can be put into good English."""
+def _questions(document: Document, clause: Clause) -> Iterator[_Question]:
+    """All questions on a clause that are good English."""
     tokens = clause.sentence.tokens
     if not is_plain(document, clause, clause.subject) or "," in (
         t.form for t in tokens[clause.subject.start : clause.subject.stop]
@@ -99,31 +99,31 @@ def _questions(document: Document, clause: Clause) -> Iterator[_Asked]:
         subject = words_of(clause.sentence, clause.subject)
     if tokens[clause.subject.head].upos != "PRON":
         words = (_who(document, clause, clause.subject, "nsubj"), *_finite_third(clause), *rest(clause))
-        yield from _kept(document, clause, clause.subject, words, ((clause.subject.start, clause.subject.stop),))
+        yield from _usable(document, clause, clause.subject, words, ((clause.subject.start, clause.subject.stop),))
         name = subject
     else:
         name = name_of(document, clause)
     if name is None:
         return
-    for phrase in clause.others:
-        for opening, answers, left in _openings(document, clause, phrase):
-            words = (*opening, *inverted(clause, name), *rest(clause, phrase, left))
-            yield from _kept(document, clause, phrase, words, answers)
+    for phrase in clause.dependents:
+        for opening, answers, remainder in _openings(document, clause, phrase):
+            words = (*opening, *inverted(clause, name), *rest(clause, phrase, remainder))
+            yield from _usable(document, clause, phrase, words, answers)
 
 
-def _kept(
-    document: Document, clause: Clause, asked: Phrase, words: Sequence[Piece], answers: tuple[tuple[int, int], ...]
-) -> Iterator[_Asked]:
+def _usable(
+    document: Document, clause: Clause, questioned: Phrase, words: Sequence[Word], answers: tuple[tuple[int, int], ...]
+) -> Iterator[_Question]:
     """The question, unless it is long, or a pronoun in it or in its answer refers to somebody that it does not name."""
-    others = [p for p in (clause.subject, *clause.others) if p is not asked and p is not clause.subject]
-    if len(words) <= _LONGEST and all(is_plain(document, clause, p) for p in (*others, asked)):
-        yield _Asked(tuple(words), answers)
+    context = [p for p in clause.dependents if p is not questioned]
+    if len(words) <= _LONGEST and all(is_plain(document, clause, p) for p in (*context, questioned)):
+        yield _Question(tuple(words), answers)
 
 
 def _openings(
     document: Document, clause: Clause, phrase: Phrase
-) -> Iterator[tuple[tuple[Piece, ...], tuple[tuple[int, int], ...], tuple[Piece, ...]]]:
-    """Question words for a phrase, the answers that they ask for, and what of the phrase stays at its place."""
+) -> Iterator[tuple[tuple[Word, ...], tuple[tuple[int, int], ...], tuple[Word, ...]]]:
+    """Question words for a phrase, the answers to them, and the words of the phrase that stay at its place."""
     tokens = clause.sentence.tokens
     whole = (phrase.start, phrase.stop)
     first = tokens[phrase.start]
@@ -137,7 +137,7 @@ def _openings(
             noun = words_of(clause.sentence, Phrase("", phrase.head, counted.stop, phrase.stop))
             if len(noun) <= 4:
                 yield (
-                    (Piece("how", xpos="WRB", relation="advmod"), Piece("many", xpos="JJ", relation="amod"), *noun),
+                    (Word("how", xpos="WRB", relation="advmod"), Word("many", xpos="JJ", relation="amod"), *noun),
                     ((counted.start, counted.stop), (counted.stop - 1, counted.stop)),
                     (),
                 )
@@ -147,21 +147,21 @@ def _openings(
         types = {e.type for e in clause.sentence.entities if (e.start, e.stop) in (whole, inner)}
         kind = kind_of(tokens[phrase.head])
         if types & {"DATE", "TIME"} and (case in _WHEN or (not case and first.lemma not in ("every", "each"))):
-            yield (Piece("when", xpos="WRB", relation="advmod"),), (whole, inner) if case else (whole,), ()
+            yield (Word("when", xpos="WRB", relation="advmod"),), (whole, inner) if case else (whole,), ()
         elif case in _WHERE and (types & {"GPE", "LOC", "FAC"} or kind == "place"):
-            yield (Piece("where", xpos="WRB", relation="advmod"),), (whole, inner), ()
+            yield (Word("where", xpos="WRB", relation="advmod"),), (whole, inner), ()
 
 
-def _who(document: Document, clause: Clause, phrase: Phrase, relation: str) -> Piece:
+def _who(document: Document, clause: Clause, phrase: Phrase, relation: str) -> Word:
     tokens = clause.sentence.tokens
     mention = mention_of(document, clause, phrase)
     gender = document.gender.get(mention.entity) if mention is not None else None
     named = any(e.type == "PERSON" and e.start <= phrase.head < e.stop for e in clause.sentence.entities)
     person = gender in ("he", "she") or named or kind_of(tokens[phrase.head]) in _PERSONS
-    return Piece("who" if person else "what", xpos="WP", relation=relation)
+    return Word("who" if person else "what", xpos="WP", relation=relation)
 
 
-def _finite_third(clause: Clause) -> tuple[Piece, ...]:
+def _finite_third(clause: Clause) -> tuple[Word, ...]:
     """Auxiliaries, adverbs between, and the verb, in the singular that "who" and "what" take."""
     tokens = clause.sentence.tokens
     first = clause.auxiliaries[0] if clause.auxiliaries else clause.verb
@@ -169,15 +169,15 @@ def _finite_third(clause: Clause) -> tuple[Piece, ...]:
     if first == clause.verb and xpos == "VBP":
         form = find_verb(tokens[first].lemma).third
     singular = _SINGULAR.get(form, form) if clause.auxiliaries else form
-    words = [Piece(singular, xpos="VBZ" if xpos == "VBP" else xpos, relation=tokens[first].sd_relation)]
+    words = [Word(singular, xpos="VBZ" if xpos == "VBP" else xpos, relation=tokens[first].sd_relation)]
     for place in range(first + 1, clause.verb + 1):
         if place == clause.verb or place in clause.auxiliaries:
             words.append(word_of(clause, place))
         else:
             words += [
-                w for p in clause.others if p.head == place and p.stop <= clause.verb for w in words_of(clause.sentence, p)
+                w for p in clause.dependents if p.head == place and p.stop <= clause.verb for w in words_of(clause.sentence, p)
             ]
-    before = [p for p in clause.others if clause.subject.stop <= p.start and p.stop <= first]
+    before = [p for p in clause.dependents if clause.subject.stop <= p.start and p.stop <= first]
     return tuple([w for p in before for w in words_of(clause.sentence, p)] + words)
 
 

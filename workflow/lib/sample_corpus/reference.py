@@ -55,12 +55,10 @@ class Reference:
 
 @dataclass
 class Recent:
-    """What one sentence mentioned: entities with pronoun class and whether as subject, and other noun phrases."""
+    """What one sentence mentioned: entities of the cast with their pronouns, and those that were subjects."""
 
     entities: dict[str, str] = field(default_factory=dict)
     subjects: list[str] = field(default_factory=list)
-    others: int = 0
-    others_plural: int = 0
 
 
 @dataclass
@@ -108,12 +106,8 @@ class Discourse:
         if reference.subject:
             self.current.subjects.append(entity.key)
 
-    def note_noun(self, key: str, definite: bool, plural: bool) -> str:
+    def note_noun(self, key: str, definite: bool) -> str:
         """Identifier of the entity of an ordinary noun phrase: "the bridge" continues an earlier "a bridge"."""
-        if plural:
-            self.current.others_plural += 1
-        else:
-            self.current.others += 1
         if definite and key in self.known_nouns:
             return self.known_nouns[key]
         self.counter += 1

@@ -1,7 +1,7 @@
 """Sentences of reviews that praise or blame, on the sample corpus (as SST-2).
 
-Judging words of both kinds stand in sentences of both labels: a sentence may deny what it says, say it of something else, or
-take it back, so that no word gives the label away.
+Positive and negative words occur in sentences of both labels: a sentence may negate its judgement, apply it to something else,
+or withdraw it, so that no single word predicts the label.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from sample_corpus.lexicon import review_words
-from sample_corpus.main_clauses import Piece, Text, text_of
+from sample_corpus.main_clauses import Text, Word, text_of
 
 
 def reviews(count: int, rng: random.Random) -> Iterator[tuple[Text, bool]]:
-    """Sentences and whether they praise, praise and blame alike often.
+    """Sentences and whether they praise; both labels are equally frequent.
 
     Args:
-        count: how many.
-        rng: chooses.
+        count: number of sentences.
+        rng: for the choices.
     """
     data = review_words()
     patterns = [(pattern, kind == "denied") for kind in ("said", "denied") for pattern in data[kind]]
@@ -37,9 +37,9 @@ def reviews(count: int, rng: random.Random) -> Iterator[tuple[Text, bool]]:
         yield text_of(words, "."), good
 
 
-def _word(part: str, slots: Mapping[str, tuple[str, list[str]]], rng: random.Random) -> Piece:
+def _word(part: str, slots: Mapping[str, tuple[str, list[str]]], rng: random.Random) -> Word:
     form, *rest = part.split("/")
     if not form.startswith("{"):
-        return Piece(form, xpos=rest[0], relation=rest[1])
+        return Word(form, xpos=rest[0], relation=rest[1])
     xpos, choices = slots[form.strip("{}")]
-    return Piece(rng.choice(choices), xpos=xpos, relation=rest[0])
+    return Word(rng.choice(choices), xpos=xpos, relation=rest[0])

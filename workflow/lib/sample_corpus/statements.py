@@ -1,4 +1,4 @@
-"""Statements: clauses of a document that can be told again, changed in form or in meaning."""
+"""Statements: clauses of a document that can be reused in a new sentence, changed in form or in meaning."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from sample_corpus.lexicon import collocations
 from sample_corpus.main_clauses import (
     Clause,
     Phrase,
-    Piece,
     Text,
+    Word,
     clause_of,
     is_plain,
     kind_of,
@@ -24,45 +24,45 @@ from sample_corpus.main_clauses import (
 
 _LONGEST = 34
 _FRONTED = frozenset("after before during since in at near outside behind".split())
-_COMMA = Piece(",", xpos=",", relation="punct")
-_NOT = Piece("not", xpos="RB", relation="neg")
-_DID = Piece("did", xpos="VBD", relation="aux")
+_COMMA = Word(",", xpos=",", relation="punct")
+_NOT = Word("not", xpos="RB", relation="neg")
+_DID = Word("did", xpos="VBD", relation="aux")
 MOVED = ("obl", "obl:tmod", "advcl")
-"""Relations of phrases that may stand elsewhere, or be left out."""
+"""Relations of phrases that may move or be omitted."""
 
 
 @dataclass(frozen=True)
-class Told:
-    """A clause as a statement in parts, each of which can be left out, moved or exchanged.
+class Statement:
+    """A clause in parts, each of which can be omitted, moved or replaced.
 
     Attributes:
-        clause: where it comes from.
-        subject, verb: their words; the verb with its auxiliaries and what stands between.
-        others: further phrases by their place after the verb, fronted ones last, each with its words.
+        clause: the clause.
+        subject, verb: their words; the verb with its auxiliaries and the words between them.
+        dependents: further dependents of the verb by their place after it, fronted ones last, each with its words.
     """
 
     clause: Clause
-    subject: tuple[Piece, ...]
-    verb: tuple[Piece, ...]
-    others: tuple[tuple[Phrase, tuple[Piece, ...]], ...]
+    subject: tuple[Word, ...]
+    verb: tuple[Word, ...]
+    dependents: tuple[tuple[Phrase, tuple[Word, ...]], ...]
 
 
-def statements(document: Document) -> list[Told]:
-    """The clauses of a document that can be told again: no pronouns, a verb form that any subject takes."""
-    found = []
+def statements_of(document: Document) -> list[Statement]:
+    """The clauses of a document without pronouns and with a verb form that any subject takes."""
+    statements = []
     for number, sentence in enumerate(document.sentences):
         clause = clause_of(sentence, number)
         if clause is None or not _any_subject(clause):
             continue
-        phrases = (clause.subject, *clause.others)
+        phrases = (clause.subject, *clause.dependents)
         pronouns = (t for p in phrases for t in sentence.tokens[p.start : p.stop] if t.upos == "PRON" and t.xpos != "WP")
-        marks = {piece.text for piece in words_of(sentence, clause.subject)} & {",", "(", ")"}
+        marks = {word.text for word in words_of(sentence, clause.subject)} & {",", "(", ")"}
         if marks or any(pronouns) or not all(is_plain(document, clause, p) for p in phrases):
             continue
-        told = _told(clause)
-        if len(plain_text(_in_order(told)).split()) <= _LONGEST:
-            found.append(told)
-    return found
+        statement = _statement(clause)
+        if len(plain_text(_in_order(statement)).split()) <= _LONGEST:
+            statements.append(statement)
+    return statements
 
 
 def _any_subject(clause: Clause) -> bool:
@@ -72,14 +72,14 @@ def _any_subject(clause: Clause) -> bool:
     return (finite.xpos in ("VBD", "MD")) and finite.lemma != "be"
 
 
-def _told(clause: Clause) -> Told:
+def _statement(clause: Clause) -> Statement:
     sentence = clause.sentence
-    before = [p for p in clause.others if p.stop <= clause.subject.start]
-    between = [p for p in clause.others if clause.subject.stop <= p.start and p.stop <= clause.verb]
-    after = [p for p in clause.others if p.start > clause.verb]
-    verb = {clause.verb: (word_of(clause, clause.verb),)} | {i: (word_of(clause, i),) for i in clause.auxiliaries}
+    before = [p for p in clause.dependents if p.stop <= clause.subject.start]
+    between = [p for p in clause.dependents if clause.subject.stop <= p.start and p.stop <= clause.verb]
+    after = [p for p in clause.dependents if p.start > clause.verb]
+    verb: dict[int, tuple[Word, ...]] = {i: (word_of(clause, i),) for i in (clause.verb, *clause.auxiliaries)}
     verb |= {p.start: words_of(sentence, p) for p in between}
-    return Told(
+    return Statement(
         clause,
         words_of(sentence, clause.subject),
         tuple(word for place in sorted(verb) for word in verb[place]),
@@ -87,28 +87,37 @@ def _told(clause: Clause) -> Told:
     )
 
 
-def exchanged(one: Told, told: Sequence[Told], rng: random.Random) -> Told | None:
-    """The statement with another subject, or another phrase of the same kind, from its document."""
-    choices = []
-    tokens = one.clause.sentence.tokens
-    kind = kind_of(tokens[one.clause.subject.head])
-    for other in told:
-        theirs = other.clause.sentence.tokens
-        if other.subject != one.subject and kind_of(theirs[other.clause.subject.head]) == kind:
-            choices.append(replace(one, subject=other.subject))
-        for place, (phrase, words) in enumerate(one.others):
-            for new, replacing in other.others:
+def with_substitution(statement: Statement, statements: Sequence[Statement], rng: random.Random) -> Statement | None:
+    """The statement with the subject, or a phrase of the same kind, of another statement of its document.
+
+    None where no statement has one that fits.
+    """
+    variants = []
+    tokens = statement.clause.sentence.tokens
+    kind = kind_of(tokens[statement.clause.subject.head])
+    for source in statements:
+        source_tokens = source.clause.sentence.tokens
+        if source.subject != statement.subject and kind_of(source_tokens[source.clause.subject.head]) == kind:
+            variants.append(replace(statement, subject=source.subject))
+        for place, (phrase, words) in enumerate(statement.dependents):
+            for new, new_words in source.dependents:
                 same = phrase.relation == new.relation and phrase.relation in ("obj", *MOVED)
-                fits = same and words != replacing and (phrase.relation == "obj" or words[0].text == replacing[0].text)
-                if fits and kind_of(tokens[phrase.head]) == kind_of(theirs[new.head]):
-                    others = (*one.others[:place], (phrase, replacing), *one.others[place + 1 :])
-                    choices.append(replace(one, others=others))
-    return rng.choice(choices) if choices else None
+                fits = same and words != new_words and (phrase.relation == "obj" or words[0].text == new_words[0].text)
+                if fits and kind_of(tokens[phrase.head]) == kind_of(source_tokens[new.head]):
+                    variants.append(_with_words(statement, place, new_words))
+    return rng.choice(variants) if variants else None
 
 
-def other_number(one: Told, rng: random.Random) -> Told | None:
+def _with_words(statement: Statement, place: int, words: tuple[Word, ...]) -> Statement:
+    """The statement with other words for the dependent at a place."""
+    dependents = list(statement.dependents)
+    dependents[place] = (dependents[place][0], words)
+    return replace(statement, dependents=tuple(dependents))
+
+
+def with_changed_number(statement: Statement, rng: random.Random) -> Statement | None:
     """The statement with another number in one of its phrases; None where it has none in digits."""
-    for place, (phrase, words) in enumerate(one.others):
+    for place, (_, words) in enumerate(statement.dependents):
         for k, word in enumerate(words):
             digits = word.text.replace(",", "")
             # Years stay years; small numbers stay plural.
@@ -120,40 +129,47 @@ def other_number(one: Told, rng: random.Random) -> Told | None:
                         replace(word, text=f"{number:,}" if "," in word.text else str(number)),
                         *words[k + 1 :],
                     )
-                    others = (*one.others[:place], (phrase, changed), *one.others[place + 1 :])
-                    return replace(one, others=others)
+                    return _with_words(statement, place, changed)
     return None
 
 
-def _in_order(told: Told) -> list[Piece]:
-    return [*told.subject, *told.verb, *(word for _, words in told.others for word in words)]
+def _in_order(statement: Statement) -> list[Word]:
+    return [*statement.subject, *statement.verb, *(word for _, words in statement.dependents for word in words)]
 
 
-def retold(told: Told, rng: random.Random, keep: bool = False, drop: bool = False, deny: bool = False) -> Text:
-    """The statement as a sentence: as it is (`keep`), else with near-synonyms, a phrase at the front, phrases left out."""
-    others = list(told.others)
-    front: tuple[Piece, ...] = ()
+def realise(statement: Statement, rng: random.Random, keep: bool = False, drop: bool = False, negate: bool = False) -> Text:
+    """The statement as a sentence.
+
+    Args:
+        statement: the statement.
+        rng: for the choices.
+        keep: change no word and no order; else near-synonyms replace words, and a phrase may move to the front.
+        drop: omit some of the phrases that may be omitted.
+        negate: negate the verb.
+    """
+    dependents = list(statement.dependents)
+    front: tuple[Word, ...] = ()
     if drop:
-        others = [o for o in others if o[0].relation not in (*MOVED, "advmod") or rng.random() < 0.4]
+        dependents = [d for d in dependents if d[0].relation not in (*MOVED, "advmod") or rng.random() < 0.4]
     if not keep:
-        front, others = fronted(told.clause, others, rng)
-    verb = _denied(told) if deny else told.verb
-    words = [*front, *told.subject, *verb, *(word for _, phrase in others for word in phrase)]
+        front, dependents = fronted(statement.clause, dependents, rng)
+    verb = _negated_verb(statement) if negate else statement.verb
+    words = [*front, *statement.subject, *verb, *(word for _, phrase in dependents for word in phrase)]
     if not keep:
         words = [near_synonym(word, rng) for word in words]
     return text_of(words, ".")
 
 
 def fronted(
-    clause: Clause, others: list[tuple[Phrase, tuple[Piece, ...]]], rng: random.Random
-) -> tuple[tuple[Piece, ...], list[tuple[Phrase, tuple[Piece, ...]]]]:
-    """Half of the time a phrase with its comma for the front, where one may stand there, and the phrases that are left."""
-    movable = [o for o in others if _may_stand_first(clause, o[0])]
+    clause: Clause, dependents: list[tuple[Phrase, tuple[Word, ...]]], rng: random.Random
+) -> tuple[tuple[Word, ...], list[tuple[Phrase, tuple[Word, ...]]]]:
+    """Half of the time a phrase that may stand at the front, with its comma; and the phrases that stay at their places."""
+    movable = [d for d in dependents if _may_stand_first(clause, d[0])]
     if not movable or rng.random() >= 0.5:
-        return (), others
+        return (), dependents
     moved = rng.choice(movable)
-    left = [o for o in others if o is not moved]
-    return (*moved[1][:-1], replace(moved[1][-1], space=False), _COMMA), left
+    remaining = [d for d in dependents if d is not moved]
+    return (*moved[1][:-1], replace(moved[1][-1], space=False), _COMMA), remaining
 
 
 def _may_stand_first(clause: Clause, phrase: Phrase) -> bool:
@@ -165,24 +181,24 @@ def _may_stand_first(clause: Clause, phrase: Phrase) -> bool:
     return time or clause.sentence.tokens[phrase.start].lemma in _FRONTED
 
 
-def _denied(told: Told) -> tuple[Piece, ...]:
-    before, first, after = split_verb(told)
+def _negated_verb(statement: Statement) -> tuple[Word, ...]:
+    before, first, after = split_verb(statement)
     return (*before, first, _NOT, *after)
 
 
-def split_verb(told: Told) -> tuple[tuple[Piece, ...], Piece, tuple[Piece, ...]]:
-    """What stands before the first auxiliary, it (or "did", with the verb in its plain form), and what follows it."""
-    clause = told.clause
+def split_verb(statement: Statement) -> tuple[tuple[Word, ...], Word, tuple[Word, ...]]:
+    """The words before the first auxiliary, the auxiliary (or "did", with the verb in its base form), and those after it."""
+    clause = statement.clause
     if clause.auxiliaries:
         first = word_of(clause, clause.auxiliaries[0])
-        place = told.verb.index(first)
-        return told.verb[:place], first, told.verb[place + 1 :]
+        place = statement.verb.index(first)
+        return statement.verb[:place], first, statement.verb[place + 1 :]
     verb = word_of(clause, clause.verb)
-    base = Piece(clause.sentence.tokens[clause.verb].lemma, xpos="VB", relation=verb.relation)
-    return (), _DID, tuple(base if word == verb else word for word in told.verb)
+    base = Word(clause.sentence.tokens[clause.verb].lemma, xpos="VB", relation=verb.relation)
+    return (), _DID, tuple(base if word == verb else word for word in statement.verb)
 
 
-def near_synonym(word: Piece, rng: random.Random) -> Piece:
+def near_synonym(word: Word, rng: random.Random) -> Word:
     """The word, or half of the time an adjective of like meaning in its place."""
     # Words that take "a" stay with words that take "a".
     options = [o for o in collocations().synonyms["adjectives"].get(word.text, ()) if o[0] not in "aeiou"]

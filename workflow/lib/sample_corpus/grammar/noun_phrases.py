@@ -315,7 +315,7 @@ class NounPhraseReader(NounWords):
 
     def note(self, node: Node, key: str, definite: bool, mention_type: str) -> None:
         """Make the phrase a mention of a discourse entity."""
-        node.mention = self.grammar.discourse.note_noun(key, definite, node.plural)
+        node.mention = self.grammar.discourse.note_noun(key, definite)
         node.mention_type = mention_type
 
 
