@@ -65,11 +65,11 @@ def published_tables() -> dict[str, pd.DataFrame]:
     }
 
 
-def run(folder, tables, segments=SEGMENTS, treebank=TREEBANK, **others) -> pd.DataFrame:
+def run(folder, tables, segments=SEGMENTS, treebank=TREEBANK, **more_settings) -> pd.DataFrame:
     for name, frame in tables.items():
         write_table(frame, folder / f"{name}.tsv")
     paths = {name: folder / f"{name}.tsv" for name in tables}
-    settings = {"segments": segments, "dependencies": treebank, **others}
+    settings = {"segments": segments, "dependencies": treebank, **more_settings}
     comparison(paths, settings, THRESHOLDS, folder / "c.tsv", folder / "c.html")
     return read_table(folder / "c.tsv").set_index("id", drop=False)
 
@@ -130,8 +130,8 @@ def test_other_numbers_differ(tmp_path, tables):
     tables["dependency_heads"]["n"] += 1
     # The intervals stay narrow, and are those of the new values.
     for name, column in (("relations", "accuracy"), ("surface", "value")):
-        ends = ("accuracy_ci_low", "accuracy_ci_high") if name == "relations" else ("ci_low", "ci_high")
-        for end, step in zip(ends, (-1e-4, 1e-4), strict=True):
+        interval = ("accuracy_ci_low", "accuracy_ci_high") if name == "relations" else ("ci_low", "ci_high")
+        for end, step in zip(interval, (-1e-4, 1e-4), strict=True):
             tables[name][end] = tables[name][column] + step
     verdicts = run(tmp_path, tables)["verdict"]
     numbers = verdicts[~verdicts.isin(["not computed", "not comparable", "holds", "does not hold"])]

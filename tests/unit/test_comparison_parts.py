@@ -77,9 +77,9 @@ def test_every_entry_has_a_reason_and_only_what_cannot_be_computed_is_not(tmp_pa
 def test_what_the_paper_found_matches(tmp_path):
     frame = everything(tmp_path)
     for item in ("Table 2", "Table 3", "Fig 5 caption"):
-        own = frame[(frame["item"] == item) & (frame["verdict"] != "not computed")]
-        assert set(own["verdict"]) == {"match"}, item
-        assert set(own["comparable"]) <= {CLOSE, EXACT}
+        rows = frame[(frame["item"] == item) & (frame["verdict"] != "not computed")]
+        assert set(rows["verdict"]) == {"match"}, item
+        assert set(rows["comparable"]) <= {CLOSE, EXACT}
     assert len(frame[(frame["item"] == "Table 2") & (frame["verdict"] == "match")]) == 16
     assert "Best head here: 5-4" in frame.loc["t2_head5_4_all", "why"]
     assert frame.loc["nb_train_sentences", ["ours", "verdict", "comparable"]].tolist() == ["36160", "match", EXACT]
@@ -93,15 +93,15 @@ def test_other_numbers_differ(tmp_path):
     for name, columns in (("table2", ["accuracy"]), ("table3", ["uas"])):
         tables[name][[*columns, "ci_low", "ci_high"]] += 0.05
     frame = run(tmp_path, tables, coreference=ONTONOTES, probe_training=WSJ_TRAIN)
-    own = frame[frame["item"].isin(["Table 2", "Table 3"]) & (frame["verdict"] != "not computed")]
-    assert set(own["verdict"]) == {"differs"}
+    rows = frame[frame["item"].isin(["Table 2", "Table 3"]) & (frame["verdict"] != "not computed")]
+    assert set(rows["verdict"]) == {"differs"}
     assert frame.loc["nb_train_sentences", "verdict"] == "differs"
 
 
 def test_other_data_and_models_are_not_compared(tmp_path):
     frame = everything(tmp_path, segments=SAMPLE, dependencies=SAMPLE, coreference=SAMPLE, probe_training=SAMPLE)
-    own = frame[frame["item"].isin(["Table 2", "Table 3", "Fig 5 caption"])]
-    assert set(own["verdict"]) == {"not comparable", "not computed"}
+    rows = frame[frame["item"].isin(["Table 2", "Table 3", "Fig 5 caption"])]
+    assert set(rows["verdict"]) == {"not comparable", "not computed"}
     assert set(frame.loc[frame["comparable"] == QUALITATIVE, "verdict"]) == {"holds"}
     other_model = Setting("r", "electra", "CoNLL-2012", "", "conll2012")
     frame = everything(tmp_path, coreference=other_model)

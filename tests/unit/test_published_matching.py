@@ -32,12 +32,12 @@ def cell(column="value", where=None, interval="", n="", scale="1", artefact="hea
 
 def published(*numbers, comparable=EXACT, **fields) -> Published:
     texts = {name: "" for name in Published.__dataclass_fields__ if name not in ("tolerance", "same", "details", "numbers")}
-    given = texts | {"id": "x", "comparable": comparable, "tolerance": None, "details": {}, "same": {}} | fields
-    return Published(**given, numbers=numbers)
+    values = texts | {"id": "x", "comparable": comparable, "tolerance": None, "details": {}, "same": {}} | fields
+    return Published(**values, numbers=numbers)
 
 
-def number(value, own=None, part="", corrected=None) -> Number:
-    return Number(value, part, corrected, own)
+def number(value, place=None, part="", corrected=None) -> Number:
+    return Number(value, part, corrected, place)
 
 
 def ours(value, frames=None, settings=None):
@@ -47,12 +47,12 @@ def ours(value, frames=None, settings=None):
 @given(st.sampled_from(["mrpc", "rte"]), st.integers(1, 2), st.integers(1, 3), st.sampled_from(["1", "100", "1/100"]))
 def test_one_row_is_found_by_a_slow_search_as_well(task, layer, head, scale):
     where = {"task": task, "layer": str(layer), "head": str(head)}
-    found = ours(published(number(1.0, cell(where=where, interval="ci", n="n", scale=scale))))
+    measured = ours(published(number(1.0, cell(where=where, interval="ci", n="n", scale=scale))))
     (row,) = [r for r in HEADS.to_dict("records") if (r["task"], r["layer"], r["head"]) == (task, layer, head)]
     factor = float(Fraction(scale))
-    assert found.value == pytest.approx(row["value"] * factor)
-    assert (found.ci_low, found.ci_high) == pytest.approx((row["ci_low"] * factor, row["ci_high"] * factor))
-    assert found.n == 50
+    assert measured.value == pytest.approx(row["value"] * factor)
+    assert (measured.ci_low, measured.ci_high) == pytest.approx((row["ci_low"] * factor, row["ci_high"] * factor))
+    assert measured.n == 50
 
 
 @pytest.mark.parametrize(
@@ -63,8 +63,8 @@ def test_several_rows_are_taken_together(column, expected):
 
 
 def test_the_interval_of_an_extreme_is_that_of_its_row():
-    found = ours(published(number(1.0, cell("max(value)", {"task": "rte", "layer": "2"}, interval="ci"))))
-    assert (found.ci_low, found.ci_high) == pytest.approx((0.2, 0.26))
+    measured = ours(published(number(1.0, cell("max(value)", {"task": "rte", "layer": "2"}, interval="ci"))))
+    assert (measured.ci_low, measured.ci_high) == pytest.approx((0.2, 0.26))
 
 
 def test_alternatives_and_the_last_layer():
@@ -76,8 +76,8 @@ def test_alternatives_and_the_last_layer():
 
 def test_rows_with_floats_and_missing_cells_are_found_by_whole_numbers():
     frame = pd.DataFrame({"layer": [1.0, None, 2.0], "value": [0.5, 0.6, 0.7]})
-    found = ours(published(number(1.0, cell(where={"layer": "2"}))), {"heads": frame})
-    assert found.value == 0.7
+    measured = ours(published(number(1.0, cell(where={"layer": "2"}))), {"heads": frame})
+    assert measured.value == 0.7
 
 
 def test_several_rows_where_one_is_meant_are_an_error():
@@ -88,7 +88,7 @@ def test_several_rows_where_one_is_meant_are_an_error():
 
 
 @pytest.mark.parametrize(
-    ("own", "why"),
+    ("place", "why"),
     [
         (cell(artefact="figure7"), "this run has no figure7.tsv"),
         (cell(where={"crop": "padded"}), "no column crop in heads.tsv"),
@@ -98,17 +98,17 @@ def test_several_rows_where_one_is_meant_are_an_error():
         (cell(where={"task": "rte", "layer": "1", "head": "12"}), "this run's model has 3 heads a layer"),
     ],
 )
-def test_what_a_run_has_not_says_why(own, why):
-    found = ours(published(number(1.0, own)))
-    assert (found.value, found.comparable, found.why) == (None, NO, why)
-    with_reason = ours(published(number(1.0, own), absent="no such corpus"))
+def test_what_a_run_has_not_says_why(place, why):
+    measured = ours(published(number(1.0, place)))
+    assert (measured.value, measured.comparable, measured.why) == (None, NO, why)
+    with_reason = ours(published(number(1.0, place), absent="no such corpus"))
     assert with_reason.why == (why if "model has" in why else "no such corpus")
 
 
 def test_a_missing_value_is_none():
     frame = pd.DataFrame({"task": ["rte"], "value": [None]})
-    found = ours(published(number(1.0, cell(where={"task": "rte"}))), {"heads": frame})
-    assert (found.value, found.why) == (None, "this run has no value of it")
+    measured = ours(published(number(1.0, cell(where={"task": "rte"}))), {"heads": frame})
+    assert (measured.value, measured.why) == (None, "this run has no value of it")
 
 
 SAMENESS = {"role": "task", "same": {"model": "bert-base-uncased", "data": "mrpc-dev"}}
@@ -129,9 +129,9 @@ ONE = cell(where={"task": "mrpc", "layer": "1", "head": "1"})
 )
 def test_only_the_same_model_and_data_are_compared(settings, comparable, why):
     value = published(number(0.11, ONE), comparable=CLOSE, why="fine-tuned anew", **SAMENESS)
-    found = ours(value, settings=settings)
-    assert (found.comparable, found.why) == (comparable, why)
-    assert verdict(value, found) == ("match" if comparable == CLOSE else "not comparable")
+    measured = ours(value, settings=settings)
+    assert (measured.comparable, measured.why) == (comparable, why)
+    assert verdict(value, measured) == ("match" if comparable == CLOSE else "not comparable")
 
 
 def test_a_baseline_needs_the_data_alone():
@@ -165,8 +165,8 @@ def test_several_numbers_are_compared_one_by_one():
     value = published(*layers("mrpc", "rte"))
     assert ours(value).value == pytest.approx([0.12, 0.12])
     assert verdict(value, ours(value)) == "match"
-    other = published(*layers("mrpc"), number(0.2, layers("rte")[0].cell))
-    assert verdict(other, ours(other)) == "differs"
+    two_cells = published(*layers("mrpc"), number(0.2, layers("rte")[0].cell))
+    assert verdict(two_cells, ours(two_cells)) == "differs"
 
 
 def test_numbers_without_a_cell_are_left_out_of_the_comparison():
@@ -177,9 +177,9 @@ def test_numbers_without_a_cell_are_left_out_of_the_comparison():
 
 def test_some_of_several_numbers_are_shown_and_not_compared():
     value = published(*layers("mrpc", "qqp"))
-    found = ours(value)
-    assert (found.value, found.comparable) == (pytest.approx([0.12]), NO)
-    assert found.why == "1 of 2 values. No row with task qqp, layer 1 in heads.tsv of this run"
+    measured = ours(value)
+    assert (measured.value, measured.comparable) == (pytest.approx([0.12]), NO)
+    assert measured.why == "1 of 2 values. No row with task qqp, layer 1 in heads.tsv of this run"
 
 
 def test_named_numbers_keep_their_names():
@@ -191,13 +191,14 @@ def test_named_numbers_keep_their_names():
 
 def test_a_setting_is_exact_or_a_choice_of_the_run():
     frames = {"quantities": quantities([("examples", 1000), ("fits", 3)])}
-    found = {
+    measured = {
         name: ours(published(number(1000, cell(where={"quantity": name}, artefact="quantities")), comparable=SETTING), frames)
         for name in ("examples", "fits")
     }
-    assert (found["examples"].value, found["examples"].comparable, found["examples"].why) == (1000, EXACT, "as in the paper")
-    assert isinstance(found["examples"].value, int)
-    assert (found["fits"].comparable, found["fits"].why) == (NO, "a choice of this run")
+    examples = measured["examples"]
+    assert (examples.value, examples.comparable, examples.why) == (1000, EXACT, "as in the paper")
+    assert isinstance(examples.value, int)
+    assert (measured["fits"].comparable, measured["fits"].why) == (NO, "a choice of this run")
 
 
 def test_texts_are_compared_as_texts():

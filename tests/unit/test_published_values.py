@@ -126,7 +126,7 @@ def test_a_file_of_another_form_is_named(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([{"id": "a"}, {"id": "b"}, {"id": "a"}], r"s\.csv:4: the id a stands in two places"),
+        ([{"id": "a"}, {"id": "b"}, {"id": "a"}], r"s\.csv:4: the rows of id a must be consecutive"),
         ([{"id": "a", "unit": "%"}, {"id": "a", "unit": "F1"}], r"s\.csv:3: unit differs from that of the other rows of a"),
         ([{"id": "a", "artefact": "t"}], r"s\.csv:2: the table t is named without a column"),
         ([{"id": "a", "artefact": "t", "column": "x", "where": "layer"}], r"s\.csv:2: 'layer' is not of the form name=value"),

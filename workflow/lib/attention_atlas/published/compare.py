@@ -1,4 +1,4 @@
-"""Published values beside ours: one row a value, with a verdict that says no more than the data allow."""
+"""Published values beside ours: one row for each value, with a verdict only where the data allow one."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from attention_atlas.published.values import Published
 
 COLUMNS = ("id", "item", "quantity", "published", "ours", "ci_low", "ci_high", "n", "comparable", "why", "verdict")
 
-# Kinds of comparison: the same quantity on the same data; the same but for a stand-in of like making or a value read off a
-# figure; a claim (order, threshold) that can be put to any model; a number that cannot be compared; nothing computed.
+# Kinds of comparison: the same quantity on the same data; the same quantity on similar data or a value read off a figure; a
+# claim (order, threshold) that can be tested on any model; a number that cannot be compared or was not computed.
 EXACT, CLOSE, QUALITATIVE, NO = "exact", "close", "qualitative", "no"
 SETTING = "setting"
-"""Of published values alone: a choice, which a run makes as the paper (exact) or otherwise (no)."""
+"""Only in the list of published values: a choice, which a run shares with the paper (exact) or not (no)."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,8 @@ class Measured:
     holds: bool | None = None
     target: Any = None
 
-    def but(self, **fields: Any) -> Self:
-        """The same with other fields."""
+    def changed(self, **fields: Any) -> Self:
+        """A copy with some fields changed."""
         return replace(self, **fields)
 
 

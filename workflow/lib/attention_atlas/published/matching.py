@@ -1,4 +1,4 @@
-"""Our side of published values: the rows of a run's tables that they name, and whether these are the same quantity."""
+"""Measured values for published ones: the rows of a run's tables that these name, and whether both are the same quantity."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _DEFAULT = {
 
 
 class NotMeasured(Exception):
-    """A run has no such number; says why."""
+    """A run has no such number; the message is the reason."""
 
 
 class SmallerModel(NotMeasured):
@@ -36,21 +36,21 @@ class SmallerModel(NotMeasured):
 
 
 @dataclass(frozen=True)
-class Ours:
-    """Our side of one number: in the published unit, with its interval, its n, and its (first) row."""
+class MeasuredNumber:
+    """The measured value of one published number: in the published unit, with its interval, its n, and its (first) row."""
 
     value: Scalar
-    ends: tuple[float | None, float | None]
+    interval: tuple[float | None, float | None]
     n: int | None
     row: Mapping[str, Any]
 
 
 class Tables:
-    """The tables of a run by name, with an index of the columns by which rows are looked up."""
+    """The tables of a run by name, with an index of the columns that select rows."""
 
     def __init__(self, frames: Mapping[str, pd.DataFrame]) -> None:
         self.frames = frames
-        self._places: dict[tuple[str, ...], dict[tuple[str, ...], np.ndarray]] = {}
+        self._row_indices: dict[tuple[str, ...], dict[tuple[str, ...], np.ndarray]] = {}
 
     def rows(self, cell: Cell) -> pd.DataFrame:
         """The rows that a cell names.
@@ -67,16 +67,16 @@ class Tables:
         if not cell.where:
             return frame
         columns = tuple(cell.where)
-        places = self._index(cell.artefact, columns)
+        row_indices = self._index(cell.artefact, columns)
         values = [self._alternatives(frame[name], value) for name, value in cell.where.items()]
-        selected = [places[key] for key in product(*values) if key in places]
+        selected = [row_indices[key] for key in product(*values) if key in row_indices]
         if not selected:
             self._check_size(cell, frame)
             raise NotMeasured(f"no row with {in_words(cell.where)} in {cell.artefact}.tsv of this run")
         return frame.iloc[np.concatenate(selected)]
 
-    def number(self, number: Number) -> Ours:
-        """Our side of a published number, in the published unit.
+    def number(self, number: Number) -> MeasuredNumber:
+        """The measured value of a published number, in the published unit.
 
         Raises:
             NotMeasured: there is none, or it is a missing value.
@@ -89,41 +89,41 @@ class Tables:
         match = _COLUMN.fullmatch(cell.column)
         if match is None:
             raise AtlasError(f"published values: '{cell.column}' is neither a column nor mean(), sum(), max() or min() of one.")
-        way, column = match[1], match[2] or match[3]
-        ends = [f"{cell.interval}_low", f"{cell.interval}_high"] if cell.interval else []
-        absent = [name for name in (column, *ends, *([cell.n] if cell.n else [])) if name not in rows]
+        aggregate, column = match[1], match[2] or match[3]
+        interval_columns = [f"{cell.interval}_low", f"{cell.interval}_high"] if cell.interval else []
+        absent = [name for name in (column, *interval_columns, *([cell.n] if cell.n else [])) if name not in rows]
         if absent:
             raise NotMeasured(f"no column {absent[0]} in {cell.artefact}.tsv")
         if rows[column].isna().all():
             raise NotMeasured("this run has no value of it")
-        if way in ("max", "min"):
-            rows = rows.loc[[getattr(rows[column], f"idx{way}")()]]
-        elif way is None and len(rows) > 1:
+        if aggregate in ("max", "min"):
+            rows = rows.loc[[getattr(rows[column], f"idx{aggregate}")()]]
+        elif aggregate is None and len(rows) > 1:
             place = f"{cell.artefact} has {len(rows)} rows with {in_words(cell.where)}"
             raise AtlasError(f"published values: {place}; name one, or mean({column}).")
         row = {str(name): rows[name].iloc[0] for name in rows}
         n = int(row[cell.n]) if cell.n and pd.notna(row[cell.n]) else None
         if isinstance(row[column], str) and isinstance(scalar(row[column]), str):
-            return Ours(row[column], (None, None), n, row)
+            return MeasuredNumber(row[column], (None, None), n, row)
 
         def scaled(name: str) -> float:
             values = rows[name].astype(float)
-            value = float(values.sum() if way == "sum" else values.mean())
+            value = float(values.sum() if aggregate == "sum" else values.mean())
             return value * cell.scale.numerator / cell.scale.denominator
 
         value = scaled(column)
         target = number.value if number.corrected is None else number.corrected
         whole = isinstance(target, int) and value.is_integer()
-        low, high = (scaled(name) for name in ends) if ends else (None, None)
-        return Ours(int(value) if whole else value, (low, high), n, row)
+        low, high = (scaled(name) for name in interval_columns) if interval_columns else (None, None)
+        return MeasuredNumber(int(value) if whole else value, (low, high), n, row)
 
     def _index(self, artefact: str, columns: tuple[str, ...]) -> dict[tuple[str, ...], np.ndarray]:
         key = (artefact, *columns)
-        if key not in self._places:
+        if key not in self._row_indices:
             texts = [_as_text(self.frames[artefact][name]) for name in columns]
             numbers = pd.Series(range(len(texts[0]))).groupby(texts).indices
-            self._places[key] = {name if isinstance(name, tuple) else (name,): rows for name, rows in numbers.items()}
-        return self._places[key]
+            self._row_indices[key] = {name if isinstance(name, tuple) else (name,): rows for name, rows in numbers.items()}
+        return self._row_indices[key]
 
     @staticmethod
     def _alternatives(column: pd.Series, value: str) -> Sequence[str]:
@@ -143,7 +143,7 @@ def read_tables(paths: Mapping[str, Any]) -> dict[str, pd.DataFrame]:
     """The tables of a run by name.
 
     Args:
-        paths: name -> file, or a list that holds the file or nothing; those without a file are left out.
+        paths: name -> file, or a list that holds the file or nothing; those without a file are skipped.
 
     Raises:
         AtlasError: a table cannot be read.
@@ -155,12 +155,12 @@ def read_tables(paths: Mapping[str, Any]) -> dict[str, pd.DataFrame]:
 def measure(
     published: Mapping[str, Published], frames: Mapping[str, pd.DataFrame], settings: Mapping[str, Setting]
 ) -> dict[str, Measured]:
-    """Our side of every published value that names a cell of our tables, or that says why there is none.
+    """The measured value of every published value that names a cell of our tables, or the reason why there is none.
 
     Args:
         published: of `load_published`.
         frames: the run's tables by name, layers and heads counted from 1.
-        settings: role -> model and corpus that the run looks at.
+        settings: role -> model and corpus of the run.
 
     Raises:
         AtlasError: a published value names several rows where one is meant.
@@ -176,7 +176,7 @@ def quantities(rows: Iterable[tuple[str, Any] | tuple[str, Any, int] | tuple[str
 
 
 def sameness(value: Published, settings: Mapping[str, Setting]) -> tuple[str, str]:
-    """How a number of a run can be compared with a published one, and why.
+    """Kind of comparison between a number of a run and a published one, and its reason.
 
     Raises:
         NotMeasured: the run names no model and corpus for its role.
@@ -200,7 +200,7 @@ def _measured(value: Published, tables: Tables, settings: Mapping[str, Setting])
     compared = [number for number in value.numbers if number.cell is not None]
     if not compared:
         return Measured(None, NO, _sentences(value.why or "nothing in this run measures it", value.fault))
-    ours: list[tuple[Number, Ours]] = []
+    ours: list[tuple[Number, MeasuredNumber]] = []
     missing: NotMeasured | None = None
     try:
         comparable, why = sameness(value, settings)
@@ -214,32 +214,35 @@ def _measured(value: Published, tables: Tables, settings: Mapping[str, Setting])
     except NotMeasured as error:
         return Measured(None, NO, _sentences(_reason(value, error), value.fault))
     if missing:
-        some = f"{len(ours)} of {len(compared)} values"
-        comparable, why = NO, _sentences(why, some) if comparable == NO else _sentences(some, _reason(value, missing))
+        count_note = f"{len(ours)} of {len(compared)} values"
+        comparable, why = (
+            NO,
+            _sentences(why, count_note) if comparable == NO else _sentences(count_note, _reason(value, missing)),
+        )
     parts = [number.part for number, _ in ours]
     targets = [number.value if number.corrected is None else number.corrected for number, _ in ours]
     first = ours[0][1]
-    low, high = first.ends if len(compared) == 1 else (None, None)
-    values = [own.value for _, own in ours]
+    low, high = first.interval if len(compared) == 1 else (None, None)
+    values = [measured_number.value for _, measured_number in ours]
     if len(compared) > 1 and not parts[0]:
         measured = Measured(values, comparable, why, low, high, first.n, target=targets)
     else:
         measured = Measured(joined(values, parts), comparable, why, low, high, first.n, target=joined(targets, parts))
     if comparable == SETTING:
         same = agrees(value, measured)
-        measured = measured.but(comparable=EXACT if same else NO, why="as in the paper" if same else why)
-    return measured.but(why=_sentences(measured.why, value.remark.format_map(first.row), value.fault))
+        measured = measured.changed(comparable=EXACT if same else NO, why="as in the paper" if same else why)
+    return measured.changed(why=_sentences(measured.why, value.remark.format_map(first.row), value.fault))
 
 
 def _reason(value: Published, error: NotMeasured) -> str:
-    """Why there is no number: the size of the model, what the list of published values says, or what was looked for."""
+    """Why there is no number: the size of the model, the reason in the list of published values, or the missing row."""
     if isinstance(error, SmallerModel):
         return str(error)
     return value.absent or (value.why if value.comparable == NO else "") or str(error)
 
 
 def in_words(where: Mapping[str, str]) -> str:
-    """What rows have, in words."""
+    """Conditions on columns as text."""
     return ", ".join(f"{name} {value}" for name, value in where.items())
 
 

@@ -1,4 +1,4 @@
-"""What the workflow has to know of the scoreboard: every published value of all studies of a run."""
+"""Declaration of the scoreboard: every published value of all studies of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of the scoreboard, which are rendered from the comparisons and claims of all studies of a run."""
+"""The tables of the scoreboard, rendered from the comparisons and claims of all studies of a run."""
 
 from __future__ import annotations
 

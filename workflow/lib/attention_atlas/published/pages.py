@@ -22,8 +22,8 @@ def write_comparison(
         frame: one row a published value.
         out, html_out: files to write.
         title: heading of the page.
-        lines: what was looked at.
-        note: what the reader has to know of this comparison.
+        lines: run, models and corpora.
+        note: explanation of this comparison.
     """
     write_table(frame, out)
     counts = ", ".join(f"{n} {name}" for name, n in frame["verdict"].value_counts(sort=False).sort_index().items())
@@ -42,5 +42,5 @@ def write_claims(
 
 
 def claim_verdict(holds: bool) -> str:
-    """What is said of a claim."""
+    """The verdict on a claim."""
     return HOLDS if holds else DOES_NOT_HOLD

@@ -36,13 +36,13 @@ def write_scoreboard(
     claims_out: str | Path,
     claims_html: str | Path,
 ) -> None:
-    """Write the tables of all studies as one, and what they come to.
+    """Write the tables of all studies as one, and their summary.
 
     Args:
         comparisons: study -> its comparison.tsv.
         claims: study -> its claims.tsv, for those that have one.
         run: title of the run.
-        generated: whether it looks at generated text.
+        generated: whether its corpora are generated text.
         out, html_out: values of all studies.
         summary_out, summary_html: counts of verdicts by study.
         claims_out, claims_html: claims of all studies.
@@ -50,35 +50,34 @@ def write_scoreboard(
     Raises:
         AtlasError: a table cannot be used.
     """
-    read = {study: read_table(path, list(COLUMNS)) for study, path in comparisons.items()}
-    values = pd.concat([own.assign(study=study) for study, own in read.items()], ignore_index=True)[["study", *COLUMNS]]
-    told = {study: read_table(path, CLAIMS[1:]) for study, path in claims.items()}
-    said = [own.assign(study=study)[CLAIMS] for study, own in told.items()]
-    everything = pd.concat(said, ignore_index=True) if said else pd.DataFrame(columns=CLAIMS)
-    summary = summary_rows(values, everything)
+    value_frames = [read_table(path, list(COLUMNS)).assign(study=study) for study, path in comparisons.items()]
+    values = pd.concat(value_frames, ignore_index=True)[["study", *COLUMNS]]
+    claim_frames = [read_table(path, CLAIMS[1:]).assign(study=study)[CLAIMS] for study, path in claims.items()]
+    all_claims = pd.concat(claim_frames, ignore_index=True) if claim_frames else pd.DataFrame(columns=CLAIMS)
+    summary = summary_rows(values, all_claims)
     lines = [f"{run}. {_GENERATED if generated else _REAL}"]
     write_table(values, out)
     formats = dict.fromkeys(("ci_low", "ci_high"), ".4g") | {"n": "d"}
     write_html_table(values, html_out, "Published values of all studies and this run", lines, formats=formats)
     write_table(summary, summary_out)
-    told_of = (
+    verdict_note = (
         "match: the published value within tolerance, or within our interval; differs: neither; holds: a claim that can be put "
         "to any model; not comparable: another model or corpus than the paper's, with the reason in comparison.tsv; not "
         "computed: nothing in this run measures it."
     )
     counts = dict.fromkeys(SUMMARY[1:], "d")
-    write_html_table(summary, summary_html, "Scoreboard", [*lines, told_of], formats=counts)
-    write_table(everything, claims_out)
-    write_html_table(everything, claims_html, "Claims of all studies and this run", lines)
+    write_html_table(summary, summary_html, "Scoreboard", [*lines, verdict_note], formats=counts)
+    write_table(all_claims, claims_out)
+    write_html_table(all_claims, claims_html, "Claims of all studies and this run", lines)
 
 
 def summary_rows(values: pd.DataFrame, claims: pd.DataFrame) -> pd.DataFrame:
-    """A row a study, and one for all: how many values have each verdict, how many claims hold; columns `SUMMARY`."""
+    """A row for each study, and one for all: number of values with each verdict, and of claims that hold; columns `SUMMARY`."""
     rows = []
     for study in [*dict.fromkeys(values["study"]), "all"]:
-        own = values if study == "all" else values[values["study"] == study]
-        told = claims if study == "all" else claims[claims["study"] == study]
-        counts = [int((own["verdict"] == name).sum()) for name in VERDICTS]
-        judged = told[told["verdict"].isin((HOLDS, DOES_NOT_HOLD))]
-        rows.append([study, len(own), *counts, len(judged), int((judged["verdict"] == HOLDS).sum())])
+        study_values = values if study == "all" else values[values["study"] == study]
+        study_claims = claims if study == "all" else claims[claims["study"] == study]
+        counts = [int((study_values["verdict"] == name).sum()) for name in VERDICTS]
+        decided = study_claims[study_claims["verdict"].isin((HOLDS, DOES_NOT_HOLD))]
+        rows.append([study, len(study_values), *counts, len(decided), int((decided["verdict"] == HOLDS).sum())])
     return pd.DataFrame(rows, columns=SUMMARY)

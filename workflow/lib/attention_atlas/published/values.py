@@ -23,11 +23,11 @@ Value = Scalar | list[Scalar] | dict[str, Scalar] | None
 
 @dataclass(frozen=True)
 class Cell:
-    """Where this project's tables have a number.
+    """The place of a number in this project's tables.
 
     Attributes:
         artefact: the table, by the name of its file without suffix, or by that of a frame that the comparison derives.
-        where: column -> what the row has there. `a|b` takes both; `last` is the largest number of the column.
+        where: column -> value of the row. `a|b` takes both; `last` is the largest number of the column.
         column: of the number. `mean(column)`, `sum(...)`, `max(...)` and `min(...)` take several rows.
         interval: columns of the interval, without `_low` and `_high`; empty where there is none.
         n: column of the number of units; empty where there is none.
@@ -50,7 +50,7 @@ class Number:
         value: as printed, or read off a figure; None where it is lost.
         part: its name among several of one id; empty where they are in order.
         corrected: the value to compare with where the printed one is a known slip.
-        cell: where ours is; None where no table has it.
+        cell: place of our number; None where no table has it.
     """
 
     value: Scalar | None
@@ -68,15 +68,15 @@ class Published:
         item: table, figure or section of the paper.
         quantity, unit: what is measured.
         tolerance: of values read off a figure; elsewhere half a unit of the last printed digit counts.
-        role: of the run's model and corpus that ours is measured on; `a|b` takes the first that the run has.
+        role: of the run's model and corpus that our number is measured on; `a|b` takes the first that the run has.
         same: `model` and `data` that a run must look at for the same quantity.
         comparable: exact, close, setting (a choice of the run) or no; empty where a claim or nothing is beside it.
         why: reason, where the default sentence does not say it.
         absent: reason where the run has no such row.
-        remark: how ours is measured; names in braces are columns of our row.
+        remark: how our number is measured; names in braces are columns of our row.
         fault: a known error of the paper.
         model, dataset, kind, confidence, source, note: where the number comes from.
-        details: what else is printed beside it, such as the head.
+        details: further printed facts, such as the head.
         numbers: one or several.
     """
 
@@ -130,10 +130,10 @@ def load_published(study: str) -> dict[str, Published]:
         earlier = values.get(value.id)
         if earlier is not None:
             if value.id != next(reversed(values)):
-                raise AtlasError(f"{path}:{line}: the id {value.id} stands in two places; its rows must follow each other.")
-            apart = [name for name in _OF_VALUE if getattr(value, name) != getattr(earlier, name)]
-            if apart:
-                raise AtlasError(f"{path}:{line}: {apart[0]} differs from that of the other rows of {value.id}.")
+                raise AtlasError(f"{path}:{line}: the rows of id {value.id} must be consecutive.")
+            differing = [name for name in _OF_VALUE if getattr(value, name) != getattr(earlier, name)]
+            if differing:
+                raise AtlasError(f"{path}:{line}: {differing[0]} differs from that of the other rows of {value.id}.")
             value = Published(**{**vars(value), "numbers": earlier.numbers + value.numbers})
         values[value.id] = value
     return values
@@ -146,12 +146,12 @@ def printed(published: Mapping[str, Published], item: str, column: str, **where:
         published: of `load_published`.
         item: table or figure of the paper.
         column: of our table.
-        where: columns of our table and what they have, some or all of those in the list of published values.
+        where: columns of our table and their values, some or all of those in the list of published values.
     """
-    wanted = {name: str(value) for name, value in where.items()}.items()
+    conditions = {name: str(value) for name, value in where.items()}.items()
     for value in published.values():
         cell = value.numbers[0].cell
-        if value.item == item and cell is not None and cell.column == column and wanted <= cell.where.items():
+        if value.item == item and cell is not None and cell.column == column and conditions <= cell.where.items():
             return value
     return None
 
@@ -169,8 +169,8 @@ def joined(values: Sequence[Scalar | None], parts: Sequence[str]) -> Value:
     """One value as it is; several as a list, or by name where they have names."""
     if len(values) == 1 and not parts[0]:
         return values[0]
-    known = [value for value in values if value is not None]
-    return dict(zip(parts, known, strict=True)) if any(parts) else known
+    present = [value for value in values if value is not None]
+    return dict(zip(parts, present, strict=True)) if any(parts) else present
 
 
 def scalar(text: str) -> Scalar | None:
