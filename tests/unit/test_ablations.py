@@ -56,9 +56,9 @@ def example(record, sizes, seed=0):
     word = (-1, *range(half), -1, *range(half, len(words)), -1)
     ids = (2, *pieces[:half], 3, *pieces[half:], 3)
     stops = tuple(a + len(w) for a, w in zip(starts, passage, strict=True))
-    asked = Asked(f"id{record}", text, half, tuple(starts), stops, (passage[0],), None)
+    squad_item = Asked(f"id{record}", text, half, tuple(starts), stops, (passage[0],), None)
     segments = (0,) * (half + 2) + (1,) * (len(passage) + 1)
-    return Example(record, f"id{record}", ids, segments, tuple(map(str, ids)), word, words, asked=asked)
+    return Example(record, f"id{record}", ids, segments, tuple(map(str, ids)), word, words, asked=squad_item)
 
 
 EXAMPLES = [example(k, sizes) for k, sizes in enumerate([(3, 4, 5), (2, 6), (4, 3, 3, 3), (3, 9, 2), (2, 5, 5)])]
@@ -76,9 +76,9 @@ def model():
         initializer_range=0.6,
         max_position_embeddings=64,
     )
-    made = BertForQuestionAnswering(config).eval()
-    install(made)
-    return made
+    model = BertForQuestionAnswering(config).eval()
+    install(model)
+    return model
 
 
 @pytest.fixture(scope="module")
@@ -100,25 +100,25 @@ def test_rows_are_those_of_the_paper():
 
 
 def test_conditions_change_the_heads_of_their_types(types):
-    made = conditions(types, HEADS, 3, False, 0)
-    assert len(made) == (10 + 8 * 2) * 4
+    row_conditions = conditions(types, HEADS, 3, False, 0)
+    assert len(row_conditions) == (10 + 8 * 2) * 4
     rows = {row.number: row for row in ROWS}
-    for condition in made:
-        own = sorted(place for place, name in types.items() if name in rows[condition.row].types)
+    for condition in row_conditions:
+        type_heads = sorted(place for place, name in types.items() if name in rows[condition.row].types)
         if condition.draw == 0:
-            assert list(condition.heads) == own
-        assert [layer for layer, _ in condition.heads] == [layer for layer, _ in own]
-        assert len(set(condition.heads)) == len(own)
+            assert list(condition.heads) == type_heads
+        assert [layer for layer, _ in condition.heads] == [layer for layer, _ in type_heads]
+        assert len(set(condition.heads)) == len(type_heads)
         assert condition.sentences in (SENTENCES if rows[condition.row].table == "table3" else (WHOLE,))
-    assert made == [] or conditions(types, HEADS, 3, False, 0)[7].heads == made[7].heads
+    assert row_conditions == [] or conditions(types, HEADS, 3, False, 0)[7].heads == row_conditions[7].heads
 
 
 @given(st.sets(st.tuples(st.integers(0, 3), st.integers(0, 5)), max_size=24), st.integers(0, 99))
 def test_random_sets_have_the_layers_of_the_type(heads, seed):
-    own = tuple(sorted(heads))
-    for drawn in matched_sets(own, 6, 4, seed):
-        assert sorted(layer for layer, _ in drawn) == [layer for layer, _ in own]
-        assert len(set(drawn)) == len(own)
+    type_heads = tuple(sorted(heads))
+    for drawn in matched_sets(type_heads, 6, 4, seed):
+        assert sorted(layer for layer, _ in drawn) == [layer for layer, _ in type_heads]
+        assert len(set(drawn)) == len(type_heads)
         assert all(0 <= head < 6 for _, head in drawn)
 
 
@@ -134,10 +134,10 @@ def test_sentences_of_pieces():
 @pytest.mark.parametrize("special_tokens", ["none", "segment"])
 @pytest.mark.parametrize("renormalise", [False, True])
 def test_answers_are_those_of_one_evaluation_a_row(model, types, special_tokens, renormalise):
-    made = conditions(types, HEADS, 1, renormalise, 0)
-    found = answer_all(model, EXAMPLES, made, 0, special_tokens, batch_tokens=40)
+    row_conditions = conditions(types, HEADS, 1, renormalise, 0)
+    answers = answer_all(model, EXAMPLES, row_conditions, 0, special_tokens, batch_tokens=40)
     differ = 0
-    for condition in made:
+    for condition in row_conditions:
         for one in EXAMPLES:
             ids = torch.tensor([one.input_ids])
             with torch.inference_mode(), watch(model, plan=condition.plan) as session:
@@ -145,27 +145,27 @@ def test_answers_are_those_of_one_evaluation_a_row(model, types, special_tokens,
                 session.batch(torch.ones_like(ids), sentences if condition.sentences else None)
                 output = model(input_ids=ids, token_type_ids=torch.tensor([one.segment_ids]))
             ((text, value),) = answer_texts([one], output.start_logits, output.end_logits, passage_pieces([one], ids.shape[1]))
-            answer, own = found[condition.row, condition.sentences, condition.draw][one.record]
-            assert own == pytest.approx(value, abs=1e-4)
+            answer, answer_score = answers[condition.row, condition.sentences, condition.draw][one.record]
+            assert answer_score == pytest.approx(value, abs=1e-4)
             assert answer == text
-            differ += answer != found[BASELINE, WHOLE, 0][one.record][0]
+            differ += answer != answers[BASELINE, WHOLE, 0][one.record][0]
     assert differ > 0, "no ablation changed any answer"
 
 
 def test_shards_together_answer_as_all_questions_at_once(model, types, tmp_path):
-    made = conditions(types, HEADS, 1, False, 0)
-    whole, files = answer_all(model, EXAMPLES, made, 0, "none"), []
+    row_conditions = conditions(types, HEADS, 1, False, 0)
+    whole, files = answer_all(model, EXAMPLES, row_conditions, 0, "none"), []
     for number, part in enumerate((EXAMPLES[:1], EXAMPLES[1:], [])):
         files.append(tmp_path / f"{number}.parquet")
-        answered(answer_all(model, part, made, 0, "none")).to_parquet(files[-1], index=False)
-    found = answers_of([pd.read_parquet(path) for path in files])
-    assert list(found) == list(whole)
-    for key, own in found.items():
-        assert own.keys() == whole[key].keys()
-        for record, (text, value) in own.items():
+        answered(answer_all(model, part, row_conditions, 0, "none")).to_parquet(files[-1], index=False)
+    joined = answers_of([pd.read_parquet(path) for path in files])
+    assert list(joined) == list(whole)
+    for key, by_window in joined.items():
+        assert by_window.keys() == whole[key].keys()
+        for record, (text, value) in by_window.items():
             assert text == whole[key][record][0]
             assert value == pytest.approx(whole[key][record][1], abs=1e-4)
-    assert len(list(scored_rows(found, EXAMPLES))) == len(list(scored_rows(whole, EXAMPLES)))
+    assert len(list(scored_rows(joined, EXAMPLES))) == len(list(scored_rows(whole, EXAMPLES)))
 
 
 def test_the_answer_is_the_best_of_all_windows():
@@ -196,15 +196,15 @@ def test_tables_have_drops_intervals_and_the_control(tmp_path):
     table = pd.read_csv(tmp_path / "table2.tsv", sep="\t").set_index("row")
     means = frame.groupby(["row", "draw"])["em"].mean()
     assert list(table.index) == [1, 2]
-    own = table.loc[2]
-    assert own["em"] == pytest.approx(means[2, 0], abs=1e-3)
-    assert own["em_drop"] == pytest.approx(means[1, 0] - means[2, 0], abs=1e-3)
-    assert own["em_drop_ci_low"] < own["em_drop"] < own["em_drop_ci_high"]
+    row = table.loc[2]
+    assert row["em"] == pytest.approx(means[2, 0], abs=1e-3)
+    assert row["em_drop"] == pytest.approx(means[1, 0] - means[2, 0], abs=1e-3)
+    assert row["em_drop_ci_low"] < row["em_drop"] < row["em_drop_ci_high"]
     drops = [means[1, 0] - means[2, draw] for draw in (1, 2)]
-    assert own["em_random_drop"] == pytest.approx(np.mean(drops), abs=1e-3)
-    assert (own["em_random_least"], own["em_random_most"]) == pytest.approx((min(drops), max(drops)), abs=1e-3)
-    assert own["em_beaten"] == 1
-    assert (own["heads"], own["n"], own["passages"]) == (2, 60, 20)
+    assert row["em_random_drop"] == pytest.approx(np.mean(drops), abs=1e-3)
+    assert (row["em_random_least"], row["em_random_most"]) == pytest.approx((min(drops), max(drops)), abs=1e-3)
+    assert row["em_beaten"] == 1
+    assert (row["heads"], row["n"], row["passages"]) == (2, 60, 20)
     table3(answers, heads, 200, 0, SETTING, tmp_path / "table3.tsv", tmp_path / "table3.html")
     table = pd.read_csv(tmp_path / "table3.tsv", sep="\t")
     assert table["sentences"].tolist()[1:] == ["stops"]

@@ -32,8 +32,8 @@ def slow(a, special, options):
     sums = dict.fromkeys(FEATURES, 0.0)
     for s in range(n):
         for t in range(n):
-            own = s == t and (special[t] < 0 or options.diagonal == "self")
-            if own:
+            is_self = s == t and (special[t] < 0 or options.diagonal == "self")
+            if is_self:
                 name = "self"
             elif special[t] >= 0:
                 name = FEATURES[special[t]]
@@ -50,10 +50,10 @@ def slow(a, special, options):
 def test_features_equal_the_equation(options, n):
     special = np.random.default_rng(n).integers(-1, 4, n)
     maps = attention(6, n).reshape(2, 3, n, n)
-    found = distance_features(maps, feature_of_cells(special, options))
-    assert found.shape == (2, 3, 21)
+    features = distance_features(maps, feature_of_cells(special, options))
+    assert features.shape == (2, 3, 21)
     expected = [[slow(maps[i, j], special, options) for j in range(3)] for i in range(2)]
-    assert found == pytest.approx(np.asarray(expected), abs=1e-6)
+    assert features == pytest.approx(np.asarray(expected), abs=1e-6)
 
 
 @settings(max_examples=60, deadline=None)
@@ -63,8 +63,8 @@ def test_features_sum_to_one_and_each_cell_has_one(n, seed, number):
     cells = feature_of_cells(special, alternatives()[number])
     assert cells.min() >= 0
     assert cells.max() < len(FEATURES)
-    found = distance_features(attention(2, n, seed), cells)
-    assert found.sum(axis=-1) == pytest.approx(1, abs=1e-5)
+    features = distance_features(attention(2, n, seed), cells)
+    assert features.sum(axis=-1) == pytest.approx(1, abs=1e-5)
 
 
 def test_readings_differ_where_the_text_is_open():
@@ -94,12 +94,12 @@ def cached(n, record, level="tokens"):
 
 def test_one_pass_gives_all_options():
     examples = [cached(5, 0), cached(9, 1)]
-    found, records = mean_features(examples, "[CLS]", "[SEP]", alternatives())
-    assert found.shape == (4, 2, 2, 3, 21)
+    features, records = mean_features(examples, "[CLS]", "[SEP]", alternatives())
+    assert features.shape == (4, 2, 2, 3, 21)
     assert records.tolist() == [0, 1]
     special = special_columns(examples[1].tokens, "[CLS]", "[SEP]")
     alone = distance_features(examples[1].maps, feature_of_cells(special, alternatives()[2]))
-    assert (found[2, 1] == alone).all()
+    assert (features[2, 1] == alone).all()
     with pytest.raises(AtlasError, match="no example to measure"):
         mean_features([], "[CLS]", "[SEP]", [DEFAULT])
     with pytest.raises(AtlasError, match="level: tokens"):

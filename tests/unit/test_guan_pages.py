@@ -21,13 +21,13 @@ from attention_atlas.methods.head_type_names import DENSE, DENSE_VERTICAL, DIAGO
 from attention_atlas.models.card import ModelCard, write_card
 from attention_atlas.published.values import load_published
 from attention_atlas.studies.guan2020.ablation_rows import ROWS, SENTENCES, WHOLE
-from attention_atlas.studies.guan2020.clustering import by_layer, cluster_heads
+from attention_atlas.studies.guan2020.clustering import ClusterOptions, ClusterOutputs, by_layer, cluster_heads
 from attention_atlas.studies.guan2020.comparison import comparison
 from attention_atlas.studies.guan2020.drawn_maps import draw_maps, shrunk, typical_heads
 from attention_atlas.studies.guan2020.figure1 import figure1
 from attention_atlas.studies.guan2020.figure2 import figure2
 from attention_atlas.studies.guan2020.figure3 import figure3
-from attention_atlas.studies.guan2020.figure4 import figure4, kept_share
+from attention_atlas.studies.guan2020.figure4 import figure4, same_type_share
 from attention_atlas.studies.guan2020.figure5 import figure5
 from attention_atlas.studies.guan2020.head_features import measure_features, read_features
 from attention_atlas.studies.guan2020.models_compared import compare_models
@@ -66,7 +66,8 @@ def clustered(tmp_path_factory):
     folder = tmp_path_factory.mktemp("clustered")
     save_features(folder / "features", made_up())
     outs = [folder / name for name in ("types", "plane", "layers", "summary", "agreement", "page.html")]
-    cluster_heads(folder / "features", OPTIONS, "kmeans", 4, 30, 0, SETTING, *outs)
+    options = ClusterOptions(OPTIONS, "kmeans", fits=4, perplexity=30, seed=0)
+    cluster_heads(folder / "features", options, SETTING, ClusterOutputs(*outs))
     return folder
 
 
@@ -116,16 +117,16 @@ def test_table1_has_both_readings(clustered, tmp_path):
 def test_models_are_compared_by_the_same_types_and_by_their_own(clustered, tmp_path):
     moved = made_up(1)
     moved[:, 0, 0] = moved[:, 3, 0]  # a dense head becomes diagonal
-    other = save_features(tmp_path / "other", moved)
+    pretrained = save_features(tmp_path / "other", moved)
     out = tmp_path / "figure4.tsv"
-    compare_models(clustered / "types", {"pretrain": other, "squad": clustered / "features"}, OPTIONS, "kmeans", 0, out)
+    compare_models(clustered / "types", {"pretrain": pretrained, "squad": clustered / "features"}, OPTIONS, "kmeans", 0, out)
     table = pd.read_csv(out, sep="\t")
     assert len(table) == 2 * 2 * LAYERS * HEADS
     keyed = table.set_index(["model", "fit", "layer", "head"])["type"]
     for fit in ("reused", "refitted"):
         assert keyed["pretrain", fit, 1, 1] == DIAGONAL
         assert keyed["squad", fit, 1, 1] == DENSE
-        assert kept_share(table, "pretrain", fit) == 15 / 16
+        assert same_type_share(table, "pretrain", fit) == 15 / 16
     small = save_features(tmp_path / "small", made_up()[:, :2])
     with pytest.raises(AtlasError, match="models of one shape"):
         compare_models(clustered / "types", {"pretrain": small}, OPTIONS, "kmeans", 0, out)
@@ -141,9 +142,9 @@ def test_features_are_measured_once_for_all_options(tmp_path):
     assert features.values.shape == (4, 2, LAYERS, HEADS, 21)
     assert features.shape == (LAYERS, HEADS)
     assert features.values.sum(axis=-1) == pytest.approx(1, abs=2e-3)
-    own = features.by_example(alternatives()[0])
+    by_example = features.by_example(alternatives()[0])
     maps = all_maps[0].astype(float)
-    assert own[0, 5, 0] == pytest.approx(maps[1, 1, :, 0].mean(), abs=1e-6)  # [CLS], layer 2, head 2
+    assert by_example[0, 5, 0] == pytest.approx(maps[1, 1, :, 0].mean(), abs=1e-6)  # [CLS], layer 2, head 2
 
 
 def test_drawn_maps_and_blocks(clustered, tmp_path):
@@ -180,14 +181,14 @@ def tables(clustered, tmp_path_factory):
     folder = tmp_path_factory.mktemp("tables")
     features = {"pretrain": clustered / "features", "squad": clustered / "features"}
     table1(features, {"squad": SETTING}, OPTIONS, 4, 0, folder / "table1", folder / "page.html")
-    # The paper's own order: Diagonal matters most, Vertical least, 1/L more than 0.
+    # The order of the paper: Diagonal matters most, Vertical least, 1/L more than 0.
     level = {2: 79, 3: 5, 4: 73, 5: 81, 6: 75, 7: 57, 8: 75, 9: 1, 10: 9, 11: 53, 12: 17, 13: 82, 14: 80, 15: 78}
-    made = [scores(1, "", 90)]
-    made += [
+    rows = [scores(1, "", 90)]
+    rows += [
         scores(r.number, s, level.get(r.number, 50)) for r in ROWS for s in (SENTENCES if r.table == "table3" else (WHOLE,))
     ]
     for name, wanted in (("table2", range(1, 12)), ("table3", (1, *range(12, 20)))):
-        write_table(pd.DataFrame([row for row in made if row["row"] in wanted]), folder / name)
+        write_table(pd.DataFrame([row for row in rows if row["row"] in wanted]), folder / name)
     row = {"windows": "all", "references": "all", "n": 50, "em": 86.9, "em_ci_low": 86, "em_ci_high": 88}
     write_table(pd.DataFrame([row | {"f1": 93.1, "f1_ci_low": 92.0, "f1_ci_high": 94.0}]), folder / "baselines")
     names = ("table1", "table2", "table3", "baselines")
@@ -216,8 +217,10 @@ def test_every_published_value_has_a_row_and_faults_are_named(tables, tmp_path):
 
 
 def test_numbers_are_compared_with_the_papers_own_model_and_questions(tables, tmp_path):
-    own = Setting("Paper run", "bert", "SQuAD", "bert-large-uncased-whole-word-masking-finetuned-squad", "squad-v1.1-dev")
-    frame, _, _ = compared(tables, tmp_path, own)
+    paper_setting = Setting(
+        "Paper run", "bert", "SQuAD", "bert-large-uncased-whole-word-masking-finetuned-squad", "squad-v1.1-dev"
+    )
+    frame, _, _ = compared(tables, tmp_path, paper_setting)
     assert frame.loc["g_t2_5_em", "verdict"] == "match"  # 81.42 within 80 .. 82
     assert frame.loc["g_t2_2_f1", "verdict"] == "differs"
     assert "paper 2.1" in frame.loc["g_t2_2_f1", "why"], "drops stand beside each other"

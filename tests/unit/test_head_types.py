@@ -30,11 +30,11 @@ def feature(special, near, far):
     return row
 
 
-def planted(each=12, noise=0.01, seed=0):
+def planted(heads_per_type=12, noise=0.01, seed=0):
     generator = np.random.default_rng(seed)
     rows, kinds = [], []
     for kind, shares in PLANTED.items():
-        for _ in range(each):
+        for _ in range(heads_per_type):
             row = np.abs(feature(*shares) + noise * generator.normal(size=len(FEATURES)))
             rows.append(row / row.sum())
             kinds.append(kind)
@@ -61,9 +61,9 @@ def test_names_are_the_best_of_all_namings():
     for seed in range(20):
         means = np.random.default_rng(seed).dirichlet(np.ones(len(FEATURES)), 4)
         table = scores(means)
-        found = [TYPES.index(name) for name in names(means)]
+        assigned = [TYPES.index(name) for name in names(means)]
         best = max(sum(table[k, naming[k]] for k in range(4)) for naming in itertools.permutations(range(4)))
-        assert sum(table[k, found[k]] for k in range(4)) == pytest.approx(best)
+        assert sum(table[k, assigned[k]] for k in range(4)) == pytest.approx(best)
 
 
 def test_clusters_that_are_alike_have_no_names():
@@ -79,11 +79,11 @@ def test_too_few_heads():
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=30))
 def test_matching_is_the_best_renumbering(pairs):
-    own, reference = (np.asarray(side) for side in zip(*pairs, strict=True))
-    found = matched(own, reference, 4)
-    best = max((np.asarray(p)[own] == reference).mean() for p in itertools.permutations(range(4)))
-    assert (found == reference).mean() == pytest.approx(best)
-    assert adjusted_rand_score(found, own) == 1
+    labels, reference = (np.asarray(side) for side in zip(*pairs, strict=True))
+    renumbered = matched(labels, reference, 4)
+    best = max((np.asarray(p)[labels] == reference).mean() for p in itertools.permutations(range(4)))
+    assert (renumbered == reference).mean() == pytest.approx(best)
+    assert adjusted_rand_score(renumbered, labels) == 1
 
 
 @pytest.mark.parametrize("halve", HALVES)

@@ -1,20 +1,24 @@
 from attention_atlas.io.setting import setting_of
-from attention_atlas.studies.guan2020.clustering import cluster_heads
+from attention_atlas.studies.guan2020.clustering import ClusterOptions, ClusterOutputs, cluster_heads
 from attention_atlas.workflow.job import job
 
 with job(snakemake):
     cluster_heads(
         features_path=snakemake.input.features,
-        options=snakemake.params.options,
-        method=snakemake.params.method,
-        fits=snakemake.params.fits,
-        perplexity=snakemake.params.perplexity,
-        seed=snakemake.params.seed,
+        options=ClusterOptions(
+            features=snakemake.params.options,
+            method=snakemake.params.method,
+            fits=snakemake.params.fits,
+            perplexity=snakemake.params.perplexity,
+            seed=snakemake.params.seed,
+        ),
         setting=setting_of(snakemake.params.setting),
-        out=snakemake.output.types,
-        plane_out=snakemake.output.plane,
-        layers_out=snakemake.output.layers,
-        summary_out=snakemake.output.summary,
-        agreement_out=snakemake.output.agreement,
-        html_out=snakemake.output.html,
+        outputs=ClusterOutputs(
+            types=snakemake.output.types,
+            plane=snakemake.output.plane,
+            layers=snakemake.output.layers,
+            summary=snakemake.output.summary,
+            agreement=snakemake.output.agreement,
+            page=snakemake.output.html,
+        ),
     )

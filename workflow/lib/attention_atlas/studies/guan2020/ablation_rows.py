@@ -1,4 +1,4 @@
-"""The rows of Tables 2 and 3: what is done to the heads of which types."""
+"""The rows of Tables 2 and 3: interventions on the heads of some types."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from attention_atlas.methods.head_type_names import DENSE, DENSE_VERTICAL, DIAGO
 ZERO, UNIFORM, INTRA, INTER = "zero", "uniform", "intra", "inter"
 SEGMENTS, STOPS, WHOLE = "segments", "stops", ""
 SENTENCES = (SEGMENTS, STOPS)
-"""What a sentence is: question and passage, or what ends with a full stop."""
+"""Definitions of a sentence: question and passage, or text up to a full stop."""
 BASELINE = 1
 """Number of the row in which no head is changed."""
 
@@ -19,7 +19,7 @@ class Row:
     """A row of Table 2 or 3.
 
     Attributes:
-        number: the paper's own.
+        number: number of the row in the paper.
         table: table2 or table3.
         action: zero, uniform, intra or inter.
         types: types whose heads are changed.

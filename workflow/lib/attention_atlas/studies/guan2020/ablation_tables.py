@@ -19,7 +19,7 @@ SCORES_NOTE = (
     "EM: exact match, in %; intervals by bootstrap over passages. Random: the same done to random heads, as many in each "
     "layer; mean drop, and least to largest. Nothing is trained again."
 )
-"""What the columns of both tables say."""
+"""Explanation of the columns of both tables."""
 
 
 def ablation_table(
@@ -43,30 +43,33 @@ def ablation_table(
     sizes = changed[changed["draw"] == 0].drop_duplicates(["row", "layer", "head"])["row"].value_counts()
     records = [_record(baseline, baseline, {"row": BASELINE, "heads": 0}, resamples, seed)]
     for row in ROWS:
-        own = scored[scored["row"] == row.number]
-        for sentences in own["sentences"].unique() if row.table == name else ():
+        row_answers = scored[scored["row"] == row.number]
+        for sentences in row_answers["sentences"].unique() if row.table == name else ():
             facts = {"row": row.number, "action": row.action, "types": "+".join(row.types), "sentences": sentences or None}
             facts["heads"] = int(sizes.get(row.number, 0))
-            records.append(_record(own[own["sentences"] == sentences], baseline, facts, resamples, seed))
+            records.append(_record(row_answers[row_answers["sentences"] == sentences], baseline, facts, resamples, seed))
     write_table(pd.DataFrame(records), out)
 
 
-def _record(under: pd.DataFrame, baseline: pd.DataFrame, facts: dict[str, Any], resamples: int, seed: int) -> dict[str, Any]:
-    own = under[under["draw"] == 0]
+def _record(answers: pd.DataFrame, baseline: pd.DataFrame, facts: dict[str, Any], resamples: int, seed: int) -> dict[str, Any]:
+    type_answers = answers[answers["draw"] == 0]
     record = {name: facts.get(name) for name in ("row", "action", "types", "sentences", "heads")}
-    record |= {"n": len(own), "passages": int(own["passage"].nunique())}
+    record |= {"n": len(type_answers), "passages": int(type_answers["passage"].nunique())}
     for score in SCORES:
-        values, drops = own[score].to_numpy(float), baseline[score].to_numpy(float) - own[score].to_numpy(float)
-        low, high = passage_interval(np.stack([values, drops], axis=1), own["passage"].to_numpy(), resamples, seed)
+        values, drops = (
+            type_answers[score].to_numpy(float),
+            baseline[score].to_numpy(float) - type_answers[score].to_numpy(float),
+        )
+        low, high = passage_interval(np.stack([values, drops], axis=1), type_answers["passage"].to_numpy(), resamples, seed)
         record |= {score: values.mean(), f"{score}_ci_low": low[0], f"{score}_ci_high": high[0]}
         record |= {f"{score}_drop": drops.mean(), f"{score}_drop_ci_low": low[1], f"{score}_drop_ci_high": high[1]}
-        random = baseline[score].mean() - under[under["draw"] > 0].groupby("draw")[score].mean().to_numpy(float)
-        there = len(random) > 0
+        random_drops = baseline[score].mean() - answers[answers["draw"] > 0].groupby("draw")[score].mean().to_numpy(float)
+        has_random_sets = len(random_drops) > 0
         record |= {
-            f"{score}_random_drop": random.mean() if there else np.nan,
-            f"{score}_random_least": random.min() if there else np.nan,
-            f"{score}_random_most": random.max() if there else np.nan,
-            f"{score}_beaten": float((random < drops.mean()).mean()) if there else np.nan,
+            f"{score}_random_drop": random_drops.mean() if has_random_sets else np.nan,
+            f"{score}_random_least": random_drops.min() if has_random_sets else np.nan,
+            f"{score}_random_most": random_drops.max() if has_random_sets else np.nan,
+            f"{score}_beaten": float((random_drops < drops.mean()).mean()) if has_random_sets else np.nan,
         }
     return record
 

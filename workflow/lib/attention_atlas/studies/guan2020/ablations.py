@@ -1,4 +1,4 @@
-"""Answers under every row of Tables 2 and 3, in one pass over a shard of questions: the unchanged forward pass is shared."""
+"""Answers under every row of Tables 2 and 3, in one pass over a shard of questions with a shared unchanged forward pass."""
 
 from __future__ import annotations
 
@@ -54,22 +54,22 @@ def ablate(
         card_path: its card.
         types_path: head_types.tsv of that model.
         examples_path: a shard of questions with windows of their passages.
-        limit: records that count.
+        limit: use at most this many records.
         settings: special_tokens, renormalise, random_sets.
         seed: of the random sets.
         threads: threads of the forward passes.
-        out: Parquet, a window under a condition a row: `ANSWERED`.
+        out: Parquet, one row for each window and condition: `ANSWERED`.
 
     Raises:
         AtlasError: the model has no head for answers, or the types are those of another model.
     """
     torch.set_num_threads(threads)
     card = read_card(card_path)
-    wanted = _conditions(card, types_path, settings, seed)
+    row_conditions = _conditions(card, types_path, settings, seed)
     examples = list(read_examples([examples_path], limit))
     model = load_trained(model_entry, "questions", pick_device())
-    _log.info("%d questions and windows under %d conditions", len(examples), 1 + len(wanted))
-    write_parquet(answered(answer_all(model, examples, wanted, card.pad or 0, settings["special_tokens"])), out)
+    _log.info("%d questions and windows under %d conditions", len(examples), 1 + len(row_conditions))
+    write_parquet(answered(answer_all(model, examples, row_conditions, card.pad or 0, settings["special_tokens"])), out)
 
 
 def score_answers(
@@ -84,24 +84,24 @@ def score_answers(
     heads_out: str | Path,
     baselines_out: str | Path,
 ) -> None:
-    """The answer to each question under each condition, the best of its windows, which may lie in two shards.
+    """Write the answer to each question under each condition: the best of its windows, which may be in two shards.
 
     Args:
         card_path, types_path, limit, settings, seed: as for `ablate`.
         example_files: shards of questions.
-        answer_files: what `ablate` gave for each.
-        out: Parquet, a question under a condition a row: `COLUMNS`; passage numbers the passages.
+        answer_files: output of `ablate` for each.
+        out: Parquet, one row for each question and condition: `COLUMNS`; passage numbers the passages.
         heads_out: row, sentences, draw, layer, head: the heads that each condition changes.
-        baselines_out: windows, references, question, passage, em, f1: the unchanged model by other ways of scoring.
+        baselines_out: windows, references, question, passage, em, f1: the unchanged model under all ways of scoring.
 
     Raises:
         AtlasError: the types are those of another model.
     """
-    wanted = _conditions(read_card(card_path), types_path, settings, seed)
+    row_conditions = _conditions(read_card(card_path), types_path, settings, seed)
     examples = list(read_examples(example_files, limit))
     answers = answers_of([pd.read_parquet(path) for path in answer_files])
     write_parquet(pd.DataFrame(scored_rows(answers, examples), columns=COLUMNS), out)
-    changed = [(c.row, c.sentences, c.draw, layer + 1, head + 1) for c in wanted for layer, head in c.heads]
+    changed = [(c.row, c.sentences, c.draw, layer + 1, head + 1) for c in row_conditions for layer, head in c.heads]
     write_table(pd.DataFrame(changed, columns=[*KEY, "layer", "head"]), heads_out)
     write_table(baselines(answers[UNCHANGED.row, UNCHANGED.sentences, UNCHANGED.draw], examples), baselines_out)
 
@@ -120,89 +120,94 @@ Answers = dict[tuple[int, str, int], dict[int, tuple[str, float]]]
 
 def answered(answers: Answers) -> pd.DataFrame:
     """A row for every condition and window: `ANSWERED`."""
-    rows = [(*key, record, *answer) for key, found in answers.items() for record, answer in found.items()]
+    rows = [(*key, record, *answer) for key, by_window in answers.items() for record, answer in by_window.items()]
     return pd.DataFrame(rows, columns=ANSWERED)
 
 
 def answers_of(frames: Sequence[pd.DataFrame]) -> Answers:
-    """Answers from tables of `answered`, one for each part of the examples."""
-    found: Answers = {}
-    # No question counts of a shard that lies beyond the limit.
+    """Answers from tables of `answered`, one for each shard."""
+    answers: Answers = {}
+    # The table of a shard beyond the limit is empty.
     for row in pd.concat([frame for frame in frames if len(frame)]).itertuples(index=False):
-        found.setdefault((row.row, row.sentences, row.draw), {})[row.record] = (row.answer, row.score)
-    return found
+        answers.setdefault((row.row, row.sentences, row.draw), {})[row.record] = (row.answer, row.score)
+    return answers
 
 
 def answer_all(
     model: PreTrainedModel,
     examples: Sequence[Example],
-    wanted: Sequence[Condition],
+    row_conditions: Sequence[Condition],
     pad: int,
     special_tokens: str,
     batch_tokens: int = EXTRACTION_TOKENS,
 ) -> Answers:
     """Answers of the unchanged model and under every condition.
 
-    Windows of like length share a batch. In each batch the unchanged forward pass is run once; each condition starts from what
-    it gave below the first layer that the condition changes.
+    Windows of similar length share a batch. Each batch has one unchanged forward pass; each condition starts from its hidden
+    states below the first layer that the condition changes.
 
     Args:
         model: with the engine installed.
         examples: questions with windows of their passages.
-        wanted: the conditions.
+        row_conditions: conditions of the rows.
         pad: id of the padding token.
         special_tokens: see `sentence_of_pieces`.
-        batch_tokens: padded pieces of a batch.
+        batch_tokens: tokens of a batch, padding included.
     """
-    answers: Answers = {(c.row, c.sentences, c.draw): {} for c in (UNCHANGED, *wanted)}
-    groups = list(batch_by_length(examples, batch_tokens))
-    for batch in progress(groups, label="batches of questions"):
+    answers: Answers = {(c.row, c.sentences, c.draw): {} for c in (UNCHANGED, *row_conditions)}
+    batches = list(batch_by_length(examples, batch_tokens))
+    for batch in progress(batches, label="batches of questions"):
         inputs = model_inputs(model, batch, pad)
         mask = inputs["attention_mask"]
         length = mask.shape[1]
         allowed = passage_pieces(batch, length).to(mask.device)
         ids = {kind: sentence_ids(batch, length, kind, special_tokens).to(mask.device) for kind in SENTENCES}
-        plans = ((condition.plan, ids.get(condition.sentences)) for condition in wanted)
-        for condition, output in zip((UNCHANGED, *wanted), outputs_under(model, inputs, plans), strict=True):
-            _keep(answers[condition.row, condition.sentences, condition.draw], batch, output, allowed)
+        plans = ((condition.plan, ids.get(condition.sentences)) for condition in row_conditions)
+        for condition, output in zip((UNCHANGED, *row_conditions), outputs_under(model, inputs, plans), strict=True):
+            _store(answers[condition.row, condition.sentences, condition.draw], batch, output, allowed)
     return answers
 
 
-def _keep(found: dict[int, tuple[str, float]], batch: Sequence[Example], output: Any, allowed: torch.Tensor) -> None:
+def _store(by_window: dict[int, tuple[str, float]], batch: Sequence[Example], output: Any, allowed: torch.Tensor) -> None:
     texts = answer_texts(batch, output.start_logits, output.end_logits, allowed)
-    found.update(zip((example.record for example in batch), texts, strict=True))
+    by_window.update(zip((example.record for example in batch), texts, strict=True))
 
 
 def scored_rows(answers: Answers, examples: Sequence[Example]) -> Iterator[tuple[Any, ...]]:
     """A row for every condition and question, in the order of the conditions and records: `COLUMNS`."""
     windows = _windows(examples)
     numbers = _passages(examples)
-    for key, found in answers.items():
-        for question, own in windows.items():
-            asked = asked_of(own[0])
-            text = max((found[e.record] for e in own), key=lambda answer: answer[1])[0]
-            yield *key, question, numbers[asked.context], text, *score(text, asked.answers)
+    for key, by_window in answers.items():
+        for question, question_windows in windows.items():
+            squad_item = asked_of(question_windows[0])
+            text = _best_answer(by_window, question_windows)
+            yield *key, question, numbers[squad_item.context], text, *score(text, squad_item.answers)
 
 
-def baselines(found: Mapping[int, tuple[str, float]], examples: Sequence[Example]) -> pd.DataFrame:
-    """The unchanged model by its answer in the first window or in all, and by the first reference answer or the best of all."""
+def _best_answer(by_window: Mapping[int, tuple[str, float]], windows: Sequence[Example]) -> str:
+    """Text of the answer with the highest score over windows."""
+    return max((by_window[window.record] for window in windows), key=lambda answer: answer[1])[0]
+
+
+def baselines(by_window: Mapping[int, tuple[str, float]], examples: Sequence[Example]) -> pd.DataFrame:
+    """Scores of the unchanged model: best answer in the first window or in all, first reference answer or the best of all."""
     rows = []
     numbers = _passages(examples)
-    for question, own in _windows(examples).items():
-        asked = asked_of(own[0])
-        for name, part in (("first", own[:1]), ("all", own)):
-            text = max((found[e.record] for e in part), key=lambda answer: answer[1])[0]
-            for references, texts in (("first", asked.answers[:1]), ("all", asked.answers)):
-                rows.append((name, references, question, numbers[asked.context], *score(text, texts)))
+    for question, windows in _windows(examples).items():
+        squad_item = asked_of(windows[0])
+        for name, scored_windows in (("first", windows[:1]), ("all", windows)):
+            text = _best_answer(by_window, scored_windows)
+            for references, texts in (("first", squad_item.answers[:1]), ("all", squad_item.answers)):
+                rows.append((name, references, question, numbers[squad_item.context], *score(text, texts)))
     return pd.DataFrame(rows, columns=["windows", "references", "question", "passage", "em", "f1"])
 
 
 def _windows(examples: Sequence[Example]) -> dict[str, list[Example]]:
     """Windows of each question, in order."""
-    found: dict[str, list[Example]] = {}
+    windows: dict[str, list[Example]] = {}
     for example in examples:
-        found.setdefault(asked_of(example).question, []).append(example)
-    return found
+        windows.setdefault(asked_of(example).question, []).append(example)
+    return windows
 
 
 def _passages(examples: Sequence[Example]) -> dict[str, int]:
@@ -216,8 +221,8 @@ def score(answer: str, references: tuple[str, ...]) -> tuple[float, float]:
     """Exact match and F1 in percent, the best over the reference answers, with the official normalisation of SQuAD."""
     from torchmetrics.functional.text import squad
 
-    found = squad(
+    scores = squad(
         [{"prediction_text": answer, "id": ""}],
         [{"answers": {"text": list(references), "answer_start": [0] * len(references)}, "id": ""}],
     )
-    return float(found["exact_match"]), float(found["f1"])
+    return float(scores["exact_match"]), float(scores["f1"])

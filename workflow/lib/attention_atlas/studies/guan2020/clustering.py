@@ -1,9 +1,9 @@
-"""Figures 2 and 3: types of all heads, their place in the plane, their share of each layer; and how far the choices matter."""
+"""Figures 2 and 3: types of all heads, their t-SNE coordinates, their share of each layer; and sensitivity to choices."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,62 +27,79 @@ _SEEDS = 5
 _COUNTS = (3, 4, 5)
 
 
-def cluster_heads(
-    features_path: str | Path,
-    options: Mapping[str, Any],
-    method: str,
-    fits: int,
-    perplexity: float,
-    seed: int,
-    setting: Setting,
-    out: str | Path,
-    plane_out: str | Path,
-    layers_out: str | Path,
-    summary_out: str | Path,
-    agreement_out: str | Path,
-    html_out: str | Path,
-) -> None:
+@dataclass(frozen=True)
+class ClusterOptions:
+    """Choices of the clustering.
+
+    Attributes:
+        features: options of the features.
+        method: kmeans or mixture.
+        fits: number of halves of the data for stability.
+        perplexity: of t-SNE; reduced for few heads.
+        seed: of clusters, t-SNE and halves.
+    """
+
+    features: Mapping[str, Any]
+    method: str
+    fits: int
+    perplexity: float
+    seed: int
+
+
+@dataclass(frozen=True)
+class ClusterOutputs:
+    """Files that `cluster_heads` writes.
+
+    Attributes:
+        types: model, layer, head, type, and the 21 features.
+        plane: layer, head, type, x, y.
+        layers: layer, type, heads, share.
+        summary: quantities: examples, layers, heads.
+        agreement, page: aspect, setting, clusters, heads, ari (with the clusters of the chosen options), silhouette,
+            stability_heads, stability_inputs; its page.
+    """
+
+    types: str | Path
+    plane: str | Path
+    layers: str | Path
+    summary: str | Path
+    agreement: str | Path
+    page: str | Path
+
+
+def cluster_heads(features_path: str | Path, options: ClusterOptions, setting: Setting, outputs: ClusterOutputs) -> None:
     """Type every head and write what Figures 2 and 3 show.
 
     Args:
         features_path: of `measure_features`.
-        options: of the features.
-        method: kmeans or mixture.
-        fits: halves of the data for stability.
-        perplexity: of t-SNE; less where there are few heads.
-        seed: of clusters, t-SNE and halves.
-        setting: what was looked at.
-        out: model, layer, head, type, and the 21 features.
-        plane_out: layer, head, type, x, y.
-        layers_out: layer, type, heads, share.
-        summary_out: quantities: examples, layers, heads.
-        agreement_out, html_out: aspect, setting, clusters, heads, ari (with the heads' clusters as chosen), silhouette,
-            stability_heads, stability_inputs; its page.
+        options: choices of the clustering.
+        setting: run, model and corpus.
+        outputs: files to write.
 
     Raises:
         AtlasError: the clusters cannot be named, or there are too few heads.
     """
     features = read_features(features_path)
-    chosen = options_of(options)
+    chosen = options_of(options.features)
     means = features.means(chosen)
-    types = types_of(means, seed, method)
+    types = types_of(means, options.seed, options.method)
     heads = head_rows(np.asarray(types, dtype=object).reshape(features.shape), "type")
     table = pd.concat([heads, pd.DataFrame(means, columns=list(FEATURES))], axis=1)
     table.insert(0, "model", setting.model)
-    write_table(table, out)
-    write_table(heads.assign(**plane(means, perplexity, seed)), plane_out)
-    write_table(by_layer(heads), layers_out)
+    write_table(table, outputs.types)
+    write_table(heads.assign(**plane(means, options.perplexity, options.seed)), outputs.plane)
+    write_table(by_layer(heads), outputs.layers)
     layers, heads_a_layer = features.shape
-    write_quantities({"examples": len(features.records), "layers": layers, "heads": layers * heads_a_layer}, summary_out)
-    compared = agreement(features, chosen, method, fits, seed)
-    write_table(compared, agreement_out)
-    _page(compared, len(features.records), fits, setting, html_out)
+    write_quantities({"examples": len(features.records), "layers": layers, "heads": layers * heads_a_layer}, outputs.summary)
+    agreement_table = agreement(features, chosen, options.method, options.fits, options.seed)
+    write_table(agreement_table, outputs.agreement)
+    _page(agreement_table, len(features.records), options.fits, setting, outputs.page)
 
 
 def plane(means: npt.NDArray[np.float64], perplexity: float, seed: int) -> dict[str, npt.NDArray[np.float64]]:
     """Columns x and y: heads in the plane by t-SNE of their features, not scaled."""
-    fitting = min(perplexity, (len(means) - 1) / 3)
-    places = TSNE(perplexity=fitting, init="pca", random_state=seed).fit_transform(means)
+    feasible = min(perplexity, (len(means) - 1) / 3)
+    places = TSNE(perplexity=feasible, init="pca", random_state=seed).fit_transform(means)
     return {"x": places[:, 0].astype(np.float64), "y": places[:, 1].astype(np.float64)}
 
 
@@ -95,47 +112,56 @@ def by_layer(heads: pd.DataFrame) -> pd.DataFrame:
 
 
 def agreement(features: Features, chosen: FeatureOptions, method: str, fits: int, seed: int) -> pd.DataFrame:
-    """Clusters of the heads when one choice is moved: agreement with those as chosen, how distinct and how stable they are."""
+    """Clusters of the heads with one choice changed: agreement with the chosen clusters, silhouette and stability."""
     means = features.means(chosen)
     count = len(TYPES)
     reference, _ = clusters(means, count, seed, method)
-    half = features.by_example(chosen)
-    other = "mixture" if method == "kmeans" else "kmeans"
+    by_example = features.by_example(chosen)
+    alternative_method = "mixture" if method == "kmeans" else "kmeans"
     rows = [_row("as chosen", "", means, reference, reference, count)]
     for options in alternatives():
         if options != chosen:
-            moved = features.means(options)
-            labels, _ = clusters(moved, count, seed, method)
+            changed_means = features.means(options)
+            labels, _ = clusters(changed_means, count, seed, method)
             rows.append(
-                _row("features", ", ".join(f"{k} {v}" for k, v in asdict(options).items()), moved, labels, reference, count)
+                _row(
+                    "features",
+                    ", ".join(f"{k} {v}" for k, v in asdict(options).items()),
+                    changed_means,
+                    labels,
+                    reference,
+                    count,
+                )
             )
-    for other_seed in range(seed + 1, seed + 1 + _SEEDS):
-        rows.append(_row("seed", str(other_seed), means, clusters(means, count, other_seed, method)[0], reference, count))
-    rows.append(_row("method", other, means, clusters(means, count, seed, other)[0], reference, count))
-    if len(half) > 1:
-        for name, part in (("first half", half[: len(half) // 2]), ("second half", half[len(half) // 2 :])):
-            moved = part.mean(axis=0)
-            rows.append(_row("inputs", name, moved, clusters(moved, count, seed, method)[0], reference, count))
+    for new_seed in range(seed + 1, seed + 1 + _SEEDS):
+        rows.append(_row("seed", str(new_seed), means, clusters(means, count, new_seed, method)[0], reference, count))
+    labels, _ = clusters(means, count, seed, alternative_method)
+    rows.append(_row("method", alternative_method, means, labels, reference, count))
+    if len(by_example) > 1:
+        middle = len(by_example) // 2
+        for name, half in (("first half", by_example[:middle]), ("second half", by_example[middle:])):
+            changed_means = half.mean(axis=0)
+            rows.append(_row("inputs", name, changed_means, clusters(changed_means, count, seed, method)[0], reference, count))
     for number in _COUNTS:
         row = _row("clusters", str(number), means, clusters(means, number, seed, method)[0], reference, number)
         for halve in HALVES:
-            labels = halved_labels(half, halve, number, fits, seed)
+            labels = halved_labels(by_example, halve, number, fits, seed)
             row[f"stability_{halve}"] = float(pairwise_agreement(labels, number).mean())
         rows.append(row)
     return pd.DataFrame(rows, columns=[*rows[0], *(f"stability_{halve}" for halve in HALVES)])
 
 
 def _row(
-    aspect: str, setting: str, means: npt.NDArray[np.float64], labels: Labels, reference: Labels, count: int
+    aspect: str, choice: str, means: npt.NDArray[np.float64], labels: Labels, reference: Labels, count: int
 ) -> dict[str, Any]:
-    distinct = float(silhouette_score(means, labels)) if 1 < len(set(labels.tolist())) < len(labels) else float("nan")
+    silhouette = float(silhouette_score(means, labels)) if 1 < len(set(labels.tolist())) < len(labels) else float("nan")
     return {
         "aspect": aspect,
-        "setting": setting,
+        "setting": choice,
         "clusters": count,
         "heads": len(labels),
         "ari": float(adjusted_rand_score(reference, labels)),
-        "silhouette": distinct,
+        "silhouette": silhouette,
     }
 
 

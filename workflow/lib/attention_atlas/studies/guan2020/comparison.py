@@ -1,4 +1,4 @@
-"""Every published number of Guan et al. (2020) beside what a run measured, and the paper's claims put to the run's model."""
+"""Every published number of Guan et al. (2020) beside the measured one, and the paper's claims tested on the run's model."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def comparison(
     Args:
         tables: name -> file.
         setting: model and questions.
-        fits: halves of Table 1.
+        fits: number of halves in Table 1.
         out, html_out: every published value beside ours.
         claims_out, claims_html: claim, ours, verdict.
 
@@ -87,16 +87,16 @@ def _claims(frames: Mapping[str, pd.DataFrame]) -> Iterator[tuple[str, str, str]
     )
     for kind, intra, inter, within in ((DIAGONAL, 12, 13, True), (DENSE_VERTICAL, 14, 15, False)):
         for sentences in (SEGMENTS, STOPS):
-            own = table3[table3["sentences"] == sentences].set_index("row")["f1_drop"]
+            drops = table3[table3["sentences"] == sentences].set_index("row")["f1_drop"]
             where = "within" if within else "between"
             claim = f"{TITLES[kind]} heads matter more {where} sentences (rows {intra} and {inter}; sentences: {sentences})"
-            holds = (own[intra] > own[inter]) == within
-            yield claim, f"F1 drops: within {own[intra]:.1f}, between {own[inter]:.1f}", claim_verdict(bool(holds))
+            holds = (drops[intra] > drops[inter]) == within
+            yield claim, f"F1 drops: within {drops[intra]:.1f}, between {drops[inter]:.1f}", claim_verdict(bool(holds))
     layers = frames["figure3"]
     half = layers["layer"].max() / 2
     for kind, low in ((DENSE, True), (VERTICAL, False)):
-        own = layers[layers["type"] == kind]
-        means = own.loc[own["layer"] <= half, "share"].mean(), own.loc[own["layer"] > half, "share"].mean()
+        shares = layers[layers["type"] == kind].set_index("layer")["share"]
+        means = shares[shares.index <= half].mean(), shares[shares.index > half].mean()
         claim = f"{TITLES[kind]} heads stand mainly in the {'lower' if low else 'upper'} half of the layers"
         yield claim, f"shares: lower {means[0]:.0%}, upper {means[1]:.0%}", claim_verdict((means[0] > means[1]) == low)
     beaten = table2.loc[[zero for zero, _ in _SINGLE.values()], "f1_beaten"].fillna(0)

@@ -1,4 +1,4 @@
-"""Conditions of the ablations: plans for the heads of a row, and for random heads in their place; sentences of the pieces."""
+"""Conditions of the ablations: plans for the heads of a row, and for random heads in their place; sentence of each token."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ Heads = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True)
 class Condition:
-    """One evaluation: a row, what its sentences are, and whose heads are changed.
+    """One evaluation: a row, a definition of a sentence, and the heads that are changed.
 
     Attributes:
         row: number of the row.
-        sentences: segments, stops, or nothing where sentences do not matter.
+        sentences: segments, stops, or empty where the action does not depend on sentences.
         draw: 0 for the heads of the row's types, 1, 2 ... for random sets.
         heads: (layer, head) from 0.
         plan: the intervention.
@@ -37,24 +37,24 @@ class Condition:
 def conditions(
     types: Mapping[tuple[int, int], str], heads_a_layer: int, random_sets: int, renormalise: bool, seed: int
 ) -> list[Condition]:
-    """Every row under every definition of a sentence, for its own heads and for random sets of the same layers.
+    """Every row under every definition of a sentence, for the heads of its types and for random sets of the same layers.
 
     Args:
         types: (layer, head) from 0 -> type.
         heads_a_layer: heads of a layer.
-        random_sets: how many; rows with the same types share them.
-        renormalise: scale cut rows back to 1.
+        random_sets: number of random sets; rows with the same types share them.
+        renormalise: rescale rows with dropped weights to 1.
         seed: of the random sets.
     """
-    found = []
+    row_conditions = []
     for row in ROWS:
-        own = tuple(sorted(place for place, name in types.items() if name in row.types))
-        sets = [own, *matched_sets(own, heads_a_layer, random_sets, seed)]
+        type_heads = tuple(sorted(head for head, name in types.items() if name in row.types))
+        sets = [type_heads, *matched_sets(type_heads, heads_a_layer, random_sets, seed)]
         for sentences in sentences_of(row):
             for draw, heads in enumerate(sets):
                 plan = plan_of(heads, row.action, renormalise)
-                found.append(Condition(row.number, sentences, draw, heads, plan))
-    return found
+                row_conditions.append(Condition(row.number, sentences, draw, heads, plan))
+    return row_conditions
 
 
 def matched_sets(heads: Heads, heads_a_layer: int, count: int, seed: int) -> list[Heads]:
@@ -72,21 +72,21 @@ def matched_sets(heads: Heads, heads_a_layer: int, count: int, seed: int) -> lis
 
 
 def plan_of(heads: Heads, action: str, renormalise: bool = False) -> Plan:
-    """The plan that does one thing to some heads."""
+    """The plan of one action on some heads."""
     plan = Plan()
     for layer in sorted({layer for layer, _ in heads}):
-        own = [head for there, head in heads if there == layer]
+        layer_heads = [head for head_layer, head in heads if head_layer == layer]
         if action == ZERO:
-            plan = plan.zero(layer, own)
+            plan = plan.zero(layer, layer_heads)
         elif action == UNIFORM:
-            plan = plan.uniform(layer, own)
+            plan = plan.uniform(layer, layer_heads)
         else:
-            plan = plan.drop(layer, own, which="intra" if action == INTRA else "inter", renormalise=renormalise)
+            plan = plan.drop(layer, layer_heads, which="intra" if action == INTRA else "inter", renormalise=renormalise)
     return plan
 
 
 def sentence_of_pieces(example: Example, sentences: str, special_tokens: str) -> list[int]:
-    """Sentence of each piece, -1 for none.
+    """Sentence of each word piece, -1 for none.
 
     Args:
         example: question and passage.
@@ -98,23 +98,23 @@ def sentence_of_pieces(example: Example, sentences: str, special_tokens: str) ->
     """
     size = asked_of(example).size
     of_word, current = [], 1
-    for place, word in enumerate(example.words):
-        of_word.append(0 if place < size else current)
-        if place >= size and word == "." and sentences == STOPS:
+    for position, text in enumerate(example.words):
+        of_word.append(0 if position < size else current)
+        if position >= size and text == "." and sentences == STOPS:
             current += 1
     if special_tokens == "none":
         return [of_word[word] if word >= 0 else -1 for word in example.word]
-    found, last = [], 0
+    of_piece, last = [], 0
     for word in example.word:
         last = of_word[word] if word >= 0 else last
-        found.append(last)
-    return found
+        of_piece.append(last)
+    return of_piece
 
 
 def sentence_ids(batch: Sequence[Example], length: int, sentences: str, special_tokens: str) -> torch.Tensor:
     """[example, length] of `sentence_of_pieces`, -1 for padding."""
     ids = torch.full((len(batch), length), -1, dtype=torch.long)
     for row, example in enumerate(batch):
-        own = sentence_of_pieces(example, sentences, special_tokens)
-        ids[row, : len(own)] = torch.tensor(own)
+        of_piece = sentence_of_pieces(example, sentences, special_tokens)
+        ids[row, : len(of_piece)] = torch.tensor(of_piece)
     return ids

@@ -1,4 +1,4 @@
-"""The maps that Figures 1 and 5 show, of one example."""
+"""Attention maps of one example for Figures 1 and 5."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from attention_atlas.methods.head_tables import map_rows
 from attention_atlas.methods.head_type_names import TYPES
 
 _SHORT, _LONG = 24, 64
-"""Pieces of an example whose map can be read: at least, and at most where there is such an example."""
+"""Word pieces of the example: at least and at most. Without such an example the shortest is shown."""
 _CELLS = 24
 """Rows and columns of a map of Figure 5 at most."""
 _PER_TYPE = 2
 
 
 def draw_maps(shards: Sequence[str | Path], types_path: str | Path, limit: int, out: str | Path, grid_out: str | Path) -> None:
-    """Write the maps of Figure 1 (the two heads next to the mean of each type) and of Figure 5 (all heads, smaller).
+    """Write the maps of Figure 1 (the two heads nearest to the mean of each type) and of Figure 5 (all heads, smaller).
 
     Args:
         shards: the first shard or more of the questions' attention.
         types_path: head_types.tsv.
-        limit: records that count.
+        limit: use at most this many records.
         out: type, rank, layer, head, example, query, key (from 1), query_token, key_token, weight.
-        grid_out: layer, head, type, example, pieces, row, column (from 1), weight (mean over the cells that it stands for).
+        grid_out: layer, head, type, example, pieces, row, column (from 1), weight (mean over a block of cells).
 
     Raises:
         AtlasError: there is no example.
@@ -65,12 +65,14 @@ def typical_heads(types: pd.DataFrame) -> pd.DataFrame:
     """The two heads of each type whose features are nearest to the type's mean: type, rank, layer, head."""
     rows = []
     for name in TYPES:
-        own = types[types["type"] == name].reset_index(drop=True)
-        if own.empty:
+        type_heads = types[types["type"] == name].reset_index(drop=True)
+        if type_heads.empty:
             continue
-        values = own[list(FEATURES)].to_numpy(float)
+        values = type_heads[list(FEATURES)].to_numpy(float)
         nearest = np.argsort(np.square(values - values.mean(axis=0)).sum(axis=1), kind="stable")[:_PER_TYPE]
-        rows += [(name, rank, int(own["layer"][k]), int(own["head"][k])) for rank, k in enumerate(nearest, start=1)]
+        rows += [
+            (name, rank, int(type_heads["layer"][k]), int(type_heads["head"][k])) for rank, k in enumerate(nearest, start=1)
+        ]
     return pd.DataFrame(rows, columns=["type", "rank", "layer", "head"])
 
 
@@ -85,7 +87,7 @@ def shrunk(maps: npt.NDArray[np.float32], cells: int) -> npt.NDArray[np.float64]
 
 
 def _example(shards: Sequence[str | Path], limit: int) -> CachedExample:
-    """The first example that can be read, else the shortest."""
+    """The first example of a suitable length, else the shortest."""
     shortest = None
     for example in read_attention(list(shards), limit):
         if _SHORT <= len(example.tokens) <= _LONG:

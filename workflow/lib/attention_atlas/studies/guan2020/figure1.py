@@ -14,7 +14,7 @@ from attention_atlas.io.setting import Setting
 from attention_atlas.io.tables import read_quantities, read_table
 from attention_atlas.methods.distance_features import FEATURES
 from attention_atlas.methods.head_type_names import TITLES, TYPES
-from attention_atlas.studies.guan2020.looks import COLOURS
+from attention_atlas.studies.guan2020.type_styles import COLOURS
 
 _LABELS = {"cls": "[CLS]", "sep": "[SEP]", "comma": "comma", "period": "stop", "self": "self"}
 _RANKS = (1, 2)
@@ -27,13 +27,13 @@ def figure1(
     setting: Setting,
     pictures: Mapping[str, str | Path],
 ) -> None:
-    """Draw a column a type: two maps of one example, and the box plot of the 21 features over all heads of the type.
+    """Draw a column for each type: two maps of one example, and the box plot of the 21 features over all heads of the type.
 
     Args:
         maps_path: of `draw_maps`.
         types_path: head_types.tsv.
         summary_path: of `cluster_heads`.
-        setting: what was looked at.
+        setting: run, model and corpus.
         pictures: format -> file.
 
     Raises:
@@ -49,9 +49,9 @@ def figure1(
     for column, name in enumerate(present):
         for row, rank in enumerate(_RANKS):
             _draw_map(axes[row, column], maps[(maps["type"] == name) & (maps["rank"] == rank)])
-        own = types[types["type"] == name]
-        _draw_features(axes[2, column], own, COLOURS[name])
-        axes[0, column].set_title(f"{TITLES[name]} ({len(own)} heads)\n{axes[0, column].get_title()}", color="black")
+        type_heads = types[types["type"] == name]
+        _draw_features(axes[2, column], type_heads, COLOURS[name])
+        axes[0, column].set_title(f"{TITLES[name]} ({len(type_heads)} heads)\n{axes[0, column].get_title()}", color="black")
     for row in axes[:2]:
         row[0].set_ylabel("Attending piece")
     axes[2, 0].set_ylabel("Share of attention")
@@ -76,15 +76,17 @@ def _draw_map(axes: Axes, cells: pd.DataFrame) -> None:
     axes.imshow(weights.to_numpy() ** 0.5, cmap="Blues", vmin=0, vmax=1, extent=(0.5, size + 0.5, size + 0.5, 0.5))
     axes.set_title(f"head {cells['layer'].iloc[0]}-{cells['head'].iloc[0]}")
     axes.set_xlabel("Piece attended to")
-    ends = cells.loc[(cells["query"] == 1) & (cells["key_token"].isin(["[SEP]", "</s>"])), "key"].tolist()
-    axes.set_xticks([1, *ends], ["[CLS]" if cells["key_token"].iloc[0] == "[CLS]" else "1", *["[SEP]"] * len(ends)])
+    sep_positions = cells.loc[(cells["query"] == 1) & (cells["key_token"].isin(["[SEP]", "</s>"])), "key"].tolist()
+    axes.set_xticks(
+        [1, *sep_positions], ["[CLS]" if cells["key_token"].iloc[0] == "[CLS]" else "1", *["[SEP]"] * len(sep_positions)]
+    )
     axes.set_yticks([1, size])
     axes.spines[["top", "right"]].set_visible(True)
 
 
-def _draw_features(axes: Axes, own: pd.DataFrame, colour: str) -> None:
+def _draw_features(axes: Axes, type_heads: pd.DataFrame, colour: str) -> None:
     boxes = axes.boxplot(
-        own[list(FEATURES)].to_numpy(float),
+        type_heads[list(FEATURES)].to_numpy(float),
         widths=0.65,
         patch_artist=True,
         medianprops={"color": "black"},

@@ -11,10 +11,10 @@ from attention_atlas.figures.style import save_figure, use_style
 from attention_atlas.io.setting import Setting
 from attention_atlas.io.tables import read_quantities, read_table
 from attention_atlas.methods.head_type_names import TITLES, TYPES
-from attention_atlas.studies.guan2020.looks import COLOURS, MARKERS
+from attention_atlas.studies.guan2020.type_styles import COLOURS, MARKERS
 
-_NAMED_AT_MOST = 160
-"""Heads that are named beside their marks at most: more of them would overlap."""
+_LABELLED_AT_MOST = 160
+"""Label the marks of at most this many heads: more labels would overlap."""
 
 
 def figure2(
@@ -29,21 +29,30 @@ def figure2(
     Args:
         plane_path, agreement_path: of `cluster_heads`.
         summary_path: of `cluster_heads`.
-        setting: what was looked at.
+        setting: run, model and corpus.
         pictures: format -> file.
 
     Raises:
         AtlasError: a table cannot be used.
     """
     plane = read_table(plane_path, ["layer", "head", "type", "x", "y"])
-    distinct = read_table(agreement_path, ["aspect", "silhouette"])["silhouette"].iloc[0]
+    silhouette = read_table(agreement_path, ["aspect", "silhouette"])["silhouette"].iloc[0]
     use_style()
     figure, axes = plt.subplots(figsize=(6.4, 5.6), constrained_layout=True)
     for name in TYPES:
-        own = plane[plane["type"] == name]
-        label = f"{TITLES[name]} ({len(own)} of {len(plane)})"
-        axes.scatter(own["x"], own["y"], s=38, color=COLOURS[name], marker=MARKERS[name], alpha=0.85, linewidths=0, label=label)
-    if len(plane) <= _NAMED_AT_MOST:
+        type_heads = plane[plane["type"] == name]
+        label = f"{TITLES[name]} ({len(type_heads)} of {len(plane)})"
+        axes.scatter(
+            type_heads["x"],
+            type_heads["y"],
+            s=38,
+            color=COLOURS[name],
+            marker=MARKERS[name],
+            alpha=0.85,
+            linewidths=0,
+            label=label,
+        )
+    if len(plane) <= _LABELLED_AT_MOST:
         for row in plane.itertuples():
             axes.annotate(
                 f"{row.layer}-{row.head}", (row.x, row.y), xytext=(0, 4.5), textcoords="offset points", fontsize=5, ha="center"
@@ -55,6 +64,6 @@ def figure2(
     examples = int(read_quantities(summary_path)["examples"])
     footnote = (
         f"{setting.line}\n{len(plane)} heads, features over n = {examples} examples, not scaled; colours by clusters of the "
-        f"features, not of the plane; silhouette {distinct:.2f}. Distances between groups in such a plane have no meaning."
+        f"features, not of the plane; silhouette {silhouette:.2f}. Distances between groups in such a plane have no meaning."
     )
     save_figure(figure, pictures, footnote)

@@ -13,7 +13,7 @@ from attention_atlas.figures.style import save_figure, use_style
 from attention_atlas.io.setting import Setting
 from attention_atlas.io.tables import read_quantities, read_table
 from attention_atlas.methods.head_type_names import TITLES, TYPES
-from attention_atlas.studies.guan2020.looks import COLOURS
+from attention_atlas.studies.guan2020.type_styles import COLOURS
 
 
 def figure3(layers_path: str | Path, summary_path: str | Path, setting: Setting, pictures: Mapping[str, str | Path]) -> None:
@@ -22,7 +22,7 @@ def figure3(layers_path: str | Path, summary_path: str | Path, setting: Setting,
     Args:
         layers_path: of `cluster_heads`.
         summary_path: of `cluster_heads`.
-        setting: what was looked at.
+        setting: run, model and corpus.
         pictures: format -> file.
 
     Raises:

@@ -16,18 +16,18 @@ from attention_atlas.figures.style import save_figure, use_style
 from attention_atlas.io.setting import Setting, joint_lines
 from attention_atlas.io.tables import read_table
 from attention_atlas.methods.head_type_names import TITLES, TYPES
-from attention_atlas.studies.guan2020.looks import COLOURS
-from attention_atlas.studies.guan2020.names import FITS, OWN, model_title
+from attention_atlas.studies.guan2020.names import FITS, STUDY_MODEL, model_title
+from attention_atlas.studies.guan2020.type_styles import COLOURS
 
 _FIT_TITLES = {"reused": "types of the SQuAD model", "refitted": "clusters of its own"}
 
 
 def figure4(path: str | Path, settings: Mapping[str, Setting], pictures: Mapping[str, str | Path]) -> None:
-    """Draw a grid of layers and heads for every model: by the types of the study's own model, and by clusters of its own.
+    """Draw a grid of layers and heads for every model: by the types of the study's model, and by clusters of the model itself.
 
     Args:
         path: of `compare_models`.
-        settings: name of a compared model -> what was looked at.
+        settings: name of a compared model -> run, model and corpus.
         pictures: format -> file.
 
     Raises:
@@ -48,10 +48,10 @@ def figure4(path: str | Path, settings: Mapping[str, Setting], pictures: Mapping
     )
     for row, fit in enumerate(FITS):
         for column, name in enumerate(names):
-            own = table[(table["model"] == name) & (table["fit"] == fit)]
-            _grid(axes[row, column], own)
-            kept = "" if name == OWN else f", {kept_share(table, name, fit):.0%} as SQuAD"
-            axes[row, column].set_title(f"{model_title(name)}{kept}\n{_FIT_TITLES[fit]}", fontsize=8)
+            panel_heads = table[(table["model"] == name) & (table["fit"] == fit)]
+            _grid(axes[row, column], panel_heads)
+            same = "" if name == STUDY_MODEL else f", {same_type_share(table, name, fit):.0%} as SQuAD"
+            axes[row, column].set_title(f"{model_title(name)}{same}\n{_FIT_TITLES[fit]}", fontsize=8)
         axes[row, 0].set_ylabel("Layer")
     for axis in axes[-1]:
         axis.set_xlabel("Head")
@@ -63,8 +63,8 @@ def figure4(path: str | Path, settings: Mapping[str, Setting], pictures: Mapping
     save_figure(figure, pictures, "\n".join(joint_lines(settings.values())))
 
 
-def _grid(axes: Axes, own: pd.DataFrame) -> None:
-    numbers = own.assign(number=[TYPES.index(name) for name in own["type"]]).pivot(
+def _grid(axes: Axes, heads_of_model: pd.DataFrame) -> None:
+    numbers = heads_of_model.assign(number=[TYPES.index(name) for name in heads_of_model["type"]]).pivot(
         index="layer", columns="head", values="number"
     )
     layers, heads = numbers.shape
@@ -79,9 +79,9 @@ def _grid(axes: Axes, own: pd.DataFrame) -> None:
     axes.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=12))
 
 
-def kept_share(table: pd.DataFrame, name: str, fit: str) -> float:
-    """Share of heads of a model that have the type that they have in the study's own model."""
+def same_type_share(table: pd.DataFrame, name: str, fit: str) -> float:
+    """Share of heads of a model with the same type as in the study's model."""
     keyed = table[table["fit"] == fit].set_index(["layer", "head"])
-    own = keyed.loc[keyed["model"] == OWN, "type"]
-    other = keyed.loc[keyed["model"] == name, "type"]
-    return float((own == other.reindex(own.index)).mean())
+    reference = keyed.loc[keyed["model"] == STUDY_MODEL, "type"]
+    compared = keyed.loc[keyed["model"] == name, "type"]
+    return float((reference == compared.reindex(reference.index)).mean())

@@ -13,18 +13,18 @@ from attention_atlas.figures.style import save_figure, use_style
 from attention_atlas.io.setting import Setting
 from attention_atlas.io.tables import read_table
 from attention_atlas.methods.head_type_names import TITLES, TYPES
-from attention_atlas.studies.guan2020.looks import COLOURS
+from attention_atlas.studies.guan2020.type_styles import COLOURS
 
 _GAP = 0.16
 """Space between two maps, as a share of a map."""
 
 
 def figure5(path: str | Path, setting: Setting, pictures: Mapping[str, str | Path]) -> None:
-    """Draw all maps in one picture of pixels, a row a layer, with a frame in the colour of the head's type.
+    """Draw all maps as one image, a row for each layer, with a frame in the colour of the head's type.
 
     Args:
         path: of `draw_maps`.
-        setting: what was looked at.
+        setting: run, model and corpus.
         pictures: format -> file.
 
     Raises:

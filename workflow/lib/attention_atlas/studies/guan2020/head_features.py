@@ -1,4 +1,4 @@
-"""Distance features of every head of a model on a corpus: measured in one pass over the cache, and read again."""
+"""Distance features of every head of a model on a corpus: measurement in one pass over the cache, writing and reading."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class Features:
 
     def by_example(self, options: FeatureOptions) -> npt.NDArray[np.float64]:
         """[example, head, 21] under some options, heads in the order of layers."""
-        own = self.values[alternatives().index(options)]
-        return own.reshape(len(own), -1, own.shape[-1]).astype(np.float64)
+        values = self.values[alternatives().index(options)]
+        return values.reshape(len(values), -1, values.shape[-1]).astype(np.float64)
 
     def means(self, options: FeatureOptions) -> npt.NDArray[np.float64]:
         """[head, 21] means over the examples, each of the same weight."""
@@ -56,21 +56,23 @@ def measure_features(
 ) -> None:
     """Measure the features of all heads on the first `samples` records, under all options.
 
-    Of a passage that goes on in further windows, the first window alone counts.
+    Only the first window of each passage is used.
 
     Args:
         shards: attention, over word pieces.
         example_files: the examples of the same records.
         card_path: the model's card.
-        samples: records that count.
+        samples: number of records.
         out: safetensors file to write.
 
     Raises:
         AtlasError: the cache is over words, damaged, or empty.
     """
     card = read_card(card_path)
-    further = {e.record for e in read_examples(example_files, samples) if e.asked is not None and e.id != e.asked.question}
-    cached = (example for example in read_attention(shards, samples) if example.record not in further)
+    later_windows = {
+        e.record for e in read_examples(example_files, samples) if e.asked is not None and e.id != e.asked.question
+    }
+    cached = (example for example in read_attention(shards, samples) if example.record not in later_windows)
     values, records = mean_features(progress(cached, label="examples"), card.cls, card.sep, alternatives())
     with whole_file(out) as part:
         save_file({"values": values.astype(np.float32), "records": records.astype(np.int64)}, part)

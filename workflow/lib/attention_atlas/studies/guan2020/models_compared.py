@@ -15,7 +15,7 @@ from attention_atlas.methods.distance_features import FEATURES, options_of
 from attention_atlas.methods.head_tables import head_rows
 from attention_atlas.methods.head_types import nearest_types, types_of
 from attention_atlas.studies.guan2020.head_features import read_features
-from attention_atlas.studies.guan2020.names import FITS, OWN
+from attention_atlas.studies.guan2020.names import FITS, STUDY_MODEL
 
 
 def compare_models(
@@ -26,30 +26,31 @@ def compare_models(
     seed: int,
     out: str | Path,
 ) -> None:
-    """Type the heads of every compared model: by the types of the study's own model, and by clusters of its own.
+    """Type the heads of every compared model: by the types of the study's model, and by clusters of the model itself.
 
     Args:
-        types_path: head_types.tsv of the study's own model.
+        types_path: head_types.tsv of the study's model.
         features: name of a compared model -> its features.
         options: of the features.
         method, seed: of the clusters.
-        out: model, fit (reused: nearest mean of the own model's types; refitted), layer, head, type.
+        out: model, fit (reused: nearest mean of the types of the study's model; refitted), layer, head, type.
 
     Raises:
         AtlasError: a model has another shape, or its clusters cannot be named.
     """
-    own = read_table(types_path, ["type", *FEATURES])
-    reference, known = own[list(FEATURES)].to_numpy(float), own["type"].tolist()
+    study_heads = read_table(types_path, ["type", *FEATURES])
+    reference, study_types = study_heads[list(FEATURES)].to_numpy(float), study_heads["type"].tolist()
     frames = []
     for name, path in features.items():
         measured = read_features(path)
         means = measured.means(options_of(options))
-        if len(means) != len(own):
+        if len(means) != len(study_heads):
             raise AtlasError(
-                f"{path}: the model {name} has {len(means)} heads, the study's own {len(own)}: compare models of one shape."
+                f"{path}: the model {name} has {len(means)} heads, the study's model "
+                f"{len(study_heads)}: compare models of one shape."
             )
-        by_fit = {"reused": nearest_types(means, reference, known) if name != OWN else tuple(known)}
-        by_fit["refitted"] = by_fit["reused"] if name == OWN else types_of(means, seed, method)
+        by_fit = {"reused": nearest_types(means, reference, study_types) if name != STUDY_MODEL else tuple(study_types)}
+        by_fit["refitted"] = by_fit["reused"] if name == STUDY_MODEL else types_of(means, seed, method)
         for fit in FITS:
             rows = head_rows(np.asarray(by_fit[fit], dtype=object).reshape(measured.shape), "type")
             frames.append(rows.assign(model=name, fit=fit))

@@ -1,12 +1,12 @@
-"""Names of the types of heads, and of the models that they are compared across."""
+"""Names of the compared models, and of the assignments of types to their heads."""
 
 FITS = ("reused", "refitted")
-"""How the heads of a compared model get their types: by those of the study's own model, or by clusters of their own."""
-OWN = "squad"
-"""Name of the study's own model, which answers questions, among those that are compared."""
+"""Assignment of types to the heads of a compared model: nearest type of the study's model, or clusters of the model itself."""
+STUDY_MODEL = "squad"
+"""Name of the study's model, which answers questions, among the compared models."""
 _MODELS = {"pretrain": "Pre-trained", "squad": "SQuAD", "mrpc": "MRPC", "mnli": "MNLI", "qnli": "QNLI", "stsb": "STS-B"}
 
 
 def model_title(name: str) -> str:
-    """What tables and figures call a compared model."""
+    """Title of a compared model in tables and figures."""
     return _MODELS.get(name, name)

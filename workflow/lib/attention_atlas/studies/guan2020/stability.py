@@ -1,7 +1,8 @@
-"""How stable the types of heads are: clusters from halves of the data (Guan et al. 2020, Table 1).
+"""Stability of the types of heads: clusters from halves of the data (Guan et al. 2020, Table 1).
 
-The paper fits on a random half, ten times, and reports the share that is consistent. Whether heads or inputs are halved, and
-whether consistent means in pairs of fits or in all ten, it does not say: all four are computed.
+The paper fits on a random half, ten times, and reports the share that is consistent. It does not
+say whether heads or inputs are halved, nor whether a head must be consistent in pairs of fits or in all ten: all four are
+computed.
 """
 
 from __future__ import annotations
@@ -27,31 +28,31 @@ def halved_labels(features: Floats, halve: str, count: int, fits: int, seed: int
         halve: heads: cluster half of the heads by their mean features, and give each other head the nearest centre; inputs:
             cluster all heads by their mean features over half of the examples.
         count: number of clusters.
-        fits: how many halves.
+        fits: number of halves.
         seed: of the halves and the starts.
     """
     generator = np.random.default_rng(seed)
     examples, heads = features.shape[:2]
-    found = []
+    labels = []
     for fit in range(fits):
         if halve == "heads":
-            own = generator.permutation(heads)[: max(heads // 2, count)]
+            half = generator.permutation(heads)[: max(heads // 2, count)]
             means = features.mean(axis=0)
-            model = KMeans(count, n_init=_STARTS, random_state=seed + fit).fit(means[own])
-            found.append(model.predict(means).astype(np.intp))
+            model = KMeans(count, n_init=_STARTS, random_state=seed + fit).fit(means[half])
+            labels.append(model.predict(means).astype(np.intp))
         else:
-            own = generator.permutation(examples)[: max(examples // 2, 1)]
-            found.append(clusters(features[own].mean(axis=0), count, seed + fit)[0])
-    return np.stack(found)
+            half = generator.permutation(examples)[: max(examples // 2, 1)]
+            labels.append(clusters(features[half].mean(axis=0), count, seed + fit)[0])
+    return np.stack(labels)
 
 
 def pairwise_agreement(labels: npt.NDArray[np.intp], count: int) -> Floats:
-    """[pair] share of heads in the same cluster, for every two fits, numbered so that they agree as far as they can."""
+    """[pair] share of heads in the same cluster, for every two fits, clusters matched for the largest agreement."""
     pairs = combinations(range(len(labels)), 2)
     return np.asarray([(matched(labels[a], labels[b], count) == labels[b]).mean() for a, b in pairs])
 
 
 def consistent_in_all(labels: npt.NDArray[np.intp], reference: Labels, count: int) -> float:
-    """Share of heads that every fit puts into the cluster of the reference, each numbered to agree with it."""
-    agreed = np.stack([matched(own, reference, count) == reference for own in labels])
+    """Share of heads that every fit assigns to the cluster of the reference, clusters matched to the reference."""
+    agreed = np.stack([matched(fit_labels, reference, count) == reference for fit_labels in labels])
     return float(agreed.all(axis=0).mean())

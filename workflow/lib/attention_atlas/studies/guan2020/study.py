@@ -1,4 +1,4 @@
-"""What the workflow has to know of Guan et al. (2020), How Far Does BERT Look At."""
+"""Declaration of the study of Guan et al. (2020), How Far Does BERT Look At."""
 
 from __future__ import annotations
 
@@ -128,13 +128,13 @@ ARTIFACTS = (
     ),
 )
 FEATURE_BYTES = 4 * 4 * 21 * 3
-"""Kept of a head and record: four settings of 21 features, and copies of them, in float32."""
+"""Memory for each head and record: 21 features under four options, and copies of them, in float32."""
 
 
 def compared_models(config: Config, run: str) -> dict[str, Pair]:
-    """Name -> (model, corpus) of the models of Table 1 and Figure 4: pre-trained, that of the study, others.
+    """Name -> (model, corpus) of the models of Table 1 and Figure 4: pre-trained, that of the study, and the rest.
 
-    Models whose corpora are missing are left out, unless missing files are an error.
+    Models with missing corpora are skipped, unless missing files are an error.
     """
     settings = config["runs"][run][ID]
     compared = {
@@ -158,26 +158,26 @@ def corpora(config: Config, run: str) -> list[str]:
 
 
 def check(config: Config, run: str, place: str) -> None:
-    """Compared models have one shape; distances are those of word pieces.
+    """Check that compared models have one shape, and that corpora are cached by word pieces.
 
     Raises:
         AtlasError: names the key.
     """
     settings = config["runs"][run][ID]
-    read = {"questions": settings["questions"]}
+    corpora_of_keys = {"questions": settings["questions"]}
     base = config["models"][study_model(config, run, ID)]
     for name, pair in settings["compared"].items():
         check_known(pair["model"], config["models"], "model", f"{place}.compared.{name}.model")
         check_known(pair["corpus"], config["corpora"], "corpus", f"{place}.compared.{name}.corpus")
-        read[f"compared.{name}.corpus"] = pair["corpus"]
+        corpora_of_keys[f"compared.{name}.corpus"] = pair["corpus"]
         compared = config["models"][pair["model"]]
         if (compared["layers"], compared["heads"]) != (base["layers"], base["heads"]):
             raise AtlasError(
                 f"config: {place}.compared.{name}.model: '{pair['model']}' has {compared['layers']} layers of "
-                f"{compared['heads']} heads, the study's own model {base['layers']} of {base['heads']}; compare models of one "
+                f"{compared['heads']} heads, the study's model {base['layers']} of {base['heads']}; compare models of one "
                 "shape."
             )
-    for key, corpus in read.items():
+    for key, corpus in corpora_of_keys.items():
         if config["corpora"][corpus]["level"] != "tokens":
             raise AtlasError(f"config: {place}.{key}: distances are those of word pieces, so the corpus needs level: tokens.")
 

@@ -1,4 +1,4 @@
-"""Table 1: how stable the types of heads are, for every compared model and every reading of the procedure."""
+"""Table 1: stability of the types of heads, for every compared model and every reading of the procedure."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def table1(
 
     Args:
         features: name of a compared model -> its features.
-        settings: name -> what was looked at.
+        settings: name of a compared model -> run, model and corpus.
         options: of the features.
-        fits: halves.
+        fits: number of halves.
         seed: of halves and clusters.
         out, html_out: table and page.
     """
@@ -50,8 +50,8 @@ def table1(
             labels = halved_labels(values, halve, len(TYPES), fits, seed)
             pairs = pairwise_agreement(labels, len(TYPES))
             agreed = consistent_in_all(labels, reference, len(TYPES))
-            ends = (float(np.min(pairs)), float(np.max(pairs)))
-            rows.append((name, halve, fits, float(pairs.mean()), *ends, agreed, values.shape[1], len(values)))
+            pair_range = (float(np.min(pairs)), float(np.max(pairs)))
+            rows.append((name, halve, fits, float(pairs.mean()), *pair_range, agreed, values.shape[1], len(values)))
     table = pd.DataFrame(rows, columns=list(COLUMNS))
     write_table(table, out)
     _page(table, settings, html_out)

@@ -39,7 +39,7 @@ def table2(
         answers_path, heads_path: of `ablations.score_answers`.
         baselines_path: of `ablations.score_answers`, a question a row.
         resamples, seed: of the bootstrap over passages.
-        setting: what was looked at.
+        setting: run, model and corpus.
         out, html_out: the rows, see `ablation_table`; their page has the paper's values and the control beside ours.
         baselines_out, baselines_html: windows, references, n, em and f1 with intervals.
 
@@ -82,11 +82,13 @@ def _baselines(
     rows = []
     for windows in ("all", "first"):
         for references in ("all", "first"):
-            own = scored[(scored["windows"] == windows) & (scored["references"] == references)]
-            low, high = passage_interval(own[list(SCORES)].to_numpy(float), own["passage"].to_numpy(), resamples, seed)
-            row: dict[str, Any] = {"windows": windows, "references": references, "n": len(own)}
-            for place, score in enumerate(SCORES):
-                row |= {score: own[score].mean(), f"{score}_ci_low": low[place], f"{score}_ci_high": high[place]}
+            way_scores = scored[(scored["windows"] == windows) & (scored["references"] == references)]
+            low, high = passage_interval(
+                way_scores[list(SCORES)].to_numpy(float), way_scores["passage"].to_numpy(), resamples, seed
+            )
+            row: dict[str, Any] = {"windows": windows, "references": references, "n": len(way_scores)}
+            for column, score in enumerate(SCORES):
+                row |= {score: way_scores[score].mean(), f"{score}_ci_low": low[column], f"{score}_ci_high": high[column]}
             rows.append(row)
     table = pd.DataFrame(rows)
     write_table(table, out)

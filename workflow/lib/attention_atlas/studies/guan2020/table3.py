@@ -31,7 +31,7 @@ def table3(
     Args:
         answers_path, heads_path: of `ablations.score_answers`.
         resamples, seed: of the bootstrap over passages.
-        setting: what was looked at.
+        setting: run, model and corpus.
         out, html_out: the rows, see `ablation_table`; their page has the paper's values and the control beside ours.
 
     Raises:

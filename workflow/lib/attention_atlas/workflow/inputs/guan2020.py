@@ -18,7 +18,7 @@ class Guan2020Inputs(StudyInputs):
         super().__init__(config, ID)
 
     def sampled_shards(self, suffix: str, folder: str = "attention") -> Files:
-        """The shards that features are averaged over, for the model and corpus in the path."""
+        """Shards of the sampled records, for the model and corpus in the path."""
 
         def paths(wildcards: Wildcards) -> list[str]:
             samples = self.chosen(wildcards)["samples"]
@@ -28,7 +28,7 @@ class Guan2020Inputs(StudyInputs):
         return paths
 
     def sampled_records(self, wildcards: Wildcards) -> int:
-        """Records of the questions that features are averaged over."""
+        """Number of sampled records of the questions."""
         return min(int(self.chosen(wildcards)["samples"]), self.limit("questions")(wildcards))
 
     def base_features(self, wildcards: Wildcards) -> str:
