@@ -105,7 +105,7 @@ def test_the_schema_knows_exactly_these_options():
 def test_the_schema_takes_every_setting_of_the_code_and_no_other():
     block = schema_block()
     for _, options in [("", AS_PUBLISHED), ("", CORRECTED), *alternatives()]:
-        given = {**asdict(options), "offsets": list(options.offsets)}
-        assert list(Draft202012Validator(block).iter_errors(given)) == []
+        mapping = {**asdict(options), "offsets": list(options.offsets)}
+        assert list(Draft202012Validator(block).iter_errors(mapping)) == []
     for name, wrong in {"word_mode": "last", "poss_rule": "yes", "offsets": [], "entropy_smoothing": 2}.items():
         assert list(Draft202012Validator(block).iter_errors({name: wrong})), name

@@ -257,9 +257,9 @@ TEXTS = {
 
 @pytest.mark.parametrize("name", list(TEXTS))
 def test_a_figure_is_complete_and_the_same_byte_for_byte(tmp_path, name):
-    pictures, others = (draw(tmp_path / folder, name) for folder in ("one", "two"))
+    pictures, redrawn = (draw(tmp_path / folder, name) for folder in ("one", "two"))
     for kind, path in pictures.items():
-        assert path.read_bytes() == others[kind].read_bytes(), kind
+        assert path.read_bytes() == redrawn[kind].read_bytes(), kind
     assert pictures["pdf"].read_bytes().startswith(b"%PDF")
     svg = read(pictures["svg"])
     for text in TEXTS[name]:
@@ -313,9 +313,9 @@ def test_lines_run_from_attending_to_attended_words_as_dark_as_their_weights():
     _, axes = plt.subplots()
     draw_attention_lines(axes, ["a", "b", "c"], weights, "#0000ff", marked, "#ff0000", [1])
     lines = axes.collections[0]
-    ends = [[tuple(point) for point in segment] for segment in lines.get_segments()]
+    line_points = [[tuple(point) for point in segment] for segment in lines.get_segments()]
     # Words stand from top (2) to bottom (0); hardly visible and missing weights have no line.
-    assert ends == [[(0.34, 2), (0.66, 0)], [(0.34, 1), (0.66, 2)], [(0.34, 0), (0.66, 0)]]
+    assert line_points == [[(0.34, 2), (0.66, 0)], [(0.34, 1), (0.66, 2)], [(0.34, 0), (0.66, 0)]]
     np.testing.assert_allclose(lines.get_colors(), [[0, 0, 1, 0.4], [1, 0, 0, 0.9], [0, 0, 1, 0.2]])
     texts = [(t.get_text(), t.get_fontweight()) for t in axes.texts]
     assert texts == [(w, "bold" if w == "b" else "normal") for w in "aabbcc"]

@@ -12,6 +12,7 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.io.setting import Setting
 from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.studies.clark2019.clustering import (
+    ClusterTables,
     behaviours,
     by_layer_distance,
     cluster_heads,
@@ -71,9 +72,9 @@ def test_distances_of_segments_are_means_over_tokens(tmp_path):
 def test_points_of_the_plane_are_found_again():
     points = np.random.default_rng(2).normal(size=(15, 2))
     distances = cdist(points, points)
-    layout, others = layouts(distances, seed=0)
+    layout, reseeded = layouts(distances, seed=0)
     assert procrustes(points, layout)[2] < 1e-6
-    quality = layout_quality(distances, layout, others)
+    quality = layout_quality(distances, layout, reseeded)
     assert quality["stress"] < 1e-3
     assert quality["pearson"] > 0.999
     assert quality["procrustes_max"] < 1e-6
@@ -155,11 +156,11 @@ def test_intervals_by_distance_of_layers():
             "js": [0.1, 0.2, 0.3, 0.2],
         }
     )
-    found = by_layer_distance(blocks, 200, seed=0)
-    assert found["js"].tolist() == pytest.approx([0.25, 0.2])
-    assert found["pairs"].tolist() == [2, 4]
-    assert found.loc[0, ["ci_low", "ci_high"]].tolist() == pytest.approx([0.1, 0.3])
-    assert found.loc[1, ["ci_low", "ci_high"]].tolist() == pytest.approx([0.2, 0.2])
+    table = by_layer_distance(blocks, 200, seed=0)
+    assert table["js"].tolist() == pytest.approx([0.25, 0.2])
+    assert table["pairs"].tolist() == [2, 4]
+    assert table.loc[0, ["ci_low", "ci_high"]].tolist() == pytest.approx([0.1, 0.3])
+    assert table.loc[1, ["ci_low", "ci_high"]].tolist() == pytest.approx([0.2, 0.2])
 
 
 def test_tables_and_figure_from_shards(tmp_path):
@@ -179,7 +180,7 @@ def test_tables_and_figure_from_shards(tmp_path):
     setting = Setting("r", "m", "c")
     paths = [tmp_path / name for name in ("figure6.tsv", "layers.tsv", "test.tsv", "test.html")]
     inputs = [tmp_path / name for name in ("d.tsv", "b.tsv", "surface.tsv", "relations.tsv")]
-    cluster_heads(*inputs, None, OPTIONS, 100, 0, setting, *paths)
+    cluster_heads(ClusterTables(*inputs, None), OPTIONS, 100, 0, setting, *paths)
     first = [path.read_bytes() for path in paths]
     heads = read_table(paths[0])
     assert heads.columns.tolist() == ["layer", "head", "x", "y", "behaviour", "relation"]
@@ -188,7 +189,7 @@ def test_tables_and_figure_from_shards(tmp_path):
     test = read_table(paths[2]).set_index("quantity")
     assert test.loc["difference", "ci_low"] <= test.loc["difference", "value"] <= test.loc["difference", "ci_high"]
     assert test["meaning"].notna().all()
-    cluster_heads(*inputs, None, OPTIONS, 100, 0, setting, *paths)
+    cluster_heads(ClusterTables(*inputs, None), OPTIONS, 100, 0, setting, *paths)
     assert [path.read_bytes() for path in paths] == first
     pictures = {kind: tmp_path / f"f.{kind}" for kind in ("svg", "png", "pdf")}
     figure6(paths[0], paths[1], paths[2], tmp_path / "segments.tsv", setting, pictures)

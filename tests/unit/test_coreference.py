@@ -133,8 +133,8 @@ def test_head_rules():
 
 def slow_picks(maps, task):
     layers, heads = maps.shape[:2]
-    found = np.full((len(task.heads), 2, layers, heads), -1)
-    for k, own in enumerate(task.heads):
+    picks = np.full((len(task.heads), 2, layers, heads), -1)
+    for k, mention_head in enumerate(task.heads):
         words = np.flatnonzero(task.candidates[k])
         for layer in range(layers):
             for head in range(heads):
@@ -142,12 +142,14 @@ def slow_picks(maps, task):
                     best = -1.0
                     for word in words:
                         weight = (
-                            maps[layer, head, own + 1, word + 1] if direction == 0 else maps[layer, head, word + 1, own + 1]
+                            maps[layer, head, mention_head + 1, word + 1]
+                            if direction == 0
+                            else maps[layer, head, word + 1, mention_head + 1]
                         )
                         if weight > best:
                             best = weight
-                            found[k, direction, layer, head] = word
-    return found
+                            picks[k, direction, layer, head] = word
+    return picks
 
 
 @pytest.mark.parametrize("candidates", ["earlier_mentions", "other_mentions", "words"])
@@ -182,9 +184,9 @@ def cache_of(tmp_path, examples):
 def test_tables_from_the_cache(tmp_path):
     examples = [example(k) for k in range(6)]
     shards, maps = cache_of(tmp_path, examples)
-    settings = {"candidates": "earlier_mentions", "head_rule": "auto"}
+    options_of_run = {"candidates": "earlier_mentions", "head_rule": "auto"}
     outs = [tmp_path / name for name in ("t2.tsv", "heads.tsv", "options.tsv", "summary.tsv")]
-    measure_coreference(shards, [tmp_path / "0.parquet"], 6, settings, Resampling(3, 100, 0), *outs)
+    measure_coreference(shards, [tmp_path / "0.parquet"], 6, options_of_run, Resampling(3, 100, 0), *outs)
     heads = read_table(outs[1])
     assert heads.columns.tolist() == ["mention_type", "layer", "head", "direction", "n", "correct", "accuracy"]
     task = task_of(examples[0], DEFAULT, "dependency")
@@ -233,8 +235,8 @@ def test_alternatives_move_one_option_each():
     for name, options in alternatives(DEFAULT):
         changed = [f for f in vars(options) if getattr(options, f) != getattr(DEFAULT, f)]
         assert changed == [name]
-    moved = alternatives(CoreferenceOptions(candidates="words"))
-    assert ("candidates", CoreferenceOptions()) in moved
+    changed_options = alternatives(CoreferenceOptions(candidates="words"))
+    assert ("candidates", CoreferenceOptions()) in changed_options
 
 
 def test_a_cache_of_another_corpus_is_refused(tmp_path):
@@ -290,8 +292,8 @@ def test_gap_tables(tmp_path):
     assert table.loc[("chance", "all"), "accuracy"] == 0.5
     heads = read_table(outs[1]).query("gender == 'all' and direction == 'pronoun_to_name'")
     right = [(1, 6), (6, 1), (1, 6)]
-    kept = [maps[k].astype(np.float32) for k in (0, 1, 3)]
-    expected = sum(m[..., 11, good] > m[..., 11, bad] for m, (good, bad) in zip(kept, right, strict=True))
+    decided_maps = [maps[k].astype(np.float32) for k in (0, 1, 3)]
+    expected = sum(m[..., 11, good] > m[..., 11, bad] for m, (good, bad) in zip(decided_maps, right, strict=True))
     assert heads["correct"].tolist() == expected.ravel().tolist()
     assert "1 passages in which the pronoun refers to neither" in outs[2].read_text()
     assert isinstance(pd.read_csv(outs[0], sep="\t"), pd.DataFrame)

@@ -124,11 +124,11 @@ def test_the_rule_needs_the_relation_and_the_clitic_and_reaches_baselines():
     offsets = score(np.zeros((4, 2, 1, 1), dtype=np.int16), gold, AS_PUBLISHED).offsets
     by_offset = dict(zip(AS_PUBLISHED.offsets, offsets[0].tolist(), strict=True))
     assert by_offset == {-3: False, -2: False, -1: False, 0: False, 1: True, 2: False}
-    others = [
+    unaligned = [
         sentence(("his", "dog", "slept"), (2, 3, 0), ("poss", "nsubj", "root")),
         sentence(("It", "'S", "fun"), (3, 3, 0), ("nsubj", "cop", "root"), record=1),
     ]
-    gold = gather_gold(others)
+    gold = gather_gold(unaligned)
     assert gold.before_possessive.tolist() == [False, False, False, True, False, False]
     picked = np.array([[2], [3], [0], [3], [1], [0]], dtype=np.int16)
     np.testing.assert_array_equal(is_correct(picked, gold, True), is_correct(picked, gold, False))
@@ -180,12 +180,12 @@ def slow_right(example, maps, layer, head, direction, poss_rule):
     weights = maps[layer, head]
 
     def pick(i):
-        best, found = -1.0, -1
+        best, predicted = -1.0, -1
         for j in range(n):
             weight = weights[i + 1][j + 1] if direction == "dependent_to_head" else weights[j + 1][i + 1]
             if (0.0 if i == j else weight) > best:
-                best, found = (0.0 if i == j else weight), j
-        return found + 1
+                best, predicted = (0.0 if i == j else weight), j
+        return predicted + 1
 
     right = []
     for i in range(n):
@@ -231,8 +231,8 @@ def test_scores_are_those_of_plain_loops(seed, poss_rule, poss_in_all):
                         right = slow_right(example, weights, layer, head, DIRECTIONS[direction], rule)
                         labels = example.layers["relations"]
                         expected += [r for r, label in zip(right, labels, strict=True) if relation in ("all", label)]
-                    found = scores.of(relation)[0][chosen][:, direction, layer, head]
-                    assert found.tolist() == expected
+                    hits = scores.of(relation)[0][chosen][:, direction, layer, head]
+                    assert hits.tolist() == expected
 
 
 def test_best_head_goes_to_the_larger_layer_head_and_direction_on_a_tie():
@@ -299,11 +299,11 @@ def cached(example, maps, level="tokens", word=None):
 
 def test_predictions_are_in_the_order_of_the_tokens():
     examples, maps = random_corpus(seed=1, size=3)
-    found = predict(examples, [cached(e, m) for e, m in zip(examples, maps, strict=True)], ("mean", "first"), "[SEP]")
-    assert set(found.picked) == {"mean", "first"}
+    predictions = predict(examples, [cached(e, m) for e, m in zip(examples, maps, strict=True)], ("mean", "first"), "[SEP]")
+    assert set(predictions.picked) == {"mean", "first"}
     expected = [predicted_words(m, np.array(e.word) == -1) for e, m in zip(examples, maps, strict=True)]
-    np.testing.assert_array_equal(found.picked["mean"], np.concatenate(expected))
-    np.testing.assert_allclose(found.to_sep, np.concatenate([np.moveaxis(m[:, :, 1:-1, -1], -1, 0) for m in maps]))
+    np.testing.assert_array_equal(predictions.picked["mean"], np.concatenate(expected))
+    np.testing.assert_allclose(predictions.to_sep, np.concatenate([np.moveaxis(m[:, :, 1:-1, -1], -1, 0) for m in maps]))
 
 
 def test_word_modes_pick_by_their_own_maps():
@@ -312,9 +312,9 @@ def test_word_modes_pick_by_their_own_maps():
     maps = np.zeros((1, 1, 4, 4))
     maps[0, 0, 1, 0], maps[0, 0, 2, 3], maps[0, 0, 1, 3] = 0.4, 0.9, 0.1
     entry = CachedExample(0, "s", "tokens", example.tokens, example.word, example.words, maps.astype(np.float16))
-    found = predict([example], [entry], ("mean", "first", "max"), None)
-    assert {mode: int(picked[1, 0, 0, 0]) for mode, picked in found.picked.items()} == {"mean": 3, "first": 1, "max": 3}
-    assert not found.to_sep.any()
+    predictions = predict([example], [entry], ("mean", "first", "max"), None)
+    assert {mode: int(picked[1, 0, 0, 0]) for mode, picked in predictions.picked.items()} == {"mean": 3, "first": 1, "max": 3}
+    assert not predictions.to_sep.any()
 
 
 def test_a_cache_of_words_gives_the_mean_alone():

@@ -83,8 +83,8 @@ def test_tokens_of_the_window(tmp_path):
 
 def test_heads_that_are_named_are_drawn_with_their_own_values(tmp_path):
     table, maps = drawn_segment(tmp_path, heads=[[2, 2], [1, 1], [1, 1], [2, 1]])
-    found = table.groupby("kind", sort=False)[["layer", "head", "value"]].first()
-    assert found.to_numpy().tolist() == [[2, 2, 0.22], [1, 1, 0.11], [1, 1, 0.11], [2, 1, 0.21]]
+    first_rows = table.groupby("kind", sort=False)[["layer", "head", "value"]].first()
+    assert first_rows.to_numpy().tolist() == [[2, 2, 0.22], [1, 1, 0.11], [1, 1, 0.11], [2, 1, 0.21]]
     first = table[(table["kind"] == "broad") & (table["from_position"] == 5) & (table["to_position"] == 6)]["weight"].item()
     whole = maps[1][1, 1].astype(float)
     assert first == pytest.approx(whole[6, 7] / whole[6, 2:].sum(), abs=1e-4)
@@ -134,9 +134,9 @@ def looking(example, right, forward=True, strength=0.6):
     maps = np.zeros((2, 2, n + 2, n + 2))
     maps[:, :, :, n + 1] = 1 - strength
     for dependent in range(1, n + 1):
-        for other in range(1, n + 1):
-            weight = strength if other == (dependent - 2) % n + 1 else 0.01  # by default the word before
-            maps[..., dependent, other] = weight
+        for key in range(1, n + 1):
+            weight = strength if key == (dependent - 2) % n + 1 else 0.01  # by default the word before
+            maps[..., dependent, key] = weight
     for dependent in right:
         head = example.layers["heads"][dependent - 1]
         row, column = (dependent, head) if forward else (head, dependent)

@@ -16,7 +16,14 @@ from attention_atlas.models.masking import mask_pieces, unmasked
 from attention_atlas.models.mlm_head import HeadFacts, MaskedModel, load_masked_model
 from attention_atlas.studies.clark2019 import gradients as module
 from attention_atlas.studies.clark2019.figure3 import figure3
-from attention_atlas.studies.clark2019.gradients import attention_gradients, gradients, measure_gradients, variants_table
+from attention_atlas.studies.clark2019.gradients import (
+    GradientOutputs,
+    ModelFiles,
+    attention_gradients,
+    gradients,
+    measure_gradients,
+    variants_table,
+)
 
 EXAMPLES = [example(k, n) for k, n in enumerate((9, 14, 7, 11))]
 
@@ -97,14 +104,14 @@ def test_only_predicted_rows_of_the_last_layer_reach_the_loss(masking):
 
 def slow(model, card, examples, masking, seed, cls_is_other):
     """One example, layer, head and class at a time."""
-    found = {m: np.full((len(examples), 3, LAYERS, HEADS), np.nan) for m in module.MEASURES}
+    by_measure = {m: np.full((len(examples), 3, LAYERS, HEADS), np.nan) for m in module.MEASURES}
     for k, e in enumerate(examples):
         one = mask_pieces(e, MASK, 60, seed) if masking == "masked" else unmasked(e)
         maps, slopes = attention_gradients(model, [e], [one], PAD)
         sep = [t == "[SEP]" for t in e.tokens]
         punct = [t in (".", ",") for t in e.tokens]
-        other = [not s and not q and (cls_is_other or t != "[CLS]") for s, q, t in zip(sep, punct, e.tokens, strict=True)]
-        for c, members in enumerate((sep, punct, other)):
+        is_other = [not s and not q and (cls_is_other or t != "[CLS]") for s, q, t in zip(sep, punct, e.tokens, strict=True)]
+        for c, members in enumerate((sep, punct, is_other)):
             columns = [j for j, member in enumerate(members) if member]
             if not columns:
                 continue
@@ -114,10 +121,10 @@ def slow(model, card, examples, masking, seed, cls_is_other):
                     g = slopes[layer][0, head].abs().numpy()
                     a = maps[layer][0, head].numpy()
                     cells = [(i, j) for i in rows for j in columns]
-                    found["per_weight"][k, c, layer, head] = np.mean([g[cell] for cell in cells])
-                    found["per_query"][k, c, layer, head] = sum(g[cell] for cell in cells) / len(rows)
-                    found["gradient_x_attention"][k, c, layer, head] = np.mean([g[cell] * a[cell] for cell in cells])
-    return found
+                    by_measure["per_weight"][k, c, layer, head] = np.mean([g[cell] for cell in cells])
+                    by_measure["per_query"][k, c, layer, head] = sum(g[cell] for cell in cells) / len(rows)
+                    by_measure["gradient_x_attention"][k, c, layer, head] = np.mean([g[cell] * a[cell] for cell in cells])
+    return by_measure
 
 
 def with_comma(e, place=3):
@@ -134,10 +141,10 @@ def test_means_by_class_equal_loops(masking, cls_is_other, tmp_path, monkeypatch
     expected = slow(masked_model(), card, examples, masking, 5, cls_is_other)
     for batch_tokens in (1024, 16):
         monkeypatch.setattr(module, "GRADIENT_TOKENS", batch_tokens)
-        found = gradients(masked_model(), card, examples, masking, 5, cls_is_other)
+        measured = gradients(masked_model(), card, examples, masking, 5, cls_is_other)
         for measure in module.MEASURES:
-            assert found[measure] == pytest.approx(expected[measure], rel=2e-4, nan_ok=True), measure
-            assert np.isnan(found[measure][[0, 2], 1]).all()
+            assert measured[measure] == pytest.approx(expected[measure], rel=2e-4, nan_ok=True), measure
+            assert np.isnan(measured[measure][[0, 2], 1]).all()
 
 
 def test_tables_and_figure(tmp_path):
@@ -146,8 +153,10 @@ def test_tables_and_figure(tmp_path):
 
     def measure(out):
         paths = [tmp_path / f"{out}.{kind}" for kind in ("tsv", "variants.tsv", "html")]
-        inputs = [entry, tmp_path / "card.json", head, tmp_path / "head.json", [tmp_path / "0.parquet"], 15]
-        measure_gradients(*inputs, {"cls_is_other": True}, 100, 0, Setting("r", "m", "c"), 1, *paths)
+        files = ModelFiles(entry, tmp_path / "card.json", head, tmp_path / "head.json")
+        data = [[tmp_path / "0.parquet"], 15]
+        setting, outputs = Setting("r", "m", "c"), GradientOutputs(*paths)
+        measure_gradients(files, *data, {"cls_is_other": True}, 100, 0, setting, 1, outputs)
         return paths
 
     paths = measure("a")
@@ -175,8 +184,10 @@ def test_a_model_without_mask_gives_empty_tables_and_a_figure_that_says_so(tmp_p
     entry = setup(tmp_path, "gpt2", EXAMPLES, mask=None)
     head, _ = prepare(tmp_path, entry)
     paths = [tmp_path / name for name in ("t.tsv", "v.tsv", "h.html")]
-    inputs = [entry, tmp_path / "card.json", head, tmp_path / "head.json", [tmp_path / "0.parquet"], 15]
-    measure_gradients(*inputs, {"cls_is_other": True}, 100, 0, Setting("r", "m", "c"), 1, *paths)
+    files = ModelFiles(entry, tmp_path / "card.json", head, tmp_path / "head.json")
+    data = [[tmp_path / "0.parquet"], 15]
+    setting, outputs = Setting("r", "m", "c"), GradientOutputs(*paths)
+    measure_gradients(files, *data, {"cls_is_other": True}, 100, 0, setting, 1, outputs)
     assert read_table(paths[0]).empty
     assert "the model has no [MASK]" in paths[2].read_text()
     figure3(paths[0], Setting("r", "m", "c"), {"svg": tmp_path / "f.svg"})

@@ -20,8 +20,19 @@ from attention_atlas.studies.clark2019.probes import training as module
 from attention_atlas.studies.clark2019.probes.decoding import decode
 from attention_atlas.studies.clark2019.probes.features import Sentence, batch_of, distance_features, laid_out, sentences
 from attention_atlas.studies.clark2019.probes.models import AttentionProbe, AttentionWordsProbe, DistanceProbe, _over_pairs
-from attention_atlas.studies.clark2019.probes.table3 import table3
-from attention_atlas.studies.clark2019.probes.training import Recipe, make_probes, predictions, run_probes, train
+from attention_atlas.studies.clark2019.probes.table3 import ProbeTables, table3
+from attention_atlas.studies.clark2019.probes.training import (
+    ALL_PROBES,
+    RANDOM_PROBES,
+    ProbeOutputs,
+    Recipe,
+    Treebank,
+    VectorFiles,
+    make_probes,
+    predictions,
+    run_probes,
+    train,
+)
 
 K, D = 3, 4
 SEEDS = (0, 7)
@@ -45,13 +56,13 @@ SENTENCES = [sentence(n, k) for k, n in enumerate((5, 3, 1, 4))]
 
 def test_maps_are_laid_out_word_by_word():
     maps, cls, sep = np.random.default_rng(0).random((K, 4, 4)), np.arange(2 * K * 4).reshape(2 * K, 4), np.ones((2 * K, 4))
-    found = laid_out(maps.astype(np.float32), cls.astype(np.float32), sep.astype(np.float32))
+    pairs = laid_out(maps.astype(np.float32), cls.astype(np.float32), sep.astype(np.float32))
     for i, k, j in itertools.product(range(4), range(K), range(4)):
-        assert found[i, k, 2 + j] == np.float32(maps[k, i, j])
-        assert found[i, K + k, 2 + j] == np.float32(maps[k, j, i])
-        assert found[i, k, 0] == cls[k, i]
-        assert found[i, K + k, 0] == cls[K + k, i]
-    assert (found[..., 1] == 1).all()
+        assert pairs[i, k, 2 + j] == np.float32(maps[k, i, j])
+        assert pairs[i, K + k, 2 + j] == np.float32(maps[k, j, i])
+        assert pairs[i, k, 0] == cls[k, i]
+        assert pairs[i, K + k, 0] == cls[K + k, i]
+    assert (pairs[..., 1] == 1).all()
 
 
 def scrambled(probe):
@@ -140,9 +151,9 @@ def test_the_gradient_by_the_weights_of_maps_is_that_of_finite_differences():
 
 
 def test_distance_features():
-    found = distance_features(4).numpy()
+    features = distance_features(4).numpy()
     for i, j in itertools.product(range(1, 5), range(5)):
-        assert found[i - 1, j] == pytest.approx(distance(i, j, 4))
+        assert features[i - 1, j] == pytest.approx(distance(i, j, 4))
 
 
 def test_the_fault_of_the_published_code_pairs_root_with_the_first_word():
@@ -159,17 +170,17 @@ def test_the_fault_of_the_published_code_pairs_root_with_the_first_word():
 def test_seeds_together_are_seeds_one_by_one(kind):
     def trained(seeds):
         recipe = Recipe(2, 2, 0.01, "file", seeds)
-        made = make_probes([kind], recipe, K, D)
-        train(made, lambda epoch: iter(SENTENCES), recipe)
-        return made[kind]
+        probes = make_probes([kind], recipe, K, D)
+        train(probes, lambda epoch: iter(SENTENCES), recipe)
+        return probes[kind]
 
     both = trained(SEEDS)
     for seed in SEEDS:
         probe = trained((seed,))
         for together, alone in zip(both.parameters(), probe.parameters(), strict=True):
             for k, slot in enumerate(probe.slots):
-                own = together[both.slots.index(slot)].detach().numpy()
-                assert own == pytest.approx(alone[k].detach().numpy(), abs=1e-5)
+                slot_parameters = together[both.slots.index(slot)].detach().numpy()
+                assert slot_parameters == pytest.approx(alone[k].detach().numpy(), abs=1e-5)
     first = next(both.parameters())
     assert not torch.allclose(first[0], first[1])
 
@@ -199,12 +210,12 @@ def test_training_learns_a_planted_head():
 
     group = [planted(k) for k in range(60)]
     recipe = Recipe(4, 6, 0.05, "shuffled", (0, 1))
-    made = make_probes(["attention_only"], recipe, K, D)
-    train(made, lambda epoch: iter(group), recipe)
-    weights = made["attention_only"].weights.detach().numpy()
+    probes = make_probes(["attention_only"], recipe, K, D)
+    train(probes, lambda epoch: iter(group), recipe)
+    weights = probes["attention_only"].weights.detach().numpy()
     assert (weights.argmax(axis=1) == 1).all()
-    found = predictions(made, iter(group), ["argmax", "tree"])
-    totals = found.groupby("decoding")[["right_all", "words_all"]].sum()
+    results = predictions(probes, iter(group), ["argmax", "tree"])
+    totals = results.groupby("decoding")[["right_all", "words_all"]].sum()
     assert (totals["right_all"] / totals["words_all"]).loc["argmax"] > 0.95
 
 
@@ -245,7 +256,7 @@ def test_nothing_to_train_on_and_losses_that_are_not_finite_are_said():
 def best_tree(scores):
     """The best tree with one root by trying all assignments."""
     n = len(scores)
-    best, found = -np.inf, None
+    best, best_heads = -np.inf, None
     for heads in itertools.product(range(n + 1), repeat=n):
         if heads.count(0) != 1:
             continue
@@ -254,8 +265,8 @@ def best_tree(scores):
             reached |= more
         total = sum(scores[k, h] for k, h in enumerate(heads))
         if len(reached) == n + 1 and total > best:
-            best, found = total, heads
-    return list(found)
+            best, best_heads = total, heads
+    return list(best_heads)
 
 
 @settings(max_examples=40, deadline=None)
@@ -320,26 +331,27 @@ def test_the_table_from_shards_is_the_same_each_time(tmp_path):
     write_vectors(vectors, tmp_path / "v.safetensors", tmp_path / "v.json")
     write_card(ModelCard("m", "", "bert", 1, K, 64, "[CLS]", "[SEP]", 0, "", "random", 0, "float32"), tmp_path / "card.json")
 
-    def run(name, own):
+    def run(name, probe_names):
         outs = [tmp_path / f"{name}.tsv", tmp_path / f"{name}.training.tsv"]
-        data = [(training[0], training[1], 6), (evaluation[0], evaluation[1], 2)]
+        data = [Treebank(training[0], training[1], 6), Treebank(evaluation[0], evaluation[1], 2)]
         recipe = Recipe(2, 2, 0.01, "shuffled", (0, 1, 2))
-        vector_files = [tmp_path / "v.safetensors", tmp_path / "v.json"]
-        run_probes(name, own, tmp_path / "card.json", *data, *vector_files, recipe, ["argmax", "tree"], 1, *outs)
+        vectors = VectorFiles(tmp_path / "v.safetensors", tmp_path / "v.json")
+        card = tmp_path / "card.json"
+        run_probes(name, card, probe_names, *data, vectors, recipe, ["argmax", "tree"], 1, ProbeOutputs(*outs))
         return outs
 
-    own, summary = run("m", True)
-    random, _ = run("r", False)
+    model_results, summary = run("m", ALL_PROBES)
+    random, _ = run("r", RANDOM_PROBES)
     facts = read_table(summary).set_index("quantity")["value"]
-    # Sentence 1 of the training set is judged, too.
+    # Sentence 1 of the training set is in the evaluation set, too.
     assert (facts["sentences"], facts["duplicates"]) == ("5", "1")
-    assert set(read_table(own)["probe"]) == {"attention_only", "attention_words", "distances_words"}
+    assert set(read_table(model_results)["probe"]) == {"attention_only", "attention_words", "distances_words"}
     assert set(read_table(random)["probe"]) == {"attention_words"}
-    first = own.read_bytes()
-    assert run("m", True)[0].read_bytes() == first
+    first = model_results.read_bytes()
+    assert run("m", ALL_PROBES)[0].read_bytes() == first
 
     outs = [tmp_path / name for name in ("t3.tsv", "seeds.tsv", "t3.html")]
-    table3(own, [random], summary, evaluation[1], 2, 100, 0, Setting("r", "m", "dev"), "train", *outs)
+    table3(ProbeTables(model_results, [random], summary, evaluation[1]), 2, 100, 0, Setting("r", "m", "dev"), "train", *outs)
     table = read_table(outs[0])
     assert list(dict.fromkeys(table["probe"])) == [
         *("right_branching", "best_offset", "distances_words", "random_attention_words", "attention_only", "attention_words")
@@ -350,7 +362,7 @@ def test_the_table_from_shards_is_the_same_each_time(tmp_path):
     right = sum((h[:-1] == np.arange(2, len(h) + 1)).sum() for h in heads)
     assert scored.loc[("right_branching", "-"), "uas"] == pytest.approx(right / 5, rel=1e-5)
     assert scored.loc[("right_branching", "-"), "n"] == 5
-    raw = read_table(own).query("probe == 'attention_only' and decoding == 'argmax'")
+    raw = read_table(model_results).query("probe == 'attention_only' and decoding == 'argmax'")
     by_seed = raw.groupby("seed")[["right", "words"]].sum()
     accuracies = by_seed["right"] / by_seed["words"]
     assert scored.loc[("attention_only", "-"), "uas"] == pytest.approx(accuracies.mean(), rel=1e-5)

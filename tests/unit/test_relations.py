@@ -191,12 +191,12 @@ def test_every_head_of_every_relation_has_a_row():
 
 def test_the_row_all_has_scores_of_its_own():
     gold = make_gold(20, 6, ["det"])
-    scores, other = random_scores(gold, seed=0), random_scores(gold, seed=1)
-    mixed = Scores(scores.heads, scores.offsets, other.heads, other.offsets)
+    scores, scores_of_all = random_scores(gold, seed=0), random_scores(gold, seed=1)
+    mixed = Scores(scores.heads, scores.offsets, scores_of_all.heads, scores_of_all.offsets)
     frame = relations_frame(mixed, gold, AS_PUBLISHED, 1, RESAMPLING)
-    assert row_of(frame, "all")["accuracy"] == other.heads.mean(axis=0).max()
+    assert row_of(frame, "all")["accuracy"] == scores_of_all.heads.mean(axis=0).max()
     everything = heads_frame(mixed, gold, AS_PUBLISHED).query("relation == 'all'")["accuracy"]
-    assert everything.max() == other.heads.mean(axis=0).max()
+    assert everything.max() == scores_of_all.heads.mean(axis=0).max()
 
 
 def predictions_for(gold, seed=0, modes=("mean", "first", "max")):

@@ -202,16 +202,16 @@ def test_segments_of_different_lengths_count_alike(tmp_path, options):
 def test_options_are_moved_one_at_a_time_from_the_published_setting(tmp_path):
     texts = [PAIR, SINGLE]
     maps = [random_maps(len(t), seed=i) for i, t in enumerate(texts)]
-    # The run's own setting must not leak into this table.
+    # The options of the run must not leak into this table.
     _, moved, _ = measure(tmp_path, write_cache(tmp_path, texts, maps), options=replace(CORRECTED, entropy_smoothing=0.03))
     settings_of = {
         "sep_sep_denominator": (("two", "count"), ("sep_sep",)),
         "position_denominator": (("all", "valid"), ("next", "previous")),
         "entropy_smoothing": (("0.0001", "0.0"), ("entropy", "entropy_cls")),
     }
-    found = set(moved[["option", "setting", "measure"]].itertuples(index=False, name=None))
-    assert found == {(o, s, m) for o, (values, measures) in settings_of.items() for s in values for m in measures}
-    assert len(moved) == len(found) * 6
+    combinations = set(moved[["option", "setting", "measure"]].itertuples(index=False, name=None))
+    assert combinations == {(o, s, m) for o, (values, measures) in settings_of.items() for s in values for m in measures}
+    assert len(moved) == len(combinations) * 6
     for row in moved.itertuples():
         value = float(row.setting) if row.option == "entropy_smoothing" else row.setting
         options = replace(AS_PUBLISHED, **{row.option: value})
@@ -269,6 +269,6 @@ def test_a_segment_without_sep_is_left_out_of_its_measures_alone(tmp_path):
 
 
 def test_uniform_entropy_is_the_mean_of_logarithms():
-    found = summary([4, 16])
-    assert found["uniform_entropy"] == pytest.approx(math.log(8))
-    assert list(found) == ["segments", "mean_tokens", "shortest", "longest", "uniform_entropy"]
+    quantities = summary([4, 16])
+    assert quantities["uniform_entropy"] == pytest.approx(math.log(8))
+    assert list(quantities) == ["segments", "mean_tokens", "shortest", "longest", "uniform_entropy"]

@@ -335,7 +335,7 @@ rule clark2019_probes:
         runtime=minutes(480),
         gpu=clark2019.gpus("probes"),
     params:
-        own=clark2019.model_name(),
+        run_model=clark2019.model_name(),
         training_limit=clark2019.limit("probe_training"),
         evaluation_limit=clark2019.limit("dependencies"),
         recipe=clark2019.probe_recipe,

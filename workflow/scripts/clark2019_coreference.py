@@ -7,7 +7,7 @@ with job(snakemake):
         shards=snakemake.input.shards,
         example_files=snakemake.input.examples,
         limit=snakemake.params.limit,
-        settings=snakemake.params.options,
+        options=snakemake.params.options,
         resampling=Resampling(snakemake.params.folds, snakemake.params.resamples, snakemake.params.seed),
         out=snakemake.output.table,
         heads_out=snakemake.output.heads,

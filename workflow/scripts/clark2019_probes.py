@@ -1,4 +1,12 @@
-from attention_atlas.studies.clark2019.probes.training import Recipe, run_probes
+from attention_atlas.studies.clark2019.probes.training import (
+    ALL_PROBES,
+    RANDOM_PROBES,
+    ProbeOutputs,
+    Recipe,
+    Treebank,
+    VectorFiles,
+    run_probes,
+)
 from attention_atlas.workflow.job import job
 
 with job(snakemake):
@@ -6,15 +14,13 @@ with job(snakemake):
     recipe = dict(params.recipe)
     run_probes(
         model_name=snakemake.wildcards.model,
-        own=snakemake.wildcards.model == params.own,
         card_path=files.card,
-        training=(files.training, files.training_examples, params.training_limit),
-        evaluation=(files.evaluation, files.evaluation_examples, params.evaluation_limit),
-        vectors_path=files.vectors,
-        vectors_facts=files.facts,
+        probe_names=ALL_PROBES if snakemake.wildcards.model == params.run_model else RANDOM_PROBES,
+        training=Treebank(files.training, files.training_examples, params.training_limit),
+        evaluation=Treebank(files.evaluation, files.evaluation_examples, params.evaluation_limit),
+        vector_files=VectorFiles(files.vectors, files.facts),
         recipe=Recipe(**recipe | {"seeds": tuple(recipe["seeds"])}),
         decodings=params.decodings,
         threads=snakemake.threads,
-        out=snakemake.output.table,
-        summary_out=snakemake.output.summary,
+        outputs=ProbeOutputs(snakemake.output.table, snakemake.output.summary),
     )

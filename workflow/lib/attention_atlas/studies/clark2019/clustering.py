@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,8 @@ Floats = npt.NDArray[np.float64]
 
 # Relations whose best heads the paper marks in its figure.
 RELATIONS = ("det", "dobj", "pobj", "auxpass", "poss")
-_OTHER_SEEDS = 5
+_RESEEDED_LAYOUTS = 5
+"""Layouts with other seeds, which show how much of the picture depends on the seed."""
 _CHUNK = 500
 _MEANING = {
     "stress": "Kruskal's stress of the layout (0: the plane holds all distances)",
@@ -38,12 +40,24 @@ _MEANING = {
 }
 
 
+@dataclass(frozen=True)
+class ClusterTables:
+    """Tables that Figure 6 is made from.
+
+    Attributes:
+        distances, blocks: tables of `head_distances`.
+        surface, relations, table2: behaviours of heads; without a coreference corpus there is no Table 2.
+    """
+
+    distances: str | Path
+    blocks: str | Path
+    surface: str | Path
+    relations: str | Path
+    table2: str | Path | None
+
+
 def cluster_heads(
-    distances_path: str | Path,
-    blocks_path: str | Path,
-    surface_path: str | Path,
-    relations_path: str | Path,
-    table2_path: str | Path | None,
+    tables: ClusterTables,
     options: Mapping[str, Any],
     resamples: int,
     seed: int,
@@ -56,12 +70,11 @@ def cluster_heads(
     """Place all heads in the plane, name their behaviours, and test whether heads of one layer are alike.
 
     Args:
-        distances_path, blocks_path: tables of `head_distances`.
-        surface_path, relations_path, table2_path: behaviours of heads; without coreference the last is None.
+        tables: the tables to read.
         options: broad_entropy (nats), position, special (shares), permutations.
         resamples: of the bootstrap over blocks of segments.
         seed: of layout, permutations and bootstrap.
-        setting: what was looked at.
+        setting: run, model and corpus.
         out: layer, head, x, y, behaviour, relation.
         layers_out: layer_distance, pairs, js, ci_low, ci_high.
         test_out, html_out: quantity, value, ci_low, ci_high, n, meaning; and its page.
@@ -69,21 +82,21 @@ def cluster_heads(
     Raises:
         AtlasError: a table cannot be used.
     """
-    distances, heads = read_distances(distances_path)
-    layout, others = layouts(distances, seed)
+    distances, heads = read_distances(tables.distances)
+    layout, reseeded = layouts(distances, seed)
     table = heads.assign(x=layout[:, 0], y=layout[:, 1])
-    surface = read_table(surface_path, ["measure", "layer", "head", "value"])
+    surface = read_table(tables.surface, ["measure", "layer", "head", "value"])
     table = table.merge(behaviours(surface, options), on=["layer", "head"], how="left")
-    relations = read_table(relations_path, ["relation", "layer", "head"])
-    table2 = read_table(table2_path, ["system", "mention_type", "layer", "head"]) if table2_path else None
+    relations = read_table(tables.relations, ["relation", "layer", "head"])
+    table2 = read_table(tables.table2, ["system", "mention_type", "layer", "head"]) if tables.table2 else None
     table["relation"] = [
         named_heads(relations, table2).get(pair, "") for pair in zip(table["layer"], table["head"], strict=True)
     ]
     write_table(table, out)
-    blocks = read_table(blocks_path, ["block", "layer_distance", "pairs", "tokens", "js"])
+    blocks = read_table(tables.blocks, ["block", "layer_distance", "pairs", "tokens", "js"])
     write_table(by_layer_distance(blocks, resamples, seed), layers_out)
     labels = heads["layer"].to_numpy()
-    test = layout_quality(distances, layout, others) | {
+    test = layout_quality(distances, layout, reseeded) | {
         "within_layer": mean_within(distances, labels),
         "between_layers": mean_between(distances, labels),
     }
@@ -109,7 +122,7 @@ def cluster_heads(
 def layouts(distances: Floats, seed: int) -> tuple[Floats, list[Floats]]:
     """Metric multidimensional scaling to the plane: the layout [head, 2] and layouts from other seeds.
 
-    The settings are those of the published code, with a seed; a layout is turned so that x is its widest direction.
+    Options are those of the published code, with a seed; a layout is rotated so that x is its widest direction.
     """
     from sklearn.manifold import MDS
 
@@ -124,35 +137,35 @@ def layouts(distances: Floats, seed: int) -> tuple[Floats, list[Floats]]:
             eps=1e-10,
             random_state=random_state,
         )
-        return _turned(scaling.fit_transform(distances))
+        return _rotated(scaling.fit_transform(distances))
 
-    return scaled(seed), [scaled(seed + k) for k in range(1, _OTHER_SEEDS + 1)]
+    return scaled(seed), [scaled(seed + k) for k in range(1, _RESEEDED_LAYOUTS + 1)]
 
 
-def _turned(layout: Floats) -> Floats:
+def _rotated(layout: Floats) -> Floats:
     centred = layout - layout.mean(axis=0)
     axes = np.linalg.svd(centred, full_matrices=False)[2]
-    turned = centred @ axes.T
-    # Of the two signs of an axis the one in which the farthest head is on the positive side.
-    farthest = np.abs(turned).argmax(axis=0)
-    return turned * np.sign(turned[farthest, [0, 1]])
+    rotated = centred @ axes.T
+    # The sign of an axis is chosen so that the farthest head has a positive coordinate.
+    farthest = np.abs(rotated).argmax(axis=0)
+    return rotated * np.sign(rotated[farthest, [0, 1]])
 
 
-def layout_quality(distances: Floats, layout: Floats, others: list[Floats]) -> dict[str, float]:
-    """How well the plane holds the distances, and how much of the picture is the seed's."""
-    wanted, got = squareform(distances, checks=False), pdist(layout)
-    disparities = [procrustes(layout, other)[2] for other in others]
+def layout_quality(distances: Floats, layout: Floats, reseeded: list[Floats]) -> dict[str, float]:
+    """How well the plane preserves the distances, and how much the layout depends on the seed."""
+    divergences, plane_distances = squareform(distances, checks=False), pdist(layout)
+    disparities = [procrustes(layout, reseeded_layout)[2] for reseeded_layout in reseeded]
     return {
-        "stress": float(np.sqrt(((wanted - got) ** 2).sum() / (wanted**2).sum())),
-        "pearson": float(pearsonr(wanted, got).statistic),
-        "spearman": float(spearmanr(wanted, got).statistic),
+        "stress": float(np.sqrt(((divergences - plane_distances) ** 2).sum() / (divergences**2).sum())),
+        "pearson": float(pearsonr(divergences, plane_distances).statistic),
+        "spearman": float(spearmanr(divergences, plane_distances).statistic),
         "procrustes_mean": float(np.mean(disparities)),
         "procrustes_max": float(np.max(disparities)),
     }
 
 
 def behaviours(surface: pd.DataFrame, options: Mapping[str, Any]) -> pd.DataFrame:
-    """What each head does most: layer, head, behaviour; of several the last in the order of the published code."""
+    """Main behaviour of each head: layer, head, behaviour; of several the last in the order of the published code."""
     wide = surface.pivot(index=["layer", "head"], columns="measure", values="value")
     absent = pd.Series(0.0, index=wide.index)
     rules = (
@@ -170,15 +183,15 @@ def behaviours(surface: pd.DataFrame, options: Mapping[str, Any]) -> pd.DataFram
 
 
 def named_heads(relations: pd.DataFrame, table2: pd.DataFrame | None) -> dict[tuple[int, int], str]:
-    """(layer, head) -> the relations, and coreference, that it is the best head of."""
-    found: dict[tuple[int, int], list[str]] = {}
+    """(layer, head) -> the relations, and coreference, of which it is the best head."""
+    relations_of_head: dict[tuple[int, int], list[str]] = {}
     best = relations[relations["relation"].isin(RELATIONS)]
     for row in best.itertuples():
-        found.setdefault((int(row.layer), int(row.head)), []).append(row.relation)
+        relations_of_head.setdefault((int(row.layer), int(row.head)), []).append(row.relation)
     if table2 is not None:
         row = table2[(table2["system"] == "best_head") & (table2["mention_type"] == "all")].iloc[0]
-        found.setdefault((int(row["layer"]), int(row["head"])), []).append("coreference")
-    return {pair: ", ".join(sorted(names)) for pair, names in found.items()}
+        relations_of_head.setdefault((int(row["layer"]), int(row["head"])), []).append("coreference")
+    return {pair: ", ".join(sorted(names)) for pair, names in relations_of_head.items()}
 
 
 def mean_within(distances: Floats, labels: npt.NDArray[np.integer]) -> float:
@@ -213,7 +226,7 @@ def permutation_p(distances: Floats, labels: npt.NDArray[np.integer], permutatio
 
 
 def by_layer_distance(blocks: pd.DataFrame, resamples: int, seed: int) -> pd.DataFrame:
-    """Mean divergence by how far layers are apart, with intervals over groups of segments."""
+    """Mean divergence by the distance between layers, with intervals over groups of segments."""
     mass, tokens = _by_block(blocks)
     low, high = bootstrap_ratio(mass.to_numpy(), tokens[:, None], resamples, seed)
     pairs = blocks.drop_duplicates("layer_distance").set_index("layer_distance")["pairs"]
@@ -233,8 +246,8 @@ def _difference_interval(blocks: pd.DataFrame, resamples: int, seed: int) -> tup
     """Interval of between minus within layers over groups of segments."""
     mass, tokens = _by_block(blocks)
     pairs = blocks.drop_duplicates("layer_distance").set_index("layer_distance")["pairs"].loc[mass.columns]
-    apart = pairs.index > 0
-    between = (mass.loc[:, apart] * pairs[apart]).sum(axis=1) / pairs[apart].sum()
+    different_layers = pairs.index > 0
+    between = (mass.loc[:, different_layers] * pairs[different_layers]).sum(axis=1) / pairs[different_layers].sum()
     low, high = bootstrap_ratio((between - mass[0]).to_numpy()[:, None], tokens[:, None], resamples, seed)
     return float(low[0]), float(high[0])
 

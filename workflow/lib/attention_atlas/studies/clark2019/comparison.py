@@ -1,4 +1,4 @@
-"""Every published number of Clark et al. (2019) beside what a run measured; claims on order and thresholds for any model."""
+"""Every published number of Clark et al. (2019) beside the measured one; claims on order and thresholds for any model."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def comparison(
     """Write comparison.tsv and its page.
 
     Args:
-        tables: name -> file; empty for those of roles that the run does not name.
-        settings: role -> what was looked at (segments, dependencies, and coreference and probe_training where there are such).
+        tables: name -> file; an empty list for roles that the run does not name.
+        settings: role -> model and corpus (segments, dependencies, and where the run has them coreference and probe_training).
         thresholds: of the behaviours in Figure 6: broad_entropy (nats), position and special (shares).
         out, html_out: files to write.
 
@@ -69,7 +69,7 @@ def _quantities(
 
 
 def _root_gains(frames: Mapping[str, pd.DataFrame]) -> dict[str, float]:
-    """Probe -> UAS with ROOT in its place minus UAS as published, in percentage points."""
+    """Probe -> UAS with ROOT aligned correctly minus UAS as published, in percentage points."""
     if "table3" not in frames:
         return {}
     table = frames["table3"]
@@ -79,15 +79,15 @@ def _root_gains(frames: Mapping[str, pd.DataFrame]) -> dict[str, float]:
 
 
 def _claims(frames: Mapping[str, pd.DataFrame], settings: Mapping[str, Setting]) -> Iterator[tuple[str, Measured]]:
-    """Claims of the text, put to whatever model this run looks at."""
+    """Claims of the text, tested on the model of this run."""
     yield from _surface_claims(frames, settings["segments"].model)
     on_treebank = f"{settings['dependencies'].model} on {settings['dependencies'].corpus}"
     relations = frames["relations"].set_index("relation")
-    named = [name for name in _OVER_75 if name in relations.index]
-    if named:
-        accuracies = [100 * float(relations.loc[name, "accuracy"]) for name in named]
-        what = f"best heads of {', '.join(named)} are right in over 75 %"
-        yield "txt_75pct", _claim(accuracies, min(accuracies) > 75, on_treebank, what)
+    paper_relations = [name for name in _OVER_75 if name in relations.index]
+    if paper_relations:
+        accuracies = [100 * float(relations.loc[name, "accuracy"]) for name in paper_relations]
+        claim = f"best heads of {', '.join(paper_relations)} are right in over 75 %"
+        yield "txt_75pct", _claim(accuracies, min(accuracies) > 75, on_treebank, claim)
     gains = _root_gains(frames)
     if "attention_words" in gains:
         gain = gains["attention_words"]
@@ -100,28 +100,28 @@ def _surface_claims(frames: Mapping[str, pd.DataFrame], model: str) -> Iterator[
     surface = frames["surface"]
     n = int(frames["segments"]["n"].iloc[0])
     for identifier, measure_name, token in (("txt_prev_heads", "previous", "previous"), ("txt_next_heads", "next", "next")):
-        over = surface[(surface["measure"] == measure_name) & (surface["value"] > 0.5)]
-        what = f"some heads put over half of their attention on the {token} token"
-        yield identifier, _claim(over["layer"].astype(int).tolist() or "none", not over.empty, model, what, n)
+        strong_heads = surface[(surface["measure"] == measure_name) & (surface["value"] > 0.5)]
+        claim = f"some heads put over half of their attention on the {token} token"
+        yield identifier, _claim(strong_heads["layer"].astype(int).tolist() or "none", not strong_heads.empty, model, claim, n)
     sep, sep_sep = _layer_means(surface, "sep"), _layer_means(surface, "sep_sep")
     if len(sep):
         first, last = _middle(len(sep))
         share = float(sep[first:last].mean())
-        what = f"over half of the attention in layers {first + 1} to {last} goes to [SEP]"
-        yield "txt_sep_6_10", _claim(share, share > 0.5, model, what, n)
+        claim = f"over half of the attention in layers {first + 1} to {last} goes to [SEP]"
+        yield "txt_sep_6_10", _claim(share, share > 0.5, model, claim, n)
         highest = float(sep_sep.max())
-        what = "[SEP] puts over 90 % of its attention on [SEP] in some layer"
-        yield "txt_sep_sep", _claim(highest, highest > 0.9, model, what, n)
+        claim = "[SEP] puts over 90 % of its attention on [SEP] in some layer"
+        yield "txt_sep_sep", _claim(highest, highest > 0.9, model, claim, n)
     entropy, maximum = (surface[surface["measure"] == name] for name in ("entropy", "row_maximum"))
     merged = entropy.merge(maximum, on=["layer", "head"], suffixes=("", "_maximum"))
     broad = merged[merged["value"] > _BROAD_ENTROPY]
     if broad.empty:
-        why = f"no head of {model} has an entropy over {_BROAD_ENTROPY} nats here"
-        yield "txt_high_entropy_max", Measured(None, NO, why)
+        reason = f"no head of {model} has an entropy over {_BROAD_ENTROPY} nats here"
+        yield "txt_high_entropy_max", Measured(None, NO, reason)
     else:
         largest = float(broad["value_maximum"].max())
-        what = f"heads of entropy over {_BROAD_ENTROPY} put on average at most 10 % on any one token"
-        yield "txt_high_entropy_max", _claim(largest, largest <= 0.1, model, what, n)
+        claim = f"heads of entropy over {_BROAD_ENTROPY} put on average at most 10 % on any one token"
+        yield "txt_high_entropy_max", _claim(largest, largest <= 0.1, model, claim, n)
 
 
 def _gradient_claim(figure3: pd.DataFrame, model: str) -> Iterator[tuple[str, Measured]]:
@@ -135,15 +135,15 @@ def _gradient_claim(figure3: pd.DataFrame, model: str) -> Iterator[tuple[str, Me
     means = shown.groupby("layer")["value"].mean()
     first = int(means.index[means > _SMALL_GRADIENT * means.max()].max()) + 1
     layers = int(means.index.max())
-    what = (
+    claim = (
         "from some layer of the first half on, the gradient of attention to [SEP] is at most a tenth of its largest layer mean"
     )
     shown_first = first if first <= layers else "none"
-    yield "txt_grad_layer", _claim(shown_first, first <= min(layers, layers / 2), model, what, int(shown["n"].max()))
+    yield "txt_grad_layer", _claim(shown_first, first <= min(layers, layers / 2), model, claim, int(shown["n"].max()))
 
 
-def _claim(value: Any, holds: bool, of: str, what: str, n: int | None = None) -> Measured:
-    return Measured(value, QUALITATIVE, f"claim, put to {of}: {what}", n=n, holds=holds)
+def _claim(value: Any, holds: bool, model: str, claim: str, n: int | None = None) -> Measured:
+    return Measured(value, QUALITATIVE, f"claim, put to {model}: {claim}", n=n, holds=holds)
 
 
 def _layer_means(surface: pd.DataFrame, name: str) -> Any:

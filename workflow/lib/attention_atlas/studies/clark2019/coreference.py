@@ -1,4 +1,4 @@
-"""Table 2: single heads as antecedent selectors, beside rule-based baselines (Clark et al. 2019, section 4.3)."""
+"""Table 2: single heads as antecedent selectors, and rule-based baselines (Clark et al. 2019, section 4.3)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ COLUMNS = tuple(system_columns("mention_type"))
 
 @dataclass(frozen=True)
 class Outcome:
-    """What heads and baselines got right under one setting, an entry a scored mention.
+    """Correct choices of heads and baselines under one set of options, one entry for each scored mention.
 
     Attributes:
         document: [mention] number of its document.
@@ -55,16 +55,16 @@ class Outcome:
     heads: Bools
     systems: Mapping[str, npt.NDArray[np.float64]]
 
-    def of(self, name: str) -> Bools:
-        """[mention] which mentions count for a column of the table."""
+    def of_type(self, name: str) -> Bools:
+        """[mention] which mentions belong to a column of the table: a type, or all."""
         return np.ones(len(self.type), dtype=bool) if name == ALL else self.type == name
 
 
 def picked_words(maps: npt.NDArray[np.floating], special: Bools, task: Task) -> npt.NDArray[np.intp]:
-    """The candidate that every head picks for every mention.
+    """The candidate that every head selects for every mention.
 
-    From mention to antecedent, the candidate that the mention's head word attends to most; the other way round, the candidate
-    that attends to the mention's head word most. Ties go to the first word.
+    From mention to antecedent, it is the candidate with the highest attention from the mention's head word; from antecedent to
+    mention, the candidate with the highest attention to the mention's head word. Ties go to the first word.
 
     Args:
         maps: [layer, head, m, m] over words and special tokens.
@@ -76,10 +76,10 @@ def picked_words(maps: npt.NDArray[np.floating], special: Bools, task: Task) -> 
     """
     words = np.flatnonzero(~special)
     inner = np.asarray(maps)[..., words[:, None], words[None, :]]
-    attended = inner[..., task.heads, :]
-    attending = np.swapaxes(inner, -1, -2)[..., task.heads, :]
-    both = np.stack([attended, attending])  # [direction, layer, head, mention, word]
-    chosen = np.where(task.candidates, both, -1.0).argmax(axis=-1)
+    from_mention = inner[..., task.heads, :]
+    to_mention = np.swapaxes(inner, -1, -2)[..., task.heads, :]
+    weights = np.stack([from_mention, to_mention])  # [direction, layer, head, mention, word]
+    chosen = np.where(task.candidates, weights, -1.0).argmax(axis=-1)
     chosen = np.where(task.candidates.any(axis=1), chosen, -1)
     return np.moveaxis(chosen, -1, 0)
 
@@ -91,30 +91,30 @@ def judge(picked: npt.NDArray[np.intp], task: Task) -> Bools:
 
 
 def outcomes(
-    examples: Sequence[Example], cached: Iterable[CachedExample], settings: Sequence[CoreferenceOptions], rules: Sequence[str]
+    examples: Sequence[Example], cached: Iterable[CachedExample], variants: Sequence[CoreferenceOptions], rules: Sequence[str]
 ) -> list[Outcome]:
-    """Run through the cache once and judge heads and baselines under every setting.
+    """Read the cache once and score heads and baselines under all options.
 
     Args:
         examples: the windows, in the order of the cache.
         cached: their attention.
-        settings, rules: options, and the head rule that each of them comes to.
+        variants, rules: options, and the head rule that each of them resolves to.
 
     Raises:
         AtlasError: cache and examples are not of the same corpus.
     """
     names = list(dict.fromkeys(_document(e) for e in examples))
-    kept: list[list[tuple[int, Task, Bools]]] = [[] for _ in settings]
+    scored: list[list[tuple[int, Task, Bools]]] = [[] for _ in variants]
     for example, maps in with_attention(examples, cached):
         by_mode: dict[str, npt.NDArray[np.float32]] = {}
-        for options, rule, own in zip(settings, rules, kept, strict=True):
+        for options, rule, scored_windows in zip(variants, rules, scored, strict=True):
             task = task_of(example, options, rule)
             if len(task.heads):
                 if options.word_mode not in by_mode:
                     by_mode[options.word_mode] = maps.word_maps(options.word_mode)
                 picked = picked_words(by_mode[options.word_mode], maps.special_units, task)
-                own.append((names.index(_document(example)), task, judge(picked, task)))
-    return [_joined(own) for own in kept]
+                scored_windows.append((names.index(_document(example)), task, judge(picked, task)))
+    return [_joined(scored_windows) for scored_windows in scored]
 
 
 def _document(example: Example) -> str:
@@ -137,7 +137,7 @@ def _joined(parts: list[tuple[int, Task, Bools]]) -> Outcome:
 
 def table2_frame(outcome: Outcome, resampling: Resampling) -> pd.DataFrame:
     """Rows of Table 2: every system on every type of mention, columns `COLUMNS`; clusters are documents."""
-    groups = ("mention_type", {name: outcome.of(name) for name in ROWS})
+    groups = ("mention_type", {name: outcome.of_type(name) for name in ROWS})
     return system_rows(outcome.heads, DIRECTIONS, outcome.systems, groups, outcome.document, resampling)
 
 
@@ -145,7 +145,7 @@ def heads_frame(outcome: Outcome) -> pd.DataFrame:
     """All heads in both directions on every type of mention: mention_type, layer, head, direction, n, correct, accuracy."""
     frames = []
     for name in ROWS:
-        frame = accuracy_rows(outcome.heads[outcome.of(name)], DIRECTIONS)
+        frame = accuracy_rows(outcome.heads[outcome.of_type(name)], DIRECTIONS)
         frame.insert(0, "mention_type", name)
         frames.append(frame)
     return pd.concat(frames, ignore_index=True)
@@ -155,7 +155,7 @@ def measure_coreference(
     shards: Sequence[str | Path],
     example_files: Sequence[str | Path],
     limit: int,
-    settings: Mapping[str, Any],
+    options: Mapping[str, Any],
     resampling: Resampling,
     out: str | Path,
     heads_out: str | Path,
@@ -166,37 +166,37 @@ def measure_coreference(
 
     Args:
         shards, example_files: attention and examples of the coreference corpus, in order.
-        limit: records of the corpus that count.
-        settings: `CoreferenceOptions` of the run.
+        limit: use at most this many records of the corpus.
+        options: `CoreferenceOptions` of the run.
         resampling: folds and bootstrap, over documents.
         out: columns `COLUMNS`.
         heads_out: all heads on every type of mention.
-        options_out: option, setting, system, mention_type, layer, head, direction, n, accuracy: each option moved alone.
+        options_out: option, setting, system, mention_type, layer, head, direction, n, accuracy: each option changed alone.
         summary_out: quantity, value.
 
     Raises:
-        AtlasError: the cache cannot be used, or the corpus has no mentions or not the heads that are asked for.
+        AtlasError: the cache cannot be used, or the corpus has no mentions or no head words by the requested rule.
     """
     examples = list(read_examples(example_files, limit))
-    own = options_of(settings)
-    rule = head_rule_for(examples, own.head_rule)
-    runs = [("", own, rule)]
-    for name, changed in alternatives(own):
+    base = options_of(options)
+    rule = head_rule_for(examples, base.head_rule)
+    variants = [("", base, rule)]
+    for name, alternative in alternatives(base):
         try:
-            changed_rule = head_rule_for(examples, changed.head_rule)
+            alternative_rule = head_rule_for(examples, alternative.head_rule)
         except AtlasError:
             continue  # a head rule that this corpus does not allow
-        # The rule that `auto` comes to is no other setting.
-        if name != "head_rule" or changed_rule != rule:
-            runs.append((name, changed, changed_rule))
+        # The rule that `auto` resolves to is the same variant.
+        if name != "head_rule" or alternative_rule != rule:
+            variants.append((name, alternative, alternative_rule))
     cached = progress(read_attention(shards, limit), total=len(examples), label="windows")
-    found = outcomes(examples, cached, [options for _, options, _ in runs], [r for _, _, r in runs])
-    table = table2_frame(found[0], resampling)
+    results = outcomes(examples, cached, [variant for _, variant, _ in variants], [r for _, _, r in variants])
+    table = table2_frame(results[0], resampling)
     write_table(table, out)
-    write_table(heads_frame(found[0]), heads_out)
+    write_table(heads_frame(results[0]), heads_out)
     rows = []
-    for (name, options, own_rule), outcome in zip(runs, found, strict=True):
-        shown = own_rule if name == "head_rule" else options.setting(name) if name else "the run's own"
+    for (name, variant, variant_rule), outcome in zip(variants, results, strict=True):
+        shown = variant_rule if name == "head_rule" else variant.option_text(name) if name else "the run's own"
         frame = table2_frame(outcome, replace(resampling, resamples=100))
         frame = frame[frame["mention_type"] == ALL].drop(columns=["correct", "ci_low", "ci_high"])
         rows.append(frame.assign(option=name or "none", setting=shown))
@@ -208,7 +208,7 @@ def measure_coreference(
         "words": sum(len(e.words) for e in examples),
         "mentions": sum(len(e.mentions or ()) for e in examples),
         "singletons": sum(m.singleton for e in examples for m in e.mentions or ()),
-        "scored": len(found[0].document),
+        "scored": len(results[0].document),
         "head_rule": rule,
         "tags": "part of speech" if any("xpos" in e.layers for e in examples) else "surface",
     }

@@ -1,4 +1,4 @@
-"""Which heads and examples Figures 1 and 5 draw, and their weights as tidy tables."""
+"""Heads and examples that Figures 1 and 5 show, and their weights as tidy tables."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from attention_atlas.studies.clark2019.drawn_weights import labelled, renormalis
 WINDOW = 15
 KINDS = {"broad": "entropy", "next token": "next", "[SEP]": "sep", "punctuation": "punct"}
 FIGURE5_RELATIONS = ("dobj", "det", "poss", "auxpass", "pobj")
-_EXAMPLES_EACH = 2
+_EXAMPLES_PER_RELATION = 2
 _SHORTEST, _LONGEST = 6, 12
 _LONGEST_WORD = 14  # letters, so that the columns of a panel do not run into each other
 
@@ -61,7 +61,7 @@ def figure1_weights(shard: str | Path, surface_path: str | Path, heads: str | Se
 
 
 def display_token(token: str) -> str:
-    """A vocabulary entry as a reader expects it: without the marks of word pieces (##, Ġ, ▁)."""
+    """A vocabulary entry without the marks of word pieces (##, Ġ, ▁)."""
     return without_space_mark(token.removeprefix("##") or token)
 
 
@@ -79,7 +79,15 @@ def _figure1_heads(surface: pd.DataFrame, heads: str | Sequence[Sequence[int]]) 
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A sentence in which a head may be shown at work."""
+    """A sentence that may show a head, with the dependents of a relation that the head gets right and wrong.
+
+    Attributes:
+        example: the sentence.
+        weights: [word, word] attention, renormalised.
+        marked: [word, word] weights from (or to) the dependents.
+        right, wrong: number of dependents.
+        mass: mean attention on the correct words.
+    """
 
     example: Example
     weights: npt.NDArray[np.float32]
@@ -100,8 +108,8 @@ def figure5_weights(
 ) -> None:
     """Write the weights that Figure 5 draws: for each relation its head on two sentences where it works best (section 4.2).
 
-    [CLS] and [SEP] are left out and rows renormalised, as in the paper. Sentences of 6 to 12 words in the first shard are
-    ranked by tokens of the relation that the head gets right less those it gets wrong, then by the attention on the right ones.
+    [CLS] and [SEP] are removed and rows renormalised, as in the paper. Sentences of 6 to 12 words in the first shard are ranked
+    by the number of dependents that the head gets right minus those it gets wrong, then by attention on the correct words.
 
     Args:
         shard, examples_path: first attention shard of the treebank and its examples.
@@ -113,28 +121,27 @@ def figure5_weights(
             weight, marked (a line of the relation).
     """
     relations = read_table(relations_path, ["relation", "layer", "head", "direction", "accuracy"]).set_index("relation")
-    drawn = _figure5_heads(relations, heads)
-    wanted = drawn.pop(COREFERENCE, None)
+    shown_heads = _figure5_heads(relations, heads)
+    coreference_head = shown_heads.pop(COREFERENCE, None)
     pairs = [
         (example, cached)
         for example, cached in with_attention(read_examples([examples_path]), read_attention([shard]))
         if _SHORTEST <= len(example.words) <= _LONGEST and max(map(len, example.words)) <= _LONGEST_WORD
     ]
     frames = []
-    for relation, (layer, head) in drawn.items():
+    for relation, (layer, head) in shown_heads.items():
         direction = str(relations.loc[relation, "direction"]) if relation in relations.index else DEPENDENT_TO_HEAD
-        found = [_candidate(example, cached, relation, layer, head, direction) for example, cached in pairs]
-        ranked = sorted((c for c in found if c is not None), key=lambda c: (c.wrong - c.right, -c.mass, c.example.record))
+        candidates = [_candidate(example, cached, relation, layer, head, direction) for example, cached in pairs]
+        ranked = sorted((c for c in candidates if c is not None), key=lambda c: (c.wrong - c.right, -c.mass, c.example.record))
         best = (layer, head) == tuple(relations.loc[relation, ["layer", "head"]]) if relation in relations.index else False
-        for number, candidate in enumerate(ranked[:_EXAMPLES_EACH], start=1):
+        for number, candidate in enumerate(ranked[:_EXAMPLES_PER_RELATION], start=1):
             frame = weights_frame(candidate.weights, list(candidate.example.words), "word")
             frame["marked"] = candidate.marked.ravel().astype(int)
             labels = {"relation": relation, "example": number, "sentence": candidate.example.id, "layer": layer, "head": head}
             accuracy = float(relations.loc[relation, "accuracy"]) if best else np.nan
             frames.append(labelled(frame, **labels, direction=direction, accuracy=accuracy))
-    if coreference is not None and (isinstance(heads, str) or wanted is not None):
-        found = drawn_stretches(*coreference, coreference_options or {}, wanted)
-        frames += coreference_frames(*found)
+    if coreference is not None and (isinstance(heads, str) or coreference_head is not None):
+        frames += coreference_frames(*drawn_stretches(*coreference, coreference_options or {}, coreference_head))
     if not frames:
         raise AtlasError(f"{examples_path}: no sentence of {_SHORTEST} to {_LONGEST} words has a relation that Figure 5 draws.")
     write_table(pd.concat(frames, ignore_index=True), out)
@@ -155,7 +162,7 @@ def _candidate(
     if not len(tokens):
         return None
     special = cached.special_units
-    by_word = cached.word_maps()[layer - 1, head - 1] if _has(cached, layer, head) else None
+    by_word = cached.word_maps()[layer - 1, head - 1] if _has_head(cached, layer, head) else None
     if by_word is None:
         raise AtlasError(f"figure5_heads: the model has no head {layer}-{head}.")
     forward = direction == DEPENDENT_TO_HEAD
@@ -174,11 +181,11 @@ def _candidate(
 
 
 def _head_map(example: CachedExample, layer: int, head: int) -> npt.NDArray[np.float32]:
-    if not _has(example, layer, head):
+    if not _has_head(example, layer, head):
         raise AtlasError(f"figure1_heads: the model has no head {layer}-{head}.")
     return np.array(example.maps[layer - 1, head - 1], dtype=np.float32)
 
 
-def _has(example: CachedExample, layer: int, head: int) -> bool:
+def _has_head(example: CachedExample, layer: int, head: int) -> bool:
     layers, heads = example.maps.shape[:2]
     return 1 <= layer <= layers and 1 <= head <= heads

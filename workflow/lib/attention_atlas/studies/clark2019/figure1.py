@@ -1,4 +1,4 @@
-"""Figure 1: examples of heads that look broadly, at the next token, at [SEP] and at punctuation."""
+"""Figure 1: examples of heads that attend broadly, to the next token, to [SEP] and to punctuation."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def figure3(table_path: str | Path, setting: Setting, pictures: Mapping[str, str
 
     Args:
         table_path: figure3.tsv.
-        setting: what was looked at.
+        setting: run, model and corpus.
         pictures: format -> file.
 
     Raises:
@@ -48,8 +48,8 @@ def figure3(table_path: str | Path, setting: Setting, pictures: Mapping[str, str
         save_figure(figure, pictures, setting.line)
         return
     for axes, (masking, measure, title, label) in zip(panels.flat, _PANELS, strict=True):
-        own = table[(table["masking"] == masking) & (table["measure"] == measure)]
-        draw_by_layer(axes, own, _SERIES, "target", "value")
+        panel_rows = table[(table["masking"] == masking) & (table["measure"] == measure)]
+        draw_by_layer(axes, panel_rows, _SERIES, "target", "value")
         axes.set_title(title, loc="left")
         axes.set_ylabel(label + " (nats)")
         _logarithmic(axes)

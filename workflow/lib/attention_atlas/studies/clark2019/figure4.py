@@ -27,11 +27,11 @@ def figure4(
     use_style()
     uniform = float(summary["uniform_entropy"])
     figure, panels = plt.subplots(1, 2, figsize=(8.2, 3.5), sharey=True, constrained_layout=True)
-    looks = (
+    panel_series = (
         (Series("all", "mean of the layer's heads", BLUE, "o"), "From all tokens"),
         (Series("cls", "mean of the layer's heads", VERMILION, "s"), "From [CLS]"),
     )
-    for axes, (series, title) in zip(panels, looks, strict=True):
+    for axes, (series, title) in zip(panels, panel_series, strict=True):
         draw_by_layer(axes, table, [series], "source", "entropy")
         axes.axhline(uniform, color=GREY, linestyle="--", linewidth=1.2, label=f"uniform attention ({uniform:.2f})")
         axes.set_title(title, loc="left")

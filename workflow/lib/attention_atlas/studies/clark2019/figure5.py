@@ -7,6 +7,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pandas as pd
+from matplotlib.axes import Axes
 
 from attention_atlas.figures.attention_lines import draw_attention_lines
 from attention_atlas.figures.style import BLUE, VERMILION, save_figure, use_style
@@ -31,7 +32,7 @@ def figure5(weights_path: str | Path, setting: Setting, coreference: str, pictur
 
     Args:
         weights_path: table of `drawn_heads`.
-        setting: what was looked at.
+        setting: run, model and corpus.
         coreference: title of the corpus of the row of coreference, "" where there is none.
         pictures: format -> file.
 
@@ -58,7 +59,7 @@ def figure5(weights_path: str | Path, setting: Setting, coreference: str, pictur
     save_figure(figure, pictures, f"{setting.line}{corpus}\n{note}")
 
 
-def _draw(axes: plt.Axes, panel: pd.DataFrame) -> None:
+def _draw(axes: Axes, panel: pd.DataFrame) -> None:
     n = int(panel["from_position"].max())
     marked = panel["marked"].to_numpy().reshape(n, n).astype(bool)
     forward = panel["direction"].iloc[0] in _FORWARD

@@ -1,4 +1,4 @@
-"""GAP: which of two names a pronoun's attention prefers, by gender. Not in the paper: a free, balanced check of Table 2."""
+"""GAP: which of two names the attention of a pronoun prefers, by gender. Not in the paper: a balanced check of Table 2."""
 
 from __future__ import annotations
 
@@ -38,8 +38,13 @@ _NAMES = {
 
 @dataclass(frozen=True)
 class Choice:
-    """One passage: the pronoun, the right name and the wrong one, as words start .. stop - 1; whether the pronoun is
-    masculine."""
+    """One passage with two names, of which the pronoun refers to one.
+
+    Attributes:
+        pronoun: words start .. stop - 1.
+        right, wrong: the name that the pronoun refers to, and the name that it does not refer to, in the same form.
+        masculine: whether the pronoun is masculine.
+    """
 
     pronoun: tuple[int, int]
     right: tuple[int, int]
@@ -48,7 +53,7 @@ class Choice:
 
 
 def choice_of(example: Example) -> Choice | None:
-    """The choice that a passage poses; None where neither name, or both, are what the pronoun refers to.
+    """The choice between the names of a passage; None if the pronoun refers to neither or both.
 
     Raises:
         AtlasError: the example is no passage of GAP.
@@ -69,8 +74,8 @@ def choice_of(example: Example) -> Choice | None:
 def preferred(maps: npt.NDArray[np.floating], special: Bools, choice: Choice) -> Bools:
     """Whether every head prefers the right name.
 
-    From pronoun to name, the name whose words get more attention from the pronoun, summed over the name's words; the other way
-    round, the name whose words attend more to the pronoun, on average. Equal weights are no preference and count as wrong.
+    From pronoun to name, the preferred name is the one whose words get more attention from the pronoun, summed over its words.
+    From name to pronoun, it is the one whose words attend more to the pronoun, on average. A tie counts as wrong.
 
     Args:
         maps: [layer, head, m, m] over words and special tokens.
@@ -81,11 +86,11 @@ def preferred(maps: npt.NDArray[np.floating], special: Bools, choice: Choice) ->
         [direction, layer, head]
     """
     words = np.flatnonzero(~special)
-    own = words[slice(*choice.pronoun)]
+    pronoun = words[slice(*choice.pronoun)]
     names = [words[slice(*span)] for span in (choice.right, choice.wrong)]
-    towards = [maps[..., own[:, None], name].sum(axis=-1).mean(axis=-1) for name in names]
-    back = [maps[..., name[:, None], own].sum(axis=-1).mean(axis=-1) for name in names]
-    return np.stack([towards[0] > towards[1], back[0] > back[1]])
+    to_names = [maps[..., pronoun[:, None], name].sum(axis=-1).mean(axis=-1) for name in names]
+    from_names = [maps[..., name[:, None], pronoun].sum(axis=-1).mean(axis=-1) for name in names]
+    return np.stack([to_names[0] > to_names[1], from_names[0] > from_names[1]])
 
 
 def baselines_of(choice: Choice) -> dict[str, bool]:
@@ -111,9 +116,9 @@ def measure_gap(
 
     Args:
         shards, example_files: attention and examples of the passages, in order.
-        limit: records of the corpus that count.
+        limit: use at most this many records of the corpus.
         resampling: folds and bootstrap, over passages.
-        setting: what was looked at.
+        setting: run, model and corpus.
         out: columns `COLUMNS`.
         heads_out: gender, layer, head, direction, n, correct, accuracy.
         html_out: page with accuracies by gender and their ratio.
@@ -157,9 +162,9 @@ def _page(table: pd.DataFrame, undecided: int, setting: Setting, path: str | Pat
     best = table[table["system"] == BEST_HEAD].set_index("gender")
     accuracy = table.pivot(index="system", columns="gender", values="accuracy")
     ratio = (accuracy["feminine"] / accuracy["masculine"]).loc[list(_NAMES)]
-    held = best["heldout_accuracy"]
+    heldout = best["heldout_accuracy"]
     rows = shown_rows(table, "gender", _NAMES, "Head chosen on other passages")
-    rows["ratio"] = [*ratio, held["feminine"] / held["masculine"], np.nan]
+    rows["ratio"] = [*ratio, heldout["feminine"] / heldout["masculine"], np.nan]
     notes = [
         setting.line,
         "Share of passages, in %, in which the right one of two names is preferred; interval: bootstrap over passages. "

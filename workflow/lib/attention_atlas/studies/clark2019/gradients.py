@@ -1,12 +1,13 @@
 """Figure 3: how much the masked-language-model loss depends on attention to [SEP], punctuation and other tokens (section 3.2).
 
 For every head g[i, j] = |dL / dA[i, j]|, the attention weight A taken as a free variable: a change of A acts through all later
-layers, and rows are not renormalised. The loss is summed over the pieces that are predicted.
+layers, and rows are not renormalised. The loss is summed over the predicted tokens.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -36,15 +37,42 @@ MASKINGS = ("masked", "unmasked")
 MEASURES = ("per_weight", "per_query", "gradient_x_attention")
 TARGETS = ("sep", "punct", "other")
 COLUMNS = ("masking", "measure", "target", "layer", "head", "value", "ci_low", "ci_high", "n", "mlm_head")
-# Logits over the whole vocabulary are held for every piece of a batch.
 Floats = npt.NDArray[np.float64]
 
 
+@dataclass(frozen=True)
+class ModelFiles:
+    """A model with its masked-LM head.
+
+    Attributes:
+        entry: registry entry of the model.
+        card: its card.
+        mlm_head, mlm_head_facts: weights of the masked-LM head, and its description.
+    """
+
+    entry: Mapping[str, Any]
+    card: str | Path
+    mlm_head: str | Path
+    mlm_head_facts: str | Path
+
+
+@dataclass(frozen=True)
+class GradientOutputs:
+    """Files that `measure_gradients` writes.
+
+    Attributes:
+        table: columns `COLUMNS`; value: mean over segments.
+        variants: masking, measure, layer, sep, punct, other, sep_to_other: means over heads.
+        page: the variants as a page.
+    """
+
+    table: str | Path
+    variants: str | Path
+    page: str | Path
+
+
 def measure_gradients(
-    model_entry: Mapping[str, Any],
-    card_path: str | Path,
-    head_path: str | Path,
-    head_facts_path: str | Path,
+    model: ModelFiles,
     example_files: Sequence[str | Path],
     limit: int,
     options: Mapping[str, Any],
@@ -52,43 +80,39 @@ def measure_gradients(
     seed: int,
     setting: Setting,
     threads: int,
-    out: str | Path,
-    variants_out: str | Path,
-    html_out: str | Path,
+    outputs: GradientOutputs,
 ) -> None:
     """Measure every head on all segments and write the tables; without a mask token in the vocabulary they have no rows.
 
     Args:
-        model_entry, card_path: the model.
-        head_path, head_facts_path: its head for hidden pieces.
+        model: the model and its masked-LM head.
         example_files: examples of the segments, in order.
-        limit: records of the corpus that count.
+        limit: use at most this many records of the corpus.
         options: cls_is_other (whether [CLS] counts among the other tokens).
-        resamples, seed: of the bootstrap over segments; the seed is that of the masking as well.
-        setting: what was looked at.
-        threads: threads of the passes.
-        out: columns `COLUMNS`; value: mean over segments.
-        variants_out, html_out: masking, measure, layer, sep, punct, other, sep_to_other: means over heads; and its page.
+        resamples, seed: of the bootstrap over segments; the masking uses the same seed.
+        setting: run, model and corpus.
+        threads: threads of the forward and backward passes.
+        outputs: files to write.
 
     Raises:
-        AtlasError: the model cannot be loaded, gives a loss that is not finite, or there is no segment.
+        AtlasError: the model cannot be loaded, its loss is not finite, or there is no segment.
     """
     torch.set_num_threads(threads)
-    card, facts = read_card(card_path), read_head_facts(head_facts_path)
+    card, facts = read_card(model.card), read_head_facts(model.mlm_head_facts)
     frame = pd.DataFrame(columns=list(COLUMNS))
     if facts.origin != "none":
         examples = list(read_examples(example_files, limit))
         if not examples:
             raise AtlasError("there is no segment to take gradients on: every record was dropped, or the limit is too small.")
-        masked_model = load_masked_model(model_entry, head_path, facts, pick_device())
+        masked_model = load_masked_model(model.entry, model.mlm_head, facts, pick_device())
         frames = []
         for masking in MASKINGS:
-            found = gradients(masked_model, card, examples, masking, seed, options["cls_is_other"])
-            frames += [_frame(found[m], masking, m, resamples, seed) for m in MEASURES]
+            by_measure = gradients(masked_model, card, examples, masking, seed, options["cls_is_other"])
+            frames += [_frame(by_measure[m], masking, m, resamples, seed) for m in MEASURES]
         frame = pd.concat(frames, ignore_index=True).assign(mlm_head=facts.words)
-    write_table(frame, out)
+    write_table(frame, outputs.table)
     variants = variants_table(frame)
-    write_table(variants, variants_out)
+    write_table(variants, outputs.variants)
     notes = [
         setting.line,
         f"Prediction of hidden pieces: {facts.words}. Gradient of the loss summed over the predicted pieces by each attention "
@@ -99,7 +123,7 @@ def measure_gradients(
     ]
     names = {"sep": "to [SEP]", "punct": "to . and ,", "sep_to_other": "[SEP] to other"}
     formats = dict.fromkeys((*TARGETS, "sep_to_other"), ".3g") | {"layer": "d"}
-    write_html_table(variants, html_out, "Clark et al. 2019, Figure 3: the variants", notes, names, formats)
+    write_html_table(variants, outputs.page, "Clark et al. 2019, Figure 3: the variants", notes, names, formats)
 
 
 def gradients(
@@ -108,7 +132,7 @@ def gradients(
     """Gradients of all segments by target class.
 
     Args:
-        masked_model: the model and its head.
+        masked_model: the model and its masked-LM head.
         card: its card.
         examples: the segments.
         masking: "masked" or "unmasked".
@@ -124,21 +148,21 @@ def gradients(
     assert card.mask is not None
     order = {example.record: k for k, example in enumerate(examples)}
     shape = (len(examples), len(TARGETS), card.layers, card.heads)
-    found = {measure: np.full(shape, np.nan) for measure in MEASURES}
+    by_measure = {measure: np.full(shape, np.nan) for measure in MEASURES}
     batches = list(batch_by_length(examples, GRADIENT_TOKENS))
     for batch in progress(batches, label=f"gradients, {masking}"):
         if masking == "masked":
-            pieces = [mask_pieces(e, card.mask, masked_model.vocabulary, seed) for e in batch]
+            masked_batch = [mask_pieces(e, card.mask, masked_model.vocabulary, seed) for e in batch]
         else:
-            pieces = [unmasked(e) for e in batch]
-        maps, slopes = attention_gradients(masked_model, batch, pieces, card.pad or 0)
-        for measure, values in _by_class(maps, slopes, batch, pieces, card, cls_is_other).items():
-            found[measure][[order[e.record] for e in batch]] = values
-    return found
+            masked_batch = [unmasked(e) for e in batch]
+        maps, slopes = attention_gradients(masked_model, batch, masked_batch, card.pad or 0)
+        for measure, values in _by_class(maps, slopes, batch, masked_batch, card, cls_is_other).items():
+            by_measure[measure][[order[e.record] for e in batch]] = values
+    return by_measure
 
 
 def attention_gradients(
-    masked_model: MaskedModel, batch: Sequence[Example], pieces: Sequence[Masked], pad: int
+    masked_model: MaskedModel, batch: Sequence[Example], masked_batch: Sequence[Masked], pad: int
 ) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
     """Attention maps and the derivatives of the summed loss by them, a tensor [batch, head, n, n] a layer, padded.
 
@@ -150,21 +174,21 @@ def attention_gradients(
     model = masked_model.model
     inputs = model_inputs(model, batch, pad)
     targets = torch.full_like(inputs["input_ids"], -100)
-    for row, one in enumerate(pieces):
-        n = len(one.input_ids)
-        inputs["input_ids"][row, :n] = torch.from_numpy(one.input_ids)
-        targets[row, :n] = torch.from_numpy(np.where(one.chosen, one.targets, -100))
+    for row, masked in enumerate(masked_batch):
+        n = len(masked.input_ids)
+        inputs["input_ids"][row, :n] = torch.from_numpy(masked.input_ids)
+        targets[row, :n] = torch.from_numpy(np.where(masked.chosen, masked.targets, -100))
     maps: dict[int, torch.Tensor] = {}
 
-    def keep(site: Site, probabilities: torch.Tensor) -> None:
+    def store(site: Site, probabilities: torch.Tensor) -> None:
         if site.site_kind == ENCODER_SELF:
             maps[site.layer] = probabilities
 
-    # Weights are frozen; one that comes before all attention makes the passes keep what derivatives need.
+    # Weights are frozen. A weight below the first attention layer requires gradients, so that autograd keeps all activations.
     first = model.get_input_embeddings().weight
     first.requires_grad_(True)
     try:
-        with watch(model, observers=[keep]) as session:
+        with watch(model, observers=[store]) as session:
             session.batch(inputs["attention_mask"])
             loss = masked_model.loss(inputs, targets)
         if not torch.isfinite(loss):
@@ -182,17 +206,17 @@ def _by_class(
     maps: Sequence[torch.Tensor],
     slopes: Sequence[torch.Tensor],
     batch: Sequence[Example],
-    pieces: Sequence[Masked],
+    masked_batch: Sequence[Masked],
     card: ModelCard,
     cls_is_other: bool,
 ) -> dict[str, Floats]:
     """measure -> [batch, target, layer, head]."""
-    columns, everywhere, predicted = _classes(batch, pieces, card, cls_is_other)
+    columns, everywhere, predicted = _classes(batch, masked_batch, card, cls_is_other)
     device = maps[0].device
     sizes = columns.sum(axis=-1)  # [batch, target]
-    found: dict[str, list[npt.NDArray[np.float32]]] = {measure: [] for measure in MEASURES}
+    layer_values: dict[str, list[npt.NDArray[np.float32]]] = {measure: [] for measure in MEASURES}
     for number, (a, slope) in enumerate(zip(maps, slopes, strict=True)):
-        # What a query of the last layer gathers goes to that query's own prediction alone.
+        # In the last layer a query affects only the prediction at its position.
         rows = predicted if number == len(maps) - 1 else everywhere
         magnitude = slope.abs().float()
         by_class = {}
@@ -201,28 +225,28 @@ def _by_class(
             by_class[name] = torch.einsum("bcj,bhj->bch", torch.from_numpy(columns).to(device), received).cpu().numpy()
         queries = rows.sum(axis=-1)[:, None, None]
         with np.errstate(divide="ignore", invalid="ignore"):
-            found["per_weight"].append(by_class["gradient"] / (queries * sizes[..., None]))
-            found["per_query"].append(np.where(sizes[..., None] > 0, by_class["gradient"] / queries, np.nan))
-            found["gradient_x_attention"].append(by_class["product"] / (queries * sizes[..., None]))
-    return {measure: np.stack(layers, axis=2) for measure, layers in found.items()}
+            layer_values["per_weight"].append(by_class["gradient"] / (queries * sizes[..., None]))
+            layer_values["per_query"].append(np.where(sizes[..., None] > 0, by_class["gradient"] / queries, np.nan))
+            layer_values["gradient_x_attention"].append(by_class["product"] / (queries * sizes[..., None]))
+    return {measure: np.stack(layers, axis=2) for measure, layers in layer_values.items()}
 
 
 def _classes(
-    batch: Sequence[Example], pieces: Sequence[Masked], card: ModelCard, cls_is_other: bool
+    batch: Sequence[Example], masked_batch: Sequence[Masked], card: ModelCard, cls_is_other: bool
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32], npt.NDArray[np.float32]]:
     """Tokens of each class [batch, target, n], all real tokens [batch, n] and those predicted [batch, n], as 0 and 1."""
     longest = max(len(e.input_ids) for e in batch)
     columns = np.zeros((len(batch), len(TARGETS), longest), np.float32)
     everywhere, predicted = np.zeros((2, len(batch), longest), np.float32)
-    for row, (example, one) in enumerate(zip(batch, pieces, strict=True)):
+    for row, (example, masked) in enumerate(zip(batch, masked_batch, strict=True)):
         n = len(example.input_ids)
-        own = token_classes(example.tokens, card.cls, card.sep)
-        # By name, a special token that is neither [CLS] nor [SEP] would be another token.
+        classes = token_classes(example.tokens, card.cls, card.sep)
+        # Token classes go by spelling; whether a token is special comes from the alignment with words.
         special = np.asarray(example.word) == SPECIAL
-        other = ~(own.sep | own.punct | (own.cls if not cls_is_other else np.zeros(n, bool)))
-        columns[row, :, :n] = np.stack([own.sep & special, own.punct & ~special, other])
+        is_other = ~(classes.sep | classes.punct | (classes.cls if not cls_is_other else np.zeros(n, bool)))
+        columns[row, :, :n] = np.stack([classes.sep & special, classes.punct & ~special, is_other])
         everywhere[row, :n] = 1
-        predicted[row, :n] = one.chosen
+        predicted[row, :n] = masked.chosen
     return columns, everywhere, predicted
 
 
@@ -234,7 +258,7 @@ def _frame(values: Floats, masking: str, measure: str, resamples: int, seed: int
 
 
 def variants_table(frame: pd.DataFrame) -> pd.DataFrame:
-    """Means over the heads of a layer, and how large the gradient to [SEP] is beside that to other tokens."""
+    """Means over the heads of a layer, and the ratio of the gradient to [SEP] to that to other tokens."""
     keys = ["masking", "measure", "layer"]
     means = (
         frame.groupby([*keys, "target"], sort=False)["value"].mean()

@@ -1,4 +1,4 @@
-"""How unlike heads are: Jensen-Shannon divergence between all pairs, averaged over the tokens of all segments (section 6)."""
+"""Dissimilarity of heads: Jensen-Shannon divergence between all pairs, averaged over the tokens of all segments (section 6)."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def measure_head_distances(
 
     Args:
         shards: attention shards of the segments, in order.
-        limit: records of the corpus that count.
+        limit: use at most this many records of the corpus.
         smoothing: share of the uniform distribution mixed into every row.
-        blocks: groups of segments, in turn, whose sums are kept apart for the bootstrap.
+        blocks: number of groups of segments with separate sums, for the bootstrap; segments are assigned in turn.
         threads: threads of the computation.
         out: layer_a, head_a, layer_b, head_b, js: every unordered pair once, a before b; js in nats, mean over all tokens.
-        blocks_out: block, layer_distance, pairs, tokens, js: mean divergence of pairs whose layers are so far apart.
+        blocks_out: block, layer_distance, pairs, tokens, js: mean divergence of pairs at each distance of layers.
 
     Raises:
         AtlasError: a shard cannot be used, or there is no segment.
@@ -79,14 +79,13 @@ def read_distances(path: str | Path) -> tuple[Floats, pd.DataFrame]:
         AtlasError: the table cannot be read, or lacks pairs.
     """
     table = read_table(path, COLUMNS)
-    ends = [table[[f"layer_{end}", f"head_{end}"]].set_axis(["layer", "head"], axis=1) for end in "ab"]
-    names = pd.concat(ends).drop_duplicates().sort_values(["layer", "head"], ignore_index=True)
+    heads_of_pairs = [table[[f"layer_{side}", f"head_{side}"]].set_axis(["layer", "head"], axis=1) for side in "ab"]
+    names = pd.concat(heads_of_pairs).drop_duplicates().sort_values(["layer", "head"], ignore_index=True)
     size = len(names)
     if len(table) != size * (size - 1) // 2:
         raise AtlasError(f"{path}: {len(table)} pairs of {size} heads; delete the file and run again.")
-    place = {pair: k for k, pair in enumerate(names.itertuples(index=False, name=None))}
-    rows = [place[pair] for pair in ends[0].itertuples(index=False, name=None)]
-    columns = [place[pair] for pair in ends[1].itertuples(index=False, name=None)]
+    index = {head: k for k, head in enumerate(names.itertuples(index=False, name=None))}
+    rows, columns = ([index[head] for head in heads.itertuples(index=False, name=None)] for heads in heads_of_pairs)
     matrix = np.zeros((size, size))
     matrix[rows, columns] = matrix[columns, rows] = table["js"]
     return matrix, names
@@ -95,16 +94,16 @@ def read_distances(path: str | Path) -> tuple[Floats, pd.DataFrame]:
 def _blocks_frame(sums: Floats, tokens: Floats, heads: int) -> pd.DataFrame:
     """Mean divergence of the pairs at each distance of layers, a block of segments at a time."""
     a, b = np.triu_indices(sums.shape[1], 1)
-    apart = np.abs(a // heads - b // heads)
+    layer_distances = np.abs(a // heads - b // heads)
     rows = [
         {
             "block": block + 1,
             "layer_distance": distance,
-            "pairs": int((apart == distance).sum()),
+            "pairs": int((layer_distances == distance).sum()),
             "tokens": int(tokens[block]),
-            "js": float(sums[block, a[apart == distance], b[apart == distance]].mean() / tokens[block]),
+            "js": float(sums[block, a[layer_distances == distance], b[layer_distances == distance]].mean() / tokens[block]),
         }
         for block in range(len(sums))
-        for distance in np.unique(apart)
+        for distance in np.unique(layer_distances)
     ]
     return pd.DataFrame(rows)

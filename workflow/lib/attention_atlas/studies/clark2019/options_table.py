@@ -1,4 +1,4 @@
-"""How far each disputed choice moves the results: one option at a time, everything else as published."""
+"""Effect of each disputed choice on the results: one option at a time, everything else as published."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def options_table(
 
     Args:
         dependency_options, surface_options: best heads, and head measures, under each option.
-        surface, relations: the run's own tables, which variants are compared with.
+        surface, relations: tables of the run, the reference of the variants.
         variants: name of a variant -> its tables by kind (`surface`, `relations`).
-        setting: what was looked at.
+        setting: run, model and corpus.
         out, html_out: files to write.
     """
     rows = [
@@ -57,50 +57,49 @@ def options_table(
 
 def _dependency_rows(table: pd.DataFrame) -> Iterator[dict[str, Any]]:
     for option, of_option in table.groupby("option", sort=False):
-        settings = list(dict.fromkeys(of_option["setting"].astype(str)))
-        base = of_option[of_option["setting"].astype(str) == settings[0]].set_index("relation")
-        for other in settings[1:]:
-            moved = of_option[of_option["setting"].astype(str) == other].set_index("relation").loc[base.index]
-            row = {"option": option, "as_published": settings[0], "other": other, "note": NOTES[str(option)]}
+        values = list(dict.fromkeys(of_option["setting"].astype(str)))
+        base = of_option[of_option["setting"].astype(str) == values[0]].set_index("relation")
+        for alternative in values[1:]:
+            changed = of_option[of_option["setting"].astype(str) == alternative].set_index("relation").loc[base.index]
+            row = {"option": option, "as_published": values[0], "other": alternative, "note": NOTES[str(option)]}
             for relation in (ALL, "poss"):
                 if relation in base.index:
                     for column, name in (("accuracy", "best head"), ("baseline_accuracy", "baseline")):
-                        yield _moved(
-                            row, f"Table 1, {relation}: {name}", base.loc[relation, column], moved.loc[relation, column]
-                        )
+                        quantity = f"Table 1, {relation}: {name}"
+                        yield _difference_row(row, quantity, base.loc[relation, column], changed.loc[relation, column])
             rest = base.index != ALL
             for column, name in (("accuracy", "best head"), ("baseline_accuracy", "baseline")):
                 quantity = f"Table 1, mean over {rest.sum()} relations: {name}"
-                yield _moved(row, quantity, base[column][rest].mean(), moved[column][rest].mean())
-            places = ["layer", "head", "direction"]
-            kept = (base[places] == moved[places]).all(axis=1)[rest].mean()
-            yield _moved(row, "Table 1, share of relations with the same best head", 1.0, kept)
+                yield _difference_row(row, quantity, base[column][rest].mean(), changed[column][rest].mean())
+            keys = ["layer", "head", "direction"]
+            same_head = (base[keys] == changed[keys]).all(axis=1)[rest].mean()
+            yield _difference_row(row, "Table 1, share of relations with the same best head", 1.0, same_head)
 
 
 def _surface_rows(table: pd.DataFrame) -> Iterator[dict[str, Any]]:
     for (option, measure), of_measure in table.groupby(["option", "measure"], sort=False):
-        settings = list(dict.fromkeys(of_measure["setting"].astype(str)))
-        base = of_measure[of_measure["setting"].astype(str) == settings[0]]["value"]
-        for other in settings[1:]:
-            moved = of_measure[of_measure["setting"].astype(str) == other]["value"]
-            row = {"option": option, "as_published": settings[0], "other": other, "note": NOTES[str(option)]}
-            yield _moved(row, f"{_figure(str(measure))}, {measure}: mean over heads", base.mean(), moved.mean())
+        values = list(dict.fromkeys(of_measure["setting"].astype(str)))
+        base = of_measure[of_measure["setting"].astype(str) == values[0]]["value"]
+        for alternative in values[1:]:
+            changed = of_measure[of_measure["setting"].astype(str) == alternative]["value"]
+            row = {"option": option, "as_published": values[0], "other": alternative, "note": NOTES[str(option)]}
+            yield _difference_row(row, f"{_figure(str(measure))}, {measure}: mean over heads", base.mean(), changed.mean())
 
 
 def _variant_rows(
     surface: pd.DataFrame, relations: pd.DataFrame, variants: Mapping[str, Mapping[str, str]]
 ) -> Iterator[dict[str, Any]]:
     for name, tables in variants.items():
-        published, other, note = _VARIANT_NOTES[name]
-        row = {"option": name, "as_published": published, "other": other, "note": note}
-        moved = read_table(tables["surface"])
+        published, alternative, note = _VARIANT_NOTES[name]
+        row = {"option": name, "as_published": published, "other": alternative, "note": note}
+        changed = read_table(tables["surface"])
         for measure in surface["measure"].unique():
-            ours, theirs = (t.loc[t["measure"] == measure, "value"].mean() for t in (surface, moved))
-            yield _moved(row, f"{_figure(measure)}, {measure}: mean over heads", ours, theirs)
+            base_mean, changed_mean = (t.loc[t["measure"] == measure, "value"].mean() for t in (surface, changed))
+            yield _difference_row(row, f"{_figure(measure)}, {measure}: mean over heads", base_mean, changed_mean)
         if "relations" in tables:
-            both = relations.merge(read_table(tables["relations"]), on="relation", suffixes=("", "_other"))
-            for entry in both.itertuples():
-                yield _moved(row, f"Table 1, {entry.relation}: best head", entry.accuracy, entry.accuracy_other)
+            merged = relations.merge(read_table(tables["relations"]), on="relation", suffixes=("", "_other"))
+            for entry in merged.itertuples():
+                yield _difference_row(row, f"Table 1, {entry.relation}: best head", entry.accuracy, entry.accuracy_other)
 
 
 def _figure(measure: str) -> str:
@@ -115,6 +114,6 @@ def _figure(measure: str) -> str:
     )
 
 
-def _moved(row: Mapping[str, Any], quantity: str, published: float, other: float) -> dict[str, Any]:
-    values = {"value_as_published": published, "value_other": other, "difference": other - published}
+def _difference_row(row: Mapping[str, Any], quantity: str, published: float, alternative: float) -> dict[str, Any]:
+    values = {"value_as_published": published, "value_other": alternative, "difference": alternative - published}
     return {**row, "quantity": quantity, **values}

@@ -115,10 +115,10 @@ PAGES = (
         rule="clark2019_table3",
         function="studies.clark2019.probes.table3:table3",
         inputs={
-            "own_path": ("probe_table", "tsv"),
-            "training_path": ("probe_table", "training.tsv"),
-            "random_paths": ("random_probe_tables",),
-            "example_files": ("examples", "dependencies"),
+            "tables__model": ("probe_table", "tsv"),
+            "tables__training": ("probe_table", "training.tsv"),
+            "tables__random": ("random_probe_tables",),
+            "tables__examples": ("examples", "dependencies"),
         },
         outputs={"out": "table3.tsv", "seeds_out": "table3_seeds.tsv", "html_out": "table3.html"},
         params={
@@ -135,11 +135,11 @@ PAGES = (
         rule="clark2019_clustering",
         function="studies.clark2019.clustering:cluster_heads",
         inputs={
-            "distances_path": "head_distances.tsv",
-            "blocks_path": "head_distance_blocks.tsv",
-            "surface_path": "surface.tsv",
-            "relations_path": "relations.tsv",
-            "table2_path": ("table_if", "coreference", "table2.tsv"),
+            "tables__distances": "head_distances.tsv",
+            "tables__blocks": "head_distance_blocks.tsv",
+            "tables__surface": "surface.tsv",
+            "tables__relations": "relations.tsv",
+            "tables__table2": ("table_if", "coreference", "table2.tsv"),
         },
         outputs={
             "out": "figure6.tsv",

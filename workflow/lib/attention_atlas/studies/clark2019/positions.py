@@ -1,4 +1,4 @@
-"""Attention to the next, previous and current token (section 3.1), as a table of its own."""
+"""Attention to the next, previous and current token (section 3.1), as a table."""
 
 from __future__ import annotations
 

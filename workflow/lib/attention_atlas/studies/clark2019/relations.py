@@ -1,4 +1,4 @@
-"""Tables over relations: every head, the best head with intervals and held-out choice, options, no-op heads."""
+"""Tables of relations: every head, the best head with intervals and held-out selection, options, no-op heads."""
 
 from __future__ import annotations
 
@@ -54,15 +54,15 @@ def measure_dependencies(
     Args:
         shards, example_files: attention and examples of the treebank, in order.
         card_path: card of the model.
-        limit: records of the corpus that count.
+        limit: use at most this many records of the corpus.
         options: the run's options.
         min_count: relations with fewer tokens get no best head.
         resampling: folds and bootstrap.
         heads_out: relation, layer, head, direction, n, correct, accuracy: all relations x heads x directions.
         relations_out: the best head of each relation, see `relations_frame`.
-        options_out: the same best heads under each option moved alone, see `options_frame`.
+        options_out: the same best heads with each option changed alone, see `options_frame`.
         noop_out: attention to [SEP] with and without the relation, see `noop_frame`.
-        summary_out: quantity, value (sentences, words, share of words cut into several pieces).
+        summary_out: quantity, value (sentences, words, share of words with several word pieces).
 
     Raises:
         AtlasError: cache and examples do not belong together, the cache lacks the word mode, or there is nothing to score.
@@ -86,7 +86,7 @@ def measure_dependencies(
 
 
 def summary(examples: Sequence[Example]) -> dict[str, float]:
-    """Number of sentences and words, and the share of words that are cut into several pieces (section 4.1)."""
+    """Number of sentences and words, and the share of words with several word pieces (section 4.1)."""
     pieces = Counter((number, word) for number, example in enumerate(examples) for word in example.word if word != SPECIAL)
     return {
         "sentences": len(examples),
@@ -96,17 +96,16 @@ def summary(examples: Sequence[Example]) -> dict[str, float]:
 
 
 def options_frame(predictions: Predictions, gold: Gold, min_count: int) -> pd.DataFrame:
-    """Best head and baseline of each relation as published, and with every option moved alone.
+    """Best head and baseline of each relation as published, and with every option changed alone.
 
     Columns: option, setting, relation, n, layer, head, direction, accuracy, baseline_offset, baseline_accuracy. The published
-    setting is given once for every option.
+    value of every option has one row.
     """
-    moved = [(name, changed) for name, changed in alternatives() if name not in _SURFACE_OPTIONS]
+    variants = [(name, variant) for name, variant in alternatives() if name not in _SURFACE_OPTIONS]
     frames = []
     published = _best_frame(predictions, gold, AS_PUBLISHED, min_count)
-    for option in dict.fromkeys(name for name, _ in moved):
-        settings = [AS_PUBLISHED, *(changed for name, changed in moved if name == option)]
-        for options in settings:
+    for option in dict.fromkeys(name for name, _ in variants):
+        for options in (AS_PUBLISHED, *(variant for name, variant in variants if name == option)):
             if options.word_mode not in predictions.picked:
                 continue
             frame = published if options == AS_PUBLISHED else _best_frame(predictions, gold, options, min_count)
@@ -139,7 +138,7 @@ def _best_frame(predictions: Predictions, gold: Gold, options: Options, min_coun
 
 
 def noop_frame(predictions: Predictions, gold: Gold, relations: pd.DataFrame, resampling: Resampling) -> pd.DataFrame:
-    """Attention to [SEP] as a no-op (section 3.2): what the best head of a relation does where its relation does not hold.
+    """Attention to [SEP] as a no-op (section 3.2): the best head of a relation on words without this relation.
 
     For the best head of each relation, the mean attention from a word to [SEP] over tokens with the relation, over all others,
     and by part of speech.

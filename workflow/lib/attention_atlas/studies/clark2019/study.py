@@ -1,4 +1,4 @@
-"""What the workflow has to know of Clark et al. (2019), What Does BERT Look At?"""
+"""Declaration of the study of Clark et al. (2019), What Does BERT Look At?"""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ MASKINGS = 3
 
 
 def pairs(config: Config, run: str) -> list[Pair]:
-    """(model, corpus) whose attention is cached: the roles, the probes of random models, and the variants."""
+    """(model, corpus) whose attention is cached: those of the roles, of probes on random models, and of variants."""
     settings = config["runs"][run][ID]
     model, corpora = study_model(config, run, ID), study_corpora(config, run, ID)
     cached = [(model, corpus) for role, corpus in corpora.items() if role != "vectors"]
@@ -204,7 +204,7 @@ def pairs(config: Config, run: str) -> list[Pair]:
 
 
 def check(config: Config, run: str, place: str) -> None:
-    """Levels of caches that options need, known random models, variants of a corpus of segments.
+    """Check the levels of caches that options need, the random models, and the variants.
 
     Raises:
         AtlasError: names the key.
@@ -223,7 +223,7 @@ def check(config: Config, run: str, place: str) -> None:
     for variant, name in settings["variants"].items():
         where = f"{place}.variants.{variant}"
         if "segments" not in settings:
-            raise AtlasError(f"config: {where}: it stands beside a corpus of segments: name {place}.segments as well.")
+            raise AtlasError(f"config: {where}: a variant needs a corpus of segments: name {place}.segments as well.")
         if variant == "casing":
             check_known(name, config["models"], "model", where)
         else:
@@ -245,28 +245,28 @@ def _gradients(part: Part) -> Work:
 
 
 def _probed_model(place: Place) -> Pair:
-    """The model in the path, and what its probes are trained on."""
+    """The model in the path, and the training treebank of its probes."""
     return place.wildcards["model"], of_role(place, "probe_training")[1]
 
 
 def _probes(part: Part) -> Work:
-    """Words that probes are trained on over all seeds and epochs, and sentences that they are evaluated on."""
+    """Training words over all seeds and epochs, and decoded evaluation sentences."""
     probes = part.settings["probes"]
-    whole = part.model_name == study_model(part.place.config, part.place.run, ID)
+    is_run_model = part.model_name == study_model(part.place.config, part.place.run, ID)
     words = probes["epochs"] * len(probes["seeds"]) * part.records * part.tokens / 1000
-    # With both places of ROOT: attention, attention and words, distances; of random models attention and words alone.
-    kinds = 5 if whole else 2
+    # With both alignments of ROOT: attention, attention and words, distances; for random models attention and words alone.
+    kinds = 5 if is_run_model else 2
     evaluated = limit_of(part.place.config, part.place.run, part.settings["dependencies"])
     decoded = kinds * len(probes["seeds"]) * len(probes["decodings"]) * evaluated / 1000
-    return {"kwords": words, "distance_kwords": words if whole else 0.0, "kdecoded": decoded}
+    return {"kwords": words, "distance_kwords": words if is_run_model else 0.0, "kdecoded": decoded}
 
 
-def _maps(role: str, kept: float = 0, work: Callable[[Part], Work] | None = None) -> Job:
-    """A job that reads the maps of a role, an example at a time, and keeps some bytes a head and record."""
+def _maps(role: str, stored_bytes: float = 0, work: Callable[[Part], Work] | None = None) -> Job:
+    """A job that reads the maps of a role, one example at a time, and stores some bytes for each head and record."""
     return Job(
         reads=lambda place: of_role(place, role),
         work=work,
-        memory=lambda part: costs.example_memory(part.model, part.corpus, part.total, kept),
+        memory=lambda part: costs.example_memory(part.model, part.corpus, part.total, stored_bytes),
     )
 
 

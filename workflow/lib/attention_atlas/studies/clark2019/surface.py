@@ -1,4 +1,4 @@
-"""Surface patterns of Clark et al. (2019), sections 3.1 to 3.3: where heads look, and how widely.
+"""Surface patterns of Clark et al. (2019), sections 3.1 to 3.3: which tokens heads attend to, and how broadly.
 
 Per segment and head, then averaged over segments with equal weight.
 """
@@ -21,7 +21,12 @@ from attention_atlas.methods.options import AS_PUBLISHED, Options, alternatives
 from attention_atlas.methods.surface import ENTROPIES, GROUPS, Floats, mean_frame, token_classes
 from attention_atlas.models.card import read_card
 
-MOVED = {"sep_sep_denominator": ("sep_sep",), "position_denominator": ("next", "previous"), "entropy_smoothing": ENTROPIES}
+AFFECTED_MEASURES: dict[str, tuple[str, ...]] = {
+    "sep_sep_denominator": ("sep_sep",),
+    "position_denominator": ("next", "previous"),
+    "entropy_smoothing": ENTROPIES,
+}
+"""Option -> the measures that it affects."""
 
 
 def measure_surface(
@@ -40,20 +45,20 @@ def measure_surface(
     Args:
         shards: attention shards of the segments, in order.
         card_path: card of the model.
-        limit: records of the corpus that count.
+        limit: use at most this many records of the corpus.
         options: the run's options.
         resamples, seed: of the bootstrap over segments.
         out: measure, layer, head, value, ci_low, ci_high, n.
-        options_out: option, setting, measure, layer, head, value: the measures that an option moves, as published and with that
-            option moved alone.
+        options_out: option, setting, measure, layer, head, value: the measures that an option affects, as published and with
+            that option changed alone.
         summary_out: quantity, value (number of segments, their lengths, entropy of a uniform head).
 
     Raises:
         AtlasError: a shard cannot be used or is not at level tokens, or there is no segment.
     """
     card = read_card(card_path)
-    own: dict[str, list[Floats]] = {}
-    moved: dict[tuple[str, str, str], list[Floats]] = {}
+    by_measure: dict[str, list[Floats]] = {}
+    by_option: dict[tuple[str, str, str], list[Floats]] = {}
     lengths: list[int] = []
     for example in progress(read_attention(shards, limit), total=limit, label="segments"):
         if example.level != "tokens":
@@ -66,18 +71,19 @@ def measure_surface(
         for group, option in GROUPS.values():
             computed = {_value(options, option): group(maps, classes, options)}
             for measure, values in computed[_value(options, option)].items():
-                own.setdefault(measure, []).append(values)
-            for setting in _settings(option):
-                key = _value(setting, option)
-                if key not in computed:
-                    computed[key] = group(maps, classes, setting)
-                for measure in MOVED[str(option)]:
-                    moved.setdefault((str(option), setting.setting(str(option)), measure), []).append(computed[key][measure])
+                by_measure.setdefault(measure, []).append(values)
+            for variant in _variants(option):
+                value = _value(variant, option)
+                if value not in computed:
+                    computed[value] = group(maps, classes, variant)
+                for measure in AFFECTED_MEASURES[str(option)]:
+                    key = (str(option), variant.setting(str(option)), measure)
+                    by_option.setdefault(key, []).append(computed[value][measure])
         lengths.append(len(example.tokens))
     if not lengths:
         raise AtlasError("there is no segment to measure: every record was dropped, or the limit is too small.")
-    write_table(mean_frame(own, resamples, seed), out)
-    write_table(_options_frame(moved), options_out)
+    write_table(mean_frame(by_measure, resamples, seed), out)
+    write_table(_options_frame(by_option), options_out)
     write_quantities(summary(lengths), summary_out)
 
 
@@ -85,9 +91,9 @@ def _value(options: Options, option: str | None) -> object:
     return getattr(options, option) if option else None
 
 
-def _settings(option: str | None) -> list[Options]:
-    """The published setting of an option and the others that are reported."""
-    return [AS_PUBLISHED, *(changed for name, changed in alternatives() if name == option)] if option else []
+def _variants(option: str | None) -> list[Options]:
+    """The options as published, and with the alternatives of one option."""
+    return [AS_PUBLISHED, *(variant for name, variant in alternatives() if name == option)] if option else []
 
 
 def summary(lengths: Sequence[int]) -> dict[str, float]:
@@ -102,16 +108,16 @@ def summary(lengths: Sequence[int]) -> dict[str, float]:
     }
 
 
-def _options_frame(other: dict[tuple[str, str, str], list[Floats]]) -> pd.DataFrame:
+def _options_frame(by_option: dict[tuple[str, str, str], list[Floats]]) -> pd.DataFrame:
     frames = []
-    for (name, setting, measure), values in other.items():
+    for (option, option_value, measure), values in by_option.items():
         stacked = np.stack(values)
         valid = ~np.isnan(stacked[:, 0, 0])
         if not valid.any():
             continue
         frame = head_rows(stacked[valid].mean(axis=0), "value")
         frame.insert(0, "measure", measure)
-        frame.insert(0, "setting", setting)
-        frame.insert(0, "option", name)
+        frame.insert(0, "setting", option_value)
+        frame.insert(0, "option", option)
         frames.append(frame)
     return pd.concat(frames, ignore_index=True)

@@ -1,4 +1,4 @@
-"""Systems that pick one of several mentions, by groups of what they are asked: the shape of Table 2 and of GAP's table."""
+"""Accuracy of systems that select one of several mentions, by group of items: the rows of Table 2 and of the GAP table."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def system_rows(
 ) -> pd.DataFrame:
     """Accuracy of the baselines and of the best head in every group.
 
-    The best head is the one that is right most often over all items, as in the paper; held out, it is chosen on the other folds
-    of clusters.
+    The best head has the highest accuracy over all items, as in the paper. Its held-out accuracy is that of heads that are
+    chosen on the other folds of clusters.
 
     Args:
         heads: [item, direction, layer, head] whether each head is right.
@@ -44,17 +44,17 @@ def system_rows(
         resampling: folds and bootstrap.
 
     Returns:
-        `system_columns`, a row a system and group; the best head comes last.
+        `system_columns`, one row for each system and group; the best head comes last.
     """
     direction, layer, head = best_head(heads.sum(axis=0))
-    held = heldout_of_clusters(heads, cluster, resampling)
+    heldout_right = heldout_of_clusters(heads, cluster, resampling)
     column, members = groups
     rows = []
     for system, right in {**baselines, BEST_HEAD: heads[:, direction, layer, head].astype(float)}.items():
         is_head = system == BEST_HEAD
         for name, of_group in members.items():
-            own = right[of_group]
-            low, high = _interval(own, cluster[of_group], resampling)
+            group_right = right[of_group]
+            low, high = _interval(group_right, cluster[of_group], resampling)
             rows.append(
                 {
                     "system": system,
@@ -62,12 +62,12 @@ def system_rows(
                     "layer": layer + 1 if is_head else None,
                     "head": head + 1 if is_head else None,
                     "direction": directions[direction] if is_head else None,
-                    "n": len(own),
-                    "correct": own.sum(),
-                    "accuracy": own.mean() if len(own) else np.nan,
+                    "n": len(group_right),
+                    "correct": group_right.sum(),
+                    "accuracy": group_right.mean() if len(group_right) else np.nan,
                     "ci_low": low,
                     "ci_high": high,
-                    "heldout_accuracy": held[of_group].mean() if is_head and len(own) else np.nan,
+                    "heldout_accuracy": heldout_right[of_group].mean() if is_head and len(group_right) else np.nan,
                 }
             )
     return pd.DataFrame(rows, columns=system_columns(column)).astype({"layer": "Int64", "head": "Int64"})
@@ -90,24 +90,26 @@ def _interval(right: npt.NDArray[np.float64], cluster: npt.NDArray[np.intp], res
 
 
 def shown_rows(table: pd.DataFrame, group: str, names: Mapping[str, str], heldout_name: str) -> pd.DataFrame:
-    """`system_rows` as a reader sees them: a row a system with accuracies and intervals in %, the held-out choice, and n.
+    """`system_rows` for a page: a row for each system with accuracies and intervals in %, held-out selection, and n.
 
     Args:
         table: of `system_rows`.
         group: column of the groups.
-        names: system -> what it is called, in the order of the rows.
-        heldout_name: what the row of the head chosen on other clusters is called.
+        names: system -> its title, in the order of the rows.
+        heldout_name: title of the row of held-out selection.
     """
     groups = list(dict.fromkeys(table[group]))
     rows = []
     for system, name in names.items():
-        own = table[table["system"] == system].set_index(group)
-        cells = {g: _cell(own.loc[g]) for g in groups}
-        first = own.iloc[0]
+        by_group = table[table["system"] == system].set_index(group)
+        cells = {g: _cell(by_group.loc[g]) for g in groups}
+        first = by_group.iloc[0]
         rows.append({"system": f"{name} {first['layer']}-{first['head']}" if system == BEST_HEAD else name} | cells)
     best = table[table["system"] == BEST_HEAD].set_index(group)
-    held = {g: f"{100 * best.loc[g, 'heldout_accuracy']:.1f}" if best.loc[g, "n"] else "" for g in groups}
-    return pd.DataFrame([*rows, {"system": heldout_name} | held, {"system": "n"} | {g: str(best.loc[g, "n"]) for g in groups}])
+    heldout_cells = {g: f"{100 * best.loc[g, 'heldout_accuracy']:.1f}" if best.loc[g, "n"] else "" for g in groups}
+    return pd.DataFrame(
+        [*rows, {"system": heldout_name} | heldout_cells, {"system": "n"} | {g: str(best.loc[g, "n"]) for g in groups}]
+    )
 
 
 def _cell(row: pd.Series) -> str:

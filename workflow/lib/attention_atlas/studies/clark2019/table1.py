@@ -1,4 +1,4 @@
-"""Table 1: the best head of each dependency relation, beside the fixed-offset baseline and the published values."""
+"""Table 1: the best head of each dependency relation, the fixed-offset baseline and the published values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Table 2 in the paper's shape: systems by types of mention; and what its unstated choices do to it."""
+"""Table 2 in the paper's shape: systems by types of mention; and the effect of its unstated choices."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def table2_pages(
 
     Args:
         table_path, options_path, summary_path: tables of `coreference`.
-        windows_path: Table 2 on the corpus cut into windows the other way, None where the run names none.
-        setting: what was looked at.
+        windows_path: Table 2 on the corpus with the other division into windows, None where the run names none.
+        setting: run, model and corpus.
         out: page of Table 2.
         options_out, options_html_out: option, setting, system, layer, head, direction, n, accuracy, heldout_accuracy; its page.
 
@@ -48,8 +48,10 @@ def table2_pages(
     table = read_table(table_path, list(COLUMNS)).astype({"layer": "Int64", "head": "Int64"})
     options = read_table(options_path, ["option", "setting", "system", "layer", "head", "direction", "n", "accuracy"])
     if windows_path:
-        other = read_table(windows_path, list(COLUMNS)).query("mention_type == 'all'").assign(option="windows", setting="other")
-        options = pd.concat([options, other[options.columns.intersection(other.columns)]], ignore_index=True)
+        window_rows = (
+            read_table(windows_path, list(COLUMNS)).query("mention_type == 'all'").assign(option="windows", setting="other")
+        )
+        options = pd.concat([options, window_rows[options.columns.intersection(window_rows.columns)]], ignore_index=True)
     options = options.astype({"layer": "Int64", "head": "Int64"})
     write_table(options, options_out)
     summary = read_quantities(summary_path)
@@ -78,7 +80,7 @@ def table2_pages(
 
 
 def _paper_rows() -> str:
-    """The paper's own Table 2 in one sentence."""
+    """Table 2 of the paper in one sentence."""
     published = load_published("clark2019")
     systems = {"nearest": "nearest", "head_match": "head match", "rule_based": "rule-based", "best_head": "head 5-4"}
     rows = []

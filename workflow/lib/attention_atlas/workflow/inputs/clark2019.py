@@ -20,14 +20,14 @@ class Clark2019Inputs(StudyInputs):
     # --- Figure 5 ---------------------------------------------------------------------------------------------------
 
     def first_coreference(self, wildcards: Wildcards) -> list[str]:
-        """What the coreference head is drawn from, in a run with such a corpus: shard, examples, Table 2."""
+        """Files for the coreference head of Figure 5: shard, examples, Table 2; empty in a run without such a corpus."""
         run = wildcards.run
         if "coreference" not in self.chosen(wildcards):
             return []
         pair = self.pair(wildcards, "coreference")
         kinds = (("attention", "safetensors"), ("examples", "parquet"))
-        firsts = [shard_paths(self.config, run, *pair, *kind)[0] for kind in kinds]
-        return [*firsts, f"results/{run}/{ID}/table2.tsv"]
+        first_shards = [shard_paths(self.config, run, *pair, *kind)[0] for kind in kinds]
+        return [*first_shards, f"results/{run}/{ID}/table2.tsv"]
 
     # --- variants ---------------------------------------------------------------------------------------------------
 
@@ -48,21 +48,21 @@ class Clark2019Inputs(StudyInputs):
     # --- probes -----------------------------------------------------------------------------------------------------
 
     def probe_table(self, suffix: str) -> File:
-        """What the probes of the run's model got right, or what they were trained on."""
+        """Results of the probes on the run's model, or the summary of their training."""
         return lambda wildcards: f"results/{wildcards.run}/{ID}/probes/{self.base_model(wildcards.run)}.{suffix}"
 
     def random_probe_tables(self, wildcards: Wildcards) -> list[str]:
-        """What the probes of models with random weights got right."""
+        """Results of the probes on randomly initialised models."""
         models = self.chosen(wildcards)["probes"]["random_models"]
         return [f"results/{wildcards.run}/{ID}/probes/{model}.tsv" for model in models]
 
     def training_summary(self, wildcards: Wildcards) -> list[str]:
-        """What the probes were trained on; nothing where a run trains none."""
-        trains = "probe_training" in self.chosen(wildcards)
-        return [self.probe_table("training.tsv")(wildcards)] if trains else []
+        """Summary of the training of the probes; empty in a run without probes."""
+        has_probes = "probe_training" in self.chosen(wildcards)
+        return [self.probe_table("training.tsv")(wildcards)] if has_probes else []
 
     def probe_recipe(self, wildcards: Wildcards) -> dict[str, Any]:
-        """How probes are trained."""
+        """Hyperparameters of the probes."""
         chosen = self.chosen(wildcards)["probes"]
         return {key: chosen[key] for key in ("batch", "epochs", "learning_rate", "order", "seeds")}
 

@@ -1,4 +1,4 @@
-"""From scores to heads: each word by itself, as published, or the best tree."""
+"""From scores to heads: the best head of each word independently, as published, or the best tree."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def decode(scores: npt.NDArray[np.floating], decoding: str) -> npt.NDArray[np.in
     n = len(scores)
     weights = np.full((n + 1, n + 1), np.nan)
     weights[1:] = scores - scores.max(axis=1, keepdims=True)
-    # Each word at ROOT costs more than all else could gain, so there is one.
+    # The penalty of a word at ROOT exceeds any possible gain, so that exactly one word is at ROOT.
     spread = float(-weights[1:].min()) + 1
     weights[1:, 0] -= n * spread
     np.fill_diagonal(weights, np.nan)

@@ -1,5 +1,4 @@
-"""What probes see of sentences: attention between words with the ROOT column, distances, and word vectors with their
-alignment."""
+"""Inputs of the probes: attention between words with the ROOT column, distances, and word vectors with their alignment."""
 
 from __future__ import annotations
 
@@ -88,9 +87,10 @@ def _sentence(example: Example, cached: CachedExample, vectors: WordVectors, cls
     names = np.asarray(cached.words, dtype=object)
 
     def root(token: str | None) -> npt.NDArray[np.float32]:
-        places = special & (names == token)
-        to, back = by_word[:, ~special][..., places].sum(-1), by_word[:, places][..., ~special].sum(-2)
-        return np.concatenate([to, back])
+        is_token = special & (names == token)
+        to_token = by_word[:, ~special][..., is_token].sum(-1)
+        from_token = by_word[:, is_token][..., ~special].sum(-2)
+        return np.concatenate([to_token, from_token])
 
     return Sentence(
         example.record,
@@ -104,8 +104,7 @@ def _sentence(example: Example, cached: CachedExample, vectors: WordVectors, cls
 
 @dataclass(frozen=True)
 class Batch:
-    """Sentences put together, padded to the longest, N words; but maps are as they are, since a copy of them would take as long
-    as all else.
+    """A batch of sentences, padded to the longest, N words. Maps are not padded: copying them would dominate the run time.
 
     Attributes:
         pairs: of each sentence, [n, 2 K, n + 2], see `laid_out`.
@@ -126,7 +125,7 @@ class Batch:
     def candidates(self, alignment: str) -> torch.Tensor:
         """[b, N + 1] row of `words` of the candidates ROOT, w_1 .. w_N.
 
-        fixed: zeros for ROOT. legacy, as the published code has it: the zeros come last, so that ROOT has the vector of w_1 and
+        fixed: zeros for ROOT. legacy, as in the published code: the zeros come last, so that ROOT has the vector of w_1 and
         every word that of the next one.
         """
         return torch.nn.functional.pad(self.word, (1, 0) if alignment == "fixed" else (0, 1))
@@ -138,7 +137,7 @@ class Batch:
 
 
 def batch_of(group: Sequence[Sentence], device: str = "cpu") -> Batch:
-    """Put sentences together; all but their maps is padded to the longest of them."""
+    """A batch of sentences; everything but the maps is padded to the longest sentence."""
     longest = max(len(s.heads) for s in group)
     size = (len(group), longest)
     special = np.zeros((*size, group[0].pairs.shape[1], 2), np.float32)
@@ -154,15 +153,22 @@ def batch_of(group: Sequence[Sentence], device: str = "cpu") -> Batch:
                 words.append(s.vectors[k])
             word[row, k] = rows[name]
         heads[row, :n] = s.heads
-    tensors = [torch.from_numpy(array).to(device) for array in (special, np.stack(words), word, heads)]
-    return Batch(tuple(torch.from_numpy(s.pairs).to(device) for s in group), *tensors, mask=tensors[-1] >= 0)
+    gold_heads = torch.from_numpy(heads).to(device)
+    return Batch(
+        pairs=tuple(torch.from_numpy(s.pairs).to(device) for s in group),
+        special=torch.from_numpy(special).to(device),
+        words=torch.from_numpy(np.stack(words)).to(device),
+        word=torch.from_numpy(word).to(device),
+        heads=gold_heads,
+        mask=gold_heads >= 0,
+    )
 
 
 def distance_features(words: int) -> torch.Tensor:
     """Distances from each word i to the candidates ROOT, w_1 .. w_n: [n, n + 1, 8].
 
-    (j - i) / n where the candidate stands behind, (i - j) / n where it stands before; whether j - i is 0, -1, 1, -2, 2; whether
-    it is ROOT, which has no other feature.
+    (j - i) / n for a candidate after the word, (i - j) / n for one before it; whether j - i is 0, -1, 1, -2, 2; whether the
+    candidate is ROOT, which has no other feature.
     """
     i = torch.arange(1, words + 1)[:, None]
     j = torch.arange(words + 1)[None, :]

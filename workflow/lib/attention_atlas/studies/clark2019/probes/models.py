@@ -41,9 +41,8 @@ class Probe(nn.Module):
     def loss(self, batch: Batch) -> torch.Tensor:
         """[slot] cross-entropy in nats summed over all words of the batch, punctuation included."""
         scores = self(batch)
-        wanted = batch.mask
-        targets = batch.heads[wanted].expand(scores.shape[0], -1)
-        return nn.functional.cross_entropy(scores[:, wanted].transpose(1, 2), targets, reduction="none").sum(-1)
+        targets = batch.heads[batch.mask].expand(scores.shape[0], -1)
+        return nn.functional.cross_entropy(scores[:, batch.mask].transpose(1, 2), targets, reduction="none").sum(-1)
 
 
 class AttentionProbe(Probe):
@@ -64,9 +63,9 @@ class AttentionWordsProbe(Probe):
     """Attention weighted by words: the weights of every pair's maps are linear in the vectors of word and candidate, with a
     bias.
 
-    The published code has the bias, the paper's formula has not. Since the weights are a sum of what the word and what the
-    candidate give, scores are two matrix products, and no tensor over pairs and weights is built; what a word gives is computed
-    once for all its places in the batch.
+    The published code has the bias, the paper's formula has not. The weights are a sum of a term of the word and a term of the
+    candidate, so that scores are two matrix products, without a tensor over pairs and weights. The terms of a word are computed
+    once for all its occurrences in the batch.
     """
 
     def __init__(self, alignments: Sequence[str], seeds: Sequence[int], maps: int, dimensions: int) -> None:
@@ -79,18 +78,18 @@ class AttentionWordsProbe(Probe):
 
     def forward(self, batch: Batch) -> torch.Tensor:
         slots, maps = len(self.slots), self.bias.shape[-1]
-        # The maps of a candidate's own row hold a_ji in the first half and a_ij in the second.
+        # The row of a candidate holds a_ji in the first half of the maps and a_ij in the second.
         parts = torch.cat([self.of_word, self.of_candidate.roll(maps // 2, dims=-1)])
         bias = torch.cat([self.bias, torch.zeros_like(self.bias)])
-        given = torch.addmm(bias.flatten(), batch.words, parts.transpose(0, 1).flatten(1)).view(-1, maps)
+        word_terms = torch.addmm(bias.flatten(), batch.words, parts.transpose(0, 1).flatten(1)).view(-1, maps)
         candidates = torch.stack([batch.candidates(alignment) for alignment, _ in self.slots], dim=-1)
-        places = torch.cat([batch.word[..., None].expand(-1, -1, slots), candidates[:, 1:]], dim=-1)
-        of_slot = torch.arange(2 * slots, device=places.device)
-        weights = nn.functional.embedding(places * (2 * slots) + of_slot, given)
-        # One product for words and candidates of all slots, since reading the maps is what takes the time.
-        both = _over_pairs(weights, batch.pairs)
-        rows, columns = both[:, :, :slots].permute(2, 0, 1, 3), both[:, :, slots:].permute(2, 0, 3, 1)
-        of_root = nn.functional.embedding(candidates[:, 0] * (2 * slots) + of_slot[slots:], given).roll(maps // 2, dims=-1)
+        rows_of_words = torch.cat([batch.word[..., None].expand(-1, -1, slots), candidates[:, 1:]], dim=-1)
+        of_slot = torch.arange(2 * slots, device=rows_of_words.device)
+        weights = nn.functional.embedding(rows_of_words * (2 * slots) + of_slot, word_terms)
+        # One product for words and candidates of all slots, since reading the maps dominates the run time.
+        products = _over_pairs(weights, batch.pairs)
+        rows, columns = products[:, :, :slots].permute(2, 0, 1, 3), products[:, :, slots:].permute(2, 0, 3, 1)
+        of_root = nn.functional.embedding(candidates[:, 0] * (2 * slots) + of_slot[slots:], word_terms).roll(maps // 2, dims=-1)
         to_root = rows[..., :2] + torch.einsum("bsk,bikc->sbic", of_root, batch.special)
         return _masked(_with_root(self.root, to_root, rows[..., 2:] + columns[:, :, 2:]), batch)
 
@@ -132,19 +131,19 @@ class _OverPairs(torch.autograd.Function):
         context.shape = weights.shape
         size, longest, slots, _ = weights.shape
         scores = weights.new_zeros(size, longest, slots, longest + 2)
-        for own, given, maps in zip(scores, weights, pairs, strict=True):
+        for sentence_scores, sentence_weights, maps in zip(scores, weights, pairs, strict=True):
             n = len(maps)
-            own[:n, :, : n + 2] = torch.bmm(given[:n], maps)
+            sentence_scores[:n, :, : n + 2] = torch.bmm(sentence_weights[:n], maps)
         return scores
 
     @staticmethod
     def backward(context: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         pairs = context.saved_tensors
-        result = gradients[0].new_zeros(context.shape)
-        for own, given, maps in zip(result, gradients[0], pairs, strict=True):
+        weight_gradients = gradients[0].new_zeros(context.shape)
+        for weight_gradient, score_gradient, maps in zip(weight_gradients, gradients[0], pairs, strict=True):
             n = len(maps)
-            torch.bmm(given[:n, :, : n + 2], maps.transpose(1, 2), out=own[:n])
-        return result, *[None] * len(pairs)
+            torch.bmm(score_gradient[:n, :, : n + 2], maps.transpose(1, 2), out=weight_gradient[:n])
+        return weight_gradients, *[None] * len(pairs)
 
 
 def _over_pairs(weights: torch.Tensor, pairs: Sequence[torch.Tensor]) -> torch.Tensor:

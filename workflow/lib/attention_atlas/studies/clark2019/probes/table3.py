@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -33,11 +34,25 @@ _ROWS = {
 }
 
 
+@dataclass(frozen=True)
+class ProbeTables:
+    """Tables that Table 3 is made from.
+
+    Attributes:
+        model: correct words of the probes of the run's model, sentence by sentence.
+        random: the same for randomly initialised models.
+        training: summary of the training.
+        examples: the evaluation treebank, for the baselines.
+    """
+
+    model: str | Path
+    random: Sequence[str | Path]
+    training: str | Path
+    examples: Sequence[str | Path]
+
+
 def table3(
-    own_path: str | Path,
-    random_paths: Sequence[str | Path],
-    training_path: str | Path,
-    example_files: Sequence[str | Path],
+    tables: ProbeTables,
     limit: int,
     resamples: int,
     seed: int,
@@ -50,35 +65,33 @@ def table3(
     """Write Table 3: columns `COLUMNS`; one row a seed; and the page in the paper's shape.
 
     Args:
-        own_path: what the probes of the run's own model get right, sentence by sentence.
-        random_paths: the same for models with random weights.
-        training_path: summary of the training.
-        example_files, limit: the evaluation treebank, for the baselines.
+        tables: the tables to read.
+        limit: use at most this many records of the evaluation treebank.
         resamples, seed: of the bootstrap over sentences.
         setting: model and evaluation treebank.
-        training_title: what the probes were trained on.
+        training_title: title of the training treebank.
         out, seeds_out, html_out: files to write.
 
     Raises:
         AtlasError: a table cannot be used.
     """
-    own = read_table(own_path, [*_KEYS, "seed", "record", "words", "right", "model"])
-    random = [read_table(path, [*_KEYS, "seed", "record", "words", "right", "model"]) for path in random_paths]
-    random = [frame.assign(probe=RANDOM) for frame in random]
-    training = read_quantities(training_path)
-    judged = pd.concat([own, *random], ignore_index=True)
-    # A seed of a random model is one more draw of the same thing.
-    judged["draw"] = judged["model"] + "/" + judged["seed"].astype(str)
-    parts = [_summarised(frame, resamples, seed) for _, frame in judged.groupby(_KEYS, sort=False)]
-    baselines = [_summarised(frame, resamples, seed) for frame in _baselines(list(read_examples(example_files, limit)))]
+    model_results = read_table(tables.model, [*_KEYS, "seed", "record", "words", "right", "model"])
+    random_results = [read_table(path, [*_KEYS, "seed", "record", "words", "right", "model"]) for path in tables.random]
+    random_results = [frame.assign(probe=RANDOM) for frame in random_results]
+    training = read_quantities(tables.training)
+    results = pd.concat([model_results, *random_results], ignore_index=True)
+    # Every seed of every random model is one draw.
+    results["draw"] = results["model"] + "/" + results["seed"].astype(str)
+    parts = [_summarised(frame, resamples, seed) for _, frame in results.groupby(_KEYS, sort=False)]
+    baselines = [_summarised(frame, resamples, seed) for frame in _baselines(list(read_examples(tables.examples, limit)))]
     table = pd.concat([*baselines, *parts], ignore_index=True)
-    worded = table["probe"].str.endswith("words")
-    table["vectors"] = np.where(worded, training["vectors"], "")
+    has_vectors = table["probe"].str.endswith("words")
+    table["vectors"] = np.where(has_vectors, training["vectors"], "")
     order = {name: k for k, name in enumerate(_ROWS)}
     table = table.sort_values("probe", key=lambda names: names.map(order), kind="stable", ignore_index=True)
     write_table(table[list(COLUMNS)], out)
     by_seed = (
-        judged.groupby([*_KEYS, "model", "seed"], sort=False)[["words", "right", "words_all", "right_all"]].sum().reset_index()
+        results.groupby([*_KEYS, "model", "seed"], sort=False)[["words", "right", "words_all", "right_all"]].sum().reset_index()
     )
     by_seed["uas"] = by_seed["right"] / by_seed["words"]
     by_seed["uas_with_punctuation"] = by_seed["right_all"] / by_seed["words_all"]
@@ -117,7 +130,7 @@ def _summarised(frame: pd.DataFrame, resamples: int, seed: int) -> pd.DataFrame:
 
 
 def _baselines(examples: Sequence[Example]) -> list[pd.DataFrame]:
-    """Right-branching (the last word picks itself, as in the published code) and the best offset, sentence by sentence."""
+    """Right-branching (the head of the last word is itself, as in the published code) and the best offset, by sentence."""
     by_offset = {offset: pd.DataFrame([_offset_row(e, offset) for e in examples]) for offset in OFFSETS}
     best = max(OFFSETS, key=lambda offset: by_offset[offset]["right"].sum())
     frames = []
@@ -149,14 +162,14 @@ def _page(table: pd.DataFrame, training: pd.Series, setting: Setting, training_t
     rows = []
     indexed = table.set_index([*_KEYS, "punctuation"])
     for probe, (label, identifier) in _ROWS.items():
-        own = table[table["probe"] == probe]
-        if own.empty:
+        probe_rows = table[table["probe"] == probe]
+        if probe_rows.empty:
             continue
-        row: dict[str, object] = {"probe": label, "seeds": int(own["seeds"].iloc[0])}
+        row: dict[str, object] = {"probe": label, "seeds": int(probe_rows["seeds"].iloc[0])}
         for alignment in ("legacy", "fixed"):
-            key = alignment if alignment in set(own["root_alignment"]) else "-"
+            key = alignment if alignment in set(probe_rows["root_alignment"]) else "-"
             row[alignment] = _cell(indexed, (probe, key, "argmax", "without"))
-        last = "fixed" if "fixed" in set(own["root_alignment"]) else "-"
+        last = "fixed" if "fixed" in set(probe_rows["root_alignment"]) else "-"
         row["with_punctuation"] = _cell(indexed, (probe, last, "argmax", "with"))
         row["tree"] = _cell(indexed, (probe, last, "tree", "without"))
         row["root"] = 100 * indexed.loc[(probe, last, "argmax", "without"), "root_accuracy"]

@@ -1,4 +1,4 @@
-"""Training the probes on shards of attention, all probes and seeds in one pass, and their predictions."""
+"""Training of the probes on shards of attention, all probes and seeds in one pass, and their predictions."""
 
 from __future__ import annotations
 
@@ -27,12 +27,15 @@ from attention_atlas.studies.clark2019.probes.features import ALIGNMENTS, Senten
 from attention_atlas.studies.clark2019.probes.models import AttentionProbe, AttentionWordsProbe, DistanceProbe, Probe
 
 ATTENTION, ATTENTION_WORDS, DISTANCES_WORDS = "attention_only", "attention_words", "distances_words"
+ALL_PROBES = (ATTENTION, ATTENTION_WORDS, DISTANCES_WORDS)
+RANDOM_PROBES = (ATTENTION_WORDS,)
+"""Probes of a randomly initialised model."""
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How probes are trained.
+    """Hyperparameters of the probes.
 
     Attributes:
         batch: sentences a step; the paper has 1.
@@ -63,8 +66,8 @@ def train(probes: Mapping[str, Probe], stream: Callable[[int], Iterator[Sentence
     """Train all probes side by side; every batch is read and padded once for all of them.
 
     Args:
-        probes: what is trained, in place.
-        stream: epoch -> the sentences in file order; no more than a chunk of them is kept.
+        probes: trained in place.
+        stream: epoch -> the sentences in file order; at most one chunk of them is in memory.
         recipe: batch size, epochs, rate, order.
         device: of the parameters.
 
@@ -86,7 +89,7 @@ def train(probes: Mapping[str, Probe], stream: Callable[[int], Iterator[Sentence
             for (name, probe), optimiser in zip(probes.items(), optimisers, strict=True):
                 losses = probe.loss(batch)
                 optimiser.zero_grad(set_to_none=True)
-                # Slots share no parameters, so the sum of their losses gives each its own gradient.
+                # Slots share no parameters: the gradient of the sum of their losses is the gradient of each.
                 losses.sum().backward()
                 optimiser.step()
                 totals[name] += losses.detach().double().cpu()
@@ -120,7 +123,7 @@ def _batches(stream: Iterator[Sentence], size: int, order: str, generator: np.ra
 def predictions(
     probes: Mapping[str, Probe], stream: Iterator[Sentence], decodings: Sequence[str], batch: int = 32
 ) -> pd.DataFrame:
-    """What every probe gets right on every sentence.
+    """Correct words of every probe on every sentence.
 
     Returns:
         probe, root_alignment, decoding, seed, record, words, right (without punctuation), words_all, right_all, roots,
@@ -154,79 +157,113 @@ def _counts(picked: np.ndarray, sentence: Sentence) -> dict[str, int]:
     }
 
 
+@dataclass(frozen=True)
+class Treebank:
+    """A treebank with the attention of one model.
+
+    Attributes:
+        shards: attention, in order.
+        examples: tables of examples, in order.
+        limit: use at most this many records.
+    """
+
+    shards: Sequence[str | Path]
+    examples: Sequence[str | Path]
+    limit: int
+
+
+@dataclass(frozen=True)
+class VectorFiles:
+    """Word vectors as `prepare_vectors` writes them.
+
+    Attributes:
+        vectors, facts: the vectors, and their description.
+    """
+
+    vectors: str | Path
+    facts: str | Path
+
+
+@dataclass(frozen=True)
+class ProbeOutputs:
+    """Files that `run_probes` writes.
+
+    Attributes:
+        table: columns of `predictions`, with the model.
+        summary: quantity, value.
+    """
+
+    table: str | Path
+    summary: str | Path
+
+
 def run_probes(
     model_name: str,
-    own: bool,
     card_path: str | Path,
-    training: tuple[Sequence[str | Path], Sequence[str | Path], int],
-    evaluation: tuple[Sequence[str | Path], Sequence[str | Path], int],
-    vectors_path: str | Path,
-    vectors_facts: str | Path,
+    probe_names: Sequence[str],
+    training: Treebank,
+    evaluation: Treebank,
+    vector_files: VectorFiles,
     recipe: Recipe,
     decodings: Sequence[str],
     threads: int,
-    out: str | Path,
-    summary_out: str | Path,
+    outputs: ProbeOutputs,
 ) -> None:
-    """Train the probes of one model and write what they get right on the evaluation treebank.
+    """Train the probes of one model and evaluate them on the evaluation treebank.
 
     Args:
-        model_name: whose attention is read.
-        own: the run's own model, with all probes; otherwise (random weights) attention with words alone.
+        model_name: the model whose attention the probes read.
         card_path: its card.
-        training, evaluation: shards of attention, of examples, and the limit of each treebank.
-        vectors_path, vectors_facts: word vectors.
-        recipe: of the training.
+        probe_names: probes to train: `ALL_PROBES`, or `RANDOM_PROBES` for a randomly initialised model.
+        training, evaluation: the treebanks.
+        vector_files: word vectors.
+        recipe: hyperparameters.
         decodings: argmax, tree.
         threads: threads of the training.
-        out: columns of `predictions`, with the model.
-        summary_out: quantity, value.
+        outputs: files to write.
 
     Raises:
         AtlasError: a cache cannot be used, or there is nothing to train on.
     """
     torch.set_num_threads(threads)
-    card, vectors = read_card(card_path), read_vectors(vectors_path, vectors_facts)
-    judged = list(read_examples(evaluation[1], evaluation[2]))
-    known = {example.words for example in judged}
-    total, kept = 0, 0
-    for example in read_examples(training[1], training[2]):
-        total += 1
-        kept += example.words not in known
-    _log.info("%d of %d training sentences are in the evaluation treebank as well and left out", total - kept, total)
+    card, vectors = read_card(card_path), read_vectors(vector_files.vectors, vector_files.facts)
+    evaluation_examples = list(read_examples(evaluation.examples, evaluation.limit))
+    evaluation_sentences = {example.words for example in evaluation_examples}
+    is_duplicate = [example.words in evaluation_sentences for example in read_examples(training.examples, training.limit)]
+    duplicates = sum(is_duplicate)
+    _log.info("%d of %d training sentences are skipped: they are in the evaluation treebank", duplicates, len(is_duplicate))
 
     def stream(epoch: int) -> Iterator[Sentence]:
-        examples = read_examples(training[1], training[2])
-        cached = read_attention(training[0], training[2], verify=epoch == 0)
-        found = sentences(examples, cached, vectors, card.cls, card.sep)
-        yield from (sentence for sentence in found if sentence.words not in known)
+        examples = read_examples(training.examples, training.limit)
+        cached = read_attention(training.shards, training.limit, verify=epoch == 0)
+        every_sentence = sentences(examples, cached, vectors, card.cls, card.sep)
+        yield from (sentence for sentence in every_sentence if sentence.words not in evaluation_sentences)
 
-    names = (ATTENTION, ATTENTION_WORDS, DISTANCES_WORDS) if own else (ATTENTION_WORDS,)
     device = pick_device()
-    probes = make_probes(names, recipe, card.layers * card.heads, vectors.dimensions)
+    probes = make_probes(probe_names, recipe, card.layers * card.heads, vectors.dimensions)
     for probe in probes.values():
         probe.to(device)
     seen = train(probes, stream, recipe, device)
-    found = predictions(probes, _evaluation(judged, evaluation, vectors, card), decodings)
-    write_table(found.assign(model=model_name), out)
+    results = predictions(probes, _evaluation(evaluation_examples, evaluation, vectors, card), decodings)
+    write_table(results.assign(model=model_name), outputs.table)
     summary = {
         "sentences": seen,
-        "duplicates": total - kept,
+        "duplicates": duplicates,
         "epochs": recipe.epochs,
         "batch": recipe.batch,
         "learning_rate": recipe.learning_rate,
         "order": recipe.order,
         "vectors": vectors.label,
-        "coverage": vectors.coverage(judged),
+        "coverage": vectors.coverage(evaluation_examples),
     }
-    write_quantities(summary, summary_out)
+    write_quantities(summary, outputs.summary)
 
 
 def _evaluation(
-    judged: Sequence[Example],
-    evaluation: tuple[Sequence[str | Path], Sequence[str | Path], int],
+    examples: Sequence[Example],
+    evaluation: Treebank,
     vectors: WordVectors,
     card: ModelCard,
 ) -> Iterator[Sentence]:
-    cached = progress(read_attention(evaluation[0], evaluation[2]), total=len(judged), label="evaluation")
-    yield from sentences(judged, cached, vectors, card.cls, card.sep)
+    cached = progress(read_attention(evaluation.shards, evaluation.limit), total=len(examples), label="evaluation")
+    yield from sentences(examples, cached, vectors, card.cls, card.sep)

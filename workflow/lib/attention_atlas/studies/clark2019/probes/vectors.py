@@ -1,4 +1,4 @@
-"""Word vectors of a run: those that it names, or the model's own input embeddings."""
+"""Word vectors of a run: those that it names, or the input embeddings of the model."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def prepare_vectors(
     """Write a vector for every word of both treebanks that has one.
 
     Args:
-        model_name, model_entry: the model whose embeddings are taken where there is no file.
+        model_name, model_entry: the model whose input embeddings are used without a file.
         training, evaluation: tables of examples and the limit of each treebank.
-        file: vectors in the form of GloVe, or None.
+        file: vectors in GloVe format, or None.
         encoding: of that file.
         dimensions: of reduced embeddings.
         out, facts_out: files to write, see `word_vectors.write_vectors`.
@@ -38,13 +38,16 @@ def prepare_vectors(
     Raises:
         AtlasError: the file or the model cannot be read.
     """
-    trained, judged = (list(read_examples(files, limit)) for files, limit in (training, evaluation))
+    training_examples, evaluation_examples = (list(read_examples(files, limit)) for files, limit in (training, evaluation))
     if file is not None:
-        words = {word.lower() for example in (*trained, *judged) for word in example.words}
+        words = {word.lower() for example in (*training_examples, *evaluation_examples) for word in example.words}
         vectors = read_vector_file(file, words, encoding)
     else:
-        weights = load_model(model_entry).get_input_embeddings().weight.detach().float().numpy()
-        vectors = static_vectors(weights, [*trained, *judged], trained, dimensions, model_name)
-    shares = {"training_coverage": vectors.coverage(trained), "evaluation_coverage": vectors.coverage(judged)}
+        weights = load_model(model_entry).get_input_embeddings().get_parameter("weight").detach().float().numpy()
+        vectors = static_vectors(weights, [*training_examples, *evaluation_examples], training_examples, dimensions, model_name)
+    shares = {
+        "training_coverage": vectors.coverage(training_examples),
+        "evaluation_coverage": vectors.coverage(evaluation_examples),
+    }
     _log.info("word vectors: %s; %.1f %% of the evaluation words have one", vectors.label, 100 * shares["evaluation_coverage"])
     write_vectors(vectors, out, facts_out, **shares)
