@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from attention_atlas.studies.tenney2019.probes import SIZE, EdgeProbes, ProbeKey, Spans, clip_each, optimiser, probe_losses
+from attention_atlas.studies.tenney2019.probes import SIZE, EdgeProbes, ProbeKey, Spans, clip_by_probe, optimiser, probe_losses
 
 SENTENCES, LAYERS, PIECES, WIDTH, LABELS, TARGETS = 3, 4, 7, 10, 5, 6
 # The last row of the states is the words alone.
@@ -26,7 +26,7 @@ FIRST, SECOND = spans(1), spans(2)
 TRUTH = (torch.rand(TARGETS, LABELS, generator=torch.Generator().manual_seed(3)) < 0.4).float()
 
 
-def made(pairs=True, keys=KEYS):
+def edge_probes(pairs=True, keys=KEYS):
     probes = EdgeProbes(keys, LAYERS, WIDTH, LABELS, pairs)
     with torch.no_grad():
         # Away from equal weights, so that mixing shows.
@@ -64,11 +64,11 @@ class Slow(nn.Module):
         logits = []
         for target in range(TARGETS):
             pooled = []
-            for own, projection, score in zip(all_spans, self.projections, self.scores, strict=True):
+            for span, projection, score in zip(all_spans, self.projections, self.scores, strict=True):
                 weights = torch.stack([self.mix[layer] for layer in self.layers]).softmax(0)
                 vectors = []
-                for piece in range(int(own.start[target]), int(own.stop[target])):
-                    states = [STATES[own.sentence[target], layer, piece] for layer in self.layers]
+                for piece in range(int(span.start[target]), int(span.stop[target])):
+                    states = [STATES[span.sentence[target], layer, piece] for layer in self.layers]
                     mixed = self.scale * sum(w * state for w, state in zip(weights, states, strict=True))
                     vectors.append(projection(mixed))
                 vectors = torch.stack(vectors)
@@ -79,7 +79,7 @@ class Slow(nn.Module):
 
 @pytest.mark.parametrize("pairs", [True, False])
 def test_all_probes_at_once_are_each_by_itself(pairs):
-    probes = made(pairs)
+    probes = edge_probes(pairs)
     all_spans = (FIRST, SECOND) if pairs else (FIRST,)
     logits = probes(STATES, *all_spans)
     assert logits.shape == (len(KEYS), TARGETS, LABELS)
@@ -88,7 +88,7 @@ def test_all_probes_at_once_are_each_by_itself(pairs):
 
 
 def test_gradients_are_those_of_each_probe_by_itself():
-    probes = made()
+    probes = edge_probes()
     losses = probe_losses(probes(STATES, FIRST, SECOND), TRUTH)
     losses.sum().backward()
     for number in (0, 5, len(KEYS) - 1):
@@ -102,12 +102,12 @@ def test_gradients_are_those_of_each_probe_by_itself():
 
 
 def test_a_probe_uses_its_layers_alone_and_its_weights_sum_to_1():
-    probes = made()
+    probes = edge_probes()
     weights = probes.weights
     assert torch.allclose(weights.sum(1), torch.ones(len(KEYS)))
-    for key, own in zip(KEYS, weights, strict=True):
+    for key, row_weights in zip(KEYS, weights, strict=True):
         used = {LAYERS - 1, 1, 2} if key.lexical else set(range(key.top + 1))
-        assert {row for row, weight in enumerate(own) if weight > 0} == used
+        assert {row for row, weight in enumerate(row_weights) if weight > 0} == used
     changed = STATES.clone()
     changed[:, 2:3] += 1
     difference = (probes(changed, FIRST, SECOND) - probes(STATES, FIRST, SECOND)).abs().amax(dim=(1, 2))
@@ -124,33 +124,33 @@ def test_the_same_seed_starts_the_same_and_new_probes_mix_evenly():
 
 
 def test_each_probe_is_clipped_to_its_own_norm():
-    probes = made()
+    probes = edge_probes()
     losses = probe_losses(probes(STATES, FIRST, SECOND), TRUTH)
     (losses * torch.arange(1, len(KEYS) + 1) * 1e3).sum().backward()
     before = [parameter.grad.clone() for parameter in probes.parameters()]
-    clip_each(probes.parameters(), 5.0)
+    clip_by_probe(probes.parameters(), 5.0)
     for number in range(len(KEYS)):
         norm = math.sqrt(sum(float(grad[number].square().sum()) for grad in before))
         after = math.sqrt(sum(float(p.grad[number].square().sum()) for p in probes.parameters()))
         assert norm > 5
         assert after == pytest.approx(5, rel=1e-3)
-    small = made()
+    small = edge_probes()
     (probe_losses(small(STATES, FIRST, SECOND), TRUTH) * 1e-3).sum().backward()
-    kept = small.hidden.grad.clone()
-    clip_each(small.parameters(), 5.0)
-    assert torch.equal(small.hidden.grad, kept)
+    before_clipping = small.hidden.grad.clone()
+    clip_by_probe(small.parameters(), 5.0)
+    assert torch.equal(small.hidden.grad, before_clipping)
 
 
 def test_training_together_is_training_alone():
     def train(keys, steps=12):
         probes = EdgeProbes(keys, LAYERS, WIDTH, LABELS, True).eval()  # no dropout, whose chance would differ
-        rule = optimiser(probes, 1e-2, mix_rate=5.0)
+        adam = optimiser(probes, 1e-2, mix_rate=5.0)
         for _ in range(steps):
-            rule.zero_grad()
+            adam.zero_grad()
             losses = probe_losses(probes(STATES, FIRST, SECOND), TRUTH)
             losses.sum().backward()
-            clip_each(probes.parameters())
-            rule.step()
+            clip_by_probe(probes.parameters())
+            adam.step()
         return probes, losses
 
     together, losses = train(KEYS)

@@ -14,21 +14,21 @@ from attention_atlas.corpora.layers import EdgeTarget
 from attention_atlas.errors import AtlasError
 from attention_atlas.studies.tenney2019.probes import EdgeProbes, ProbeKey, optimiser
 from attention_atlas.studies.tenney2019.scores import f1_of
-from attention_atlas.studies.tenney2019.targets import control_labels, piece_starts, probed_cases, task_targets
-from attention_atlas.studies.tenney2019.training import Recipe, _Course, answers, count_answers, train_probes
+from attention_atlas.studies.tenney2019.targets import control_labels, piece_spans, probed_cases, task_targets
+from attention_atlas.studies.tenney2019.training import Recipe, _EarlyStopping, answers, count_answers, train_probes
 
 RECIPE = Recipe(
     batch=8, learning_rate=0.003, mix_rate=20, interval=10, most_steps=120, equal_steps=30, halve_after=2, patience=4
 )
 
 
-def made(task="pos", pairs=False, training=40, development=12, **settings):
+def word_task(task="pos", pairs=False, training=40, development=12, **settings):
     examples = [edge_example(record, task, pairs) for record in range(training + development)]
     return task_targets(task, examples[:training], examples[training:], **settings)
 
 
 def test_spans_of_pieces_hold_the_pieces_of_their_words_and_no_others():
-    task = made("roles", pairs=True)
+    task = word_task("roles", pairs=True)
     assert task.labels == LABELS
     for sentence in task.training:
         for target, first, second in zip(sentence.targets, sentence.first, sentence.second, strict=True):
@@ -63,7 +63,7 @@ def test_misaligned_spans_are_refused(change, message):
 
 def test_pieces_of_words_lie_side_by_side():
     example = edge_example(0, "pos", False)
-    assert piece_starts(example) == [(1, 2), (2, 4), (4, 5), (5, 7), (7, 8), (8, 10)]
+    assert piece_spans(example) == [(1, 2), (2, 4), (4, 5), (5, 7), (7, 8), (8, 10)]
 
 
 @pytest.mark.parametrize(
@@ -76,12 +76,12 @@ def test_pieces_of_words_lie_side_by_side():
     ],
 )
 def test_some_labels_are_learnt_but_not_scored(task, labels, scored):
-    found = replace(made(), task=task, labels=tuple(labels))
-    assert [label for label, counts in zip(labels, found.scored, strict=True) if counts] == scored
+    renamed = replace(word_task(), task=task, labels=tuple(labels))
+    assert [label for label, counts in zip(labels, renamed.scored, strict=True) if counts] == scored
 
 
 def test_a_control_task_gives_every_word_one_label_as_often_as_the_task():
-    task = made(training=200)
+    task = word_task(training=200)
     by_word = {}
     for sentence in (*task.training, *task.development):
         for target, row in zip(sentence.targets, sentence.control, strict=True):
@@ -89,20 +89,20 @@ def test_a_control_task_gives_every_word_one_label_as_often_as_the_task():
             word = sentence.example.words[target.span1[1] - 1]
             assert by_word.setdefault(word, int(row.argmax())) == int(row.argmax())
     assert len(set(by_word.values())) > 1
-    assert made(training=200, seed=1).training[0].control.tolist() != task.training[0].control.tolist()
+    assert word_task(training=200, seed=1).training[0].control.tolist() != task.training[0].control.tolist()
     one = EdgeTarget((0, 1), None, ("only",), "pos")
     assert control_labels("pos", [one], 0)[edge_example(0, "pos", False), one] == ("only",)
 
 
 def test_a_sentence_may_give_some_of_its_targets_alone():
-    few, all_ = made(most=2), made()
+    few, all_ = word_task(most=2), word_task()
     assert {len(sentence.targets) for sentence in few.training} == {2}
     assert {len(sentence.targets) for sentence in few.development} == {6}
     assert all(set(a.targets) <= set(b.targets) for a, b in zip(few.training, all_.training, strict=True))
 
 
 def test_other_sentences_keep_the_targets_whose_labels_are_known():
-    task = made()
+    task = word_task()
     example = edge_example(99, "pos", False)
     strange = replace(example, edges=(*example.edges[:2], EdgeTarget((0, 1), None, ("Z",), "pos")))
     (sentence,) = probed_cases(task, [strange, replace(example, edges=strange.edges[2:])])
@@ -114,7 +114,7 @@ KEYS = [ProbeKey(top, 1) for top in range(LAYERS + 1)] + [ProbeKey(LAYERS, 1, eq
 
 @pytest.mark.parametrize("pairs", [False, True])
 def test_probes_find_a_label_from_the_layer_that_tells_it(pairs):
-    task = made("pos", pairs)
+    task = word_task("pos", pairs)
     trained = train_probes(task, telling_states, KEYS, RECIPE)
     counts = count_answers(trained.probes, task.development, telling_states, torch.from_numpy(task.scored), 5)
     f1 = f1_of(counts.sum(1))
@@ -133,7 +133,7 @@ def test_probes_find_a_label_from_the_layer_that_tells_it(pairs):
 
 
 def test_counts_are_those_of_scikit_learn():
-    task = made("roles", pairs=True)
+    task = word_task("roles", pairs=True)
     torch.manual_seed(0)
     probes = EdgeProbes(KEYS, LAYERS + 2, 12, len(LABELS), True)
     with torch.no_grad():
@@ -141,30 +141,30 @@ def test_counts_are_those_of_scikit_learn():
     scored = torch.tensor([True, False, True])
     counts = count_answers(probes, task.development, telling_states, scored, batch=5)
     assert counts.shape == (len(KEYS), len(task.development), 3)
-    order, given_, right = [], [], []
-    for own, logits, truth in answers(probes, task.development, telling_states, 5):
-        order += own
-        given_.append((logits[3] >= 0).numpy())
+    order, predicted, right = [], [], []
+    for batch, logits, truth in answers(probes, task.development, telling_states, 5):
+        order += batch
+        predicted.append((logits[3] >= 0).numpy())
         right.append(truth[3].numpy())
-    given_, right = np.concatenate(given_)[:, [0, 2]], np.concatenate(right)[:, [0, 2]]
-    assert f1_of(counts[3].sum(0)) == pytest.approx(100 * f1_score(right, given_, average="micro"))
+    predicted, right = np.concatenate(predicted)[:, [0, 2]], np.concatenate(right)[:, [0, 2]]
+    assert f1_of(counts[3].sum(0)) == pytest.approx(100 * f1_score(right, predicted, average="micro"))
     place = [s.example.record for s in task.development].index(order[4].example.record)
-    own = slice(4 * 6, 5 * 6)
+    fifth = slice(4 * 6, 5 * 6)  # targets of the fifth sentence
     slow = [
-        (given_[own] & right[own]).sum(),
-        (given_[own] & ~right[own]).sum(),
-        (~given_[own] & right[own]).sum(),
+        (predicted[fifth] & right[fifth]).sum(),
+        (predicted[fifth] & ~right[fifth]).sum(),
+        (~predicted[fifth] & right[fifth]).sum(),
     ]
     assert counts[3, place].tolist() == slow
 
 
 @given(st.lists(st.tuples(*[st.integers(0, 9)] * 3), min_size=1, max_size=5))
 def test_f1_is_the_harmonic_mean_of_precision_and_recall(counts):
-    for (true, false, missed), found in zip(counts, f1_of(counts), strict=True):
+    for (true, false, missed), f1 in zip(counts, f1_of(counts), strict=True):
         precision = true / (true + false) if true + false else 0
         recall = true / (true + missed) if true + missed else 0
         slow = 200 * precision * recall / (precision + recall) if precision + recall else 0
-        assert found == pytest.approx(slow)
+        assert f1 == pytest.approx(slow)
 
 
 def test_a_halved_rate_is_an_optimiser_with_half_the_rate():
@@ -172,36 +172,36 @@ def test_a_halved_rate_is_an_optimiser_with_half_the_rate():
 
     def step(rate, factors):
         probes = EdgeProbes(keys, 3, 4, 2, False)
-        rule = optimiser(probes, rate)
-        course = _Course(keys, Recipe(), probes)
-        course._factor[:] = factors
+        adam = optimiser(probes, rate)
+        stopping = _EarlyStopping(keys, Recipe(), probes)
+        stopping._factor[:] = factors
         generator = torch.Generator().manual_seed(0)
         for _ in range(5):
             for parameter in probes.parameters():
                 parameter.grad = torch.randn(parameter.shape, generator=generator)
-            course.step(rule)
+            stopping.step(adam)
         return [parameter.detach() for parameter in probes.parameters()]
 
     mixed, whole, half = step(0.01, [1, 0.5]), step(0.01, [1, 1]), step(0.005, [1, 1])
-    for own, first, second in zip(mixed, whole, half, strict=True):
-        assert torch.allclose(own[0], first[0])
-        assert torch.allclose(own[1], second[1], atol=1e-6)
+    for parameter, first, second in zip(mixed, whole, half, strict=True):
+        assert torch.allclose(parameter[0], first[0])
+        assert torch.allclose(parameter[1], second[1], atol=1e-6)
 
 
 def test_training_halves_waits_and_keeps_the_best():
     keys = [ProbeKey(0, 1), ProbeKey(1, 1), ProbeKey(1, 1, equal=True)]
     probes = EdgeProbes(keys, 3, 4, 2, False)
-    course = _Course(keys, Recipe(halve_after=2, patience=4, most_steps=100, equal_steps=10_000), probes)
+    stopping = _EarlyStopping(keys, Recipe(halve_after=2, patience=4, most_steps=100, equal_steps=10_000), probes)
     values = [10.0, 20.0, 20.0, 20.0, 20.0, 20.0, 20.0]
     for number, score in enumerate(values, start=1):
         with torch.no_grad():
             probes.out_bias.fill_(number)
-        course._taken = 10 * number
-        course.evaluated(10 * number, np.asarray([score, 50.0 + number, 0.0]))
-    assert course._factor[0] == 0, "halved twice, then ended"
-    assert (course._steps[0], course._best_steps[0]) == (60, 20)
-    assert course._best_steps[1] == 70
-    trained = course.trained()
+        stopping._steps_taken = 10 * number
+        stopping.evaluated(10 * number, np.asarray([score, 50.0 + number, 0.0]))
+    assert stopping._factor[0] == 0, "halved twice, then ended"
+    assert (stopping._steps[0], stopping._best_steps[0]) == (60, 20)
+    assert stopping._best_steps[1] == 70
+    trained = stopping.trained()
     assert trained.probes.out_bias[0, 0].item() == 2
     assert trained.probes.out_bias[1, 0].item() == 7
     assert trained.steps.tolist() == [60, 70, 70]

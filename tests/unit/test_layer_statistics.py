@@ -29,10 +29,10 @@ def test_there_is_something_to_compare():
 @pytest.mark.parametrize("name", SCORES)
 def test_published_scores_give_the_published_expected_layer(name):
     entry = PUBLISHED[f"{name}.expected_layer"]
-    found = float(expected_layer(PUBLISHED[f"{name}.f1_by_layer"].value))
+    layer = float(expected_layer(PUBLISHED[f"{name}.f1_by_layer"].value))
     exact = float(entry.details.get("exact", 0))
     # Four decimals of the scores leave four of the layer, or nearly.
-    assert found == pytest.approx(exact or entry.value, abs=2e-3 if exact else 6e-3)
+    assert layer == pytest.approx(exact or entry.value, abs=2e-3 if exact else 6e-3)
 
 
 @pytest.mark.parametrize("name", WEIGHTS)
@@ -40,8 +40,8 @@ def test_published_weights_give_the_published_centre_and_divergences(name):
     weights = PUBLISHED[f"{name}.mix_weights"].value
     assert float(centre_of_gravity(weights)) == pytest.approx(float(PUBLISHED[f"{name}.cog"].details["exact"]), abs=5e-3)
     assert float(divergence_of_weights(weights)) == pytest.approx(float(PUBLISHED[f"{name}.K_s"].details["exact"]), abs=2e-3)
-    found = float(divergence_of_gains(PUBLISHED[f"{name}.f1_by_layer"].value))
-    assert found == pytest.approx(PUBLISHED[f"{name}.K_delta"].value, abs=6e-3)
+    divergence = float(divergence_of_gains(PUBLISHED[f"{name}.f1_by_layer"].value))
+    assert divergence == pytest.approx(PUBLISHED[f"{name}.K_delta"].value, abs=6e-3)
 
 
 @given(st.lists(st.floats(0, 100), min_size=3, max_size=13))

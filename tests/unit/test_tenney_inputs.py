@@ -69,8 +69,8 @@ def test_files_that_tasks_share_are_read_once():
 
 def test_of_the_random_model_fewer_probes_are_trained_and_no_cases_drawn():
     plans = {model: INPUTS.probe_plan(wildcards(model=model)) for model in ("minilm", "minilm-squad", "minilm-random-1")}
-    kept = {model: (plan["whole"], plan["controls"], plan["layer0"]) for model, plan in plans.items()}
-    assert kept == {
+    choices = {model: (plan["whole"], plan["controls"], plan["layer0"]) for model, plan in plans.items()}
+    assert choices == {
         "minilm": (True, True, ["embeddings"]),
         "minilm-squad": (True, False, ["embeddings"]),
         "minilm-random-1": (False, False, ["embeddings"]),

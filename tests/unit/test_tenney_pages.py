@@ -65,15 +65,15 @@ def corpus(folder, name, task, pairs, records):
 def probed(tmp_path_factory):
     """Task -> files of its probes, and those of a control model."""
     folder = tmp_path_factory.mktemp("probes")
-    found = {}
+    outputs = {}
     for task, pairs in TASKS.items():
         parts = [corpus(folder, f"{task}-{name}", task, pairs, records) for name, records in SPLITS]
         for whole in (True, False):
             out = Outputs(*(folder / f"{task}.{whole}.{kind}" for kind in ("scores", "weights", "counts", "cases")))
             plan = Plan(SEEDS, [EMBEDDINGS, LEXICAL] if whole else [EMBEDDINGS], whole, whole, 4, 1000)
             probe_tasks({task: ProbedTask(*parts[:2], parts[2] if whole else None, RECIPE)}, plan, out)
-            found[task, whole] = out
-    return found
+            outputs[task, whole] = out
+    return outputs
 
 
 def test_several_tasks_in_one_job_get_the_rows_that_each_gets_alone(probed, tmp_path):
@@ -86,14 +86,18 @@ def test_several_tasks_in_one_job_get_the_rows_that_each_gets_alone(probed, tmp_
     probe_tasks({task: ProbedTask(*parts[task], RECIPE) for task in tasks}, plan, out)
     alone = [probed[task, True] for task in tasks]
     for name, columns in (("scores", SCORES), ("weights", WEIGHTS), ("cases", CASES)):
-        own = read_table(getattr(out, name), columns)
-        assert len(own) or name == "cases"
+        joint = read_table(getattr(out, name), columns)
+        assert len(joint) or name == "cases"
         pd.testing.assert_frame_equal(
-            own, pd.concat([read_table(getattr(o, name), columns) for o in alone], ignore_index=True), check_dtype=False
+            joint,
+            pd.concat([read_table(getattr(task_outputs, name), columns) for task_outputs in alone], ignore_index=True),
+            check_dtype=False,
         )
     counts = read_parquet(out.counts, COUNTS).reset_index(drop=True)
     assert set(counts["task"]) == set(tasks)
-    pd.testing.assert_frame_equal(counts, pd.concat([read_parquet(o.counts, COUNTS) for o in alone], ignore_index=True))
+    pd.testing.assert_frame_equal(
+        counts, pd.concat([read_parquet(task_outputs.counts, COUNTS) for task_outputs in alone], ignore_index=True)
+    )
 
 
 def task_files(probed):
@@ -114,7 +118,7 @@ def pages(probed, tmp_path_factory):
     outs = {f"{name}_out": folder / name for name in names}
     htmls = {f"{name}_html": folder / f"{name}_html" for name in ("table1", "order", "options")}
     summarise("tiny", task_files(probed), SETTINGS, resamples=100, seed=0, **outs, **htmls)
-    traced_sentences([own.cases for (_, whole), own in probed.items() if whole], 2, folder / "figure3")
+    traced_sentences([task_outputs.cases for (_, whole), task_outputs in probed.items() if whole], 2, folder / "figure3")
     return folder
 
 
@@ -141,15 +145,15 @@ def test_a_task_writes_all_its_probes(probed):
 
 def test_traces_have_the_right_label_and_the_likeliest_wrong_one(probed):
     cases = read_table(probed["pos", True].cases, CASES)
-    given = cases[cases["source"] == "cases"]
-    assert set(given["id"]) == {"e40", "e41"}
-    by_target = given.groupby(["id", "target"])
+    traced = cases[cases["source"] == "cases"]
+    assert set(traced["id"]) == {"e40", "e41"}
+    by_target = traced.groupby(["id", "target"])
     assert (by_target.size() == 2 * (LAYERS + 1)).all()
     assert (by_target["label"].nunique() == 2).all()
-    for (name, target), own in by_target:
-        gold = own.loc[own["gold"] == 1, "label"].iloc[0]
+    for (name, target), rows in by_target:
+        gold = rows.loc[rows["gold"] == 1, "label"].iloc[0]
         assert gold == edge_example(int(name[1:]), "pos", False).edges[target].labels[0]
-    assert given["probability"].between(0, 1).all()
+    assert traced["probability"].between(0, 1).all()
     assert not len(read_table(probed["dependencies", True].cases, CASES)), "Figure 3 has five tasks, and this is none of them"
 
 
@@ -159,7 +163,7 @@ def test_tables_follow_from_scores_and_weights(probed, pages):
     points = early.groupby(["task", "layer"])["f1"].mean()
     table = read_table(pages / "figure1", FIGURE1).set_index("task")
     weights = read_table(pages / "mixing_weights", WEIGHTS)
-    own = weights[(weights["condition"] == EARLY) & (weights["layer0"] == EMBEDDINGS) & (weights["top"] == LAYERS)]
+    top_weights = weights[(weights["condition"] == EARLY) & (weights["layer0"] == EMBEDDINGS) & (weights["top"] == LAYERS)]
     for task, row in table.iterrows():
         f1 = points[task].to_numpy()
         assert row["f1_first"] == pytest.approx(f1[0], abs=1e-3)
@@ -167,7 +171,7 @@ def test_tables_follow_from_scores_and_weights(probed, pages):
         assert row["noise"] == 0, "what layer 2 tells is no noise"
         assert row["expected_layer"] == pytest.approx(float(expected_layer(f1)), abs=1e-3)
         assert row["expected_low"] <= row["expected_layer"] <= row["expected_high"]
-        mixing = own[own["task"] == task].pivot(index="seed", columns="layer", values="weight").to_numpy()
+        mixing = top_weights[top_weights["task"] == task].pivot(index="seed", columns="layer", values="weight").to_numpy()
         assert row["centre"] == pytest.approx(centre_of_gravity(mixing).mean(), abs=1e-4)
     bars = read_table(pages / "figure2", FIGURE2)
     one = bars[bars["task"] == "pos"]
@@ -195,15 +199,15 @@ def by_hand(cube):
 
 def test_resamples_are_drawn_from_sentences_and_seeds():
     cube = np.random.default_rng(0).integers(0, 5, size=(3, 2, 40, 3))
-    found = resampled_f1(by_hand(cube), 3000, 1)
+    resampled = resampled_f1(by_hand(cube), 3000, 1)
     generator = np.random.default_rng(5)
     slow = []
     for _ in range(3000):
         drawn = generator.integers(40, size=40)
         f1 = f1_of(cube[:, :, drawn].sum(axis=2))
         slow.append([f1[generator.integers(3, size=3), top].mean() for top in range(2)])
-    assert found.mean(axis=0) == pytest.approx(np.mean(slow, axis=0), abs=0.4)
-    assert found.std(axis=0) == pytest.approx(np.std(slow, axis=0), rel=0.1)
+    assert resampled.mean(axis=0) == pytest.approx(np.mean(slow, axis=0), abs=0.4)
+    assert resampled.std(axis=0) == pytest.approx(np.std(slow, axis=0), rel=0.1)
     same = np.repeat(cube[:1], 3, axis=0)[:, :, :1]
     assert resampled_f1(by_hand(same), 5, 0) == pytest.approx(np.repeat([f1_of(same[0, :, 0])], 5, axis=0)), (
         "nothing to draw from"
@@ -238,16 +242,16 @@ def test_a_gain_within_its_error_is_noise_and_leaves_the_order():
 
 def test_figures_are_drawn_and_the_same_twice(probed, pages, tmp_path):
     models = dict.fromkeys(("first", "second"), task_files(probed))
-    made = {
+    drawings = {
         "figure1": partial(figure1, pages / "figure1", SETTINGS),
         "figure2": partial(figure2, pages / "figure2", SETTINGS),
         "figure_a3": partial(figure_a3, models, 100, 0, SETTINGS, tmp_path / "figure_a3"),
         "figure3": partial(figure3, pages / "figure3", SETTINGS),
     }
-    for name, draw in made.items():
+    for name, draw in drawings.items():
         files = [{kind: tmp_path / f"{name}{k}.{kind}" for kind in ("svg", "png", "pdf")} for k in (0, 1)]
-        for own in files:
-            draw(own)
+        for pictures in files:
+            draw(pictures)
         assert all(files[0][kind].read_bytes() == files[1][kind].read_bytes() for kind in files[0])
         with Image.open(files[0]["png"]) as picture:
             assert min(picture.size) > 300, name
@@ -267,25 +271,25 @@ def compared(pages, folder, settings):
 
 
 def test_every_published_value_is_compared_or_has_a_reason(pages, tmp_path):
-    found, claims = compared(pages, tmp_path, SETTINGS)
-    assert list(found.index) == list(load_published("tenney2019"))
-    assert found["why"].notna().all()
-    assert not (set(found["verdict"]) - {"not comparable", "not computed", "match"})
-    assert found.loc["t19.case_threshold", "verdict"] == "match"
+    values, claims = compared(pages, tmp_path, SETTINGS)
+    assert list(values.index) == list(load_published("tenney2019"))
+    assert values["why"].notna().all()
+    assert not (set(values["verdict"]) - {"not comparable", "not computed", "match"})
+    assert values.loc["t19.case_threshold", "verdict"] == "match"
     assert set(claims["verdict"]) <= {"holds", "does not hold"}
     assert len(claims) > 5
 
 
 def test_numbers_of_the_papers_model_and_data_are_compared(pages, tmp_path):
-    own = Setting("Run", "bert", "ontonotes", model_reference="bert-base-uncased", corpus_reference="OntoNotes 5.0 dev")
-    found, _ = compared(pages, tmp_path, SETTINGS | {"pos": own, "constituents": own})
-    assert set(found.loc[["t19.base.pos.f1_l0", "t19.base.consts.expected_layer", "t19.iclr.base.pos.f1_lex"], "verdict"]) <= {
+    papers = Setting("Run", "bert", "ontonotes", model_reference="bert-base-uncased", corpus_reference="OntoNotes 5.0 dev")
+    values, _ = compared(pages, tmp_path, SETTINGS | {"pos": papers, "constituents": papers})
+    assert set(values.loc[["t19.base.pos.f1_l0", "t19.base.consts.expected_layer", "t19.iclr.base.pos.f1_lex"], "verdict"]) <= {
         "match",
         "differs",
     }
-    assert found.loc["t19.large.pos.f1_l0", "why"] == ("another model than bert-large-uncased (here bert)")
-    assert found.loc["t19.base.entities.f1_l0", "verdict"] == "not comparable"
-    assert found.loc["t19.base.coref.f1_l0", "verdict"] == "not computed"
+    assert values.loc["t19.large.pos.f1_l0", "why"] == ("another model than bert-large-uncased (here bert)")
+    assert values.loc["t19.base.entities.f1_l0", "verdict"] == "not comparable"
+    assert values.loc["t19.base.coref.f1_l0", "verdict"] == "not computed"
 
 
 def test_the_words_alone_need_a_model_that_has_them(tmp_path):

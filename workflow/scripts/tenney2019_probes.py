@@ -4,18 +4,18 @@ from attention_atlas.workflow.job import job
 
 with job(snakemake):
 
-    def corpus(found):
-        return ProbedCorpus(**found) if found else None
+    def corpus(files):
+        return ProbedCorpus(**files) if files else None
 
     probe_tasks(
         tasks={
             task: ProbedTask(
-                training=corpus(found["training"]),
-                development=corpus(found["development"]),
-                cases=corpus(found["cases"]),
-                recipe=Recipe(**found["recipe"]),
+                training=corpus(probed["training"]),
+                development=corpus(probed["development"]),
+                cases=corpus(probed["cases"]),
+                recipe=Recipe(**probed["recipe"]),
             )
-            for task, found in snakemake.params.tasks.items()
+            for task, probed in snakemake.params.tasks.items()
         },
         plan=Plan(**snakemake.params.plan),
         out=Outputs(**dict(snakemake.output.items())),

@@ -1,4 +1,4 @@
-"""Every published number of Tenney et al. (2019) beside what a run measured, and the paper's claims put to its model."""
+"""Published numbers of Tenney et al. (2019) and the run's, and the paper's claims, tested on the run's model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from attention_atlas.studies.tenney2019.names import AMBIGUOUS, EQUAL
 
 _SURE = 0.95
 _SELECTIVE = 0.0
-"""Least selectivity for which probes are said to find more than they memorise."""
+"""Selectivity above which the claim holds that probes find more than they memorise."""
 
 
 def comparison(
@@ -33,8 +33,8 @@ def comparison(
 
     Args:
         tables: name -> file, those of `summary`.
-        settings: task -> what was looked at.
-        out, html_out: every published value beside ours.
+        settings: task -> run, model and corpus.
+        out, html_out: every published value and this run's.
         claims_out, claims_html: claim, ours, verdict.
 
     Raises:
@@ -85,17 +85,17 @@ def _claims(frames: Mapping[str, pd.DataFrame]) -> Iterator[tuple[str, str, str]
         yield claim, f"Spearman {rank:.2f} over {len(known)} tasks", claim_verdict(rank > 0.5)
     flat = figure1["k_s"]
     semantic = [task for task in ("protoroles", "relations") if task in flat.index]
-    others = [task for task in flat.index if task not in semantic]
-    if semantic and others:
+    other_tasks = [task for task in flat.index if task not in semantic]
+    if semantic and other_tasks:
         claim = "Weights of proto-roles and relations are spread most evenly (K(s), section 4.1)"
         words = ", ".join(f"{EDGE_TASKS[str(task)]} {value:.2f}" for task, value in flat.sort_values().items())
-        yield claim, f"bits: {words}", claim_verdict(flat[semantic].max() < flat[others].min())
+        yield claim, f"bits: {words}", claim_verdict(flat[semantic].max() < flat[other_tasks].min())
         equal = frames["options"]
         equal = equal[equal["condition"] == EQUAL].set_index("task")["k_s"]
         if len(equal):
             claim = "The same with as many steps for every task"
             words = ", ".join(f"{EDGE_TASKS[str(task)]} {value:.2f}" for task, value in equal.sort_values().items())
-            yield claim, f"bits: {words}", claim_verdict(equal[semantic].max() < equal[others].min())
+            yield claim, f"bits: {words}", claim_verdict(equal[semantic].max() < equal[other_tasks].min())
     last = frames["table1"].sort_values("layer").groupby("task", sort=False).tail(1).set_index("task")
     words = ", ".join(f"{EDGE_TASKS[str(task)]} {value:+.1f}" for task, value in last["selectivity"].items())
     claim = "Probes find more than they memorise: F1 above that of the control task (Hewitt & Liang 2019)"

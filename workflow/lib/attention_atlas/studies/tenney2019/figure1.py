@@ -18,11 +18,11 @@ from attention_atlas.studies.tenney2019.summary import FIGURE1
 
 
 def figure1(path: str | Path, settings: Mapping[str, Setting], pictures: Mapping[str, str | Path]) -> None:
-    """Draw where each task is solved: expected layer and centre of gravity with intervals, F1 at both ends beside them.
+    """Draw where each task is solved: expected layer and centre of gravity with intervals, and F1 at layer 0 and at the last.
 
     Args:
         path: table `FIGURE1` of `summary`.
-        settings: task -> what was looked at.
+        settings: task -> run, model and corpus.
         pictures: format -> file.
 
     Raises:
@@ -32,13 +32,13 @@ def figure1(path: str | Path, settings: Mapping[str, Setting], pictures: Mapping
     use_style()
     figure, axis = plt.subplots(figsize=(7.4, 0.62 * len(table) + 1.2), constrained_layout=True)
     layers = int(table["layers"].max())
-    rows = np.arange(len(table))
+    rows = np.arange(len(table), dtype=np.float64)
     kinds = (
         ("expected_layer", ("expected_low", "expected_high"), BLUE, "o", -0.16, "Expected layer (cumulative scores)"),
         ("centre", ("centre_low", "centre_high"), ORANGE, "s", 0.16, "Centre of gravity (mixing weights)"),
     )
-    for column, ends, colour, mark, shift, label in kinds:
-        low, high = (table[name].clip(-0.5, layers + 0.5) for name in ends)
+    for column, interval, colour, mark, shift, label in kinds:
+        low, high = (table[name].clip(-0.5, layers + 0.5) for name in interval)
         axis.hlines(rows + shift, low, high, color=colour, linewidth=1.6)
         axis.scatter(table[column], rows + shift, color=colour, marker=mark, s=34, zorder=3, label=label)
     for row, noise in zip(rows, table["noise"], strict=True):

@@ -14,7 +14,7 @@ def figure2(path: str | Path, settings: Mapping[str, Setting], pictures: Mapping
 
     Args:
         path: table `FIGURE2` of `summary`.
-        settings: task -> what was looked at.
+        settings: task -> run, model and corpus.
         pictures: format -> file.
 
     Raises:

@@ -7,7 +7,6 @@ from pathlib import Path
 from textwrap import shorten
 
 import matplotlib.pyplot as plt
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
@@ -23,11 +22,11 @@ _MOST_TARGETS = 4
 
 
 def figure3(path: str | Path, settings: Mapping[str, Setting], pictures: Mapping[str, str | Path]) -> None:
-    """Draw what probes say of single targets by layer: the right label and the likeliest wrong one.
+    """Draw the predictions of probes for single targets by layer: the right label and the likeliest wrong one.
 
     Args:
         path: table of `traces.traced_sentences`.
-        settings: task -> what was looked at.
+        settings: task -> run, model and corpus.
         pictures: format -> file.
 
     Raises:
@@ -35,7 +34,7 @@ def figure3(path: str | Path, settings: Mapping[str, Setting], pictures: Mapping
     """
     table = read_table(path, FIGURE3)
     use_style()
-    groups = [(number, _most_told(own)) for number, own in table.groupby("sentence")]
+    groups = [(number, _drawn_targets(sentence_rows)) for number, sentence_rows in table.groupby("sentence")]
     if not groups:
         figure, axis = plt.subplots(figsize=(6, 1.2))
         axis.axis("off")
@@ -44,8 +43,8 @@ def figure3(path: str | Path, settings: Mapping[str, Setting], pictures: Mapping
         return
     columns = max(len(targets) for _, targets in groups)
     figure = plt.figure(figsize=(2.45 * columns, 2.0 * len(groups)), constrained_layout=True)
-    parts = np.atleast_1d(figure.subfigures(len(groups), 1))
-    for part, (_, targets) in zip(parts, groups, strict=True):
+    parts = figure.subfigures(len(groups), 1, squeeze=False)
+    for part, (_, targets) in zip(parts[:, 0], groups, strict=True):
         words = shorten(str(targets[0]["words"].iloc[0]), 34 * columns, placeholder=" …")
         part.suptitle(words, x=0.01, ha="left", fontsize=8.5, style="italic")
         axes = part.subplots(1, columns, sharey=True, squeeze=False)[0]
@@ -62,12 +61,12 @@ def figure3(path: str | Path, settings: Mapping[str, Setting], pictures: Mapping
     save_figure(figure, pictures, "\n".join([*joint_lines(settings.values()), note]))
 
 
-def _most_told(rows: pd.DataFrame) -> list[pd.DataFrame]:
+def _drawn_targets(rows: pd.DataFrame) -> list[pd.DataFrame]:
     """Targets of a sentence, one of each task first, in the paper's order of tasks."""
-    own = [group for _, group in rows.groupby(["task", "target"], sort=False)]
+    target_rows = [group for _, group in rows.groupby(["task", "target"], sort=False)]
     seen: dict[str, int] = {}
     ranked = []
-    for group in own:
+    for group in target_rows:
         task = str(group["task"].iloc[0])
         seen[task] = seen.get(task, 0) + 1
         ranked.append((seen[task], list(EDGE_TASKS).index(task), group))
@@ -77,13 +76,14 @@ def _most_told(rows: pd.DataFrame) -> list[pd.DataFrame]:
 
 def _trace(axis: Axes, rows: pd.DataFrame) -> None:
     for gold, colour, shift in ((1, BLUE, -0.2), (0, ORANGE, 0.2)):
-        own = rows[rows["gold"] == gold].sort_values("layer")
-        axis.bar(own["layer"] + shift, own["probability"], width=0.4, color=colour, label=str(own["label"].iloc[0]))
+        label_rows = rows[rows["gold"] == gold].sort_values("layer")
+        label = str(label_rows["label"].iloc[0])
+        axis.bar(label_rows["layer"] + shift, label_rows["probability"], width=0.4, color=colour, label=label)
     second = rows["span2"].iloc[0]
-    asked = shorten(str(rows["span1"].iloc[0]), 22, placeholder="…")
+    span_words = shorten(str(rows["span1"].iloc[0]), 22, placeholder="…")
     if isinstance(second, str) and second:
-        asked += " → " + shorten(second, 22, placeholder="…")
-    axis.set_title(f"{EDGE_TASKS[rows['task'].iloc[0]]}: {asked}", fontsize=7.5)
+        span_words += " → " + shorten(second, 22, placeholder="…")
+    axis.set_title(f"{EDGE_TASKS[rows['task'].iloc[0]]}: {span_words}", fontsize=7.5)
     axis.set_ylim(0, 1.3)
     axis.set_yticks([0, 0.5, 1])
     axis.set_xlabel("Layer", fontsize=7.5)

@@ -23,7 +23,7 @@ def figure_a3(
     Args:
         models: name -> task -> its files.
         resamples, seed: of the bootstrap.
-        settings: task -> what was looked at.
+        settings: task -> run, model and corpus.
         out: table to write.
         pictures: format -> file.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from textwrap import fill
 
@@ -25,14 +25,14 @@ def draw_layer_bars(path: str | Path, settings: Mapping[str, Setting], pictures:
 
     Args:
         path: table `FIGURE2` of `summary`; models are aligned at their last layers, as in the paper.
-        settings: task -> what was looked at.
+        settings: task -> run, model and corpus.
         pictures: format -> file.
 
     Raises:
         AtlasError: the table cannot be used.
     """
     table = read_table(path, FIGURE2)
-    tables = {str(model): own for model, own in table.groupby("model", sort=False)}
+    tables = {str(model): model_rows for model, model_rows in table.groupby("model", sort=False)}
     tasks = [task for task in EDGE_TASKS if any((table["task"] == task).any() for table in tables.values())]
     most = max(int(table["layer"].max()) for table in tables.values())
     use_style()
@@ -47,7 +47,7 @@ def draw_layer_bars(path: str | Path, settings: Mapping[str, Setting], pictures:
     )
     for pair, (title, table) in enumerate(tables.items()):
         for row, task in enumerate(tasks):
-            _task_bars(axes[row, 2 * pair : 2 * pair + 2], table[table["task"] == task], most)
+            _task_bars(axes[row, 2 * pair], axes[row, 2 * pair + 1], table[table["task"] == task])
         layers = int(table["layer"].max())
         suffix = f" ({title})" if len(tables) > 1 else ""
         axes[0, 2 * pair].set_title(f"Mixing weights s{suffix}")
@@ -68,31 +68,32 @@ def draw_layer_bars(path: str | Path, settings: Mapping[str, Setting], pictures:
     save_figure(figure, pictures, "\n".join([*joint_lines(settings.values()), note]))
 
 
-def _task_bars(axes: Sequence[Axes], rows: pd.DataFrame, most: int) -> None:
-    left, right = axes
+def _task_bars(weight_axis: Axes, score_axis: Axes, rows: pd.DataFrame) -> None:
+    axes = (weight_axis, score_axis)
     if not len(rows):
         for axis in axes:
             axis.axis("off")
         return
     rows = rows.sort_values("layer")
     layers = rows["layer"].to_numpy()
-    left.bar(layers, rows["weight"], color=BLUE, width=0.78)
-    left.vlines(layers, rows["weight_low"], rows["weight_high"], color=BLACK, linewidth=0.9)
-    left.axhline(1 / len(rows), color=GREY, linewidth=0.8, linestyle="--")
-    left.set_ylim(0, 1.25 * max(rows["weight_high"].max(), 1 / len(rows)))
-    left.text(0.02, 0.97, f"K(s) = {rows['k_s'].iloc[0]:.2f}", transform=left.transAxes, fontsize=7.5, va="top")
+    weight_axis.bar(layers, rows["weight"], color=BLUE, width=0.78)
+    weight_axis.vlines(layers, rows["weight_low"], rows["weight_high"], color=BLACK, linewidth=0.9)
+    weight_axis.axhline(1 / len(rows), color=GREY, linewidth=0.8, linestyle="--")
+    weight_axis.set_ylim(0, 1.25 * max(rows["weight_high"].max(), 1 / len(rows)))
+    weight_axis.text(0.02, 0.97, f"K(s) = {rows['k_s'].iloc[0]:.2f}", transform=weight_axis.transAxes, fontsize=7.5, va="top")
     # Without any gain there are no shares.
     gains = rows[rows["layer"] > 0].fillna({"share": 0.0})
     colours = [ORANGE if value >= 0 else "#f6dcab" for value in gains["delta"]]
-    right.bar(gains["layer"], gains["share"], color=colours, width=0.78)
-    right.axhline(0, color=BLACK, linewidth=0.6)
+    score_axis.bar(gains["layer"], gains["share"], color=colours, width=0.78)
+    score_axis.axhline(0, color=BLACK, linewidth=0.6)
     low, high = min(gains["share"].min(), 0.0), max(gains["share"].max(), 0.1)
-    right.set_ylim(1.15 * low, 1.45 * high)
-    ends = f"{rows['f1'].iloc[0]:.1f} → {rows['f1'].iloc[-1]:.1f}"
+    score_axis.set_ylim(1.15 * low, 1.45 * high)
+    f1_range = f"{rows['f1'].iloc[0]:.1f} → {rows['f1'].iloc[-1]:.1f}"
     noise = ", gain within noise" if rows["noise"].iloc[0] else ""
     spread = rows["k_delta"].iloc[0]
     words = f"K(Δ) = {spread:.2f}" if np.isfinite(spread) else "no gain"
-    right.text(0.98, 0.97, f"{words}   F1 {ends}{noise}", transform=right.transAxes, fontsize=7.5, va="top", ha="right")
+    text = f"{words}   F1 {f1_range}{noise}"
+    score_axis.text(0.98, 0.97, text, transform=score_axis.transAxes, fontsize=7.5, va="top", ha="right")
     for axis in axes:
         axis.tick_params(labelsize=7)
         axis.yaxis.set_major_locator(MaxNLocator(nbins=3))

@@ -13,8 +13,8 @@ Floats = npt.NDArray[np.float64]
 
 def centre_of_gravity(weights: npt.ArrayLike) -> Floats:
     """[...] mean layer under mixing weights [..., layer], layer 0 included (equation 2)."""
-    own = np.asarray(weights, dtype=np.float64)
-    return own @ np.arange(own.shape[-1]) / own.sum(axis=-1)
+    mixing = np.asarray(weights, dtype=np.float64)
+    return mixing @ np.arange(mixing.shape[-1]) / mixing.sum(axis=-1)
 
 
 def divergence_of_weights(weights: npt.ArrayLike) -> Floats:
@@ -29,8 +29,8 @@ def differential_scores(scores: npt.ArrayLike, running_max: bool = False) -> Flo
         scores: of probes on layers 0 to l, for each l.
         running_max: of the best score so far, which never falls.
     """
-    own = np.asarray(scores, dtype=np.float64)
-    return np.diff(np.maximum.accumulate(own, axis=-1) if running_max else own, axis=-1)
+    by_layer = np.asarray(scores, dtype=np.float64)
+    return np.diff(np.maximum.accumulate(by_layer, axis=-1) if running_max else by_layer, axis=-1)
 
 
 def expected_layer(scores: npt.ArrayLike, running_max: bool = False) -> Floats:
@@ -40,9 +40,9 @@ def expected_layer(scores: npt.ArrayLike, running_max: bool = False) -> Floats:
     """
     gains = differential_scores(scores, running_max)
     total = gains.sum(axis=-1)
-    found = gains @ np.arange(1, gains.shape[-1] + 1)
+    weighted = gains @ np.arange(1, gains.shape[-1] + 1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(total > 0, found / np.where(total > 0, total, np.nan), np.nan)
+        return np.where(total > 0, weighted / np.where(total > 0, total, np.nan), np.nan)
 
 
 def divergence_of_gains(scores: npt.ArrayLike) -> Floats:
@@ -61,9 +61,9 @@ def gain_is_noise(scores: npt.ArrayLike, sd: npt.ArrayLike, errors: float = 2.0)
         sd: [..., L + 1] standard errors of these means.
         errors: how many count as noise.
     """
-    own, spread = np.asarray(scores, dtype=np.float64), np.asarray(sd, dtype=np.float64)
+    means, spread = np.asarray(scores, dtype=np.float64), np.asarray(sd, dtype=np.float64)
     error = np.hypot(spread[..., 0], spread[..., -1])
-    return own[..., -1] - own[..., 0] <= errors * error
+    return means[..., -1] - means[..., 0] <= errors * error
 
 
 def _divergence(weights: Floats) -> Floats:

@@ -1,6 +1,6 @@
-"""Edge probes: what can be told of spans from frozen hidden states, many probes at once (Tenney et al. 2019, section 3).
+"""Edge probes: classifiers of spans on frozen hidden states, many trained at once (Tenney et al. 2019, section 3).
 
-Each probe mixes the layers from 0 to its own top one by learnt weights, projects and pools the pieces of a span by
+Each probe mixes the layers from 0 to its top one by learnt weights, projects and pools the pieces of a span by
 self-attention, and classifies one or two pooled spans by a layer with a sigmoid for every label. Probes of different top layers
 and seeds share every tensor operation; no parameter belongs to two probes, so that training them together is training each.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import nn
@@ -40,7 +41,7 @@ class ProbeKey:
     equal: bool = False
 
     def uses(self, row: int, rows: int) -> bool:
-        """Whether it may use a row of the cached states; of these the last is the words alone where there is such a row."""
+        """Whether it may use a row of the cached states; if it is lexical, the last row is the words alone."""
         return row == rows - 1 or 0 < row <= self.top if self.lexical else row <= self.top
 
 
@@ -66,7 +67,7 @@ class _Side(nn.Module):
         self.project = nn.Parameter(_uniform(keys, (width, SIZE), width, 1))
         self.bias = nn.Parameter(_uniform(keys, (SIZE,), width, 2))
         self.attend = nn.Parameter(_uniform(keys, (SIZE,), SIZE, 3))
-        # The bias of the score is left out: a softmax does not see it.
+        # The score has no bias: a softmax does not see it.
 
     def forward(self, mixed: torch.Tensor, places: torch.Tensor, inside: torch.Tensor) -> torch.Tensor:
         """[probe, target, size] from mixed states [probe, place, width] at the places [target, longest] that are inside."""
@@ -83,9 +84,11 @@ class EdgeProbes(nn.Module):
         keys: the probes.
         rows: cached states of a piece: the layers, the input of the first included (L + 1), and the words alone if there.
         width: of a hidden state.
-        labels: outputs, each with a sigmoid of its own.
-        pairs: whether targets have two spans; each has a projection of its own.
+        labels: number of outputs, each with a sigmoid.
+        pairs: whether targets have two spans; the spans have separate projections.
     """
+
+    allowed: torch.Tensor
 
     def __init__(self, keys: Sequence[ProbeKey], rows: int, width: int, labels: int, pairs: bool) -> None:
         super().__init__()
@@ -119,8 +122,8 @@ class EdgeProbes(nn.Module):
         spans = [first] if second is None else [first, second]
         pieces, places, inside = _needed(spans, states.shape[2])
         weights = self.weights * self.scale[:, None]
-        own = states[pieces // states.shape[2], :, pieces % states.shape[2]]  # [place, row, width]
-        mixed = torch.einsum("pl,nlw->pnw", weights, own)
+        piece_states = states[pieces // states.shape[2], :, pieces % states.shape[2]]  # [place, row, width]
+        mixed = torch.einsum("pl,nlw->pnw", weights, piece_states)
         mixed = nn.functional.dropout(mixed, MIX_DROPOUT, self.training)
         pooled = torch.cat([side(mixed, *where) for side, *where in zip(self.sides, places, inside, strict=True)], dim=-1)
         inner = torch.baddbmm(self.hidden_bias[:, None], pooled, self.hidden).tanh()
@@ -137,13 +140,13 @@ def _needed(spans: Sequence[Spans], length: int) -> tuple[torch.Tensor, list[tor
         [target, longest] with which of them are inside.
     """
     flat, inside = [], []
-    for own in spans:
-        steps = torch.arange(int((own.stop - own.start).max()), device=own.start.device)
-        inside.append(steps < (own.stop - own.start)[:, None])
-        at = own.start[:, None] + torch.where(inside[-1], steps, 0)
-        flat.append(own.sentence[:, None] * length + at)
-    pieces, found = torch.unique(torch.cat([part.flatten() for part in flat]), return_inverse=True)
-    parts = found.split([part.numel() for part in flat])
+    for side_spans in spans:
+        steps = torch.arange(int((side_spans.stop - side_spans.start).max()), device=side_spans.start.device)
+        inside.append(steps < (side_spans.stop - side_spans.start)[:, None])
+        at = side_spans.start[:, None] + torch.where(inside[-1], steps, 0)
+        flat.append(side_spans.sentence[:, None] * length + at)
+    pieces, piece_places = torch.unique(torch.cat([part.flatten() for part in flat]), return_inverse=True)
+    parts = piece_places.split([part.numel() for part in flat])
     return pieces, [part.view_as(shape) for part, shape in zip(parts, flat, strict=True)], inside
 
 
@@ -154,12 +157,12 @@ def probe_losses(logits: torch.Tensor, truth: torch.Tensor) -> torch.Tensor:
         logits: [probe, target, label].
         truth: [target, label] 0 or 1, or [probe, target, label] where probes learn different tasks.
     """
-    own = truth.to(logits).expand_as(logits)
-    return nn.functional.binary_cross_entropy_with_logits(logits, own, reduction="none").mean(dim=(1, 2))
+    labels = truth.to(logits).expand_as(logits)
+    return nn.functional.binary_cross_entropy_with_logits(logits, labels, reduction="none").mean(dim=(1, 2))
 
 
-def clip_each(parameters: Iterable[nn.Parameter], largest: float = CLIP) -> None:
-    """Scale the gradients of each probe down to a norm; parameters have the probes as first axis."""
+def clip_by_probe(parameters: Iterable[nn.Parameter], largest: float = CLIP) -> None:
+    """Clip the gradient norm of each probe; the first axis of all parameters is the probe."""
     gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
     if not gradients:
         return
@@ -179,8 +182,11 @@ def optimiser(probes: EdgeProbes, learning_rate: float = 1e-4, mix_rate: float =
             by about one, whatever the data say.
     """
     mixing = {id(probes.mix), id(probes.scale)}
-    others = [parameter for parameter in probes.parameters() if id(parameter) not in mixing]
-    groups = [{"params": others}, {"params": [probes.mix, probes.scale], "lr": learning_rate * mix_rate}]
+    probe_parameters = [parameter for parameter in probes.parameters() if id(parameter) not in mixing]
+    groups: list[dict[str, Any]] = [
+        {"params": probe_parameters},
+        {"params": [probes.mix, probes.scale], "lr": learning_rate * mix_rate},
+    ]
     return torch.optim.Adam(groups, lr=learning_rate, amsgrad=True, fused=True)
 
 

@@ -1,4 +1,4 @@
-"""All probes of some tasks on one model: trained from the cache, with what they get right and how they mix layers."""
+"""All probes of some tasks on one model: trained on cached hidden states, with their counts and mixing weights."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Shares = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class ProbedCorpus:
-    """Examples of a corpus, their hidden states, and how many records count."""
+    """Examples of a corpus, their hidden states, and how many records are used at most."""
 
     examples: Sequence[str | Path]
     states: Sequence[str | Path]
@@ -70,10 +70,10 @@ class Plan:
 
 @dataclass(frozen=True)
 class ProbedTask:
-    """What the probes of a task are trained and evaluated on, and how.
+    """Corpora that the probes of a task are trained and evaluated on, and the recipe of the training.
 
     Attributes:
-        cases: sentences whose targets are traced through the layers whatever the probes say of them.
+        cases: sentences whose targets are always traced through the layers, ambiguous or not.
     """
 
     training: ProbedCorpus
@@ -93,7 +93,7 @@ class Outputs:
 
 
 def probe_tasks(tasks: Mapping[str, ProbedTask], plan: Plan, out: Outputs, threads: int = 1) -> None:
-    """Train and evaluate the probes of tasks one after the other, and write what they get right.
+    """Train and evaluate the probes of tasks one after the other, and write their tables.
 
     Args:
         tasks: name of a task -> what its probes are trained on.
@@ -129,7 +129,7 @@ def _probe(task: str, probed: ProbedTask, plan: Plan, device: str) -> dict[str, 
         caches = [HiddenStates(part.states, part.limit) for part in (training, development)]
         for cache in caches:
             stack.callback(cache.close)
-        states = _both(targets, caches)
+        states = _states_of_both(targets, caches)
         lexical = caches[0].lexical
         if LEXICAL in plan.layer0 and not lexical:
             raise AtlasError("layer0: lexical needs a model with embeddings like BERT's; take it out of layer0 for this one.")
@@ -158,16 +158,16 @@ def _examples(corpus: ProbedCorpus) -> Iterable[Any]:
     return read_examples(corpus.examples, corpus.limit)
 
 
-def _both(targets: TaskTargets, caches: Sequence[HiddenStates]) -> States:
+def _states_of_both(targets: TaskTargets, caches: Sequence[HiddenStates]) -> States:
     """Hidden states of an example of either corpus."""
-    home = {
+    cache_of = {
         id(sentence.example): cache
         for part, cache in zip((targets.training, targets.development), caches, strict=True)
         for sentence in part
     }
 
     def states(example: Any) -> npt.NDArray[np.float16]:
-        return home[id(example)][example]
+        return cache_of[id(example)][example]
 
     return states
 
@@ -177,7 +177,7 @@ def condition_of(key: ProbeKey) -> str:
     return CONTROL_TASK if key.control else EQUAL if key.equal else EARLY
 
 
-def _named(key: ProbeKey) -> dict[str, Any]:
+def _key_columns(key: ProbeKey) -> dict[str, Any]:
     return {
         "layer0": LEXICAL if key.lexical else EMBEDDINGS,
         "condition": condition_of(key),
@@ -189,13 +189,13 @@ def _named(key: ProbeKey) -> dict[str, Any]:
 def _scores(targets: TaskTargets, trained: Trained, counts: npt.NDArray[np.int64]) -> pd.DataFrame:
     rows = []
     size = sum(len(sentence.targets) for sentence in targets.development)
-    for number, (key, own) in enumerate(zip(trained.probes.keys, counts.sum(axis=1), strict=True)):
-        true, false, missed = map(int, own)
+    for number, (key, probe_counts) in enumerate(zip(trained.probes.keys, counts.sum(axis=1), strict=True)):
+        true, false, missed = map(int, probe_counts)
         rows.append(
             {
                 "task": targets.task,
-                **_named(key),
-                "f1": float(f1_of(own)),
+                **_key_columns(key),
+                "f1": float(f1_of(probe_counts)),
                 "precision": 100 * true / (true + false) if true + false else np.nan,
                 "recall": 100 * true / (true + missed) if true + missed else np.nan,
                 "labels": len(targets.labels),
@@ -209,23 +209,23 @@ def _scores(targets: TaskTargets, trained: Trained, counts: npt.NDArray[np.int64
 
 def _weights(task: str, trained: Trained, layers: int) -> pd.DataFrame:
     """Mixing weights over layers 0 to L; the words alone stand for layer 0 where they take its place."""
-    found = trained.probes.weights.detach().cpu().double().numpy()
+    mixing = trained.probes.weights.detach().cpu().double().numpy()
     scales = trained.probes.scale.detach().cpu().double().numpy()
     rows = []
-    for key, own, scale in zip(trained.probes.keys, found, scales, strict=True):
-        by_layer = own[: layers + 1].copy()
+    for key, row_weights, scale in zip(trained.probes.keys, mixing, scales, strict=True):
+        by_layer = row_weights[: layers + 1].copy()
         if key.lexical:
-            by_layer[0] = own[-1]
-        rows += [{"task": task, **_named(key), "layer": k, "weight": w, "scale": scale} for k, w in enumerate(by_layer)]
+            by_layer[0] = row_weights[-1]
+        rows += [{"task": task, **_key_columns(key), "layer": k, "weight": w, "scale": scale} for k, w in enumerate(by_layer)]
     return pd.DataFrame(rows)
 
 
 def _counts(targets: TaskTargets, trained: Trained, counts: npt.NDArray[np.int64]) -> pd.DataFrame:
     records = [sentence.example.record for sentence in targets.development]
     frames = []
-    for key, own in zip(trained.probes.keys, counts, strict=True):
-        frame = pd.DataFrame(own, columns=["true", "false", "missed"]).assign(task=targets.task, **_named(key), record=records)
-        frames.append(frame[COUNTS])
+    for key, probe_counts in zip(trained.probes.keys, counts, strict=True):
+        frame = pd.DataFrame(probe_counts, columns=["true", "false", "missed"])
+        frames.append(frame.assign(task=targets.task, **_key_columns(key), record=records)[COUNTS])
     return pd.concat(frames)
 
 
@@ -242,9 +242,9 @@ class _TracedGroup:
         """Add the probabilities of another seed."""
         chosen = [k for k, key in enumerate(trained.probes.keys) if condition_of(key) == EARLY and not key.lexical]
         parts, order = [], []
-        for own, logits, _ in answers(trained.probes, self.sentences, self._states or states, batch, device):
+        for batch_sentences, logits, _ in answers(trained.probes, self.sentences, self._states or states, batch, device):
             parts.append(logits[chosen].sigmoid().float().cpu().numpy())
-            order += [(sentence, k) for sentence in own for k in range(len(sentence.targets))]
+            order += [(sentence, k) for sentence in batch_sentences for k in range(len(sentence.targets))]
         raw = np.concatenate(parts, axis=1)
         normalised = raw / raw.sum(axis=-1, keepdims=True)
         self._raw = raw if self._raw is None else self._raw + raw
@@ -252,7 +252,7 @@ class _TracedGroup:
         self._order = order
 
     def rows(self, targets: TaskTargets, seeds: int) -> Iterator[dict[str, Any]]:
-        """The gold label and the likeliest wrong one of each target that counts, a row a layer."""
+        """The gold label and the likeliest wrong one of each traced target, a row a layer."""
         if self._raw is None or self._normalised is None:
             return
         raw, normalised = self._raw / seeds, self._normalised / seeds

@@ -165,8 +165,8 @@ def _probes(part: Part) -> Work:
     training = settings["training"]
     # Of a model with random layers, only the first and the last layer are probed.
     whole = part.model_name in (study_model(part.place.config, part.place.run, ID), settings.get("other_model"))
-    each = len(settings["layer0"]) * (part.shape.layers + 1) + 3 if whole else 2
-    probes = len(tasks_in_path(part.place.wildcards)) * len(settings["seeds"]) * each
+    probes_per_seed = len(settings["layer0"]) * (part.shape.layers + 1) + 3 if whole else 2
+    probes = len(tasks_in_path(part.place.wildcards)) * len(settings["seeds"]) * probes_per_seed
     return {"kprobed": probes * training["most_steps"] * training["batch"] * part.shape.hidden / 1e6}
 
 

@@ -1,4 +1,4 @@
-"""Tables of the study: cumulative scores, mixing weights, where each task is solved, and how sure that is."""
+"""Tables of the study: cumulative scores, mixing weights, expected layers of the tasks, and their intervals."""
 
 from __future__ import annotations
 
@@ -70,9 +70,9 @@ def summarise(
     """Write all tables.
 
     Args:
-        model: name of what is probed.
+        model: name of the probed model.
         tasks: task -> its files.
-        settings: task -> what was looked at.
+        settings: task -> run, model and corpus.
         resamples, seed: of the bootstrap over sentences and seeds.
         probe_scores_out: `PROBE_SCORES` of all probes.
         mixing_weights_out: `WEIGHTS` of all probes on several layers.
@@ -84,16 +84,17 @@ def summarise(
     Raises:
         AtlasError: a table cannot be used.
     """
-    found = {task: _read(task, files) for task, files in tasks.items()}
+    task_tables = {task: _read(task, files) for task, files in tasks.items()}
     lines = joint_lines(settings.values())
-    scores = pd.concat([own.scores for own in found.values()]).rename(columns={"top": "layer"})
+    scores = pd.concat([tables.scores for tables in task_tables.values()]).rename(columns={"top": "layer"})
     write_table(scores[PROBE_SCORES], probe_scores_out)
-    write_table(pd.concat([own.weights for own in found.values()])[WEIGHTS], mixing_weights_out)
-    resampled = {task: resampled_f1(own.counts, resamples, seed + k) for k, (task, own) in enumerate(found.items())}
-    write_table(pd.DataFrame([_summary(own, resampled[task], seed) for task, own in found.items()])[FIGURE1], figure1_out)
-    figure2 = pd.concat([_bars(model, own, resampled[task], seed) for task, own in found.items()])
+    write_table(pd.concat([tables.weights for tables in task_tables.values()])[WEIGHTS], mixing_weights_out)
+    resampled = {task: resampled_f1(tables.counts, resamples, seed + k) for k, (task, tables) in enumerate(task_tables.items())}
+    summary = [_summary(tables, resampled[task], seed) for task, tables in task_tables.items()]
+    write_table(pd.DataFrame(summary)[FIGURE1], figure1_out)
+    figure2 = pd.concat([_bars(model, tables, resampled[task], seed) for task, tables in task_tables.items()])
     write_table(figure2[FIGURE2], figure2_out)
-    table1 = pd.concat([_first_and_last(own, resampled[task]) for task, own in found.items()])[TABLE1]
+    table1 = pd.concat([_first_and_last(tables, resampled[task]) for task, tables in task_tables.items()])[TABLE1]
     write_table(table1, table1_out)
     one = ".1f"
     write_html_table(
@@ -110,7 +111,7 @@ def summarise(
         {name: one for name in TABLE1 if name.startswith("f1") or name == "selectivity"}
         | {"steps": ".0f", "equal_steps": ".0f"},
     )
-    order = order_of_tasks({task: own.points() for task, own in found.items()}, resampled)
+    order = order_of_tasks({task: tables.points() for task, tables in task_tables.items()}, resampled)
     write_table(order, order_out)
     write_html_table(
         order.assign(task=order["task"].map(EDGE_TASKS), next_task=order["next_task"].map(EDGE_TASKS)),
@@ -123,7 +124,7 @@ def summarise(
         ],
         formats={"probability": ".2f"} | dict.fromkeys(ORDER[2:7], ".2f"),
     )
-    options = pd.concat([_options(own, resamples, seed + k) for k, own in enumerate(found.values())])[OPTIONS]
+    options = pd.concat([_options(tables, resamples, seed + k) for k, tables in enumerate(task_tables.values())])[OPTIONS]
     write_table(options, options_out)
     write_html_table(
         options.assign(task=options["task"].map(EDGE_TASKS)),
@@ -151,8 +152,8 @@ class _Task:
 
     def f1(self, condition: str = EARLY, layer0: str = EMBEDDINGS) -> pd.DataFrame:
         """[seed, top] F1."""
-        own = self.scores[(self.scores["condition"] == condition) & (self.scores["layer0"] == layer0)]
-        return own.pivot(index="seed", columns="top", values="f1")
+        rows = self.scores[(self.scores["condition"] == condition) & (self.scores["layer0"] == layer0)]
+        return rows.pivot(index="seed", columns="top", values="f1")
 
     def points(self, layer0: str = EMBEDDINGS) -> Floats:
         """[top] mean F1 over seeds."""
@@ -160,9 +161,9 @@ class _Task:
 
     def mixing(self, condition: str = EARLY, layer0: str = EMBEDDINGS) -> Floats:
         """[seed, layer] weights of the probe on all layers."""
-        own = self.weights[(self.weights["condition"] == condition) & (self.weights["layer0"] == layer0)]
-        own = own[own["top"] == own["top"].max()]
-        return own.pivot(index="seed", columns="layer", values="weight").to_numpy()
+        rows = self.weights[(self.weights["condition"] == condition) & (self.weights["layer0"] == layer0)]
+        rows = rows[rows["top"] == rows["top"].max()]
+        return rows.pivot(index="seed", columns="layer", values="weight").to_numpy()
 
 
 def _read(task: str, files: TaskFiles) -> _Task:
@@ -179,20 +180,20 @@ def resampled_f1(counts: pd.DataFrame, resamples: int, seed: int, layer0: str = 
     """[resample, top] F1 of probes that were stopped early, over resampled sentences and seeds.
 
     A resample draws sentences, and for each layer as many seeds as there are, whose F1s are averaged: probes of different
-    layers are trained apart, and so err apart.
+    layers are trained separately, so that their errors are independent.
     """
-    own = counts[(counts["condition"] == EARLY) & (counts["layer0"] == layer0)]
-    seeds, tops, records = (np.sort(own[name].unique()) for name in ("seed", "top", "record"))
-    cube = own.sort_values(["seed", "top", "record"])[["true", "false", "missed"]].to_numpy(np.float64)
+    rows = counts[(counts["condition"] == EARLY) & (counts["layer0"] == layer0)]
+    seeds, tops, records = (np.sort(rows[name].unique()) for name in ("seed", "top", "record"))
+    cube = rows.sort_values(["seed", "top", "record"])[["true", "false", "missed"]].to_numpy(np.float64)
     cube = cube.reshape(len(seeds), len(tops), len(records), 3)
     flat = cube.transpose(2, 0, 1, 3).reshape(len(records), -1)
     generator = np.random.default_rng(seed)
-    found = []
+    chunks = []
     for drawn in resampled_counts(len(records), resamples, seed):
         scores = f1_of((drawn @ flat).reshape(len(drawn), len(seeds), len(tops), 3))
         chosen = generator.integers(len(seeds), size=scores.shape)
-        found.append(np.take_along_axis(scores, chosen, axis=1).mean(axis=1))
-    return np.concatenate(found)
+        chunks.append(np.take_along_axis(scores, chosen, axis=1).mean(axis=1))
+    return np.concatenate(chunks)
 
 
 def is_noise(points: Floats, resampled: Floats) -> bool:
@@ -254,8 +255,8 @@ def bars_of_models(models: Mapping[str, Mapping[str, TaskFiles]], resamples: int
     frames = []
     for model, tasks in models.items():
         for place, (task, files) in enumerate(tasks.items()):
-            own = _read(task, files)
-            frames.append(_bars(model, own, resampled_f1(own.counts, resamples, seed + place), seed))
+            tables = _read(task, files)
+            frames.append(_bars(model, tables, resampled_f1(tables.counts, resamples, seed + place), seed))
     write_table(pd.concat(frames)[FIGURE2], out)
 
 
@@ -284,13 +285,13 @@ def _bars(model: str, task: _Task, resampled: Floats, seed: int) -> pd.DataFrame
 
 def _first_and_last(task: _Task, resampled: Floats) -> pd.DataFrame:
     rows = []
-    own, control, random = task.f1(), task.f1(CONTROL_TASK), task.f1(RANDOM_ENCODER)
-    equal, scores = task.f1(EQUAL), task.scores
+    early_f1s, control_f1s, random_f1s = task.f1(), task.f1(CONTROL_TASK), task.f1(RANDOM_ENCODER)
+    equal_f1s, scores = task.f1(EQUAL), task.scores
     early = scores[(scores["condition"] == EARLY) & (scores["layer0"] == EMBEDDINGS)]
-    for place, top in ((0, 0), (-1, int(own.columns.max()))):
+    for place, top in ((0, 0), (-1, int(early_f1s.columns.max()))):
         low, high = map(float, percentile_interval(resampled[:, place]))
-        f1 = float(own[top].mean())
-        held = float(control[top].mean())
+        f1 = float(early_f1s[top].mean())
+        control_f1 = float(control_f1s[top].mean())
         rows.append(
             {
                 "task": task.name,
@@ -301,13 +302,13 @@ def _first_and_last(task: _Task, resampled: Floats) -> pd.DataFrame:
                 "f1": f1,
                 "f1_low": low,
                 "f1_high": high,
-                "f1_random_encoder": float(random[top].mean()) if top in random else np.nan,
-                "f1_control_task": held,
-                "selectivity": f1 - held,
-                "f1_equal_steps": float(equal[top].mean()) if top in equal else np.nan,
+                "f1_random_encoder": float(random_f1s[top].mean()) if top in random_f1s else np.nan,
+                "f1_control_task": control_f1,
+                "selectivity": f1 - control_f1,
+                "f1_equal_steps": float(equal_f1s[top].mean()) if top in equal_f1s else np.nan,
                 "steps": float(early.loc[early["top"] == top, "steps"].mean()),
-                "equal_steps": float(scores.loc[scores["condition"] == EQUAL, "steps"].mean()) if top in equal else np.nan,
-                "seeds": len(own),
+                "equal_steps": float(scores.loc[scores["condition"] == EQUAL, "steps"].mean()) if top in equal_f1s else np.nan,
+                "seeds": len(early_f1s),
             }
         )
     return pd.DataFrame(rows)
@@ -320,7 +321,7 @@ def order_of_tasks(points: Mapping[str, Floats], resampled: Mapping[str, Floats]
 
     Args:
         points: task -> [top] F1.
-        resampled: task -> [resample, top] F1; a resample of one task has nothing to do with that of another.
+        resampled: task -> [resample, top] F1; resamples of tasks are independent.
     """
     known = [task for task in points if not is_noise(points[task], resampled[task])]
     layers = {task: float(expected_layer(points[task])) for task in known}

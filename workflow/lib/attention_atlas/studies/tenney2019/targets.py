@@ -83,14 +83,14 @@ def task_targets(
     Args:
         task: name of the task.
         training, development: examples with edges.
-        most: targets of a training sentence at most, drawn by chance; None takes all.
+        most: targets of a training sentence at most, drawn at random; None takes all.
         seed: of that draw and of the control task.
 
     Raises:
         AtlasError: no targets of this task, or a span that is not one of whole words in the pieces.
     """
-    own = [[(e, _of_task(e, task)) for e in examples] for examples in (training, development)]
-    parts = [[(e, targets) for e, targets in part if targets] for part in own]
+    with_targets = [[(e, _of_task(e, task)) for e in examples] for examples in (training, development)]
+    parts = [[(e, targets) for e, targets in part if targets] for part in with_targets]
     for name, part in zip(("train", "evaluate"), parts, strict=True):
         if not part:
             raise AtlasError(f"there is no target of the task {task} to {name} on: check edge_tasks of its corpus.")
@@ -98,16 +98,16 @@ def task_targets(
     pairs = parts[0][0][1][0].span2 is not None
     drawn = control_labels(task, [target for _, targets in parts[0] for target in targets], seed)
     generator = random.Random(f"{task}-{seed}")
-    made: list[tuple[ProbedSentence, ...]] = []
+    probed_parts: list[tuple[ProbedSentence, ...]] = []
     for number, part in enumerate(parts):
         sentences = []
         for example, targets in part:
-            kept = targets
+            sampled = targets
             if number == 0 and most is not None and len(targets) > most:
-                kept = tuple(targets[k] for k in sorted(generator.sample(range(len(targets)), most)))
-            sentences.append(_probed(example, kept, labels, pairs, drawn))
-        made.append(tuple(sentences))
-    return TaskTargets(task, labels, pairs, *made)
+                sampled = tuple(targets[k] for k in sorted(generator.sample(range(len(targets)), most)))
+            sentences.append(_probed(example, sampled, labels, pairs, drawn))
+        probed_parts.append(tuple(sentences))
+    return TaskTargets(task, labels, pairs, *probed_parts)
 
 
 def _of_task(example: Example, task: str) -> tuple[EdgeTarget, ...]:
@@ -117,21 +117,21 @@ def _of_task(example: Example, task: str) -> tuple[EdgeTarget, ...]:
 
 
 def probed_cases(task: TaskTargets, examples: Iterable[Example]) -> list[ProbedSentence]:
-    """Sentences of another corpus with targets of a task whose labels the probes know; the others are left out."""
-    found = []
+    """Sentences of another corpus with targets of a task; targets with labels that the probes do not know are skipped."""
+    sentences = []
     for example in examples:
         known = tuple(t for t in _of_task(example, task.task) if t.labels and set(t.labels) <= set(task.labels))
         if known:
-            found.append(_probed(example, known, task.labels, task.pairs, None))
-    return found
+            sentences.append(_probed(example, known, task.labels, task.pairs, None))
+    return sentences
 
 
 def _probed(
     example: Example, targets: tuple[EdgeTarget, ...], labels: Sequence[str], pairs: bool, drawn: ControlLabels | None
 ) -> ProbedSentence:
-    starts = piece_starts(example)
-    first = np.asarray([_pieces(example, starts, t.span1) for t in targets], np.int64)
-    second = np.asarray([_pieces(example, starts, t.span2) for t in targets if t.span2], np.int64) if pairs else None
+    word_spans = piece_spans(example)
+    first = np.asarray([_pieces(example, word_spans, t.span1) for t in targets], np.int64)
+    second = np.asarray([_pieces(example, word_spans, t.span2) for t in targets if t.span2], np.int64) if pairs else None
     if second is not None and len(second) != len(first):
         raise AtlasError(f"example {example.id}: some targets of a task have one span, others two.")
     number = {label: k for k, label in enumerate(labels)}
@@ -144,7 +144,7 @@ def _probed(
     return ProbedSentence(example, targets, first, second, truth, control)
 
 
-def piece_starts(example: Example) -> list[tuple[int, int]]:
+def piece_spans(example: Example) -> list[tuple[int, int]]:
     """Pieces of each word, from and to before.
 
     Raises:
@@ -153,32 +153,32 @@ def piece_starts(example: Example) -> list[tuple[int, int]]:
     places: dict[int, list[int]] = {}
     for piece, word in enumerate(example.word):
         places.setdefault(word, []).append(piece)
-    found = []
+    spans = []
     for word in range(len(example.words)):
-        own = places.get(word)
-        if not own or own[-1] - own[0] + 1 != len(own):
+        pieces = places.get(word)
+        if not pieces or pieces[-1] - pieces[0] + 1 != len(pieces):
             raise AtlasError(f"example {example.id}: word {word + 1} ({example.words[word]!r}) has no pieces side by side.")
-        found.append((own[0], own[-1] + 1))
-    return found
+        spans.append((pieces[0], pieces[-1] + 1))
+    return spans
 
 
-def _pieces(example: Example, starts: Sequence[tuple[int, int]], span: WordSpan) -> tuple[int, int]:
+def _pieces(example: Example, word_spans: Sequence[tuple[int, int]], span: WordSpan) -> tuple[int, int]:
     """Pieces of a span of words.
 
     Raises:
         AtlasError: the span leaves the words, or its pieces are not those of its words: silent misalignment of spans and pieces
             has spoilt replications.
     """
-    if not 0 <= span[0] < span[1] <= len(starts):
-        raise AtlasError(f"example {example.id}: the span {list(span)} does not lie within its {len(starts)} words.")
-    start, stop = starts[span[0]][0], starts[span[1] - 1][1]
+    if not 0 <= span[0] < span[1] <= len(word_spans):
+        raise AtlasError(f"example {example.id}: the span {list(span)} does not lie within its {len(word_spans)} words.")
+    start, stop = word_spans[span[0]][0], word_spans[span[1] - 1][1]
     if list(dict.fromkeys(example.word[start:stop])) != list(range(*span)):
         raise AtlasError(f"example {example.id}: the pieces {start} to {stop - 1} are not those of the words {list(span)}.")
     return start, stop
 
 
 class ControlLabels:
-    """A control task (Hewitt & Liang 2019): every word type has a label of its own, drawn by chance once for all.
+    """A control task (Hewitt & Liang 2019): every word type has a label, drawn at random once for all.
 
     The word is the last of a target's first span. Labels are drawn as often as they are right in training, so that the task is
     as large as the real one, but can be learnt by memory alone.
@@ -200,6 +200,6 @@ def control_labels(task: str, targets: Iterable[EdgeTarget], seed: int) -> Contr
 
 
 def span_words(example: Example, target: EdgeTarget) -> dict[str, Any]:
-    """What a target asks of, in words: span1, span2."""
+    """Words of the spans of a target: span1, span2."""
     spans = {"span1": target.span1, "span2": target.span2}
     return {name: " ".join(example.words[slice(*span)]) if span else "" for name, span in spans.items()}

@@ -1,4 +1,4 @@
-"""Figure 3: what probes say of single targets, layer by layer, where they are in doubt."""
+"""Figure 3: predictions of the probes for ambiguous targets, layer by layer."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ FIGURE3 = ["sentence", "source", "task", "id", "words", "target", "span1", "span
 
 
 def traced_sentences(cases: Iterable[str | Path], sentences: int, out: str | Path) -> None:
-    """Write the traces of the given sentences and of those of the development set that are most in doubt (`FIGURE3`).
+    """Write the traces of all cases and of the most ambiguous sentences of the development set (`FIGURE3`).
 
-    As in the paper, sentences with more than one ambiguous target are looked at: first those with ambiguous targets of the most
+    As in the paper, sentences with more than one ambiguous target are chosen: first those with ambiguous targets of the most
     tasks, then those where the most targets change sides between the first and the last layer.
 
     Args:
         cases: tables of all tasks, see `probing.probe_tasks`.
-        sentences: of the development set, at the most.
-        out: table to write; empty where there is nothing to show.
+        sentences: of the development set, at most.
+        out: table to write; empty if no sentence is chosen.
 
     Raises:
         AtlasError: a table cannot be used.
@@ -30,11 +30,11 @@ def traced_sentences(cases: Iterable[str | Path], sentences: int, out: str | Pat
     frames = [frame for frame in (read_table(path, CASES) for path in cases) if len(frame)]
     table = pd.concat(frames) if frames else pd.DataFrame(columns=CASES)
     key = ["task", "source", "id", "target"]
-    given = table[table["source"] == "cases"]
-    doubted = table[table["source"] == "development"]
-    chosen = list(dict.fromkeys(given["id"]))
-    if len(doubted):
-        wide = doubted.pivot_table(index=key, columns=["gold", "top"], values="probability")
+    case_rows = table[table["source"] == "cases"]
+    development_rows = table[table["source"] == "development"]
+    chosen = list(dict.fromkeys(case_rows["id"]))
+    if len(development_rows):
+        wide = development_rows.pivot_table(index=key, columns=["gold", "top"], values="probability")
         lead = wide[1] - wide[0]
         flips = (lead.iloc[:, 0] * lead.iloc[:, -1] < 0).rename("flips").reset_index()
         ranked = flips.groupby("id").agg(targets=("flips", "size"), tasks=("task", "nunique"), flips=("flips", "sum"))

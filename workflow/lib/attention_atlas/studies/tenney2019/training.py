@@ -1,6 +1,6 @@
-"""Training of edge probes from cached hidden states: all layers of a seed in one product, each probe stopping by itself.
+"""Training of edge probes from cached hidden states: all layers of a seed in one product, each with early stopping.
 
-The loop is our own, since the trainers at hand have one learning rate, one best checkpoint and one end for all that they train.
+Library trainers have one learning rate, one best checkpoint and one stopping point for all parameters: hence this loop.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import torch
 
 from attention_atlas.corpora.examples import Example
 from attention_atlas.io.progress import progress
-from attention_atlas.studies.tenney2019.probes import EdgeProbes, ProbeKey, Spans, clip_each, optimiser, probe_losses
+from attention_atlas.studies.tenney2019.probes import EdgeProbes, ProbeKey, Spans, clip_by_probe, optimiser, probe_losses
 from attention_atlas.studies.tenney2019.scores import f1_of
 from attention_atlas.studies.tenney2019.targets import ProbedSentence, TaskTargets
 
@@ -63,7 +63,7 @@ class Trained:
     Attributes:
         probes: with the weights of their best evaluations (of the last step where they take a fixed number).
         steps: [probe] taken until the end.
-        best_steps: [probe] until the weights that are kept.
+        best_steps: [probe] step of the best weights.
     """
 
     probes: EdgeProbes
@@ -78,38 +78,38 @@ def train_probes(
 
     Args:
         targets: the task.
-        states: what they see of an example, of both corpora.
+        states: hidden states of an example, of both corpora.
         keys: probes of one seed.
-        recipe: how.
-        device: where.
+        recipe: learning rates, early stopping and the rest.
+        device: of the training.
     """
     torch.manual_seed(keys[0].seed)
     sample = states(targets.training[0].example)
     probes = EdgeProbes(keys, sample.shape[0], sample.shape[2], len(targets.labels), targets.pairs).to(device)
-    rule = optimiser(probes, recipe.learning_rate, recipe.mix_rate)
-    course = _Course(keys, recipe, probes)
+    adam = optimiser(probes, recipe.learning_rate, recipe.mix_rate)
+    stopping = _EarlyStopping(keys, recipe, probes)
     scored = torch.from_numpy(targets.scored).to(device)
     evaluated = targets.development[: recipe.evaluated]
     batches = _endless(targets.training, recipe.batch, keys[0].seed)
-    for step in progress(range(1, course.last_step + 1), label=f"{targets.task}, seed {keys[0].seed}"):
+    for step in progress(range(1, stopping.last_step + 1), label=f"{targets.task}, seed {keys[0].seed}"):
         batch = collate(next(batches), states, keys, device)
         probes.train()
-        rule.zero_grad()
+        adam.zero_grad()
         logits = probes(batch["states"], batch["first"], batch["second"])
-        # Each probe has its own parameters: the sum trains each as if alone.
+        # Probes share no parameters: the sum trains each as if alone.
         probe_losses(logits, batch["truth"]).sum().backward()
-        clip_each(probes.parameters())
-        course.step(rule)
-        if step % recipe.interval == 0 or step == course.last_step:
+        clip_by_probe(probes.parameters())
+        stopping.step(adam)
+        if step % recipe.interval == 0 or step == stopping.last_step:
             counts = count_answers(probes, evaluated, states, scored, recipe.batch, device).sum(axis=1)
-            course.evaluated(step, f1_of(counts))
-            if course.over:
+            stopping.evaluated(step, f1_of(counts))
+            if stopping.over:
                 break
-    return course.trained()
+    return stopping.trained()
 
 
-class _Course:
-    """Learning rates, best weights and ends of all probes."""
+class _EarlyStopping:
+    """Learning rates, best weights and early stopping with patience, for all probes."""
 
     def __init__(self, keys: Sequence[ProbeKey], recipe: Recipe, probes: EdgeProbes) -> None:
         self._recipe, self._probes = recipe, probes
@@ -117,56 +117,56 @@ class _Course:
         self.last_step = max(recipe.equal_steps if key.equal else recipe.most_steps for key in keys)
         self._factor = np.ones(len(keys))
         self._best = np.full(len(keys), -np.inf)
-        self._waited = np.zeros(len(keys), np.int64)
+        self._without_gain = np.zeros(len(keys), np.int64)
         self._since_halved = np.zeros(len(keys), np.int64)
         self._ended = np.zeros(len(keys), np.bool_)
         self._steps, self._best_steps = np.zeros(len(keys), np.int64), np.zeros(len(keys), np.int64)
-        self._kept = copy.deepcopy(probes.state_dict())
-        self._taken = 0
+        self._best_state = copy.deepcopy(probes.state_dict())
+        self._steps_taken = 0
 
     @property
     def over(self) -> bool:
         return bool(self._ended.all())
 
-    def step(self, rule: torch.optim.Optimizer) -> None:
+    def step(self, optimizer: torch.optim.Optimizer) -> None:
         """A step of the optimiser, scaled by the probe: an Adam step is proportional to its learning rate."""
         if (self._factor == 1).all():
-            rule.step()
+            optimizer.step()
         else:
             before = [parameter.detach().clone() for parameter in self._probes.parameters()]
-            rule.step()
+            optimizer.step()
             with torch.no_grad():
                 for old, parameter in zip(before, self._probes.parameters(), strict=True):
                     factor = torch.as_tensor(self._factor, dtype=old.dtype, device=old.device)
                     parameter.copy_(old + factor.view(-1, *(1,) * (old.ndim - 1)) * (parameter - old))
-        self._taken += 1
-        done = self._equal & (self._taken >= self._recipe.equal_steps) & ~self._ended
+        self._steps_taken += 1
+        done = self._equal & (self._steps_taken >= self._recipe.equal_steps) & ~self._ended
         if done.any():
-            self._end(done, self._taken)
-            self._keep(done, self._taken)
+            self._end(done, self._steps_taken)
+            self._keep(done, self._steps_taken)
 
     def evaluated(self, step: int, scores: npt.NDArray[np.float64]) -> None:
-        """Keep what is better than before, halve the rates of what is not, and end what has waited long enough."""
+        """Keep the weights of probes that improve, halve the learning rates of the rest, and stop with patience."""
         recipe = self._recipe
         active = ~self._ended & ~self._equal
         better = active & (scores > self._best + _GAIN)
         self._best[better] = scores[better]
         self._keep(better, step)
         waiting = active & ~better
-        self._waited[better] = self._since_halved[better] = 0
-        self._waited[waiting] += 1
+        self._without_gain[better] = self._since_halved[better] = 0
+        self._without_gain[waiting] += 1
         self._since_halved[waiting] += 1
         halve = waiting & (self._since_halved >= recipe.halve_after)
         self._factor[halve] /= 2
         self._since_halved[halve] = 0
         slow = recipe.learning_rate * self._factor < recipe.least_rate
-        self._end(active & ((self._waited >= recipe.patience) | slow | (step >= recipe.most_steps)), step)
+        self._end(active & ((self._without_gain >= recipe.patience) | slow | (step >= recipe.most_steps)), step)
 
     def _keep(self, which: npt.NDArray[np.bool_], step: int) -> None:
         chosen = torch.from_numpy(which)
         for name, tensor in self._probes.state_dict().items():
-            kept = self._kept[name]
-            kept[chosen.to(kept.device)] = tensor[chosen.to(tensor.device)]
+            best_tensor = self._best_state[name]
+            best_tensor[chosen.to(best_tensor.device)] = tensor[chosen.to(tensor.device)]
         self._best_steps[which] = step
 
     def _end(self, which: npt.NDArray[np.bool_], step: int) -> None:
@@ -175,18 +175,18 @@ class _Course:
         self._steps[which] = step
 
     def trained(self) -> Trained:
-        self._steps[~self._ended] = self._taken
-        self._probes.load_state_dict(self._kept)
+        self._steps[~self._ended] = self._steps_taken
+        self._probes.load_state_dict(self._best_state)
         return Trained(self._probes.eval(), self._steps, self._best_steps)
 
 
 def collate(batch: Sequence[ProbedSentence], states: States, keys: Sequence[ProbeKey], device: str) -> dict[str, Any]:
     """Tensors of some sentences: states [sentence, row, piece, width], spans, truth [target, label], by probe if need be."""
-    own = [torch.from_numpy(states(sentence.example)) for sentence in batch]
-    longest = max(part.shape[1] for part in own)
-    padded = torch.zeros(len(own), own[0].shape[0], longest, own[0].shape[2], dtype=torch.float16)
-    for row, part in enumerate(own):
-        padded[row, :, : part.shape[1]] = part
+    tensors = [torch.from_numpy(states(sentence.example)) for sentence in batch]
+    longest = max(tensor.shape[1] for tensor in tensors)
+    padded = torch.zeros(len(tensors), tensors[0].shape[0], longest, tensors[0].shape[2], dtype=torch.float16)
+    for row, tensor in enumerate(tensors):
+        padded[row, :, : tensor.shape[1]] = tensor
     rows = torch.from_numpy(np.repeat(np.arange(len(batch)), [len(sentence.first) for sentence in batch]))
     truth = _joined(batch, "truth")
     if any(key.control for key in keys):
@@ -194,8 +194,8 @@ def collate(batch: Sequence[ProbedSentence], states: States, keys: Sequence[Prob
         truth = torch.stack([control if key.control else truth for key in keys])
 
     def spans(name: str) -> Spans:
-        ends = _joined(batch, name).to(device)
-        return Spans(rows.to(device), ends[:, 0], ends[:, 1])
+        bounds = _joined(batch, name).to(device)
+        return Spans(rows.to(device), bounds[:, 0], bounds[:, 1])
 
     return {
         # Widened on the device, so that half as much is brought there.
@@ -215,14 +215,14 @@ def answers(
 ) -> Iterator[tuple[Sequence[ProbedSentence], torch.Tensor, torch.Tensor]]:
     """Yield some sentences at a time with logits [probe, target, label] and the truth of each probe's task."""
     probes.eval()
-    # Sentences of like length share a batch; counts are kept by sentence, so their order is free.
+    # Sentences of similar length share a batch; counts are per sentence, so that their order is free.
     ordered = sorted(range(len(sentences)), key=lambda k: (len(sentences[k].example.input_ids), k))
     for start in range(0, len(ordered), batch):
-        own = [sentences[k] for k in ordered[start : start + batch]]
-        made = collate(own, states, probes.keys, device)
+        batch_sentences = [sentences[k] for k in ordered[start : start + batch]]
+        tensors = collate(batch_sentences, states, probes.keys, device)
         with torch.inference_mode():
-            logits = probes(made["states"], made["first"], made["second"])
-        yield own, logits, made["truth"].expand_as(logits)
+            logits = probes(tensors["states"], tensors["first"], tensors["second"])
+        yield batch_sentences, logits, tensors["truth"].expand_as(logits)
 
 
 def count_answers(
@@ -235,18 +235,20 @@ def count_answers(
 ) -> Counts:
     """[probe, sentence, 3] true positives, false positives and false negatives over targets and scored labels.
 
-    A label is given where its probability is one half or more: a target may get none or several.
+    A label is predicted if its probability is one half or more: a target may have none or several.
     """
     place = {id(sentence): k for k, sentence in enumerate(sentences)}
-    found = np.zeros((len(probes.keys), len(sentences), 3), np.int64)
-    for own, logits, truth in answers(probes, sentences, states, batch, device):
-        given, right = (logits >= 0) & scored, truth & scored
-        kinds = torch.stack([given & right, given & ~right, ~given & right], dim=-1).sum(dim=2)  # [probe, target, kind]
-        sizes = torch.tensor([len(sentence.first) for sentence in own], device=kinds.device)
-        rows = torch.repeat_interleave(torch.arange(len(own), device=kinds.device), sizes)
-        sums = kinds.new_zeros(len(probes.keys), len(own), 3).index_add_(1, rows, kinds)
-        found[:, [place[id(sentence)] for sentence in own]] = sums.cpu().numpy()
-    return found
+    counts = np.zeros((len(probes.keys), len(sentences), 3), np.int64)
+    for batch_sentences, logits, truth in answers(probes, sentences, states, batch, device):
+        predicted, gold = (logits >= 0) & scored, truth & scored
+        kinds = torch.stack([predicted & gold, predicted & ~gold, ~predicted & gold], dim=-1).sum(
+            dim=2
+        )  # [probe, target, kind]
+        sizes = torch.tensor([len(sentence.first) for sentence in batch_sentences], device=kinds.device)
+        rows = torch.repeat_interleave(torch.arange(len(batch_sentences), device=kinds.device), sizes)
+        sums = kinds.new_zeros(len(probes.keys), len(batch_sentences), 3).index_add_(1, rows, kinds)
+        counts[:, [place[id(sentence)] for sentence in batch_sentences]] = sums.cpu().numpy()
+    return counts
 
 
 def _endless(sentences: Sequence[ProbedSentence], batch: int, seed: int) -> Iterator[list[ProbedSentence]]:

@@ -29,7 +29,7 @@ class Tenney2019Inputs(StudyInputs):
     def probed_tasks(self, wildcards: Wildcards) -> dict[str, Any]:
         """Task of the path -> what its probes are trained on, and how; see `probing.ProbedTask`."""
         chosen = self.chosen(wildcards)
-        # The sentences of Figure 3 are for the run's model and the one beside it alone.
+        # Figure 3 has sentences of the run's model and of the other model only.
         cases = chosen.get("cases") if self._probes_all_layers(wildcards) else None
         tasks = {}
         for task in tasks_in_path(wildcards):
@@ -67,7 +67,7 @@ class Tenney2019Inputs(StudyInputs):
             "seeds": chosen["seeds"],
             "layer0": chosen["layer0"] if whole else ["embeddings"],
             "whole": whole,
-            # The model beside the run's is compared by its layers alone (Figure A.3).
+            # The other model is compared by its layers only (Figure A.3).
             "controls": wildcards.model == self.base_model(wildcards.run),
             "most_targets": chosen.get("most_targets"),
             "traced": chosen["traced"],
@@ -117,7 +117,7 @@ class Tenney2019Inputs(StudyInputs):
         return tables
 
     def both_models(self, wildcards: Wildcards) -> dict[str, Tables]:
-        """The run's other model and its own -> task -> files by kind.
+        """The other model of the run, then the study's model -> task -> files by kind.
 
         Raises:
             AtlasError: the run names no other model.
