@@ -1,4 +1,4 @@
-"""Labelled maps: texts and labels that come with the workflow, and the maps that a model gives for them."""
+"""Labelled maps: texts and labels that come with the workflow, and the attention maps of a model on these texts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class LabelledMap:
         text: id of the text.
         layer, head: from 1.
         label: its place in `CLASSES`.
-        annotator: who looked at it.
+        annotator: who labelled it.
     """
 
     text: str
@@ -49,7 +49,7 @@ class LabelledMap:
 
 @dataclass(frozen=True)
 class Annotated:
-    """Labelled maps with what is needed to judge them.
+    """Labelled maps with their examples, and all maps of the same texts.
 
     Attributes:
         examples, maps, labelled: map by map the example, the weights [n, n] in float32, and the label.
@@ -63,32 +63,32 @@ class Annotated:
 
     @property
     def labels(self) -> npt.NDArray[np.intp]:
-        return np.asarray([own.label for own in self.labelled], dtype=np.intp)
+        return np.asarray([map_.label for map_ in self.labelled], dtype=np.intp)
 
     @property
     def texts(self) -> npt.NDArray[Any]:
         """[map] the text that each map belongs to."""
-        return np.asarray([own.text for own in self.labelled])
+        return np.asarray([map_.text for map_ in self.labelled])
 
 
 def read_labels(path: str | Path = FOLDER / LABELS) -> list[LabelledMap]:
-    """Labels as the labelling page writes them: text, layer, head, label, annotator, parted by commas.
+    """Labels as the labelling page writes them: text, layer, head, label, annotator, separated by commas.
 
     Raises:
         AtlasError: a missing column, an unknown class, or a map that is labelled twice by one annotator; with the line.
     """
-    found: list[LabelledMap] = []
+    labelled_maps: list[LabelledMap] = []
     seen = set()
     for number, row in enumerate(read_table(path, ["text", "layer", "head", "label", "annotator"], ",").itertuples(), start=2):
         if row.label not in CLASSES:
             raise AtlasError(f"{path}:{number}: there is no class {row.label!r}; the classes are {', '.join(CLASSES)}.")
-        own = LabelledMap(str(row.text), int(row.layer), int(row.head), CLASSES.index(row.label), str(row.annotator))
-        key = (own.text, own.layer, own.head, own.annotator)
+        map_ = LabelledMap(str(row.text), int(row.layer), int(row.head), CLASSES.index(row.label), str(row.annotator))
+        key = (map_.text, map_.layer, map_.head, map_.annotator)
         if key in seen:
-            raise AtlasError(f"{path}:{number}: map {own.layer}-{own.head} of text {own.text} is labelled twice.")
+            raise AtlasError(f"{path}:{number}: map {map_.layer}-{map_.head} of text {map_.text} is labelled twice.")
         seen.add(key)
-        found.append(own)
-    return found
+        labelled_maps.append(map_)
+    return labelled_maps
 
 
 def annotated_maps(
@@ -98,16 +98,16 @@ def annotated_maps(
     texts: str | Path = FOLDER / TEXTS,
     labels: str | Path = FOLDER / LABELS,
 ) -> Annotated:
-    """The labelled maps, as a model gives them.
+    """The labelled maps, computed by a model.
 
     Args:
         model_entry: registry entry of the model whose maps were labelled.
         card_path: its card.
         tokenizer: its tokenizer.json.
-        texts, labels: the files that come with the workflow, or others of their form.
+        texts, labels: files in the format of those that come with the workflow.
 
     Raises:
-        AtlasError: a file cannot be read, or a label names a text, layer or head that is not there.
+        AtlasError: a file cannot be read, or a label names an unknown text, layer or head.
     """
     card, pieces = read_card(card_path), WordPieces(tokenizer)
     examples: dict[str, Example] = {}
@@ -122,17 +122,17 @@ def annotated_maps(
             raise AtlasError(f"{texts}:{line}: this text cannot be labelled: {example.reason}, {example.detail}.")
         examples[example.id] = example
     labelled = read_labels(labels)
-    for own in labelled:
-        if own.text not in examples or not (1 <= own.layer <= card.layers and 1 <= own.head <= card.heads):
+    for map_ in labelled:
+        if map_.text not in examples or not (1 <= map_.layer <= card.layers and 1 <= map_.head <= card.heads):
             raise AtlasError(
-                f"{labels}: there is no map {own.layer}-{own.head} of text {own.text} in {card.name} ({card.layers} layers of "
-                f"{card.heads} heads): label maps of this model, or set patterns.model."
+                f"{labels}: there is no map {map_.layer}-{map_.head} of text {map_.text} in {card.name} "
+                f"({card.layers} layers of {card.heads} heads): label maps of this model, or set patterns.model."
             )
     maps = attention_maps(load_model(model_entry, pick_device()), list(examples.values()), card.pad or 0)
-    chosen = [maps[examples[own.text].record][own.layer - 1, own.head - 1] for own in labelled]
+    labelled_weights = [maps[examples[map_.text].record][map_.layer - 1, map_.head - 1] for map_ in labelled]
     return Annotated(
-        [examples[own.text] for own in labelled],
-        [torch.from_numpy(one.astype(np.float32)) for one in chosen],
+        [examples[map_.text] for map_ in labelled],
+        [torch.from_numpy(weights.astype(np.float32)) for weights in labelled_weights],
         labelled,
         {name: (example, maps[example.record]) for name, example in examples.items()},
     )

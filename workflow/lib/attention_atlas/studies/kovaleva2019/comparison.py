@@ -1,4 +1,4 @@
-"""Every published number of Kovaleva et al. (2019) beside what a run measured, heads against digitised heads, and claims."""
+"""Published numbers of Kovaleva et al. (2019) and the run's, heads against digitised heads, and claims of the paper."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ def comparison(
 
     Args:
         tables: name -> file; figure3 is empty in a run without a corpus of frames.
-        settings: task (and frames) -> what was looked at.
+        settings: task (and frames) -> run, model and corpus.
         recipe: of the fine-tuning (epochs, batch, learning_rate, warmup), records measured, length of padding, sentences.
-        out, html_out: every published value beside ours.
+        out, html_out: every published value and this run's.
         digitised_out, digitised_html: figure, task, heads, rho, mean_difference, largest_difference, comparable, why: our heads
             against those that were read off the paper's figures.
         claims_out, claims_html: claim, ours, verdict.
@@ -157,7 +157,7 @@ def _by_head(
 
 
 def _claims(frames: Mapping[str, pd.DataFrame]) -> Iterator[tuple[str, str, str]]:
-    """Claims of the text, put to the run's models."""
+    """Claims of the text, tested on the run's models."""
     figure5 = frames["figure5"]
     crop = "padded" if (figure5["crop"] == "padded").any() else "real"
     means = figure5[figure5["crop"] == crop].groupby(["task", "layer"])["value"].mean().unstack()
@@ -183,10 +183,11 @@ def _claims(frames: Mapping[str, pd.DataFrame]) -> Iterator[tuple[str, str, str]
         claim_verdict(bool((heads["p_max"] < 0.05).all())),
     )
     table1 = frames["table1"]
-    own = table1[table1["metric"] != "f1"].pivot(index="task", columns="state", values="value")
-    both = own.reindex(columns=[TUNED, RANDOM]).dropna()
+    score_by_state = table1[table1["metric"] != "f1"].pivot(index="task", columns="state", values="value")
+    both = score_by_state.reindex(columns=[TUNED, RANDOM]).dropna()
     if len(both):
-        part = f" ({len(both)} of {len(own)} tasks trained from random weights)" if len(both) < len(own) else ""
+        tasks = len(score_by_state)
+        part = f" ({len(both)} of {tasks} tasks trained from random weights)" if len(both) < tasks else ""
         yield (
             f"Fine-tuning from pre-trained weights beats random weights in every task{part}",
             ", ".join(f"{TASK_TITLES[str(t)]} {row[TUNED]:.1f} / {row[RANDOM]:.1f}" for t, row in both.iterrows()),

@@ -31,7 +31,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Disabled:
-    """What is disabled: layer and head from 1, head 0 for all heads of the layer."""
+    """A condition: the action on a head, layer and head from 1; head 0 is all heads of the layer."""
 
     action: str
     layer: int
@@ -55,7 +55,7 @@ def disable(
         model_entry: registry entry of the fine-tuned model.
         card_path: card of the model that it was trained from.
         example_files: the examples.
-        limit: records that count.
+        limit: use at most so many records.
         regression: whether labels are scores.
         actions: of `ACTIONS`.
         threads: threads of the forward passes.
@@ -72,13 +72,14 @@ def disable(
     means = mean_outputs(model, examples, pad) if MEAN in actions else []
     conditions = list(disabled(model, actions, means))
     _log.info("%d examples under %d conditions", len(examples), 1 + len(conditions))
-    found = logits_under(model, examples, [condition.plan for condition in conditions], pad)
+    condition_logits = logits_under(model, examples, [condition.plan for condition in conditions], pad)
     names = [] if regression else classes_of(model, labels)
     records = [example.record for example in examples]
     frames = []
-    for key, own in zip([(BASELINE, 0, 0), *((c.action, c.layer, c.head) for c in conditions)], found, strict=True):
+    keys = [(BASELINE, 0, 0), *((condition.action, condition.layer, condition.head) for condition in conditions)]
+    for key, logits in zip(keys, condition_logits, strict=True):
         facts = dict(zip(DISABLED_COLUMNS, key, strict=False))
-        values = {"record": records, "prediction": predicted(own, names, regression), "label": labels}
+        values = {"record": records, "prediction": predicted(logits, names, regression), "label": labels}
         frames.append(pd.DataFrame({**facts, **values}))
     write_parquet(pd.concat(frames, ignore_index=True), out)
 
@@ -107,7 +108,7 @@ def disabled(model: PreTrainedModel, actions: Sequence[str], means: Sequence[tor
 
 @torch.inference_mode()
 def mean_outputs(model: PreTrainedModel, examples: Sequence[Example], pad: int) -> list[torch.Tensor]:
-    """Layer by layer the mean over all real tokens of what each head puts out, [head, size]."""
+    """Layer by layer the mean output of each head over all real tokens, [head, size]."""
     sums: dict[int, torch.Tensor] = {}
     tokens = 0
     for batch in progress(list(batch_by_length(examples)), label="mean outputs"):
@@ -115,8 +116,8 @@ def mean_outputs(model: PreTrainedModel, examples: Sequence[Example], pad: int) 
         real = inputs["attention_mask"].bool()
 
         def add(site: Site, output: torch.Tensor, real: torch.Tensor = real) -> None:
-            own = output[real].double().sum(dim=0)
-            sums[site.layer] = sums[site.layer] + own if site.layer in sums else own
+            token_sum = output[real].double().sum(dim=0)
+            sums[site.layer] = sums[site.layer] + token_sum if site.layer in sums else token_sum
 
         with watch(model, outputs=[add]) as session:
             session.batch(inputs["attention_mask"])

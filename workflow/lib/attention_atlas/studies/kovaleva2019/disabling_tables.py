@@ -30,7 +30,7 @@ FIGURE9 = [name for name in FIGURE8 if name != "head"]
 
 @dataclass(frozen=True)
 class Effects:
-    """What a task's models predict under one action, [seed, condition, example], and unchanged, [seed, example].
+    """Predictions of a task's models under one action, [seed, condition, example], and unchanged, [seed, example].
 
     Attributes:
         changed, base: predictions as numbers.
@@ -69,18 +69,21 @@ def disabling_tables(
     unit with its page.
 
     Args:
-        files: task -> seed of the model -> what `disabling.disable` wrote.
-        settings: task -> what was looked at.
+        files: task -> seed of the model -> predictions written by `disabling.disable`.
+        settings: task -> run, model and corpus.
         resamples, seed: of bootstrap and permutations.
-        single_out: every model by itself; kind is what is done, head is empty where it is done to the whole layer.
+        single_out: every model by itself; kind is the action, head is empty for a whole layer.
         heads_out, layers_out: the two tables; scores and differences are means over seeds, in percent.
-        out, html_out: the summary: best and worst, the best chosen on one half and measured on the other, the null of the
-            largest difference.
+        out, html_out: the summary: best and worst, the held-out gain (chosen on one half of the examples, measured on the
+            other), and the test of the largest difference.
 
     Raises:
         AtlasError: a table cannot be used.
     """
-    single, heads, layers, summary = [], [], [], []
+    single: list[pd.DataFrame] = []
+    heads: list[pd.DataFrame] = []
+    layers: list[pd.DataFrame] = []
+    summary: list[dict[str, Any]] = []
     for task, paths in files.items():
         frames = [read_parquet(path, DISABLED_COLUMNS) for path in paths.values()]
         for action in dict.fromkeys(frames[0]["action"]):
@@ -88,12 +91,15 @@ def disabling_tables(
                 continue
             keys, effects = _effects(task, frames, action)
             for unit, chosen, rows in (("heads", keys["head"] > 0, heads), ("layers", keys["head"] == 0, layers)):
-                own = Effects(effects.changed[:, chosen.to_numpy()], effects.base, effects.truth, effects.metric)
-                table, facts = effect_rows(own, resamples, seed)
+                unit_effects = Effects(effects.changed[:, chosen.to_numpy()], effects.base, effects.truth, effects.metric)
+                table, facts = effect_rows(unit_effects, resamples, seed)
                 places = keys[chosen].reset_index(drop=True)
-                models = [table] if len(paths) == 1 else [effect_rows(one, resamples, seed)[0] for one in own.by_seed()]
-                single += [_one_model(task, action, own.metric, *pair, places) for pair in zip(paths, models, strict=True)]
-                named = {"task": task, "action": action, "metric": own.metric, "seeds": len(paths), "n": len(own.truth)}
+                by_seed = [table]
+                if len(paths) > 1:
+                    by_seed = [effect_rows(seed_effects, resamples, seed)[0] for seed_effects in unit_effects.by_seed()]
+                metric = unit_effects.metric
+                single += [_one_model(task, action, metric, *pair, places) for pair in zip(paths, by_seed, strict=True)]
+                named = {"task": task, "action": action, "metric": metric, "seeds": len(paths), "n": len(effects.truth)}
                 rows.append(pd.concat([places, table], axis=1).assign(**named))
                 summary.append({**named, "unit": unit, **_named(facts, places)})
     write_table(pd.concat(single, ignore_index=True)[ABLATION], single_out)
@@ -116,13 +122,12 @@ def _effects(task: str, frames: Sequence[pd.DataFrame], action: str) -> tuple[pd
     changed, base = [], []
     keys = pd.DataFrame()
     for frame in frames:
-        own = (
-            frame[frame["action"] == action].pivot(index=["layer", "head"], columns="record", values="prediction").sort_index()
-        )
-        keys = own.index.to_frame(index=False)
-        changed.append(as_numbers(task, own.to_numpy().ravel().tolist()).reshape(own.shape))
-        plain = frame[frame["action"] == BASELINE].sort_values("record")
-        base.append(as_numbers(task, plain["prediction"].tolist()))
+        rows = frame[frame["action"] == action]
+        predictions = rows.pivot(index=["layer", "head"], columns="record", values="prediction").sort_index()
+        keys = predictions.index.to_frame(index=False)
+        changed.append(as_numbers(task, predictions.to_numpy().ravel().tolist()).reshape(predictions.shape))
+        unchanged = frame[frame["action"] == BASELINE].sort_values("record")
+        base.append(as_numbers(task, unchanged["prediction"].tolist()))
     first = frames[0][frames[0]["action"] == BASELINE].sort_values("record")
     truth = as_numbers(task, first["label"].tolist())
     return keys, Effects(np.stack(changed), np.stack(base), truth, METRICS[task][0])
@@ -194,7 +199,7 @@ def _mcnemar(effects: Effects) -> Floats:
 def heldout_gain(effects: Effects) -> float:
     """The difference on one half of the examples of the condition that is best on the other half, mean of both ways."""
     even = np.arange(len(effects.truth)) % 2 == 0
-    found = []
+    gains = []
     for chosen, reported in ((even, ~even), (~even, even)):
         first, second = (
             Effects(effects.changed[:, :, half], effects.base[:, half], effects.truth[half], effects.metric)
@@ -202,8 +207,8 @@ def heldout_gain(effects: Effects) -> float:
             .mean(axis=0)
             for half in (chosen, reported)
         )
-        found.append(second[first.argmax()])
-    return float(np.mean(found))
+        gains.append(second[first.argmax()])
+    return float(np.mean(gains))
 
 
 def _named(facts: dict[str, Any], places: pd.DataFrame) -> dict[str, Any]:

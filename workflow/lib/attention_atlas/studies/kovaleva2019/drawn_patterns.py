@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import torch
 
@@ -44,7 +45,7 @@ def draw_patterns(
         model_entry: registry entry of a fine-tuned model.
         card_path: card of the model that it was trained from.
         example_files: examples of its task.
-        limit: records that count.
+        limit: use at most so many records.
         network_path, thresholds_path: of `train_patterns`.
         task: name of the task.
         seed: draws the examples.
@@ -57,24 +58,24 @@ def draw_patterns(
     examples = _drawn(list(read_examples(example_files, limit)), seed)
     maps = attention_maps(load_model(model_entry, pick_device()), examples, card.pad or 0)
     network, _, size, scale = read_patterns(network_path, thresholds_path)
-    found = {}
+    class_probabilities = {}
     for example in examples:
         flat = torch.from_numpy(maps[example.record].astype(np.float32)).flatten(0, 1)
-        found[example.record] = classify(network, as_pictures(flat, size, scale))
+        class_probabilities[example.record] = classify(network, as_pictures(flat, size, scale))
     # One example for all classes, as in the paper: that with the most classes, then the surest.
-    best = max(examples, key=lambda e: (len(set(found[e.record].argmax(axis=1).tolist())), found[e.record].max(axis=0).sum()))
+    best = max(examples, key=lambda example: _coverage(class_probabilities[example.record]))
     frames = []
     for place, name in enumerate(CLASSES):
-        own = found[best.record]
-        head = int(own[:, place].argmax())
-        if own[head].argmax() != place:
+        probabilities = class_probabilities[best.record]
+        head = int(probabilities[:, place].argmax())
+        if probabilities[head].argmax() != place:
             continue
         layer, column = divmod(head, card.heads)
         cells = map_rows(best.tokens, maps[best.record][layer, column])
         frames.append(
             cells.assign(
                 **{"class": name},
-                probability=float(own[head, place]),
+                probability=float(probabilities[head, place]),
                 task=task,
                 example=best.id,
                 layer=layer + 1,
@@ -83,6 +84,11 @@ def draw_patterns(
         )
     order = ["class", "probability", "task", "example", "layer", "head", "query", "key", "query_token", "weight"]
     write_table(pd.concat(frames, ignore_index=True)[order], out)
+
+
+def _coverage(probabilities: npt.NDArray[np.float32]) -> tuple[int, np.float32]:
+    """How many classes the maps of an example have, and the sum of the highest probability of each class."""
+    return len(set(probabilities.argmax(axis=1).tolist())), probabilities.max(axis=0).sum()
 
 
 def _drawn(examples: Sequence[Example], seed: int) -> list[Example]:

@@ -18,7 +18,7 @@ def figure1(path: str | Path, setting: Setting, pictures: Mapping[str, str | Pat
 
     Args:
         path: of `draw_patterns`.
-        setting: what was looked at.
+        setting: run, model and corpus.
         pictures: format -> file.
 
     Raises:
@@ -30,15 +30,15 @@ def figure1(path: str | Path, setting: Setting, pictures: Mapping[str, str | Pat
     use_style()
     figure, axes = plt.subplots(1, len(CLASSES), figsize=(3.05 * len(CLASSES), 3.7), constrained_layout=True)
     for axis, name in zip(axes, CLASSES, strict=True):
-        own = table[table["class"] == name]
-        if own.empty:
+        cells = table[table["class"] == name]
+        if cells.empty:
             axis.text(0.5, 0.5, "no map of this example", ha="center", transform=axis.transAxes, color="#555555")
             axis.set_title(CLASS_TITLES[name])
             axis.axis("off")
             continue
-        first = own.iloc[0]
-        weights = own.pivot(index="query", columns="key", values="weight").to_numpy(float)
-        tokens = [plain(token) for token in own.drop_duplicates("query")["query_token"].astype(str)]
+        first = cells.iloc[0]
+        weights = cells.pivot(index="query", columns="key", values="weight").to_numpy(float)
+        tokens = [plain(token) for token in cells.drop_duplicates("query")["query_token"].astype(str)]
         image = axis.imshow(weights**0.5, cmap="Reds", vmin=0, vmax=1)
         axis.set_xticks(range(len(tokens)), tokens, rotation=90, fontsize=5)
         axis.set_yticks(range(len(tokens)), tokens, fontsize=5)

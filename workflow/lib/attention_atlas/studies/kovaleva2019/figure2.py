@@ -38,7 +38,7 @@ def figure2(
     Args:
         path: of `change_tables`.
         patterns_path: of `train_patterns`: how well the annotators agree with labels.
-        settings: task -> what was looked at.
+        settings: task -> run, model and corpus.
         pictures: format -> file.
 
     Raises:
@@ -60,10 +60,10 @@ def figure2(
     numbers = ", ".join(f"{TASK_TITLES[task]} {int(counts.loc[task, 'n'])}" for task in tasks)
     floor = ""
     if _SINGLE in tasks:
-        own = table[(table["task"] == _SINGLE) & (table["class"] == BLOCK)].set_index("annotator")["share"]
+        block_share = table[(table["task"] == _SINGLE) & (table["class"] == BLOCK)].set_index("annotator")["share"]
         floor = (
-            f" {TASK_TITLES[_SINGLE]} has one sentence and so no block: its share of {own[NETWORK]:.1%} (network) and "
-            f"{own[RULES]:.1%} (rules) is error of the classifier."
+            f" {TASK_TITLES[_SINGLE]} has one sentence and so no block: its share of {block_share[NETWORK]:.1%} (network) and "
+            f"{block_share[RULES]:.1%} (rules) is error of the classifier."
         )
     lines = "\n".join(joint_lines(settings.values()))
     note = (
@@ -73,8 +73,8 @@ def figure2(
     save_figure(figure, pictures, f"{lines}\n{note}")
 
 
-def _bars(axes: Axes, own: pd.DataFrame, tasks: list[str]) -> None:
-    shares = own.pivot(index="task", columns="class", values="share").reindex(index=tasks, columns=list(CLASSES)).fillna(0)
+def _bars(axes: Axes, rows: pd.DataFrame, tasks: list[str]) -> None:
+    shares = rows.pivot(index="task", columns="class", values="share").reindex(index=tasks, columns=list(CLASSES)).fillna(0)
     bottom = 0.0
     for name in CLASSES:
         values = 100 * shares[name].to_numpy()

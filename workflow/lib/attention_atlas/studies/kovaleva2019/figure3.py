@@ -20,12 +20,12 @@ _WORDS = {
 
 
 def figure3(path: str | Path, direction: str, pairing: str, setting: Setting, pictures: Mapping[str, str | Path]) -> None:
-    """Draw the values, and beside them what is left above pairs at the same distance.
+    """Draw the mean largest weights, and their differences to pairs at the same distance.
 
     Args:
         path: of `frame_heads`.
         direction, pairing: of the figure.
-        setting: what was looked at.
+        setting: run, model and corpus.
         pictures: format -> file.
 
     Raises:
@@ -36,11 +36,11 @@ def figure3(path: str | Path, direction: str, pairing: str, setting: Setting, pi
     use_style()
     size = (max(3.2, 0.3 * heads), max(2.4, 0.27 * layers + 0.9))
     figure, axes = plt.subplots(1, 2, figsize=(2 * size[0] + 1.2, size[1]), constrained_layout=True)
-    ends = float(table["value"].min()), float(table["value"].max())
+    value_range = float(table["value"].min()), float(table["value"].max())
     bound = float(table["margin"].abs().max())
     sure = table[table["margin_ci_low"] > 0].nlargest(max(1, len(table) // 20), "margin")
     marked = list(zip(sure["layer"], sure["head"], strict=True))
-    first = draw_head_grid(axes[0], table, "value", "YlOrRd", *ends)
+    first = draw_head_grid(axes[0], table, "value", "YlOrRd", *value_range)
     second = draw_head_grid(axes[1], table, "margin", "PuOr_r", -bound, bound, marked)
     for axis, title in zip(axes, ("Mean of the largest weight", "Above pairs at the same distance"), strict=True):
         axis.set_title(title)

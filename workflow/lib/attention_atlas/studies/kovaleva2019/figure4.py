@@ -23,7 +23,7 @@ def figure4(path: str | Path, setting: Setting, pictures: Mapping[str, str | Pat
 
     Args:
         path: of `frame_heads`.
-        setting: what was looked at.
+        setting: run, model and corpus.
         pictures: format -> file.
 
     Raises:

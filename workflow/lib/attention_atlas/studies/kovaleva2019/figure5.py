@@ -17,7 +17,7 @@ def figure5(path: str | Path, settings: Mapping[str, Setting], pictures: Mapping
 
     Args:
         path: of `change_tables`.
-        settings: task -> what was looked at.
+        settings: task -> run, model and corpus.
         pictures: format -> file.
 
     Raises:
@@ -26,8 +26,8 @@ def figure5(path: str | Path, settings: Mapping[str, Setting], pictures: Mapping
     table = read_table(path, ["task", "crop", "layer", "head", "value", "n", "seeds"])
     kinds = {name: title for name, title in _ROWS.items() if (table["crop"] == name).any()}
     counts = table.groupby("crop")["n"].agg(["min", "max"])
-    ends = {name: dict.fromkeys(map(str, counts.loc[name, ["min", "max"]])) for name in kinds}
-    sizes = "; ".join(f"{title}: {' to '.join(ends[name])}" for name, title in kinds.items())
+    count_range = {name: dict.fromkeys(map(str, counts.loc[name, ["min", "max"]])) for name in kinds}
+    sizes = "; ".join(f"{title}: {' to '.join(count_range[name])}" for name, title in kinds.items())
     note = (
         f"Mean cosine over examples and seeds between the maps of one head before and after fine-tuning; n examples: {sizes}."
     )

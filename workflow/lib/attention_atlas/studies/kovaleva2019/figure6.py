@@ -16,7 +16,7 @@ def figure6(path: str | Path, settings: Mapping[str, Setting], pictures: Mapping
 
     Args:
         path: of `change_tables`.
-        settings: task -> what was looked at.
+        settings: task -> run, model and corpus.
         pictures: format -> file.
 
     Raises:

@@ -31,7 +31,7 @@ def figure7(path: str | Path, settings: Mapping[str, Setting], pictures: Mapping
 
     Args:
         path: of `change_tables`.
-        settings: task -> what was looked at.
+        settings: task -> run, model and corpus.
         pictures: format -> file.
 
     Raises:
@@ -51,8 +51,8 @@ def figure7(path: str | Path, settings: Mapping[str, Setting], pictures: Mapping
         sharey=True,
     )
     for axis, task in zip(axes[0], tasks, strict=True):
-        own = table[table["task"] == task]
-        grid = own.pivot(index="feature", columns="head", values="value").reindex(present).to_numpy(float)
+        task_rows = table[table["task"] == task]
+        grid = task_rows.pivot(index="feature", columns="head", values="value").reindex(present).to_numpy(float)
         image = axis.imshow(
             grid, cmap="YlGn", vmin=0, vmax=0.5, aspect="auto", extent=(0.5, heads + 0.5, len(present) - 0.5, -0.5)
         )

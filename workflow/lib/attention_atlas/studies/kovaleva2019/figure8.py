@@ -21,7 +21,7 @@ def figure8(path: str | Path, settings: Mapping[str, Setting], pictures: Mapping
 
     Args:
         path: of `disabling_tables`.
-        settings: task -> what was looked at.
+        settings: task -> run, model and corpus.
         pictures: format -> file.
 
     Raises:
@@ -33,12 +33,12 @@ def figure8(path: str | Path, settings: Mapping[str, Setting], pictures: Mapping
     layers, heads = int(table["layer"].max()), int(table["head"].max())
     figure, panels = task_panels(tasks, (max(2.1, 0.17 * heads), max(1.4, 0.15 * layers) + 0.9), (0.6, 0))
     for task, axis in panels.items():
-        own = table[table["task"] == task]
-        bound = float(max(own["delta"].abs().max(), _LEAST))
-        sure = own[own["p_holm"] < 0.05]
+        task_rows = table[table["task"] == task]
+        bound = float(max(task_rows["delta"].abs().max(), _LEAST))
+        sure = task_rows[task_rows["p_holm"] < 0.05]
         marked = list(zip(sure["layer"], sure["head"], strict=True))
-        image = draw_head_grid(axis, own, "delta", "PuOr_r", -bound, bound, marked)
-        first = own.iloc[0]
+        image = draw_head_grid(axis, task_rows, "delta", "PuOr_r", -bound, bound, marked)
+        first = task_rows.iloc[0]
         axis.set_title(
             f"{TASK_TITLES[task]}: {METRIC_TITLES[first['metric']]} {first['baseline']:.1f}\nn = {first['n']}, "
             f"{'1 seed' if first['seeds'] == 1 else str(first['seeds']) + ' seeds'}",

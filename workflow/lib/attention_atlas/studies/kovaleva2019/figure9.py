@@ -20,7 +20,7 @@ def figure9(path: str | Path, settings: Mapping[str, Setting], pictures: Mapping
 
     Args:
         path: of `disabling_tables`.
-        settings: task -> what was looked at.
+        settings: task -> run, model and corpus.
         pictures: format -> file.
 
     Raises:
@@ -32,14 +32,15 @@ def figure9(path: str | Path, settings: Mapping[str, Setting], pictures: Mapping
     tasks = list(dict.fromkeys(table["task"]))
     figure, panels = task_panels(tasks, (2.5, 2.15), (0.4, 0.5))
     for task, axis in panels.items():
-        own = table[table["task"] == task].sort_values("layer")
-        ends = np.stack([own["delta"] - own["ci_low"], own["ci_high"] - own["delta"]]).clip(min=0)
-        colours = [VERMILION if p < 0.05 else BLUE for p in own["p_holm"]]
-        axis.bar(own["layer"], own["delta"], color=colours, width=0.7)
-        axis.errorbar(own["layer"], own["delta"], yerr=ends, fmt="none", ecolor="#444444", elinewidth=0.9, capsize=2)
+        task_rows = table[table["task"] == task].sort_values("layer")
+        delta = task_rows["delta"]
+        interval = np.stack([delta - task_rows["ci_low"], task_rows["ci_high"] - delta]).clip(min=0)
+        colours = [VERMILION if p < 0.05 else BLUE for p in task_rows["p_holm"]]
+        axis.bar(task_rows["layer"], delta, color=colours, width=0.7)
+        axis.errorbar(task_rows["layer"], delta, yerr=interval, fmt="none", ecolor="#444444", elinewidth=0.9, capsize=2)
         axis.axhline(0, color="black", linewidth=0.8)
         axis.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=12))
-        first = own.iloc[0]
+        first = task_rows.iloc[0]
         axis.set_title(
             f"{TASK_TITLES[task]}: {METRIC_TITLES[first['metric']]} {first['baseline']:.1f}, n = {first['n']}", fontsize=8.5
         )

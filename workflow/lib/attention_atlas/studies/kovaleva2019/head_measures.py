@@ -42,8 +42,8 @@ def most_frequent_class(table: pd.DataFrame) -> pd.DataFrame:
     """
     import pandas as pd
 
-    kept = table[table["annotator"] == NETWORK]
-    maps = kept.pivot_table(index=PLACE, columns="class", values="maps", aggfunc="sum", fill_value=0).reindex(
+    network_rows = table[table["annotator"] == NETWORK]
+    maps = network_rows.pivot_table(index=PLACE, columns="class", values="maps", aggfunc="sum", fill_value=0).reindex(
         columns=list(CLASSES), fill_value=0
     )
     classes = pd.DataFrame({"pattern_class": maps.idxmax(axis=1), "pattern_share": maps.max(axis=1) / maps.sum(axis=1)})

@@ -22,10 +22,11 @@ class MapNetwork(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        before = (1, *CHANNELS[:-1])
+        input_channels = (1, *CHANNELS[:-1])
         layers: list[nn.Module] = []
-        for place, (own, following) in enumerate(zip(before, CHANNELS, strict=True)):
-            layers += [nn.Conv2d(own, following, 3, stride=1 + place % 2, padding=1), nn.BatchNorm2d(following), nn.ReLU()]
+        for place, (in_channels, out_channels) in enumerate(zip(input_channels, CHANNELS, strict=True)):
+            convolution = nn.Conv2d(in_channels, out_channels, 3, stride=1 + place % 2, padding=1)
+            layers += [convolution, nn.BatchNorm2d(out_channels), nn.ReLU()]
         self.convolutions = nn.Sequential(*layers)
         self.output = nn.Linear(CHANNELS[-1], len(CLASSES))
 
@@ -61,20 +62,20 @@ def train_network(pictures: torch.Tensor, labels: Sequence[int], epochs: int, se
     """
     torch.manual_seed(seed)
     network = MapNetwork().to(pictures.device)
-    wanted = torch.tensor(labels, device=pictures.device)
-    counts = torch.bincount(wanted, minlength=len(CLASSES)).float()
+    targets = torch.tensor(labels, device=pictures.device)
+    counts = torch.bincount(targets, minlength=len(CLASSES)).float()
     weights = torch.where(counts > 0, counts.sum() / counts.clamp(min=1), 0.0)
     loss = nn.CrossEntropyLoss(weights / weights.max())
     optimiser = torch.optim.AdamW(network.parameters(), lr=_RATE, weight_decay=_DECAY)
-    steps = epochs * -(-len(wanted) // _BATCH)
+    steps = epochs * -(-len(targets) // _BATCH)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, _RATE, total_steps=steps)
     network.train()
     for _ in range(epochs):
-        # Batches of like size: the norm of a last batch of one map would have nothing to go by.
-        for part in torch.randperm(len(wanted)).tensor_split(-(-len(wanted) // _BATCH)):
-            own = part.to(pictures.device)
+        # BatchNorm needs at least two maps: all batches have nearly the same size.
+        for indices in torch.randperm(len(targets)).tensor_split(-(-len(targets) // _BATCH)):
+            batch = indices.to(pictures.device)
             optimiser.zero_grad()
-            loss(network(pictures[own]), wanted[own]).backward()
+            loss(network(pictures[batch]), targets[batch]).backward()
             optimiser.step()
             schedule.step()
     return network.eval()
@@ -83,5 +84,5 @@ def train_network(pictures: torch.Tensor, labels: Sequence[int], epochs: int, se
 @torch.inference_mode()
 def classify(network: MapNetwork, pictures: torch.Tensor) -> npt.NDArray[np.float32]:
     """[map, class] probabilities."""
-    found = [network(part).softmax(dim=1).cpu() for part in pictures.split(256)]
-    return torch.cat(found).numpy() if found else np.zeros((0, len(CLASSES)), np.float32)
+    probabilities = [network(part).softmax(dim=1).cpu() for part in pictures.split(256)]
+    return torch.cat(probabilities).numpy() if probabilities else np.zeros((0, len(CLASSES)), np.float32)

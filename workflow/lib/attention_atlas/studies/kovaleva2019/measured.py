@@ -1,4 +1,4 @@
-"""Measures of a task as they are kept: what tables read without a model at hand."""
+"""Measures of a task as stored in a file, from which tables are computed without a model."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Measures:
 
 
 def read_measures(path: str | Path) -> Measures:
-    """Read what `measure` wrote.
+    """Read the file of `measures.measure`.
 
     Raises:
         AtlasError: the file is missing or damaged.

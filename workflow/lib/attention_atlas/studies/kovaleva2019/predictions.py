@@ -1,4 +1,4 @@
-"""What every model of a task predicts on the examples it is evaluated on: before, without and after fine-tuning."""
+"""Predictions of every model of a task: pre-trained, trained from random weights, and fine-tuned."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def predict(
         members: models trained on the task: state (random, tuned), seed, entry.
         card_path: card of the pre-trained model, whose tokenizer all share.
         example_files: the examples.
-        limit: records that count.
+        limit: use at most so many records.
         regression: whether labels are scores.
         head_seeds: random layers of classes on the pre-trained model.
         threads: threads of the forward passes.
@@ -55,18 +55,18 @@ def predict(
     classes = sorted(set(labels))
     frames = []
     untrained = untrained_logits(base_entry, examples, pad, 1 if regression else len(classes), range(head_seeds), device)
-    for seed, found in enumerate(untrained):
-        frames.append(_frame(UNTRAINED, seed, examples, predicted(found, classes, regression), labels))
+    for seed, seed_logits in enumerate(untrained):
+        frames.append(_frame(UNTRAINED, seed, examples, predicted(seed_logits, classes, regression), labels))
     for member in members:
         model = load_trained(member["entry"], "labels", device)
         known = [] if regression else classes_of(model, labels)
-        found = predicted(logits(model, examples, pad), known, regression)
-        frames.append(_frame(member["state"], member["seed"], examples, found, labels))
+        predictions = predicted(logits(model, examples, pad), known, regression)
+        frames.append(_frame(member["state"], member["seed"], examples, predictions, labels))
         _log.info("%s, seed %d: predicted", member["state"], member["seed"])
     write_parquet(pd.concat(frames, ignore_index=True), out)
 
 
-def _frame(state: str, seed: int, examples: Sequence[Example], found: list[str], labels: list[str]) -> pd.DataFrame:
+def _frame(state: str, seed: int, examples: Sequence[Example], predictions: list[str], labels: list[str]) -> pd.DataFrame:
     records = [example.record for example in examples]
-    columns = {"state": state, "seed": seed, "record": records, "prediction": found, "label": labels}
+    columns = {"state": state, "seed": seed, "record": records, "prediction": predictions, "label": labels}
     return pd.DataFrame(columns)[list(PREDICTION_COLUMNS)]

@@ -76,7 +76,10 @@ def rule_labels(numbers: npt.NDArray[np.floating], thresholds: Thresholds) -> La
 def tuned_thresholds(numbers: npt.NDArray[np.floating], labels: Sequence[int]) -> Thresholds:
     """The thresholds of a grid with the largest macro-F1 on labelled maps; of equals the first."""
     grid = [Thresholds(*values) for values in product(*_GRID.values())]
-    wanted = np.asarray(labels)
-    present = sorted(set(wanted.tolist()))
-    scores = [f1_score(wanted, rule_labels(numbers, own), labels=present, average="macro", zero_division=0.0) for own in grid]
+    truth = np.asarray(labels)
+    present = sorted(set(truth.tolist()))
+    scores = [
+        f1_score(truth, rule_labels(numbers, thresholds), labels=present, average="macro", zero_division=0.0)
+        for thresholds in grid
+    ]
     return grid[int(np.argmax(scores))]

@@ -48,49 +48,51 @@ def score(metric: str, predictions: Floats, truth: Floats, weights: Floats | Non
     """
     flat = predictions.reshape(-1, predictions.shape[-1]).astype(np.float64)
     counts = np.ones((1, len(truth))) if weights is None else np.asarray(weights, np.float64)
-    found = _combined(metric, [part @ counts.T for part in _parts(metric, flat, truth)], counts.sum(axis=1))
-    shaped = found.reshape(*predictions.shape[:-1], len(counts))
+    scores = _combined(metric, [terms @ counts.T for terms in _terms(metric, flat, truth)], counts.sum(axis=1))
+    shaped = scores.reshape(*predictions.shape[:-1], len(counts))
     return shaped[..., 0] if weights is None else shaped
 
 
 def swapped_differences(metric: str, base: Floats, changed: Floats, truth: Floats, swaps: Floats) -> Floats:
-    """Differences of scores when what two models say is exchanged at random: the null of a paired permutation test.
+    """Differences of scores when the predictions of two models are exchanged at random: the null of a paired permutation test.
 
     Args:
         metric: see `score`.
         base: [example] predictions of one model.
-        changed: [set, example] of others.
+        changed: [set, example] predictions of the sets to compare with it.
         truth: [example].
         swaps: [permutation, example] 1 where the two are exchanged, else 0; the same for all sets.
 
     Returns:
         [set, permutation] score of the set minus that of the base, after the exchange.
     """
-    ours, theirs = _parts(metric, changed.astype(np.float64), truth), _parts(metric, base[None].astype(np.float64), truth)
+    changed_terms = _terms(metric, changed.astype(np.float64), truth)
+    base_terms = _terms(metric, base[None].astype(np.float64), truth)
     total = np.full(len(swaps), float(len(truth)))
-    kept = 1 - swaps
-    own = [part @ kept.T + other @ swaps.T for part, other in zip(ours, theirs, strict=True)]
-    rest = [part @ swaps.T + other @ kept.T for part, other in zip(ours, theirs, strict=True)]
-    return _combined(metric, own, total) - _combined(metric, rest, total)
+    unswapped = 1 - swaps
+    pairs = list(zip(changed_terms, base_terms, strict=True))
+    changed_sums = [new @ unswapped.T + old @ swaps.T for new, old in pairs]
+    base_sums = [new @ swaps.T + old @ unswapped.T for new, old in pairs]
+    return _combined(metric, changed_sums, total) - _combined(metric, base_sums, total)
 
 
-def _parts(metric: str, flat: Floats, truth: Floats) -> list[Floats]:
-    """What a metric is a function of the sums of, [set or 1, example] each."""
+def _terms(metric: str, flat: Floats, truth: Floats) -> list[Floats]:
+    """Per-example terms, [set or 1, example] each; each metric is a function of their sums."""
     if metric == ACCURACY:
         return [(flat == truth).astype(np.float64)]
     if metric == F1:
-        ours, theirs = (flat == 1).astype(np.float64), (truth == 1).astype(np.float64)
-        return [ours * theirs, ours, np.broadcast_to(theirs, ours.shape)]
-    parts = []
-    for one, other in ((flat, truth), (rankdata(flat, axis=1), rankdata(truth))):
+        predicted, positive = (flat == 1).astype(np.float64), (truth == 1).astype(np.float64)
+        return [predicted * positive, predicted, np.broadcast_to(positive, predicted.shape)]
+    terms = []
+    for values, reference in ((flat, truth), (rankdata(flat, axis=1), rankdata(truth))):
         # Centred first, so that large means do not cost digits.
-        x, y = one - other.mean(), np.broadcast_to(other - other.mean(), one.shape)
-        parts += [x, y, x * x, y * y, x * y]
-    return parts
+        x, y = values - reference.mean(), np.broadcast_to(reference - reference.mean(), values.shape)
+        terms += [x, y, x * x, y * y, x * y]
+    return terms
 
 
 def _combined(metric: str, sums: Sequence[Floats], total: Floats) -> Floats:
-    """Scores of the sums of `_parts`, [set, resample] each, over `total` [resample] examples."""
+    """Scores of the sums of `_terms`, [set, resample] each, over `total` [resample] examples."""
     if metric == ACCURACY:
         return sums[0] / total
     if metric == F1:
@@ -112,7 +114,7 @@ def majority(truth: Floats) -> float:
 
 
 def _pearson(sums: Sequence[Floats], total: Floats) -> Floats:
-    x, y, xx, yy, xy = (own / total for own in sums)
+    x, y, xx, yy, xy = (term_sum / total for term_sum in sums)
     variances = (xx - x * x) * (yy - y * y)
     return _ratio(xy - x * y, np.sqrt(np.clip(variances, 0, None)), least=1e-12)
 

@@ -47,8 +47,8 @@ def table1(
     """Write Table 1: task, metric, state, value (mean over seeds, in percent), sd, least, most, ci_low, ci_high, seeds, n.
 
     Args:
-        predictions: task -> what its models predict (`predictions.predict`).
-        settings: task -> what was looked at.
+        predictions: task -> predictions of its models (`predictions.predict`).
+        settings: task -> run, model and corpus.
         resamples, seed: of the bootstrap over examples, of the mean over seeds.
         out, html_out: table and page.
 
@@ -63,9 +63,10 @@ def table1(
         for metric in METRICS[task]:
             facts = {"task": task, "metric": metric, "n": len(truth)}
             for state in STATES:
-                own = by_seed(task, frame[frame["state"] == state])
-                if len(own):
-                    rows.append(facts | {"state": state, "seeds": len(own)} | _scores(metric, own, truth, counts))
+                seed_predictions = by_seed(task, frame[frame["state"] == state])
+                if len(seed_predictions):
+                    scores = _scores(metric, seed_predictions, truth, counts)
+                    rows.append(facts | {"state": state, "seeds": len(seed_predictions)} | scores)
             answer = np.full(len(truth), majority(truth))
             for state, value in ((MAJORITY, float(score(metric, answer, truth))), (CONSTANT, best_constant(metric, truth))):
                 if metric != "correlation":
@@ -92,16 +93,16 @@ def _scores(metric: str, predictions: Floats, truth: Floats, counts: Floats) -> 
     values = 100 * score(metric, predictions, truth)
     low, high = percentile_interval(100 * score(metric, predictions, truth, counts).mean(axis=0))
     spread = float(values.std(ddof=1)) if len(values) > 1 else float("nan")
-    ends = {"least": float(values.min()), "most": float(values.max())}
-    return {"value": float(values.mean()), "sd": spread, **ends, "ci_low": float(low), "ci_high": float(high)}
+    extremes = {"least": float(values.min()), "most": float(values.max())}
+    return {"value": float(values.mean()), "sd": spread, **extremes, "ci_low": float(low), "ci_high": float(high)}
 
 
 def _page(table: pd.DataFrame, settings: Mapping[str, Setting], path: str | Path) -> None:
     published = load_published("kovaleva2019")
     rows = []
-    for (task, metric), own in table.groupby(["task", "metric"], sort=False):
-        row = {"task": TASK_TITLES[str(task)], "metric": str(metric), "n": int(own["n"].iloc[0])}
-        for _, line in own.iterrows():
+    for (task, metric), score_rows in table.groupby(["task", "metric"], sort=False):
+        row = {"task": TASK_TITLES[str(task)], "metric": str(metric), "n": int(score_rows["n"].iloc[0])}
+        for _, line in score_rows.iterrows():
             row[_TITLES[line["state"]]] = _cell(line)
             if line["state"] in STATES:
                 paper = printed(published, "Table 1", "value", task=task, metric=metric, state=line["state"])

@@ -20,7 +20,7 @@ def task_grids(
     kinds: Mapping[str, str],
     label: str,
     colours: str,
-    ends: tuple[float, float],
+    colour_limits: tuple[float, float],
     settings: Mapping[str, Setting],
     note: str,
     pictures: Mapping[str, str | Path],
@@ -33,8 +33,8 @@ def task_grids(
         kinds: kind -> title of its row.
         label: of the colour bar.
         colours: matplotlib's name of the colour map.
-        ends: values of its ends.
-        settings: task -> what was looked at.
+        colour_limits: least and largest value of the colour map.
+        settings: task -> run, model and corpus.
         note: below the figure.
         pictures: format -> file.
 
@@ -57,8 +57,8 @@ def task_grids(
     )
     for row, (kind, title) in enumerate(kinds.items()):
         for place, task in enumerate(tasks):
-            own = table[(table["task"] == task) & (table[column] == kind)]
-            image = draw_head_grid(axes[row, place], own, "value", colours, *ends)
+            panel_rows = table[(table["task"] == task) & (table[column] == kind)]
+            image = draw_head_grid(axes[row, place], panel_rows, "value", colours, *colour_limits)
             if row == 0:
                 axes[row, place].set_title(TASK_TITLES[task])
         axes[row, 0].set_ylabel(f"{title}\nLayer")

@@ -31,7 +31,7 @@ NEGATIONS = (
 
 
 def feature_masks(example: Example, cls: str | None, sep: str | None, tagger: Tagger | None, mode: str) -> dict[str, Bools]:
-    """[n] whether each piece has a feature, for every feature that can be told; those that need tags are left out without any.
+    """[n] whether each piece has a feature, for every feature; without tags and tagger, those that need tags are absent.
 
     Args:
         example: with layers xpos and relations, or words for the tagger.
@@ -54,8 +54,8 @@ def feature_masks(example: Example, cls: str | None, sep: str | None, tagger: Ta
     words[NEG] = negated(example.words, mode)
     words[PUNCT] = [k for k, form in enumerate(example.words) if not any(c.isalnum() for c in form)]
     masks = {SEP: tokens == sep, CLS: tokens == cls}
-    for name, own in words.items():
-        mask = np.isin(word, own)
+    for name, word_positions in words.items():
+        mask = np.isin(word, word_positions)
         if mode == AS_PUBLISHED and name != PUNCT:
             # The same spelling elsewhere counts as well, in every word that shares a piece.
             mask = np.isin(tokens, tokens[mask]) & (word != SPECIAL)
@@ -65,7 +65,7 @@ def feature_masks(example: Example, cls: str | None, sep: str | None, tagger: Ta
 
 def negated(words: Sequence[str], mode: str) -> list[int]:
     """Positions of words that deny: by whole words and contractions, or (as published) of words with one as a part."""
-    found: set[int] = set()
+    positions: set[int] = set()
     # A contraction comes in three words, or in two as treebanks cut it.
     spans = [(k, k + size) for size in (1, 2, 3) for k in range(len(words) - size + 1)]
     for start, stop in spans:
@@ -77,8 +77,8 @@ def negated(words: Sequence[str], mode: str) -> list[int]:
             plain = text.lower().replace("’", "'")
             hit = contracted and (plain in NEGATIONS or plain == "n't")
         if hit:
-            found |= set(range(start, stop))
-    return sorted(found)
+            positions |= set(range(start, stop))
+    return sorted(positions)
 
 
 def _tags(example: Example, tagger: Tagger | None) -> tuple[Sequence[str], Sequence[str]] | None:

@@ -41,7 +41,7 @@ class Kovaleva2019Inputs(StudyInputs):
         return shard_paths(self.config, wildcards.run, base, corpus, "examples", "parquet", records)
 
     def task_examples(self, wildcards: Wildcards) -> list[str]:
-        """Examples of the task, made with the family's base."""
+        """Examples of the task, tokenised for the family's base model."""
         return self._examples_of(wildcards, wildcards.task)
 
     def task_limit(self, wildcards: Wildcards) -> int:
@@ -69,7 +69,7 @@ class Kovaleva2019Inputs(StudyInputs):
         return TASKS[wildcards.task].regression
 
     def disabling_actions(self, wildcards: Wildcards) -> list[str]:
-        """What is done to the heads of the task's models."""
+        """Actions on the heads of the task's models."""
         compared = self.chosen(wildcards)["ablations"]["compared"]
         return ["uniform", "zero", "mean"] if wildcards.task in compared else ["uniform"]
 
@@ -153,7 +153,7 @@ class Kovaleva2019Inputs(StudyInputs):
         return self.task_labels(wildcards) | frames
 
     def recipe(self, wildcards: Wildcards) -> dict[str, Any]:
-        """What the comparison says of the run's choices."""
+        """Choices of the run that the comparison reports."""
         chosen = self.chosen(wildcards)
         training = self.config["families"][chosen["family"]]["training"]
         frames = frames_of(self.config, wildcards.run)
