@@ -23,11 +23,11 @@ from attention_atlas.studies.kovaleva2019.frame_heads import (
     FROM_TARGET,
     SPANS,
     ZIP,
-    control,
-    drawn,
+    control_weights,
+    example_sentence,
     frame_pairs,
-    largest,
-    measured,
+    largest_weights,
+    variant_scores,
 )
 
 ENTRIES = [
@@ -129,19 +129,19 @@ def test_framenet_sentences_are_chosen_by_the_papers_rules(tmp_path):
     def annotated(text, target, **elements):
         return text, span(text, target), [(name, *span(text, part)) for name, part in elements.items()]
 
-    kept = annotated("He sat up and leapt .", "leapt", Mover="He")
+    valid = annotated("He sat up and leapt .", "leapt", Mover="He")
     sentences = [
-        kept,
+        valid,
         annotated("He leapt .", "leapt", Mover="He"),  # too near
         annotated("The very old black cat sat up and leapt .", "leapt", Mover="The very old black cat"),  # too long an element
         annotated("At dawn they sat up and leapt .", "leapt", Time="At dawn"),  # not of the core
         annotated("He sat up in a very large and quite old house there and then leapt .", "leapt", Mover="He"),  # too long
     ]
-    found = list(read_frames(framenet(tmp_path / "fn", sentences)))
-    assert [(f.sentence, f.target, f.elements, f.frame) for f in found] == [
+    frame_sentences = list(read_frames(framenet(tmp_path / "fn", sentences)))
+    assert [(f.sentence, f.target, f.elements, f.frame) for f in frame_sentences] == [
         ("He sat up and leapt .", "leapt", ("He",), "Motion")
     ]
-    assert found[0].id == "1-V-all-1"
+    assert frame_sentences[0].id == "1-V-all-1"
 
 
 def test_generated_sentences_meet_the_papers_rules():
@@ -180,7 +180,7 @@ def test_the_score_is_the_largest_weight_over_the_pairs(examples):
         maps = maps_of(example)
         pairs = frame_pairs(example, pairing, direction, places)
         slow = [[max(float(maps[k, h, a, b]) for a, b in pairs) for h in range(3)] for k in range(2)]
-        assert largest(maps, pairs) == pytest.approx(np.asarray(slow))
+        assert largest_weights(maps, pairs) == pytest.approx(np.asarray(slow))
 
 
 def test_the_control_looks_at_the_same_distances_only(examples):
@@ -193,8 +193,8 @@ def test_the_control_looks_at_the_same_distances_only(examples):
         for b in range(1, n - 1):
             maps[0, 0, a, b] = 1.0 if b - a in distances else 0.0
     words = [word >= 0 for word in example.word]
-    assert control(maps, pairs, words, np.random.default_rng(0)) == pytest.approx(1)
-    assert control(1 - maps, pairs, words, np.random.default_rng(0)) == pytest.approx(0)
+    assert control_weights(maps, pairs, words, np.random.default_rng(0)) == pytest.approx(1)
+    assert control_weights(1 - maps, pairs, words, np.random.default_rng(0)) == pytest.approx(0)
 
 
 def test_a_head_of_fixed_distance_has_no_margin_and_one_of_links_has(examples):
@@ -210,13 +210,13 @@ def test_a_head_of_fixed_distance_has_no_margin_and_one_of_links_has(examples):
             example.record, example.id, "tokens", example.tokens, example.word, example.words, maps.astype(np.float16)
         )
 
-    found, controls = measured(((e, cached(e)) for e in examples), [(ALL, FROM_ELEMENT, SPANS)], 0)
-    margin = (found[0] - controls[0]).mean(axis=0)
+    scores, controls = variant_scores(((e, cached(e)) for e in examples), [(ALL, FROM_ELEMENT, SPANS)], 0)
+    margin = (scores[0] - controls[0]).mean(axis=0)
     assert margin[0, 0] > 0.2, margin
     assert margin[0, 1] == pytest.approx(0)
 
 
-def test_the_drawn_sentence_has_its_roles(examples):
-    table = drawn(examples)
+def test_the_example_sentence_has_its_roles(examples):
+    table = example_sentence(examples)
     assert set(table["role"]) <= {"", "target", "element"}
     assert (table["role"] == "target").sum() >= 1

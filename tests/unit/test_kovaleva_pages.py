@@ -1,4 +1,4 @@
-"""Tables and figures of Kovaleva et al. from made-up measures and predictions: what they say, and that figures need "
+"""Tables and figures of Kovaleva et al. from made-up measures and predictions: their values, and that figures need "
 "no torch."""
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from attention_atlas.io.setting import Setting
 from attention_atlas.io.tables import write_parquet, write_table
 from attention_atlas.methods.head_tables import head_rows
 from attention_atlas.published.values import load_digitised, load_published
-from attention_atlas.studies.kovaleva2019.change_tables import change_tables
+from attention_atlas.studies.kovaleva2019.change_tables import ChangeOutputs, change_tables
 from attention_atlas.studies.kovaleva2019.comparison import comparison
 from attention_atlas.studies.kovaleva2019.disabling_tables import disabling_tables
 from attention_atlas.studies.kovaleva2019.figure1 import figure1
@@ -77,7 +77,7 @@ def save_measures(path, seed, tagged=True):
 
 
 def save_disabled(path, task, seed, actions):
-    """Head 2-3 is what the task lives on; all others change little."""
+    """Disabling head 2-3 lowers the score most; the other heads change little."""
     generator = np.random.default_rng(seed)
     labels = generator.choice(["1", "0"], 60) if task != "stsb" else np.round(generator.random(60) * 5, 1).astype(str)
     rows = []
@@ -85,12 +85,12 @@ def save_disabled(path, task, seed, actions):
     for action, layer, head in keys:
         if task == "stsb":
             noise = 3.0 if (layer, head) == (2, 3) else 0.5
-            said = (labels.astype(float) + noise * generator.standard_normal(60)).round(3).astype(str)
+            predictions = (labels.astype(float) + noise * generator.standard_normal(60)).round(3).astype(str)
         else:
             wrong = generator.random(60) < (0.5 if (layer, head) == (2, 3) else 0.1)
-            said = np.where(wrong, np.where(labels == "1", "0", "1"), labels)
+            predictions = np.where(wrong, np.where(labels == "1", "0", "1"), labels)
         facts = {"action": action, "layer": layer, "head": head}
-        rows.append(pd.DataFrame({**facts, "record": range(60), "prediction": said, "label": labels}))
+        rows.append(pd.DataFrame({**facts, "record": range(60), "prediction": predictions, "label": labels}))
     write_parquet(pd.concat(rows, ignore_index=True), path)
     return path
 
@@ -103,8 +103,10 @@ def save_predictions(path, task):
     rows = []
     for state, seeds in (("untrained", 4), ("random", 1), ("tuned", 3)):
         for seed in range(seeds):
-            said = generator.permutation(labels) if state == "untrained" else labels
-            rows.append(pd.DataFrame({"state": state, "seed": seed, "record": range(50), "prediction": said, "label": labels}))
+            predictions = generator.permutation(labels) if state == "untrained" else labels
+            rows.append(
+                pd.DataFrame({"state": state, "seed": seed, "record": range(50), "prediction": predictions, "label": labels})
+            )
     write_parquet(pd.concat(rows, ignore_index=True), path)
     return path
 
@@ -118,7 +120,7 @@ def built(tmp_path_factory):
     }
     names = ["figure2", "head_classes", "figure5", "figure6", "figure7", "features", "features.html", "options", "options.html"]
     outs = [folder / (name if "." in name else f"{name}.tsv") for name in names]
-    change_tables(measures, SETTINGS, 100, 0, *outs)
+    change_tables(measures, SETTINGS, 100, 0, ChangeOutputs(*outs))
     kinds = {task: ["uniform", "zero"] if task == "mrpc" else ["uniform"] for task in TASKS}
     disabled = {
         task: {seed: save_disabled(folder / f"d-{task}-{seed}.parquet", task, seed, kinds[task]) for seed in SEEDS[task]}
@@ -162,15 +164,15 @@ def test_class_shares_sum_to_one(built):
 def test_means_are_over_examples_and_seeds(built):
     from attention_atlas.studies.kovaleva2019.measured import read_measures
 
-    own = [read_measures(built / f"m-mrpc-{seed}") for seed in SEEDS["mrpc"]]
+    seed_measures = [read_measures(built / f"m-mrpc-{seed}") for seed in SEEDS["mrpc"]]
     cosine = read(built, "figure5").query("task == 'mrpc' and crop == 'real' and layer == 3 and head == 4").iloc[0]
-    assert cosine["value"] == pytest.approx(np.mean([m.cosine[:, 2, 3] for m in own]), rel=1e-4)
+    assert cosine["value"] == pytest.approx(np.mean([m.cosine[:, 2, 3] for m in seed_measures]), rel=1e-4)
     assert (cosine["n"], cosine["seeds"]) == (EXAMPLES, 2)
     features = read(built, "features")
     row = features.query(
         "task == 'mrpc' and model == 'tuned' and mode == 'corrected' and feature == 'neg' and layer == 1 and head == 1"
     )
-    values = np.mean([m.feature("tuned", "corrected", "neg")[:, 0, 0] for m in own], axis=0)
+    values = np.mean([m.feature("tuned", "corrected", "neg")[:, 0, 0] for m in seed_measures], axis=0)
     assert row["n"].iloc[0] == EXAMPLES // 2
     assert row["value"].iloc[0] == pytest.approx(np.nanmean(values), rel=1e-4)
     # Published code counts examples without the feature as 0.
@@ -198,10 +200,10 @@ def test_options_move_what_they_move(built):
 def test_the_head_that_matters_is_found(built):
     figure8 = read(built, "figure8").query("action == 'uniform'").set_index(["task", "layer", "head"])
     for task in TASKS:
-        own = figure8.loc[task]
-        assert own["delta"].idxmin() == (2, 3)
-        assert own.loc[(2, 3), "ci_high"] < 0
-        assert own.loc[(2, 3), "p"] < 0.05
+        task_rows = figure8.loc[task]
+        assert task_rows["delta"].idxmin() == (2, 3)
+        assert task_rows.loc[(2, 3), "ci_high"] < 0
+        assert task_rows.loc[(2, 3), "p"] < 0.05
     assert figure8.loc["stsb", "p_mcnemar"].isna().all()
     assert figure8.loc["sst2", "p_mcnemar"].notna().all()
     summary = read(built, "disabling").set_index(["task", "action", "unit"])
@@ -229,8 +231,8 @@ def test_table1_has_every_state_and_both_constants(built):
     share = majority / 100
     assert table.loc[("mrpc", "f1", "constant"), "value"] == pytest.approx(100 * 2 * share / (1 + share), rel=1e-3)
     assert table.loc[("qnli", "accuracy", "untrained"), "seeds"] == 4
-    own = table.loc[("qnli", "accuracy", "untrained")]
-    assert own["least"] <= own["value"] <= own["most"]
+    untrained = table.loc[("qnli", "accuracy", "untrained")]
+    assert untrained["least"] <= untrained["value"] <= untrained["most"]
     page = (built / "table1.html").read_text(encoding="utf-8")
     assert "87.9" in page  # the paper's F1 on MRPC
     assert "chance with chance" in page
@@ -261,13 +263,13 @@ def compared(built, folder, settings, recipe=RECIPE):
 def test_every_published_value_has_a_row_and_none_is_taken_for_ours(built, tmp_path):
     table, heads, claims = compared(built, tmp_path, SETTINGS)
     assert table["id"].tolist() == list(load_published("kovaleva2019"))
-    found = table.set_index("id")
-    assert found.loc["k_setup_batch", "verdict"] == "match"
-    assert found.loc["k_f8_mrpc_base", "verdict"] == "not comparable"
-    assert found.loc["k_f9_sst-2_L3", "ours"] == found.loc["k_f9_sst-2_L3", "ours"]
-    others = table[~table["id"].str.match(r"k_setup_|k_41_(classes|layers|cap)|k_42_max")]
-    assert not others["verdict"].isin(["match", "differs"]).any()
-    # What this run looks at is there: all figures of its tasks.
+    by_id = table.set_index("id")
+    assert by_id.loc["k_setup_batch", "verdict"] == "match"
+    assert by_id.loc["k_f8_mrpc_base", "verdict"] == "not comparable"
+    assert by_id.loc["k_f9_sst-2_L3", "ours"] == by_id.loc["k_f9_sst-2_L3", "ours"]
+    results = table[~table["id"].str.match(r"k_setup_|k_41_(classes|layers|cap)|k_42_max")]
+    assert not results["verdict"].isin(["match", "differs"]).any()
+    # Every figure of the run's tasks has its values.
     measured = table[table["verdict"] != "not computed"]["item"].value_counts()
     assert measured["Fig 5"] == measured["Fig 9"] - len(TASKS) == 12 * len(TASKS)
     assert measured["Fig 6"] == 24 * len(TASKS)
@@ -281,42 +283,44 @@ def test_every_published_value_has_a_row_and_none_is_taken_for_ours(built, tmp_p
 def test_random_weights_are_claimed_about_for_the_tasks_that_have_them(built, tmp_path):
     copied = shutil.copytree(built, tmp_path / "copy")
     table = read(copied, "table1")
-    for left in (list(TASKS)[:1], []):
-        table[(table["state"] != "random") | table["task"].isin(left)].to_csv(copied / "table1.tsv", sep="\t", index=False)
+    for with_random in (list(TASKS)[:1], []):
+        table[(table["state"] != "random") | table["task"].isin(with_random)].to_csv(
+            copied / "table1.tsv", sep="\t", index=False
+        )
         claims = compared(copied, tmp_path, SETTINGS)[2].set_index("claim")["ours"]
         about = claims[claims.index.str.contains("beats random weights")]
-        assert len(about) == len(left)
-        if left:
+        assert len(about) == len(with_random)
+        if with_random:
             assert f"(1 of {len(TASKS)} tasks" in about.index[0]
-            assert about.iloc[0].startswith(TASK_TITLES[left[0]])
+            assert about.iloc[0].startswith(TASK_TITLES[with_random[0]])
 
 
 def test_the_same_model_and_data_are_compared_and_faults_are_named(built, tmp_path):
     same = {task: Setting("Run", "bert", task, "bert-base-uncased", f"{task}-dev") for task in TASKS}
     table, heads, _ = compared(built, tmp_path, same)
-    found = table.set_index("id")
-    assert found.loc["k_f5_mrpc_L1", "verdict"] in ("match", "differs")
-    assert "fine-tuned anew" in found.loc["k_f5_mrpc_L1", "why"]
+    by_id = table.set_index("id")
+    assert by_id.loc["k_f5_mrpc_L1", "verdict"] in ("match", "differs")
+    assert "fine-tuned anew" in by_id.loc["k_f5_mrpc_L1", "why"]
     faults = {name: value.fault for name, value in load_published("kovaleva2019").items() if value.fault}
     assert len(faults) == 6
-    for name in set(faults) & set(found.index[found["verdict"] != "not computed"]):
-        assert faults[name][1:] in found.loc[name, "why"]
-    assert "cannot be of the same models" in found.loc["k_f8_qnli_base", "why"]
+    for name in set(faults) & set(by_id.index[by_id["verdict"] != "not computed"]):
+        assert faults[name][1:] in by_id.loc[name, "why"]
+    assert "cannot be of the same models" in by_id.loc["k_f8_qnli_base", "why"]
     ours = heads.set_index(["figure", "task"]).loc[("Figure 5", "MRPC")]
-    own = read(built, "figure5").query("task == 'mrpc' and crop == 'padded'").set_index(["layer", "head"])["value"]
-    theirs = load_digitised("fig5_cosine").query("task == 'MRPC'").set_index(["layer", "head"])["cosine"]
-    apart = (own - theirs).abs()
-    assert len(apart) == 144
-    assert ours["largest_difference"] == pytest.approx(apart.max(), rel=1e-4)
-    assert ours["mean_difference"] == pytest.approx(apart.mean(), rel=1e-4)
+    run_cosine = read(built, "figure5").query("task == 'mrpc' and crop == 'padded'").set_index(["layer", "head"])["value"]
+    paper_cosine = load_digitised("fig5_cosine").query("task == 'MRPC'").set_index(["layer", "head"])["cosine"]
+    difference = (run_cosine - paper_cosine).abs()
+    assert len(difference) == 144
+    assert ours["largest_difference"] == pytest.approx(difference.max(), rel=1e-4)
+    assert ours["mean_difference"] == pytest.approx(difference.mean(), rel=1e-4)
 
 
 def test_a_run_without_frames_has_no_row_for_them(built, tmp_path):
     names = ("table1", "figure2", "figure5", "figure6", "figure7", "figure8", "figure9", "features", "disabling", "patterns")
     outs = [tmp_path / f"{kind}.{end}" for kind in ("comparison", "digitised", "claims") for end in ("tsv", "html")]
     comparison({name: built / f"{name}.tsv" for name in names}, SETTINGS, RECIPE | {"sentences": 0}, *outs)
-    found = pd.read_csv(outs[0], sep="\t").set_index("id")
-    assert found.loc["k_42_a", "verdict"] == found.loc["k_42_n", "verdict"] == "not computed"
+    by_id = pd.read_csv(outs[0], sep="\t").set_index("id")
+    assert by_id.loc["k_42_a", "verdict"] == by_id.loc["k_42_n", "verdict"] == "not computed"
 
 
 def drawn_patterns(path):

@@ -27,7 +27,13 @@ from attention_atlas.studies.kovaleva2019.names import (
     VERTICAL,
     VERTICAL_DIAGONAL,
 )
-from attention_atlas.studies.kovaleva2019.patterns import agreement, read_patterns, train_patterns
+from attention_atlas.studies.kovaleva2019.patterns import (
+    PatternOutputs,
+    PatternSettings,
+    agreement,
+    read_patterns,
+    train_patterns,
+)
 from attention_atlas.studies.kovaleva2019.rule_labels import Thresholds, map_numbers, rule_labels, tuned_thresholds
 
 N = 14
@@ -56,25 +62,25 @@ def pure(kind, n=N, noise=0.0, seed=0):
 def test_the_numbers_of_the_rules_are_those_of_loops():
     generator = torch.Generator().manual_seed(0)
     maps = torch.rand((2, 3, N, N), generator=generator).softmax(dim=-1)
-    found = map_numbers(maps, SPECIAL, SEGMENT)
+    numbers = map_numbers(maps, SPECIAL, SEGMENT)
     inner = [k for k in range(N) if not SPECIAL[k]]
     for a in range(2):
         for b in range(3):
-            own = maps[a, b].double().numpy()
-            vertical = np.mean([sum(own[i, j] for j in range(N) if SPECIAL[j]) for i in range(N)])
+            weights = maps[a, b].double().numpy()
+            vertical = np.mean([sum(weights[i, j] for j in range(N) if SPECIAL[j]) for i in range(N)])
             pairs = [(i, j) for i in inner for j in inner]
-            total = sum(own[i, j] for i, j in pairs)
+            total = sum(weights[i, j] for i, j in pairs)
             near = [(i, j) for i, j in pairs if abs(i - j) <= 1]
             same = [(i, j) for i, j in pairs if SEGMENT[i] == SEGMENT[j]]
             slow = [vertical]
             for cells in (near, same):
-                slow.append(sum(own[i, j] for i, j in cells) / total - len(cells) / len(pairs))
-            assert found[a, b].tolist() == pytest.approx(slow, abs=1e-5)
+                slow.append(sum(weights[i, j] for i, j in cells) / total - len(cells) / len(pairs))
+            assert numbers[a, b].tolist() == pytest.approx(slow, abs=1e-5)
 
 
 def test_a_uniform_map_is_neither_diagonal_nor_block():
-    found = map_numbers(torch.full((1, N, N), 1 / N), SPECIAL, SEGMENT)[0]
-    assert found.tolist() == pytest.approx([3 / N, 0, 0], abs=1e-6)
+    numbers = map_numbers(torch.full((1, N, N), 1 / N), SPECIAL, SEGMENT)[0]
+    assert numbers.tolist() == pytest.approx([3 / N, 0, 0], abs=1e-6)
     one_segment = map_numbers(torch.rand((4, N, N)).softmax(-1), SPECIAL, torch.zeros(N, dtype=torch.long))
     # With one sentence there is no block.
     assert one_segment[:, 2].tolist() == pytest.approx([0] * 4, abs=1e-6)
@@ -112,9 +118,9 @@ def test_the_network_has_eight_convolutions_and_learns():
     )
     labels = list(range(len(CLASSES))) * 12
     trained = train_network(pictures[:40], labels[:40], 25, 0)
-    found = classify(trained, pictures[40:])
-    assert found.sum(axis=1) == pytest.approx(1, abs=1e-5)
-    assert (found.argmax(axis=1) == labels[40:]).mean() > 0.8
+    probabilities = classify(trained, pictures[40:])
+    assert probabilities.sum(axis=1) == pytest.approx(1, abs=1e-5)
+    assert (probabilities.argmax(axis=1) == labels[40:]).mean() > 0.8
     # One map more than a batch holds.
     train_network(pictures[:33], labels[:33], 1, 0)
     again = train_network(pictures[:40], labels[:40], 25, 0)
@@ -128,11 +134,11 @@ def test_the_labels_that_come_with_the_workflow():
     for line in (FOLDER / TEXTS).read_text(encoding="utf-8").splitlines():
         entry = json.loads(line)
         texts[entry["id"]] = entry["texts"]
-    assert {own.text for own in labels} <= set(texts)
-    counts = np.bincount([own.label for own in labels], minlength=len(CLASSES))
+    assert {map_.text for map_ in labels} <= set(texts)
+    counts = np.bincount([map_.label for map_ in labels], minlength=len(CLASSES))
     assert counts.min() >= 20
     # A single sentence has no blocks.
-    assert all(len(texts[own.text]) == 2 for own in labels if CLASSES[own.label] == BLOCK)
+    assert all(len(texts[map_.text]) == 2 for map_ in labels if CLASSES[map_.label] == BLOCK)
     assert (FOLDER / "RUBRIC.md").is_file()
 
 
@@ -152,8 +158,8 @@ def test_labels_that_cannot_be_used_are_named(tmp_path, row, problem):
 
 def test_agreement_counts_as_scikit_learn_and_groups_texts():
     labels = np.asarray([0, 0, 1, 1, 2, 2, 4, 4])
-    found = {NETWORK: labels.copy(), RULES: np.asarray([0, 1, 1, 1, 2, 4, 4, 4])}
-    table = agreement(labels, np.asarray(list("aabbccdd")), found, 200, 0)
+    predicted = {NETWORK: labels.copy(), RULES: np.asarray([0, 1, 1, 1, 2, 4, 4, 4])}
+    table = agreement(labels, np.asarray(list("aabbccdd")), predicted, 200, 0)
     macro = table[table["class"] == "macro"].set_index("annotator")
     assert macro.loc[NETWORK, "f1"] == 1
     assert macro.loc[RULES, "f1"] == pytest.approx(np.mean([2 / 3, 0.8, 2 / 3, 0.8]))
@@ -187,27 +193,27 @@ def test_patterns_are_trained_written_and_read(trained, monkeypatch):
     files = (folder / "texts.jsonl", folder / "labels.csv")
     monkeypatch.setattr(module, lambda entry, card, tokenizer: annotated_maps(entry, card, tokenizer, *files))
     names = ("network", "thresholds", "table", "page.html", "labelling.html")
-    settings = {"size": 16, "scale": "sqrt", "epochs": 2, "folds": 2}
-    outs = [folder / name for name in names]
-    train_patterns({}, folder / "card.json", folder / "tokenizer.json", settings, 100, 0, "Test run", 1, *outs)
-    network, thresholds, size, scale = read_patterns(outs[0], outs[1])
+    settings = PatternSettings(size=16, scale="sqrt", epochs=2, folds=2)
+    outputs = PatternOutputs(*(folder / name for name in names))
+    train_patterns({}, folder / "card.json", folder / "tokenizer.json", settings, 100, 0, "Test run", 1, outputs)
+    network, thresholds, size, scale = read_patterns(outputs.network, outputs.thresholds)
     assert (size, scale) == (16, "sqrt")
     assert isinstance(thresholds, Thresholds)
     assert classify(network, torch.rand(3, 1, 16, 16)).shape == (3, 5)
-    table = pd.read_csv(outs[2], sep="\t")
+    table = pd.read_csv(outputs.table, sep="\t")
     assert {NETWORK, RULES} == set(table["annotator"])
-    page = outs[4].read_text(encoding="utf-8")
+    page = outputs.labelling.read_text(encoding="utf-8")
     data = json.loads(re.search(r"const data = (.*);\n", page)[1])
-    assert [own["name"] for own in data["classes"]] == list(CLASSES)
-    labelled = {(own.text, own.layer, own.head) for own in read_labels(files[1])}
+    assert [kind["name"] for kind in data["classes"]] == list(CLASSES)
+    labelled = {(map_.text, map_.layer, map_.head) for map_ in read_labels(files[1])}
     shown = [(m["text"], m["layer"], m["head"]) for m in data["maps"]]
     assert len(shown) == len(set(shown)) == 6 * 12 - len(labelled)
     assert not labelled & set(shown)
     assert "http://" not in page
     assert "https://" not in page
-    outs[0].write_bytes(b"x")
+    outputs.network.write_bytes(b"x")
     with pytest.raises(AtlasError, match="not the network of maps"):
-        read_patterns(outs[0], outs[1])
+        read_patterns(outputs.network, outputs.thresholds)
 
 
 def test_a_label_of_a_map_that_is_not_there_is_refused(trained, tmp_path):

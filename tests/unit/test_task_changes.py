@@ -23,7 +23,7 @@ from attention_atlas.studies.kovaleva2019.disabling import disable, disabled, me
 from attention_atlas.studies.kovaleva2019.disabling_tables import Effects, effect_rows, heldout_gain
 from attention_atlas.studies.kovaleva2019.map_network import MapNetwork
 from attention_atlas.studies.kovaleva2019.measured import MEASURED, MODELS, read_measures
-from attention_atlas.studies.kovaleva2019.measures import measure, one_pass, padded_cosine
+from attention_atlas.studies.kovaleva2019.measures import MeasureSettings, measure, one_pass, padded_cosine
 from attention_atlas.studies.kovaleva2019.names import ACTIONS, DISABLED_COLUMNS, MEAN, UNIFORM, ZERO
 from attention_atlas.studies.kovaleva2019.predictions import predict
 from attention_atlas.studies.kovaleva2019.rule_labels import Thresholds
@@ -82,20 +82,20 @@ EXAMPLES = [example(k, sizes) for k, sizes in enumerate([(3, 4), (2, 6), (5, 2),
 
 
 def model(name="bert", seed=0):
-    found = tiny(name, seed=seed)
-    install(found)
-    return found
+    net = tiny(name, seed=seed)
+    install(net)
+    return net
 
 
-def single_maps(net, own):
+def single_maps(net, single):
     """[layer, head, n, n] of one example by itself."""
     maps = []
     with torch.inference_mode(), watch(net, observers=[lambda site, p: maps.append(p[0].clone())]) as session:
         inputs = {
-            "input_ids": torch.tensor([own.input_ids]),
-            "attention_mask": torch.ones(1, len(own.input_ids), dtype=torch.long),
+            "input_ids": torch.tensor([single.input_ids]),
+            "attention_mask": torch.ones(1, len(single.input_ids), dtype=torch.long),
         }
-        inputs["token_type_ids"] = torch.tensor([own.segment_ids])
+        inputs["token_type_ids"] = torch.tensor([single.segment_ids])
         session.batch(inputs["attention_mask"])
         net(**inputs)
     return torch.stack(maps).numpy()
@@ -104,44 +104,44 @@ def single_maps(net, own):
 def test_one_pass_gives_what_loops_over_single_examples_give():
     base, tuned = model(seed=0), model(seed=1)
     patterns = (MapNetwork().eval(), Thresholds(0.3, 0.2, 0.2), 16, "sqrt")
-    found = one_pass(base, tuned, EXAMPLES, PAD, CLS, SEP, None, patterns)
-    for row, own in enumerate(EXAMPLES):
-        maps = {"base": single_maps(base, own), "tuned": single_maps(tuned, own)}
+    arrays = one_pass(base, tuned, EXAMPLES, PAD, CLS, SEP, None, patterns)
+    for row, single in enumerate(EXAMPLES):
+        maps = {"base": single_maps(base, single), "tuned": single_maps(tuned, single)}
         for layer in range(LAYERS):
             for head in range(HEADS):
-                one, other = (maps[name][layer, head].ravel() for name in MODELS)
-                cosine = float(one @ other / np.linalg.norm(one) / np.linalg.norm(other))
-                assert found["cosine"][row, layer, head] == pytest.approx(cosine, abs=1e-5)
+                before, after = (maps[name][layer, head].ravel() for name in MODELS)
+                cosine = float(before @ after / np.linalg.norm(before) / np.linalg.norm(after))
+                assert arrays["cosine"][row, layer, head] == pytest.approx(cosine, abs=1e-5)
         for place, name in enumerate(MODELS):
             means = maps[name].mean(axis=2)
             for number, mode in enumerate(MODES):
-                masks = feature_masks(own, CLS, SEP, None, mode)
+                masks = feature_masks(single, CLS, SEP, None, mode)
                 for k, feature in enumerate(MEASURED):
                     mask = masks["sep" if feature == "sep_sum" else feature]
                     reduce = np.sum if feature == "sep_sum" else np.max
-                    here = found["columns"][place, number, row, k]
-                    first = found["first_row"][place, number, row, k]
+                    here = arrays["columns"][place, number, row, k]
+                    first = arrays["first_row"][place, number, row, k]
                     if not mask.any():
                         assert np.isnan(here).all()
                         assert np.isnan(first).all()
                         continue
                     assert here == pytest.approx(reduce(means[:, :, mask], axis=-1), abs=1e-5)
                     assert first == pytest.approx(reduce(maps[name][-1][:, 0, mask], axis=-1), abs=1e-5)
-    assert found["classes"].shape == (2, len(EXAMPLES), LAYERS, HEADS)
+    assert arrays["classes"].shape == (2, len(EXAMPLES), LAYERS, HEADS)
 
 
 def test_padded_maps_are_compared_with_their_padding():
     base, tuned = model(seed=0), model(seed=1)
     length = 30
-    found = padded_cosine(base, tuned, EXAMPLES[:3], PAD, length)
-    for row, own in enumerate(EXAMPLES[:3]):
-        n = len(own.input_ids)
+    cosines = padded_cosine(base, tuned, EXAMPLES[:3], PAD, length)
+    for row, single in enumerate(EXAMPLES[:3]):
+        n = len(single.input_ids)
         vectors = []
         for net in (base, tuned):
             maps = []
-            ids = torch.tensor([[*own.input_ids, *[PAD] * (length - n)]])
+            ids = torch.tensor([[*single.input_ids, *[PAD] * (length - n)]])
             mask = torch.tensor([[1] * n + [0] * (length - n)])
-            segments = torch.tensor([[*own.segment_ids, *[0] * (length - n)]])
+            segments = torch.tensor([[*single.segment_ids, *[0] * (length - n)]])
             with (
                 torch.inference_mode(),
                 watch(net, observers=[lambda site, p, maps=maps: maps.append(p[0].clone())]) as session,
@@ -154,9 +154,9 @@ def test_padded_maps_are_compared_with_their_padding():
         assert float(vectors[0].reshape(LAYERS, HEADS, length, length)[..., n:].max()) == 0
         assert float(vectors[0].reshape(LAYERS, HEADS, length, length)[..., n:, :].sum()) > 0
         slow = torch.nn.functional.cosine_similarity(*vectors, dim=-1)
-        assert found[row] == pytest.approx(slow.numpy(), abs=1e-5)
+        assert cosines[row] == pytest.approx(slow.numpy(), abs=1e-5)
     real = one_pass(base, tuned, EXAMPLES[:3], PAD, CLS, SEP, None, (MapNetwork().eval(), Thresholds(1, 1, 1), 16, "sqrt"))
-    assert not np.allclose(found, real["cosine"], atol=1e-2)
+    assert not np.allclose(cosines, real["cosine"], atol=1e-2)
 
 
 def save_examples(folder):
@@ -173,15 +173,15 @@ def test_measures_are_written_and_read(tmp_path, monkeypatch):
     monkeypatch.setattr(measures_module, "read_patterns", lambda *paths: patterns)
 
     def run(limit, out):
-        padded = {"length": 24, "records": 2}
-        measure({"seed": 0}, {"seed": 1}, *saved, limit, padded, "no_such_model", "", "", 1, out)
+        settings = MeasureSettings(limit, padded_length=24, padded_records=2, tagger="no_such_model")
+        measure({"seed": 0}, {"seed": 1}, *saved, settings, "", "", 1, out)
 
     run(4, tmp_path / "measures")
-    found = read_measures(tmp_path / "measures")
-    assert found.tagged
-    assert found.records.tolist() == [0, 1, 2, 3]
-    assert len(found.padded_records) == 2
-    assert found.feature("tuned", CORRECTED, NOUN).shape == (4, LAYERS, HEADS)
+    measures = read_measures(tmp_path / "measures")
+    assert measures.tagged
+    assert measures.records.tolist() == [0, 1, 2, 3]
+    assert len(measures.padded_records) == 2
+    assert measures.feature("tuned", CORRECTED, NOUN).shape == (4, LAYERS, HEADS)
     with pytest.raises(AtlasError, match="no example to measure"):
         run(0, tmp_path / "none")
     (tmp_path / "measures").write_bytes(b"x")
@@ -195,26 +195,26 @@ def test_measures_are_written_and_read(tmp_path, monkeypatch):
 def tagged(words, xpos, relations=None, spelled=None):
     """An example of one text; `spelled`: pieces of each word."""
     pieces = spelled or [[w] for w in words]
-    word = [-1, *(k for k, own in enumerate(pieces) for _ in own), -1]
-    tokens = [CLS, *(p for own in pieces for p in own), SEP]
+    word = [-1, *(k for k, word_pieces in enumerate(pieces) for _ in word_pieces), -1]
+    tokens = [CLS, *(p for word_pieces in pieces for p in word_pieces), SEP]
     layers = {"xpos": tuple(xpos), "relations": tuple(relations or ["dep"] * len(words))}
     n = len(word)
     return Example(0, "t", (0,) * n, (0,) * n, tuple(tokens), tuple(word), tuple(words), layers)
 
 
 def test_features_by_word_and_by_spelling():
-    own = tagged(
+    sentence = tagged(
         ["cats", "see", "bats", "."],
         ["NNS", "VBP", "NN", "."],
         ["nsubj", "root", "dobj", "punct"],
         [["cat", "##s"], ["see"], ["bat", "##s"], ["."]],
     )
-    by_word = feature_masks(own, CLS, SEP, None, CORRECTED)
+    by_word = feature_masks(sentence, CLS, SEP, None, CORRECTED)
     assert by_word[SUBJ].tolist() == [False, True, True, False, False, False, False, False]
     assert by_word[NOUN].sum() == 4
     assert by_word[PUNCT].tolist() == [False] * 6 + [True, False]
     # As published, the "##s" of the object counts as the subject's as well.
-    assert feature_masks(own, CLS, SEP, None, AS_PUBLISHED)[SUBJ].tolist() == [
+    assert feature_masks(sentence, CLS, SEP, None, AS_PUBLISHED)[SUBJ].tolist() == [
         False,
         True,
         True,
@@ -245,13 +245,13 @@ def test_negation_by_words_and_by_parts_of_words(words, corrected, published):
 
 
 def test_without_tags_only_features_of_spelling_are_left(caplog):
-    own = example(0, (3, 3), tagged=False)
-    assert set(feature_masks(own, CLS, SEP, None, CORRECTED)) == {"sep", "cls", NEG, PUNCT}
+    untagged = example(0, (3, 3), tagged=False)
+    assert set(feature_masks(untagged, CLS, SEP, None, CORRECTED)) == {"sep", "cls", NEG, PUNCT}
     assert spacy_tagger("no_such_model") is None
     assert "no_such_model is not installed" in caplog.text
-    by_tagger = feature_masks(own, CLS, SEP, lambda words: (("NN",) * len(words), ("nsubj",) * len(words)), CORRECTED)
+    by_tagger = feature_masks(untagged, CLS, SEP, lambda words: (("NN",) * len(words), ("nsubj",) * len(words)), CORRECTED)
     assert set(by_tagger) == set(FEATURES)
-    assert by_tagger[NOUN].tolist() == [word >= 0 for word in own.word]
+    assert by_tagger[NOUN].tolist() == [word >= 0 for word in untagged.word]
 
 
 # --- disabling
@@ -270,10 +270,10 @@ def test_a_constant_output_replaces_what_a_head_gives():
         changed = net(**inputs).logits
     with torch.inference_mode(), watch(net, outputs=[lambda site, out: seen.append(out.clone())]):
         plain = net(**inputs).logits
-    own, before = seen[1], seen[LAYERS + 1]
-    assert torch.equal(own[:, :, 0], outputs[0].expand(2, 7, size))
-    assert torch.equal(own[:, :, 2], outputs[2].expand(2, 7, size))
-    assert torch.equal(own[:, :, 1], before[:, :, 1])
+    replaced, before = seen[1], seen[LAYERS + 1]
+    assert torch.equal(replaced[:, :, 0], outputs[0].expand(2, 7, size))
+    assert torch.equal(replaced[:, :, 2], outputs[2].expand(2, 7, size))
+    assert torch.equal(replaced[:, :, 1], before[:, :, 1])
     assert not torch.allclose(changed, plain)
     with pytest.raises(AtlasError, match=r"must be \[4 heads, size\]"), watch(net, plan=Plan().constant(0, torch.zeros(3, 4))):
         pass
@@ -283,18 +283,18 @@ def test_a_constant_output_replaces_what_a_head_gives():
 
 def test_mean_outputs_are_means_over_real_tokens():
     net = model("bert_classifier")
-    found = mean_outputs(net, EXAMPLES, PAD)
+    means = mean_outputs(net, EXAMPLES, PAD)
     sums, tokens = [0.0] * LAYERS, 0
-    for own in EXAMPLES:
+    for single in EXAMPLES:
         outputs = []
-        ids, segments = torch.tensor([own.input_ids]), torch.tensor([own.segment_ids])
+        ids, segments = torch.tensor([single.input_ids]), torch.tensor([single.segment_ids])
         with torch.inference_mode(), watch(net, outputs=[lambda site, out, outputs=outputs: outputs.append(out[0])]) as session:
             session.batch(torch.ones_like(ids))
             net(input_ids=ids, token_type_ids=segments)
         sums = [total + out.sum(dim=0) for total, out in zip(sums, outputs, strict=True)]
-        tokens += len(own.input_ids)
+        tokens += len(single.input_ids)
     for layer in range(LAYERS):
-        assert found[layer].numpy() == pytest.approx((sums[layer] / tokens).numpy(), abs=1e-5)
+        assert means[layer].numpy() == pytest.approx((sums[layer] / tokens).numpy(), abs=1e-5)
 
 
 def test_every_head_and_layer_gives_what_a_plain_pass_gives():
@@ -303,17 +303,17 @@ def test_every_head_and_layer_gives_what_a_plain_pass_gives():
     conditions = list(disabled(net, ACTIONS, means))
     assert [(c.action, c.layer, c.head) for c in conditions][: HEADS + 1] == [(UNIFORM, 1, h) for h in range(HEADS + 1)]
     assert len(conditions) == len(ACTIONS) * LAYERS * (HEADS + 1)
-    found = logits_under(net, EXAMPLES, [condition.plan for condition in conditions], PAD, batch_tokens=40)
-    assert found[0].numpy() == pytest.approx(logits(net, EXAMPLES, PAD).numpy(), abs=1e-5)
+    condition_logits = logits_under(net, EXAMPLES, [condition.plan for condition in conditions], PAD, batch_tokens=40)
+    assert condition_logits[0].numpy() == pytest.approx(logits(net, EXAMPLES, PAD).numpy(), abs=1e-5)
     for number in random.Random(0).sample(range(len(conditions)), 12):
-        for row, own in enumerate(EXAMPLES):
-            ids, segments = torch.tensor([own.input_ids]), torch.tensor([own.segment_ids])
+        for row, single in enumerate(EXAMPLES):
+            ids, segments = torch.tensor([single.input_ids]), torch.tensor([single.segment_ids])
             with torch.inference_mode(), watch(net, plan=conditions[number].plan) as session:
                 session.batch(torch.ones_like(ids))
                 slow = net(input_ids=ids, attention_mask=torch.ones_like(ids), token_type_ids=segments).logits[0]
-            assert found[number + 1, row].numpy() == pytest.approx(slow.numpy(), abs=1e-4)
+            assert condition_logits[number + 1, row].numpy() == pytest.approx(slow.numpy(), abs=1e-4)
     # Every condition changes something.
-    assert (found[1:] - found[0]).abs().amax(dim=(1, 2)).min() > 1e-6
+    assert (condition_logits[1:] - condition_logits[0]).abs().amax(dim=(1, 2)).min() > 1e-6
 
 
 def test_disabling_is_written_an_example_a_row(tmp_path, monkeypatch):
@@ -381,14 +381,14 @@ def test_differences_tests_and_halves_are_those_of_plain_formulas():
     right = effects.changed[0] == effects.truth
     before = effects.base[0] == effects.truth
     assert table["delta"].to_numpy() == pytest.approx(100 * (right.mean(axis=1) - before.mean()))
-    for row, own in enumerate(right):
-        counts = [[(before & own).sum(), (before & ~own).sum()], [(~before & own).sum(), (~before & ~own).sum()]]
+    for row, after in enumerate(right):
+        counts = [[(before & after).sum(), (before & ~after).sum()], [(~before & after).sum(), (~before & ~after).sum()]]
         assert table["p_mcnemar"][row] == pytest.approx(min(1, reference(counts, exact=True).pvalue))
     even = np.arange(len(before)) % 2 == 0
     gains = []
-    for one, other in ((even, ~even), (~even, even)):
-        best = (right[:, one].mean(axis=1)).argmax()
-        gains.append(right[best, other].mean() - before[other].mean())
+    for selection, evaluation in ((even, ~even), (~even, even)):
+        best = (right[:, selection].mean(axis=1)).argmax()
+        gains.append(right[best, evaluation].mean() - before[evaluation].mean())
     assert heldout_gain(effects) == pytest.approx(np.mean(gains))
     assert facts["above"] == pytest.approx((right.mean(axis=1) > before.mean()).mean())
 
@@ -424,12 +424,12 @@ def test_random_layers_of_classes_depend_on_their_seed_alone(tmp_path):
     net = tiny("bert")
     net.save_pretrained(tmp_path / "model")
     entry = {"source": {"path": str(tmp_path / "model")}, "init": "pretrained", "dtype": "float32", "seed": 0}
-    found = untrained_logits(entry, EXAMPLES, PAD, 3, [0, 1, 0])
-    assert found.shape == (3, len(EXAMPLES), 3)
-    assert torch.equal(found[0], found[2])
-    assert not torch.allclose(found[0], found[1])
+    seed_logits = untrained_logits(entry, EXAMPLES, PAD, 3, [0, 1, 0])
+    assert seed_logits.shape == (3, len(EXAMPLES), 3)
+    assert torch.equal(seed_logits[0], seed_logits[2])
+    assert not torch.allclose(seed_logits[0], seed_logits[1])
     alone = untrained_logits(entry, EXAMPLES[2:4], PAD, 3, [1])
-    assert alone[0].numpy() == pytest.approx(found[1, 2:4].numpy(), abs=1e-5)
+    assert alone[0].numpy() == pytest.approx(seed_logits[1, 2:4].numpy(), abs=1e-5)
 
 
 def test_zero_and_uniform_are_what_they_say():

@@ -1,5 +1,5 @@
 from attention_atlas.io.setting import setting_of
-from attention_atlas.studies.kovaleva2019.frame_heads import frame_heads
+from attention_atlas.studies.kovaleva2019.frame_heads import FrameOutputs, frame_heads
 from attention_atlas.workflow.job import job
 
 with job(snakemake):
@@ -12,8 +12,10 @@ with job(snakemake):
         resamples=snakemake.params.resamples,
         seed=snakemake.params.seed,
         setting=setting_of(snakemake.params.setting),
-        out=snakemake.output.tsv,
-        options_out=snakemake.output.options,
-        options_html=snakemake.output.options_html,
-        drawn_out=snakemake.output.drawn,
+        outputs=FrameOutputs(
+            heads=snakemake.output.tsv,
+            options=snakemake.output.options,
+            options_html=snakemake.output.options_html,
+            sentence=snakemake.output.drawn,
+        ),
     )

@@ -1,4 +1,4 @@
-from attention_atlas.studies.kovaleva2019.measures import measure
+from attention_atlas.studies.kovaleva2019.measures import MeasureSettings, measure
 from attention_atlas.workflow.job import job
 
 with job(snakemake):
@@ -7,9 +7,12 @@ with job(snakemake):
         tuned_entry=snakemake.params.tuned,
         card_path=snakemake.input.card,
         example_files=snakemake.input.examples,
-        limit=snakemake.params.limit,
-        padded=snakemake.params.padded,
-        tagger=snakemake.params.tagger,
+        settings=MeasureSettings(
+            limit=snakemake.params.limit,
+            padded_length=snakemake.params.padded["length"],
+            padded_records=snakemake.params.padded["records"],
+            tagger=snakemake.params.tagger,
+        ),
         network_path=snakemake.input.network,
         thresholds_path=snakemake.input.thresholds,
         threads=snakemake.threads,

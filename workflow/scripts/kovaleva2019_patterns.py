@@ -1,4 +1,4 @@
-from attention_atlas.studies.kovaleva2019.patterns import train_patterns
+from attention_atlas.studies.kovaleva2019.patterns import PatternOutputs, PatternSettings, train_patterns
 from attention_atlas.workflow.job import job
 
 with job(snakemake):
@@ -6,14 +6,16 @@ with job(snakemake):
         model_entry=snakemake.params.model,
         card_path=snakemake.input.card,
         tokenizer=snakemake.input.tokenizer,
-        settings=snakemake.params.settings,
+        settings=PatternSettings(**{name: snakemake.params.settings[name] for name in ("size", "scale", "epochs", "folds")}),
         resamples=snakemake.params.resamples,
         seed=snakemake.params.seed,
         line=snakemake.params.line,
         threads=snakemake.threads,
-        network_out=snakemake.output.network,
-        thresholds_out=snakemake.output.thresholds,
-        out=snakemake.output.tsv,
-        html_out=snakemake.output.html,
-        labelling_out=snakemake.output.labelling,
+        outputs=PatternOutputs(
+            network=snakemake.output.network,
+            thresholds=snakemake.output.thresholds,
+            table=snakemake.output.tsv,
+            html=snakemake.output.html,
+            labelling=snakemake.output.labelling,
+        ),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,115 +25,130 @@ Floats = npt.NDArray[np.floating]
 REAL, PADDED = "real", "padded"
 
 
+@dataclass(frozen=True)
+class ChangeOutputs:
+    """Files of `change_tables`.
+
+    Attributes:
+        classes: figure2.tsv: task, annotator, class, share, ci_low, ci_high, maps, n.
+        head_classes: head_classes.tsv: task, annotator, layer, head, class, maps: how many maps of a head are of a class.
+        cosine: figure5.tsv: task, crop (real, padded), layer, head, value, ci_low, ci_high, n, seeds.
+        special: figure6.tsv: task, feature (sep, cls, sep_sum), layer, head, value, ci_low, ci_high, n, seeds.
+        first_row: figure7.tsv: task, feature, head, value, ci_low, ci_high, n, seeds.
+        features: task, model, mode, feature, layer, head, value (examples with the feature), value_zero (all examples, 0
+            without it), n.
+        features_html: page of its layer means.
+        options: task, option, one, other, mean_change, largest_change, rho, n.
+        options_html: its page.
+    """
+
+    classes: str | Path
+    head_classes: str | Path
+    cosine: str | Path
+    special: str | Path
+    first_row: str | Path
+    features: str | Path
+    features_html: str | Path
+    options: str | Path
+    options_html: str | Path
+
+
 def change_tables(
     files: Mapping[str, Mapping[int, str | Path]],
     settings: Mapping[str, Setting],
     resamples: int,
     seed: int,
-    classes_out: str | Path,
-    head_classes_out: str | Path,
-    cosine_out: str | Path,
-    special_out: str | Path,
-    first_row_out: str | Path,
-    features_out: str | Path,
-    features_html: str | Path,
-    options_out: str | Path,
-    options_html: str | Path,
+    outputs: ChangeOutputs,
 ) -> None:
     """Write the tables; values of a task are means over its seeds, intervals by bootstrap over examples.
 
     Args:
         files: task -> seed of the model -> its measures (`measures.measure`).
-        settings: task -> what was looked at.
+        settings: task -> run, model and corpus.
         resamples, seed: of the bootstrap.
-        classes_out: figure2.tsv: task, annotator, class, share, ci_low, ci_high, maps, n.
-        head_classes_out: head_classes.tsv: task, annotator, layer, head, class, maps: how many maps of a head are of a class.
-        cosine_out: figure5.tsv: task, crop (real, padded), layer, head, value, ci_low, ci_high, n, seeds.
-        special_out: figure6.tsv: task, feature (sep, cls, sep_sum), layer, head, value, ci_low, ci_high, n, seeds.
-        first_row_out: figure7.tsv: task, feature, head, value, ci_low, ci_high, n, seeds.
-        features_out, features_html: task, model, mode, feature, layer, head, value (examples with the feature), value_zero (all
-            examples, 0 without it), n; and a page of layer means.
-        options_out, options_html: task, option, one, other, mean_change, largest_change, rho, n; page.
+        outputs: tables and pages to write.
 
     Raises:
         AtlasError: measures cannot be read.
     """
     classes, of_heads, cosine, special, first_row, features, options, untagged = [], [], [], [], [], [], [], []
     for task, paths in files.items():
-        own = [read_measures(path) for path in paths.values()]
-        untagged += [] if own[0].tagged else [task]
-        facts = {"task": task, "seeds": len(own)}
-        classes += _class_shares(task, own, resamples, seed)
-        of_heads += _head_classes(task, own)
-        for crop, values in ((REAL, [m.cosine for m in own]), (PADDED, [m.padded for m in own])):
+        seed_measures = [read_measures(path) for path in paths.values()]
+        untagged += [] if seed_measures[0].tagged else [task]
+        facts = {"task": task, "seeds": len(seed_measures)}
+        classes += _class_shares(task, seed_measures, resamples, seed)
+        of_heads += _head_classes(task, seed_measures)
+        for crop, values in ((REAL, [m.cosine for m in seed_measures]), (PADDED, [m.padded for m in seed_measures])):
             if len(values[0]):
                 cosine.append(mean_rows(np.mean(values, axis=0), resamples, seed).assign(crop=crop, **facts))
         for feature in (SEP, CLS, SEP_SUM):
-            values = np.mean([m.feature(TUNED, AS_PUBLISHED, feature) for m in own], axis=0)
+            values = np.mean([m.feature(TUNED, AS_PUBLISHED, feature) for m in seed_measures], axis=0)
             special.append(mean_rows(values, resamples, seed).assign(feature=feature, **facts))
         for place, feature in enumerate(MEASURED):
             mode = MODES.index(CORRECTED)
-            values = np.mean([m.first_row[MODELS.index(TUNED), mode, :, place] for m in own], axis=0)
+            values = np.mean([m.first_row[MODELS.index(TUNED), mode, :, place] for m in seed_measures], axis=0)
             rows = mean_rows(values[:, None], resamples, seed)
             first_row.append(rows.drop(columns="layer").assign(feature=feature, **facts))
             features += [
-                _feature_rows(own, model, mode_name, feature).assign(task=task, model=model, mode=mode_name, feature=feature)
+                _feature_rows(seed_measures, model, mode_name, feature).assign(
+                    task=task, model=model, mode=mode_name, feature=feature
+                )
                 for model in MODELS
                 for mode_name in MODES
             ]
-        options += _option_rows(task, own)
+        options += _option_rows(task, seed_measures)
     head = ["layer", "head"]
     measured = ["value", "ci_low", "ci_high", "n", "seeds"]
-    write_table(pd.DataFrame(classes), classes_out)
-    write_table(pd.concat(of_heads, ignore_index=True), head_classes_out)
-    write_table(pd.concat(cosine, ignore_index=True)[["task", "crop", *head, *measured]], cosine_out)
-    write_table(pd.concat(special, ignore_index=True)[["task", "feature", *head, *measured]], special_out)
-    write_table(pd.concat(first_row, ignore_index=True)[["task", "feature", "head", *measured]], first_row_out)
+    write_table(pd.DataFrame(classes), outputs.classes)
+    write_table(pd.concat(of_heads, ignore_index=True), outputs.head_classes)
+    write_table(pd.concat(cosine, ignore_index=True)[["task", "crop", *head, *measured]], outputs.cosine)
+    write_table(pd.concat(special, ignore_index=True)[["task", "feature", *head, *measured]], outputs.special)
+    write_table(pd.concat(first_row, ignore_index=True)[["task", "feature", "head", *measured]], outputs.first_row)
     keys = ["task", "model", "mode", "feature"]
     grid = pd.concat(features, ignore_index=True)[[*keys, *head, "value", "value_zero", "n"]]
-    write_table(grid, features_out)
-    _features_page(grid, untagged, settings, features_html)
+    write_table(grid, outputs.features)
+    _features_page(grid, untagged, settings, outputs.features_html)
     table = pd.DataFrame(options)
-    write_table(table, options_out)
-    _options_page(table, settings, options_html)
+    write_table(table, outputs.options)
+    _options_page(table, settings, outputs.options_html)
 
 
-def _class_shares(task: str, own: Sequence[Measures], resamples: int, seed: int) -> list[dict[str, Any]]:
+def _class_shares(task: str, seed_measures: Sequence[Measures], resamples: int, seed: int) -> list[dict[str, Any]]:
     rows = []
     for place, annotator in enumerate(ANNOTATORS):
         # [example, seed, layer, head]
-        found = np.stack([m.classes[place] for m in own], axis=1)
-        shares = np.stack([(found == k).mean(axis=(1, 2, 3)) for k in range(len(CLASSES))], axis=1)
+        map_classes = np.stack([m.classes[place] for m in seed_measures], axis=1)
+        shares = np.stack([(map_classes == k).mean(axis=(1, 2, 3)) for k in range(len(CLASSES))], axis=1)
         low, high = bootstrap_ratio(shares, np.ones((len(shares), 1)), resamples, seed)
         for k, name in enumerate(CLASSES):
             facts = {"task": task, "annotator": annotator, "class": name, "share": float(shares[:, k].mean())}
-            rows.append(facts | {"ci_low": low[k], "ci_high": high[k], "maps": found.size, "n": len(found)})
+            rows.append(facts | {"ci_low": low[k], "ci_high": high[k], "maps": map_classes.size, "n": len(map_classes)})
     return rows
 
 
-def _head_classes(task: str, own: Sequence[Measures]) -> list[pd.DataFrame]:
+def _head_classes(task: str, seed_measures: Sequence[Measures]) -> list[pd.DataFrame]:
     """How many maps of each head, over examples and seeds, are of each class."""
     frames = []
     for place, annotator in enumerate(ANNOTATORS):
-        found = np.concatenate([m.classes[place] for m in own])
+        map_classes = np.concatenate([m.classes[place] for m in seed_measures])
         for k, name in enumerate(CLASSES):
-            rows = head_rows((found == k).sum(axis=0), "maps").assign(task=task, annotator=annotator)
+            rows = head_rows((map_classes == k).sum(axis=0), "maps").assign(task=task, annotator=annotator)
             rows["class"] = name
             frames.append(rows[["task", "annotator", "layer", "head", "class", "maps"]])
     return frames
 
 
-def _feature_rows(own: Sequence[Measures], model: str, mode: str, feature: str) -> pd.DataFrame:
-    values = np.mean([m.feature(model, mode, feature) for m in own], axis=0)
+def _feature_rows(seed_measures: Sequence[Measures], model: str, mode: str, feature: str) -> pd.DataFrame:
+    values = np.mean([m.feature(model, mode, feature) for m in seed_measures], axis=0)
     count = _with_feature(values).sum()
     zero = np.nan_to_num(values) if count else values
     return head_rows(_head_means(values), "value").assign(value_zero=_head_means(zero).ravel(), n=int(count))
 
 
-def _option_rows(task: str, own: Sequence[Measures]) -> list[dict[str, Any]]:
+def _option_rows(task: str, seed_measures: Sequence[Measures]) -> list[dict[str, Any]]:
     """How far each option moves the heads' values."""
     rows = []
-    first = own[0]
+    first = seed_measures[0]
     if len(first.padded):
         same = np.isin(first.records, first.padded_records)
         rows.append(_moved(task, "Figure 5: maps padded, or of real length", PADDED, REAL, first.padded, first.cosine[same]))
@@ -145,16 +161,16 @@ def _option_rows(task: str, own: Sequence[Measures]) -> list[dict[str, Any]]:
         if feature in (*TAGGED, NEG):
             name = f"Section 4.4, {feature}: pieces by spelling, or by word"
             rows.append(_moved(task, name, *MODES, *(by_mode[mode] for mode in MODES)))
-            own_mode = by_mode[CORRECTED]
+            corrected = by_mode[CORRECTED]
             name = f"Section 4.4, {feature}: examples without it"
-            rows.append(_moved(task, name, "skip", "zero", own_mode, np.nan_to_num(own_mode)))
+            rows.append(_moved(task, name, "skip", "zero", corrected, np.nan_to_num(corrected)))
     return rows
 
 
-def _moved(task: str, option: str, one: str, other: str, first: Floats, second: Floats) -> dict[str, Any]:
+def _moved(task: str, option: str, first_choice: str, second_choice: str, first: Floats, second: Floats) -> dict[str, Any]:
     means = [_head_means(values).ravel() for values in (first, second)]
     change = means[1] - means[0]
-    facts = {"task": task, "option": option, "one": one, "other": other}
+    facts = {"task": task, "option": option, "one": first_choice, "other": second_choice}
     rho = float(spearmanr(*means).statistic) if np.isfinite(change).all() else float("nan")
     return facts | {
         "mean_change": float(change.mean()),
@@ -165,8 +181,8 @@ def _moved(task: str, option: str, one: str, other: str, first: Floats, second: 
 
 
 def _head_means(values: Floats) -> Floats:
-    there = _with_feature(values)
-    return values[there].mean(axis=0) if there.any() else np.full(values.shape[1:], np.nan)
+    with_feature = _with_feature(values)
+    return values[with_feature].mean(axis=0) if with_feature.any() else np.full(values.shape[1:], np.nan)
 
 
 def _with_feature(values: Floats) -> npt.NDArray[np.bool_]:
@@ -175,13 +191,15 @@ def _with_feature(values: Floats) -> npt.NDArray[np.bool_]:
 
 
 def _features_page(grid: pd.DataFrame, untagged: Sequence[str], settings: Mapping[str, Setting], path: str | Path) -> None:
-    own = grid[grid["mode"] == CORRECTED]
-    means = own.groupby(["task", "feature", "model"], sort=False).agg(value=("value", "mean"), n=("n", "first")).reset_index()
+    corrected = grid[grid["mode"] == CORRECTED]
+    means = (
+        corrected.groupby(["task", "feature", "model"], sort=False).agg(value=("value", "mean"), n=("n", "first")).reset_index()
+    )
     wide = means.pivot(index=["task", "feature"], columns="model", values="value").reindex(columns=list(MODELS))
     wide["change"] = wide[MODELS[1]] - wide[MODELS[0]]
     counts = means.drop_duplicates(["task", "feature"]).set_index(["task", "feature"])["n"]
     shown = wide.assign(n=counts).dropna(subset=list(MODELS)).reset_index()
-    best = own[own["model"] == TUNED].dropna(subset=["value"])
+    best = corrected[corrected["model"] == TUNED].dropna(subset=["value"])
     best = best.loc[best.groupby(["task", "feature"])["value"].idxmax()].set_index(["task", "feature"])
     shown["head"] = [
         f"{best.loc[(t, f), 'layer']}-{best.loc[(t, f), 'head']}" for t, f in zip(shown["task"], shown["feature"], strict=True)

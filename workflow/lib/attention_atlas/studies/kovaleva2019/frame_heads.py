@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -32,9 +33,27 @@ FROM_ELEMENT, FROM_TARGET, BOTH = "fe_to_target", "target_to_fe", "both"
 DIRECTIONS = (FROM_ELEMENT, FROM_TARGET, BOTH)
 FIRST, SPANS = "first_piece", "words"
 PLACES = (FIRST, SPANS)
-"""Where pieces stand: where one of their spelling first stands (published code), or in the words that were annotated."""
+"""Positions of pieces: the first piece with the same spelling (published code), or the pieces of the annotated words."""
 _CONTROLS = 20
 """Pairs at the same distance that are drawn for each pair."""
+
+
+@dataclass(frozen=True)
+class FrameOutputs:
+    """Files of `frame_heads`.
+
+    Attributes:
+        heads: figure3.tsv: layer, head, value (mean over sentences of the largest weight), ci_low, ci_high, control (the same
+            for pairs of other pieces at the same distance), margin, margin_ci_low, margin_ci_high, n.
+        options: pairing, direction, places, layer, head, value, control, rho (Spearman's with the figure's).
+        options_html: its page.
+        sentence: figure4.tsv: word, role, frame, example, of one sentence.
+    """
+
+    heads: str | Path
+    options: str | Path
+    options_html: str | Path
+    sentence: str | Path
 
 
 def frame_heads(
@@ -46,42 +65,38 @@ def frame_heads(
     resamples: int,
     seed: int,
     setting: Setting,
-    out: str | Path,
-    options_out: str | Path,
-    options_html: str | Path,
-    drawn_out: str | Path,
+    outputs: FrameOutputs,
 ) -> None:
     """Write figure3.tsv, the table of options, and the sentence that Figure 4 shows.
 
     Args:
         shards: attention of the sentences, over word pieces.
         example_files: the sentences.
-        limit: records that count.
+        limit: use at most so many records.
         pairing, direction: of the figure; the table of options has all.
         resamples, seed: of the bootstrap over sentences and of the control.
-        setting: what was looked at.
-        out: layer, head, value (mean over sentences of the largest weight), ci_low, ci_high, control (the same for pairs of
-            other pieces at the same distance), margin, margin_ci_low, margin_ci_high, n.
-        options_out, options_html: pairing, direction, places, layer, head, value, control, rho (Spearman's with the figure's).
-        drawn_out: word, role, frame, of one sentence.
+        setting: run, model and corpus.
+        outputs: tables and page to write.
 
     Raises:
         AtlasError: there is no sentence with both a target and an element.
     """
     examples = list(read_examples(example_files, limit))
     variants = list(product(PAIRINGS, DIRECTIONS, PLACES))
-    found, controls = measured(
+    scores, controls = variant_scores(
         progress(with_attention(examples, read_attention(shards, limit)), label="sentences"), variants, seed
     )
     chosen = variants.index((pairing, direction, FIRST))
-    write_table(_rows(found[chosen], controls[chosen], resamples, seed), out)
-    options = _options(variants, found, controls, chosen)
-    write_table(options, options_out)
-    _page(options, len(found[0]), setting, options_html)
-    write_table(drawn(examples), drawn_out)
+    write_table(_rows(scores[chosen], controls[chosen], resamples, seed), outputs.heads)
+    options = _options(variants, scores, controls, chosen)
+    write_table(options, outputs.options)
+    _page(options, len(scores[0]), setting, outputs.options_html)
+    write_table(example_sentence(examples), outputs.sentence)
 
 
-def measured(pairs: Iterator[Any], variants: Sequence[tuple[str, str, str]], seed: int) -> tuple[list[Floats], list[Floats]]:
+def variant_scores(
+    pairs: Iterator[Any], variants: Sequence[tuple[str, str, str]], seed: int
+) -> tuple[list[Floats], list[Floats]]:
     """Scores and their controls, [sentence, layer, head] for each variant.
 
     Args:
@@ -92,22 +107,22 @@ def measured(pairs: Iterator[Any], variants: Sequence[tuple[str, str, str]], see
     Raises:
         AtlasError: no sentence has both a target and an element.
     """
-    found: list[list[Floats]] = [[] for _ in variants]
+    scores: list[list[Floats]] = [[] for _ in variants]
     controls: list[list[Floats]] = [[] for _ in variants]
     for example, cached in pairs:
         maps = widened(cached.maps)
         for number, (pairing, direction, places) in enumerate(variants):
             chosen = frame_pairs(example, pairing, direction, places)
             generator = np.random.default_rng([seed, example.record, number])
-            found[number].append(largest(maps, chosen))
-            controls[number].append(control(maps, chosen, [w != SPECIAL for w in example.word], generator))
-    if not found[0]:
+            scores[number].append(largest_weights(maps, chosen))
+            controls[number].append(control_weights(maps, chosen, [w != SPECIAL for w in example.word], generator))
+    if not scores[0]:
         raise AtlasError("there is no sentence with a frame: every record was dropped, or the limit is too small.")
-    return [np.stack(own) for own in found], [np.stack(own) for own in controls]
+    return [np.stack(sentences) for sentences in scores], [np.stack(sentences) for sentences in controls]
 
 
 def frame_pairs(example: Example, pairing: str, direction: str, places: str) -> list[tuple[int, int]]:
-    """Pairs of pieces (attending, attended to) between the elements and the target of a sentence.
+    """Pairs of pieces (query, key) between the elements and the target of a sentence.
 
     Args:
         example: with mentions of roles target and element.
@@ -117,25 +132,25 @@ def frame_pairs(example: Example, pairing: str, direction: str, places: str) -> 
         places: see `PLACES`.
     """
     pieces = {role: _pieces(example, role, places) for role in (TARGET, ELEMENT)}
-    one = zip(pieces[ELEMENT], pieces[TARGET], strict=False) if pairing == ZIP else product(pieces[ELEMENT], pieces[TARGET])
-    pairs = list(one)
-    turned = [(target, element) for element, target in pairs]
-    return {FROM_ELEMENT: pairs, FROM_TARGET: turned, BOTH: pairs + turned}[direction]
+    matched = zip(pieces[ELEMENT], pieces[TARGET], strict=False) if pairing == ZIP else product(pieces[ELEMENT], pieces[TARGET])
+    pairs = list(matched)
+    reversed_pairs = [(target, element) for element, target in pairs]
+    return {FROM_ELEMENT: pairs, FROM_TARGET: reversed_pairs, BOTH: pairs + reversed_pairs}[direction]
 
 
 def _pieces(example: Example, role: str, places: str) -> list[int]:
     words = [word for mention in example.mentions or () if mention.role == role for word in range(mention.start, mention.stop)]
-    own = [place for word in words for place, mark in enumerate(example.word) if mark == word]
-    return own if places == SPANS else [example.tokens.index(example.tokens[place]) for place in own]
+    positions = [place for word in words for place, mark in enumerate(example.word) if mark == word]
+    return positions if places == SPANS else [example.tokens.index(example.tokens[place]) for place in positions]
 
 
-def largest(maps: npt.NDArray[np.float32], pairs: Sequence[tuple[int, int]]) -> Floats:
-    """[layer, head] the largest weight over pairs (attending, attended to) of maps [layer, head, n, n]."""
+def largest_weights(maps: npt.NDArray[np.float32], pairs: Sequence[tuple[int, int]]) -> Floats:
+    """[layer, head] the largest weight over pairs (query, key) of maps [layer, head, n, n]."""
     rows, columns = zip(*pairs, strict=True)
     return maps[:, :, list(rows), list(columns)].max(axis=-1).astype(np.float64)
 
 
-def control(
+def control_weights(
     maps: npt.NDArray[np.float32],
     pairs: Sequence[tuple[int, int]],
     words: Sequence[bool],
@@ -145,9 +160,9 @@ def control(
 
     Args:
         maps: [layer, head, n, n].
-        pairs: the pairs in whose place others are drawn, anywhere in the sentence but on special tokens.
-        words: [n] which pieces are no special tokens.
-        generator: draws.
+        pairs: random pairs at their distances replace them, anywhere in the sentence except on special tokens.
+        words: [n] whether each piece is no special token.
+        generator: of the random pairs.
     """
     allowed = np.flatnonzero(words)
     inside = set(allowed.tolist())
@@ -157,34 +172,34 @@ def control(
     return maps[:, :, drawn, drawn + offsets].max(axis=2).mean(axis=-1).astype(np.float64)
 
 
-def _rows(found: Floats, controls: Floats, resamples: int, seed: int) -> pd.DataFrame:
-    ones = np.ones((len(found), 1, 1))
-    low, high = bootstrap_ratio(found, ones, resamples, seed)
-    margin_low, margin_high = bootstrap_ratio(found - controls, ones, resamples, seed)
-    frame = head_rows(found.mean(axis=0), "value").assign(ci_low=low.ravel(), ci_high=high.ravel())
-    frame = frame.assign(control=controls.mean(axis=0).ravel(), margin=(found - controls).mean(axis=0).ravel())
-    return frame.assign(margin_ci_low=margin_low.ravel(), margin_ci_high=margin_high.ravel(), n=len(found))
+def _rows(scores: Floats, controls: Floats, resamples: int, seed: int) -> pd.DataFrame:
+    ones = np.ones((len(scores), 1, 1))
+    low, high = bootstrap_ratio(scores, ones, resamples, seed)
+    margin_low, margin_high = bootstrap_ratio(scores - controls, ones, resamples, seed)
+    frame = head_rows(scores.mean(axis=0), "value").assign(ci_low=low.ravel(), ci_high=high.ravel())
+    frame = frame.assign(control=controls.mean(axis=0).ravel(), margin=(scores - controls).mean(axis=0).ravel())
+    return frame.assign(margin_ci_low=margin_low.ravel(), margin_ci_high=margin_high.ravel(), n=len(scores))
 
 
 def _options(
-    variants: Sequence[tuple[str, str, str]], found: Sequence[Floats], controls: Sequence[Floats], chosen: int
+    variants: Sequence[tuple[str, str, str]], scores: Sequence[Floats], controls: Sequence[Floats], chosen: int
 ) -> pd.DataFrame:
     """The best head of each variant, and how its ranking of heads agrees with the figure's."""
     from scipy.stats import spearmanr
 
     rows = []
-    reference = found[chosen].mean(axis=0)
-    for (pairing, direction, places), own, other in zip(variants, found, controls, strict=True):
-        means = own.mean(axis=0)
+    reference = scores[chosen].mean(axis=0)
+    for (pairing, direction, places), sentence_scores, control_scores in zip(variants, scores, controls, strict=True):
+        means = sentence_scores.mean(axis=0)
         layer, head = np.unravel_index(means.argmax(), means.shape)
         rho = float(spearmanr(means.ravel(), reference.ravel()).statistic)
         facts: Mapping[str, Any] = {"pairing": pairing, "direction": direction, "places": places}
         best = {"layer": int(layer) + 1, "head": int(head) + 1, "value": float(means[layer, head])}
-        rows.append({**facts, **best, "control": float(other.mean(axis=0)[layer, head]), "rho": rho})
+        rows.append({**facts, **best, "control": float(control_scores.mean(axis=0)[layer, head]), "rho": rho})
     return pd.DataFrame(rows)
 
 
-def drawn(examples: Sequence[Example]) -> pd.DataFrame:
+def example_sentence(examples: Sequence[Example]) -> pd.DataFrame:
     """Words of the first sentence of a middling length, with the role of each: word, role, frame."""
     lengths = [len(example.words) for example in examples]
     middle = float(np.median(lengths))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,14 +39,28 @@ Floats = npt.NDArray[np.float32]
 _PADDED_BATCH = 8
 
 
+@dataclass(frozen=True)
+class MeasureSettings:
+    """What is measured of a task.
+
+    Attributes:
+        limit: use at most so many records.
+        padded_length, padded_records: length and records of the comparison of padded maps.
+        tagger: spaCy model for examples without gold tags.
+    """
+
+    limit: int
+    padded_length: int
+    padded_records: int
+    tagger: str
+
+
 def measure(
     base_entry: Mapping[str, Any],
     tuned_entry: Mapping[str, Any],
     card_path: str | Path,
     example_files: Sequence[str | Path],
-    limit: int,
-    padded: Mapping[str, int],
-    tagger: str,
+    settings: MeasureSettings,
     network_path: str | Path,
     thresholds_path: str | Path,
     threads: int,
@@ -57,9 +72,7 @@ def measure(
         base_entry, tuned_entry: registry entries of the pre-trained and of the fine-tuned model.
         card_path: card of the pre-trained model.
         example_files: the examples.
-        limit: records that count.
-        padded: length and records of the padded comparison.
-        tagger: spaCy model for examples without gold tags.
+        settings: records, padding and tagger.
         network_path, thresholds_path: of `patterns.train_patterns`.
         threads: threads of the forward passes.
         out: safetensors file.
@@ -69,20 +82,20 @@ def measure(
     """
     torch.set_num_threads(threads)
     card, device = read_card(card_path), pick_device()
-    examples = list(read_examples(example_files, limit))
+    examples = list(read_examples(example_files, settings.limit))
     if not examples:
         raise AtlasError("there is no example to measure: every record was dropped, or the limit is too small.")
     gold = all({"xpos", "relations"} <= example.layers.keys() for example in examples)
-    found_tagger = None if gold else spacy_tagger(tagger)
+    fallback_tagger = None if gold else spacy_tagger(settings.tagger)
     base, tuned = load_model(base_entry, device), load_model(tuned_entry, device)
     if attention_shape(base) != attention_shape(tuned):
         raise AtlasError(f"{tuned_entry['source']}: this model has another shape than the one it was trained from.")
     patterns = read_patterns(network_path, thresholds_path)
-    short = [e for e in examples if len(e.input_ids) <= padded["length"]][: padded["records"]]
-    tensors = one_pass(base, tuned, examples, card.pad or 0, card.cls, card.sep, found_tagger, patterns)
-    tensors["padded"] = padded_cosine(base, tuned, short, card.pad or 0, padded["length"])
+    short = [e for e in examples if len(e.input_ids) <= settings.padded_length][: settings.padded_records]
+    tensors = one_pass(base, tuned, examples, card.pad or 0, card.cls, card.sep, fallback_tagger, patterns)
+    tensors["padded"] = padded_cosine(base, tuned, short, card.pad or 0, settings.padded_length)
     tensors["padded_records"] = np.asarray([e.record for e in short], dtype=np.int64)
-    tagged = gold or found_tagger is not None
+    tagged = gold or fallback_tagger is not None
     with whole_file(out) as part:
         save_file(tensors, part, metadata={"facts": json.dumps({"tagged": tagged, "features": MEASURED})})
 
@@ -97,7 +110,7 @@ def one_pass(
     tagger: Tagger | None,
     patterns: tuple[MapNetwork, Thresholds, int, str],
 ) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of `Measures`, the padded ones aside, examples in their order.
+    """The arrays of `Measures` except the padded ones, examples in their order.
 
     Args:
         base, tuned: with the engine installed.
@@ -110,7 +123,7 @@ def one_pass(
     _, (layers, heads) = next(iter(attention_shape(base).items()))
     count, features = len(examples), len(MEASURED)
     places = {example.record: place for place, example in enumerate(examples)}
-    found: dict[str, npt.NDArray[Any]] = {
+    arrays: dict[str, npt.NDArray[Any]] = {
         "records": np.asarray([example.record for example in examples], dtype=np.int64),
         "cosine": np.zeros((count, layers, heads), np.float32),
         "columns": np.full((2, len(MODES), count, features, layers, heads), np.nan, np.float32),
@@ -120,8 +133,8 @@ def one_pass(
     for batch in progress(list(batch_by_length(examples)), label="examples"):
         inputs = model_inputs(base, batch, pad)
         marks = _marks(batch, inputs["attention_mask"].shape[1], cls, sep, tagger)
-        _measure_batch((base, tuned), batch, inputs, marks, patterns, found, [places[example.record] for example in batch])
-    return found
+        _measure_batch((base, tuned), batch, inputs, marks, patterns, arrays, [places[example.record] for example in batch])
+    return arrays
 
 
 def _measure_batch(
@@ -130,12 +143,12 @@ def _measure_batch(
     inputs: Mapping[str, torch.Tensor],
     marks: torch.Tensor,
     patterns: tuple[MapNetwork, Thresholds, int, str],
-    found: Mapping[str, npt.NDArray[Any]],
+    arrays: Mapping[str, npt.NDArray[Any]],
     rows: Sequence[int],
 ) -> None:
-    """Fill the `rows` of what `one_pass` finds; `marks` as `_marks` gives them."""
+    """Fill the `rows` of the arrays of `one_pass`; `marks` is the output of `_marks`."""
     network, thresholds, size, scale = patterns
-    layers, heads = found["cosine"].shape[1:]
+    layers, heads = arrays["cosine"].shape[1:]
     real = inputs["attention_mask"].to(torch.float32)
     marks = marks.to(real.device)
     before: dict[int, torch.Tensor] = {}
@@ -145,32 +158,32 @@ def _measure_batch(
     def see(number: int, site: Site, probabilities: torch.Tensor) -> None:
         maps = probabilities.float() * real[:, None, :, None]
         mean = maps.sum(2) / real.sum(1)[:, None, None]
-        found["columns"][number, :, :, :, site.layer][:, rows] = _largest(mean, marks).cpu().numpy()
+        arrays["columns"][number, :, :, :, site.layer][:, rows] = _largest(mean, marks).cpu().numpy()
         if site.layer == layers - 1:
-            found["first_row"][number][:, rows] = _largest(maps[:, :, 0], marks).cpu().numpy()
+            arrays["first_row"][number][:, rows] = _largest(maps[:, :, 0], marks).cpu().numpy()
         if number == 0:
             before[site.layer] = maps
             return
-        found["cosine"][rows, site.layer] = _cosine(before[site.layer], maps).cpu().numpy()
+        arrays["cosine"][rows, site.layer] = _cosine(before[site.layer], maps).cpu().numpy()
         for k, example in enumerate(batch):
             n = len(example.input_ids)
-            own = maps[k, :, :n, :n]
-            pictures[k].append(as_pictures(own, size, scale).cpu())
-            special = torch.tensor([word == SPECIAL for word in example.word], device=own.device)
-            segment = torch.tensor(example.segment_ids, device=own.device)
-            numbers[k].append(map_numbers(own, special, segment).cpu())
+            example_maps = maps[k, :, :n, :n]
+            pictures[k].append(as_pictures(example_maps, size, scale).cpu())
+            special = torch.tensor([word == SPECIAL for word in example.word], device=example_maps.device)
+            segment = torch.tensor(example.segment_ids, device=example_maps.device)
+            numbers[k].append(map_numbers(example_maps, special, segment).cpu())
 
     _run(models, inputs, see)
     for k, row in enumerate(rows):
         by_network = classify(network, torch.cat(pictures[k])).argmax(axis=1)
         by_rules = rule_labels(torch.cat(numbers[k]).numpy(), thresholds)
-        found["classes"][:, row] = np.stack([by_network, by_rules]).reshape(2, layers, heads)
+        arrays["classes"][:, row] = np.stack([by_network, by_rules]).reshape(2, layers, heads)
 
 
 def _run(
     models: Sequence[PreTrainedModel], inputs: Mapping[str, torch.Tensor], see: Callable[[int, Site, torch.Tensor], None]
 ) -> None:
-    """Run a batch through one model after the other; `see` is told which one it is, the layer and its probabilities."""
+    """Run a batch through one model after the other; `see` gets the number of the model, the layer and its probabilities."""
     for number, model in enumerate(models):
         with torch.inference_mode(), watch(model, observers=[partial(see, number)]) as session:
             session.batch(inputs["attention_mask"])
@@ -189,18 +202,18 @@ def _marks(batch: Sequence[Example], length: int, cls: str | None, sep: str | No
 
 def _largest(weights: torch.Tensor, marks: torch.Tensor) -> torch.Tensor:
     """[mode, example, measure, head] of weights [example, head, n]: the largest over the marked pieces, NaN without any."""
-    here = marks[:, :, :, None, :]
-    found = weights[None, :, None].masked_fill(~here, -1).amax(-1)
-    found = torch.where(here.any(-1), found, torch.nan)
-    separators = here[:, :, FEATURES.index(SEP)]
+    marked = marks[:, :, :, None, :]
+    largest = weights[None, :, None].masked_fill(~marked, -1).amax(-1)
+    largest = torch.where(marked.any(-1), largest, torch.nan)
+    separators = marked[:, :, FEATURES.index(SEP)]
     total = (weights[None] * separators).sum(-1)
     total = torch.where(separators.any(-1), total, torch.nan)
-    return torch.cat([found, total[:, :, None]], dim=2)
+    return torch.cat([largest, total[:, :, None]], dim=2)
 
 
-def _cosine(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+def _cosine(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
     """[example, head] cosine between maps [example, head, n, n] as vectors."""
-    return torch.nn.functional.cosine_similarity(one.flatten(2), other.flatten(2), dim=-1)
+    return torch.nn.functional.cosine_similarity(first.flatten(2), second.flatten(2), dim=-1)
 
 
 def padded_cosine(base: PreTrainedModel, tuned: PreTrainedModel, examples: Sequence[Example], pad: int, length: int) -> Floats:
@@ -209,14 +222,14 @@ def padded_cosine(base: PreTrainedModel, tuned: PreTrainedModel, examples: Seque
     Padding is never attended to, but attends: for a short example most of what is compared is the attention of [PAD].
     """
     _, (layers, heads) = next(iter(attention_shape(base).items()))
-    found = np.zeros((len(examples), layers, heads), np.float32)
+    cosines = np.zeros((len(examples), layers, heads), np.float32)
     for start in progress(range(0, len(examples), _PADDED_BATCH), label="padded examples"):
         batch = examples[start : start + _PADDED_BATCH]
-        _compare_batch((base, tuned), model_inputs(base, batch, pad, length), found[start : start + len(batch)])
-    return found
+        _compare_batch((base, tuned), model_inputs(base, batch, pad, length), cosines[start : start + len(batch)])
+    return cosines
 
 
-def _compare_batch(models: Sequence[PreTrainedModel], inputs: Mapping[str, torch.Tensor], found: Floats) -> None:
+def _compare_batch(models: Sequence[PreTrainedModel], inputs: Mapping[str, torch.Tensor], cosines: Floats) -> None:
     """Fill [example, layer, head] with the cosine of whole maps."""
     before: dict[int, torch.Tensor] = {}
 
@@ -224,6 +237,6 @@ def _compare_batch(models: Sequence[PreTrainedModel], inputs: Mapping[str, torch
         if number == 0:
             before[site.layer] = probabilities.float()
         else:
-            found[:, site.layer] = _cosine(before[site.layer], probabilities.float()).cpu().numpy()
+            cosines[:, site.layer] = _cosine(before[site.layer], probabilities.float()).cpu().numpy()
 
     _run(models, inputs, see)

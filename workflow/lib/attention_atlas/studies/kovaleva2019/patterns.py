@@ -1,11 +1,11 @@
-"""Classifiers of maps: trained on labelled maps, judged by cross-validation over texts (Kovaleva et al. 2019, section 4.1)."""
+"""Classifiers of maps, trained on labelled maps, cross-validated over texts (Kovaleva et al. 2019, section 4.1)."""
 
 from __future__ import annotations
 
 import json
 import logging
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -38,107 +38,138 @@ HAND = "hand"
 """The annotator whose labels come with the workflow."""
 
 
+@dataclass(frozen=True)
+class PatternSettings:
+    """Training of the classifiers.
+
+    Attributes:
+        size, scale: of the pictures of maps (`map_network.as_pictures`).
+        epochs: of the network.
+        folds: of the cross-validation over texts.
+    """
+
+    size: int
+    scale: str
+    epochs: int
+    folds: int
+
+
+@dataclass(frozen=True)
+class PatternOutputs:
+    """Files of `train_patterns`.
+
+    Attributes:
+        network: safetensors file.
+        thresholds: JSON file.
+        table: annotator, class, n, precision, recall, f1, ci_low, ci_high, kappa, with (whom the kappa is with).
+        html: its page.
+        labelling: page with maps that have no label yet.
+    """
+
+    network: str | Path
+    thresholds: str | Path
+    table: str | Path
+    html: str | Path
+    labelling: str | Path
+
+
 def train_patterns(
     model_entry: Mapping[str, Any],
     card_path: str | Path,
     tokenizer: str | Path,
-    settings: Mapping[str, Any],
+    settings: PatternSettings,
     resamples: int,
     seed: int,
     line: str,
     threads: int,
-    network_out: str | Path,
-    thresholds_out: str | Path,
-    out: str | Path,
-    html_out: str | Path,
-    labelling_out: str | Path,
+    outputs: PatternOutputs,
 ) -> None:
     """Train the network, tune the rules, and write how well both agree with the labels and with each other.
 
     Args:
         model_entry: registry entry of the model whose maps were labelled.
         card_path, tokenizer: its card and tokenizer.json.
-        settings: size, scale, epochs, folds.
+        settings: of the pictures, the training and the cross-validation.
         resamples, seed: of the bootstrap over texts; the seed is the network's as well.
-        line: what tables say of the run.
+        line: title of the run, for the page.
         threads: threads of the training.
-        network_out: safetensors file.
-        thresholds_out: JSON file.
-        out, html_out: annotator, class, n, precision, recall, f1, ci_low, ci_high, kappa, with (whom the kappa is with); page.
-        labelling_out: page with maps that have no label yet.
+        outputs: classifiers, table and pages to write.
 
     Raises:
         AtlasError: labels or texts cannot be used.
     """
     torch.set_num_threads(threads)
     annotated = annotated_maps(model_entry, card_path, tokenizer)
-    pictures = torch.cat([as_pictures(own[None], settings["size"], settings["scale"]) for own in annotated.maps])
+    pictures = torch.cat([as_pictures(map_[None], settings.size, settings.scale) for map_ in annotated.maps])
     numbers = np.stack([numbers_of(annotated, place) for place in range(len(annotated.maps))])
     labels, texts = annotated.labels, annotated.texts
-    found = {NETWORK: np.zeros_like(labels), RULES: np.zeros_like(labels)}
-    folds = StratifiedGroupKFold(settings["folds"], shuffle=True, random_state=seed)
-    for number, (own, other) in enumerate(folds.split(labels, labels, texts), start=1):
-        network = train_network(pictures[own], labels[own].tolist(), settings["epochs"], seed)
-        found[NETWORK][other] = classify(network, pictures[other]).argmax(axis=1)
-        found[RULES][other] = rule_labels(numbers[other], tuned_thresholds(numbers[own], labels[own].tolist()))
-        _log.info("fold %d of %d", number, settings["folds"])
-    whole = train_network(pictures, labels.tolist(), settings["epochs"], seed)
-    with whole_file(network_out) as part:
+    predicted = {NETWORK: np.zeros_like(labels), RULES: np.zeros_like(labels)}
+    folds = StratifiedGroupKFold(settings.folds, shuffle=True, random_state=seed)
+    for number, (train, test) in enumerate(folds.split(labels, labels, texts), start=1):
+        network = train_network(pictures[train], labels[train].tolist(), settings.epochs, seed)
+        predicted[NETWORK][test] = classify(network, pictures[test]).argmax(axis=1)
+        predicted[RULES][test] = rule_labels(numbers[test], tuned_thresholds(numbers[train], labels[train].tolist()))
+        _log.info("fold %d of %d", number, settings.folds)
+    whole = train_network(pictures, labels.tolist(), settings.epochs, seed)
+    with whole_file(outputs.network) as part:
         save_file({name: tensor.contiguous() for name, tensor in whole.state_dict().items()}, part)
     thresholds = tuned_thresholds(numbers, labels.tolist())
-    write_text(thresholds_out, json.dumps({**asdict(thresholds), "size": settings["size"], "scale": settings["scale"]}) + "\n")
-    table = agreement(labels, texts, found, resamples, seed)
-    write_table(table, out)
-    _page(table, len(labels), len(set(texts.tolist())), settings["folds"], line, html_out)
-    write_labelling_page(_unlabelled(annotated, seed), labelling_out)
+    values = {**asdict(thresholds), "size": settings.size, "scale": settings.scale}
+    write_text(outputs.thresholds, json.dumps(values) + "\n")
+    table = agreement(labels, texts, predicted, resamples, seed)
+    write_table(table, outputs.table)
+    _page(table, len(labels), len(set(texts.tolist())), settings.folds, line, outputs.html)
+    write_labelling_page(_unlabelled(annotated, seed), outputs.labelling)
 
 
 def _unlabelled(annotated: Annotated, seed: int) -> list[MapToLabel]:
     """Maps of the same texts without a label, drawn at random."""
-    done = {(own.text, own.layer, own.head) for own in annotated.labelled}
-    found = [
+    labelled = {(labelled_map.text, labelled_map.layer, labelled_map.head) for labelled_map in annotated.labelled}
+    candidates = [
         (text, layer + 1, head + 1, maps[layer, head], example)
         for text, (example, maps) in annotated.whole.items()
         for layer, head in np.ndindex(maps.shape[:2])
-        if (text, layer + 1, head + 1) not in done
+        if (text, layer + 1, head + 1) not in labelled
     ]
-    return [found[k] for k in np.random.default_rng(seed).permutation(len(found))[:_TO_LABEL]]
+    return [candidates[k] for k in np.random.default_rng(seed).permutation(len(candidates))[:_TO_LABEL]]
 
 
 def numbers_of(annotated: Annotated, place: int) -> npt.NDArray[np.float32]:
-    """[3] what the rules look at, of one labelled map."""
+    """[3] the numbers that the rules classify by, of one labelled map."""
     example = annotated.examples[place]
     special = torch.tensor([word == SPECIAL for word in example.word])
     return map_numbers(annotated.maps[place], special, torch.tensor(example.segment_ids)).numpy()
 
 
-def agreement(labels: Labels, texts: npt.NDArray[Any], found: Mapping[str, Labels], resamples: int, seed: int) -> pd.DataFrame:
+def agreement(
+    labels: Labels, texts: npt.NDArray[Any], predicted: Mapping[str, Labels], resamples: int, seed: int
+) -> pd.DataFrame:
     """Precision, recall and F1 of each class and their macro mean, and Cohen's kappa.
 
     Args:
         labels: [map] by hand.
         texts: [map] the text of each; the bootstrap draws texts.
-        found: annotator -> [map].
+        predicted: annotator -> [map] classes.
         resamples, seed: of the bootstrap.
     """
     groups = np.unique(texts, return_inverse=True)[1]
     present = sorted(set(labels.tolist()))
     rows: list[dict[str, Any]] = []
-    for name, own in found.items():
-        scores = precision_recall_fscore_support(labels, own, labels=present, zero_division=0.0)
+    for name, classes in predicted.items():
+        scores = precision_recall_fscore_support(labels, classes, labels=present, zero_division=0.0)
         for place, kind in enumerate(present):
             values = {key: float(scores[k][place]) for k, key in enumerate(("precision", "recall", "f1"))}
             rows.append({"annotator": name, "class": CLASSES[kind], "n": int((labels == kind).sum())} | values)
-        drawn = [_macro_f1(labels, own, present, row[groups]) for row in _counts(int(groups.max()) + 1, resamples, seed)]
+        drawn = [_macro_f1(labels, classes, present, row[groups]) for row in _counts(int(groups.max()) + 1, resamples, seed)]
         low, high = percentile_interval(np.asarray(drawn))
         macro = float(np.mean([row["f1"] for row in rows if row["annotator"] == name]))
-        ends = {"ci_low": float(low), "ci_high": float(high)}
-        rows.append({"annotator": name, "class": "macro", "n": len(labels), "f1": macro} | ends)
+        interval = {"ci_low": float(low), "ci_high": float(high)}
+        rows.append({"annotator": name, "class": "macro", "n": len(labels), "f1": macro} | interval)
     pairs = [(NETWORK, HAND), (RULES, HAND), (NETWORK, RULES)]
-    by_name = {**found, HAND: labels}
-    for one, other in pairs:
-        kappa = float(cohen_kappa_score(by_name[one], by_name[other]))
-        rows.append({"annotator": one, "class": "all", "n": len(labels), "kappa": kappa, "with": other})
+    by_name = {**predicted, HAND: labels}
+    for first, second in pairs:
+        kappa = float(cohen_kappa_score(by_name[first], by_name[second]))
+        rows.append({"annotator": first, "class": "all", "n": len(labels), "kappa": kappa, "with": second})
     columns = ["annotator", "class", "n", "precision", "recall", "f1", "ci_low", "ci_high", "kappa", "with"]
     return pd.DataFrame(rows, columns=columns)
 
@@ -147,12 +178,12 @@ def _counts(groups: int, resamples: int, seed: int) -> npt.NDArray[np.float64]:
     return np.concatenate(list(resampled_counts(groups, resamples, seed)))
 
 
-def _macro_f1(labels: Labels, found: Labels, present: list[int], weights: npt.NDArray[np.float64]) -> float:
+def _macro_f1(labels: Labels, predicted: Labels, present: list[int], weights: npt.NDArray[np.float64]) -> float:
     total = 0.0
     for kind in present:
-        ours, theirs = found == kind, labels == kind
-        both = weights[ours & theirs].sum()
-        size = weights[ours].sum() + weights[theirs].sum()
+        in_predicted, in_labels = predicted == kind, labels == kind
+        both = weights[in_predicted & in_labels].sum()
+        size = weights[in_predicted].sum() + weights[in_labels].sum()
         total += 2 * both / size if size else 0.0
     return total / len(present)
 
