@@ -13,11 +13,11 @@ GENERATOR = np.random.default_rng(0)
 def noisy(share: float) -> list[str]:
     """The references with some of their words exchanged, and some left out."""
     words = "cat dog sat barks the a book".split()
-    made = []
+    texts = []
     for text in REFERENCES:
-        kept = [w if GENERATOR.random() > share else str(GENERATOR.choice(words)) for w in text.split()]
-        made.append(" ".join(w for w in kept if GENERATOR.random() > share / 3) or "cat")
-    return made
+        exchanged = [w if GENERATOR.random() > share else str(GENERATOR.choice(words)) for w in text.split()]
+        texts.append(" ".join(w for w in exchanged if GENERATOR.random() > share / 3) or "cat")
+    return texts
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.3, 0.7, 1.0])
@@ -39,6 +39,6 @@ def test_few_matches_and_short_texts_are_smoothed_as_in_sacrebleu(texts, referen
 def test_resamples_are_scored_at_once():
     counts = sentence_counts(noisy(0.3), REFERENCES)
     weights = GENERATOR.multinomial(len(counts), np.full(len(counts), 1 / len(counts)), size=7)
-    slow = [float(bleu(sum(w * row for w, row in zip(own, counts, strict=True)))) for own in weights]
+    slow = [float(bleu(sum(w * row for w, row in zip(resample, counts, strict=True)))) for resample in weights]
     assert bleu(weights @ counts) == pytest.approx(slow)
     assert "tok:13a" in signature()

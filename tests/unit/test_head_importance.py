@@ -38,11 +38,11 @@ from attention_atlas.models.pruning import prune_heads as cut_heads
 from attention_atlas.models.translating import UNCOUNTED, target_loss
 from attention_atlas.studies.michel2019 import masked_answers as masked_module
 from attention_atlas.studies.michel2019 import speed
-from attention_atlas.studies.michel2019.experiments import Classification
+from attention_atlas.studies.michel2019.experiments import Classification, ExampleFiles, ModelSource
 from attention_atlas.studies.michel2019.head_importance import COLUMNS, importance_table
 from attention_atlas.studies.michel2019.pruned_answers import _gradient_rows
 from attention_atlas.studies.michel2019.speed import COLUMNS as SPEEDS
-from attention_atlas.studies.michel2019.speed import EVEN, GLOBAL, WHOLE, measure_speed, places_of
+from attention_atlas.studies.michel2019.speed import EVEN, GLOBAL, WHOLE, SpeedOptions, measure_speed, places_of
 from attention_atlas.studies.michel2019.speed import LAYERS as WHOLE_LAYERS
 
 
@@ -96,16 +96,16 @@ def alone(experiment, one, plan=None):
 
 
 def test_derivatives_are_those_of_each_example_by_itself(experiment, monkeypatch):
-    found = head_gradients(experiment, EXAMPLES)
-    assert found.gradient.shape == (len(EXAMPLES), len(heads_of(experiment.shape)))
+    derivatives = head_gradients(experiment, EXAMPLES)
+    assert derivatives.gradient.shape == (len(EXAMPLES), len(heads_of(experiment.shape)))
     monkeypatch.setattr(gradients_module, "GRADIENT_TOKENS", 10)
     small = head_gradients(experiment, EXAMPLES)
-    assert small.gradient == pytest.approx(found.gradient, abs=2e-5)
-    assert small.by_position == pytest.approx(found.by_position, abs=2e-5)
-    assert (small.positions == found.positions).all()
+    assert small.gradient == pytest.approx(derivatives.gradient, abs=2e-5)
+    assert small.by_position == pytest.approx(derivatives.by_position, abs=2e-5)
+    assert (small.positions == derivatives.positions).all()
     step = 0.02
-    for place in (0, 3, len(found.heads) - 1):
-        kind, layer, head = found.heads.loc[place, HEAD]
+    for place in (0, 3, len(derivatives.heads) - 1):
+        kind, layer, head = derivatives.heads.loc[place, HEAD]
         site = KINDS[kind]
         for row in (1, 4):
             losses = []
@@ -114,30 +114,30 @@ def test_derivatives_are_those_of_each_example_by_itself(experiment, monkeypatch
                 gates[layer - 1, head - 1] += sign * step
                 losses.append(alone(experiment, EXAMPLES[row], Plan().gated(gates, site)))
             slope = (losses[0] - losses[1]) / (2 * step)
-            assert found.gradient[row, place] == pytest.approx(slope, abs=3e-3, rel=0.02)
+            assert derivatives.gradient[row, place] == pytest.approx(slope, abs=3e-3, rel=0.02)
 
 
 def test_products_at_positions_sum_to_the_derivative_and_magnitudes_to_more(experiment):
-    found = head_gradients(experiment, EXAMPLES)
-    assert (found.by_position >= np.abs(found.gradient) - 1e-5).all()
+    derivatives = head_gradients(experiment, EXAMPLES)
+    assert (derivatives.by_position >= np.abs(derivatives.gradient) - 1e-5).all()
     lengths = np.asarray([len(one.input_ids) for one in EXAMPLES])
-    own = (found.heads["kind"] == "enc_enc") & (found.heads["layer"] < LAYERS)
-    assert (found.positions[:, own] == lengths[:, None]).all(), "every token but padding reaches the loss"
-    last = (found.heads["kind"] == "enc_enc") & (found.heads["layer"] == LAYERS)
+    before_last = (derivatives.heads["kind"] == "enc_enc") & (derivatives.heads["layer"] < LAYERS)
+    assert (derivatives.positions[:, before_last] == lengths[:, None]).all(), "every token but padding reaches the loss"
+    last = (derivatives.heads["kind"] == "enc_enc") & (derivatives.heads["layer"] == LAYERS)
     if experiment.name == CLASSIFICATION:
-        assert (found.positions[:, last] == 1).all(), "of the last layer only the token that is classified"
+        assert (derivatives.positions[:, last] == 1).all(), "of the last layer only the token that is classified"
     else:
         targets = np.asarray([len(experiment.pieces(one)) for one in EXAMPLES])
-        cross = found.heads["kind"] == "enc_dec"
-        assert (found.positions[:, cross] == targets[:, None]).all()
+        cross = derivatives.heads["kind"] == "enc_dec"
+        assert (derivatives.positions[:, cross] == targets[:, None]).all()
 
 
 def test_masked_heads_have_no_derivative_and_others_that_of_the_changed_model(experiment):
     heads = heads_of(experiment.shape)
     plan = plan_without(heads.iloc[[1, 5]])
-    found = head_gradients(experiment, EXAMPLES, plan)
-    assert (found.gradient[:, [1, 5]] == 0).all()
-    assert (np.abs(found.gradient).max(axis=0) > 0).sum() == len(heads) - 2
+    derivatives = head_gradients(experiment, EXAMPLES, plan)
+    assert (derivatives.gradient[:, [1, 5]] == 0).all()
+    assert (np.abs(derivatives.gradient).max(axis=0) > 0).sum() == len(heads) - 2
     place, step = 2, 0.02
     kind, layer, head = heads.loc[place, HEAD]
     losses = []
@@ -145,7 +145,7 @@ def test_masked_heads_have_no_derivative_and_others_that_of_the_changed_model(ex
         gates = torch.ones(experiment.shape[KINDS[kind]])
         gates[layer - 1, head - 1] += sign * step
         losses.append(alone(experiment, EXAMPLES[1], plan.gated(gates, KINDS[kind])))
-    assert found.gradient[1, place] == pytest.approx((losses[0] - losses[1]) / (2 * step), abs=3e-3, rel=0.02)
+    assert derivatives.gradient[1, place] == pytest.approx((losses[0] - losses[1]) / (2 * step), abs=3e-3, rel=0.02)
 
 
 def test_a_loss_that_is_not_finite_is_refused():
@@ -176,7 +176,7 @@ def test_the_loss_of_translations_is_the_sum_over_pieces_one_after_the_other():
     assert UNCOUNTED == -100
 
 
-def made_derivatives(seed=0, examples=11):
+def random_derivatives(seed=0, examples=11):
     generator = np.random.default_rng(seed)
     heads = pd.DataFrame([("enc_enc", layer, head) for layer in (1, 2) for head in (1, 2, 3)], columns=HEAD)
     gradient = generator.normal(size=(examples, 6))
@@ -185,36 +185,36 @@ def made_derivatives(seed=0, examples=11):
 
 
 def test_definitions_are_loops_over_examples_and_batches():
-    of, batch = made_derivatives(), 4
+    of, batch = random_derivatives(), 4
     n = len(of.gradient)
     for head in range(6):
         paper = sum(abs(of.gradient[k, head]) for k in range(n)) / n
         assert unnormalised(of, PAPER, batch)[head] == pytest.approx(paper)
         tokens = sum(of.positions[k, head] for k in range(n))
         assert unnormalised(of, CODE, batch)[head] == pytest.approx(sum(of.by_position[k, head] for k in range(n)) / tokens)
-        own, kept, running = 0.0, 0.0, 0.0
+        per_batch, script, running = 0.0, 0.0, 0.0
         for start in range(0, n, batch):
             total = sum(of.gradient[k, head] for k in range(start, min(start + batch, n)))
             running += total
-            own, kept = own + abs(total), kept + abs(running)
-        assert unnormalised(of, PER_BATCH, batch)[head] == pytest.approx(own / n)
-        assert unnormalised(of, SCRIPT, batch)[head] == pytest.approx(kept / n)
+            per_batch, script = per_batch + abs(total), script + abs(running)
+        assert unnormalised(of, PER_BATCH, batch)[head] == pytest.approx(per_batch / n)
+        assert unnormalised(of, SCRIPT, batch)[head] == pytest.approx(script / n)
     assert unnormalised(of, PER_BATCH, 1) == pytest.approx(unnormalised(of, PAPER, 1))
 
 
 @given(st.lists(st.floats(0, 100), min_size=6, max_size=6))
 def test_importance_has_norm_one_in_each_layer(values):
-    heads = made_derivatives().heads
-    found = normalised(np.asarray(values), heads)
+    heads = random_derivatives().heads
+    scaled = normalised(np.asarray(values), heads)
     for layer in (1, 2):
-        own = found[(heads["layer"] == layer).to_numpy()]
+        layer_values = scaled[(heads["layer"] == layer).to_numpy()]
         whole = np.linalg.norm(np.asarray(values)[(heads["layer"] == layer).to_numpy()])
-        assert np.linalg.norm(own) == pytest.approx(1 if whole > 1e-150 else np.linalg.norm(own))
-        assert np.isfinite(own).all()
+        assert np.linalg.norm(layer_values) == pytest.approx(1 if whole > 1e-150 else np.linalg.norm(layer_values))
+        assert np.isfinite(layer_values).all()
 
 
 def test_the_table_of_importance_has_every_definition_and_head(tmp_path):
-    of = made_derivatives()
+    of = random_derivatives()
     examples = [example(k, 5) for k in range(len(of.gradient))]
     write_parquet(_gradient_rows(of, examples), tmp_path / "g.parquet")
     back = read_derivatives(tmp_path / "g.parquet")
@@ -226,11 +226,11 @@ def test_the_table_of_importance_has_every_definition_and_head(tmp_path):
     table = pd.read_csv(outs[0], sep="\t")
     assert list(table.columns) == COLUMNS
     assert len(table) == 6 * len(DEFINITIONS)
-    own = table[table["definition"] == PAPER]
-    assert own["importance"].to_numpy() == pytest.approx(importance(of, PAPER, 4), rel=1e-4)
-    assert (own["spearman"] == 1).all()
-    assert own["ci_low"].le(own["importance"]).all()
-    assert own["ci_high"].ge(own["importance"]).all()
+    paper_rows = table[table["definition"] == PAPER]
+    assert paper_rows["importance"].to_numpy() == pytest.approx(importance(of, PAPER, 4), rel=1e-4)
+    assert (paper_rows["spearman"] == 1).all()
+    assert paper_rows["ci_low"].le(paper_rows["importance"]).all()
+    assert paper_rows["ci_high"].ge(paper_rows["importance"]).all()
     assert table.loc[table["definition"] == SCRIPT, "ci_low"].isna().all()
     assert "run_bertology" in outs[1].read_text(encoding="utf-8")
 
@@ -306,26 +306,26 @@ def test_answers_of_steps_are_those_of_each_set_of_heads_by_itself():
     model.config.id2label = {0: "no", 1: "yes", 2: "maybe"}
     experiment = Classification(model, PAD)
     heads = heads_of(experiment.shape)
-    made = [
+    pruning_steps = [
         Step("importance", "all", 0, 0, ()),
         Step("importance", "all", 0, 50, (0, 1, 2, 5, 9, 11)),
         Step("ablation_heldout", "all", 0, 50, (3, 4), 0),
         Step("ablation_heldout", "all", 0, 50, (8, 10), 1),
         Step("random", "all", 1, 50, (11, 9, 5, 2, 1, 0)),
     ]
-    table = step_answers(experiment, heads, made, EXAMPLES)
+    table = step_answers(experiment, heads, pruning_steps, EXAMPLES)
     assert table.groupby(["order", "percent"], sort=False).size().tolist() == [7, 7, 7, 7]
     assert (table.groupby(["order", "percent"])["record"].apply(list).map(tuple) == tuple(range(7))).all()
     assert table["expected"].tolist() == [one.label for one in EXAMPLES] * 4
-    own = {key: part["answer"].tolist() for key, part in table.groupby(["order", "percent"])}
-    assert own["importance", 50] == own["random", 50]
+    answers = {key: rows["answer"].tolist() for key, rows in table.groupby(["order", "percent"])}
+    assert answers["importance", 50] == answers["random", 50]
 
     def slow(places):
         return experiment.answers(EXAMPLES, [plan_without(heads.iloc[list(places)])])[1]
 
-    assert own["importance", 50] == slow((0, 1, 2, 5, 9, 11))
+    assert answers["importance", 50] == slow((0, 1, 2, 5, 9, 11))
     first, second = slow((3, 4)), slow((8, 10))
-    assert own["ablation_heldout", 50] == [(first, second)[k % 2][k] for k in range(7)]
+    assert answers["ablation_heldout", 50] == [(first, second)[k % 2][k] for k in range(7)]
 
 
 def test_variants_of_speed_lose_the_least_important_heads():
@@ -352,10 +352,10 @@ def test_speed_is_measured_for_every_variant_and_batch(tmp_path, monkeypatch):
     )
     rows = heads_of({ENCODER_SELF: (LAYERS, HEADS)}).assign(task=CLASSIFICATION, definition=PAPER)
     write_table(rows.assign(importance=range(12), unnormalised=range(12)), tmp_path / "importance.tsv")
-    settings = {"share": 50, "batches": [1, 4], "repeats": 2, "records": 5}
+    options = SpeedOptions(definition=PAPER, share=50, batches=[1, 4], repeats=2, records=5)
     outs = (tmp_path / "t.tsv", tmp_path / "t.html")
-    files = (tmp_path / "card.json", [tmp_path / "e.parquet"], 7, tmp_path / "importance.tsv")
-    measure_speed({}, *files, PAPER, settings, Setting("run", "tiny", "corpus"), 1, *outs)
+    files = (tmp_path / "card.json", ExampleFiles([tmp_path / "e.parquet"], 7), tmp_path / "importance.tsv")
+    measure_speed({}, *files, options, Setting("run", "tiny", "corpus"), 1, *outs)
     table = pd.read_csv(outs[0], sep="\t")
     assert list(table.columns) == SPEEDS
     assert table.groupby("batch")["variant"].apply(list).tolist() == [[WHOLE, GLOBAL, EVEN, WHOLE_LAYERS]] * 2
@@ -368,22 +368,22 @@ def test_speed_is_measured_for_every_variant_and_batch(tmp_path, monkeypatch):
     assert "GTX 1080 Ti" in outs[1].read_text(encoding="utf-8")
 
 
-def test_a_classifier_is_asked_with_each_head_masked_and_each_left_alone(tmp_path, monkeypatch):
+def test_a_classifier_answers_with_each_head_masked_and_each_alone_in_its_layer(tmp_path, monkeypatch):
     model = installed("bert_classifier").requires_grad_(False)
     model.config.id2label = {0: "no", 1: "yes", 2: "maybe"}
     experiment = Classification(model, PAD)
     monkeypatch.setattr(masked_module, "open_experiment", lambda *arguments: experiment)
     write_examples(tmp_path / "e.parquet", EXAMPLES)
-    outs = (tmp_path / "own.parquet", tmp_path / "other.parquet")
-    files = ("", "", [tmp_path / "e.parquet"], 4, [tmp_path / "e.parquet"], 7)
-    masked_module.mask_heads(CLASSIFICATION, {}, *files, {}, 1, *outs)
-    table, other = (read_parquet(path, [*KEYS, *ANSWERS]) for path in outs)
-    assert (len(table), len(other)) == (4 * (1 + 2 * LAYERS * HEADS), 7 * (1 + LAYERS * HEADS))
+    outs = (tmp_path / "answers.parquet", tmp_path / "second.parquet")
+    corpora = [ExampleFiles([tmp_path / "e.parquet"], limit) for limit in (4, 7)]
+    masked_module.mask_heads(CLASSIFICATION, ModelSource({}, "", "", {}), *corpora, 1, *outs)
+    table, second = (read_parquet(path, [*KEYS, *ANSWERS]) for path in outs)
+    assert (len(table), len(second)) == (4 * (1 + 2 * LAYERS * HEADS), 7 * (1 + LAYERS * HEADS))
     keys = ["masked", "layer", "head"]
     for key, plan in ((("one", 3, 2), Plan().zero(2, 1)), (("others", 1, 4), Plan().zero(0, [0, 1, 2]))):
-        own = table[(table[keys] == list(key)).all(axis=1)]
+        masked_rows = table[(table[keys] == list(key)).all(axis=1)]
         with watch(model, plan=plan):
-            assert own["answer"].tolist() == predicted(logits(model, EXAMPLES[:4], PAD), ["no", "yes", "maybe"], False)
+            assert masked_rows["answer"].tolist() == predicted(logits(model, EXAMPLES[:4], PAD), ["no", "yes", "maybe"], False)
     model.config.id2label = {0: "no", 1: "never", 2: "maybe"}
     with pytest.raises(AtlasError, match="knows the labels no, never, maybe, the corpus has maybe, no, yes"):
-        masked_module.mask_heads(CLASSIFICATION, {}, *files, {}, 1, *outs)
+        masked_module.mask_heads(CLASSIFICATION, ModelSource({}, "", "", {}), *corpora, 1, *outs)

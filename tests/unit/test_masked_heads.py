@@ -26,26 +26,26 @@ WORDS = "a cat sees the old red house near two dogs today".split()
 
 def test_each_head_is_masked_alone_and_left_alone():
     shape = {ENCODER_SELF: (2, 3), DECODER_SELF: (1, 3), DECODER_CROSS: (1, 3)}
-    made = list(masks(shape))
-    assert len(made) == 2 * (2 + 1 + 1) * 3
-    assert len({mask.key for mask in made}) == len(made)
-    by_key = {mask.key: mask.plan.compile(shape) for mask in made}
+    all_masks = list(masks(shape))
+    assert len(all_masks) == 2 * (2 + 1 + 1) * 3
+    assert len({mask.key for mask in all_masks}) == len(all_masks)
+    by_key = {mask.key: mask.plan.compile(shape) for mask in all_masks}
     for (masked, kind, layer, head), plans in by_key.items():
         ((site, plan),) = plans.items()
         assert site.layer == layer - 1
         assert site.site_kind == {"enc_enc": ENCODER_SELF, "enc_dec": DECODER_CROSS, "dec_dec": DECODER_SELF}[kind]
-        wanted = [(k == head - 1) == (masked == ONE) for k in range(3)]
-        assert plan.zero.tolist() == wanted
+        zeroed = [(k == head - 1) == (masked == ONE) for k in range(3)]
+        assert plan.zero.tolist() == zeroed
     assert [mask.masked for mask in masks({ENCODER_SELF: (1, 1)})] == [ONE], "of one head there are no others"
 
 
 def sentences(generator, share):
     """References, and the same with a share of their words exchanged."""
-    made = []
+    texts = []
     for k in range(SENTENCES):
         words = [WORDS[(k + j * (1 + k % 3)) % len(WORDS)] for j in range(6 + k % 4)]
-        made.append(" ".join(w if generator.random() > share else str(generator.choice(WORDS)) for w in words))
-    return made
+        texts.append(" ".join(w if generator.random() > share else str(generator.choice(WORDS)) for w in words))
+    return texts
 
 
 def table_of(kinds, write):
@@ -55,8 +55,8 @@ def table_of(kinds, write):
     for masked, kind, layer, head in [(NONE, "", 0, 0), *units]:
         lost = masked != NONE and layer == 1 and (head == 2) == (masked == ONE)
         key = dict(zip(KEYS, (masked, kind, layer, head), strict=True))
-        said, true = write(0.5 if lost else 0.1)
-        rows.append(pd.DataFrame({**key, "record": range(len(said)), "answer": said, "expected": true}))
+        texts, references = write(0.5 if lost else 0.1)
+        rows.append(pd.DataFrame({**key, "record": range(len(texts)), "answer": texts, "expected": references}))
     return pd.concat(rows, ignore_index=True)
 
 
@@ -85,7 +85,7 @@ def test_bleu_differences_and_their_p_are_those_of_sacrebleu(files, monkeypatch)
     base = translated[translated["masked"] == NONE]
     monkeypatch.setenv("SACREBLEU_SEED", "1")
     systems = [("base", base["answer"].tolist())]
-    systems += [(str(key), own["answer"].tolist()) for key, own in groups.items()]
+    systems += [(str(key), answers["answer"].tolist()) for key, answers in groups.items()]
     test = PairedTest(systems, {"BLEU": BLEU()}, [base["expected"].tolist()], test_type="bs", n_samples=1000)
     results = test()[1]["BLEU"]
     assert rows["baseline"].to_numpy() == pytest.approx(results[0].score, abs=1e-9)
@@ -111,8 +111,8 @@ def test_accuracies_are_tested_by_mcnemar(files):
     base = classified[classified["masked"] == NONE]
     before = (base["answer"] == base["expected"]).to_numpy()
     for row in rows.itertuples():
-        own = classified[(classified[KEYS] == [row.masked, row.kind, row.layer, row.head]).all(axis=1)]
-        after = (own["answer"] == own["expected"]).to_numpy()
+        masked_rows = classified[(classified[KEYS] == [row.masked, row.kind, row.layer, row.head]).all(axis=1)]
+        after = (masked_rows["answer"] == masked_rows["expected"]).to_numpy()
         assert row.delta == pytest.approx(100 * (after.mean() - before.mean()))
         table = [[(before & after).sum(), (before & ~after).sum()], [(~before & after).sum(), (~before & ~after).sum()]]
         assert row.p == pytest.approx(min(1.0, mcnemar(table, exact=True).pvalue))
@@ -128,14 +128,14 @@ def test_the_best_head_of_a_layer_is_found_and_measured_on_other_examples(files)
     right = classified.assign(right=classified["answer"] == classified["expected"])
     wide = right.pivot(index=KEYS, columns="record", values="right").astype(float)
     base = wide.loc[(NONE, "", 0, 0)].to_numpy()
-    for layer, found in zip((1, 2), best["heldout_delta"], strict=True):
-        own = wide.loc[(OTHERS, "enc_enc", layer)].to_numpy()
+    for layer, heldout_delta in zip((1, 2), best["heldout_delta"], strict=True):
+        right_by_head = wide.loc[(OTHERS, "enc_enc", layer)].to_numpy()
         gains = []
         for first in (0, 1):
-            one, other = slice(first, None, 2), slice(1 - first, None, 2)
-            chosen = (own[:, one].mean(axis=1) - base[one].mean()).argmax()
-            gains.append(100 * (own[chosen, other].mean() - base[other].mean()))
-        assert found == pytest.approx(np.mean(gains))
+            selection, test = slice(first, None, 2), slice(1 - first, None, 2)
+            best_head = (right_by_head[:, selection].mean(axis=1) - base[selection].mean()).argmax()
+            gains.append(100 * (right_by_head[best_head, test].mean() - base[test].mean()))
+        assert heldout_delta == pytest.approx(np.mean(gains))
 
 
 def test_tables_pages_and_figure(files, tmp_path):

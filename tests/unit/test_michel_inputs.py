@@ -1,4 +1,4 @@
-"""Inputs and parameters of the rules of Michel et al. (2019): roles with models of their own."""
+"""Inputs and parameters of the rules of Michel et al. (2019): roles with different models."""
 
 import pytest
 from shipped_runs import shipped, shipped_copy, wildcards
@@ -87,7 +87,7 @@ def test_files_of_both_experiments():
 
 def test_settings_of_the_search_and_of_pruning():
     assert INPUTS.search_settings(wildcards()) == {"beams": 2, "length_penalty": 1}
-    assert INPUTS.pruning_settings(wildcards()) == {
+    assert INPUTS.pruning_options(wildcards()) == {
         **{"definition": "paper", "scaled": True, "batch": 32},
         **{"random_orders": 3, "step": 20, "recomputed": True},
     }
@@ -102,7 +102,7 @@ def test_what_a_run_reads_and_names_of_what_was_left_out():
     # The corpora that its models are trained on, and the files with translations.
     laptop = set(corpora(shipped(), "laptop"))
     assert {"multi30k-train", "multi30k-train-french", "multi30k-2016-french", "qnli-first-half"} <= laptop
-    # No model is the study's, so that each corpus is named with its own.
+    # The study has no single model, so each corpus is named with its model.
     names = list(INPUTS.shards_by_corpus(wildcards()))
     assert names[0] == "generated sample, English and French (marian-sample)"
     assert all(name.endswith(("(marian-sample)", "(minilm-glue-mnli-42)")) for name in names)

@@ -58,15 +58,17 @@ def answers(experiment, wrong, seed=0):
         " ".join(WORDS[(k + j) % len(WORDS)] for j in range(7)) if experiment == TRANSLATION else "xyz"[k % 3] for k in range(N)
     ]
     generator = np.random.default_rng(seed)
-    said = [text if generator.random() > wrong else " ".join(reversed(text.split())) + "x" for text in expected]
-    return pd.DataFrame({"record": range(N), "answer": said, "expected": expected})
+    texts = [text if generator.random() > wrong else " ".join(reversed(text.split())) + "x" for text in expected]
+    return pd.DataFrame({"record": range(N), "answer": texts, "expected": expected})
 
 
-def masked_table(experiment, seed, others=True):
+def masked_table(experiment, seed, with_others=True):
     """Head h of layer l costs the more the larger l and h."""
     layers, heads = SHAPES[experiment]
     frames = [answers(experiment, 0.1, seed).assign(**dict(zip(KEYS, (NONE, "", 0, 0), strict=True)))]
-    units = itertools.product((ONE, OTHERS) if others else (ONE,), KINDS[experiment], range(1, layers + 1), range(1, heads + 1))
+    units = itertools.product(
+        (ONE, OTHERS) if with_others else (ONE,), KINDS[experiment], range(1, layers + 1), range(1, heads + 1)
+    )
     for masked, kind, layer, head in units:
         wrong = 0.1 + (0.03 * layer * head if masked == ONE else 0.3 / head)
         key = dict(zip(KEYS, (masked, kind, layer, head), strict=True))
@@ -83,42 +85,42 @@ def pruned_table(experiment):
     rows += [(IMPORTANCE, kind, 0) for kind in KINDS[experiment]] if experiment == TRANSLATION else []
     frames = []
     for order, scope, draw in rows:
-        own = total if scope == ALL else total // 3
+        heads_in_scope = total if scope == ALL else total // 3
         faster = {"enc_dec": 2.0, "dec_dec": 0.8}.get(scope, 1.0)
         for percent in (0, 20, 40, 60, 80, 100):
             wrong = min(1.0, speed[order] * faster * (percent / 100) ** 2 * (1 + draw / 10))
-            key = dict(zip(STEP, (order, scope, draw, percent, percent * own // 100), strict=True))
+            key = dict(zip(STEP, (order, scope, draw, percent, percent * heads_in_scope // 100), strict=True))
             frames.append(answers(experiment, wrong, 1).assign(**key))
     return pd.concat(frames, ignore_index=True)
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """All tables of the study but Table 4, from made-up answers."""
+    """All tables of the study but Table 4, from synthetic answers."""
     folder = tmp_path_factory.mktemp("curves")
     generator = np.random.default_rng(0)
-    masked, other, pruned, gradients = {}, {}, {}, {}
+    masked, second, pruned, gradients = {}, {}, {}, {}
     for name, (layers, heads) in SHAPES.items():
-        masked[name], other[name] = folder / f"masked_{name}.parquet", folder / f"other_{name}.parquet"
+        masked[name], second[name] = folder / f"masked_{name}.parquet", folder / f"second_{name}.parquet"
         pruned[name], gradients[name] = folder / f"pruned_{name}.parquet", folder / f"gradients_{name}.parquet"
         write_parquet(masked_table(name, 2), masked[name])
-        write_parquet(masked_table(name, 3, others=False), other[name])
+        write_parquet(masked_table(name, 3, with_others=False), second[name])
         write_parquet(pruned_table(name), pruned[name])
         units = itertools.product(KINDS[name], range(1, layers + 1), range(1, heads + 1))
-        own = pd.DataFrame(list(units), columns=HEAD)
-        values = generator.normal(size=(9, len(own)))
-        found = Derivatives(own, values, np.abs(values), np.full(values.shape, 5.0))
-        write_parquet(_gradient_rows(found, [type("E", (), {"record": k})() for k in range(9)]), gradients[name])
-    own = {name: SETTINGS[name] for name in SHAPES}
+        heads_table = pd.DataFrame(list(units), columns=HEAD)
+        values = generator.normal(size=(9, len(heads_table)))
+        derivatives = Derivatives(heads_table, values, np.abs(values), np.full(values.shape, 5.0))
+        write_parquet(_gradient_rows(derivatives, [type("E", (), {"record": k})() for k in range(9)]), gradients[name])
+    both_settings = {name: SETTINGS[name] for name in SHAPES}
     names = ["table1.tsv", "table1.html", "table2.tsv", "table2.html", "table3.tsv", "table3.html", "figure1.tsv"]
-    ablation_tables(masked, own, 100, 0, *(folder / name for name in names))
+    ablation_tables(masked, both_settings, 100, 0, *(folder / name for name in names))
     outs = [folder / name for name in ("figure2.tsv", "correlations.tsv", "correlations.html")]
-    correlations(masked, other, {role: SETTINGS[role] for role in ROLES if "importance" not in role}, 2, 200, 0, *outs)
-    weighed = {f"{name}_importance": SETTINGS[f"{name}_importance"] for name in SHAPES}
+    correlations(masked, second, {role: SETTINGS[role] for role in ROLES if "importance" not in role}, 2, 200, 0, *outs)
+    scored = {f"{name}_importance": SETTINGS[f"{name}_importance"] for name in SHAPES}
     models = dict.fromkeys(SHAPES, "tiny")
-    importance_table(gradients, models, weighed, 4, 100, 0, folder / "head_importance.tsv", folder / "head_importance.html")
+    importance_table(gradients, models, scored, 4, 100, 0, folder / "head_importance.tsv", folder / "head_importance.html")
     outs = [folder / name for name in ("figure3.tsv", "pruning.tsv", "pruning.html", "figure4.tsv")]
-    pruning_curves(pruned, own, 100, 0, *outs)
+    pruning_curves(pruned, both_settings, 100, 0, *outs)
     epochs = [
         answers(TRANSLATION, min(1.0, (percent / 100) / epoch + 0.4 / epoch), 1).assign(
             epoch=epoch, percent=percent, count=percent // 10
@@ -135,14 +137,14 @@ def test_correlations_are_those_of_scipy_and_of_heads_drawn_one_by_one(folder):
     points, table = (pd.read_csv(folder / f"{name}.tsv", sep="\t") for name in ("figure2", "correlations"))
     assert list(points.columns) == FIGURE2
     assert list(table.columns) == CORRELATIONS
-    for name, own in points.groupby("experiment"):
-        found = table[table["experiment"] == name].set_index("statistic")["value"]
-        assert found["pearson"] == pytest.approx(pearsonr(own["delta"], own["other_delta"]).statistic, abs=1e-4)
-        assert found["spearman"] == pytest.approx(spearmanr(own["delta"], own["other_delta"]).statistic, abs=1e-4)
-        kept = own[own["extreme"] == 0]
-        assert len(kept) == len(own) - 2
-        slow = pearsonr(kept["delta"], kept["other_delta"]).statistic
-        assert found["pearson_without_extremes"] == pytest.approx(slow, abs=1e-4)
+    for name, head_rows in points.groupby("experiment"):
+        values = table[table["experiment"] == name].set_index("statistic")["value"]
+        assert values["pearson"] == pytest.approx(pearsonr(head_rows["delta"], head_rows["other_delta"]).statistic, abs=1e-4)
+        assert values["spearman"] == pytest.approx(spearmanr(head_rows["delta"], head_rows["other_delta"]).statistic, abs=1e-4)
+        trimmed = head_rows[head_rows["extreme"] == 0]
+        assert len(trimmed) == len(head_rows) - 2
+        slow = pearsonr(trimmed["delta"], trimmed["other_delta"]).statistic
+        assert values["pearson_without_extremes"] == pytest.approx(slow, abs=1e-4)
     assert (table["ci_low"] <= table["value"]).all()
     assert (table["value"] <= table["ci_high"]).all()
     assert set(table["n"]) == {N}
@@ -151,20 +153,20 @@ def test_correlations_are_those_of_scipy_and_of_heads_drawn_one_by_one(folder):
 @settings(max_examples=40)
 @given(st.lists(st.tuples(st.integers(-9, 9), st.integers(-9, 9), st.integers(0, 3)), min_size=3, max_size=12))
 def test_weights_are_repetitions(rows):
-    one, other, weights = (np.asarray(column, dtype=float) for column in zip(*rows, strict=True))
+    first, second, weights = (np.asarray(column, dtype=float) for column in zip(*rows, strict=True))
     if weights.sum() == 0:
         return
-    found = weighted_pearson(one, other, weights[None])[0]
-    left, right = (np.repeat(values, weights.astype(int)) for values in (one, other))
-    if left.std() < 1e-9 or right.std() < 1e-9:
-        assert np.isnan(found)
+    r = weighted_pearson(first, second, weights[None])[0]
+    repeated = [np.repeat(values, weights.astype(int)) for values in (first, second)]
+    if min(values.std() for values in repeated) < 1e-9:
+        assert np.isnan(r)
     else:
-        assert found == pytest.approx(np.corrcoef(left, right)[0, 1], abs=1e-9)
+        assert r == pytest.approx(np.corrcoef(*repeated)[0, 1], abs=1e-9)
 
 
 def test_where_nothing_differs_there_is_no_correlation(tmp_path):
     """A model whose heads change no answer but one: without that head both sides are constant."""
-    table = masked_table(CLASSIFICATION, 2, others=False)
+    table = masked_table(CLASSIFICATION, 2, with_others=False)
     same = (table["masked"] == ONE) & ~((table["layer"] == 2) & (table["head"] == 3))
     table.loc[same, "answer"] = table.loc[same, "expected"]
     table.loc[table["masked"] == NONE, "answer"] = table.loc[table["masked"] == NONE, "expected"]
@@ -172,18 +174,18 @@ def test_where_nothing_differs_there_is_no_correlation(tmp_path):
     outs = [tmp_path / name for name in ("figure2.tsv", "correlations.tsv", "correlations.html")]
     paths = {CLASSIFICATION: tmp_path / "m.parquet"}
     correlations(paths, paths, {CLASSIFICATION: SETTINGS[CLASSIFICATION]}, 1, 50, 0, *outs)
-    found = read_table(outs[1]).set_index("statistic")
-    assert found.loc["pearson", "value"] == pytest.approx(1)
-    assert np.isnan(found.loc["pearson_without_extremes", "value"])
-    assert found["ci_low"].dtype == float, "an empty cell, not a word"
+    by_statistic = read_table(outs[1]).set_index("statistic")
+    assert by_statistic.loc["pearson", "value"] == pytest.approx(1)
+    assert np.isnan(by_statistic.loc["pearson_without_extremes", "value"])
+    assert by_statistic["ci_low"].dtype == float, "an empty cell, not a word"
     assert in_words(float("nan"), 0, 0) == "none: nothing differs"
     assert in_words(0.5, 0.25, 0.75) == "0.50 (0.25 to 0.75)"
 
 
 def test_heads_far_from_the_median_of_either_corpus_are_extreme():
-    one, other = np.asarray([0.0, 0.1, 9.0, 0.2, 0.1]), np.asarray([0.0, 0.3, 0.1, -0.1, 5.0])
-    assert extreme_heads(one, other, 2).tolist() == [False, False, True, False, True]
-    assert extreme_heads(one, one * 0, 1).tolist() == [False, False, True, False, False]
+    first, second = np.asarray([0.0, 0.1, 9.0, 0.2, 0.1]), np.asarray([0.0, 0.3, 0.1, -0.1, 5.0])
+    assert extreme_heads(first, second, 2).tolist() == [False, False, True, False, True]
+    assert extreme_heads(first, first * 0, 1).tolist() == [False, False, True, False, False]
 
 
 def test_curves_start_at_the_whole_model_and_have_the_floor_of_chance(folder):
@@ -193,12 +195,12 @@ def test_curves_start_at_the_whole_model_and_have_the_floor_of_chance(folder):
     assert (start["delta"] == 0).all()
     assert (start["score"] == start["baseline"]).all()
     assert set(table.loc[table["experiment"] == CLASSIFICATION, "floor"].round(3)) == {33.333}
-    own = table[(table["experiment"] == CLASSIFICATION) & (table["order"] == IMPORTANCE)].set_index("percent")
+    curve = table[(table["experiment"] == CLASSIFICATION) & (table["order"] == IMPORTANCE)].set_index("percent")
     raw = pruned_table(CLASSIFICATION)
     raw = raw[(raw["order"] == IMPORTANCE) & (raw["percent"] == 80)]
-    assert own.loc[80, "score"] == pytest.approx(100 * (raw["answer"] == raw["expected"]).mean(), abs=1e-3)
-    assert own.loc[80, "ci_low"] <= own.loc[80, "score"] <= own.loc[80, "ci_high"]
-    assert own.loc[80, "delta"] == pytest.approx(own.loc[80, "score"] - own.loc[80, "baseline"], abs=1e-3)
+    assert curve.loc[80, "score"] == pytest.approx(100 * (raw["answer"] == raw["expected"]).mean(), abs=1e-3)
+    assert curve.loc[80, "ci_low"] <= curve.loc[80, "score"] <= curve.loc[80, "ci_high"]
+    assert curve.loc[80, "delta"] == pytest.approx(curve.loc[80, "score"] - curve.loc[80, "baseline"], abs=1e-3)
     by_kind = pd.read_csv(folder / "figure4.tsv", sep="\t")
     assert list(by_kind.columns) == FIGURE4
     assert by_kind.groupby("kind").size().to_dict() == dict.fromkeys(KINDS[TRANSLATION], 6)
@@ -209,10 +211,10 @@ def test_the_random_band_is_mean_least_and_most_of_the_orders(folder):
     table = pd.read_csv(folder / "figure3.tsv", sep="\t")
     mean = mean_curves(table)
     draws = table[(table["experiment"] == TRANSLATION) & (table["order"] == RANDOM) & (table["percent"] == 60)]
-    own = mean[(mean["experiment"] == TRANSLATION) & (mean["order"] == RANDOM) & (mean["percent"] == 60)].iloc[0]
+    random_mean = mean[(mean["experiment"] == TRANSLATION) & (mean["order"] == RANDOM) & (mean["percent"] == 60)].iloc[0]
     assert len(draws) == 3
-    assert own["score"] == pytest.approx(draws["score"].mean())
-    assert (own["ci_low"], own["ci_high"]) == pytest.approx((draws["score"].min(), draws["score"].max()))
+    assert random_mean["score"] == pytest.approx(draws["score"].mean())
+    assert (random_mean["ci_low"], random_mean["ci_high"]) == pytest.approx((draws["score"].min(), draws["score"].max()))
     summary = pd.read_csv(folder / "pruning.tsv", sep="\t").set_index(["experiment", "order"])
     assert set(summary.loc[TRANSLATION].index) == set(ORDER_TITLES)
     rows = table[(table["experiment"] == TRANSLATION) & (table["order"] == ABLATION)]
@@ -251,8 +253,8 @@ def test_every_published_value_has_a_row_and_none_is_compared_with_another_model
 
 
 def test_the_papers_own_classifier_is_compared(folder, tmp_path):
-    own = Setting("Run", "bert", "MNLI", "bert-base-uncased-mnli", "mnli-dev")
-    frame, _ = compare(folder, tmp_path, classification=own)
+    papers_setting = Setting("Run", "bert", "MNLI", "bert-base-uncased-mnli", "mnli-dev")
+    frame, _ = compare(folder, tmp_path, classification=papers_setting)
     assert set(frame.loc[["m19.tab3.L01", "m19.fig2b.pearson"], "comparable"]) == {"close"}
     assert frame.loc["m19.tab3.L02", "verdict"] in ("match", "differs")
     assert frame.loc["m19.rerun.mnli.importance_curve", "comparable"] == "no", "other steps than the rerun's"
@@ -267,9 +269,9 @@ def test_a_share_of_heads_printed_a_little_too_large_is_named(folder, tmp_path):
         (tmp_path / "wide" / path.name).write_bytes(path.read_bytes())
     pd.concat([table, *more]).to_csv(tmp_path / "wide/head_importance.tsv", sep="\t", index=False)
     frame, _ = compare(tmp_path / "wide", tmp_path)
-    own = frame.loc["m19.sec43.param_bert"]
-    assert (own["ours"], own["verdict"]) == ("8.333", "match")
-    assert own["why"].endswith("One of 12 is 8.33 %, printed as 8.34")
+    row = frame.loc["m19.sec43.param_bert"]
+    assert (row["ours"], row["verdict"]) == ("8.333", "match")
+    assert row["why"].endswith("One of 12 is 8.33 %, printed as 8.34")
     assert frame.loc["m19.sec43.param_wmt", "verdict"] == "not comparable"
 
 
@@ -277,8 +279,8 @@ def test_claims_follow_from_the_tables(folder, tmp_path):
     _, claims = compare(folder, tmp_path)
 
     def verdict(start):
-        (found,) = [row["verdict"] for claim, row in claims.iterrows() if claim.startswith(start)]
-        return found
+        (matching,) = [row["verdict"] for claim, row in claims.iterrows() if claim.startswith(start)]
+        return matching
 
     assert verdict("Encoder-decoder attention suffers") == "holds"
     assert verdict("Translation: importance orders") == "holds"
@@ -286,12 +288,12 @@ def test_claims_follow_from_the_tables(folder, tmp_path):
     assert verdict("Heads become redundant") == "holds"
     table3 = pd.read_csv(folder / "table3.tsv", sep="\t")
     worse = int(((table3["p"] < 0.01) & (table3["delta"] < 0)).sum())
-    own = claims.loc["Classification: in most layers one head is enough (Tables 2 and 3)"]
-    assert own["ours"].startswith(f"{3 - worse} of 3 layers")
-    assert own["verdict"] == ("holds" if worse < 1.5 else "does not hold")
+    claim_row = claims.loc["Classification: in most layers one head is enough (Tables 2 and 3)"]
+    assert claim_row["ours"].startswith(f"{3 - worse} of 3 layers")
+    assert claim_row["verdict"] == ("holds" if worse < 1.5 else "does not hold")
     summary = pd.read_csv(folder / "pruning.tsv", sep="\t").set_index(["experiment", "order"])
-    own = next(row for claim, row in claims.iterrows() if claim.startswith("Translation: 20 %"))
-    assert own["ours"] == f"{summary.loc[(TRANSLATION, IMPORTANCE), 'prunable']} %"
+    claim_row = next(row for claim, row in claims.iterrows() if claim.startswith("Translation: 20 %"))
+    assert claim_row["ours"] == f"{summary.loc[(TRANSLATION, IMPORTANCE), 'prunable']} %"
 
 
 def test_figures_are_drawn_and_say_what_they_show(folder, tmp_path):

@@ -1,4 +1,4 @@
-"""Translation models: begun from nothing, trained, and translating under a plan, against slow and obvious ways."""
+"""Translation models: initialised, trained, and translating under a plan, against slow references."""
 
 import copy
 import hashlib
@@ -26,7 +26,9 @@ from attention_atlas.models.loading import describe, load_trained
 from attention_atlas.models.translating import search, translate_under, translation_ids
 from attention_atlas.studies.michel2019.curves import FIGURE5, dynamics_table
 from attention_atlas.studies.michel2019.dynamics import follow_training
+from attention_atlas.studies.michel2019.experiments import ExampleFiles, ModelSource
 from attention_atlas.studies.michel2019.masked_answers import mask_heads
+from attention_atlas.studies.michel2019.pruned_answers import PruningOptions
 
 SHAPE = {"layers": 2, "heads": 4, "hidden": 16, "feed_forward": 32, "positions": 48, "vocabulary": 300}
 TRAINING = {
@@ -38,7 +40,7 @@ CORPUS = {"reader": "parallel", "languages": ["en", "fr"], "max_tokens": 48, "sh
 
 
 @pytest.fixture(scope="module")
-def blank(tmp_path_factory):
+def new_model(tmp_path_factory):
     """A new model with its card and the examples of sixty pairs."""
     folder = tmp_path_factory.mktemp("blank")
     raw = folder / "raw.jsonl"
@@ -50,24 +52,24 @@ def blank(tmp_path_factory):
     return folder, entry
 
 
-def train(blank, folder, **changed):
-    source, entry = blank
+def train(new_model, folder, **changed):
+    source, entry = new_model
     files = [source / "e.parquet"]
     fine_tune(entry, source / "card.json", files, 60, TRAINING | changed, 1, folder / "checkpoint", folder / "summary.tsv")
     return folder / "checkpoint"
 
 
 @pytest.fixture(scope="module")
-def trained(blank, tmp_path_factory):
+def trained(new_model, tmp_path_factory):
     """The model after a little training, with the engine, and its examples and tokenizer."""
-    folder = train(blank, tmp_path_factory.mktemp("trained"), epochs=4)
-    entry = {**blank[1], "source": {"path": str(folder)}, "init": "pretrained"}
-    examples = list(read_examples([blank[0] / "e.parquet"]))
-    return load_trained(entry, "translation"), examples[:12], open_tokenizer(blank[0] / "tokenizer.json"), folder
+    folder = train(new_model, tmp_path_factory.mktemp("trained"), epochs=4)
+    entry = {**new_model[1], "source": {"path": str(folder)}, "init": "pretrained"}
+    examples = list(read_examples([new_model[0] / "e.parquet"]))
+    return load_trained(entry, "translation"), examples[:12], open_tokenizer(new_model[0] / "tokenizer.json"), folder
 
 
-def test_a_new_model_has_the_shape_asked_for_and_a_vocabulary_that_spells_both_languages(blank):
-    folder, _ = blank
+def test_a_new_model_has_the_shape_asked_for_and_a_vocabulary_that_spells_both_languages(new_model):
+    folder, _ = new_model
     card = read_card(folder / "card.json")
     assert (card.layers, card.heads, card.max_tokens, card.pad) == (2, 4, 48, 0)
     settings = json.loads((folder / "blank/config.json").read_text())
@@ -80,8 +82,8 @@ def test_a_new_model_has_the_shape_asked_for_and_a_vocabulary_that_spells_both_l
         assert ids[-1] == example.input_ids[-1] == 1
 
 
-def test_training_lowers_the_loss_and_is_the_same_for_the_same_seed(blank, tmp_path):
-    first, second = (train(blank, tmp_path / name) for name in ("a", "b"))
+def test_training_lowers_the_loss_and_is_the_same_for_the_same_seed(new_model, tmp_path):
+    first, second = (train(new_model, tmp_path / name) for name in ("a", "b"))
     digests = [hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest() for folder in (first, second)]
     assert digests[0] == digests[1]
     losses = pd.read_csv(tmp_path / "a/summary.tsv", sep="\t")["loss"]
@@ -109,13 +111,13 @@ def wild(trained):
 
 def translate(model, examples, pad, tokenizer, plan=None, beams=5, batch_tokens=4096):
     """A whole search under one plan, by itself."""
-    found = {}
+    translations = {}
     for batch in batch_by_length(examples, batch_tokens):
         inputs = model_inputs(model, batch, pad)
         with torch.inference_mode(), watch(model, plan=plan):
             pieces = model.generate(**inputs, **search(model, inputs["input_ids"].shape[1], beams, 1.0))
-        found.update(zip((e.record for e in batch), tokenizer.decode_batch(pieces.tolist()), strict=True))
-    return [found[example.record] for example in examples]
+        translations.update(zip((e.record for e in batch), tokenizer.decode_batch(pieces.tolist()), strict=True))
+    return [translations[example.record] for example in examples]
 
 
 def greedy(model, example, longest):
@@ -136,8 +138,8 @@ def test_a_search_with_one_beam_is_the_greedy_loop_whatever_the_batch(wild):
     longest = max(len(example.input_ids) for example in examples)
     bound = search(model, longest, 1, 1.0)["max_new_tokens"]
     # The longest sentence of a batch sets the bound of all.
-    found = translate(model, examples, 0, tokenizer, beams=1)
-    assert found == [tokenizer.decode(greedy(model, example, bound)) for example in examples]
+    translations = translate(model, examples, 0, tokenizer, beams=1)
+    assert translations == [tokenizer.decode(greedy(model, example, bound)) for example in examples]
     for example in examples[:4]:
         bound = search(model, len(example.input_ids), 1, 1.0)["max_new_tokens"]
         assert translate(model, [example], 0, tokenizer, beams=1) == [tokenizer.decode(greedy(model, example, bound))]
@@ -178,8 +180,8 @@ def test_all_three_kinds_of_attention_are_seen(trained):
     assert attention_shape(trained[0]) == {ENCODER_SELF: (2, 4), DECODER_SELF: (2, 4), DECODER_CROSS: (2, 4)}
 
 
-def test_what_cannot_be_trained_on_is_refused(blank, tmp_path):
-    source, entry = blank
+def test_what_cannot_be_trained_on_is_refused(new_model, tmp_path):
+    source, entry = new_model
     with pytest.raises(AtlasError, match="nothing to train on"):
         fine_tune(entry, source / "card.json", [source / "e.parquet"], 0, TRAINING, 1, tmp_path / "c", tmp_path / "s")
     with pytest.raises(AtlasError, match=r"there is no tokenizer\.json"):
@@ -192,40 +194,41 @@ def test_what_cannot_be_trained_on_is_refused(blank, tmp_path):
 SEARCH = {"beams": 2, "length_penalty": 1.0}
 
 
-def test_translations_under_every_mask_are_written(blank, trained, tmp_path):
+def test_translations_under_every_mask_are_written(new_model, trained, tmp_path):
     model, examples, tokenizer, checkpoint = trained
-    entry = {**blank[1], "source": {"path": str(checkpoint)}, "init": "pretrained"}
-    files = [blank[0] / "card.json", blank[0] / "tokenizer.json", [blank[0] / "e.parquet"]]
-    outs = [tmp_path / "own.parquet", tmp_path / "other.parquet"]
-    mask_heads(TRANSLATION, entry, *files, 5, files[2], 3, SEARCH, 1, *outs)
-    table, other = (read_parquet(path, [*KEYS, *ANSWERS]) for path in outs)
+    entry = {**new_model[1], "source": {"path": str(checkpoint)}, "init": "pretrained"}
+    source = ModelSource(entry, new_model[0] / "card.json", new_model[0] / "tokenizer.json", SEARCH)
+    corpora = {limit: ExampleFiles([new_model[0] / "e.parquet"], limit) for limit in (0, 3, 5)}
+    outs = [tmp_path / "answers.parquet", tmp_path / "second.parquet"]
+    mask_heads(TRANSLATION, source, corpora[5], corpora[3], 1, *outs)
+    table, second = (read_parquet(path, [*KEYS, *ANSWERS]) for path in outs)
     assert len(table) == 5 * (1 + 3 * 2 * 4 * 2)
-    assert len(other) == 3 * (1 + 3 * 2 * 4)
+    assert len(second) == 3 * (1 + 3 * 2 * 4)
     assert table.loc[table["masked"] == NONE, "expected"].tolist() == [example.label for example in examples[:5]]
     key = {"masked": "others", "kind": "enc_dec", "layer": 2, "head": 3}
-    own = table[(table[list(key)] == list(key.values())).all(axis=1)]
+    masked_rows = table[(table[list(key)] == list(key.values())).all(axis=1)]
     plan = Plan().zero(1, [0, 1, 3], DECODER_CROSS)
-    assert own["answer"].tolist() == translate(model, examples[:5], 0, tokenizer, plan, beams=2)
+    assert masked_rows["answer"].tolist() == translate(model, examples[:5], 0, tokenizer, plan, beams=2)
     with pytest.raises(AtlasError, match="nothing to translate"):
-        mask_heads(TRANSLATION, entry, *files, 0, files[2], 3, SEARCH, 1, tmp_path / "none.parquet", tmp_path / "no.parquet")
+        mask_heads(TRANSLATION, source, corpora[0], corpora[3], 1, tmp_path / "none.parquet", tmp_path / "no.parquet")
     assert not (tmp_path / "none.parquet").exists()
 
 
-def test_weights_after_some_epochs_are_kept_and_loaded(blank, tmp_path):
-    source, entry = blank
+def test_weights_after_some_epochs_are_kept_and_loaded(new_model, tmp_path):
+    source, entry = new_model
     files = [source / "e.parquet"]
     training = TRAINING | {"epochs": 3, "keep_epochs": [1, 3]}
     outs = (tmp_path / "checkpoint", tmp_path / "summary.tsv", tmp_path / "epochs.safetensors")
     fine_tune(entry, source / "card.json", files, 60, training, 1, *outs)
     assert kept_epochs(outs[2]) == [1, 3]
     model = load_trained({**entry, "source": {"path": str(outs[0])}, "init": "pretrained"}, "translation")
-    last = {name: own.clone() for name, own in model.state_dict().items()}
+    last = {name: weights.clone() for name, weights in model.state_dict().items()}
     load_epoch(model, outs[2], 1)
     assert not torch.equal(model.state_dict()["model.shared.weight"], last["model.shared.weight"])
     # Weights that two modules share stay shared.
     assert torch.equal(model.lm_head.weight, model.model.encoder.embed_tokens.weight)
     load_epoch(model, outs[2], 3)
-    assert all(torch.equal(own, last[name]) for name, own in model.state_dict().items())
+    assert all(torch.equal(weights, last[name]) for name, weights in model.state_dict().items())
     with pytest.raises(AtlasError, match="epoch 2 has no"):
         load_epoch(model, outs[2], 2)
     (tmp_path / "damaged").write_bytes(b"x" * 20)
@@ -236,18 +239,18 @@ def test_weights_after_some_epochs_are_kept_and_loaded(blank, tmp_path):
         kept_epochs(outs[2])
 
 
-def test_pruning_follows_a_training(blank, tmp_path):
-    source, entry = blank
+def test_pruning_follows_a_training(new_model, tmp_path):
+    source, entry = new_model
     files = [source / "e.parquet"]
     training = TRAINING | {"epochs": 2, "keep_epochs": [1, 2]}
     outs = (tmp_path / "checkpoint", tmp_path / "summary.tsv", tmp_path / "epochs.safetensors")
     fine_tune(entry, source / "card.json", files, 60, training, 1, *outs)
     trained = {**entry, "source": {"path": str(outs[0])}, "init": "pretrained"}
-    settings = {"definition": "paper", "scaled": True, "batch": 8, "step": 50}
+    options = PruningOptions("paper", scaled=True, batch=8, step=50, random_orders=0, recomputed=False)
     tokens = source / "tokenizer.json"
-    follow_training(
-        trained, source / "card.json", tokens, outs[2], files, 4, files, 8, settings, SEARCH, 1, tmp_path / "out.parquet"
-    )
+    model_source = ModelSource(trained, source / "card.json", tokens, SEARCH)
+    corpora = [ExampleFiles(files, limit) for limit in (4, 8)]
+    follow_training(model_source, outs[2], *corpora, options, 1, tmp_path / "out.parquet")
     table = read_parquet(tmp_path / "out.parquet", ["epoch", "percent", "count", *ANSWERS])
     assert table.groupby(["epoch", "percent"]).size().to_dict() == {(e, p): 4 for e in (1, 2) for p in (0, 50, 100)}
     # After the last epoch the model is the checkpoint itself.

@@ -19,10 +19,10 @@ rule michel2019_masked:
         card=michel2019.of_experiment(michel2019.card),
         tokenizer=michel2019.of_experiment(michel2019.tokenizer),
         examples=michel2019.of_experiment(michel2019.examples),
-        other=michel2019.of_experiment(michel2019.examples, "_other"),
+        second_examples=michel2019.of_experiment(michel2019.examples, "_other"),
     output:
-        own="results/{run}/michel2019/masked/{experiment}.parquet",
-        other="results/{run}/michel2019/masked/{experiment}_other.parquet",
+        answers="results/{run}/michel2019/masked/{experiment}.parquet",
+        second_answers="results/{run}/michel2019/masked/{experiment}_other.parquet",
     log:
         "results/{run}/logs/michel2019/masked/{experiment}.log",
     benchmark:
@@ -37,7 +37,7 @@ rule michel2019_masked:
     params:
         model=michel2019.of_experiment(michel2019.model),
         limit=michel2019.of_experiment(michel2019.limit),
-        other_limit=michel2019.of_experiment(michel2019.limit, "_other"),
+        second_limit=michel2019.of_experiment(michel2019.limit, "_other"),
         search=michel2019.search_settings,
         code=script_digest("michel2019_masked.py"),
     script:
@@ -49,7 +49,9 @@ rule michel2019_pruned:
         card=michel2019.of_experiment(michel2019.card),
         tokenizer=michel2019.of_experiment(michel2019.tokenizer),
         examples=michel2019.of_experiment(michel2019.examples),
-        weighed=michel2019.of_experiment(michel2019.scored_examples, "_importance"),
+        scored_examples=michel2019.of_experiment(
+            michel2019.scored_examples, "_importance"
+        ),
         masked="results/{run}/michel2019/masked/{experiment}.parquet",
     output:
         gradients="results/{run}/michel2019/gradients/{experiment}.parquet",
@@ -68,8 +70,8 @@ rule michel2019_pruned:
     params:
         model=michel2019.of_experiment(michel2019.model),
         limit=michel2019.of_experiment(michel2019.limit),
-        weighed_limit=michel2019.of_experiment(michel2019.scored_limit, "_importance"),
-        settings=michel2019.pruning_settings,
+        scored_limit=michel2019.of_experiment(michel2019.scored_limit, "_importance"),
+        options=michel2019.pruning_options,
         search=michel2019.search_settings,
         seed=michel2019.settings("seed"),
         code=script_digest("michel2019_pruned.py"),
@@ -83,7 +85,7 @@ rule michel2019_dynamics:
         tokenizer=michel2019.tokenizer("dynamics"),
         epochs=michel2019.trained_epochs,
         examples=michel2019.examples("dynamics"),
-        weighed=michel2019.scored_examples("dynamics_importance"),
+        scored_examples=michel2019.scored_examples("dynamics_importance"),
     output:
         "results/{run}/michel2019/dynamics.parquet",
     log:
@@ -100,8 +102,8 @@ rule michel2019_dynamics:
     params:
         model=michel2019.model("dynamics"),
         limit=michel2019.limit("dynamics"),
-        weighed_limit=michel2019.scored_limit("dynamics_importance"),
-        settings=michel2019.pruning_settings,
+        scored_limit=michel2019.scored_limit("dynamics_importance"),
+        options=michel2019.pruning_options,
         search=michel2019.search_settings,
         code=script_digest("michel2019_dynamics.py"),
     script:
@@ -133,7 +135,7 @@ rule michel2019_table4:
         model=michel2019.model("classification"),
         limit=michel2019.limit("classification"),
         definition=michel2019.settings("importance", "definition"),
-        settings=michel2019.settings("speed"),
+        speed=michel2019.settings("speed"),
         setting=michel2019.label("classification"),
         code=script_digest("michel2019_table4.py", "published/michel2019.csv"),
     script:

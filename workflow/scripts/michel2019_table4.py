@@ -1,16 +1,15 @@
 from attention_atlas.io.setting import setting_of
-from attention_atlas.studies.michel2019.speed import measure_speed
+from attention_atlas.studies.michel2019.experiments import ExampleFiles
+from attention_atlas.studies.michel2019.speed import SpeedOptions, measure_speed
 from attention_atlas.workflow.job import job
 
 with job(snakemake):
     measure_speed(
         model_entry=snakemake.params.model,
         card_path=snakemake.input.card,
-        example_files=snakemake.input.examples,
-        limit=snakemake.params.limit,
+        example_files=ExampleFiles(snakemake.input.examples, snakemake.params.limit),
         importance_path=snakemake.input.importance,
-        definition=snakemake.params.definition,
-        settings=snakemake.params.settings,
+        options=SpeedOptions(definition=snakemake.params.definition, **snakemake.params.speed),
         setting=setting_of(snakemake.params.setting),
         threads=snakemake.threads,
         out=snakemake.output.tsv,

@@ -1,4 +1,4 @@
-"""Tables 1, 2 and 3 and the values of Figure 1: what masking one head, or all others of its layer, does to the score."""
+"""Tables 1, 2 and 3 and the values of Figure 1: scores with one head masked, and with one head kept in a layer."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def ablation_tables(
 
     Args:
         answers: experiment -> table of `masked_answers`.
-        settings: translation, classification -> what was looked at.
+        settings: translation, classification -> model and corpus of the run.
         resamples, seed: of the bootstrap.
         table1_out, table1_html: `TABLE1` of every head of the translation model; the page is a grid of the encoder's heads.
-        table2_out, table2_html: `BEST` of the translation model: each layer with its best head alone.
+        table2_out, table2_html: `BEST` of the translation model: each layer with all heads masked but the best one.
         table3_out, table3_html: the same of the classifier.
         figure1_out: `FIGURE1`, heads of both models.
 
@@ -49,10 +49,10 @@ def ablation_tables(
         AtlasError: a table cannot be used.
     """
     measured = {name: read_answers(path, KEYS, name) for name, path in answers.items()}
-    single = {name: effect_rows(_only(own, ONE), resamples, seed) for name, own in measured.items()}
-    write_table(single[TRANSLATION][TABLE1], table1_out)
-    _grid_page(single[TRANSLATION], settings[TRANSLATION], table1_html)
-    figure1 = pd.concat([rows.assign(experiment=name) for name, rows in single.items()], ignore_index=True)
+    single_head = {name: effect_rows(_only(masked, ONE), resamples, seed) for name, masked in measured.items()}
+    write_table(single_head[TRANSLATION][TABLE1], table1_out)
+    _grid_page(single_head[TRANSLATION], settings[TRANSLATION], table1_html)
+    figure1 = pd.concat([rows.assign(experiment=name) for name, rows in single_head.items()], ignore_index=True)
     write_table(figure1[FIGURE1], figure1_out)
     for name, number, out, html in ((TRANSLATION, 2, table2_out, table2_html), (CLASSIFICATION, 3, table3_out, table3_html)):
         best = best_by_layer(_only(measured[name], OTHERS), resamples, seed)
@@ -65,22 +65,23 @@ def _only(masked: Masked, unit: str) -> Masked:
 
 
 def _grid_page(rows: pd.DataFrame, setting: Setting, path: str | Path) -> None:
-    """The encoder's differences in the form of the paper's table, and how many are called significant by each rule."""
+    """The encoder's differences in the form of the paper's table, and the number of significant ones by each correction."""
     base = load_published("michel2019")["m19.tab1.base_bleu"].value
-    own = rows[rows["kind"] == "enc_enc"]
-    marked = own.assign(cell=[_marked(row.delta, row.p, row.p_holm) for row in own.itertuples()])
-    grid = marked.pivot(index="layer", columns="head", values="cell").reset_index()
+    encoder_rows = rows[rows["kind"] == "enc_enc"]
+    cells = [_marked(row.delta, row.p, row.p_holm) for row in encoder_rows.itertuples()]
+    grid = encoder_rows.assign(cell=cells).pivot(index="layer", columns="head", values="cell").reset_index()
     counts = "; ".join(
-        f"{KIND_TITLES[str(kind)]}: {(part['p'] < LEVEL).sum()} of {len(part)} with p < {LEVEL}, "
-        f"{(part['p_holm'] < LEVEL).sum()} after Holm, {(part['p_bh'] < LEVEL).sum()} after Benjamini-Hochberg, "
-        f"{(part['delta'] > 0).sum()} above the whole model"
-        for kind, part in rows.groupby("kind", sort=False)
+        f"{KIND_TITLES[str(kind)]}: {(kind_rows['p'] < LEVEL).sum()} of {len(kind_rows)} with p < {LEVEL}, "
+        f"{(kind_rows['p_holm'] < LEVEL).sum()} after Holm, {(kind_rows['p_bh'] < LEVEL).sum()} after Benjamini-Hochberg, "
+        f"{(kind_rows['delta'] > 0).sum()} above the whole model"
+        for kind, kind_rows in rows.groupby("kind", sort=False)
     )
     notes = [
         setting.line,
         f"Difference of BLEU when one head of the encoder's self-attention is masked; whole model "
-        f"{own['baseline'].iloc[0]:.2f} (the paper's: {base}), n = {own['n'].iloc[0]} sentences, {signature()}. "
-        f"* p < {LEVEL} by paired bootstrap, two-sided; ** also after Holm's correction for all heads of the three kinds.",
+        f"{encoder_rows['baseline'].iloc[0]:.2f} (the paper's: {base}), n = {encoder_rows['n'].iloc[0]} sentences, "
+        f"{signature()}. * p < {LEVEL} by paired bootstrap, two-sided; ** also after Holm's correction for all heads of the "
+        "three kinds.",
         f"{counts}. By chance alone one test in a hundred has p < {LEVEL}; the paper counts 8 of 96 heads, uncorrected.",
     ]
     grid.columns = ["layer", *(f"head {head}" for head in grid.columns[1:])]
@@ -92,10 +93,10 @@ def _marked(delta: float, p: float, p_holm: float) -> str:
 
 
 def _best_page(best: pd.DataFrame, number: int, setting: Setting, path: str | Path) -> None:
-    kinds = best["kind"].nunique() > 1
+    several_kinds = best["kind"].nunique() > 1
     columns = ["layer", "head", "score", "delta", "ci_low", "ci_high", "heldout_delta", "p", "p_holm"]
-    shown = best[[*(["kind"] if kinds else []), *columns]]
-    if kinds:
+    shown = best[[*(["kind"] if several_kinds else []), *columns]]
+    if several_kinds:
         shown = shown.assign(kind=[KIND_TITLES[kind] for kind in shown["kind"]])
     first = best.iloc[0]
     worse = int(((best["p"] < LEVEL) & (best["delta"] < 0)).sum())
@@ -108,5 +109,5 @@ def _best_page(best: pd.DataFrame, number: int, setting: Setting, path: str | Pa
         "chooses on the examples that it reports.",
     ]
     formats = dict.fromkeys(("layer", "head"), "d") | dict.fromkeys(columns[2:-2], ".2f")
-    what = "translation" if kinds else "classification"
-    write_html_table(shown, path, f"Michel et al. 2019, Table {number}: one head a layer, {what}", notes, formats=formats)
+    task = "translation" if several_kinds else "classification"
+    write_html_table(shown, path, f"Michel et al. 2019, Table {number}: one head a layer, {task}", notes, formats=formats)

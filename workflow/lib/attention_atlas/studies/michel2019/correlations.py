@@ -1,4 +1,4 @@
-"""Figure 2: are the heads that matter for one corpus those that matter for another? Correlations over heads, with intervals."""
+"""Figure 2: do the same heads matter on two corpora? Correlations over heads, with intervals."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PEARSON, SPEARMAN, TRIMMED = "pearson", "spearman", "pearson_without_extremes"
 
 def correlations(
     answers: Mapping[str, str | Path],
-    other_answers: Mapping[str, str | Path],
+    second_answers: Mapping[str, str | Path],
     settings: Mapping[str, Setting],
     extremes: int,
     resamples: int,
@@ -36,13 +36,13 @@ def correlations(
     correlations_out: str | Path,
     html_out: str | Path,
 ) -> None:
-    """Write what masking each head does on two corpora, and how far the two agree.
+    """Write what masking each head does on two corpora, and the correlation of the two.
 
     Args:
         answers: experiment -> table of `masked_answers`.
-        other_answers: experiment -> the same on its second corpus.
-        settings: role -> what was looked at.
-        extremes: heads that `TRIMMED` leaves out, see `extreme_heads`.
+        second_answers: experiment -> the same on its second corpus.
+        settings: role -> model and corpus of the run.
+        extremes: number of heads that `TRIMMED` excludes, see `extreme_heads`.
         resamples, seed: of both bootstraps.
         out: columns `FIGURE2`.
         correlations_out, html_out: columns `CORRELATIONS`; intervals by bootstrap over heads, and over the examples of both
@@ -51,14 +51,15 @@ def correlations(
     Raises:
         AtlasError: a table cannot be used.
     """
-    scattered, rows = [], []
+    points, rows = [], []
     for name, path in answers.items():
-        own, other = _single(path, name), _single(other_answers[name], name)
-        extreme = extreme_heads(own.deltas, other.deltas, extremes)
-        columns = {"metric": own.metric, "delta": own.deltas, "other_delta": other.deltas, "extreme": extreme.astype(int)}
-        scattered.append(own.keys[HEAD].assign(experiment=name, **columns))
-        rows.append(_agreement(own, other, extreme, resamples, seed).assign(experiment=name))
-    write_table(pd.concat(scattered, ignore_index=True)[FIGURE2], out)
+        first, second = _single_heads(path, name), _single_heads(second_answers[name], name)
+        extreme = extreme_heads(first.deltas, second.deltas, extremes)
+        deltas = {"delta": first.deltas, "other_delta": second.deltas}
+        columns = {"metric": first.metric, **deltas, "extreme": extreme.astype(int)}
+        points.append(first.keys[HEAD].assign(experiment=name, **columns))
+        rows.append(_agreement(first, second, extreme, resamples, seed).assign(experiment=name))
+    write_table(pd.concat(points, ignore_index=True)[FIGURE2], out)
     table = pd.concat(rows, ignore_index=True)[CORRELATIONS]
     write_table(table, correlations_out)
     notes = [
@@ -72,40 +73,41 @@ def correlations(
     write_html_table(shown, html_out, "Michel et al. 2019, Figure 2: correlation across data", notes, formats=formats)
 
 
-def _single(path: str | Path, experiment: str) -> Masked:
-    found = read_answers(path, KEYS, experiment)
-    return found.only((found.keys["masked"] == ONE).to_numpy())
+def _single_heads(path: str | Path, experiment: str) -> Masked:
+    masked = read_answers(path, KEYS, experiment)
+    return masked.only((masked.keys["masked"] == ONE).to_numpy())
 
 
-def extreme_heads(one: Floats, other: Floats, count: int) -> npt.NDArray[np.bool_]:
-    """The heads that lie farthest from the median of either corpus, in units of its standard deviation."""
-    far = np.zeros(len(one))
-    for values in (one, other):
+def extreme_heads(first: Floats, second: Floats, count: int) -> npt.NDArray[np.bool_]:
+    """[head] whether a head is among the `count` farthest from the median on either corpus, in standard deviations."""
+    distances = np.zeros(len(first))
+    for values in (first, second):
         if values.std() > 0:
-            far = np.maximum(far, np.abs(values - np.median(values)) / values.std())
-    chosen = np.zeros(len(one), dtype=bool)
-    chosen[np.argsort(-far, kind="stable")[:count]] = True
-    return chosen
+            distances = np.maximum(distances, np.abs(values - np.median(values)) / values.std())
+    extreme = np.zeros(len(first), dtype=bool)
+    extreme[np.argsort(-distances, kind="stable")[:count]] = True
+    return extreme
 
 
-def _agreement(own: Masked, other: Masked, extreme: npt.NDArray[np.bool_], resamples: int, seed: int) -> pd.DataFrame:
-    one, two = own.deltas, other.deltas
-    by_example = [resampled_deltas(masked, resamples, seed + k) for k, masked in enumerate((own, other))]
-    sizes = {"n": len(own.base), "other_n": len(other.base)}
+def _agreement(first: Masked, second: Masked, extreme: npt.NDArray[np.bool_], resamples: int, seed: int) -> pd.DataFrame:
+    deltas, second_deltas = first.deltas, second.deltas
+    by_example = [resampled_deltas(masked, resamples, seed + k) for k, masked in enumerate((first, second))]
+    sizes = {"n": len(first.base), "other_n": len(second.base)}
     rows = []
     for statistic in (PEARSON, SPEARMAN, TRIMMED):
-        kept = ~extreme if statistic == TRIMMED else np.ones(len(one), dtype=bool)
+        included = ~extreme if statistic == TRIMMED else np.ones(len(deltas), dtype=bool)
         ranked = statistic == SPEARMAN
-        heads = np.concatenate(list(resampled_counts(int(kept.sum()), resamples, seed)))
-        low, high = percentile_interval(weighted_pearson(_values(one[kept], ranked), _values(two[kept], ranked), heads))
-        drawn = [_values(values[:, kept], ranked) for values in by_example]
-        examples = percentile_interval(weighted_pearson(*drawn, np.ones_like(drawn[0])))
+        pair = _values(deltas[included], ranked), _values(second_deltas[included], ranked)
+        heads = np.concatenate(list(resampled_counts(int(included.sum()), resamples, seed)))
+        low, high = percentile_interval(weighted_pearson(*pair, heads))
+        resampled, second_resampled = (_values(values[:, included], ranked) for values in by_example)
+        examples = percentile_interval(weighted_pearson(resampled, second_resampled, np.ones_like(resampled)))
         rows.append(
             {
                 "statistic": statistic,
-                "value": weighted_pearson(_values(one[kept], ranked), _values(two[kept], ranked), np.ones((1, kept.sum())))[0],
+                "value": weighted_pearson(*pair, np.ones((1, included.sum())))[0],
                 **dict(zip(CORRELATIONS[3:7], map(float, (low, high, *examples)), strict=True)),
-                **{"heads": int(kept.sum()), **sizes},
+                **{"heads": int(included.sum()), **sizes},
             }
         )
     return pd.DataFrame(rows)
@@ -117,16 +119,16 @@ def _values(values: Floats, ranked: bool) -> Floats:
     return rankdata(values, axis=-1) if ranked else values
 
 
-def weighted_pearson(one: Floats, other: Floats, weights: Floats) -> Floats:
-    """[...] Pearson's r over the last axis, each value counted so often; NaN where one of the two is constant."""
+def weighted_pearson(first: Floats, second: Floats, weights: Floats) -> Floats:
+    """[...] Pearson's r over the last axis, each value with its weight; NaN where one of the two is constant."""
     total = weights.sum(axis=-1, keepdims=True)
-    left, right = (values - (weights * values).sum(axis=-1, keepdims=True) / total for values in (one, other))
-    spread = [(weights * values**2).sum(axis=-1) for values in (left, right)]
+    centred = [values - (weights * values).sum(axis=-1, keepdims=True) / total for values in (first, second)]
+    variances = [(weights * values**2).sum(axis=-1) for values in centred]
     with np.errstate(invalid="ignore", divide="ignore"):
-        found = (weights * left * right).sum(axis=-1) / np.sqrt(spread[0] * spread[1])
-    return np.where((spread[0] > 0) & (spread[1] > 0), found, np.nan)
+        r = (weights * centred[0] * centred[1]).sum(axis=-1) / np.sqrt(variances[0] * variances[1])
+    return np.where((variances[0] > 0) & (variances[1] > 0), r, np.nan)
 
 
 def in_words(value: float, low: float, high: float) -> str:
-    """A correlation with its interval, or why there is none."""
+    """A correlation with its interval, or the reason why there is none."""
     return f"{value:.2f} ({low:.2f} to {high:.2f})" if value == value else "none: nothing differs"

@@ -13,18 +13,18 @@ from attention_atlas.io.setting import Setting
 from attention_atlas.io.tables import read_parquet, write_table
 from attention_atlas.methods.names import ALL, ANSWERS, CLASSIFICATION, STEP, TRANSLATION
 from attention_atlas.stats.bootstrap import percentile_interval
-from attention_atlas.studies.michel2019.effects import Masked, answered, read_answers, resampled_scores
+from attention_atlas.studies.michel2019.effects import Masked, masked_terms, read_answers, resampled_scores
 from attention_atlas.studies.michel2019.names import CURVE, ORDER_TITLES, RANDOM, TITLES
 
 FIGURE3 = ["experiment", "order", "draw", "percent", "count", "heads", *CURVE, "floor", "n"]
 FIGURE4 = ["kind", "percent", "count", "heads", *CURVE, "n"]
 FIGURE5 = ["epoch", "percent", "count", "heads", *CURVE, "share", "n"]
 TOLERATED = 1.0
-"""Points of the score up to which a loss is called not noticeable (the paper does not say what it means by it)."""
+"""Largest loss that counts as not noticeable, in percentage points (the paper does not define the word)."""
 
 
 LEAST_BLEU = 3.0
-"""Of a whole model whose pruned scores are shown as shares of its own: what the paper's has after its first epoch."""
+"""Least score of a whole model at which pruned scores are shown as shares of it: the paper's after its first epoch."""
 
 
 def pruning_curves(
@@ -41,11 +41,11 @@ def pruning_curves(
 
     Args:
         answers: experiment -> table of `pruned_answers`.
-        settings: experiment -> what was looked at.
+        settings: experiment -> model and corpus of the run.
         resamples, seed: of the bootstrap.
         figure3_out: `FIGURE3`, heads of all kinds of attention together; floor: share of the most frequent label.
         pruning_out, pruning_html: experiment, order, baseline, scores at some shares of heads, mean of the curve, `prunable`.
-        figure4_out: `FIGURE4`, each kind of attention of the translation model by itself.
+        figure4_out: `FIGURE4`, curves within one kind of attention of the translation model.
 
     Raises:
         AtlasError: a table cannot be used.
@@ -54,10 +54,10 @@ def pruning_curves(
     for name, path in answers.items():
         rows = curve_rows(read_answers(path, STEP, name), resamples, seed)
         tables[name] = rows.assign(heads=rows.groupby("scope")["count"].transform("max"))
-    whole = [
+    all_heads = [
         rows[rows["scope"] == ALL].assign(experiment=name, floor=_floor(answers[name], name)) for name, rows in tables.items()
     ]
-    figure3 = pd.concat(whole, ignore_index=True)[FIGURE3]
+    figure3 = pd.concat(all_heads, ignore_index=True)[FIGURE3]
     write_table(figure3, figure3_out)
     by_kind = tables[TRANSLATION]
     write_table(by_kind[by_kind["scope"] != ALL].rename(columns={"scope": "kind"})[FIGURE4], figure4_out)
@@ -73,7 +73,7 @@ def curve_rows(masked: Masked, resamples: int, seed: int) -> pd.DataFrame:
 
 
 def _floor(path: str | Path, experiment: str) -> float:
-    """Score of the answer that is right most often, in percent; 0 for translations."""
+    """Score of the most frequent label, in percent; 0 for translations."""
     if experiment == TRANSLATION:
         return 0.0
     frame = read_parquet(path, ANSWERS).drop_duplicates("record")
@@ -87,14 +87,14 @@ def mean_score(rows: pd.DataFrame) -> float:
 
 
 def prunable(rows: pd.DataFrame, tolerated: float = TOLERATED) -> int:
-    """Percent of heads up to which no step of a curve loses more than the tolerated points."""
+    """Percent of heads up to which no step of a curve loses more than `tolerated` percentage points."""
     lost = rows.sort_values("percent")["delta"].to_numpy() < -tolerated
     percents = np.sort(rows["percent"].to_numpy())
     return int(percents[lost.argmax() - 1] if lost.any() and lost.argmax() > 0 else 0 if lost.any() else percents[-1])
 
 
 def mean_curves(figure3: pd.DataFrame) -> pd.DataFrame:
-    """The curves of `FIGURE3` with the random orders in one: means over them, least and most as interval."""
+    """The curves of `FIGURE3` with one mean curve of the random orders; their range as interval."""
     random = figure3["order"] == RANDOM
     groups = figure3[random].groupby(["experiment", "order", "percent"], sort=False)
     first = groups[["count", "heads", "metric", "baseline", "floor", "n"]].first()
@@ -106,11 +106,11 @@ def mean_curves(figure3: pd.DataFrame) -> pd.DataFrame:
 def _summary(figure3: pd.DataFrame, settings: Mapping[str, Setting], out: str | Path, html_out: str | Path) -> None:
     rows = []
     means = mean_curves(figure3)
-    for (name, order), own in means.groupby(["experiment", "order"], sort=False):
-        at = own.set_index("percent")["score"]
-        some = {f"at_{percent}": at[percent] for percent in (20, 40, 50, 60, 80) if percent in at.index}
-        facts = {"experiment": name, "order": order, "baseline": own["baseline"].iloc[0]}
-        rows.append({**facts, **some, "mean": mean_score(own), "prunable": prunable(own)})
+    for (name, order), curve in means.groupby(["experiment", "order"], sort=False):
+        scores = curve.set_index("percent")["score"]
+        at = {f"at_{percent}": scores[percent] for percent in (20, 40, 50, 60, 80) if percent in scores.index}
+        facts = {"experiment": name, "order": order, "baseline": curve["baseline"].iloc[0]}
+        rows.append({**facts, **at, "mean": mean_score(curve), "prunable": prunable(curve)})
     table = pd.DataFrame(rows)
     write_table(table, out)
     shown = table.assign(
@@ -132,7 +132,7 @@ def _summary(figure3: pd.DataFrame, settings: Mapping[str, Setting], out: str | 
 
 
 def dynamics_table(path: str | Path, resamples: int, seed: int, out: str | Path) -> None:
-    """Write `FIGURE5`: share is the score beside that of the whole model after the same epoch, where that is worth a share.
+    """Write `FIGURE5`: share is the score over that of the whole model after the same epoch, from `LEAST_BLEU` on.
 
     Args:
         path: table of `dynamics`.
@@ -144,7 +144,7 @@ def dynamics_table(path: str | Path, resamples: int, seed: int, out: str | Path)
     """
     keys = ["epoch", "percent", "count"]
     frame = read_parquet(path, [*keys, *ANSWERS])
-    epochs = [answered(own, keys, TRANSLATION) for _, own in frame.groupby("epoch", sort=True)]
+    epochs = [masked_terms(answers, keys, TRANSLATION) for _, answers in frame.groupby("epoch", sort=True)]
     table = pd.concat([curve_rows(masked, resamples, seed) for masked in epochs], ignore_index=True)
     share = table["score"] / table["baseline"].where(table["baseline"] >= LEAST_BLEU)
     write_table(table.assign(heads=table["count"].max(), share=share)[FIGURE5], out)

@@ -1,4 +1,4 @@
-"""What masks do to a score, over examples: differences, intervals and tests, from what each example adds to the score."""
+"""Changes in score under masks: differences, intervals and tests over examples, from per-example terms of the metric."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ BLEU, ACCURACY = "BLEU", "accuracy"
 
 @dataclass(frozen=True)
 class Masked:
-    """What every example adds to the score under each mask.
+    """Per-example terms of a metric under each mask; the score is a function of their sums.
 
     Attributes:
         metric: `BLEU` or `ACCURACY`.
-        keys: a row a mask, the columns that name it.
-        base: [example, part] without a mask.
-        parts: [mask, example, part]: counts of n-grams and lengths; or whether the answer is right, and 1.
+        keys: one row per mask, the columns that name it.
+        base: [example, part] terms without a mask.
+        parts: [mask, example, part] terms: counts of n-grams and lengths; or whether the answer is right, and 1.
     """
 
     metric: str
@@ -64,11 +64,11 @@ class Masked:
 
 
 def read_answers(path: str | Path, keys: Sequence[str], experiment: str) -> Masked:
-    """What each example adds to the score for every value of the keys, that without a mask included.
+    """Per-example terms of the score for every value of the keys, the unmasked model included.
 
     Args:
         path: table of answers: columns `keys` and `masked_answers.ANSWERS`, the same examples in the same order for each key.
-        keys: columns that tell what was masked.
+        keys: columns that name the masked heads.
         experiment: `names.TRANSLATION` (scored by BLEU) or `names.CLASSIFICATION` (accuracy).
 
     Raises:
@@ -78,21 +78,21 @@ def read_answers(path: str | Path, keys: Sequence[str], experiment: str) -> Mask
     sizes = frame.groupby(list(keys)).size()
     if sizes.nunique() != 1:
         raise DamagedFile(path, "this table does not have every example under every mask")
-    return answered(frame, keys, experiment)
+    return masked_terms(frame, keys, experiment)
 
 
-def answered(frame: pd.DataFrame, keys: Sequence[str], experiment: str) -> Masked:
-    """The same of a table that is read already."""
-    found = frame[list(keys)].drop_duplicates(ignore_index=True)
+def masked_terms(frame: pd.DataFrame, keys: Sequence[str], experiment: str) -> Masked:
+    """Per-example terms of a table in memory, see `read_answers`."""
+    masks = frame[list(keys)].drop_duplicates(ignore_index=True)
     parts = _translations(frame) if experiment == TRANSLATION else _classes(frame)
-    wide = parts.reshape(len(found), -1, parts.shape[1])
+    wide = parts.reshape(len(masks), -1, parts.shape[1])
     metric = BLEU if experiment == TRANSLATION else ACCURACY
-    unmasked = (found["count"] == 0 if "count" in found else found["masked"] == NONE).to_numpy()
-    return Masked(metric, found, wide[unmasked][0], wide)
+    unmasked = (masks["count"] == 0 if "count" in masks else masks["masked"] == NONE).to_numpy()
+    return Masked(metric, masks, wide[unmasked][0], wide)
 
 
 def _translations(frame: pd.DataFrame) -> Floats:
-    # Most masks change few translations: each text is counted once.
+    # Most masks change few translations: n-grams are counted once per distinct pair of texts.
     distinct = frame[["answer", "expected"]].drop_duplicates()
     counts = sentence_counts(distinct["answer"].tolist(), distinct["expected"].tolist())
     texts = pd.MultiIndex.from_frame(distinct)
@@ -105,13 +105,13 @@ def _classes(frame: pd.DataFrame) -> Floats:
 
 
 def resampled_deltas(masked: Masked, resamples: int, seed: int) -> Floats:
-    """[resample, mask] score under each mask minus that without, over examples drawn anew."""
+    """[resample, mask] score under each mask minus that without, over bootstrap resamples of examples."""
     drawn = resampled_counts(len(masked.base), resamples, seed)
     return np.concatenate([_scores(masked, counts) - masked.score(counts @ masked.base)[:, None] for counts in drawn])
 
 
 def resampled_scores(masked: Masked, resamples: int, seed: int) -> Floats:
-    """[resample, mask] score under each mask, over examples drawn anew."""
+    """[resample, mask] score under each mask, over bootstrap resamples of examples."""
     drawn = resampled_counts(len(masked.base), resamples, seed)
     return np.concatenate([_scores(masked, counts) for counts in drawn])
 
@@ -121,14 +121,14 @@ def _scores(masked: Masked, counts: Floats) -> Floats:
 
 
 def effect_rows(masked: Masked, resamples: int, seed: int) -> pd.DataFrame:
-    """A row a mask: its keys, metric, score, baseline, delta, ci_low, ci_high, p, p_holm, p_bh, n.
+    """One row per mask: its keys, metric, score, baseline, delta, ci_low, ci_high, p, p_holm, p_bh, n.
 
-    BLEU: p of the paired bootstrap as in sacrebleu: how often the absolute difference of a resample exceeds the mean of all
-    such differences by as much as the difference itself; 1 where no translation changes. Accuracy: McNemar's exact test. Both
-    two-sided; Holm and Benjamini-Hochberg over all rows.
+    BLEU: p of the paired bootstrap as in sacrebleu: the share of resamples whose centred difference is at least as large as
+    the observed one; 1 where no translation changes. Accuracy: McNemar's exact test. Both are two-sided; Holm and
+    Benjamini-Hochberg are over all rows.
 
     Args:
-        masked: what was measured.
+        masked: per-example terms under each mask.
         resamples, seed: of the bootstrap over examples, for intervals and p.
     """
     delta = masked.deltas
@@ -145,25 +145,26 @@ def effect_rows(masked: Masked, resamples: int, seed: int) -> pd.DataFrame:
 
 def _paired_bootstrap(differences: Floats, delta: Floats) -> Floats:
     sizes = np.abs(differences)
-    # sacrebleu counts larger ones alone, which calls a head that changes no translation the surest of all.
-    beyond = (sizes - sizes.mean(axis=0) >= np.abs(delta) - 1e-12).sum(axis=0)
-    return (beyond + 1) / (len(differences) + 1)
+    # sacrebleu counts strictly larger differences: a head that changes no translation would get the smallest p of all.
+    at_least = (sizes - sizes.mean(axis=0) >= np.abs(delta) - 1e-12).sum(axis=0)
+    return (at_least + 1) / (len(differences) + 1)
 
 
 def best_by_layer(masked: Masked, resamples: int, seed: int) -> pd.DataFrame:
     """For each kind and layer the mask with the best score: its row of `effect_rows`, and heldout_delta.
 
-    heldout_delta: the difference on one half of the examples of the head that is best on the other half, mean of both ways; the
-    paper chooses and reports on the same examples. Tests are corrected over the rows that are left.
+    heldout_delta: the head is selected on one half of the examples and measured on the other; mean of both directions. The
+    paper selects and reports on the same examples. Tests are corrected over the returned rows.
     """
     rows = effect_rows(masked, resamples, seed)
     even = np.arange(len(masked.base)) % 2 == 0
     halves = [masked.of_examples(half).deltas for half in (even, ~even)]
     groups = rows.groupby(["kind", "layer"], sort=False)
-    held = []
-    for _, own in groups:
-        places = own.index.to_numpy()
-        held.append(np.mean([other[places[one[places].argmax()]] for one, other in (halves, halves[::-1])]))
-    best = rows.loc[groups["delta"].idxmax()].assign(heldout_delta=held)
+    heldout_deltas = []
+    for _, layer_rows in groups:
+        places = layer_rows.index.to_numpy()
+        splits = (halves, halves[::-1])
+        heldout_deltas.append(np.mean([test[places[selection[places].argmax()]] for selection, test in splits]))
+    best = rows.loc[groups["delta"].idxmax()].assign(heldout_delta=heldout_deltas)
     corrected = {name: multipletests(best["p"], method=method)[1] for name, method in (("p_holm", "holm"), ("p_bh", "fdr_bh"))}
     return best.assign(**corrected).reset_index(drop=True)

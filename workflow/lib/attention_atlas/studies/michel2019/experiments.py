@@ -1,4 +1,4 @@
-"""The two experiments: what a translation model and a classifier answer under plans, and the loss that heads are weighed by."""
+"""The two experiments: answers of a translation model and a classifier under plans, and the loss that scores their heads."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import torch
 from attention_atlas.attention.engine import ENCODER_SELF, attention_shape
 from attention_atlas.attention.plans import Plan, SiteKind
 from attention_atlas.corpora.alignment import open_tokenizer
-from attention_atlas.corpora.examples import Example
+from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.methods.experiment import Experiment
 from attention_atlas.methods.masking import KINDS
@@ -27,6 +27,43 @@ from attention_atlas.models.translating import references_of, target_loss, trans
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
     from transformers import PreTrainedModel
+
+
+@dataclass(frozen=True)
+class ModelSource:
+    """The model of an experiment, and how it searches for translations.
+
+    Attributes:
+        entry: registry entry of the model.
+        card_path, tokenizer_path: its card and tokenizer.json.
+        search: beams and length_penalty of translations.
+    """
+
+    entry: Mapping[str, Any]
+    card_path: str | Path
+    tokenizer_path: str | Path
+    search: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class ExampleFiles:
+    """Examples of a corpus.
+
+    Attributes:
+        paths: files of examples, in the order of the corpus.
+        limit: use the records below this number.
+    """
+
+    paths: Sequence[str | Path]
+    limit: int
+
+    def read(self) -> list[Example]:
+        """The examples.
+
+        Raises:
+            AtlasError: a file cannot be used.
+        """
+        return list(read_examples(self.paths, self.limit))
 
 
 @dataclass(frozen=True)
@@ -84,7 +121,7 @@ class Classification:
     def answers(self, examples: Sequence[Example], plans: Sequence[Plan]) -> list[list[str]]:
         """See `Experiment`."""
         names = classes_of(self.model, [])
-        return [predicted(own, names, False) for own in logits_under(self.model, examples, plans, self.pad)]
+        return [predicted(logits, names, False) for logits in logits_under(self.model, examples, plans, self.pad)]
 
     def loss(self, inputs: Mapping[str, torch.Tensor], batch: Sequence[Example]) -> torch.Tensor:
         """See `Experiment`."""
@@ -97,7 +134,7 @@ class Classification:
 def open_experiment(
     name: str, model_entry: Mapping[str, Any], card_path: str | Path, tokenizer_path: str | Path, search: Mapping[str, Any]
 ) -> Experiment:
-    """Load a model for an experiment, in float32 (heads are weighed by small derivatives).
+    """Load a model for an experiment, in float32 (derivatives by head gates are small).
 
     Args:
         name: `TRANSLATION` or `CLASSIFICATION`.
@@ -106,7 +143,7 @@ def open_experiment(
         search: beams and length_penalty of translations.
 
     Raises:
-        AtlasError: the model cannot be loaded, or cannot do this.
+        AtlasError: the model cannot be loaded, or has no head for this task.
     """
     pad = read_card(card_path).pad or 0
     entry = {**model_entry, "dtype": "float32"}

@@ -25,7 +25,7 @@ def figure1(path: str | Path, settings: Mapping[str, Setting], pictures: Mapping
 
     Args:
         path: `FIGURE1` of `ablation_tables`.
-        settings: role -> what was looked at.
+        settings: role -> model and corpus of the run.
         pictures: format -> file.
 
     Raises:
@@ -34,11 +34,11 @@ def figure1(path: str | Path, settings: Mapping[str, Setting], pictures: Mapping
     table = read_table(path, ["experiment", "kind", "metric", "score", "baseline", "p", "p_holm", "n"])
     figure, axes = panels(4.1, 3.3)
     facts = []
-    for axis, (name, own) in zip(axes, table.groupby("experiment", sort=False), strict=True):
-        _histogram(axis, own, TITLES[str(name)])
+    for axis, (name, head_rows) in zip(axes, table.groupby("experiment", sort=False), strict=True):
+        _histogram(axis, head_rows, TITLES[str(name)])
         facts.append(
-            f"{TITLES[str(name)]}: {len(own)} heads, n = {own['n'].iloc[0]} examples, p < 0.01 for {(own['p'] < 0.01).sum()}, "
-            f"after Holm {(own['p_holm'] < 0.01).sum()}"
+            f"{TITLES[str(name)]}: {len(head_rows)} heads, n = {head_rows['n'].iloc[0]} examples, "
+            f"p < 0.01 for {(head_rows['p'] < 0.01).sum()}, after Holm {(head_rows['p_holm'] < 0.01).sum()}"
         )
     note = "Scores with one head masked. " + "; ".join(facts) + "."
     save_figure(figure, pictures, "\n".join([*joint_lines([settings[TRANSLATION], settings[CLASSIFICATION]]), note]))
@@ -51,7 +51,7 @@ def _histogram(axis: Axes, rows: pd.DataFrame, title: str) -> None:
     edges = np.linspace(low - margin, high + margin, _BINS + 1)
     axis.hist(
         [rows.loc[rows["kind"] == kind, "score"] for kind in kinds],
-        bins=edges,
+        bins=list(edges),
         stacked=True,
         color=[KIND_COLOURS[kind] for kind in kinds],
         label=[KIND_TITLES[kind] for kind in kinds],

@@ -1,4 +1,4 @@
-"""Figure 2: what masking each head does on two corpora, with correlations."""
+"""Figure 2: change in score when each head is masked, on two corpora, with correlations."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _LINE = 44
 def figure2(
     path: str | Path, correlations_path: str | Path, settings: Mapping[str, Setting], pictures: Mapping[str, str | Path]
 ) -> None:
-    """Draw what masking each head does on one corpus against what it does on another.
+    """Draw the change in score when each head is masked on one corpus against that on another.
 
     Args:
         path: `FIGURE2` of `correlations`.
         correlations_path: `CORRELATIONS` of `correlations`.
-        settings: role -> what was looked at.
+        settings: role -> model and corpus of the run.
         pictures: format -> file.
 
     Raises:
@@ -34,18 +34,18 @@ def figure2(
     """
     table, agreement = read_table(path, FIGURE2), read_table(correlations_path, CORRELATIONS)
     figure, axes = panels(4.1, 4.2)
-    for axis, (name, own) in zip(axes, table.groupby("experiment", sort=False), strict=True):
-        for kind in (kind for kind in KIND_COLOURS if (own["kind"] == kind).any()):
-            points = own[own["kind"] == kind]
+    for axis, (name, points) in zip(axes, table.groupby("experiment", sort=False), strict=True):
+        for kind in (kind for kind in KIND_COLOURS if (points["kind"] == kind).any()):
+            kind_points = points[points["kind"] == kind]
             style = {"s": 16, "color": KIND_COLOURS[kind], "marker": KIND_MARKERS[kind], "alpha": 0.75, "linewidths": 0}
-            axis.scatter(points["delta"], points["other_delta"], label=KIND_TITLES[kind], **style)
-        far = own[own["extreme"] == 1]
+            axis.scatter(kind_points["delta"], kind_points["other_delta"], label=KIND_TITLES[kind], **style)
+        extreme = points[points["extreme"] == 1]
         axis.scatter(
-            far["delta"], far["other_delta"], s=52, facecolors="none", edgecolors=BLACK, linewidths=0.8, label="Extreme"
+            extreme["delta"], extreme["other_delta"], s=52, facecolors="none", edgecolors=BLACK, linewidths=0.8, label="Extreme"
         )
         for line in (axis.axhline, axis.axvline):
             line(0, color=GREY, linewidth=0.6, zorder=0)
-        unit = "BLEU" if own["metric"].iloc[0] == "BLEU" else "Accuracy, points"
+        unit = "BLEU" if points["metric"].iloc[0] == "BLEU" else "Accuracy, points"
         axis.set_xlabel(fill(f"{unit}: {settings[str(name)].corpus}", _LINE))
         axis.set_ylabel(fill(f"{unit}: {settings[f'{name}_other'].corpus}", _LINE))
         words = [

@@ -27,7 +27,7 @@ def figure3(path: str | Path, settings: Mapping[str, Setting], pictures: Mapping
 
     Args:
         path: `FIGURE3` of `curves.pruning_curves`.
-        settings: role -> what was looked at.
+        settings: role -> model and corpus of the run.
         pictures: format -> file.
 
     Raises:
@@ -35,20 +35,20 @@ def figure3(path: str | Path, settings: Mapping[str, Setting], pictures: Mapping
     """
     table = read_table(path, FIGURE3)
     figure, axes = panels(4.3, 3.6)
-    for axis, (name, own) in zip(axes, mean_curves(table).groupby("experiment", sort=False), strict=True):
-        for order in (order for order in _LINES if (own["order"] == order).any()):
-            rows = own[own["order"] == order].sort_values("percent")
+    for axis, (name, curves) in zip(axes, mean_curves(table).groupby("experiment", sort=False), strict=True):
+        for order in (order for order in _LINES if (curves["order"] == order).any()):
+            rows = curves[curves["order"] == order].sort_values("percent")
             colour, dashes, mark = _LINES[order]
             style = {"color": colour, "linestyle": dashes, "marker": mark, "markersize": 3, "linewidth": 1.3}
             axis.plot(rows["percent"], rows["score"], label=ORDER_TITLES[order], **style)
             if order in (RANDOM, IMPORTANCE):
                 axis.fill_between(rows["percent"], rows["ci_low"], rows["ci_high"], color=colour, alpha=0.18, linewidth=0)
-        floor = own["floor"].iloc[0]
+        floor = curves["floor"].iloc[0]
         if floor > 0:
             axis.axhline(floor, color=BLACK, linewidth=0.8, linestyle=":", label=f"Most frequent label: {floor:.0f}")
         axis.set_title(TITLES[str(name)])
         axis.set_xlabel("Heads masked, %")
-        axis.set_ylabel(SCORE_LABELS[own["metric"].iloc[0]])
+        axis.set_ylabel(SCORE_LABELS[curves["metric"].iloc[0]])
         axis.set_ylim(bottom=0)
     axes[-1].legend(loc="center left", bbox_to_anchor=(1.02, 0.5), fontsize=7.5)
     groups = table.drop_duplicates("experiment")

@@ -22,7 +22,7 @@ def figure4(path: str | Path, setting: Setting, pictures: Mapping[str, str | Pat
 
     Args:
         path: `FIGURE4` of `curves.pruning_curves`.
-        setting: what was looked at.
+        setting: model and corpus of the run.
         pictures: format -> file.
 
     Raises:

@@ -23,7 +23,7 @@ def figure5(
     Args:
         path: table of `dynamics`.
         resamples, seed: of the bootstrap.
-        setting: what was looked at.
+        setting: model and corpus of the run.
         out: table of `curves.dynamics_table` to write.
         pictures: format -> file.
 
@@ -34,7 +34,7 @@ def figure5(
     table = read_table(out, FIGURE5)
     figure, axes = panels(4.1, 3.5)
     epochs = sorted(table["epoch"].unique())
-    # Light to dark in the order of training; markers tell them apart in print.
+    # Light to dark in the order of training; markers distinguish them in print.
     colours = plt.get_cmap("cividis_r")(np.linspace(0.05, 1, len(epochs)))
     for number, epoch in enumerate(epochs):
         rows = table[table["epoch"] == epoch].sort_values("percent")

@@ -1,4 +1,4 @@
-"""The table of head importance: the definition of the paper and those of published code, and how far they agree."""
+"""The table of head importance: the definition of the paper and those of published code, and their rank correlations."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def importance_table(
     out: str | Path,
     html_out: str | Path,
 ) -> None:
-    """Write head_importance.tsv, columns `COLUMNS`, and a page of how far the definitions agree.
+    """Write head_importance.tsv, columns `COLUMNS`, and a page with the rank correlations of the definitions.
 
     spearman: of a definition with the paper's, over all heads of the model. Intervals by bootstrap over examples, where the
     definition is a mean over examples.
@@ -40,7 +40,7 @@ def importance_table(
     Args:
         derivatives: experiment -> its table of derivatives.
         models: experiment -> name of the model.
-        settings: experiment -> what was looked at.
+        settings: experiment -> model and corpus of the run.
         batch: examples of a batch, for definitions over batches.
         resamples, seed: of the bootstrap.
         out, html_out: files to write.
@@ -50,9 +50,10 @@ def importance_table(
     """
     frames = []
     for name, path in derivatives.items():
-        of = read_derivatives(path)
+        task_derivatives = read_derivatives(path)
         frames += [
-            _rows(of, definition, batch, resamples, seed).assign(model=models[name], task=name) for definition in DEFINITIONS
+            _rows(task_derivatives, definition, batch, resamples, seed).assign(model=models[name], task=name)
+            for definition in DEFINITIONS
         ]
     table = pd.concat(frames, ignore_index=True)[COLUMNS]
     write_table(table, out)
@@ -71,21 +72,21 @@ def importance_table(
     write_html_table(summary, html_out, "Michel et al. 2019: importance of heads by four definitions", notes, formats=formats)
 
 
-def _rows(of: Derivatives, definition: str, batch: int, resamples: int, seed: int) -> pd.DataFrame:
+def _rows(derivatives: Derivatives, definition: str, batch: int, resamples: int, seed: int) -> pd.DataFrame:
     from scipy.stats import spearmanr
 
-    values = importance(of, definition, batch)
-    low = high = np.full(len(of.heads), np.nan)
+    values = importance(derivatives, definition, batch)
+    low = high = np.full(len(derivatives.heads), np.nan)
     if definition in (PAPER, CODE):
-        chunks = resampled_counts(len(of.gradient), resamples, seed)
-        drawn = [normalised(unnormalised(of, definition, batch, counts), of.heads) for counts in chunks]
-        low, high = percentile_interval(np.concatenate(drawn))
-    return of.heads.assign(
+        chunks = resampled_counts(len(derivatives.gradient), resamples, seed)
+        resampled = [normalised(unnormalised(derivatives, definition, batch, counts), derivatives.heads) for counts in chunks]
+        low, high = percentile_interval(np.concatenate(resampled))
+    return derivatives.heads.assign(
         definition=definition,
         importance=values,
         ci_low=low,
         ci_high=high,
-        unnormalised=unnormalised(of, definition, batch),
-        spearman=spearmanr(values, importance(of, PAPER, batch)).statistic,
-        n=len(of.gradient),
+        unnormalised=unnormalised(derivatives, definition, batch),
+        spearman=spearmanr(values, importance(derivatives, PAPER, batch)).statistic,
+        n=len(derivatives.gradient),
     )

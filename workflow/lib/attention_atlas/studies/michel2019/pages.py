@@ -13,7 +13,7 @@ _PUBLISHED = ("published/michel2019.csv",)
 _BOTH = {"settings": ("labels", *EXPERIMENTS)}
 _FOUR = {"settings": ("labels", *ROLES_OF_FIGURE2)}
 _BOOTSTRAP = {"resamples": ("settings", "resamples"), "seed": ("settings", "seed")}
-_MASKED, _OTHER = "masked/{experiment}.parquet", "masked/{experiment}_other.parquet"
+_MASKED, _MASKED_SECOND = "masked/{experiment}.parquet", "masked/{experiment}_other.parquet"
 _PRUNED, _GRADIENTS = "pruned/{experiment}.parquet", "gradients/{experiment}.parquet"
 PAGES = (
     Page(
@@ -42,12 +42,12 @@ PAGES = (
         outputs={"out": "figure2.tsv", "correlations_out": "correlations.tsv", "html_out": "correlations.html"},
         params={
             "answers": ("each_experiment", _MASKED),
-            "other_answers": ("each_experiment", _OTHER),
+            "second_answers": ("each_experiment", _MASKED_SECOND),
             "extremes": ("settings", "extremes"),
             **_FOUR,
             **_BOOTSTRAP,
         },
-        reads=(("files_of_experiments", _MASKED), ("files_of_experiments", _OTHER)),
+        reads=(("files_of_experiments", _MASKED), ("files_of_experiments", _MASKED_SECOND)),
         megabytes=4000,
         minutes=120,
     ),

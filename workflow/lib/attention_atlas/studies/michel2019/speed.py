@@ -1,14 +1,16 @@
-"""Table 4: how fast a model is with half of its heads cut out, measured beside the whole model in one run."""
+"""Table 4: inference speed with half of the heads pruned, measured in turn with the whole model."""
 
 from __future__ import annotations
 
 import logging
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import torch
 
@@ -25,6 +27,7 @@ from attention_atlas.models.devices import pick_device
 from attention_atlas.models.loading import load_trained
 from attention_atlas.models.pruning import prune_heads
 from attention_atlas.published.values import load_published, printed
+from attention_atlas.studies.michel2019.experiments import ExampleFiles
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -45,28 +48,44 @@ KERNEL = "sdpa"
 """The attention of transformers that users get, not the one that shows its weights."""
 
 
+@dataclass(frozen=True)
+class SpeedOptions:
+    """What is timed.
+
+    Attributes:
+        definition: of importance.
+        share: percent of the heads that are pruned.
+        batches: batch sizes.
+        repeats: timed passes over the examples.
+        records: use at most so many examples.
+    """
+
+    definition: str
+    share: int
+    batches: Sequence[int]
+    repeats: int
+    records: int
+
+
 def measure_speed(
     model_entry: Mapping[str, Any],
     card_path: str | Path,
-    example_files: Sequence[str | Path],
-    limit: int,
+    example_files: ExampleFiles,
     importance_path: str | Path,
-    definition: str,
-    settings: Mapping[str, Any],
+    options: SpeedOptions,
     setting: Setting,
     threads: int,
     out: str | Path,
     html_out: str | Path,
 ) -> None:
-    """Write examples a second of the whole model and of pruned ones, columns `COLUMNS`. Times differ from run to run.
+    """Write examples per second of the whole model and of pruned ones, columns `COLUMNS`. Times differ between runs.
 
     Args:
         model_entry, card_path: the classifier.
-        example_files, limit: examples, in the order of the file; of these the first `settings["records"]`.
+        example_files: examples, in the order of the file.
         importance_path: head_importance.tsv.
-        definition: of importance.
-        settings: share (percent of heads that are cut out), batches (sizes), repeats, records.
-        setting: what was looked at.
+        options: what is timed.
+        setting: model and corpus of the run.
         threads: threads of the passes.
         out, html_out: files to write.
 
@@ -75,42 +94,34 @@ def measure_speed(
     """
     torch.set_num_threads(threads)
     device, pad = pick_device(), read_card(card_path).pad or 0
-    examples = list(read_examples(example_files, min(limit, settings["records"])))
+    examples = list(read_examples(example_files.paths, min(example_files.limit, options.records)))
     if not examples:
         raise AtlasError("there is nothing to time: use a limit of one or more.")
     importance = read_table(importance_path, ["task", *HEAD, "definition", "importance", "unnormalised"])
-    own = importance[(importance["task"] == CLASSIFICATION) & (importance["definition"] == definition)].reset_index(drop=True)
-    models, kept = {}, {}
-    for variant in VARIANTS:
-        model = load_trained(model_entry, "labels", device)
-        gone = places_of(variant, own, settings["share"])
-        groups = own.iloc[gone].groupby(["kind", "layer"])["head"]
-        prune_heads(model, {(KINDS[kind], layer - 1): [head - 1 for head in heads] for (kind, layer), heads in groups})
-        model.set_attn_implementation(KERNEL)
-        models[variant], kept[variant] = model, len(own) - len(gone)
+    in_classifier = (importance["task"] == CLASSIFICATION) & (importance["definition"] == options.definition)
+    head_rows = importance[in_classifier].reset_index(drop=True)
+    pruned_places = {variant: places_of(variant, head_rows, options.share) for variant in VARIANTS}
+    models = {variant: _pruned_model(model_entry, device, head_rows.iloc[pruned_places[variant]]) for variant in VARIANTS}
     rows, published = [], load_published("michel2019")
-    for batch in settings["batches"]:
+    for batch in options.batches:
         _log.info("batches of %d", batch)
         inputs = [model_inputs(models[WHOLE], examples[start : start + batch], pad) for start in range(0, len(examples), batch)]
-        speeds = timed(models, inputs, len(examples), settings["repeats"])
-        for variant, own_speeds in speeds.items():
-            gain = 100 * (own_speeds / speeds[WHOLE] - 1)
-            weights = list(models[variant].parameters())
-            size = {"parameters": sum(own.numel() for own in weights), "megabytes": sum(own.nbytes for own in weights) / 1e6}
-            speed = {"examples_per_second": own_speeds.mean(), "sd": own_speeds.std(ddof=min(1, len(own_speeds) - 1))}
-            gains = {"speedup": gain.mean(), "speedup_low": gain.min(), "speedup_high": gain.max()}
-            # The paper cuts half of the heads, the least important ones of the model.
-            paper = printed(published, "Table 4", "speedup", batch=batch, variant=variant) if settings["share"] == 50 else None
-            gains["published_speedup"] = paper.value if paper and isinstance(paper.value, float) else np.nan
-            facts = {"length": np.mean([each["input_ids"].shape[1] for each in inputs]), "repeats": settings["repeats"]}
-            rows.append({"variant": variant, "batch": batch, "heads": kept[variant]} | speed | gains | size | facts)
+        speeds = timed(models, inputs, len(examples), options.repeats)
+        length = np.mean([batch_inputs["input_ids"].shape[1] for batch_inputs in inputs])
+        for variant, model in models.items():
+            head_count = len(head_rows) - len(pruned_places[variant])
+            row = {"variant": variant, "batch": batch, "heads": head_count} | _speedup(speeds[variant], speeds[WHOLE])
+            # The paper prunes half of the heads, the least important ones of the model.
+            paper = printed(published, "Table 4", "speedup", batch=batch, variant=variant) if options.share == 50 else None
+            row["published_speedup"] = paper.value if paper and isinstance(paper.value, float) else np.nan
+            rows.append(row | _size(model) | {"length": length, "repeats": options.repeats})
     table = pd.DataFrame(rows).assign(n=len(examples))[COLUMNS]
     write_table(table, out)
     notes = [
         setting.line,
-        f"Examples a second of a classifier with {settings['share']} % of its heads cut out, mean of {settings['repeats']} "
+        f"Examples a second of a classifier with {options.share} % of its heads cut out, mean of {options.repeats} "
         "passes over the examples with standard deviation; speedup in percent over the whole model of the same pass (mean, "
-        f"least, most). Measured in turn in one run on {_place(device, threads)}, attention by {KERNEL}, in "
+        f"least, most). Measured in turn in one run on {_device_title(device, threads)}, attention by {KERNEL}, in "
         f"{next(models[WHOLE].parameters()).dtype}, each batch padded to its longest example, one forward pass a batch after a "
         "first one that does not count. Other work on the machine shows; the times are the one thing here that a second run "
         "gives otherwise. published_speedup: of the paper, on a GTX 1080 Ti.",
@@ -123,8 +134,28 @@ def measure_speed(
     write_html_table(shown, html_out, "Michel et al. 2019, Table 4: speed with heads cut out", notes, formats=formats)
 
 
+def _pruned_model(entry: Mapping[str, Any], device: str, pruned_heads: pd.DataFrame) -> PreTrainedModel:
+    model = load_trained(entry, "labels", device)
+    groups = pruned_heads.groupby(["kind", "layer"])["head"]
+    prune_heads(model, {(KINDS[kind], layer - 1): [head - 1 for head in heads] for (kind, layer), heads in groups})
+    model.set_attn_implementation(KERNEL)
+    return model
+
+
+def _speedup(speeds: npt.NDArray[np.float64], baseline: npt.NDArray[np.float64]) -> dict[str, Any]:
+    """Examples per second of a model, and its speedup in percent over the whole model of the same pass."""
+    gain = 100 * (speeds / baseline - 1)
+    speed = {"examples_per_second": speeds.mean(), "sd": speeds.std(ddof=min(1, len(speeds) - 1))}
+    return speed | {"speedup": gain.mean(), "speedup_low": gain.min(), "speedup_high": gain.max()}
+
+
+def _size(model: PreTrainedModel) -> dict[str, Any]:
+    weights = list(model.parameters())
+    return {"parameters": sum(w.numel() for w in weights), "megabytes": sum(w.nbytes for w in weights) / 1e6}
+
+
 def places_of(variant: str, importance: pd.DataFrame, share: int) -> list[int]:
-    """Places of the heads that a variant loses.
+    """Places of the heads that are pruned in a variant.
 
     Args:
         variant: of `VARIANTS`.
@@ -138,22 +169,23 @@ def places_of(variant: str, importance: pd.DataFrame, share: int) -> list[int]:
         return sorted(importance.index[importance["importance"].argsort(kind="stable")][:count].tolist())
     groups = importance.groupby(["kind", "layer"], sort=False)
     if variant == EVEN:
-        return sorted(place for _, own in groups for place in own["importance"].nsmallest(len(own) * share // 100).index)
+        smallest = (layer["importance"].nsmallest(len(layer) * share // 100) for _, layer in groups)
+        return sorted(place for values in smallest for place in values.index)
     order = groups["unnormalised"].sum().sort_values(kind="stable").index
     places: list[int] = []
     for key in order:
-        own = groups.indices[key].tolist()
-        if len(places) + len(own) > count:
+        layer_places = groups.indices[key].tolist()
+        if len(places) + len(layer_places) > count:
             break
-        places += own
+        places += layer_places
     return sorted(places)
 
 
 @torch.inference_mode()
 def timed(
     models: Mapping[str, PreTrainedModel], inputs: Sequence[Mapping[str, torch.Tensor]], examples: int, repeats: int
-) -> dict[str, np.ndarray]:
-    """Model -> examples a second of each repeat; the models take turns, after a pass that does not count."""
+) -> dict[str, npt.NDArray[np.float64]]:
+    """Model -> examples per second of each repeat; the models take turns, after an untimed pass."""
     for model in models.values():
         model(**inputs[0])
     speeds: dict[str, list[float]] = {name: [] for name in models}
@@ -165,7 +197,7 @@ def timed(
                 model(**batch)
             _wait()
             speeds[name].append(examples / (time.perf_counter() - start))
-    return {name: np.asarray(values) for name, values in speeds.items()}
+    return {name: np.asarray(values, dtype=np.float64) for name, values in speeds.items()}
 
 
 def _wait() -> None:
@@ -173,7 +205,7 @@ def _wait() -> None:
         torch.cuda.synchronize()
 
 
-def _place(device: str, threads: int) -> str:
+def _device_title(device: str, threads: int) -> str:
     if device.startswith("cuda"):
         return torch.cuda.get_device_name()
     return f"a processor with {threads} thread{'s' if threads > 1 else ''}"

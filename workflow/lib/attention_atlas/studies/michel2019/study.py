@@ -1,4 +1,4 @@
-"""What the workflow has to know of Michel et al. (2019), Are Sixteen Heads Really Better than One?"""
+"""Declaration of the study of Michel et al. (2019), Are Sixteen Heads Really Better than One?"""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ def _conditions(part: Part, count: float) -> Work:
 
 
 def _masked(part: Part) -> Work:
-    """Each head alone, all others of its layer, each head on a second corpus; the layers before the changed one are known."""
+    """Each head masked, each head kept alone in its layer, each head masked on a second corpus; earlier layers are reused."""
     return _conditions(part, 1.5 * ATTENTION_KINDS[_role(part)] * part.heads)
 
 

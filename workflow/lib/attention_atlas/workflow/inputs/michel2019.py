@@ -1,4 +1,4 @@
-"""Inputs and parameters of the rules of Michel et al. (2019): two experiments, and a training that is followed."""
+"""Inputs and parameters of the rules of Michel et al. (2019): two experiments, and a model after several epochs of training."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Michel2019Inputs(StudyInputs):
         super().__init__(config, ID)
 
     def of_experiment(self, build: Callable[[str], Parameter], part: str = "") -> Parameter:
-        """What `build(role)` gives for the experiment in the path, or for a further role of it."""
+        """`build(role)` for the experiment in the path, or for a further role of it."""
         return lambda wildcards: build(f"{wildcards.experiment}{part}")(wildcards)
 
     def scored_limit(self, role: str) -> Callable[[Wildcards], int]:
-        """Examples of a role that importance is computed on."""
+        """Number of examples of a role that importance is computed on."""
 
         def number(wildcards: Wildcards) -> int:
             bound = self.chosen(wildcards)["importance"]["records"]
@@ -34,7 +34,7 @@ class Michel2019Inputs(StudyInputs):
         return number
 
     def scored_examples(self, role: str) -> Files:
-        """Shards with these examples."""
+        """Shards with the examples that importance is computed on."""
 
         def paths(wildcards: Wildcards) -> list[str]:
             records = self.scored_limit(role)(wildcards)
@@ -53,15 +53,15 @@ class Michel2019Inputs(StudyInputs):
         return leaves(self.each_experiment(pattern))
 
     def search_settings(self, wildcards: Wildcards) -> dict[str, Any]:
-        """How translations are searched."""
-        chosen = self.chosen(wildcards)
-        return {key: chosen[key] for key in ("beams", "length_penalty")}
+        """Options of the beam search."""
+        settings = self.chosen(wildcards)
+        return {key: settings[key] for key in ("beams", "length_penalty")}
 
-    def pruning_settings(self, wildcards: Wildcards) -> dict[str, Any]:
-        """How importance is computed, and the steps of pruning."""
-        chosen = self.chosen(wildcards)
-        importance = {key: chosen["importance"][key] for key in ("definition", "scaled", "batch")}
-        return {**importance, **chosen["pruning"]}
+    def pruning_options(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Attributes of `PruningOptions`: how importance is computed, and the steps and orders of pruning."""
+        settings = self.chosen(wildcards)
+        importance = {key: settings["importance"][key] for key in ("definition", "scaled", "batch")}
+        return {**importance, **settings["pruning"]}
 
     def trained_epochs(self, wildcards: Wildcards) -> str:
         """Weights of the model of Figure 5 after several epochs."""
