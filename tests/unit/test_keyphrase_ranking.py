@@ -1,4 +1,4 @@
-"""Ranking of heads by how well their attention tells keyphrases, against hand-made heads and loops."""
+"""Ranking of heads by how well their attention detects keyphrases, against hand-made heads and loops."""
 
 import math
 
@@ -16,11 +16,11 @@ NOISE = CHANCE.random(WORDS) * 0.02 + 0.01
 
 
 def features():
-    """[word, 1, 3]: a head that tells, one that tells the opposite, one that knows nothing."""
+    """[word, 1, 3]: a head that detects key words, one that detects the opposite, one without information."""
     return np.stack([NOISE + 0.03 * KEY, NOISE + 0.03 * ~KEY, NOISE], axis=1)[:, None, :]
 
 
-def test_a_head_that_tells_is_first_and_its_opposite_is_as_good_once_calibrated():
+def test_a_head_that_detects_is_first_and_its_opposite_is_as_good_once_calibrated():
     table = head_ranking(features(), KEY, GROUPS)
     assert list(table.columns) == RANKING
     by_head = table.set_index("head")
@@ -50,8 +50,8 @@ def test_attention_of_0_and_1_has_an_entropy():
     assert np.isfinite(table.loc[2, "slide_entropy"])
 
 
-def test_too_little_to_tell_apart_is_refused():
-    with pytest.raises(AtlasError, match="2 documents cannot be parted into 5 folds"):
+def test_too_few_documents_or_words_of_one_kind_are_refused():
+    with pytest.raises(AtlasError, match="2 documents cannot be split into 5 folds"):
         head_ranking(features()[:2], KEY[:2], ["a", "b"])
-    with pytest.raises(AtlasError, match="nothing can be told apart"):
+    with pytest.raises(AtlasError, match="needs words of keyphrases and other words"):
         head_ranking(features(), np.ones(WORDS, bool), GROUPS)

@@ -25,7 +25,7 @@ CHANCE = np.random.default_rng(1)
 WORDS = 600
 DOCUMENTS = np.repeat(np.arange(20), 30)
 KEY = CHANCE.random(WORDS) < 0.2
-# Two heads that tell something, one that tells the opposite, one without use.
+# Two heads that detect key words, one that detects the opposite, one without information.
 FEATURES = np.stack([KEY + 0.8 * CHANCE.normal(size=WORDS) for _ in range(2)], axis=1)
 FEATURES = np.column_stack([FEATURES, -1.0 * KEY + 0.8 * CHANCE.normal(size=WORDS), CHANCE.normal(size=WORDS)])
 FIT = Fit(folds=4, penalty=1.0, fits=40, permutations=4, seed=0)
@@ -33,19 +33,19 @@ FIT = Fit(folds=4, penalty=1.0, fits=40, permutations=4, seed=0)
 
 def test_words_are_judged_by_other_documents_alone():
     scores = heldout_scores(FEATURES, KEY, DOCUMENTS, FIT)
-    training, held = splits_of(DOCUMENTS, FIT.folds)[1]
-    assert not set(DOCUMENTS[training]) & set(DOCUMENTS[held])
+    training, heldout = splits_of(DOCUMENTS, FIT.folds)[1]
+    assert not set(DOCUMENTS[training]) & set(DOCUMENTS[heldout])
     model = make_pipeline(StandardScaler(), LogisticRegression(C=1.0, class_weight="balanced", max_iter=1000))
     model.fit(FEATURES[training], KEY[training])
-    assert np.allclose(scores[REGRESSION][held], model.predict_proba(FEATURES[held])[:, 1], atol=1e-6)
+    assert np.allclose(scores[REGRESSION][heldout], model.predict_proba(FEATURES[heldout])[:, 1], atol=1e-6)
     best = max(range(4), key=lambda head: roc_auc_score(KEY[training], FEATURES[training, head]))
-    assert np.array_equal(scores[HEAD][held], FEATURES[held, best])
-    # What a held document says of itself must not reach its own scores.
+    assert np.array_equal(scores[HEAD][heldout], FEATURES[heldout, best])
+    # The labels of a held-out document must not change its scores.
     changed = KEY.copy()
-    changed[held] = ~changed[held]
+    changed[heldout] = ~changed[heldout]
     again = heldout_scores(FEATURES, changed, DOCUMENTS, FIT)
-    assert np.allclose(again[REGRESSION][held], scores[REGRESSION][held])
-    assert np.allclose(again[MIX][held], scores[MIX][held])
+    assert np.allclose(again[REGRESSION][heldout], scores[REGRESSION][heldout])
+    assert np.allclose(again[MIX][heldout], scores[MIX][heldout])
 
 
 def test_all_heads_detect_better_than_one():
@@ -70,17 +70,17 @@ def test_coefficients_have_the_signs_and_the_useless_head_loses_nothing():
 def test_shuffling_one_head_is_what_refilling_its_column_gives():
     split = splits_of(DOCUMENTS, FIT.folds)[0]
     fast = _permuted(FEATURES, KEY, split, FIT, 0)
-    training, held = split
+    training, heldout = split
     model = make_pipeline(StandardScaler(), LogisticRegression(C=1.0, class_weight="balanced", max_iter=1000))
     model.fit(FEATURES[training], KEY[training])
-    whole = roc_auc_score(KEY[held], model.decision_function(FEATURES[held]))
+    whole = roc_auc_score(KEY[heldout], model.decision_function(FEATURES[heldout]))
     generator = np.random.default_rng([FIT.seed, 0])
     for draw in range(FIT.permutations):
-        order = generator.permutation(len(held))
+        order = generator.permutation(len(heldout))
         for head in range(4):
-            changed = FEATURES[held].copy()
+            changed = FEATURES[heldout].copy()
             changed[:, head] = changed[order, head]
-            slow = whole - roc_auc_score(KEY[held], model.decision_function(changed))
+            slow = whole - roc_auc_score(KEY[heldout], model.decision_function(changed))
             assert fast[draw, head] == pytest.approx(slow, abs=1e-9)
 
 
@@ -91,9 +91,9 @@ def test_the_mix_is_a_minimum_of_its_loss():
 
     def loss(logits, gamma, bias):
         weights = np.exp(logits) / np.exp(logits).sum()
-        other = Mix(weights, gamma, bias, mix.mean, mix.scale)
-        found = other.probabilities(FEATURES)
-        return -np.mean(np.where(KEY, np.log(found), np.log(1 - found)))
+        changed = Mix(weights, gamma, bias, mix.mean, mix.scale)
+        p = changed.probabilities(FEATURES)
+        return -np.mean(np.where(KEY, np.log(p), np.log(1 - p)))
 
     least = loss(logits, mix.gamma, mix.bias)
     for head in range(4):
@@ -110,7 +110,7 @@ def test_a_head_without_any_spread_is_no_division_by_zero():
 
 
 def test_too_few_documents_or_words_of_one_kind_are_errors():
-    with pytest.raises(AtlasError, match="cannot be parted"):
+    with pytest.raises(AtlasError, match="cannot be split"):
         splits_of(np.zeros(10), 2)
-    with pytest.raises(AtlasError, match="no words of keyphrases"):
+    with pytest.raises(AtlasError, match="needs words of keyphrases and other words"):
         heldout_scores(FEATURES, np.zeros(WORDS, bool), DOCUMENTS, FIT)

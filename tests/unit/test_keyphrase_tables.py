@@ -74,8 +74,8 @@ def answers(seed):
 
         def rows(key, layer, head, count, gold=gold):
             columns = dict(zip(REMOVED, key, strict=True)) | {"layer": layer, "head": head}
-            own = [(record, spoiled(tags, count), tags) for record, tags in gold.items()]
-            frames.append(pd.DataFrame(own, columns=ANSWERS).assign(**columns))
+            rows_of_key = [(record, spoiled(tags, count), tags) for record, tags in gold.items()]
+            frames.append(pd.DataFrame(rows_of_key, columns=ANSWERS).assign(**columns))
 
         rows((split, ONE, 0, 0, 0), 0, 0, 5)
         for layer, head in np.ndindex(LAYERS, HEADS):
@@ -99,8 +99,8 @@ def removals(tmp_path_factory):
 
 def slow_f1(table, metric):
     count = token_counts if metric == TOKEN else phrase_counts
-    right, own, gold = np.sum([count(a, e) for a, e in zip(table["answer"], table["expected"], strict=True)], axis=0)
-    return 100 * 2 * right / (own + gold)
+    right, answered, gold = np.sum([count(a, e) for a, e in zip(table["answer"], table["expected"], strict=True)], axis=0)
+    return 100 * 2 * right / (answered + gold)
 
 
 def test_scores_whole_pruned_and_chosen_on_test(removals):
@@ -108,20 +108,21 @@ def test_scores_whole_pruned_and_chosen_on_test(removals):
     table = fine_tuning_rows(by_seed, 100, 0)
     raw = {name: pd.read_parquet(path) for name, path in removals.items()}
     for metric in (TOKEN, PHRASE):
-        for name, own in raw.items():
-            whole = own[(own["split"] == TEST) & (own["order"] == ONE) & (own["count"] == 0)]
+        for name, answers in raw.items():
+            of_test = answers[answers["split"] == TEST]
+            whole = of_test[(of_test["order"] == ONE) & (of_test["count"] == 0)]
             row = table.query("seed == @name and model == 'whole' and split == @TEST and metric == @metric").iloc[0]
             assert row["value"] == pytest.approx(slow_f1(whole, metric))
             assert row["ci_low"] <= row["value"] <= row["ci_high"]
             best = best_count(by_seed[name], WORST, DEVELOPMENT)
             assert best == 1, "stopped where development is best"
-            pruned = own[(own["split"] == TEST) & (own["order"] == WORST) & (own["count"] == best)]
+            pruned = of_test[(of_test["order"] == WORST) & (of_test["count"] == best)]
             row = table.query("seed == @name and model == 'pruned' and split == @TEST and metric == @metric").iloc[0]
             assert (row["value"], row["heads_removed"]) == (pytest.approx(slow_f1(pruned, metric)), 1)
             assert row["delta"] == pytest.approx(slow_f1(pruned, metric) - slow_f1(whole, metric))
         mean = table.query("seed == 'mean' and model == 'pruned' and split == @TEST and metric == @metric").iloc[0]
-        each = table.query("seed != 'mean' and model == 'pruned' and split == @TEST and metric == @metric")
-        assert mean["value"] == pytest.approx(each["value"].mean())
+        seeds = table.query("seed != 'mean' and model == 'pruned' and split == @TEST and metric == @metric")
+        assert mean["value"] == pytest.approx(seeds["value"].mean())
         assert mean["documents"] == DOCUMENTS
     assert set(table[table["model"] == PRUNED_ON_TEST]["split"]) == {TEST}
 
@@ -129,10 +130,10 @@ def test_scores_whole_pruned_and_chosen_on_test(removals):
 def test_ablation_against_sums_of_counts(removals):
     table = ablation_rows({name: read_removals(path) for name, path in removals.items()}, 200, 0)
     raw = pd.read_parquet(removals["1"])
-    own = raw[(raw["split"] == TEST) & (raw["order"] == ONE)]
-    base = slow_f1(own[own["layer"] == 0], TOKEN)
+    single = raw[(raw["split"] == TEST) & (raw["order"] == ONE)]
+    base = slow_f1(single[single["layer"] == 0], TOKEN)
     for layer, head in np.ndindex(LAYERS, HEADS):
-        without = own[(own["layer"] == layer + 1) & (own["head"] == head + 1)]
+        without = single[(single["layer"] == layer + 1) & (single["head"] == head + 1)]
         key = "seed == '1' and split == @TEST and metric == @TOKEN and layer == @layer + 1 and head == @head + 1"
         row = table.query(key).iloc[0]
         assert row["value"] == pytest.approx(slow_f1(without, TOKEN))
@@ -170,7 +171,7 @@ def test_words_have_the_attention_that_they_receive(tmp_path):
     write_parquet(pd.concat(_frames(maps, examples, diagonal=True)), tmp_path / "words.parquet")
     words, features = read_words(tmp_path / "words.parquet", LAYERS, HEADS, "max")
     assert len(words) == 4 + 5 + 6
-    assert words["key"].tolist() == [tag != "O" for own in examples for tag in own.layers["tags"]]
+    assert words["key"].tolist() == [tag != "O" for example in examples for tag in example.layers["tags"]]
     place = 4 + 2  # the third word of the second document
     assert features[place, 1, 0] == pytest.approx(maps[1].maps[1, 0, 1:6, 3].astype(float).max(), abs=1e-3)
     means = pd.read_parquet(tmp_path / "words.parquet")[feature(2, 1, "mean")]
@@ -247,7 +248,7 @@ def test_no_published_value_is_compared_and_every_claim_has_a_verdict(built, tmp
 
 def test_documents_are_counted(tmp_path):
     write_examples(tmp_path / "e.parquet", [tagged(0, 4), tagged(1, 5)])
-    corpora = {"made": [[tmp_path / "e.parquet"], [], 10]}
+    corpora = {"synthetic": [[tmp_path / "e.parquet"], [], 10]}
     write_documents(corpora, "Test run", tmp_path / "d.tsv", tmp_path / "d.html")
     row = pd.read_csv(tmp_path / "d.tsv", sep="\t").iloc[0]
     assert row["documents":"without_present"].tolist() == [2, 9, 6, pytest.approx(6 / 9, abs=1e-5), 4, 2, 2, 4, 0]

@@ -1,4 +1,4 @@
-"""Documents with keyphrases: three forms, and phrases found in their texts."""
+"""Documents with keyphrases: three formats, and phrases located in their texts."""
 
 import json
 import zipfile
@@ -68,7 +68,7 @@ def test_an_archive_is_its_folder(tmp_path):
     path = folder(tmp_path, {"b": TEXT, "a": "One two."}, {"b": "half-metallic\n", "a": "two\n\n"})
     documents = list(read_keyphrases(path))
     assert [document.id for document in documents] == ["a", "b"]
-    # Hyphens are words of their own in text and phrase.
+    # Hyphens are separate words in text and phrase.
     assert phrases_of(documents[1]) == ["half - metallic"]
     assert list(read_keyphrases(packed(path))) == documents
 

@@ -19,25 +19,25 @@ def maps():
 @pytest.mark.parametrize("way", ["mean", "max"])
 @pytest.mark.parametrize("diagonal", [True, False])
 def test_words_receive_what_a_loop_finds(way, diagonal):
-    found = received_attention(maps(), SPECIAL, way, diagonal)
+    received = received_attention(maps(), SPECIAL, way, diagonal)
     words = [unit for unit in range(UNITS) if not SPECIAL[unit]]
-    assert found.shape == (LAYERS, HEADS, len(words))
+    assert received.shape == (LAYERS, HEADS, len(words))
     for layer in range(LAYERS):
         for head in range(HEADS):
             for place, j in enumerate(words):
                 values = [maps()[layer, head, i, j] for i in words if diagonal or i != j]
                 slow = max(values) if way == "max" else sum(values) / len(values)
-                assert found[layer, head, place] == pytest.approx(slow)
+                assert received[layer, head, place] == pytest.approx(slow)
 
 
 def test_relative_attention_is_a_difference_of_means():
     received = received_attention(maps(), SPECIAL)
-    found = relative_attention(received, KEY)
+    relative = relative_attention(received, KEY)
     for layer in range(LAYERS):
         for head in range(HEADS):
-            own = received[layer, head]
-            assert found[layer, head] == pytest.approx((own[1] + own[2]) / 2 - (own[0] + own[3]) / 2)
-    assert np.allclose(relative_attention(received, ~KEY), -found)
+            words = received[layer, head]
+            assert relative[layer, head] == pytest.approx((words[1] + words[2]) / 2 - (words[0] + words[3]) / 2)
+    assert np.allclose(relative_attention(received, ~KEY), -relative)
     assert np.allclose(relative_attention(np.ones_like(received), KEY), 0), "even attention favours nothing"
 
 
@@ -47,7 +47,7 @@ def test_texts_with_one_kind_of_word_say_nothing():
     assert np.isnan(relative_attention(received, [False] * 4)).all()
     alone = np.asarray([True, False, True])
     assert np.isnan(received_attention(maps()[:, :, :3, :3], alone, diagonal=False)).all()
-    with pytest.raises(AtlasError, match="special tokens alone"):
+    with pytest.raises(AtlasError, match="has special tokens only"):
         received_attention(maps(), np.ones(UNITS, bool))
-    with pytest.raises(AtlasError, match="'sum': say mean or max"):
+    with pytest.raises(AtlasError, match="'sum': use mean or max"):
         received_attention(maps(), SPECIAL, "sum")

@@ -26,7 +26,7 @@ def test_one_tagger_a_seed():
     assert taggers(config, "sample") == {5: "minilm-keyphrases-keyphrases-5"}
 
 
-def test_a_run_without_taggers_is_told_so():
+def test_without_taggers_their_files_raise():
     for call in (INPUTS.removal_files, INPUTS.removals_by_seed):
         with pytest.raises(AtlasError, match=r"runs\.any\.stefanik2021 names no family of taggers, which this file needs"):
             call(wildcards("any"))
@@ -47,9 +47,10 @@ def test_the_run_reads_what_its_taggers_are_trained_on():
 
 def test_parts_and_how_heads_are_combined():
     assert INPUTS.split_limits(wildcards()) == {"development": 8, "test": 14}
-    settings = INPUTS.fit_settings(wildcards())
-    assert set(settings) == {"folds", "penalty", "fits", "permutations", "seed"}
-    assert settings["fits"] == 40
+    options = INPUTS.fit_options(wildcards())
+    assert set(options) == {"folds", "penalty", "fits", "permutations", "seed"}
+    assert options["fits"] == 40
+    assert set(INPUTS.baseline_options(wildcards())) == {"longest", "resamples", "seed"}
 
 
 def test_labels_of_figures():

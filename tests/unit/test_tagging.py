@@ -1,7 +1,8 @@
-"""Tags of words: documents as examples, taggers trained and asked, heads removed; against loops over single documents."""
+"""Tags of words: documents as examples, taggers trained and evaluated, heads removed; against loops over single documents."""
 
 import hashlib
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -60,50 +61,52 @@ EXAMPLES = [example(record, size) for record, size in enumerate((5, 9, 3, 7, 7, 
 
 
 def test_the_first_piece_of_a_word_has_its_tag():
-    own = example(0, 4, tuple("BIOB"))
-    assert own.word == (-1, 0, 1, 2, 2, 3, -1)
-    assert first_pieces(own) == [1, 2, 3, 5]
+    tagged = example(0, 4, tuple("BIOB"))
+    assert tagged.word == (-1, 0, 1, 2, 2, 3, -1)
+    assert first_pieces(tagged) == [1, 2, 3, 5]
     numbers = [UNCOUNTED, 0, 1, 2, UNCOUNTED, 0, UNCOUNTED]
-    assert tag_numbers(own) == numbers
+    assert tag_numbers(tagged) == numbers
     assert [TAGS[k] for k in numbers if k >= 0] == list("BIOB")
 
 
 def test_without_tags_is_an_error():
-    own = example(0, 4)
-    bare = Example(own.record, own.id, own.input_ids, own.segment_ids, own.tokens, own.word, own.words)
+    tagged = example(0, 4)
+    untagged = replace(tagged, layers={})
     with pytest.raises(AtlasError, match="reader keyphrases"):
-        gold_tags(bare)
+        gold_tags(untagged)
 
 
-def slow_tags(model, own, plan=None):
+def slow_tags(model, document, plan=None):
     from attention_atlas.attention.engine import watch
 
-    inputs = model_inputs(model, [own], PAD)
+    inputs = model_inputs(model, [document], PAD)
     with torch.no_grad(), watch(model, plan=plan) as session:
         session.batch(inputs["attention_mask"])
         best = model(**inputs).logits[0].argmax(-1)
-    return "".join(TAGS[best[k]] for k in range(len(own.word)) if own.word[k] >= 0 and own.word[k] != own.word[k - 1])
+    return "".join(
+        TAGS[best[k]] for k in range(len(document.word)) if document.word[k] >= 0 and document.word[k] != document.word[k - 1]
+    )
 
 
 def test_tags_under_plans_equal_single_passes(tagger):
     plans = [Plan().zero(0, 1), Plan().zero(1, 0), Plan().zero(0).zero(1)]
-    found = tags_under(tagger, EXAMPLES, plans, PAD, batch_tokens=24)
+    answers = tags_under(tagger, EXAMPLES, plans, PAD, batch_tokens=24)
     for number, plan in enumerate([None, *plans]):
-        assert found[number] == [slow_tags(tagger, own, plan) for own in EXAMPLES]
-    assert found[0] != found[3], "removing all heads must change something"
-    assert [len(tags) for tags in found[0]] == [len(own.words) for own in EXAMPLES]
+        assert answers[number] == [slow_tags(tagger, document, plan) for document in EXAMPLES]
+    assert answers[0] != answers[3], "removing all heads must change something"
+    assert [len(tags) for tags in answers[0]] == [len(document.words) for document in EXAMPLES]
 
 
 def test_loss_is_that_of_words_one_by_one(tagger):
     batch = EXAMPLES[:3]
-    found = tag_loss(tagger, model_inputs(tagger, batch, PAD), batch)
+    loss = tag_loss(tagger, model_inputs(tagger, batch, PAD), batch)
     expected = 0.0
-    for own in batch:
+    for document in batch:
         with torch.no_grad():
-            scores = tagger(**model_inputs(tagger, [own], PAD)).logits[0].log_softmax(-1)
-        for place, tag in zip(first_pieces(own), gold_tags(own), strict=True):
+            scores = tagger(**model_inputs(tagger, [document], PAD)).logits[0].log_softmax(-1)
+        for place, tag in zip(first_pieces(document), gold_tags(document), strict=True):
             expected -= float(scores[place, TAGS.index(tag)])
-    assert float(found) == pytest.approx(expected, rel=1e-5)
+    assert float(loss) == pytest.approx(expected, rel=1e-5)
 
 
 def test_removals_are_ranked_on_development_and_equal_direct_answers(tagger):
@@ -119,8 +122,8 @@ def test_removals_are_ranked_on_development_and_equal_direct_answers(tagger):
     # The order by hand: those whose removal helps most on development go first.
     dev = single[single["split"] == DEVELOPMENT]
     scores = {
-        key: float(f1_of(np.sum([token_counts(a, e) for a, e in zip(own["answer"], own["expected"], strict=True)], axis=0)))
-        for key, own in dev.groupby(["layer", "head"])
+        key: float(f1_of(np.sum([token_counts(a, e) for a, e in zip(rows["answer"], rows["expected"], strict=True)], axis=0)))
+        for key, rows in dev.groupby(["layer", "head"])
     }
     heads = [(layer, head) for layer in (1, 2) for head in (1, 2)]
     order = sorted(heads, key=lambda key: (-(scores[key] - scores[0, 0]), heads.index(key)))
@@ -142,11 +145,11 @@ def pieces(tmp_path):
 
 def test_a_document_becomes_an_example_and_comes_back_from_parquet(tmp_path):
     document = located("d", "the cats . a cat".split(), ["the cats", "dog"], stemmed=False)
-    own = from_document(document, 7, pieces(tmp_path), 64, "drop", False)
-    assert own.layers["tags"] == tuple("BIOOO")
-    assert own.keyphrases == (Keyphrase("the cats", True), Keyphrase("dog", False))
-    write_examples(tmp_path / "e.parquet", [own])
-    assert list(read_examples([tmp_path / "e.parquet"])) == [own]
+    built = from_document(document, 7, pieces(tmp_path), 64, "drop", False)
+    assert built.layers["tags"] == tuple("BIOOO")
+    assert built.keyphrases == (Keyphrase("the cats", True), Keyphrase("dog", False))
+    write_examples(tmp_path / "e.parquet", [built])
+    assert list(read_examples([tmp_path / "e.parquet"])) == [built]
 
 
 def test_documents_too_long_are_dropped_or_cut_after_a_whole_word(tmp_path):
@@ -164,9 +167,9 @@ def test_documents_too_long_are_dropped_or_cut_after_a_whole_word(tmp_path):
 def test_words_without_pieces_are_left_out_and_phrases_go_on(tmp_path):
     odd = "\u200b"
     document = KeyphraseDocument("d", ("the", odd, "cat", odd, "cats"), tuple("OBIIB"), ("x cat",), ())
-    own = from_document(document, 0, pieces(tmp_path), 64, "drop", False)
-    assert own.words == ("the", "cat", "cats")
-    assert own.layers["tags"] == tuple("OBB")
+    built = from_document(document, 0, pieces(tmp_path), 64, "drop", False)
+    assert built.words == ("the", "cat", "cats")
+    assert built.layers["tags"] == tuple("OBB")
     nothing = KeyphraseDocument("d", (odd,), ("B",), ("x",), ())
     assert from_document(nothing, 0, pieces(tmp_path), 64, "drop", False) == Dropped(0, "d", "text without pieces")
 

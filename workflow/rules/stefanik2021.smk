@@ -59,7 +59,7 @@ rule stefanik2021_detection:
     params:
         setting=stefanik2021.label("documents"),
         way=stefanik2021.settings("way"),
-        fit=stefanik2021.fit_settings,
+        fit=stefanik2021.fit_options,
         resamples=stefanik2021.settings("resamples"),
         code=script_digest("stefanik2021_detection.py"),
     script:
@@ -118,10 +118,8 @@ rule stefanik2021_baselines:
         limits=stefanik2021.split_limits,
         removals=stefanik2021.removals_by_seed,
         model=stefanik2021.model(),
-        longest=stefanik2021.settings("longest"),
+        options=stefanik2021.baseline_options,
         setting=stefanik2021.label("test"),
-        resamples=stefanik2021.settings("resamples"),
-        seed=stefanik2021.settings("seed"),
         code=script_digest("stefanik2021_baselines.py"),
     script:
         "../scripts/stefanik2021_baselines.py"

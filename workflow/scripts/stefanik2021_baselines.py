@@ -1,5 +1,5 @@
 from attention_atlas.io.setting import setting_of
-from attention_atlas.studies.stefanik2021.baselines import write_baselines
+from attention_atlas.studies.stefanik2021.baselines import BaselineOptions, write_baselines
 from attention_atlas.workflow.job import job
 
 with job(snakemake):
@@ -9,10 +9,8 @@ with job(snakemake):
         scores_path=snakemake.input.scores,
         removals=snakemake.params.removals,
         model_entry=snakemake.params.model,
-        longest=snakemake.params.longest,
+        options=BaselineOptions(**snakemake.params.options),
         setting=setting_of(snakemake.params.setting),
-        resamples=snakemake.params.resamples,
-        seed=snakemake.params.seed,
         out=snakemake.output.tsv,
         html_out=snakemake.output.html,
     )

@@ -1,4 +1,4 @@
-"""Ways to find the keyphrases of a text side by side on the same test documents, attention among them."""
+"""Keyphrase extraction by several methods, attention among them, on the same test documents."""
 
 from __future__ import annotations
 
@@ -56,12 +56,26 @@ _log = logging.getLogger(__name__)
 Floats = npt.NDArray[np.float64]
 BASELINES = ["method", "metric", "value", "ci_low", "ci_high", "phrases", "documents"]
 _MOST = 20
-"""Phrases that a ranker proposes at the most, when their number is chosen."""
+"""Largest number of phrases of a ranker that is tried on development documents."""
+
+
+@dataclass(frozen=True)
+class BaselineOptions:
+    """Options of the comparison of methods.
+
+    Attributes:
+        longest: greatest number of words of a candidate phrase.
+        resamples, seed: of the bootstrap over documents.
+    """
+
+    longest: int
+    resamples: int
+    seed: int
 
 
 @dataclass(frozen=True)
 class Documents:
-    """Documents of one part: those with phrases in their text, their candidates, and what is gold."""
+    """Documents of one split with a keyphrase in their text, their candidate phrases, and the stems of their gold phrases."""
 
     examples: list[Example]
     candidates: list[list[Candidate]]
@@ -74,28 +88,25 @@ def write_baselines(
     scores_path: str | Path,
     removals: Mapping[str, str | Path],
     model_entry: Mapping[str, Any],
-    longest: int,
+    options: BaselineOptions,
     setting: Setting,
-    resamples: int,
-    seed: int,
     out: str | Path,
     html_out: str | Path,
 ) -> None:
-    """Write a row a method and metric, columns `BASELINES`, in percent.
+    """Write one row per method and metric, columns `BASELINES`, in percent.
 
-    f1_at_5, f1_at_10: F1 of the first phrases of a ranking, compared by stems, mean over documents. f1_at_m: of all phrases
-    that a method proposes: a tagger those that it tags, a ranker as many (column phrases) as score best on development
-    documents. phrase_f1: those phrases marked in the text, both ends right, over all documents. Only phrases in the text are
-    gold, and only documents with one count.
+    f1_at_5, f1_at_10: F1 of the first phrases of a ranking, compared by stems, mean over documents. f1_at_m: F1 of all phrases
+    that a method proposes. A tagger proposes the phrases that it tags; a ranker proposes the number (column phrases) with the
+    best F1 on development documents. phrase_f1: exact match of these phrases in the text, over all documents. Only phrases
+    that occur in the text are gold, and only documents with such a phrase are used.
 
     Args:
-        files, limits: `DEVELOPMENT` and `TEST` -> examples, records that count.
-        scores_path: scores of the words of all documents, see `detection`; the same documents by their names.
+        files, limits: `DEVELOPMENT` and `TEST` -> examples, and the number of records to use at most.
+        scores_path: scores of the words of all documents by name, see `detection`.
         removals: seed -> answers of a tagger, see `removal`.
         model_entry: model of the embedding ranker.
-        longest: words of a candidate at the most.
+        options: longest candidate, and the bootstrap.
         setting: model and test documents.
-        resamples, seed: of the bootstrap over documents.
         out, html_out: files to write.
 
     Raises:
@@ -104,30 +115,33 @@ def write_baselines(
     from attention_atlas.models.devices import pick_device
     from attention_atlas.models.loading import locate
 
-    parts = {split: _documents(read_examples(files[split], limits[split]), longest) for split in SPLITS}
+    documents = {split: _documents(read_examples(files[split], limits[split]), options.longest) for split in SPLITS}
     scores = read_parquet(scores_path, ["document", "place", REGRESSION, HEAD])
     folder, device = locate(model_entry), pick_device()
 
-    def embedded(own: Documents) -> Rankings:
-        return by_embedding([e.words for e in own.examples], own.candidates, folder, device)
+    def rank_by_embedding(split: Documents) -> Rankings:
+        return by_embedding([e.words for e in split.examples], split.candidates, folder, device)
+
+    def rank_by_scores(split: Documents, column: str) -> Rankings:
+        return by_words(split.candidates, _of_words(scores, column, split.examples))
 
     rankers: dict[str, Callable[[Documents], Rankings]] = {
-        POSITION: lambda own: by_position(own.candidates),
-        TF_IDF: lambda own: by_tf_idf(own.candidates),
-        YAKE: lambda own: by_yake([e.words for e in own.examples], longest),
-        EMBEDDING: embedded,
-        HEAD: lambda own: by_words(own.candidates, _of_words(scores, HEAD, own.examples)),
-        REGRESSION: lambda own: by_words(own.candidates, _of_words(scores, REGRESSION, own.examples)),
+        POSITION: lambda split: by_position(split.candidates),
+        TF_IDF: lambda split: by_tf_idf(split.candidates),
+        YAKE: lambda split: by_yake([e.words for e in split.examples], options.longest),
+        EMBEDDING: rank_by_embedding,
+        HEAD: lambda split: rank_by_scores(split, HEAD),
+        REGRESSION: lambda split: rank_by_scores(split, REGRESSION),
     }
     frames = []
     for name, rank in rankers.items():
-        count = best_number(rank(parts[DEVELOPMENT]), parts[DEVELOPMENT].gold)
-        ranked = rank(parts[TEST])
-        proposed = [own[:count] for own in ranked]
+        count = best_number(rank(documents[DEVELOPMENT]), documents[DEVELOPMENT].gold)
+        ranked = rank(documents[TEST])
+        proposed = [ranking[:count] for ranking in ranked]
         _log.info("%s: %d phrases a document", name, count)
-        frames.append(_rows(name, [ranked], [proposed], parts[TEST], resamples, seed).assign(phrases=count))
-    tagged = [_tagged(path, parts[TEST].examples) for path in removals.values()]
-    frames.append(_rows(TAGGER, tagged, tagged, parts[TEST], resamples, seed))
+        frames.append(_rows(name, [ranked], [proposed], documents[TEST], options).assign(phrases=count))
+    tagged = [_tagged(path, documents[TEST].examples) for path in removals.values()]
+    frames.append(_rows(TAGGER, tagged, tagged, documents[TEST], options))
     table = pd.concat(frames, ignore_index=True)[BASELINES]
     write_table(table, out)
     notes = [
@@ -143,29 +157,30 @@ def write_baselines(
 
 
 def _documents(examples: Iterable[Example], longest: int) -> Documents:
-    own = [example for example in examples if gold_of(example)]
-    if not own:
+    with_gold = [example for example in examples if gold_of(example)]
+    if not with_gold:
         raise AtlasError("no document has a keyphrase in its text: set stemmed: true, or check the corpus.")
-    return Documents(own, [candidates_of(e.words, longest) for e in own], [gold_of(e) for e in own])
+    candidates = [candidates_of(e.words, longest) for e in with_gold]
+    return Documents(with_gold, candidates, [gold_of(e) for e in with_gold])
 
 
 def _of_words(scores: pd.DataFrame, column: str, examples: Sequence[Example]) -> list[Floats]:
-    """Scores of the words of each document, by its name."""
+    """Scores of the words of each document."""
     by_name = dict(iter(scores.sort_values("place").groupby("document")[column]))
-    found = []
+    word_scores = []
     for example in examples:
-        own = by_name.get(example.id)
-        if own is None or len(own) != len(example.words):
+        values = by_name.get(example.id)
+        if values is None or len(values) != len(example.words):
             raise AtlasError(
-                f"document {example.id} is not among the documents whose attention is looked at: let `documents` of the study "
-                "hold those of `development` and `test`."
+                f"document {example.id} has no attention in this run: the corpus of `documents` must contain those of "
+                "`development` and `test`."
             )
-        found.append(own.to_numpy(np.float64))
-    return found
+        word_scores.append(values.to_numpy(np.float64))
+    return word_scores
 
 
 def _tagged(path: str | Path, examples: Sequence[Example]) -> Rankings:
-    """The phrases that a whole tagger finds in each test document."""
+    """The phrases that a tagger with all heads tags in each test document."""
     table = read_parquet(path, [*REMOVED, *ANSWERS])
     whole = table[(table["split"] == TEST) & (table["order"] == ONE) & (table["count"] == 0)]
     answers = dict(zip(whole["record"], whole["answer"], strict=True))
@@ -173,39 +188,39 @@ def _tagged(path: str | Path, examples: Sequence[Example]) -> Rankings:
 
 
 def best_number(ranked: Rankings, gold: Sequence[set[Phrase]]) -> int:
-    """How many first phrases of a ranking have the best mean F1, `_MOST` at the most; of equal ones the fewest."""
+    """The number of first phrases of a ranking, up to `_MOST`, with the best mean F1; the smallest of equally good ones."""
     pairs = list(zip(ranked, gold, strict=True))
     means = [np.mean([agreement(*pair, number)[2] for pair in pairs]) for number in range(1, _MOST + 1)]
     return int(np.argmax(means)) + 1
 
 
 def _rows(
-    name: str, ranked: Sequence[Rankings], proposed: Sequence[Rankings], documents: Documents, resamples: int, seed: int
+    name: str, ranked: Sequence[Rankings], proposed: Sequence[Rankings], documents: Documents, options: BaselineOptions
 ) -> pd.DataFrame:
     """Rows of one method, mean over its repetitions (seeds)."""
     rows = []
-    pairs = [list(zip(own, documents.gold, strict=True)) for own in ranked]
-    chosen = [list(zip(own, documents.gold, strict=True)) for own in proposed]
-    kinds = {
-        F1_5: [[agreement(*pair, 5)[2] for pair in own] for own in pairs],
-        F1_10: [[agreement(*pair, 10)[2] for pair in own] for own in pairs],
-        F1_M: [[agreement(*pair, len(pair[0]))[2] for pair in own] for own in chosen],
+    ranked_pairs = [list(zip(rankings, documents.gold, strict=True)) for rankings in ranked]
+    proposed_pairs = [list(zip(rankings, documents.gold, strict=True)) for rankings in proposed]
+    f1_by_metric = {
+        F1_5: [[agreement(*pair, 5)[2] for pair in pairs] for pairs in ranked_pairs],
+        F1_10: [[agreement(*pair, 10)[2] for pair in pairs] for pairs in ranked_pairs],
+        F1_M: [[agreement(*pair, len(pair[0]))[2] for pair in pairs] for pairs in proposed_pairs],
     }
     size = len(documents.examples)
-    for metric, values in kinds.items():
+    for metric, values in f1_by_metric.items():
         mean = 100 * np.mean(values, axis=0)
-        low, high = bootstrap_ratio(mean, np.ones(size), resamples, seed)
+        low, high = bootstrap_ratio(mean, np.ones(size), options.resamples, options.seed)
         rows.append([name, metric, mean.mean(), float(low), float(high), np.nan, size])
     counts = np.array(
         [
             [
                 phrase_counts(marked(example.words, phrases), "".join(example.layers["tags"]))
-                for example, phrases in zip(documents.examples, own, strict=True)
+                for example, phrases in zip(documents.examples, rankings, strict=True)
             ]
-            for own in proposed
+            for rankings in proposed
         ],
         dtype=np.float64,
     )
-    low, high = percentile_interval(resampled_percent(counts, resamples, seed).mean(axis=1))
+    low, high = percentile_interval(resampled_percent(counts, options.resamples, options.seed).mean(axis=1))
     rows.append([name, EXACT, percent(counts).mean(), float(low), float(high), np.nan, size])
     return pd.DataFrame(rows, columns=BASELINES)

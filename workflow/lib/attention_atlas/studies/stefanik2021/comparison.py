@@ -1,4 +1,4 @@
-"""Published values of the slides beside ours, and what they say of attention, put to this run."""
+"""Published values of the slides with this run's, and the slides' claims about attention tested on this run."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def comparison(
 
     Args:
         tables: name -> file.
-        setting: model and documents whose attention was looked at.
+        setting: model and documents whose attention was extracted.
         tagging: model and test documents of the fine-tuned taggers.
-        out, html_out: every published value beside ours.
+        out, html_out: every published value with this run's.
         claims_out, claims_html: claim, ours, verdict.
 
     Raises:
@@ -62,7 +62,7 @@ def comparison(
 
 
 def _best_baseline(baselines: pd.DataFrame) -> pd.DataFrame:
-    """The row of the best way to find phrases without fine-tuning, with its title."""
+    """The row of the best method without fine-tuning, with its title."""
     untrained = baselines[(baselines["metric"] == EXACT) & (baselines["method"] != TAGGER)]
     return untrained.nlargest(1, "value").assign(title=lambda rows: rows["method"].map(METHOD_TITLES))
 
@@ -75,11 +75,11 @@ def _score(frames: Mapping[str, pd.DataFrame], model: str) -> pd.Series:
 
 def _claims(frames: Mapping[str, pd.DataFrame]) -> Iterator[tuple[str, str, str]]:
     relative = frames["relative_attention"]
-    own = relative[relative["way"] == "mean"]
-    more, less = int((own["ci_low"] > 0).sum()), int((own["ci_high"] < 0).sum())
+    head_rows = relative[relative["way"] == "mean"]
+    more, less = int((head_rows["ci_low"] > 0).sum()), int((head_rows["ci_high"] < 0).sum())
     claim = "Some heads attend to keyphrases more than to other words (interval above 0)"
-    yield claim, f"{more} of {len(own)} heads more, {less} less, in the mean", claim_verdict(more > 0)
-    yield _detects(frames["detectors"].set_index("detector"))
+    yield claim, f"{more} of {len(head_rows)} heads more, {less} less, in the mean", claim_verdict(more > 0)
+    yield _detection_claim(frames["detectors"].set_index("detector"))
     ranking = frames["head_ranking"]
     rho = spearmanr(ranking["slide_entropy"], ranking["cross_entropy"]).statistic
     claim = "The slides' uncalibrated ranking of heads is that of calibrated cross-entropy (Spearman above 0.5)"
@@ -98,19 +98,20 @@ def _claims(frames: Mapping[str, pd.DataFrame]) -> Iterator[tuple[str, str, str]
         yield claim, words, claim_verdict(row["delta_low"] > 0)
     table = frames["ablation"]
     table = table[(table["seed"].astype(str) == MEAN) & (table["split"] == TEST) & (table["metric"] == TOKEN)]
-    found = int((table["p_holm"] < 0.05).sum())
+    significant = int((table["p_holm"] < 0.05).sum())
     claim = "The removal of some single head changes token F1 (p < 0.05 after Holm)"
-    yield claim, f"{found} of {len(table)} heads; {int((table['p'] < 0.05).sum())} without correction", claim_verdict(found > 0)
+    words = f"{significant} of {len(table)} heads; {int((table['p'] < 0.05).sum())} without correction"
+    yield claim, words, claim_verdict(significant > 0)
     scores = frames["baselines"].pivot(index="method", columns="metric", values="value")[F1_M]
     attention = scores[[HEAD, REGRESSION]].max()
-    others = scores.drop([HEAD, REGRESSION, TAGGER], errors="ignore")
+    baselines = scores.drop([HEAD, REGRESSION, TAGGER], errors="ignore")
     claim = "Attention without fine-tuning finds keyphrases better than position, TF-IDF, YAKE and embeddings (F1@M)"
-    words = f"attention {attention:.1f}; best of the others {others.max():.1f} ({METHOD_TITLES[str(others.idxmax())]})"
-    yield claim, words, claim_verdict(bool(attention > others.max()))
+    words = f"attention {attention:.1f}; best of the others {baselines.max():.1f} ({METHOD_TITLES[str(baselines.idxmax())]})"
+    yield claim, words, claim_verdict(bool(attention > baselines.max()))
 
 
-def _detects(detectors: pd.DataFrame) -> tuple[str, str, str]:
-    both: dict[str, Any] = {name: float(detectors.loc[name, "auc"]) for name in (HEAD, REGRESSION)}
+def _detection_claim(detectors: pd.DataFrame) -> tuple[str, str, str]:
+    auc: dict[str, Any] = {name: float(detectors.loc[name, "auc"]) for name in (HEAD, REGRESSION)}
     claim = "All heads together detect keyphrases better than the best one (AUC on other documents)"
-    words = f"all heads {both[REGRESSION]:.3f}, best head {both[HEAD]:.3f}"
-    return claim, words, claim_verdict(both[REGRESSION] > both[HEAD])
+    words = f"all heads {auc[REGRESSION]:.3f}, best head {auc[HEAD]:.3f}"
+    return claim, words, claim_verdict(auc[REGRESSION] > auc[HEAD])

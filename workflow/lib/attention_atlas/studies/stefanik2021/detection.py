@@ -46,7 +46,7 @@ def detection_tables(
         words_path: table of `words.write_words`.
         card_path: the model's card.
         setting: model and documents.
-        way: how attention becomes a feature, for all but relative attention, which has both ways.
+        way: how attention becomes a feature; relative attention is written for both ways.
         fit: of the regression, and folds of the calibration.
         resamples: of the bootstrap over documents.
         tables, pages: name of each -> file.
@@ -60,8 +60,10 @@ def detection_tables(
     for name in WAYS:
         words, features = read_words(words_path, card.layers, card.heads, name)
         groups = words.groupby("record", sort=False).indices.values()
-        own = [relative_attention(np.moveaxis(features[places], 0, -1), words["key"].to_numpy()[places]) for places in groups]
-        relative.append(mean_rows(np.stack(own), resamples, fit.seed).assign(way=name))
+        by_document = [
+            relative_attention(np.moveaxis(features[places], 0, -1), words["key"].to_numpy()[places]) for places in groups
+        ]
+        relative.append(mean_rows(np.stack(by_document), resamples, fit.seed).assign(way=name))
     write_table(pd.concat(relative, ignore_index=True)[RELATIVE], tables["relative_attention"])
     words, features = read_words(words_path, card.layers, card.heads, way)
     key, documents = words["key"].to_numpy(), words["record"].to_numpy()

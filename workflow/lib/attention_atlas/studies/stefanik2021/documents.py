@@ -1,4 +1,4 @@
-"""The documents of the study: how many keyphrases they have, and how many of those are not in the text."""
+"""The documents of the study: numbers of keyphrases, present in the text and absent from it."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def write_documents(corpora: Mapping[str, Sequence[Any]], line: str, out: str | 
     """Write a row a corpus, columns `DOCUMENTS`.
 
     Args:
-        corpora: name -> files of examples, those of dropped records, and how many records count.
-        line: what the page says of the run.
+        corpora: name -> files of examples, those of dropped records, and the number of records to use at most.
+        line: title of the run.
         out, html_out: files to write.
 
     Raises:
@@ -36,10 +36,10 @@ def write_documents(corpora: Mapping[str, Sequence[Any]], line: str, out: str | 
         if any(example.keyphrases is None for example in examples):
             raise AtlasError(f"{name}: these examples have no keyphrases: use a corpus with reader keyphrases.")
         tags = [example.layers["tags"] for example in examples]
-        words, key = sum(map(len, tags)), sum(tag != OUTSIDE for own in tags for tag in own)
+        words, key = sum(map(len, tags)), sum(tag != OUTSIDE for document in tags for tag in document)
         phrases = [phrase for example in examples for phrase in example.keyphrases or ()]
         present = sum(phrase.present for phrase in phrases)
-        places = sum(len(spans_of(own)) for own in tags)
+        places = sum(len(spans_of(document)) for document in tags)
         without = sum(not any(phrase.present for phrase in example.keyphrases or ()) for example in examples)
         counts = (len(examples), words, key, key / words if words else 0.0, len(phrases), present, len(phrases) - present)
         rows.append([name, *counts, places, without])

@@ -1,6 +1,6 @@
-"""Rankers of candidate phrases that know no attention: position, TF-IDF, YAKE, and an embedding ranker.
+"""Rankers of candidate phrases without attention: position, TF-IDF, YAKE, and an embedding ranker.
 
-Each gives the phrases of every text, the best first. All but YAKE, which finds its own, rank the same candidates.
+Each returns the phrases of every text, the best first. All rank the same candidates, except YAKE, which extracts phrases.
 """
 
 from __future__ import annotations
@@ -21,44 +21,44 @@ Rankings = list[list[Phrase]]
 
 
 def by_position(candidates: Sequence[Sequence[Candidate]]) -> Rankings:
-    """As they first come; of those that begin at one word the longer first."""
-    return [[c.phrase for c in sorted(own, key=lambda c: (c.places[0][0], -len(c.phrase)))] for own in candidates]
+    """By first occurrence; of phrases that begin at one word the longer first."""
+    return [[c.phrase for c in sorted(of_text, key=lambda c: (c.places[0][0], -len(c.phrase)))] for of_text in candidates]
 
 
 def by_tf_idf(candidates: Sequence[Sequence[Candidate]]) -> Rankings:
     """By TF-IDF of the whole phrase over these texts (scikit-learn's, logarithmic)."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    # Every place of a candidate counts.
-    said = [[" ".join(c.phrase) for c in own for _ in c.places] for own in candidates]
+    # Every occurrence of a candidate counts.
+    occurrences = [[" ".join(c.phrase) for c in of_text for _ in c.places] for of_text in candidates]
     vectorizer = TfidfVectorizer(analyzer=list, sublinear_tf=True, norm=None)
-    matrix = vectorizer.fit_transform(said)
+    matrix = vectorizer.fit_transform(occurrences)
     column = vectorizer.vocabulary_
-    found = []
-    for row, own in enumerate(candidates):
+    rankings = []
+    for row, of_text in enumerate(candidates):
         weights = matrix[row].toarray()[0]
-        found.append(ranked(own, [weights[column[" ".join(c.phrase)]] for c in own]))
-    return found
+        rankings.append(ranked(of_text, [weights[column[" ".join(c.phrase)]] for c in of_text]))
+    return rankings
 
 
 def by_yake(texts: Sequence[Sequence[str]], longest: int, most: int = 50) -> Rankings:
-    """By YAKE's own candidates and scores; it reads the words with spaces between them."""
+    """By YAKE's candidates and scores; its input is the words joined by spaces."""
     import yake
 
     extractor = yake.KeywordExtractor(lan="en", n=longest, top=most)
-    found = []
+    rankings: Rankings = []
     for words in progress(texts, label="YAKE"):
         scored = extractor.extract_keywords(" ".join(words))
-        # Its order of phrases with equal scores is that of a set.
+        # YAKE orders phrases with equal scores by a set.
         best = sorted(scored, key=lambda item: (float(item[1]), item[0].lower()))
-        found.append([tuple(phrase.lower().split()) for phrase, _ in best])
-    return found
+        rankings.append([tuple(phrase.lower().split()) for phrase, _ in best])
+    return rankings
 
 
 def by_embedding(
     texts: Sequence[Sequence[str]], candidates: Sequence[Sequence[Candidate]], folder: str | Path, device: str
 ) -> Rankings:
-    """By the likeness of a phrase's embedding to that of its text (KeyBERT, sentence-transformers).
+    """By the cosine of a phrase's embedding to that of its text (KeyBERT, sentence-transformers).
 
     Args:
         texts: words of the texts.
@@ -68,17 +68,18 @@ def by_embedding(
     """
     from sklearn.feature_extraction.text import CountVectorizer
 
-    ranker, found = _keybert(str(folder), device), []
-    for words, own in progress(list(zip(texts, candidates, strict=True)), label="KeyBERT"):
-        names = [" ".join(c.phrase) for c in own]
+    ranker = _keybert(str(folder), device)
+    rankings: Rankings = []
+    for words, of_text in progress(list(zip(texts, candidates, strict=True)), label="KeyBERT"):
+        names = [" ".join(c.phrase) for c in of_text]
         if not names:
-            found.append([])
+            rankings.append([])
             continue
-        # Candidates are parted from each other here; the library's own splitting of texts would lose some.
+        # The vectorizer returns the candidates; the library's tokenizer would miss some of them.
         counter = CountVectorizer(analyzer=lambda _, names=names: names)
         scored = dict(ranker.extract_keywords(" ".join(words), vectorizer=counter, top_n=len(names)))
-        found.append(ranked(own, [float(scored.get(name, 0.0)) for name in names]))
-    return found
+        rankings.append(ranked(of_text, [float(scored.get(name, 0.0)) for name in names]))
+    return rankings
 
 
 @cache
@@ -90,16 +91,17 @@ def _keybert(folder: str, device: str) -> Any:
 
 
 def by_words(candidates: Sequence[Sequence[Candidate]], scores: Sequence[Floats]) -> Rankings:
-    """By the mean score of the words of a phrase, at the place where that is largest.
+    """By the mean score of the words of a phrase, at the occurrence where it is largest.
 
     Args:
         candidates: of each text.
         scores: of each text [word], such as attention received or probabilities.
     """
-    found = []
-    for own, values in zip(candidates, scores, strict=True):
-        found.append(ranked(own, [max(values[start:stop].mean() for start, stop in c.places) for c in own]))
-    return found
+    rankings = []
+    for of_text, values in zip(candidates, scores, strict=True):
+        phrase_scores = [max(values[start:stop].mean() for start, stop in c.places) for c in of_text]
+        rankings.append(ranked(of_text, phrase_scores))
+    return rankings
 
 
 def ranked(candidates: Sequence[Candidate], scores: Sequence[float]) -> list[Phrase]:

@@ -1,6 +1,6 @@
 """Keyphrase detection from all heads at once: logistic regression, and the analogue of scalar mixing (softmax over heads).
 
-Everything is held out by document: a word is judged by what was fitted to other documents.
+Held out by document: the score of a word comes from a fit to other documents.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Fit:
         folds: of documents.
         penalty: of the squares of the coefficients (scikit-learn's 1 / C).
         fits: regressions on resampled documents, for intervals.
-        permutations: shufflings of a head.
+        permutations: shuffles of each head.
         seed: of resampling and shuffling.
     """
 
@@ -49,41 +49,41 @@ class Fit:
 
 
 def heldout_scores(features: Floats, key: Bools, documents: Sequence[object], fit: Fit) -> dict[str, Floats]:
-    """Detector -> [word] probability (of the best head: attention) by what was fitted to, or chosen on, other documents.
+    """Detector -> [word] probability (of the best head: attention) from a fit to, or a selection on, other documents.
 
     Args:
         features: [word, head].
         key: [word].
-        documents: [word] what each stands in.
-        fit: how.
+        documents: [word] its document.
+        fit: options of the regression.
 
     Raises:
-        AtlasError: fewer documents than folds, or a fold with words of one kind alone to fit to.
+        AtlasError: fewer documents than folds, or a fold with only one kind of words to fit to.
     """
-    found = {name: np.zeros(len(key)) for name in (REGRESSION, MIX, HEAD)}
-    for training, held in splits_of(documents, fit.folds):
+    scores = {name: np.zeros(len(key)) for name in (REGRESSION, MIX, HEAD)}
+    for training, heldout in splits_of(documents, fit.folds):
         if key[training].all() or not key[training].any():
-            raise AtlasError("there are no words of keyphrases, or no others, to fit to: take more documents.")
+            raise AtlasError("a fold needs words of keyphrases and other words to fit to: use more documents.")
         model = _regression(fit.penalty).fit(features[training], key[training])
-        found[REGRESSION][held] = model.predict_proba(features[held])[:, 1]
-        found[MIX][held] = Mix.fitted(features[training], key[training]).probabilities(features[held])
+        scores[REGRESSION][heldout] = model.predict_proba(features[heldout])[:, 1]
+        scores[MIX][heldout] = Mix.fitted(features[training], key[training]).probabilities(features[heldout])
         best = np.argmax([roc_auc_score(key[training], features[training, head]) for head in range(features.shape[1])])
-        found[HEAD][held] = features[held, best]
-    return found
+        scores[HEAD][heldout] = features[heldout, best]
+    return scores
 
 
 def detector_rows(scores: dict[str, Floats], key: Bools, documents: Sequence[object]) -> pd.DataFrame:
     """A row a detector (`DETECTORS`); f1 at probability 0.5 of the balanced regression, none for a head's attention."""
     rows = []
-    for name, own in scores.items():
-        proper = name != HEAD
+    for name, values in scores.items():
+        is_probability = name != HEAD
         rows.append(
             [
                 name,
-                roc_auc_score(key, own),
-                average_precision_score(key, own),
-                f1_score(key, own >= 0.5) if name == REGRESSION else np.nan,
-                log_loss(key, own) if proper else np.nan,
+                roc_auc_score(key, values),
+                average_precision_score(key, values),
+                f1_score(key, values >= 0.5) if name == REGRESSION else np.nan,
+                log_loss(key, values) if is_probability else np.nan,
                 key.mean(),
                 len(key),
                 len(set(documents)),
@@ -95,8 +95,8 @@ def detector_rows(scores: dict[str, Floats], key: Bools, documents: Sequence[obj
 def coefficient_rows(features: Floats, key: Bools, documents: Sequence[object], fit: Fit) -> pd.DataFrame:
     """A row a head (`COEFFICIENTS`).
 
-    coefficient: of the standardised feature, with the interval over resampled documents (heads of like attention share their
-    weight: a coefficient is no importance). permutation_importance: what AUC on other documents loses when the head's
+    coefficient: of the standardised feature, with the interval over resampled documents (heads with similar attention
+    share their weight: a coefficient is no importance). permutation_importance: AUC on other documents lost when the head's
     feature is shuffled over words. mix_weight: softmax weight of the mix.
 
     Args:
@@ -111,15 +111,15 @@ def coefficient_rows(features: Floats, key: Bools, documents: Sequence[object], 
     splits = splits_of(documents, fit.folds)
     coefficients = _coefficients(_regression(fit.penalty).fit(flat, key))
     low, high = percentile_interval(_resampled_coefficients(flat, key, documents, fit))
-    losses = np.stack([_permuted(flat, key, split, fit, number) for number, split in enumerate(splits)])
+    auc_losses = np.stack([_permuted(flat, key, split, fit, number) for number, split in enumerate(splits)])
     layer, head = np.indices((layers, heads)).reshape(2, -1) + 1
     mix = Mix.fitted(flat, key).weights
-    columns = (layer, head, coefficients, low, high, losses.mean(axis=(0, 1)), losses.std(axis=(0, 1)), mix)
+    columns = (layer, head, coefficients, low, high, auc_losses.mean(axis=(0, 1)), auc_losses.std(axis=(0, 1)), mix)
     return pd.DataFrame(dict(zip(COEFFICIENTS, columns, strict=True)))
 
 
 def _regression(penalty: float) -> Pipeline:
-    # Words of keyphrases are few: both kinds weigh the same.
+    # Words of keyphrases are rare: both classes get the same total weight.
     return make_pipeline(StandardScaler(), LogisticRegression(C=1 / penalty, class_weight="balanced", max_iter=1000))
 
 
@@ -128,38 +128,38 @@ def _coefficients(model: Pipeline) -> Floats:
 
 
 def _resampled_coefficients(features: Floats, key: Bools, documents: Sequence[object], fit: Fit) -> Floats:
-    """[fit, head] coefficients on documents drawn anew; a document drawn twice weighs twice."""
+    """[fit, head] coefficients on bootstrap resamples of documents; a document drawn twice has weight two."""
     groups = pd.factorize(np.asarray(documents, dtype=object))[0]
-    found = []
+    coefficients = []
     for counts in resampled_counts(groups.max() + 1, fit.fits, fit.seed):
-        for own in counts:
-            weights = own[groups]
-            kept = weights > 0
-            if key[kept].any() and not key[kept].all():
-                steps = {"standardscaler__sample_weight": weights[kept], "logisticregression__sample_weight": weights[kept]}
-                found.append(_coefficients(_regression(fit.penalty).fit(features[kept], key[kept], **steps)))
-    return np.array(found)
+        for resample in counts:
+            weights = resample[groups]
+            drawn = weights > 0
+            if key[drawn].any() and not key[drawn].all():
+                steps = {"standardscaler__sample_weight": weights[drawn], "logisticregression__sample_weight": weights[drawn]}
+                coefficients.append(_coefficients(_regression(fit.penalty).fit(features[drawn], key[drawn], **steps)))
+    return np.array(coefficients)
 
 
 def _permuted(
     features: Floats, key: Bools, split: tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]], fit: Fit, number: int
 ) -> Floats:
-    """[shuffling, head] AUC lost on the held words.
+    """[shuffling, head] AUC lost on the held-out words.
 
     The regression is linear, so that shuffling one feature changes its score by the difference of one product.
     """
-    training, held = split
+    training, heldout = split
     model = _regression(fit.penalty).fit(features[training], key[training])
-    scaled = model[0].transform(features[held])
-    score, weights = model.decision_function(features[held]), _coefficients(model)
-    whole = roc_auc_score(key[held], score)
+    scaled = model[0].transform(features[heldout])
+    score, weights = model.decision_function(features[heldout]), _coefficients(model)
+    whole = roc_auc_score(key[heldout], score)
     generator = np.random.default_rng([fit.seed, number])
     lost = np.zeros((fit.permutations, features.shape[1]))
     for draw in range(fit.permutations):
-        order = generator.permutation(len(held))
+        order = generator.permutation(len(heldout))
         for head in range(features.shape[1]):
             changed = score + weights[head] * (scaled[order, head] - scaled[:, head])
-            lost[draw, head] = whole - roc_auc_score(key[held], changed)
+            lost[draw, head] = whole - roc_auc_score(key[heldout], changed)
     return lost
 
 
@@ -171,7 +171,7 @@ class Mix:
     Attributes:
         weights: [head] softmax(a).
         gamma, bias: of the mixed feature.
-        mean, scale: [head] of the features that it was fitted to.
+        mean, scale: [head] of the training features.
     """
 
     weights: Floats
@@ -203,8 +203,8 @@ class Mix:
 
         even = inputs.mean(axis=1)
         sign = 1.0 if even[key].mean() >= even[~key].mean() else -1.0
-        begin = np.concatenate([np.zeros(heads), [sign, np.log(key.mean() / (1 - key.mean()))]])
-        free = minimize(loss, begin, jac=True, method="L-BFGS-B", options={"maxiter": 500}).x
+        start = np.concatenate([np.zeros(heads), [sign, np.log(key.mean() / (1 - key.mean()))]])
+        free = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 500}).x
         return cls(softmax(free[:heads]), float(free[heads]), float(free[heads + 1]), mean, scale)
 
     def probabilities(self, features: Floats) -> Floats:

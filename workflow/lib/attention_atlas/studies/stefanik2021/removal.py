@@ -1,7 +1,7 @@
-"""What a fine-tuned tagger answers without each head, and without more and more of them in several orders.
+"""Answers of a fine-tuned tagger with each head removed, and with more and more heads removed in several orders.
 
-Heads are ranked on development documents. The answers on both parts are kept, so that a stopping point can be chosen on
-development and reported on test; the slides ranked, stopped and reported on one set, which is done as well (`OPTIMISTIC`).
+Heads are ranked on development documents. The table has answers on both splits: the stopping point is chosen on development
+and reported on test. The slides ranked, stopped and reported on one set, which is done as well (`OPTIMISTIC`).
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ def remove_heads(
     Args:
         model_entry, card_path: the tagger.
         files: `DEVELOPMENT` and `TEST` -> examples.
-        limits: likewise, records that count.
-        step: percent of heads a step, when they go one after the other.
-        draws: random orders, on test documents alone.
-        seed: of them.
+        limits: likewise, the number of records to use at most.
+        step: percent of heads per step of cumulative removal.
+        draws: random orders, on test documents only.
+        seed: of the random orders.
         threads: threads of the passes.
-        out: Parquet file. layer and head (from 1) name the one head that is gone, 0 otherwise.
+        out: Parquet file. layer and head (from 1) name the head if one is removed, 0 otherwise.
 
     Raises:
         AtlasError: the model is no tagger, or a document has no tags.
@@ -76,17 +76,17 @@ def removals(
 ) -> list[pd.DataFrame]:
     """The tables of all removals, see `remove_heads`."""
     heads = heads_of(tagging.shape)
-    single = [plan_without(heads.iloc[[place]]) for place in range(len(heads))]
-    found, effects = [], {}
-    for split, own in examples.items():
-        expected = tagging.expected(own)
-        _log.info("%d %s documents without each of %d heads", len(own), split, len(heads))
-        answers = tagging.answers(own, single)
-        records = [example.record for example in own]
-        named = [(0, 0), *heads[["layer", "head"]].itertuples(index=False, name=None)]
-        for (layer, head), tags in zip(named, answers, strict=True):
+    single_plans = [plan_without(heads.iloc[[place]]) for place in range(len(heads))]
+    tables, effects = [], {}
+    for split, documents in examples.items():
+        expected = tagging.expected(documents)
+        _log.info("%d %s documents without each of %d heads", len(documents), split, len(heads))
+        answers = tagging.answers(documents, single_plans)
+        records = [example.record for example in documents]
+        removed_heads = [(0, 0), *heads[["layer", "head"]].itertuples(index=False, name=None)]
+        for (layer, head), tags in zip(removed_heads, answers, strict=True):
             key = dict(zip(REMOVED, (split, ONE, 0, 0, int(layer > 0)), strict=True)) | {"layer": layer, "head": head}
-            found.append(pd.DataFrame(key | dict(zip(ANSWERS, (records, tags, expected), strict=True))))
+            tables.append(pd.DataFrame(key | dict(zip(ANSWERS, (records, tags, expected), strict=True))))
         scores = [float(_token_f1(tags, expected)) for tags in answers]
         effects[split] = np.array(scores[1:]) - scores[0]
     derivatives = head_gradients(tagging, examples[DEVELOPMENT])
@@ -96,19 +96,20 @@ def removals(
         IMPORTANCE: ascending(importance(derivatives, PAPER, 1, scaled=True)),
         OPTIMISTIC: ascending(-effects[TEST]),
     }
-    wanted = [(name, 0, order) for name, order in orders.items()]
-    wanted += [(RANDOM, draw, order) for draw, order in enumerate(random_orders(len(heads), draws, seed))]
-    counted = steps(len(heads), step, tagging.name)
-    for split, own in examples.items():
-        # What is chosen on test documents, or by chance, needs no others.
-        made = [
+    draws_of_orders = [(name, 0, order) for name, order in orders.items()]
+    draws_of_orders += [(RANDOM, draw, order) for draw, order in enumerate(random_orders(len(heads), draws, seed))]
+    counts = steps(len(heads), step, tagging.name)
+    for split, documents in examples.items():
+        # Orders by test scores and random orders are evaluated on test documents only.
+        pruning_steps = [
             Step(name, ALL, draw, percent, tuple(order[:count]))
-            for name, draw, order in wanted
+            for name, draw, order in draws_of_orders
             if split == TEST or name in (WORST, IMPORTANCE)
-            for percent, count in counted
+            for percent, count in counts
         ]
-        found.append(step_answers(tagging, heads, made, own).drop(columns="scope").assign(split=split, layer=0, head=0))
-    return [table[[*REMOVED, "layer", "head", *ANSWERS]] for table in found]
+        answers_of_steps = step_answers(tagging, heads, pruning_steps, documents).drop(columns="scope")
+        tables.append(answers_of_steps.assign(split=split, layer=0, head=0))
+    return [table[[*REMOVED, "layer", "head", *ANSWERS]] for table in tables]
 
 
 def _token_f1(answers: Sequence[str], expected: Sequence[str]) -> float:

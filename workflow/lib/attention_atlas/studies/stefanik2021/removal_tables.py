@@ -61,17 +61,17 @@ class Removals:
     sets: pd.DataFrame
     counts: Mapping[str, Floats]
 
-    def places(self, **wanted: object) -> npt.NDArray[np.intp]:
+    def places(self, **values: object) -> npt.NDArray[np.intp]:
         """Rows of `sets` with these values, in their order."""
-        found = np.ones(len(self.sets), dtype=bool)
-        for name, value in wanted.items():
-            found &= (self.sets[name] == value).to_numpy()
-        return np.flatnonzero(found)
+        matching = np.ones(len(self.sets), dtype=bool)
+        for name, value in values.items():
+            matching &= (self.sets[name] == value).to_numpy()
+        return np.flatnonzero(matching)
 
     def parts(self, metric: str, places: npt.ArrayLike) -> Floats:
         """[set, document, 3] of sets of one split."""
-        own = self.counts[metric][np.asarray(places)]
-        return own[:, ~np.isnan(own[0, :, 0])]
+        counts = self.counts[metric][np.asarray(places)]
+        return counts[:, ~np.isnan(counts[0, :, 0])]
 
 
 def read_removals(path: str | Path) -> Removals:
@@ -84,13 +84,13 @@ def read_removals(path: str | Path) -> Removals:
     sets = table[_SET].drop_duplicates(ignore_index=True)
     number = table[_SET].merge(sets.assign(number=range(len(sets))), on=_SET, how="left")["number"].to_numpy()
     documents = pd.MultiIndex.from_frame(table[["split", "record"]])
-    column, known = pd.factorize(documents)
+    column, distinct = pd.factorize(documents)
     counts = {}
     for metric, count in _COUNTS.items():
-        found = np.full((len(sets), len(known), 3), np.nan)
-        counted = cache(count)
-        found[number, column] = [counted(*pair) for pair in zip(table["answer"], table["expected"], strict=True)]
-        counts[metric] = found
+        values = np.full((len(sets), len(distinct), 3), np.nan)
+        cached_count = cache(count)
+        values[number, column] = [cached_count(*pair) for pair in zip(table["answer"], table["expected"], strict=True)]
+        counts[metric] = values
     return Removals(sets, counts)
 
 
@@ -117,13 +117,15 @@ def removal_tables(
         cumulative_out, cumulative_html: scores with heads removed one after the other.
 
     Raises:
-        AtlasError: a table cannot be used, or taggers were asked about other documents.
+        AtlasError: a table cannot be used, or the taggers were evaluated on different documents.
     """
     by_seed = {name: read_removals(path) for name, path in files.items()}
     first = next(iter(by_seed.values()))
-    for name, own in by_seed.items():
-        if own.counts[TOKEN].shape[1] != first.counts[TOKEN].shape[1]:
-            raise AtlasError(f"{files[name]}: this tagger was asked about other documents than the first: build the run again.")
+    for name, removals in by_seed.items():
+        if removals.counts[TOKEN].shape[1] != first.counts[TOKEN].shape[1]:
+            raise AtlasError(
+                f"{files[name]}: this tagger was evaluated on other documents than the first: build the run again."
+            )
     fine_tuning = fine_tuning_rows(by_seed, resamples, seed)
     ablation = ablation_rows(by_seed, resamples, seed)
     cumulative = cumulative_rows(by_seed)
@@ -140,16 +142,16 @@ def removal_tables(
         "optimistic. Intervals by bootstrap over documents; the mean is over seeds.",
     ]
     write_html_table(fine_tuning, fine_tuning_html, "Štefánik: fine-tuned taggers, whole and pruned", notes, formats=shown)
-    best = ablation[(ablation["seed"] == MEAN) & (ablation["split"] == TEST) & (ablation["metric"] == TOKEN)]
+    test_means = ablation[(ablation["seed"] == MEAN) & (ablation["split"] == TEST) & (ablation["metric"] == TOKEN)]
     notes = [
         setting.line,
         "Token F1 on test documents with one head removed, mean over seeds, largest gain first; all seeds, both scores and "
         "both sets of documents are in ablation.tsv. p: bootstrap over documents, two-sided; Holm over the heads.",
     ]
-    order = best.sort_values("delta", ascending=False, kind="stable")
+    order = test_means.sort_values("delta", ascending=False, kind="stable")
     write_html_table(order, ablation_html, "Štefánik: each head removed", notes, formats=shown)
-    ends = cumulative[(cumulative["metric"] == TOKEN) & (cumulative["split"] == TEST)]
-    means = ends.groupby(["order", "percent", "heads_removed"], sort=False, as_index=False)["value"].mean()
+    test_scores = cumulative[(cumulative["metric"] == TOKEN) & (cumulative["split"] == TEST)]
+    means = test_scores.groupby(["order", "percent", "heads_removed"], sort=False, as_index=False)["value"].mean()
     notes = [setting.line, "Token F1 on test documents, in percent, mean over seeds (and over random orders)."]
     wide = means.pivot(index=["percent", "heads_removed"], columns="order", values="value").reset_index()
     write_html_table(
@@ -162,7 +164,7 @@ def removal_tables(
 
 
 def best_count(removals: Removals, order: str, split: str) -> int:
-    """How many heads of an order are gone where token F1 on a split is best; of equal ones the fewest."""
+    """The number of heads removed in an order where token F1 on a split is best; the smallest of equally good ones."""
     places = removals.places(order=order, draw=0, split=split)
     scores = percent(removals.parts(TOKEN, places))
     return int(removals.sets["count"].to_numpy()[places[scores.argmax()]])
@@ -172,50 +174,56 @@ def fine_tuning_rows(by_seed: Mapping[str, Removals], resamples: int, seed: int)
     """A row a seed (and their mean), model, split and metric; columns `FINE_TUNING`."""
     rows = []
     for metric in METRICS:
-        kinds: dict[tuple[str, str], list[tuple[int, Floats]]] = {}
-        for own in by_seed.values():
-            chosen = {
-                PRUNED: (WORST, best_count(own, WORST, DEVELOPMENT)),
-                PRUNED_ON_TEST: (OPTIMISTIC, best_count(own, OPTIMISTIC, TEST)),
-            }
-            for split in SPLITS:
-                whole = own.places(order=ONE, split=split, count=0)[0]
-                kinds.setdefault((WHOLE, split), []).append((0, own.parts(metric, [whole, whole])))
-                for model, (order, count) in chosen.items():
-                    if model == PRUNED or split == TEST:
-                        place = own.places(order=order, draw=0, split=split, count=count)[0]
-                        kinds.setdefault((model, split), []).append((count, own.parts(metric, [whole, place])))
-        for (model, split), found in kinds.items():
-            scores = np.array([percent(parts) for _, parts in found])
-            drawn = np.array([resampled_percent(parts, resamples, seed) for _, parts in found])
-            counts = [count for count, _ in found]
-            of_seeds = [*zip(by_seed, counts, scores, drawn, strict=True)]
-            of_seeds.append((MEAN, np.mean(counts), scores.mean(axis=0), drawn.mean(axis=0)))
-            for name, count, score, samples in of_seeds:
+        for (model, split), by_tagger in _tagger_parts(by_seed, metric).items():
+            scores = np.array([percent(parts) for _, parts in by_tagger])
+            resampled = np.array([resampled_percent(parts, resamples, seed) for _, parts in by_tagger])
+            counts = [count for count, _ in by_tagger]
+            of_seeds: list[tuple[str, float, Floats, Floats]] = [*zip(by_seed, counts, scores, resampled, strict=True)]
+            of_seeds.append((MEAN, float(np.mean(counts)), scores.mean(axis=0), resampled.mean(axis=0)))
+            for name, heads_removed, score, samples in of_seeds:
                 low, high = percentile_interval(samples[:, 1])
                 delta_low, delta_high = percentile_interval(samples[:, 1] - samples[:, 0])
-                ends = (score[1], low, high, score[1] - score[0], delta_low, delta_high)
-                rows.append([name, model, split, count, metric, *map(float, ends), found[0][1].shape[1]])
+                values = (score[1], low, high, score[1] - score[0], delta_low, delta_high)
+                documents = by_tagger[0][1].shape[1]
+                rows.append([name, model, split, heads_removed, metric, *map(float, values), documents])
     return pd.DataFrame(rows, columns=FINE_TUNING)
+
+
+def _tagger_parts(by_seed: Mapping[str, Removals], metric: str) -> dict[tuple[str, str], list[tuple[int, Floats]]]:
+    """(model, split) -> for each seed the heads removed, and the counts [2, document, 3] of the whole and of this model."""
+    by_model: dict[tuple[str, str], list[tuple[int, Floats]]] = {}
+    for removals in by_seed.values():
+        stops = {
+            PRUNED: (WORST, best_count(removals, WORST, DEVELOPMENT)),
+            PRUNED_ON_TEST: (OPTIMISTIC, best_count(removals, OPTIMISTIC, TEST)),
+        }
+        for split in SPLITS:
+            whole = removals.places(order=ONE, split=split, count=0)[0]
+            by_model.setdefault((WHOLE, split), []).append((0, removals.parts(metric, [whole, whole])))
+            for model, (order, count) in stops.items():
+                if model == PRUNED or split == TEST:
+                    place = removals.places(order=order, draw=0, split=split, count=count)[0]
+                    by_model.setdefault((model, split), []).append((count, removals.parts(metric, [whole, place])))
+    return by_model
 
 
 def ablation_rows(by_seed: Mapping[str, Removals], resamples: int, seed: int) -> pd.DataFrame:
     """A row a seed (and their mean), split, head and metric; columns `ABLATION`.
 
-    p: twice the share of resamples in which the difference has the other sign (or is none), at the most 1.
+    p: twice the share of resamples whose difference is zero or has the opposite sign, at most 1.
     """
     frames = []
     for split in (TEST, DEVELOPMENT):
         for metric in METRICS:
-            scores, drawn = [], []
-            for own in by_seed.values():
-                places = own.places(order=ONE, split=split)
-                parts = own.parts(metric, places)
+            scores, resampled = [], []
+            for removals in by_seed.values():
+                places = removals.places(order=ONE, split=split)
+                parts = removals.parts(metric, places)
                 scores.append(percent(parts))
-                drawn.append(resampled_percent(parts, resamples, seed))
-            heads = own.sets.loc[places[1:], ["layer", "head"]].reset_index(drop=True)
-            named = [*zip(by_seed, scores, drawn, strict=True), (MEAN, np.mean(scores, axis=0), np.mean(drawn, axis=0))]
-            for name, score, samples in named:
+                resampled.append(resampled_percent(parts, resamples, seed))
+            heads = removals.sets.loc[places[1:], ["layer", "head"]].reset_index(drop=True)
+            means = (MEAN, np.mean(scores, axis=0), np.mean(resampled, axis=0))
+            for name, score, samples in [*zip(by_seed, scores, resampled, strict=True), means]:
                 differences = samples[:, 1:] - samples[:, :1]
                 low, high = percentile_interval(differences)
                 p = _two_sided(differences)
@@ -240,12 +248,13 @@ def _two_sided(differences: Floats) -> Floats:
 def cumulative_rows(by_seed: Mapping[str, Removals]) -> pd.DataFrame:
     """A row a seed, order, draw, split, step and metric; columns `CUMULATIVE`."""
     frames = []
-    for name, own in by_seed.items():
+    for name, removals in by_seed.items():
         for split in SPLITS:
-            places = np.flatnonzero(((own.sets["order"] != ONE) & (own.sets["split"] == split)).to_numpy())
-            keys = own.sets.loc[places, ["order", "draw", "split", "percent"]].reset_index(drop=True)
-            keys["heads_removed"] = own.sets["count"].to_numpy()[places]
+            cumulative = (removals.sets["order"] != ONE) & (removals.sets["split"] == split)
+            places = np.flatnonzero(cumulative.to_numpy())
+            keys = removals.sets.loc[places, ["order", "draw", "split", "percent"]].reset_index(drop=True)
+            keys["heads_removed"] = removals.sets["count"].to_numpy()[places]
             for metric in METRICS:
-                parts = own.parts(metric, places)
+                parts = removals.parts(metric, places)
                 frames.append(keys.assign(seed=name, metric=metric, value=percent(parts), documents=parts.shape[1])[CUMULATIVE])
     return pd.concat(frames, ignore_index=True)

@@ -191,7 +191,7 @@ def _tagger_in_path(place: Place) -> Pair:
 
 
 def _removals(part: Part) -> Work:
-    """Each head on its own from its layer on, and steps of three orders and the random ones."""
+    """One pass per head from its layer on, and the steps of three orders and of the random ones."""
     sets = 100 / part.settings["step"] * (3 + part.settings["random_orders"])
     return {"gflop": (part.heads / 2 + sets) * part.gflop}
 

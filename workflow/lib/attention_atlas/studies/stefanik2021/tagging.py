@@ -1,4 +1,4 @@
-"""A model fine-tuned on tags at its task, in the form that heads are masked and weighed in (`michel2019.experiments`)."""
+"""A model fine-tuned on tags as an `Experiment` (`methods.experiment`), for masking and importance of heads."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Tagging:
 
 
 def open_tagging(model_entry: Mapping[str, Any], card_path: str | Path) -> Tagging:
-    """Load a tagger in float32 (heads are weighed by small derivatives).
+    """Load a tagger in float32 (derivatives by head gates are small).
 
     Raises:
         AtlasError: the model cannot be loaded, or has no head for tags.

@@ -1,6 +1,6 @@
-"""Attention of all heads over sentences and pairs of sentences: pages of bertviz, and the numbers of a figure of our own.
+"""Attention of all heads over sentences and pairs of sentences: pages of bertviz, and the table of a static figure.
 
-The pages need no network: what bertviz loads from the network when a page is opened (d3, jQuery, require.js) is put into them.
+The pages work offline: they contain the scripts that bertviz loads from the network (d3, jQuery, require.js).
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from attention_atlas.models.loading import load_model
 
 MODEL_VIEW = ["pair", "layer", "head", "query", "key", "query_token", "key_token", "weight", "second"]
 _SCRIPTS = {"XStatic-jQuery": "jquery.min.js", "mpld3": "d3.v5.min.js"}
-"""Package -> the file of it that goes into the pages."""
-# Stands for require.js: both libraries are there already.
+"""Package -> its file that the pages contain."""
+# Replaces require.js: both libraries are already loaded.
 _SHIM = "var require = {config: function () {}}; function requirejs(_, use) { use(window.jQuery, window.d3); }"
 _CSS = """
 body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem; color: #1a1a1a; background: #fff; }
@@ -78,7 +78,7 @@ def write_views(
     Args:
         model_entry, card_path, tokenizer_path: the model.
         pairs: one sentence or two each.
-        run: what pages say of the run.
+        run: title of the run on the pages.
         pages: model_view and head_view -> HTML file.
         out: table to write; second: first piece (from 1) of the second sentence.
 
@@ -86,23 +86,23 @@ def write_views(
         AtlasError: the model cannot be loaded, or a pair is too long for it.
     """
     card = read_card(card_path)
-    model = load_model(model_entry)  # some sentences: not worth waiting for a GPU
+    model = load_model(model_entry)  # a few sentences need no GPU
     examples = [_example(number, pair, WordPieces(tokenizer_path), card.max_tokens) for number, pair in enumerate(pairs)]
     maps = attention_maps(model, examples, card.pad or 0)
     viewed = [_viewed(pair, example, maps[example.record]) for pair, example in zip(pairs, examples, strict=True)]
-    write_table(pd.concat([_rows(number, own) for number, own in enumerate(viewed, start=1)])[MODEL_VIEW], out)
+    write_table(pd.concat([_rows(number, pair) for number, pair in enumerate(viewed, start=1)])[MODEL_VIEW], out)
     for view, path in pages.items():
         write_text(path, view_page(view, viewed, f"{run}: {card.name}."))
 
 
 def _example(number: int, texts: Sequence[str], pieces: WordPieces, bound: int) -> Example:
     words = [WORD.findall(text) for text in texts]
-    assembled = pieces.assemble([pieces.pieces(own) for own in words])
+    assembled = pieces.assemble([pieces.pieces(sentence) for sentence in words])
     if len(assembled.input_ids) > bound:
         raise AtlasError(f"pairs: {texts[0]!r}: {len(assembled.input_ids)} pieces, but the model takes {bound}: shorten it.")
-    everything = tuple(word for own in words for word in own)
+    all_words = tuple(word for sentence in words for word in sentence)
     return Example(
-        number, " / ".join(texts), assembled.input_ids, assembled.segment_ids, assembled.tokens, assembled.word, everything
+        number, " / ".join(texts), assembled.input_ids, assembled.segment_ids, assembled.tokens, assembled.word, all_words
     )
 
 
@@ -114,11 +114,11 @@ def _viewed(texts: Sequence[str], example: Example, maps: npt.NDArray[np.float16
     return Viewed(tuple(texts), example.tokens, second, maps.astype(np.float32))
 
 
-def _rows(number: int, own: Viewed) -> pd.DataFrame:
+def _rows(number: int, pair: Viewed) -> pd.DataFrame:
     frames = []
-    for layer, head in np.ndindex(own.maps.shape[:2]):
-        frames.append(map_rows(own.tokens, own.maps[layer, head]).assign(layer=layer + 1, head=head + 1))
-    return pd.concat(frames).assign(pair=number, second=own.second + 1 if own.second is not None else 0)
+    for layer, head in np.ndindex(pair.maps.shape[:2]):
+        frames.append(map_rows(pair.tokens, pair.maps[layer, head]).assign(layer=layer + 1, head=head + 1))
+    return pd.concat(frames).assign(pair=number, second=pair.second + 1 if pair.second is not None else 0)
 
 
 def view_page(view: str, viewed: Sequence[Viewed], line: str) -> str:
@@ -130,18 +130,18 @@ def view_page(view: str, viewed: Sequence[Viewed], line: str) -> str:
     import bertviz
 
     draw: Callable[..., Any] = getattr(bertviz, view)
-    title, how = _VIEWS[view]
+    title, instructions = _VIEWS[view]
     parts = []
-    for number, own in enumerate(viewed, start=1):
-        # Four decimals are what can be seen; of doubles, they are written as four.
-        layers = [torch.from_numpy(layer.astype(np.float64).round(4))[None] for layer in own.maps]
+    for number, pair in enumerate(viewed, start=1):
+        # Four decimals are visible; as doubles, they are written with four.
+        layers = [torch.from_numpy(layer.astype(np.float64).round(4))[None] for layer in pair.maps]
         options = {"display_mode": "light"} if view == "model_view" else {}
-        page = draw(layers, list(own.tokens), sentence_b_start=own.second, html_action="return", **options)
-        parts.append(f"<h2>{escape(' / '.join(own.texts))}</h2>\n{_without_network(page.data, f'{view}-{number}')}")
+        page = draw(layers, list(pair.tokens), sentence_b_start=pair.second, html_action="return", **options)
+        parts.append(f"<h2>{escape(' / '.join(pair.texts))}</h2>\n{_without_network(page.data, f'{view}-{number}')}")
     scripts = "\n".join(f"<script>{_script(package, name)}</script>" for package, name in _SCRIPTS.items())
     return (
         f"<!doctype html>\n<html lang='en'>\n<head><meta charset='utf-8'><title>{title}</title><style>{_CSS}</style></head>\n"
-        f"<body>\n<h1>{title}</h1>\n<p>{escape(line)} {how}</p>\n<noscript><p>This page needs scripts; the figure "
+        f"<body>\n<h1>{title}</h1>\n<p>{escape(line)} {instructions}</p>\n<noscript><p>This page needs scripts; the figure "
         f"model_view.svg beside it shows the same without.</p></noscript>\n{scripts}\n<script>{_SHIM}</script>\n"
         + "\n".join(parts)
         + "\n</body>\n</html>\n"
@@ -149,18 +149,18 @@ def view_page(view: str, viewed: Sequence[Viewed], line: str) -> str:
 
 
 def _without_network(html: str, name: str) -> str:
-    """What bertviz gives without its script from the network, and with the same name for the same view in every run."""
+    """The markup of bertviz without the script from the network, and with an element id that is the same in every run."""
     markup, _, code = html.partition('<script type="text/javascript">')
     code, _, rest = code.rpartition("</script>")
     markup = re.sub(r'<script src="[^"]*"></script>', "", markup)
-    # A piece of text must not end the script that it stands in.
+    # The text must not contain the end tag of its script.
     code = re.sub(r"https://cdnjs[^']*", "", code).replace("</", "<\\/")
     return re.sub(r"bertviz-[0-9a-f]{32}", name, f"{markup}<script>{code}</script>{rest}")
 
 
 def _script(package: str, name: str) -> str:
     try:
-        found = next(file for file in files(package) or () if file.name == name)
+        script = next(file for file in files(package) or () if file.name == name)
     except (PackageNotFoundError, StopIteration) as error:
         raise AtlasError(f"the package {package} with {name} is not installed: pip install {package}.") from error
-    return Path(found.locate()).read_text(encoding="utf-8").replace("</script", "<\\/script")
+    return Path(script.locate()).read_text(encoding="utf-8").replace("</script", "<\\/script")

@@ -1,4 +1,4 @@
-"""Words of documents with the attention that each receives from every head."""
+"""Words of documents with the attention that they receive from every head."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def write_words(
 
     Args:
         shards, example_files: attention and examples of a corpus with keyphrases.
-        limit: records that count.
+        limit: number of records to use at most.
         diagonal: whether a word's attention to itself counts.
         out: Parquet file.
 
@@ -36,7 +36,7 @@ def write_words(
     """
     frames = list(_frames(read_attention(list(shards), limit), read_examples(example_files, limit), diagonal))
     if not frames:
-        raise AtlasError("there is no document to look at: raise the limit of the corpus, or its max_tokens.")
+        raise AtlasError("there is no document with attention: raise the limit of the corpus, or its max_tokens.")
     write_parquet(pd.concat(frames, ignore_index=True), out)
 
 
@@ -51,9 +51,9 @@ def _frames(maps: Iterable[CachedExample], examples: Iterable[Example], diagonal
             "place": np.arange(len(key)),
             "key": key,
         }
-        own = cached.word_maps()
+        word_maps = cached.word_maps()
         for way in WAYS:
-            received = received_attention(own, cached.special_units, way, diagonal)
+            received = received_attention(word_maps, cached.special_units, way, diagonal)
             columns |= {
                 feature(layer + 1, head + 1, way): received[layer, head].astype(np.float32)
                 for layer, head in np.ndindex(received.shape[:2])

@@ -27,26 +27,31 @@ class Stefanik2021Inputs(StudyInputs):
         return list(self.removals_by_seed(wildcards).values())
 
     def split_limits(self, wildcards: Wildcards) -> dict[str, int]:
-        """Part -> records that the run reads at most."""
+        """Split -> number of records to use at most."""
         return {split: self.limit(split)(wildcards) for split in SPLITS}
 
-    def fit_settings(self, wildcards: Wildcards) -> dict[str, Any]:
-        """How heads are combined."""
-        chosen = self.chosen(wildcards)
-        return {key: chosen[key] for key in ("folds", "penalty", "fits", "permutations", "seed")}
+    def baseline_options(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Attributes of `BaselineOptions`."""
+        settings = self.chosen(wildcards)
+        return {key: settings[key] for key in ("longest", "resamples", "seed")}
+
+    def fit_options(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Attributes of `Fit`: how heads are combined."""
+        settings = self.chosen(wildcards)
+        return {key: settings[key] for key in ("folds", "penalty", "fits", "permutations", "seed")}
 
     def pairs_label(self, wildcards: Wildcards) -> dict[str, Any]:
-        """What figures and pages of single pairs of sentences say of them."""
-        chosen = self.chosen(wildcards)
+        """Label of figures and pages of single pairs of sentences."""
+        settings = self.chosen(wildcards)
         label: dict[str, Any] = self.label("documents")(wildcards)
-        return label | {"corpus": " / ".join(chosen["pairs"][0]), "corpus_reference": "", "sample": False}
+        return label | {"corpus": " / ".join(settings["pairs"][0]), "corpus_reference": "", "sample": False}
 
     def tagging_label(self, wildcards: Wildcards) -> dict[str, Any]:
-        """What pages say of the taggers: their family, and the test documents."""
-        chosen = self.chosen(wildcards)
+        """Label of the taggers: their family, and the test documents."""
+        settings = self.chosen(wildcards)
         model = self.base_model(wildcards.run)
         seeds = len(taggers(self.config, wildcards.run))
-        return self.label_of(wildcards, model, chosen["test"]) | {"model": f"{chosen['family']} ({seeds} seeds)"}
+        return self.label_of(wildcards, model, settings["test"]) | {"model": f"{settings['family']} ({seeds} seeds)"}
 
 
 INPUTS = Stefanik2021Inputs

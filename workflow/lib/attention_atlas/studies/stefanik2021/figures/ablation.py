@@ -17,7 +17,7 @@ from attention_atlas.studies.stefanik2021.names import MEAN, TEST, TOKEN
 
 
 def ablation(path: str | Path, setting: Setting, pictures: Mapping[str, str | Path]) -> None:
-    """Draw what removing each head does to token F1 on test documents: a map, and a histogram.
+    """Draw the change in token F1 on test documents when each head is removed: a map, and a histogram.
 
     Args:
         path: table `removal_tables.ABLATION`.
@@ -36,7 +36,7 @@ def ablation(path: str | Path, setting: Setting, pictures: Mapping[str, str | Pa
         axes[0], mean.assign(value=mean["delta"]), "Difference of token F1, points", "RdBu_r", mean[mean["p_holm"] < 0.05]
     )
     axes[0].set_title("Mean over seeds")
-    deltas = [own["delta"].to_numpy() for _, own in table[table["seed"] != MEAN].groupby("seed")]
+    deltas = [head_rows["delta"].to_numpy() for _, head_rows in table[table["seed"] != MEAN].groupby("seed")]
     low, high = min(map(np.min, deltas)), max(map(np.max, deltas))
     edges = np.linspace(low, high, 25) if high > low else np.array([low - 0.5, high + 0.5])
     colours = [plt.get_cmap("cividis")(shade) for shade in np.linspace(0.1, 0.9, len(deltas))]

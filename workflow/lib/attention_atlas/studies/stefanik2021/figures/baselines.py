@@ -22,7 +22,7 @@ _METRICS = {
 
 
 def baselines(path: str | Path, setting: Setting, pictures: Mapping[str, str | Path]) -> None:
-    """Draw the scores of all ways to find keyphrases.
+    """Draw the scores of all methods that find keyphrases.
 
     Args:
         path: table `baselines.BASELINES`.
@@ -37,11 +37,10 @@ def baselines(path: str | Path, setting: Setting, pictures: Mapping[str, str | P
     use_style()
     figure, axis = plt.subplots(figsize=(7.0, 0.62 * len(methods) + 1.1), constrained_layout=True)
     for number, (metric, (label, colour, mark)) in enumerate(_METRICS.items()):
-        own = table[table["metric"] == metric].set_index("method").loc[methods]
+        scores = table[table["metric"] == metric].set_index("method").loc[methods]
         places = np.arange(len(methods)) + 0.24 - 0.16 * number
-        ends = np.array([own["value"] - own["ci_low"], own["ci_high"] - own["value"]]).clip(min=0)
-        style = {"fmt": mark, "color": colour, "markersize": 4.5, "linewidth": 1}
-        axis.errorbar(own["value"], places, xerr=ends, label=label, **style)
+        interval = np.array([scores["value"] - scores["ci_low"], scores["ci_high"] - scores["value"]]).clip(min=0)
+        axis.errorbar(scores["value"], places, xerr=interval, label=label, fmt=mark, color=colour, markersize=4.5, linewidth=1)
     for place, name in enumerate(methods):
         if name in (HEAD, REGRESSION, TAGGER):
             axis.axhspan(place - 0.45, place + 0.45, color=PURPLE, alpha=0.08, linewidth=0)

@@ -47,8 +47,8 @@ def cumulative_ablation(path: str | Path, setting: Setting, pictures: Mapping[st
     for axis, metric in zip(axes, (TOKEN, PHRASE), strict=True):
         of_metric = table[table["metric"] == metric]
         for order, (colour, dashes, mark) in _LINES.items():
-            own = of_metric[of_metric["order"] == order]
-            groups = own.groupby("heads_removed")["value"]
+            curves = of_metric[of_metric["order"] == order]
+            groups = curves.groupby("heads_removed")["value"]
             mean = groups.mean()
             style = {"color": colour, "linestyle": dashes, "marker": mark, "markersize": 3.5, "linewidth": 1.3}
             axis.plot(mean.index, mean, label=ORDER_TITLES[order], **style)

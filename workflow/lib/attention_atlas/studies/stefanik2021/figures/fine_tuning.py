@@ -31,13 +31,15 @@ def fine_tuning(path: str | Path, setting: Setting, pictures: Mapping[str, str |
     figure, axes = panels(3.6, 3.4, 2)
     for axis, metric in zip(axes, (TOKEN, PHRASE), strict=True):
         for place, model in enumerate(_MODELS):
-            own = table[(table["metric"] == metric) & (table["model"] == model)]
-            seeds, mean = own[own["seed"] != MEAN], own[own["seed"] == MEAN].iloc[0]
-            spread = np.linspace(-0.12, 0.12, len(seeds)) if len(seeds) > 1 else [0.0]
+            scores = table[(table["metric"] == metric) & (table["model"] == model)]
+            seeds, mean = scores[scores["seed"] != MEAN], scores[scores["seed"] == MEAN].iloc[0]
+            spread = np.linspace(-0.12, 0.12, len(seeds)) if len(seeds) > 1 else np.zeros(1)
             axis.plot(place + spread, seeds["value"], "o", color=SKY, markersize=5, label="a seed" if place == 0 else None)
-            ends = [[mean["value"] - mean["ci_low"]], [mean["ci_high"] - mean["value"]]]
+            interval = [[mean["value"] - mean["ci_low"]], [mean["ci_high"] - mean["value"]]]
             style = {"fmt": "D", "color": BLACK, "markersize": 5, "capsize": 3, "linewidth": 1}
-            axis.errorbar([place + 0.28], [mean["value"]], yerr=ends, label="mean of seeds" if place == 0 else None, **style)
+            axis.errorbar(
+                [place + 0.28], [mean["value"]], yerr=interval, label="mean of seeds" if place == 0 else None, **style
+            )
         axis.set_xticks(range(len(_MODELS)), list(_MODELS.values()), fontsize=8)
         axis.set_ylabel(METRIC_TITLES[metric])
         axis.set_xlim(-0.4, len(_MODELS) - 0.4)

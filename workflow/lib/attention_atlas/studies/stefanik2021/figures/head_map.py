@@ -1,4 +1,4 @@
-"""A map of all heads with its colour bar, which several figures have as a panel."""
+"""A map of all heads with its colour bar, a panel of several figures."""
 
 from __future__ import annotations
 

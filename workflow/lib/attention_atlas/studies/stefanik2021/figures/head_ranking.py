@@ -1,4 +1,4 @@
-"""Figure: the best heads by calibrated cross-entropy, and the slides' rank beside AUC."""
+"""Figure: the best heads by calibrated cross-entropy, and the slides' rank against AUC."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SHOWN_HEADS = 20
 
 
 def head_ranking(path: str | Path, setting: Setting, pictures: Mapping[str, str | Path]) -> None:
-    """Draw the best heads by calibrated cross-entropy, and how the slides' uncalibrated rank goes with AUC.
+    """Draw the best heads by calibrated cross-entropy, and the slides' uncalibrated rank against AUC.
 
     Args:
         path: table `ranking.RANKING`.
@@ -31,8 +31,8 @@ def head_ranking(path: str | Path, setting: Setting, pictures: Mapping[str, str 
     figure, axes = panels(4.4, 4.2, 2)
     best = table.head(_SHOWN_HEADS)[::-1]
     places = np.arange(len(best))
-    gained = best["cross_entropy_none"] - best["cross_entropy"]
-    axes[0].barh(places, 1000 * gained, color=BLUE, height=0.7)
+    saved = best["cross_entropy_none"] - best["cross_entropy"]
+    axes[0].barh(places, 1000 * saved, color=BLUE, height=0.7)
     axes[0].set_yticks(places, [f"{row.layer}-{row.head}" for row in best.itertuples()], fontsize=7.5)
     axes[0].set_ylabel("Layer-head")
     axes[0].set_xlabel("Cross-entropy saved, thousandths of a nat a word")

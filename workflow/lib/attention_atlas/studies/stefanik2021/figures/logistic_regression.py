@@ -25,10 +25,10 @@ def logistic_regression(path: str | Path, setting: Setting, pictures: Mapping[st
     names = ["layer", "head", "coefficient", "ci_low", "ci_high", "permutation_importance", "mix_weight"]
     table = read_table(path, names)
     figure, axes = panels(3.7, 3.3, 3)
-    sure = table[(table["ci_low"] > 0) | (table["ci_high"] < 0)]
-    draw_head_map(axes[0], table.assign(value=table["coefficient"]), "Coefficient", "RdBu_r", sure)
+    significant = table[(table["ci_low"] > 0) | (table["ci_high"] < 0)]
+    draw_head_map(axes[0], table.assign(value=table["coefficient"]), "Coefficient", "RdBu_r", significant)
     axes[0].set_title("Logistic regression")
-    # A head without use loses nothing but noise, above or below 0.
+    # A useless head has a loss around 0, of either sign.
     lost = table.assign(value=1000 * table["permutation_importance"])
     draw_head_map(axes[1], lost, "AUC lost, thousandths", "RdBu_r", table.iloc[:0])
     axes[1].set_title("Permutation importance")

@@ -34,8 +34,8 @@ def model_view(path: str | Path, setting: Setting, pictures: Mapping[str, str | 
     figure, axes = plt.subplots(layers, heads + 1, figsize=(0.72 * (heads + 1) + 1.1, 1.2 * layers + 0.5), squeeze=False)
     figure.subplots_adjust(left=0.08, right=0.99, bottom=0.03, top=0.95, wspace=0.12, hspace=0.12)
     colours = (BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY)
-    for (layer, head), own in table.groupby(["layer", "head"]):
-        _lines(axes[layer - 1, head], own, size, colours[(layer - 1) % len(colours)])
+    for (layer, head), weights in table.groupby(["layer", "head"]):
+        _lines(axes[layer - 1, head], weights, size, colours[(layer - 1) % len(colours)])
         if layer == 1:
             axes[0, head].set_title(str(head), fontsize=8)
     second = int(table["second"].iloc[0])
@@ -52,25 +52,25 @@ def model_view(path: str | Path, setting: Setting, pictures: Mapping[str, str | 
 
 def _lines(axis: Axes, rows: pd.DataFrame, size: int, colour: str) -> None:
     strong = rows[rows["weight"] > 0.02]
-    heights = [size - strong[side].to_numpy() for side in ("query", "key")]
-    axis.add_collection(weighted_lines(*heights, strong["weight"].to_numpy(), colour, (0, 1), 1.0))
+    queries, keys = (size - strong[side].to_numpy() for side in ("query", "key"))
+    axis.add_collection(weighted_lines(queries, keys, strong["weight"].to_numpy(), colour, (0, 1), 1.0))
     axis.set_xlim(-0.06, 1.06)
     axis.set_ylim(-0.6, size - 0.4)
     axis.set_xticks([])
     axis.set_yticks([])
-    for side in axis.spines.values():
-        side.set_visible(True)
-        side.set_color("#d0d0d0")
+    for spine in axis.spines.values():
+        spine.set_visible(True)
+        spine.set_color("#d0d0d0")
 
 
 def _names(axis: Axes, tokens: list[str], second: int) -> None:
     axis.set_xlim(0, 1)
     axis.set_ylim(-0.6, len(tokens) - 0.4)
-    look = {"ha": "right", "va": "center", "fontsize": min(6.0, 66 / len(tokens))}
+    size = min(6.0, 66 / len(tokens))
     for place, token in enumerate(tokens, start=1):
-        kind = "italic" if second and place >= second else "normal"
-        axis.text(1.0, len(tokens) - place, plain(token), fontstyle=kind, **look)
+        slant = "italic" if second and place >= second else "normal"
+        axis.text(1.0, len(tokens) - place, plain(token), fontstyle=slant, ha="right", va="center", fontsize=size)
     axis.set_xticks([])
     axis.set_yticks([])
-    for side in axis.spines.values():
-        side.set_visible(False)
+    for spine in axis.spines.values():
+        spine.set_visible(False)

@@ -1,4 +1,4 @@
-"""Figure: how much more attention words of keyphrases receive than other words, for each head."""
+"""Figure: attention that words of keyphrases receive minus that of other words, for each head."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from attention_atlas.studies.stefanik2021.figures.head_map import draw_head_map
 
 
 def relative_attention(path: str | Path, setting: Setting, pictures: Mapping[str, str | Path]) -> None:
-    """Draw how much more attention words of keyphrases receive than others, for each head, by mean and by maximum.
+    """Draw attention that words of keyphrases receive minus that of other words, for each head, by mean and by maximum.
 
     Args:
         path: table `detection.RELATIVE`.
@@ -24,9 +24,10 @@ def relative_attention(path: str | Path, setting: Setting, pictures: Mapping[str
     """
     table = read_table(path, ["way", "layer", "head", "value", "ci_low", "ci_high", "n"])
     figure, axes = panels(4.2, 3.4, 2)
-    for axis, (way, own) in zip(axes, table.groupby("way", sort=False), strict=True):
-        sure = own[(own["ci_low"] > 0) | (own["ci_high"] < 0)]
-        draw_head_map(axis, own.assign(value=100 * own["value"]), "Relative attention, points", "RdBu_r", sure)
+    for axis, (way, head_rows) in zip(axes, table.groupby("way", sort=False), strict=True):
+        significant = head_rows[(head_rows["ci_low"] > 0) | (head_rows["ci_high"] < 0)]
+        percent = head_rows.assign(value=100 * head_rows["value"])
+        draw_head_map(axis, percent, "Relative attention, points", "RdBu_r", significant)
         axis.set_title(f"Received attention: {way} over attending words")
     note = (
         "Attention that words of keyphrases receive minus that of other words, mean over documents, in hundredths; a dot: the "
