@@ -51,7 +51,7 @@ def offending(importing: str, imported: str, apart_from: str = "") -> set[str]:
 def test_all_parts_are_known():
     folders = {path.name for path in (LIBRARY / "attention_atlas").iterdir() if (path / "__init__.py").is_file()}
     assert folders == set(PARTS)
-    assert len(STUDIES) == 6
+    assert len(STUDIES) >= 6
     assert len(MODULES) > 200
 
 

@@ -11,7 +11,9 @@ from attention_atlas.workflow.resources import SMALL_FLOP, JobResources, memory,
 from attention_atlas.workflow.shared_jobs import SHARED_JOBS
 from attention_atlas.workflow.studies import studies
 
-JOBS = {f"{study.id}_{name}": job for study in studies().values() for name, job in study.jobs.items()} | SHARED_JOBS
+STUDIES = [study for study in studies().values() if study.id in shipped()["runs"]["sample"]]
+JOBS = {f"{study.id}_{name}": job for study in STUDIES for name, job in study.jobs.items()} | SHARED_JOBS
+"""Jobs of the shared rules and of the studies that the sample run has."""
 PLACES = {
     **{"build_examples": {"model": "minilm", "corpus": "sample-trees", "shard": 0}},
     **{"extract_attention": {"model": "minilm", "corpus": "sample-trees", "shard": 0}},

@@ -6,7 +6,11 @@ from small_config import SMALL, with_family
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.workflow.config import read_schema, resolve
+from attention_atlas.workflow.inputs import study_inputs
+from attention_atlas.workflow.inputs.clark2019 import Clark2019Inputs
 from attention_atlas.workflow.inputs.shared import NOT_IN_EXAMPLES, WEIGHTS_KEYS, SharedInputs
+from attention_atlas.workflow.inputs.study import StudyInputs
+from attention_atlas.workflow.study import Role, Study
 
 INPUTS = SharedInputs(shipped())
 CORPUS_KEYS = set(read_schema()["$defs"]["corpus"]["properties"])
@@ -125,3 +129,16 @@ def test_files_of_the_corpus_and_shard_in_the_path():
 def test_a_run_without_a_title_is_called_by_its_name():
     assert INPUTS.run_title(wildcards()) == "Sample run (generated English, MiniLM-L6)"
     assert SharedInputs(resolve(SMALL)).run_title(wildcards("one")) == "one"
+
+
+def test_a_study_without_inputs_of_its_own_has_those_of_any_study(monkeypatch):
+    assert type(study_inputs(shipped(), "clark2019")) is Clark2019Inputs
+    roles = {"text": Role("segments", "all of it.")}
+    made = Study(id="nobody2000", order=9, title="Nobody", description="Nobody 2000.", roles=roles)
+    monkeypatch.setattr("attention_atlas.workflow.studies.studies", lambda: {made.id: made})
+    config = shipped_copy()
+    config["runs"]["sample"][made.id] = {"text": "sample-segments"}
+    inputs = study_inputs(config, made.id)
+    assert type(inputs) is StudyInputs
+    assert inputs.study is made
+    assert inputs.examples("text")(wildcards()) == ["results/sample/examples/minilm/sample-segments/0.parquet"]

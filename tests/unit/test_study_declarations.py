@@ -20,7 +20,8 @@ IDS = [declared.id for declared in STUDIES]
 
 def test_studies_stand_in_their_order_and_overviews_behind_them():
     papers = ["clark2019", "guan2020", "kovaleva2019", "michel2019", "tenney2019", "stefanik2021"]
-    assert [*papers, "atlas", "scoreboard"] == IDS
+    assert IDS[: len(papers)] == papers
+    assert IDS[-2:] == ["atlas", "scoreboard"]
     for overview in (False, True):
         orders = [declared.order for declared in STUDIES if declared.overview == overview]
         assert orders == list(range(1, len(orders) + 1))

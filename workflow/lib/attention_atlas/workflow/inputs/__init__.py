@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from typing import TYPE_CHECKING
 
 from attention_atlas.workflow.runs import Config
@@ -12,6 +13,11 @@ if TYPE_CHECKING:
 
 
 def study_inputs(config: Config, study: str) -> StudyInputs:
-    """The inputs of a study: `INPUTS` of the module here that is called as the study."""
-    inputs: StudyInputs = importlib.import_module(f"{__name__}.{study}").INPUTS(config)
+    """The inputs of a study: `INPUTS` of the module here with the study's name; `StudyInputs` where there is none."""
+    name = f"{__name__}.{study}"
+    if importlib.util.find_spec(name) is None:
+        from attention_atlas.workflow.inputs.study import StudyInputs
+
+        return StudyInputs(config, study)
+    inputs: StudyInputs = importlib.import_module(name).INPUTS(config)
     return inputs
