@@ -45,9 +45,10 @@ def test_every_declared_file_can_be_planned(workspace, run):
     config = read_configuration(workspace.folder)
     # A run without a second model has no figure of two models.
     named = {study: set(settings) for study, settings in resolve(config)["runs"][run].items() if study in studies()}
-    built = [(study, artifact) for study, artifact in artifacts() if set(artifact.needs) <= named[study.id]]
+    of_run = [(study, artifact) for study, artifact in artifacts() if study.id in named]
+    built = [(study, artifact) for study, artifact in of_run if set(artifact.needs) <= named[study.id]]
     files = [path for study, artifact in built for path in study.paths(artifact, run)]
-    assert len(built) >= len(artifacts()) - (run == "laptop")
+    assert len(built) >= len(of_run) - (run == "laptop") > 80
     jobs = workspace.jobs(*files)
     assert {"extract_attention", "clark2019_surface", "clark2019_dependencies", "clark2019_comparison"} <= set(jobs)
     assert {"guan2020_features", "guan2020_ablations", "guan2020_figure4", "guan2020_comparison"} <= set(jobs)
