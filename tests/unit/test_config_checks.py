@@ -317,7 +317,7 @@ def test_what_does_not_belong_together_is_refused(change, sentence):
         ("runs/one/kovaleva2019/tasks/rte", "mrpc-dev", "corpus 'mrpc-dev' is one of the task mrpc, not of rte."),
         ("runs/one/kovaleva2019/tasks/rte", "trees", "corpus 'trees' has the reader conllu, but glue is needed here."),
         ("families/small/tasks/rte/corpus", "mrpc-train", "corpus 'mrpc-train' is one of the task mrpc, not of rte."),
-        ("families/small/tasks/cola", {"corpus": "x"}, "config: families.small.tasks"),
+        ("families/small/tasks/nosuchtask", {"corpus": "x"}, "config: families.small.tasks"),
         ("families/small/training/epoch", 2, "unknown key 'epoch'; did you mean 'epochs'"),
         (
             "corpora/trees/overlong",

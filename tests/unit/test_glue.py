@@ -6,14 +6,16 @@ from collections import Counter
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sample_corpus import LABELLED_TASKS
 from sample_corpus.generate import generate_documents
 from sample_corpus.pairs import ENTAILED, NEUTRAL, NOT_ENTAILED, OTHER, SAME, task_lines
+from sample_corpus.write import write_sample
 from small_tokenizer import save_tokenizer
 
 from attention_atlas.corpora.alignment import WordPieces
 from attention_atlas.corpora.building import build_shard, from_labelled
 from attention_atlas.corpora.examples import read_examples
-from attention_atlas.corpora.glue import TASKS, Labelled, Tagged, read_glue
+from attention_atlas.corpora.glue import TASKS, Labelled, Tagged, Task, read_glue
 from attention_atlas.errors import AtlasError
 
 MRPC = 'Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n1\t5\t6\tHe said "no.\tHe said no\n0\t7\t8\tA b\tC "d"\n'
@@ -185,7 +187,7 @@ def test_generated_similarity_falls_with_what_is_changed(documents, tmp_path):
     assert min(len(overlaps) for overlaps in level.values()) > 10
 
 
-@pytest.mark.parametrize("task", sorted(TASKS))
+@pytest.mark.parametrize("task", sorted(LABELLED_TASKS))
 def test_every_word_of_the_generated_tasks_has_its_tags(documents, tmp_path, task):
     items = rows(documents[:40], tmp_path, task)
     nouns = [any(tag.startswith("NN") for tag in tagged.xpos) for item in items for tagged in item.tagged]
@@ -198,8 +200,19 @@ def test_every_word_of_the_generated_tasks_has_its_tags(documents, tmp_path, tas
             assert all(tagged.relations)
 
 
+def test_a_task_may_be_read_that_the_generator_does_not_make(tmp_path, monkeypatch):
+    cola = Task(("sentence",), (), ("label",))
+    monkeypatch.setitem(TASKS, "cola", cola)
+    write_sample(tmp_path / "sample", documents=1, seed=3, train_documents=1)
+    made = {path.stem.removesuffix("-train") for path in (tmp_path / "sample").glob("*-train.jsonl")}
+    assert set(LABELLED_TASKS) < made
+    assert "cola" not in made
+    (tmp_path / "cola.jsonl").write_text('{"sentence": "Cats sleep.", "label": 1}\n', encoding="utf-8")
+    assert list(read_glue(tmp_path / "cola.jsonl", "cola")) == [Labelled("1", ("Cats sleep.",), "1")]
+
+
 def test_the_same_seed_gives_the_same_tasks(documents):
-    for task in TASKS:
+    for task in LABELLED_TASKS:
         assert list(task_lines(task, documents[:5], 3)) == list(task_lines(task, documents[:5], 3))
 
 

@@ -1,9 +1,9 @@
 # Input: raw corpora. Output: their files below results/{run}/corpora, and one table of examples a shard.
 
-from attention_atlas.corpora.glue import TASKS
 from attention_atlas.workflow.inputs.shared import SharedInputs
 from attention_atlas.workflow.provenance import script_digest
 from attention_atlas.workflow.resources import memory, minutes
+from sample_corpus import LABELLED_TASKS
 
 inputs = SharedInputs(config)
 
@@ -22,7 +22,7 @@ rule sample_corpus:
         frames="results/{run}/corpora/sample/frames.json",
         tasks=[
             f"results/{{run}}/corpora/sample/{task}{part}.jsonl"
-            for task in TASKS
+            for task in LABELLED_TASKS
             for part in ("", "-train")
         ],
         parallel="results/{run}/corpora/sample/parallel.jsonl",

@@ -39,7 +39,7 @@ def task_lines(task: str, documents: Iterable[Document], seed: int) -> Iterator[
     """A task of GLUE as a JSON object a line: texts and label under the names of the hub's columns, and the texts' layers.
 
     Args:
-        task: one of `glue.TASKS`.
+        task: one of `LABELLED_TASKS`.
         documents: source of the statements.
         seed: seed of the choices.
     """

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from attention_atlas.corpora.glue import TASKS
 from attention_atlas.io.files import write_text
+from sample_corpus import LABELLED_TASKS
 from sample_corpus.coreference import conll2012_lines, gap_lines
 from sample_corpus.edges import edge_lines
 from sample_corpus.frames import frames_json
@@ -33,7 +33,7 @@ def write_sample(directory: str | Path, documents: int, seed: int, train_documen
     * ``gap.tsv``: passages with an ambiguous pronoun in the columns of GAP;
     * ``questions.json`` and ``questions-train.json``: questions on the paragraphs of these and of the further documents, as
       SQuAD v1.1;
-    * ``{task}.jsonl`` and ``{task}-train.jsonl`` for the tasks of GLUE: sentences or pairs with labels and tags;
+    * ``{task}.jsonl`` and ``{task}-train.jsonl`` for `LABELLED_TASKS`: sentences or pairs with labels and tags;
     * ``frames.json``: short sentences with a word that evokes a frame and its elements;
     * ``parallel.jsonl`` and ``parallel-train.jsonl``: sentences in English and French, `PARALLEL_FILES`;
     * ``edges.jsonl`` and ``edges-train.jsonl``: edge-probing records of eight tasks;
@@ -59,7 +59,7 @@ def write_sample(directory: str | Path, documents: int, seed: int, train_documen
     write_text(folder / "questions.json", squad_json(evaluation, seed))
     write_text(folder / "questions-train.json", squad_json(training, seed))
     write_text(folder / "frames.json", frames_json(seed))
-    for task in TASKS:
+    for task in LABELLED_TASKS:
         write_text(folder / f"{task}.jsonl", "".join(task_lines(task, evaluation, seed)))
         write_text(folder / f"{task}-train.jsonl", "".join(task_lines(task, training, seed)))
     for name, (start, stop) in PARALLEL_FILES.items():
