@@ -1,0 +1,145 @@
+"""A study is added by new files only: tests/workflow/new_study, the example that CONTRIBUTING.md walks through."""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import json
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from workspaces import ROOT, Workspace, copy_workflow
+
+from attention_atlas.attention.cache import read_attention
+
+NEW_STUDY = Path(__file__).parent / "new_study"
+CONFIGURATION = ("--configfile", "config.yaml", "config/toy2024.yaml")
+TARGETS = ("toy2024", "scoreboard")
+GENERATED = {"__pycache__", ".snakemake", "results"}
+DECLARED = """
+import json
+from attention_atlas.atlas.measures import read_measures
+from attention_atlas.workflow.studies import captions, study
+from tools.sync import job_groups, targets_table
+
+heads, absent = read_measures({"toy2024/self_attention": "results/toy/toy2024/self_attention.tsv"}, 6, 12)
+print(json.dumps({
+    "captions": captions()[study("toy2024").title],
+    "targets": targets_table(),
+    "groups": job_groups(),
+    "atlas": heads["toy_self_attention"].tolist(),
+}))
+"""
+"""Prints what the copy declares; a process of its own, since this one has imported the library of the project."""
+
+
+def digests(folder: Path) -> dict[str, str]:
+    """File -> digest, for all files that no run writes."""
+    paths = (path for path in folder.rglob("*") if path.is_file())
+    kept = ((path, path.relative_to(folder)) for path in paths)
+    return {str(name): hashlib.sha256(path.read_bytes()).hexdigest() for path, name in kept if GENERATED.isdisjoint(name.parts)}
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """The project with the files of the new study added, and their run."""
+    workspace = copy_workflow(tmp_path_factory.mktemp("new_study"))
+    shutil.copytree(ROOT / "tools", workspace.folder / "tools", ignore=shutil.ignore_patterns("__pycache__"))
+    before = digests(workspace.folder)
+    added = digests(NEW_STUDY)
+    assert before.keys().isdisjoint(added), "the study has new files only"
+    shutil.copytree(NEW_STUDY, workspace.folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    workspace.snakemake(*CONFIGURATION, "--", *TARGETS)
+    assert digests(workspace.folder) == before | added, "and no other file has changed"
+    return workspace
+
+
+@pytest.fixture(scope="module")
+def declared(built: Workspace) -> dict[str, object]:
+    """What the declarations of the copy say, see `DECLARED`."""
+    command = [sys.executable, "-c", f"import sys; sys.path.insert(0, 'workflow/lib')\n{DECLARED}"]
+    shown = subprocess.run(command, cwd=built.folder, check=True, capture_output=True, text=True).stdout
+    declarations: dict[str, object] = json.loads(shown)
+    return declarations
+
+
+def shares(built: Workspace) -> np.ndarray:
+    """[layer, head] attention weight from a token to itself, from the cached maps."""
+    maps = [example.maps for example in read_attention(built.folder / "results/toy/attention/minilm/toy-texts")]
+    assert len(maps) > 1
+    return np.mean([np.diagonal(heads, axis1=-2, axis2=-1).mean(axis=-1, dtype=float) for heads in maps], axis=0)
+
+
+def test_table_and_figure_hold_what_the_attention_maps_say(built):
+    folder = built.folder / "results/toy/toy2024"
+    expected = shares(built)
+    assert expected.shape == (6, 12)
+    table = pd.read_csv(folder / "table1.tsv", sep="\t")
+    assert table["layer"].tolist() == [*map(str, range(1, 7)), "all"]
+    np.testing.assert_allclose(table["share"], [*expected.mean(axis=1), expected.mean()], rtol=1e-5)
+    np.testing.assert_allclose(table["highest_share"], [*expected.max(axis=1), expected.max()], rtol=1e-5)
+    assert table["highest_head"].tolist()[:6] == (expected.argmax(axis=1) + 1).tolist()
+    drawn = pd.read_csv(folder / "figure1.tsv", sep="\t")
+    np.testing.assert_allclose(drawn["share"], expected.ravel(), rtol=1e-5)
+    assert "Attention to the same token (share)" in (folder / "figure1.svg").read_text(encoding="utf-8")
+    assert (folder / "figure1.png").read_bytes().startswith(b"\x89PNG")
+    assert (folder / "figure1.pdf").read_bytes().startswith(b"%PDF")
+    assert "Example run: minilm on example texts." in (folder / "table1.html").read_text(encoding="utf-8")
+
+
+def test_the_report_has_table_and_figure_with_their_captions(built, declared):
+    built.snakemake(*CONFIGURATION, "--report", "report.zip", "--", *TARGETS)
+    with zipfile.ZipFile(built.folder / "report.zip") as archive:
+        page = archive.read("report/report.html").decode("utf-8")
+    text = " ".join(html.unescape(page).replace("\\n", " ").split())
+    assert declared["captions"].keys() == {"Table 1", "Figure 1", "Comparison"}
+    for caption in declared["captions"].values():
+        assert f"{caption} Run toy." in text
+    for name in ("table1.html", "figure1.svg", "comparison.html"):
+        assert f'"results/toy/toy2024/{name}"' in page
+
+
+def test_the_readme_and_the_slurm_profile_get_their_rows(declared):
+    row = "| `toy2024` | Figure 1 | Share of attention to the same token, by head | `results/sample/toy2024/figure1.svg` |"
+    assert row in declared["targets"].splitlines()
+    assert "  - toy2024_pages=4" in declared["groups"].splitlines()
+
+
+def test_the_plan_has_the_jobs_of_the_study(built):
+    command = [sys.executable, "tools/plan.py", "toy", "--configfile", "config/toy2024.yaml"]
+    shown = subprocess.run(command, cwd=built.folder, check=True, capture_output=True, text=True).stdout
+    jobs = {row.split()[0]: int(row.split()[1]) for row in shown.splitlines() if row.startswith(("toy2024_", "total"))}
+    rules = ("self_attention", "table1", "figure1", "comparison")
+    assert {rule: jobs[rule] for rule in jobs if rule != "total"} == {f"toy2024_{rule}": 1 for rule in rules}
+
+
+def test_published_values_have_their_rows_in_the_scoreboard(built):
+    folder = built.folder / "results/toy"
+    values = pd.read_csv(folder / "comparison.tsv", sep="\t").set_index("id")
+    assert values["study"].tolist() == ["toy2024", "toy2024"]
+    assert values.loc["toy24.share", "published"] == 7.5
+    assert float(values.loc["toy24.share", "ours"]) == pytest.approx(100 * shares(built).mean(), rel=1e-3)
+    assert values["verdict"].to_dict() == {"toy24.share": "not comparable", "toy24.resamples": "match"}
+    summary = pd.read_csv(folder / "scoreboard.tsv", sep="\t").set_index("study")
+    assert summary.loc["toy2024", ["values", "match", "not_comparable"]].tolist() == [2, 1, 1]
+
+
+def test_its_measure_is_a_column_of_the_atlas(built, declared):
+    np.testing.assert_allclose(declared["atlas"], shares(built).ravel(), rtol=1e-5)
+
+
+def test_the_contributors_guide_names_the_files_of_the_example_and_quotes_them():
+    guide = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    for path in (path for path in NEW_STUDY.rglob("*") if path.is_file() and "__pycache__" not in path.parts):
+        assert path.name in guide, path
+    quoted = re.findall(r"^```\w*\n# from (\S+)\n(.+?)^```", guide, flags=re.M | re.S)
+    assert len(quoted) >= 5
+    for name, text in quoted:
+        assert text in (NEW_STUDY / name).read_text(encoding="utf-8"), f"{name} has other lines than the guide"
