@@ -200,7 +200,7 @@ def test_other_modules_of_studies_do_not_count(digest):
 
 
 def test_named_resources_count(digest, tmp_path, monkeypatch):
-    monkeypatch.setattr(provenance, "_RESOURCES", tmp_path)
+    monkeypatch.setattr(provenance, "RESOURCES", tmp_path)
     (tmp_path / "values.yaml").write_text("a: 1\n")
     first = digest("values.yaml")
     (tmp_path / "values.yaml").write_text("a: 2\n")
@@ -327,7 +327,7 @@ def test_a_second_start_parses_nothing_and_an_edit_what_it_changed(tmp_path):
     package, scripts = tmp_path / "lib" / "attention_atlas", tmp_path / "scripts"
     package.mkdir(parents=True)
     scripts.mkdir()
-    names = ("__init__", "errors", "io/__init__", "io/files", "workflow/__init__", "workflow/provenance")
+    names = ("__init__", "errors", "io/__init__", "io/data_files", "io/files", "workflow/__init__", "workflow/provenance")
     for name in names:
         (package / name).parent.mkdir(exist_ok=True)
         shutil.copy(WORKFLOW / "lib" / "attention_atlas" / f"{name}.py", package / f"{name}.py")

@@ -122,7 +122,6 @@ def test_what_needs_missing_files_is_skipped_with_a_warning(without_files):
 
 
 def test_an_optional_file_may_be_missing_whatever_the_configuration_says(without_files):
-    put(without_files, "workflow/resources/tenney2019_sentences.jsonl")
     built_targets, warned = targets(targets=["laptop"])
     paths = built_targets.artifacts(study="kovaleva2019")(wildcards())
     assert "results/laptop/kovaleva2019/figure5.svg" in paths

@@ -27,13 +27,14 @@ from attention_atlas.attention.half import widened
 from attention_atlas.corpora.alignment import without_space_mark
 from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.errors import AtlasError
+from attention_atlas.io.data_files import RESOURCES
 from attention_atlas.io.files import write_text
 from attention_atlas.io.setting import Setting
 from attention_atlas.io.tables import read_table
 from attention_atlas.methods.head_measures import PLACE
 from attention_atlas.methods.relation_tables import above_offsets
 
-ASSETS = Path(__file__).resolve().parents[3] / "resources" / "atlas"
+ASSETS = RESOURCES / "atlas"
 _STEPS = 255
 _RELATIONS = 5
 _SHORTEST = 6

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attention_atlas.errors import AtlasError
+from attention_atlas.io.data_files import RESOURCES
 from attention_atlas.io.tables import read_table
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_FOLDER = Path(__file__).resolve().parents[3] / "resources" / "published"
+_FOLDER = RESOURCES / "published"
 Scalar = int | float | str
 Value = Scalar | list[Scalar] | dict[str, Scalar] | None
 """A number or a text; several, in their order or by name; None where the paper's cell is lost."""

@@ -16,6 +16,7 @@ from jsonschema.exceptions import ValidationError, best_match
 
 from attention_atlas.corpora.mirror import MIRROR_VARIABLE
 from attention_atlas.errors import AtlasError, did_you_mean
+from attention_atlas.io.data_files import SCHEMAS
 from attention_atlas.io.files import read_yaml
 from attention_atlas.models.devices import DEVICE_VARIABLE
 from attention_atlas.workflow.checks import check_names, check_source_keys
@@ -23,7 +24,7 @@ from attention_atlas.workflow.known import check_known
 from attention_atlas.workflow.runs import family_member, family_seeds
 from attention_atlas.workflow.studies import studies
 
-SCHEMA_PATH = Path(__file__).resolve().parents[3] / "schemas" / "config.schema.yaml"
+SCHEMA_PATH = SCHEMAS / "config.schema.yaml"
 REGISTRIES = {"models": "config/models.yaml", "corpora": "config/corpora.yaml"}
 """Key of the configuration -> the file that holds it, beside config.yaml."""
 HEAD_WIDTH = 64

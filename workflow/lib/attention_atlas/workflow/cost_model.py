@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import nnls
 
+from attention_atlas.io.data_files import RESOURCES
 from attention_atlas.io.files import read_yaml
 from attention_atlas.workflow.resources import find_job
 from attention_atlas.workflow.runs import Config
@@ -21,7 +22,7 @@ from attention_atlas.workflow.shared_jobs import SHARED_JOBS
 from attention_atlas.workflow.studies import studies
 from attention_atlas.workflow.work import Place, Work
 
-COEFFICIENTS_PATH = Path(__file__).resolve().parents[3] / "resources" / "costs.yaml"
+COEFFICIENTS_PATH = RESOURCES / "costs.yaml"
 
 
 def workload(config: Config, rule: str, wildcards: Mapping[str, str]) -> Work:

@@ -21,11 +21,11 @@ import sys
 from pathlib import Path
 
 from attention_atlas.errors import AtlasError
+from attention_atlas.io.data_files import RESOURCES
 from attention_atlas.io.files import write_text
 
 _LIBRARY = Path(__file__).resolve().parents[2]
 _SCRIPTS = _LIBRARY.parent / "scripts"
-_RESOURCES = _LIBRARY.parent / "resources"
 WITHOUT_RESULTS = ("attention_atlas.errors", "attention_atlas.io.progress", "attention_atlas.io.redaction")
 """Modules of which nothing reaches a table, a figure or a tensor: messages, progress, what logs leave out."""
 _STUDIES = "attention_atlas.studies"
@@ -57,7 +57,7 @@ def script_digest(
         digest.update(name.encode())
         digest.update(_fingerprint(os.path.join(files.folder, name)))
     for name in resources:
-        digest.update((_RESOURCES / name).read_bytes())
+        digest.update((RESOURCES / name).read_bytes())
     return digest.hexdigest()[:12]
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from attention_atlas.corpora.mirror import in_mirror
+from attention_atlas.io.data_files import with_data_file
 
 Config = Mapping[str, Any]
 """The resolved configuration."""
@@ -51,9 +52,10 @@ def family_seeds(config: Config, family: str, task: str, random: bool = False) -
 
 
 def local_file(config: Config, corpus: str) -> Path:
-    """The file (or folder) of a corpus with a source of kind path: where it says, else below the mirror if it is there."""
+    """The file (or folder) of a corpus with a source of kind path: where it says, among the library's, or below the mirror."""
     source = config["corpora"][corpus]["source"]
     path = Path(source["path"])
+    path = path if path.exists() else with_data_file(path)
     mirrored = in_mirror(source, config["data_mirror"])
     return mirrored if not path.exists() and mirrored is not None and mirrored.exists() else path
 

@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from attention_atlas.io.data_files import SCHEMAS
 from attention_atlas.methods.head_measures import Source
 from attention_atlas.workflow.page import Page
 from attention_atlas.workflow.runs import Config, Pair
 from attention_atlas.workflow.work import Job
 
-SETTINGS = Path(__file__).resolve().parents[3] / "schemas" / "studies"
+SETTINGS = SCHEMAS / "studies"
 """Folder with the schema of each study's settings; roles of corpora are added to it from the declaration."""
 
 

@@ -17,6 +17,7 @@ from attention_atlas.corpora.building import from_labelled
 from attention_atlas.corpora.examples import Example
 from attention_atlas.corpora.glue import Labelled
 from attention_atlas.errors import AtlasError
+from attention_atlas.io.data_files import RESOURCES
 from attention_atlas.io.files import read_lines
 from attention_atlas.io.tables import read_table
 from attention_atlas.models.card import read_card
@@ -25,7 +26,7 @@ from attention_atlas.models.extraction import attention_maps
 from attention_atlas.models.loading import load_model
 from attention_atlas.studies.kovaleva2019.names import CLASSES
 
-FOLDER = Path(__file__).resolve().parents[4] / "resources" / "kovaleva2019"
+FOLDER = RESOURCES / "kovaleva2019"
 TEXTS, LABELS = "annotated_texts.jsonl", "annotated_maps.csv"
 
 

@@ -1,0 +1,31 @@
+"""Data files that come with the library."""
+
+from pathlib import Path
+
+from attention_atlas.io.data_files import RESOURCES, SCHEMAS, with_data_file
+from attention_atlas.workflow.runs import local_file
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_in_a_checkout_they_are_beside_the_library():
+    assert ROOT / "workflow" / "resources" == RESOURCES
+    assert ROOT / "workflow" / "schemas" == SCHEMAS
+
+
+def test_a_corpus_that_comes_with_the_library_is_found_from_any_directory(without_files):
+    path = "workflow/resources/tenney2019_sentences.jsonl"
+    config = {"corpora": {"cases": {"source": {"path": path}}}, "data_mirror": None}
+    assert local_file(config, "cases") == RESOURCES / "tenney2019_sentences.jsonl"
+    # In the directory of the workflow its path does not depend on where that directory is.
+    (without_files / path).parent.mkdir(parents=True)
+    (without_files / path).touch()
+    assert local_file(config, "cases") == Path(path)
+    assert with_data_file(Path("workflow/resource")) == Path("workflow/resource")
+
+
+def test_no_other_module_of_the_library_looks_for_them():
+    """Where they are depends on whether the library is installed: one module knows."""
+    library = ROOT / "workflow" / "lib"
+    above = [path for path in library.rglob("*.py") if ".parents[" in path.read_text(encoding="utf-8")]
+    assert {path.name for path in above} == {"data_files.py", "provenance.py"}
