@@ -8,33 +8,50 @@ from snakemake.utils import min_version
 min_version("9.25")
 
 
-configfile: "config.yaml"
+# The folder of this file, which is not workflow.basedir where another workflow uses this one as a module.
+home = Path(workflow.snakefile).absolute().parent
+is_module = not workflow.modifier.is_main_snakefile()
+
+
+configfile: str(Path(home if is_module else "", "config.yaml"))
 
 
 # Rule scripts import the package from here too, in local and in cluster jobs.
-sys.path.insert(0, str(Path(workflow.basedir, "workflow", "lib")))
+sys.path.insert(0, str(home / "workflow" / "lib"))
 
 from attention_atlas.corpora.layers import EDGE_TASKS
 from attention_atlas.corpora.glue import TASKS
 from attention_atlas.errors import AtlasError
-from attention_atlas.workflow.config import environment, resolve, with_registries
+from attention_atlas.workflow.config import (
+    environment,
+    overlaid,
+    resolve,
+    with_registries,
+)
 from attention_atlas.workflow.names import NAME, one_of
+from attention_atlas.workflow.paths import RESULTS
 from attention_atlas.workflow.studies import captions, studies
 from attention_atlas.workflow.targets import Targets
 
 try:
-    resolved = resolve(with_registries(config))
+    resolved = resolve(overlaid(home, config) if is_module else with_registries(config))
 except AtlasError as error:
     raise WorkflowError(str(error)) from None
-config.clear()
-config.update(resolved)
-# What the template of captions looks up; no job reads it.
-config["captions"] = captions()
+# A new dictionary: that of a `module` statement is read again by each of its `use rule` statements.
+config = {
+    **resolved,
+    # What the template of captions looks up; no job reads it.
+    "captions": captions(),
+    # Where `prefix:` of a `module` statement puts the results, for the files that parameters name.
+    "results": workflow.modifier.path_modifier.replace_prefix(RESULTS),
+}
 os.environ.update(environment(config))
 targets = Targets(config, warn=logger.warning)
 
 
-report: "workflow/report/workflow.rst"
+if not is_module:
+
+    report: "workflow/report/workflow.rst"
 
 
 wildcard_constraints:

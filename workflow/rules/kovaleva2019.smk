@@ -134,7 +134,7 @@ rule kovaleva2019_changes:
         mem_mb=kovaleva2019.memory("changes"),
         runtime=minutes(30),
     params:
-        files=kovaleva2019.by_task_and_seed("measures"),
+        files=kovaleva2019.placed(kovaleva2019.by_task_and_seed("measures")),
         settings=kovaleva2019.task_labels,
         resamples=kovaleva2019.settings("resamples"),
         seed=kovaleva2019.settings("seed"),

@@ -116,7 +116,7 @@ rule stefanik2021_baselines:
         gpu=stefanik2021.gpus("baselines"),
     params:
         limits=stefanik2021.split_limits,
-        removals=stefanik2021.removals_by_seed,
+        removals=stefanik2021.placed(stefanik2021.removals_by_seed),
         model=stefanik2021.model(),
         options=stefanik2021.baseline_options,
         setting=stefanik2021.label("test"),

@@ -28,7 +28,7 @@ rule tenney2019_probes:
         runtime=minutes(1440),
         gpu=tenney2019.gpus("probes"),
     params:
-        tasks=tenney2019.probed_tasks,
+        tasks=tenney2019.placed(tenney2019.probed_tasks),
         plan=tenney2019.probe_plan,
         code=script_digest("tenney2019_probes.py"),
     script:

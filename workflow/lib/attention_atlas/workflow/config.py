@@ -68,6 +68,11 @@ def read_configuration(folder: str | Path, overlays: Iterable[str | Path] = ()) 
     return config
 
 
+def overlaid(folder: str | Path, config: Mapping[str, Any]) -> dict[str, Any]:
+    """The configuration of a folder, changed by `config:` of a `module` statement, with which Snakemake reads no file."""
+    return merged(read_configuration(folder), config)
+
+
 def write_configuration(config: Mapping[str, Any], folder: str | Path) -> None:
     """Write config.yaml and the registries, from which `read_configuration` reads the same again."""
     files = {"config.yaml": {key: value for key, value in config.items() if key not in REGISTRIES}}

@@ -62,12 +62,16 @@ class PageRule:
     def params(self) -> dict[str, Any]:
         """Function, its arguments, and the digest of its code."""
         page = self.page
-        arguments = {parameter: self._look(look) for parameter, look in page.params.items()}
+        arguments = {parameter: self._parameter(look) for parameter, look in page.params.items()}
         code = script_digest("render.py", *page.resources, modules=(page.module,))
         return {"function": page.function, **arguments, "code": code}
 
     def _file(self, look: Look) -> Any:
         return self.path(look) if isinstance(look, str) else self._look(look)
+
+    def _parameter(self, look: Look) -> Any:
+        value = self._look(look)
+        return self.inputs.placed(value) if callable(value) else value
 
     def _look(self, look: Look) -> Any:
         if isinstance(look, str):

@@ -2,8 +2,37 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
+from typing import Any
+
 from attention_atlas.errors import AtlasError
 from attention_atlas.workflow.runs import Config, local_file, missing_files, shard_count
+
+RESULTS = "results/"
+"""What the path of every file that the workflow makes begins with."""
+
+
+def results_of(config: Config) -> str:
+    """What these paths begin with where the jobs run: with the prefix of a `module` statement, which the Snakefile looks up."""
+    return str(config.get("results", RESULTS))
+
+
+def prefixed(value: Any, config: Config) -> Any:
+    """The value of a parameter, with every file of the workflow in it where the jobs run.
+
+    Snakemake puts the prefix of a `module` statement before inputs, outputs, logs and benchmarks, never into parameters.
+    """
+    results = results_of(config)
+    if results == RESULTS:
+        return value
+    if isinstance(value, str):
+        return results + value.removeprefix(RESULTS) if value.startswith(RESULTS) else value
+    if isinstance(value, Mapping):
+        return {key: prefixed(part, config) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(prefixed(part, config) for part in value)
+    return value
 
 
 def shard_paths(
@@ -54,7 +83,9 @@ def raw_path(config: Config, run: str, corpus: str) -> str:
         missing = missing_files(config, [corpus])
         if missing:
             raise AtlasError(" ".join(missing.values()))
-        return str(local_file(config, corpus))
+        path = str(local_file(config, corpus))
+        # The user's files lie where the configuration says, without a prefix, which Snakemake puts before relative paths alone.
+        return path if results_of(config) == RESULTS else os.path.abspath(path)
     if "sample" in source:
         return f"results/{run}/corpora/sample/{source['sample']}"
     return f"results/{run}/corpora/{corpus}.raw"

@@ -13,6 +13,7 @@ from attention_atlas.workflow.paths import (
     card_path,
     is_fine_tuned,
     keeps_epochs,
+    prefixed,
     raw_path,
     shard_paths,
     shard_pattern,
@@ -48,6 +49,10 @@ class SharedInputs:
     def __init__(self, config: Config):
         self.config = with_known_names(config)
 
+    def placed(self, parameter: Callable[[Wildcards], Any]) -> Callable[[Wildcards], Any]:
+        """A parameter that names files of the workflow, for `params`: see `paths.prefixed`."""
+        return lambda wildcards: prefixed(parameter(wildcards), self.config)
+
     # --- names ------------------------------------------------------------------------------------------------------
 
     def described_models(self) -> list[str]:
@@ -70,11 +75,11 @@ class SharedInputs:
         entry = self.config["models"][model]
         weights = {key: entry[key] for key in WEIGHTS_KEYS if key in entry}
         if is_fine_tuned(self.config, model):
-            weights["source"] = {"path": f"results/{run}/models/{model}/checkpoint"}
+            weights["source"] = {"path": prefixed(f"results/{run}/models/{model}/checkpoint", self.config)}
             # The entry's init says what its training starts from.
             weights["init"] = "pretrained"
         if "blank" in entry["source"]:
-            weights["source"] = {"path": f"results/{run}/models/{model}/blank"}
+            weights["source"] = {"path": prefixed(f"results/{run}/models/{model}/blank", self.config)}
         return weights
 
     def model_entry(self, wildcards: Wildcards) -> dict[str, Any]:

@@ -1,0 +1,124 @@
+"""The workflow as a module of another one: below a prefix, with a configuration that changes its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from workspaces import copy_workflow
+
+PREFIX = "heads"
+FIGURE = f"{PREFIX}/results/few/clark2019/figure2.svg"
+SNAKEFILE = f"""
+configfile: "config.yaml"
+
+
+module atlas:
+    snakefile:
+        "../atlas/Snakefile"
+    config:
+        config["atlas"]
+    prefix:
+        "{PREFIX}"
+
+
+use rule * from atlas as atlas_*
+
+
+use rule describe_model from atlas as atlas_describe_model with:
+    resources:
+        runtime=5,
+
+
+rule summary:
+    default_target: True
+    input:
+        "{FIGURE}",
+    output:
+        "summary.txt",
+    shell:
+        "wc -c {{input}} > {{output}}"
+"""
+CONFIG = """
+samples: a key of the outer workflow, which the module does not know
+atlas:
+  targets: [few]
+  sample: {documents: 16, train_documents: 12}
+  corpora:
+    sample-segments: {limit: 6, shard: 6}
+    mine: {reader: conllu, source: {path: trees/mine.conllu}, limit: 10}
+  runs:
+    few: {extends: sample, title: Few segments, clark2019: {dependencies: mine, resamples: 100}}
+"""
+
+
+@pytest.fixture
+def outer(tmp_path: Path) -> Path:
+    """A folder with another workflow, beside a copy of this one, which is its module."""
+    (tmp_path / "atlas").mkdir()
+    copy_workflow(tmp_path / "atlas")
+    folder = tmp_path / "outer"
+    (folder / "trees").mkdir(parents=True)
+    (folder / "trees" / "mine.conllu").touch()
+    (folder / "Snakefile").write_text(SNAKEFILE, encoding="utf-8")
+    (folder / "config.yaml").write_text(CONFIG, encoding="utf-8")
+    return folder
+
+
+def files_below(folder: Path) -> set[str]:
+    """All files, without what Snakemake and Python keep."""
+    paths = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+    return {str(path) for path in paths if not {".snakemake", "__pycache__"} & set(path.parts)}
+
+
+def start(folder: Path, *arguments: str) -> str:
+    """Output of Python, run in a folder; its errors where it fails."""
+    clean = {name: value for name, value in os.environ.items() if name not in ("ATLAS_DATA", "SNAKEMAKE_PROFILE", "PYTHONPATH")}
+    done = subprocess.run([sys.executable, *arguments], cwd=folder, env=clean, capture_output=True, text=True)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-6000:]
+    return done.stdout
+
+
+def test_a_figure_is_built_below_the_prefix_and_nothing_elsewhere(outer):
+    before = {folder: files_below(folder) for folder in (outer, outer.parent / "atlas")}
+    start(outer, "-m", "snakemake", "--cores", "1", "--quiet", "all")
+    made = files_below(outer) - before[outer]
+    assert {path for path in made if not path.startswith(f"{PREFIX}/results/few/")} == {"summary.txt"}
+    assert {FIGURE, FIGURE.replace(".svg", ".tsv"), f"{PREFIX}/results/few/logs/clark2019/figure2.log"} <= made
+    assert files_below(outer.parent / "atlas") == before[outer.parent / "atlas"]
+    assert files_below(outer.parent) == {
+        *(f"outer/{path}" for path in (*before[outer], *made)),
+        *(f"atlas/{path}" for path in before[outer.parent / "atlas"]),
+    }
+    assert "Few segments" in (outer / FIGURE).read_text(encoding="utf-8")
+    # The configuration of the module statement is laid over config.yaml and the registries of this workflow.
+    segments = pd.read_parquet(outer / PREFIX / "results/few/examples/minilm/sample-segments/0.parquet")
+    assert len(segments) == 6
+
+
+def test_files_that_parameters_name_have_the_prefix_too(outer):
+    """Snakemake puts it before inputs and outputs alone."""
+    jobs = json.loads(start(outer, str(Path(__file__).with_name("planned_jobs.py")), "atlas_all"))
+    assert len(jobs) > 100
+    results, library = f"{PREFIX}/results/", str(outer.parent / "atlas" / "workflow" / "resources")
+    without = {file for job in jobs for file in job["files"] if not file.startswith((results, f"{library}/"))}
+    assert without == {str(outer / "trees" / "mine.conllu")}, "a file of the user's is where the configuration says"
+    assert not [text for job in jobs for text in job["params"] if text.startswith("results/")]
+    named = {job["rule"] for job in jobs for text in job["params"] if text.startswith(results)}
+    trained = {"atlas_fine_tune", "atlas_extract_attention", "atlas_kovaleva2019_predictions", "atlas_tenney2019_probes"}
+    assert trained <= named
+    assert {"atlas_scoreboard_tables", "atlas_atlas_heads", "atlas_clark2019_dropped"} <= named
+
+
+def test_a_typo_in_the_configuration_of_the_module_is_one_sentence(outer):
+    text = CONFIG.replace("targets: [few]", "targets: [fwe]")
+    (outer / "config.yaml").write_text(text, encoding="utf-8")
+    command = [sys.executable, "-m", "snakemake", "--cores", "1", "--dry-run"]
+    shown = subprocess.run(command, cwd=outer, capture_output=True, text=True)
+    assert shown.returncode != 0
+    assert "config: targets: there is no run 'fwe'; did you mean 'few'" in shown.stdout + shown.stderr
