@@ -7,7 +7,7 @@
 # make bench      benchmarks: ratios against a stated reference, side by side in one run
 # make atlas      the atlas of any model: MODEL names a folder or a model on the hub; opens the page
 # make report     results/$(RUN)/report.zip: every figure and table with its caption
-# make sync       rewrite envs/*.yaml and the generated parts of the README
+# make sync       rewrite envs/*.yaml and the generated parts of pyproject.toml and the README
 # make clean      remove results and caches (not .venv)
 
 PYTHON ?= python3
@@ -81,4 +81,4 @@ sync: setup
 	$(BIN)/python tools/sync.py
 
 clean:
-	rm -rf results/* .snakemake .pytest_cache .ruff_cache .hypothesis
+	rm -rf results/* build workflow/lib/*.egg-info .snakemake .pytest_cache .ruff_cache .hypothesis

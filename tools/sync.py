@@ -1,4 +1,5 @@
-"""Keep in step what is written twice: envs/*.yaml, groups of the Slurm profile, targets table and rule graph of the README.
+"""Keep in step what is written twice: envs/*.yaml, dependencies in pyproject.toml, groups of the Slurm profile, targets table
+and rule graph of the README.
 
 python tools/sync.py            write them
 python tools/sync.py --check    fail, naming the file, where one is out of date
@@ -7,9 +8,11 @@ python tools/sync.py --check    fail, naming the file, where one is out of date
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -19,6 +22,8 @@ from attention_atlas.workflow.studies import artifacts, studies  # noqa: E402
 
 PYTHON_OF_ENVS = "3.11"
 ENVIRONMENTS = {"analysis": ("analysis",), "model": ("analysis", "model")}
+LIBRARY_SECTIONS = ("run", "analysis")
+"""Sections of what an installed library needs to read configurations and results; the extra `model` is for running models."""
 
 
 def requirement_sections(text: str) -> dict[str, list[str]]:
@@ -42,6 +47,23 @@ def environment(sections: dict[str, list[str]], parts: tuple[str, ...]) -> str:
         "channels:\n  - conda-forge\n  - nodefaults\n"
         f"dependencies:\n  - python={PYTHON_OF_ENVS}\n  - pip\n  - pip:\n{lines}\n"
     )
+
+
+def toml_list(key: str, pins: Iterable[str]) -> str:
+    """A key of pyproject.toml with a list of pins."""
+    lines = "".join(f'    "{pin}",\n' for pin in sorted(pins, key=str.lower))
+    return f"{key} = [\n{lines}]\n"
+
+
+def library_dependencies(sections: dict[str, list[str]]) -> str:
+    """What pyproject.toml says of the dependencies of the library."""
+    needed = toml_list("dependencies", (pin for section in LIBRARY_SECTIONS for pin in sections[section]))
+    return f"{needed}\n[project.optional-dependencies]\n{toml_list('model', sections['model'])}"
+
+
+def build_requirements(sections: dict[str, list[str]]) -> str:
+    """What pyproject.toml says of the tool that builds the library."""
+    return f"requires = {json.dumps([pin for pin in sections['dev'] if pin.startswith('setuptools==')])}\n"
 
 
 def targets_table() -> str:
@@ -70,8 +92,8 @@ def job_groups() -> str:
     return "group-components:\n" + "".join(f"  - {group}=4\n" for group in groups)
 
 
-MARKDOWN, YAML = ("<!-- ", " -->"), ("# ", "")
-"""What opens and closes a comment."""
+MARKDOWN, HASH = ("<!-- ", " -->"), ("# ", "")
+"""What opens and closes a comment; the latter in YAML and TOML."""
 
 
 def between(path: Path, text: str, name: str, new: str, comment: tuple[str, str] = MARKDOWN) -> str:
@@ -92,7 +114,10 @@ def wanted() -> dict[Path, str]:
     text = between(readme, readme.read_text(encoding="utf-8"), "targets", targets_table())
     files[readme] = between(readme, text, "rulegraph", rule_graph())
     profile = ROOT / "workflow/profiles/slurm/profile.v9+.yaml"
-    files[profile] = between(profile, profile.read_text(encoding="utf-8"), "groups", job_groups(), YAML)
+    files[profile] = between(profile, profile.read_text(encoding="utf-8"), "groups", job_groups(), HASH)
+    project = ROOT / "pyproject.toml"
+    text = between(project, project.read_text(encoding="utf-8"), "build", build_requirements(sections), HASH)
+    files[project] = between(project, text, "dependencies", library_dependencies(sections), HASH)
     return files
 
 

@@ -1,0 +1,124 @@
+"""The library from a wheel: in a fresh environment that does not see the checkout, and from another directory."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from pathlib import Path
+
+import pytest
+from small_shards import write_example_shards
+from workspaces import ROOT
+
+PARTS = ("setup.py", "pyproject.toml", "README.md", "LICENSE", "workflow")
+SIZES = (5, 7, 4)
+LAYERS, HEADS = 2, 3
+READ = """
+import attention_atlas
+from attention_atlas.atlas.page import ASSETS
+from attention_atlas.io.data_files import RESOURCES, SCHEMAS
+from attention_atlas.published.values import load_digitised, load_published
+from attention_atlas.studies.kovaleva2019.labelling_page import _TEMPLATE
+from attention_atlas.workflow.config import read_schema
+from attention_atlas.workflow.cost_model import read_coefficients
+from attention_atlas.workflow.studies import studies
+from sample_corpus.discourse import scenarios
+from sample_corpus.lexicon import lexicon, names, review_words, translation_words
+
+for study in studies().values():
+    assert study.overview or load_published(study.id)
+assert set(studies()) <= set(read_schema()["$defs"])
+assert len(load_digitised("fig5_cosine")) and read_coefficients() and scenarios()
+assert lexicon() and names() and review_words() and translation_words()
+assert _TEMPLATE.is_file() and (ASSETS / "page.html").is_file()
+print(attention_atlas.__file__, RESOURCES, SCHEMAS, sep="\\n")
+"""
+
+
+def python(folder: Path, interpreter: str | Path, *arguments: str | Path) -> str:
+    """Output of Python, run in a folder without the checkout on its path; its errors where it fails."""
+    clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run([interpreter, *map(str, arguments)], cwd=folder, env=clean, capture_output=True, text=True)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel, built without a network from a copy of the checkout, as a build writes beside what it reads."""
+    source, built = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("built")
+    for part in PARTS:
+        if (ROOT / part).is_dir():
+            shutil.copytree(ROOT / part, source / part)
+        else:
+            shutil.copy(ROOT / part, source / part)
+    options = ("--no-build-isolation", "--no-deps", "--no-index", "--quiet")
+    python(source, sys.executable, "-m", "pip", "wheel", *options, "--wheel-dir", built, source)
+    (path,) = built.glob("*.whl")
+    return path
+
+
+@pytest.fixture(scope="module")
+def interpreter(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Python of a fresh environment with the wheel, and with the packages of the running environment."""
+    folder = tmp_path_factory.mktemp("fresh")
+    python(folder, sys.executable, "-m", "venv", "--without-pip", folder / "venv")
+    fresh = folder / "venv" / "bin" / "python"
+    python(folder, sys.executable, "-m", "pip", "--python", fresh, "install", "--no-deps", "--no-index", "--quiet", wheel)
+    site = python(folder, fresh, "-c", "import sysconfig; print(sysconfig.get_paths()['purelib'])").strip()
+    Path(site, "packages.pth").write_text(f"{sysconfig.get_paths()['purelib']}\n", encoding="utf-8")
+    return fresh
+
+
+def readme_example() -> str:
+    """The README's example on reading the cache."""
+    section = (ROOT / "README.md").read_text(encoding="utf-8").partition("\n## Reading the attention cache\n")[2]
+    (code,) = re.findall(r"```python\n(.*?)```", section.partition("\n## ")[0], flags=re.DOTALL)
+    return code
+
+
+def test_the_example_of_the_readme_runs_from_another_directory(interpreter, tmp_path):
+    cache = tmp_path / "results/sample/attention/minilm/sample-trees"
+    cache.mkdir(parents=True)
+    write_example_shards(cache, SIZES, LAYERS, HEADS)
+    code = readme_example()
+    assert '"results/sample/attention/minilm/sample-trees"' in code
+    shown = "    print(len(example.tokens), *example.maps.shape, *example.word_maps().shape)\n"
+    lines = python(tmp_path, interpreter, "-c", code + shown).splitlines()
+    # Here every word is one word piece.
+    assert lines == [f"{n} {LAYERS} {HEADS} {n} {n} {LAYERS} {HEADS} {n} {n}" for n in SIZES]
+
+
+def test_all_data_files_are_in_the_wheel(wheel):
+    folders = {"workflow/resources": "attention_atlas/resources", "workflow/schemas": "attention_atlas/schemas"}
+    folders |= {f"workflow/lib/{name}": name for name in ("attention_atlas", "sample_corpus")}
+    wanted: set[str] = set()
+    for folder, place in folders.items():
+        files = (path.relative_to(ROOT / folder) for path in (ROOT / folder).rglob("*") if path.is_file())
+        wanted |= {f"{place}/{path.as_posix()}" for path in files if "__pycache__" not in path.parts}
+    with zipfile.ZipFile(wheel) as archive:
+        assert {name for name in archive.namelist() if ".dist-info/" not in name} == wanted
+
+
+def test_what_the_library_reads_is_found_in_the_installed_form(interpreter, tmp_path):
+    file, *folders = python(tmp_path, interpreter, "-c", READ).splitlines()
+    assert file.startswith(str(interpreter.parents[1]))
+    assert all(Path(folder).is_relative_to(Path(file).parent) for folder in folders)
+
+
+def test_the_dependencies_of_the_wheel_are_those_of_the_environments(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        metadata = archive.read(name).decode("utf-8")
+    required = re.findall(r"^Requires-Dist: ([^;\n]+?)(?:; extra == [\"'](\w+)[\"'])?$", metadata, flags=re.MULTILINE)
+    pins = set((ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines())
+    assert {pin for pin, _ in required} <= pins
+    needed, model = ({pin.partition("==")[0] for pin, extra in required if extra == kind} for kind in ("", "model"))
+    assert {"numpy", "safetensors", "pandas", "PyYAML"} <= needed
+    assert {"torch", "transformers"} <= model
+    assert "pytest" not in needed | model
