@@ -11,9 +11,11 @@ min_version("9.25")
 # The folder of this file, which is not workflow.basedir where another workflow uses this one as a module.
 home = Path(workflow.snakefile).absolute().parent
 is_module = not workflow.modifier.is_main_snakefile()
+# The configuration is that of the working directory, if it has one; as a module, that of this folder.
+folder = home if is_module or not Path("config.yaml").is_file() else Path()
 
 
-configfile: str(Path(home if is_module else "", "config.yaml"))
+configfile: str(folder / "config.yaml")
 
 
 # Rule scripts import the package from here too, in local and in cluster jobs.
@@ -34,7 +36,8 @@ from attention_atlas.workflow.studies import captions, studies
 from attention_atlas.workflow.targets import Targets
 
 try:
-    resolved = resolve(overlaid(home, config) if is_module else with_registries(config))
+    complete = overlaid if is_module else with_registries
+    resolved = resolve(complete(config, folder))
 except AtlasError as error:
     raise WorkflowError(str(error)) from None
 # A new dictionary: that of a `module` statement is read again by each of its `use rule` statements.

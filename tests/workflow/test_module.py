@@ -122,3 +122,13 @@ def test_a_typo_in_the_configuration_of_the_module_is_one_sentence(outer):
     shown = subprocess.run(command, cwd=outer, capture_output=True, text=True)
     assert shown.returncode != 0
     assert "config: targets: there is no run 'fwe'; did you mean 'few'" in shown.stdout + shown.stderr
+
+
+def test_the_workflow_runs_in_a_folder_without_a_configuration(outer):
+    """With that beside its Snakefile; results go below the working directory."""
+    folder = outer.parent / "empty"
+    folder.mkdir()
+    options = ("--snakefile", "../atlas/Snakefile", "--workflow-profile", "../atlas/workflow/profiles/local", "--dry-run")
+    shown = start(folder, "-m", "snakemake", *options, "--", "results/sample/tenney2019/figure3.svg")
+    assert "results/sample/tenney2019/figure3.svg" in shown
+    assert "build_examples" in shown

@@ -68,7 +68,7 @@ def read_configuration(folder: str | Path, overlays: Iterable[str | Path] = ()) 
     return config
 
 
-def overlaid(folder: str | Path, config: Mapping[str, Any]) -> dict[str, Any]:
+def overlaid(config: Mapping[str, Any], folder: str | Path) -> dict[str, Any]:
     """The configuration of a folder, changed by `config:` of a `module` statement, with which Snakemake reads no file."""
     return merged(read_configuration(folder), config)
 
