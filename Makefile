@@ -81,4 +81,4 @@ sync: setup
 	$(BIN)/python tools/sync.py
 
 clean:
-	rm -rf results/* build workflow/lib/*.egg-info .snakemake .pytest_cache .ruff_cache .hypothesis
+	rm -rf results/* build workflow/lib/*.egg-info .snakemake .pytest_cache .ruff_cache .mypy_cache .hypothesis

@@ -16,9 +16,20 @@ if TYPE_CHECKING:
 class Experiment(Protocol):
     """A model at its task."""
 
-    name: str
-    model: PreTrainedModel
-    pad: int
+    @property
+    def name(self) -> str:
+        """Name of the experiment."""
+        ...
+
+    @property
+    def model(self) -> PreTrainedModel:
+        """The model, in evaluation mode."""
+        ...
+
+    @property
+    def pad(self) -> int:
+        """Id of the padding token."""
+        ...
 
     @property
     def shape(self) -> Mapping[SiteKind, tuple[int, int]]:
