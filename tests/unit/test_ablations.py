@@ -16,7 +16,7 @@ from attention_atlas.attention.engine import install, watch
 from attention_atlas.corpora.examples import Example
 from attention_atlas.corpora.layers import Asked
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.methods.head_type_names import DENSE, DENSE_VERTICAL, DIAGONAL, TYPES, VERTICAL
 from attention_atlas.models.answering import answer_texts, passage_pieces
 from attention_atlas.published.values import load_published
@@ -38,7 +38,7 @@ from attention_atlas.studies.guan2020.table2 import table2
 from attention_atlas.studies.guan2020.table3 import table3
 
 LAYERS, HEADS = 3, 4
-SETTING = Setting("Test run", "tiny", "made up", sample=True)
+SETTING = RunLabel("Test run", "tiny", "made up", sample=True)
 
 
 def example(record, sizes, seed=0):

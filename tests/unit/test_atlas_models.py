@@ -21,7 +21,7 @@ from attention_atlas.atlas.models import (
 from attention_atlas.atlas.models_figure import models_figure
 from attention_atlas.atlas.of_model import Outputs, measure_model, type_rows
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.methods.options import AS_PUBLISHED
 from attention_atlas.stats.held_out import Resampling
 from attention_atlas.studies.clark2019.relations import measure_dependencies
@@ -138,7 +138,7 @@ def test_tables_and_figure_are_written_and_the_same_again(tmp_path):
         {"name": name, "layers": 2, "heads": 2, "random_weights": random, "tables": tables}
         for name, random in (("m", False), ("also", True))
     ]
-    setting = Setting("Test run", "m", "text")
+    setting = RunLabel("Test run", "m", "text")
     for number in (1, 2):
         outs = [tmp_path / f"{number}-{name}" for name in ("models.tsv", "findings.tsv", "findings.html")]
         write_models(models, DRAWS, "Test run", setting, *outs)

@@ -17,7 +17,7 @@ from attention_atlas.atlas.page import Drawn, percentiles, relation_cards, sente
 from attention_atlas.attention.cache import read_attention
 from attention_atlas.corpora.examples import read_examples
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import write_table
 from attention_atlas.workflow.render import render
 
@@ -57,7 +57,7 @@ NO_SENTENCES = Drawn(None, None, 2, 24)
 
 def build(folder, drawn=NO_SENTENCES, relations=()):
     paths = [folder / f"{name}.tsv" for name in ("heads", "measures", "correlations")]
-    write_page(*paths, relations, drawn, "Test run", Setting("Test run", "tiny", "text"), folder / "atlas.html")
+    write_page(*paths, relations, drawn, "Test run", RunLabel("Test run", "tiny", "text"), folder / "atlas.html")
     return (folder / "atlas.html").read_text(encoding="utf-8")
 
 

@@ -102,7 +102,7 @@ def test_the_schema_knows_exactly_these_options():
     assert block["properties"]["preset"]["default"] == "as_published"
 
 
-def test_the_schema_takes_every_setting_of_the_code_and_no_other():
+def test_the_schema_takes_every_run_label_of_the_code_and_no_other():
     block = schema_block()
     for _, options in [("", AS_PUBLISHED), ("", CORRECTED), *alternatives()]:
         mapping = {**asdict(options), "offsets": list(options.offsets)}

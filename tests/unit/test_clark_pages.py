@@ -15,7 +15,7 @@ import attention_atlas
 from attention_atlas.figures.attention_lines import draw_attention_lines
 from attention_atlas.figures.by_layer import Series, draw_by_layer
 from attention_atlas.figures.style import plt, save_figure
-from attention_atlas.io.setting import Setting, setting_of
+from attention_atlas.io.run_label import RunLabel, run_label_of
 from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.methods.surface import MEASURES
 from attention_atlas.studies.clark2019.drawn_heads import KINDS
@@ -29,8 +29,8 @@ from attention_atlas.studies.clark2019.options_table import COLUMNS, options_tab
 from attention_atlas.studies.clark2019.positions import positions
 from attention_atlas.studies.clark2019.table1 import published_row, table1
 
-SAMPLE = Setting("Run <1>", "minilm", "generated & small", sample=True)
-REAL = Setting("Paper run", "bert", "WSJ", "bert-base-uncased", "wsj-sd-dev")
+SAMPLE = RunLabel("Run <1>", "minilm", "generated & small", sample=True)
+REAL = RunLabel("Paper run", "bert", "WSJ", "bert-base-uncased", "wsj-sd-dev")
 WARNING = "Generated text: not the papers"
 LINE = "Run &lt;1&gt;: minilm on generated &amp; small. Generated text: not the papers&#x27; data, numbers are not comparable."
 
@@ -189,7 +189,7 @@ def test_the_table_of_options_is_a_difference_for_each(tmp_path):
 
 
 def test_a_setting_says_what_was_looked_at():
-    assert setting_of({"run": "R", "model": "m", "corpus": "c"}).line == "R: m on c."
+    assert run_label_of({"run": "R", "model": "m", "corpus": "c"}).line == "R: m on c."
     assert SAMPLE.line.startswith("Run <1>: minilm on generated & small. Generated text")
     assert "converted" not in SAMPLE.line
     assert "converted from Universal Dependencies" in replace(REAL, converted=True).line
@@ -206,7 +206,7 @@ def test_table_1_says_where_its_relations_come_from(tmp_path, converted, origin)
 # --- figures ---------------------------------------------------------------------------------------------------------
 
 
-def draw(folder: Path, name: str, setting: Setting = REAL) -> dict[str, Path]:
+def draw(folder: Path, name: str, label: RunLabel = REAL) -> dict[str, Path]:
     """Draw one figure from made-up tables; returns its files by format."""
     pictures = {kind: folder / f"{name}.{kind}" for kind in ("svg", "png", "pdf")}
     write_table(surface_frame(), folder / "surface.tsv")
@@ -217,12 +217,12 @@ def draw(folder: Path, name: str, setting: Setting = REAL) -> dict[str, Path]:
             panel = weights_frame(weights, ["...", "a$b$", "the", ".", "[SEP]"], "token")
             panels.append(panel.assign(kind=kind, layer=2, head=head, value=0.5, example="seg1"))
         write_table(pd.concat(panels), folder / "w.tsv")
-        figure1(folder / "w.tsv", setting, pictures)
+        figure1(folder / "w.tsv", label, pictures)
     elif name == "figure2":
-        figure2(folder / "surface.tsv", setting, folder / "f2.tsv", pictures)
+        figure2(folder / "surface.tsv", label, folder / "f2.tsv", pictures)
     elif name == "figure4":
         write_table(pd.DataFrame({"quantity": ["uniform_entropy"], "value": [4.7]}), folder / "summary.tsv")
-        figure4(folder / "surface.tsv", folder / "summary.tsv", setting, folder / "f4.tsv", pictures)
+        figure4(folder / "surface.tsv", folder / "summary.tsv", label, folder / "f4.tsv", pictures)
     else:
         panels = []
         for relation, direction, examples in (("det", "dependent_to_head", 2), ("pobj", "head_to_dependent", 1)):
@@ -232,7 +232,7 @@ def draw(folder: Path, name: str, setting: Setting = REAL) -> dict[str, Path]:
                 panel = panel.assign(relation=relation, example=example, sentence="s", layer=8, head=11, direction=direction)
                 panels.append(panel.assign(accuracy=0.943 if relation == "det" else None, marked=marked.astype(int)))
         write_table(pd.concat(panels), folder / "w.tsv")
-        figure5(folder / "w.tsv", setting, "", pictures)
+        figure5(folder / "w.tsv", label, "", pictures)
     return pictures
 
 

@@ -9,7 +9,7 @@ from small_shards import write_example_shards
 
 from attention_atlas.attention.divergence import head_divergence
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.studies.clark2019.clustering import (
     ClusterTables,
@@ -177,7 +177,7 @@ def test_tables_and_figure_from_shards(tmp_path):
     write_table(surface, tmp_path / "surface.tsv")
     write_table(pd.DataFrame({"relation": ["det"], "layer": [2], "head": [3]}), tmp_path / "relations.tsv")
     write_table(pd.DataFrame({"quantity": ["segments"], "value": [4]}), tmp_path / "segments.tsv")
-    setting = Setting("r", "m", "c")
+    setting = RunLabel("r", "m", "c")
     paths = [tmp_path / name for name in ("figure6.tsv", "layers.tsv", "test.tsv", "test.html")]
     inputs = [tmp_path / name for name in ("d.tsv", "b.tsv", "surface.tsv", "relations.tsv")]
     cluster_heads(ClusterTables(*inputs, None), OPTIONS, 100, 0, setting, *paths)

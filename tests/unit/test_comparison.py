@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.methods.surface import MEASURES
 from attention_atlas.published.compare import CLOSE, COLUMNS, EXACT, NO, QUALITATIVE, Measured, as_text, compare, verdict
@@ -15,9 +15,9 @@ from attention_atlas.published.values import Number, Published, load_published
 from attention_atlas.studies.clark2019.comparison import comparison
 
 PUBLISHED = load_published("clark2019")
-SEGMENTS = Setting("Paper run", "bert", "Wikipedia", "bert-base-uncased", "wikipedia-segments")
-TREEBANK = Setting("Paper run", "bert", "WSJ", "bert-base-uncased", "wsj-sd-dev")
-SAMPLE = Setting("Sample run", "minilm", "generated sample", sample=True)
+SEGMENTS = RunLabel("Paper run", "bert", "Wikipedia", "bert-base-uncased", "wikipedia-segments")
+TREEBANK = RunLabel("Paper run", "bert", "WSJ", "bert-base-uncased", "wsj-sd-dev")
+SAMPLE = RunLabel("Sample run", "minilm", "generated sample", sample=True)
 DIGITISED = {
     **{"dig_fig2_cls": "cls", "dig_fig2_sep": "sep", "dig_fig2_punct": "punct", "dig_rest_sep": "rest_sep"},
     **{"dig_sep_sep": "sep_sep", "dig_ent": "entropy", "dig_ent_cls": "entropy_cls"},
@@ -160,12 +160,12 @@ def test_numbers_of_the_sample_are_never_compared(tmp_path, tables):
 
 
 def test_baselines_and_counts_need_the_corpus_alone(tmp_path, tables):
-    other_model = Setting("r", "electra", "WSJ", "", "wsj-sd-dev")
+    other_model = RunLabel("r", "electra", "WSJ", "", "wsj-sd-dev")
     frame = run(tmp_path, tables, SAMPLE, other_model)
     assert frame.loc[["t1_det_acc", "t1_det_baseline"], "verdict"].tolist() == ["not comparable", "match"]
     assert frame.loc["t1_det_acc", "why"] == "another model than bert-base-uncased (here electra)"
     assert frame.loc["nb_count_det", "verdict"] == "match"
-    other_corpus = Setting("r", "bert", "EWT", "bert-base-uncased", "")
+    other_corpus = RunLabel("r", "bert", "EWT", "bert-base-uncased", "")
     frame = run(tmp_path, tables, SEGMENTS, other_corpus)
     assert frame.loc[["t1_det_acc", "t1_det_baseline"], "verdict"].tolist() == ["not comparable"] * 2
     assert frame.loc["t1_det_acc", "why"] == "another corpus than wsj-sd-dev (here EWT)"

@@ -4,12 +4,12 @@ import pandas as pd
 import pytest
 from test_comparison import PUBLISHED, SAMPLE, SEGMENTS, TREEBANK, published_tables, run
 
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.published.compare import CLOSE, EXACT, NO, QUALITATIVE
 
-ONTONOTES = Setting("Paper run", "bert", "CoNLL-2012", "bert-base-uncased", "conll2012")
-WSJ_TRAIN = Setting("Paper run", "bert", "WSJ train", "bert-base-uncased", "wsj-sd-train")
-EWT = Setting("Open run", "bert", "EWT dev", "bert-base-uncased", "ud-ewt-dev")
+ONTONOTES = RunLabel("Paper run", "bert", "CoNLL-2012", "bert-base-uncased", "conll2012")
+WSJ_TRAIN = RunLabel("Paper run", "bert", "WSJ train", "bert-base-uncased", "wsj-sd-train")
+EWT = RunLabel("Open run", "bert", "EWT dev", "bert-base-uncased", "ud-ewt-dev")
 SYSTEMS = {"nearest": "nearest", "head_match": "headmatch", "rule_based": "rulebased", "best_head": "head5_4"}
 
 
@@ -103,7 +103,7 @@ def test_other_data_and_models_are_not_compared(tmp_path):
     rows = frame[frame["item"].isin(["Table 2", "Table 3", "Fig 5 caption"])]
     assert set(rows["verdict"]) == {"not comparable", "not computed"}
     assert set(frame.loc[frame["comparable"] == QUALITATIVE, "verdict"]) == {"holds"}
-    other_model = Setting("r", "electra", "CoNLL-2012", "", "conll2012")
+    other_model = RunLabel("r", "electra", "CoNLL-2012", "", "conll2012")
     frame = everything(tmp_path, coreference=other_model)
     # Baselines need the corpus alone.
     assert frame.loc[["t2_nearest_all", "t2_head5_4_all"], "verdict"].tolist() == ["match", "not comparable"]

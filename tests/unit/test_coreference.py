@@ -9,7 +9,7 @@ from attention_atlas.attention.cache import read_attention
 from attention_atlas.corpora.examples import Example, read_examples, write_examples
 from attention_atlas.corpora.mentions import Mention
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 from attention_atlas.stats.held_out import Resampling
 from attention_atlas.studies.clark2019.antecedents import (
@@ -207,7 +207,14 @@ def test_tables_from_the_cache(tmp_path):
     assert {"none", "candidates", "word_mode", "head_rule"} <= set(options["option"])
     assert set(options.query("option == 'head_rule'")["setting"]) == {"last"}
     table2_pages(
-        outs[0], outs[2], outs[3], outs[0], Setting("r", "m", "c"), tmp_path / "a.html", tmp_path / "o.tsv", tmp_path / "o.html"
+        outs[0],
+        outs[2],
+        outs[3],
+        outs[0],
+        RunLabel("r", "m", "c"),
+        tmp_path / "a.html",
+        tmp_path / "o.tsv",
+        tmp_path / "o.html",
     )
     page = (tmp_path / "a.html").read_text()
     assert "Rule-based (four sieves)" in page
@@ -284,7 +291,7 @@ def test_gap_tables(tmp_path):
     examples = [passage(True, False, 0), passage(False, True, 1), passage(False, False, 2), passage(True, False, 3)]
     shards, maps = cache_of(tmp_path, examples)
     outs = [tmp_path / name for name in ("gap.tsv", "heads.tsv", "gap.html")]
-    measure_gap(shards, [tmp_path / "0.parquet"], 4, Resampling(2, 100, 0), Setting("r", "m", "c"), *outs)
+    measure_gap(shards, [tmp_path / "0.parquet"], 4, Resampling(2, 100, 0), RunLabel("r", "m", "c"), *outs)
     table = read_table(outs[0]).set_index(["system", "gender"])
     assert table.loc[("first_name", "all"), ["n", "accuracy"]].tolist() == pytest.approx([3, 2 / 3], abs=1e-5)
     assert table.loc[("nearest_name", "feminine"), "accuracy"] == pytest.approx(1 / 3, abs=1e-5)

@@ -8,7 +8,7 @@ from test_coreference import example
 
 from attention_atlas.corpora.examples import write_examples
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.studies.clark2019.antecedents import DEFAULT, task_of
 from attention_atlas.studies.clark2019.coreference import COLUMNS, DIRECTIONS, judge, picked_words
@@ -84,7 +84,7 @@ def test_figure_5_has_a_row_for_coreference(tmp_path):
     coreference_rows = table[table["relation"] == "coreference"]
     assert set(coreference_rows["sentence"]) == {"e0, words 1 to 13", "e1, words 1 to 13"}
     assert coreference_rows.groupby(["example", "from_position"])["weight"].sum().to_numpy() == pytest.approx(1, abs=1e-4)
-    figure5(tmp_path / "f5.tsv", Setting("r", "m", "c"), "chains", {"svg": tmp_path / "f5.svg"})
+    figure5(tmp_path / "f5.tsv", RunLabel("r", "m", "c"), "chains", {"svg": tmp_path / "f5.svg"})
     assert "Head 2-1: mentions attend to their antecedents (coreference, 75.0 % right)" in (tmp_path / "f5.svg").read_text()
     figure5_weights(*paths, {"coreference": [1, 2]}, tmp_path / "named.tsv", inputs, {})
     assert set(read_table(tmp_path / "named.tsv")["relation"]) == {"coreference"}

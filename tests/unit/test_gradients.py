@@ -9,7 +9,7 @@ from tiny_models import HEADS, LAYERS, PAD, tiny
 
 from attention_atlas.attention.batches import model_inputs
 from attention_atlas.attention.engine import ENCODER_SELF, Site, install, watch
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 from attention_atlas.models.card import read_card
 from attention_atlas.models.masking import mask_pieces, unmasked
@@ -155,7 +155,7 @@ def test_tables_and_figure(tmp_path):
         paths = [tmp_path / f"{out}.{kind}" for kind in ("tsv", "variants.tsv", "html")]
         files = ModelFiles(entry, tmp_path / "card.json", head, tmp_path / "head.json")
         data = [[tmp_path / "0.parquet"], 15]
-        setting, outputs = Setting("r", "m", "c"), GradientOutputs(*paths)
+        setting, outputs = RunLabel("r", "m", "c"), GradientOutputs(*paths)
         measure_gradients(files, *data, {"cls_is_other": True}, 100, 0, setting, 1, outputs)
         return paths
 
@@ -176,7 +176,7 @@ def test_tables_and_figure(tmp_path):
     assert variants["masking"].tolist()[: 3 * LAYERS] == ["masked"] * 3 * LAYERS
     assert [path.read_bytes() for path in measure("b")] == [path.read_bytes() for path in paths]
     pictures = {kind: tmp_path / f"f.{kind}" for kind in ("svg", "png", "pdf")}
-    figure3(paths[0], Setting("r", "m", "c"), pictures)
+    figure3(paths[0], RunLabel("r", "m", "c"), pictures)
     assert "to [SEP]" in pictures["svg"].read_text()
 
 
@@ -186,11 +186,11 @@ def test_a_model_without_mask_gives_empty_tables_and_a_figure_that_says_so(tmp_p
     paths = [tmp_path / name for name in ("t.tsv", "v.tsv", "h.html")]
     files = ModelFiles(entry, tmp_path / "card.json", head, tmp_path / "head.json")
     data = [[tmp_path / "0.parquet"], 15]
-    setting, outputs = Setting("r", "m", "c"), GradientOutputs(*paths)
+    setting, outputs = RunLabel("r", "m", "c"), GradientOutputs(*paths)
     measure_gradients(files, *data, {"cls_is_other": True}, 100, 0, setting, 1, outputs)
     assert read_table(paths[0]).empty
     assert "the model has no [MASK]" in paths[2].read_text()
-    figure3(paths[0], Setting("r", "m", "c"), {"svg": tmp_path / "f.svg"})
+    figure3(paths[0], RunLabel("r", "m", "c"), {"svg": tmp_path / "f.svg"})
     assert "the model has no [MASK]" in (tmp_path / "f.svg").read_text()
 
 

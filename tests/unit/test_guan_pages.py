@@ -14,7 +14,7 @@ from small_shards import write_example_shards
 
 from attention_atlas.corpora.examples import write_examples
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import write_quantities, write_table
 from attention_atlas.methods.distance_features import FEATURES, alternatives
 from attention_atlas.methods.head_type_names import DENSE, DENSE_VERTICAL, DIAGONAL, TYPES, VERTICAL
@@ -35,7 +35,7 @@ from attention_atlas.studies.guan2020.table1 import table1
 
 LAYERS, HEADS, EXAMPLES = 4, 4, 6
 OPTIONS = {"binning": "floor", "diagonal": "special"}
-SETTING = Setting("Test run", "tiny", "made up", sample=True)
+SETTING = RunLabel("Test run", "tiny", "made up", sample=True)
 PICTURES = ("svg", "png", "pdf")
 LIBRARY = Path(__file__).parents[2] / "workflow" / "lib"
 # Layer k has heads of type k alone.
@@ -217,7 +217,7 @@ def test_every_published_value_has_a_row_and_faults_are_named(tables, tmp_path):
 
 
 def test_numbers_are_compared_with_the_papers_own_model_and_questions(tables, tmp_path):
-    paper_setting = Setting(
+    paper_setting = RunLabel(
         "Paper run", "bert", "SQuAD", "bert-large-uncased-whole-word-masking-finetuned-squad", "squad-v1.1-dev"
     )
     frame, _, _ = compared(tables, tmp_path, paper_setting)

@@ -13,7 +13,7 @@ from attention_atlas.attention.plans import Plan
 from attention_atlas.corpora.alignment import SPECIAL
 from attention_atlas.corpora.examples import Example, write_examples
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_parquet, write_parquet, write_table
 from attention_atlas.methods import head_gradients as gradients_module
 from attention_atlas.methods.head_gradients import head_gradients
@@ -220,7 +220,7 @@ def test_the_table_of_importance_has_every_definition_and_head(tmp_path):
     back = read_derivatives(tmp_path / "g.parquet")
     assert back.gradient == pytest.approx(of.gradient)
     assert back.by_position == pytest.approx(of.by_position)
-    settings = {f"{CLASSIFICATION}_importance": Setting("run", "tiny", "corpus")}
+    settings = {f"{CLASSIFICATION}_importance": RunLabel("run", "tiny", "corpus")}
     outs = (tmp_path / "t.tsv", tmp_path / "t.html")
     importance_table({CLASSIFICATION: tmp_path / "g.parquet"}, {CLASSIFICATION: "tiny"}, settings, 4, 200, 0, *outs)
     table = pd.read_csv(outs[0], sep="\t")
@@ -355,7 +355,7 @@ def test_speed_is_measured_for_every_variant_and_batch(tmp_path, monkeypatch):
     options = SpeedOptions(definition=PAPER, share=50, batches=[1, 4], repeats=2, records=5)
     outs = (tmp_path / "t.tsv", tmp_path / "t.html")
     files = (tmp_path / "card.json", ExampleFiles([tmp_path / "e.parquet"], 7), tmp_path / "importance.tsv")
-    measure_speed({}, *files, options, Setting("run", "tiny", "corpus"), 1, *outs)
+    measure_speed({}, *files, options, RunLabel("run", "tiny", "corpus"), 1, *outs)
     table = pd.read_csv(outs[0], sep="\t")
     assert list(table.columns) == SPEEDS
     assert table.groupby("batch")["variant"].apply(list).tolist() == [[WHOLE, GLOBAL, EVEN, WHOLE_LAYERS]] * 2

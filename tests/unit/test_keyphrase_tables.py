@@ -14,7 +14,7 @@ from attention_atlas.attention.cache import CachedExample
 from attention_atlas.corpora.examples import Example, write_examples
 from attention_atlas.corpora.layers import Keyphrase
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import write_parquet, write_table
 from attention_atlas.methods.names import ANSWERS
 from attention_atlas.models.card import ModelCard, write_card
@@ -50,7 +50,7 @@ from attention_atlas.studies.stefanik2021.removal_tables import (
 from attention_atlas.studies.stefanik2021.views import MODEL_VIEW, Viewed, _rows, view_page
 from attention_atlas.studies.stefanik2021.words import _frames, read_words
 
-SETTING = Setting("Test run", "tiny", "documents", sample=True)
+SETTING = RunLabel("Test run", "tiny", "documents", sample=True)
 LAYERS, HEADS, DOCUMENTS = 2, 2, 8
 FIGURES = [page.pictures for page in PAGES if page.pictures]
 

@@ -14,7 +14,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import write_parquet, write_table
 from attention_atlas.methods.head_tables import head_rows
 from attention_atlas.published.values import load_digitised, load_published
@@ -39,7 +39,7 @@ TASKS = ("mrpc", "stsb", "sst2", "qnli")
 SEEDS = {"mrpc": (1, 2), "stsb": (1,), "sst2": (1,), "qnli": (1,)}
 PICTURES = ("svg", "png", "pdf")
 LIBRARY = Path(__file__).parents[2] / "workflow" / "lib"
-SETTINGS = {task: Setting("Test run", "tiny", f"made-up {task}", sample=True) for task in TASKS}
+SETTINGS = {task: RunLabel("Test run", "tiny", f"made-up {task}", sample=True) for task in TASKS}
 RECIPE = {
     "batch": 32,
     "epochs": 3,
@@ -296,7 +296,7 @@ def test_random_weights_are_claimed_about_for_the_tasks_that_have_them(built, tm
 
 
 def test_the_same_model_and_data_are_compared_and_faults_are_named(built, tmp_path):
-    same = {task: Setting("Run", "bert", task, "bert-base-uncased", f"{task}-dev") for task in TASKS}
+    same = {task: RunLabel("Run", "bert", task, "bert-base-uncased", f"{task}-dev") for task in TASKS}
     table, heads, _ = compared(built, tmp_path, same)
     by_id = table.set_index("id")
     assert by_id.loc["k_f5_mrpc_L1", "verdict"] in ("match", "differs")

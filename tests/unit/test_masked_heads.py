@@ -11,7 +11,7 @@ from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
 
 from attention_atlas.attention.plans import DECODER_CROSS, DECODER_SELF, ENCODER_SELF
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import write_parquet
 from attention_atlas.methods.masking import masks
 from attention_atlas.methods.names import CLASSIFICATION, KEYS, NONE, ONE, OTHERS, TRANSLATION
@@ -20,7 +20,7 @@ from attention_atlas.studies.michel2019.effects import Masked, best_by_layer, ef
 from attention_atlas.studies.michel2019.figure1 import figure1
 
 LAYERS, HEADS, SENTENCES = 2, 3, 40
-SETTINGS = {name: Setting("Small run", "tiny", name, sample=True) for name in ("translation", "classification")}
+SETTINGS = {name: RunLabel("Small run", "tiny", name, sample=True) for name in ("translation", "classification")}
 WORDS = "a cat sees the old red house near two dogs today".split()
 
 

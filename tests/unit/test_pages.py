@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from shipped_runs import shipped, wildcards
 
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.workflow.page import Page
 from attention_atlas.workflow.pages import PageRule, page_rules
 from attention_atlas.workflow.provenance import script_digest
@@ -119,7 +119,7 @@ CALLS: list[dict[str, object]] = []
 
 
 def page(
-    tables: Tables, many: Sequence[str], setting: Setting, settings: Mapping[str, Setting], extra: str | None, out: str
+    tables: Tables, many: Sequence[str], label: RunLabel, labels: Mapping[str, RunLabel], extra: str | None, out: str
 ) -> None:
     """What a page calls."""
     CALLS.append(locals())
@@ -144,8 +144,8 @@ def test_files_labels_and_groups_reach_the_function(here):
         {
             "tables": Tables("a.tsv", None),
             "many": ["b.tsv"],
-            "setting": Setting(**LABEL),
-            "settings": {"questions": Setting(**LABEL)},
+            "setting": RunLabel(**LABEL),
+            "settings": {"questions": RunLabel(**LABEL)},
             "extra": "c.tsv",
             "out": "d.tsv",
         }

@@ -13,7 +13,7 @@ from small_shards import write_example_shards
 from attention_atlas.corpora.examples import Example, write_examples
 from attention_atlas.corpora.word_vectors import WordVectors, write_vectors
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 from attention_atlas.models.card import ModelCard, write_card
 from attention_atlas.studies.clark2019.probes import training as module
@@ -351,7 +351,7 @@ def test_the_table_from_shards_is_the_same_each_time(tmp_path):
     assert run("m", ALL_PROBES)[0].read_bytes() == first
 
     outs = [tmp_path / name for name in ("t3.tsv", "seeds.tsv", "t3.html")]
-    table3(ProbeTables(model_results, [random], summary, evaluation[1]), 2, 100, 0, Setting("r", "m", "dev"), "train", *outs)
+    table3(ProbeTables(model_results, [random], summary, evaluation[1]), 2, 100, 0, RunLabel("r", "m", "dev"), "train", *outs)
     table = read_table(outs[0])
     assert list(dict.fromkeys(table["probe"])) == [
         *("right_branching", "best_offset", "distances_words", "random_attention_words", "attention_only", "attention_words")

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import pearsonr, spearmanr
 
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table, write_parquet
 from attention_atlas.methods.importance import Derivatives
 from attention_atlas.methods.masking import heads_of
@@ -47,7 +47,7 @@ from attention_atlas.studies.michel2019.pruned_answers import _gradient_rows
 SHAPES = {TRANSLATION: (2, 4), CLASSIFICATION: (3, 4)}
 KINDS = {TRANSLATION: ("enc_enc", "enc_dec", "dec_dec"), CLASSIFICATION: ("enc_enc",)}
 ROLES = [f"{name}{part}" for name in SHAPES for part in ("", "_other", "_importance")]
-SETTINGS = {role: Setting("Small run", "tiny", f"corpus of {role}", sample=True) for role in ROLES}
+SETTINGS = {role: RunLabel("Small run", "tiny", f"corpus of {role}", sample=True) for role in ROLES}
 WORDS = "a cat sees the old red house near two dogs today while it rains".split()
 N = 60
 
@@ -253,7 +253,7 @@ def test_every_published_value_has_a_row_and_none_is_compared_with_another_model
 
 
 def test_the_papers_own_classifier_is_compared(folder, tmp_path):
-    papers_setting = Setting("Run", "bert", "MNLI", "bert-base-uncased-mnli", "mnli-dev")
+    papers_setting = RunLabel("Run", "bert", "MNLI", "bert-base-uncased-mnli", "mnli-dev")
     frame, _ = compare(folder, tmp_path, classification=papers_setting)
     assert set(frame.loc[["m19.tab3.L01", "m19.fig2b.pearson"], "comparable"]) == {"close"}
     assert frame.loc["m19.tab3.L02", "verdict"] in ("match", "differs")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.published.compare import CLOSE, EXACT, NO, SETTING, verdict
 from attention_atlas.published.matching import measure, quantities, read_tables
 from attention_atlas.published.values import Cell, Number, Published
@@ -22,8 +22,8 @@ HEADS = pd.DataFrame(
     ],
     columns=["task", "layer", "head", "value", "ci_low", "ci_high", "n"],
 )
-SAME = {"task": Setting("Run", "bert", "MRPC", "bert-base-uncased", "mrpc-dev")}
-OTHER = {"task": Setting("Run", "minilm", "sample")}
+SAME = {"task": RunLabel("Run", "bert", "MRPC", "bert-base-uncased", "mrpc-dev")}
+OTHER = {"task": RunLabel("Run", "minilm", "sample")}
 
 
 def cell(column="value", where=None, interval="", n="", scale="1", artefact="heads") -> Cell:
@@ -121,7 +121,7 @@ ONE = cell(where={"task": "mrpc", "layer": "1", "head": "1"})
         (SAME, CLOSE, "fine-tuned anew"),
         (OTHER, NO, "another model than bert-base-uncased (here minilm) and another corpus than mrpc-dev (here sample)"),
         (
-            {"task": Setting("Run", "bert", "RTE", "bert-base-uncased", "rte-dev")},
+            {"task": RunLabel("Run", "bert", "RTE", "bert-base-uncased", "rte-dev")},
             NO,
             "another corpus than mrpc-dev (here RTE)",
         ),
@@ -136,7 +136,7 @@ def test_only_the_same_model_and_data_are_compared(settings, comparable, why):
 
 def test_a_baseline_needs_the_data_alone():
     value = published(number(0.11, ONE), role="task", same={"data": "mrpc-dev"})
-    settings = {"task": Setting("Run", "electra", "MRPC", "", "mrpc-dev")}
+    settings = {"task": RunLabel("Run", "electra", "MRPC", "", "mrpc-dev")}
     assert ours(value, settings=settings).comparable == EXACT
 
 

@@ -10,7 +10,7 @@ from PIL import Image
 
 from attention_atlas.corpora.examples import write_examples
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.shards import write_shard
 from attention_atlas.io.tables import read_parquet, read_table
 from attention_atlas.published.values import load_published
@@ -39,7 +39,7 @@ from attention_atlas.studies.tenney2019.traces import FIGURE3, traced_sentences
 from attention_atlas.studies.tenney2019.training import Recipe
 
 TASKS = {"pos": False, "constituents": True, "dependencies": True, "entities": False}
-SETTINGS = {task: Setting("Small run", "tiny", f"corpus of {task}", sample=True) for task in TASKS}
+SETTINGS = {task: RunLabel("Small run", "tiny", f"corpus of {task}", sample=True) for task in TASKS}
 RECIPE = Recipe(
     batch=8, learning_rate=0.003, mix_rate=20, interval=10, most_steps=60, equal_steps=40, halve_after=2, patience=3
 )
@@ -281,7 +281,7 @@ def test_every_published_value_is_compared_or_has_a_reason(pages, tmp_path):
 
 
 def test_numbers_of_the_papers_model_and_data_are_compared(pages, tmp_path):
-    papers = Setting("Run", "bert", "ontonotes", model_reference="bert-base-uncased", corpus_reference="OntoNotes 5.0 dev")
+    papers = RunLabel("Run", "bert", "ontonotes", model_reference="bert-base-uncased", corpus_reference="OntoNotes 5.0 dev")
     values, _ = compared(pages, tmp_path, SETTINGS | {"pos": papers, "constituents": papers})
     assert set(values.loc[["t19.base.pos.f1_l0", "t19.base.consts.expected_layer", "t19.iclr.base.pos.f1_lex"], "verdict"]) <= {
         "match",

@@ -181,7 +181,7 @@ rule clark2019_gradients:
         options=clark2019.settings("gradients"),
         resamples=clark2019.settings("resamples"),
         seed=clark2019.settings("seed"),
-        setting=clark2019.label("segments"),
+        label=clark2019.label("segments"),
         code=script_digest("clark2019_gradients.py"),
     script:
         "../scripts/clark2019_gradients.py"
@@ -266,7 +266,7 @@ rule clark2019_gap:
         folds=clark2019.settings("folds"),
         resamples=clark2019.settings("resamples"),
         seed=clark2019.settings("seed"),
-        setting=clark2019.label("gap"),
+        label=clark2019.label("gap"),
         code=script_digest("clark2019_gap.py"),
     script:
         "../scripts/clark2019_gap.py"

@@ -59,7 +59,7 @@ rule guan2020_clustering:
         fits=guan2020.settings("fits"),
         perplexity=guan2020.settings("perplexity"),
         seed=guan2020.settings("seed"),
-        setting=guan2020.label("questions"),
+        label=guan2020.label("questions"),
         code=script_digest("guan2020_clustering.py"),
     script:
         "../scripts/guan2020_clustering.py"

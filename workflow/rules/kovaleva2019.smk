@@ -135,7 +135,7 @@ rule kovaleva2019_changes:
         runtime=minutes(30),
     params:
         files=kovaleva2019.placed(kovaleva2019.by_task_and_seed("measures")),
-        settings=kovaleva2019.task_labels,
+        labels=kovaleva2019.task_labels,
         resamples=kovaleva2019.settings("resamples"),
         seed=kovaleva2019.settings("seed"),
         code=script_digest("kovaleva2019_changes.py"),
@@ -199,7 +199,7 @@ rule kovaleva2019_frames:
         direction=kovaleva2019.settings("direction"),
         resamples=kovaleva2019.settings("resamples"),
         seed=kovaleva2019.settings("seed"),
-        setting=kovaleva2019.label("frames"),
+        label=kovaleva2019.label("frames"),
         code=script_digest("kovaleva2019_frames.py"),
     script:
         "../scripts/kovaleva2019_frames.py"

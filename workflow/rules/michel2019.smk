@@ -136,7 +136,7 @@ rule michel2019_table4:
         limit=michel2019.limit("classification"),
         definition=michel2019.settings("importance", "definition"),
         speed=michel2019.settings("speed"),
-        setting=michel2019.label("classification"),
+        label=michel2019.label("classification"),
         code=script_digest("michel2019_table4.py", "published/michel2019.csv"),
     script:
         "../scripts/michel2019_table4.py"

@@ -57,7 +57,7 @@ rule stefanik2021_detection:
         mem_mb=memory(4000),
         runtime=minutes(240),
     params:
-        setting=stefanik2021.label("documents"),
+        label=stefanik2021.label("documents"),
         way=stefanik2021.settings("way"),
         fit=stefanik2021.fit_options,
         resamples=stefanik2021.settings("resamples"),
@@ -119,7 +119,7 @@ rule stefanik2021_baselines:
         removals=stefanik2021.placed(stefanik2021.removals_by_seed),
         model=stefanik2021.model(),
         options=stefanik2021.baseline_options,
-        setting=stefanik2021.label("test"),
+        label=stefanik2021.label("test"),
         code=script_digest("stefanik2021_baselines.py"),
     script:
         "../scripts/stefanik2021_baselines.py"

@@ -1,4 +1,4 @@
-from attention_atlas.io.setting import setting_of
+from attention_atlas.io.run_label import run_label_of
 from attention_atlas.studies.clark2019.gradients import GradientOutputs, ModelFiles, measure_gradients
 from attention_atlas.workflow.job import job
 
@@ -15,7 +15,7 @@ with job(snakemake):
         options=snakemake.params.options,
         resamples=snakemake.params.resamples,
         seed=snakemake.params.seed,
-        setting=setting_of(snakemake.params.setting),
+        label=run_label_of(snakemake.params.label),
         threads=snakemake.threads,
         outputs=GradientOutputs(
             table=snakemake.output.tsv,

@@ -1,4 +1,4 @@
-from attention_atlas.io.setting import setting_of
+from attention_atlas.io.run_label import run_label_of
 from attention_atlas.studies.guan2020.clustering import ClusterOptions, ClusterOutputs, cluster_heads
 from attention_atlas.workflow.job import job
 
@@ -12,7 +12,7 @@ with job(snakemake):
             perplexity=snakemake.params.perplexity,
             seed=snakemake.params.seed,
         ),
-        setting=setting_of(snakemake.params.setting),
+        label=run_label_of(snakemake.params.label),
         outputs=ClusterOutputs(
             types=snakemake.output.types,
             plane=snakemake.output.plane,

@@ -1,4 +1,4 @@
-from attention_atlas.io.setting import setting_of
+from attention_atlas.io.run_label import run_label_of
 from attention_atlas.studies.kovaleva2019.frame_heads import FrameOutputs, frame_heads
 from attention_atlas.workflow.job import job
 
@@ -11,7 +11,7 @@ with job(snakemake):
         direction=snakemake.params.direction,
         resamples=snakemake.params.resamples,
         seed=snakemake.params.seed,
-        setting=setting_of(snakemake.params.setting),
+        label=run_label_of(snakemake.params.label),
         outputs=FrameOutputs(
             heads=snakemake.output.tsv,
             options=snakemake.output.options,

@@ -1,4 +1,4 @@
-from attention_atlas.io.setting import setting_of
+from attention_atlas.io.run_label import run_label_of
 from attention_atlas.studies.michel2019.experiments import ExampleFiles
 from attention_atlas.studies.michel2019.speed import SpeedOptions, measure_speed
 from attention_atlas.workflow.job import job
@@ -10,7 +10,7 @@ with job(snakemake):
         example_files=ExampleFiles(snakemake.input.examples, snakemake.params.limit),
         importance_path=snakemake.input.importance,
         options=SpeedOptions(definition=snakemake.params.definition, **snakemake.params.speed),
-        setting=setting_of(snakemake.params.setting),
+        label=run_label_of(snakemake.params.label),
         threads=snakemake.threads,
         out=snakemake.output.tsv,
         html_out=snakemake.output.html,

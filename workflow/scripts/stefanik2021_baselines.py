@@ -1,4 +1,4 @@
-from attention_atlas.io.setting import setting_of
+from attention_atlas.io.run_label import run_label_of
 from attention_atlas.studies.stefanik2021.baselines import BaselineOptions, write_baselines
 from attention_atlas.workflow.job import job
 
@@ -10,7 +10,7 @@ with job(snakemake):
         removals=snakemake.params.removals,
         model_entry=snakemake.params.model,
         options=BaselineOptions(**snakemake.params.options),
-        setting=setting_of(snakemake.params.setting),
+        label=run_label_of(snakemake.params.label),
         out=snakemake.output.tsv,
         html_out=snakemake.output.html,
     )

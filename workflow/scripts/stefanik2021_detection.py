@@ -1,4 +1,4 @@
-from attention_atlas.io.setting import setting_of
+from attention_atlas.io.run_label import run_label_of
 from attention_atlas.studies.stefanik2021.detection import detection_tables
 from attention_atlas.studies.stefanik2021.regression import Fit
 from attention_atlas.workflow.job import job
@@ -9,7 +9,7 @@ with job(snakemake):
     detection_tables(
         words_path=snakemake.input.words,
         card_path=snakemake.input.card,
-        setting=setting_of(snakemake.params.setting),
+        label=run_label_of(snakemake.params.label),
         way=snakemake.params.way,
         fit=Fit(**snakemake.params.fit),
         resamples=snakemake.params.resamples,

@@ -15,7 +15,7 @@ from attention_atlas.atlas.correlations import Draws, correlation, drawn_heads, 
 from attention_atlas.atlas.findings import NOT_TESTED
 from attention_atlas.atlas.measures import numeric
 from attention_atlas.io.html_tables import write_html_table
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.methods.head_measures import PLACE
 from attention_atlas.published.pages import claim_verdict
@@ -169,7 +169,7 @@ def write_models(
     models: Sequence[Mapping[str, Any]],
     draws: Draws,
     run: str,
-    setting: Setting,
+    label: RunLabel,
     out: str | Path,
     findings_out: str | Path,
     html_out: str | Path,
@@ -180,7 +180,7 @@ def write_models(
         models: attributes of `ComparedModel` for each model, the run's model first.
         draws: of the bootstrap and of permutations.
         run: title of the run.
-        setting: model and sentences.
+        label: model and sentences.
         out, findings_out, html_out: files to write.
 
     Raises:
@@ -194,7 +194,7 @@ def write_models(
     findings = model_findings(tables, relations, controls, draws)
     write_table(findings, findings_out)
     notes = [
-        setting.line,
+        label.line,
         "Findings that a model's attention alone can show, put to each model. Intervals: bootstrap over heads; a finding on "
         "depth holds where its interval lies on its side of 0.",
         *(f"{text}: {what}." for text, what in surviving(findings).items()),

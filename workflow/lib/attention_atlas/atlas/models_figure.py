@@ -13,14 +13,14 @@ from attention_atlas.atlas.compared import mean_over_heads, read_compared
 from attention_atlas.atlas.correlations import Draws
 from attention_atlas.atlas.measures import SOURCES
 from attention_atlas.figures.style import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, save_figure, use_style
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 
 _TITLES = {measure.name: measure for source in SOURCES for measure in source.measures}
 _SHOWN = ("entropy", "to_sep", "to_cls", "to_next", "to_previous", "to_itself", "to_punctuation", "relation_margin")
 
 
 def models_figure(
-    models: Sequence[Mapping[str, Any]], draws: Draws, setting: Setting, pictures: Mapping[str, str | Path]
+    models: Sequence[Mapping[str, Any]], draws: Draws, label: RunLabel, pictures: Mapping[str, str | Path]
 ) -> None:
     """Draw each measure of all heads, model beside model, with the mean and its interval.
 
@@ -29,7 +29,7 @@ def models_figure(
     Args:
         models: attributes of `ComparedModel` for each model, the run's model first.
         draws: of the bootstrap, as for models.tsv.
-        setting: model and sentences.
+        label: model and sentences.
         pictures: format -> file.
 
     Raises:
@@ -63,4 +63,4 @@ def models_figure(
         axis.set_visible(False)
     counts = ", ".join(f"{model} {len(table)}" for model, table in tables.items())
     note = f"A point a head (heads: {counts}); diamond and bar: mean and its 95 % interval over heads (bootstrap)."
-    save_figure(figure, pictures, f"{setting.line}\n{note}")
+    save_figure(figure, pictures, f"{label.line}\n{note}")

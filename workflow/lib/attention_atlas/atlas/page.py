@@ -29,7 +29,7 @@ from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.data_files import RESOURCES
 from attention_atlas.io.files import write_text
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 from attention_atlas.methods.head_measures import PLACE
 from attention_atlas.methods.relation_tables import above_offsets
@@ -166,7 +166,7 @@ def write_page(
     relation_paths: Sequence[str | Path],
     drawn: Drawn,
     run: str,
-    setting: Setting | None,
+    label: RunLabel | None,
     out: str | Path,
 ) -> None:
     """Write the page.
@@ -177,7 +177,7 @@ def write_page(
         relation_paths: tables as `clark2019/dependency_heads` and `clark2019/relations`; empty where the run has none.
         drawn: sentences with attention.
         run: title of the run.
-        setting: what the sentences are.
+        label: what the sentences are.
         out: file to write.
 
     Raises:
@@ -200,7 +200,7 @@ def write_page(
         if any(len(base64.b64decode(sentence["data"])) != len(heads) * len(sentence["tokens"]) ** 2 for sentence in sentences):
             raise AtlasError(f"{drawn.shard}: this attention is not that of the {len(heads)} heads of {heads_path}.")
     data = page_data(heads, measures, read_table(correlations_path, CORRELATIONS), relations, sentences)
-    write_text(out, page(data, f"Attention atlas: {heads['model'].iloc[0]}", setting.line if setting else run))
+    write_text(out, page(data, f"Attention atlas: {heads['model'].iloc[0]}", label.line if label else run))
 
 
 def page(data: Mapping[str, Any], title: str, line: str) -> str:

@@ -6,7 +6,7 @@ from attention_atlas.workflow.page import Page
 
 _RUN = {"run": ("run_title",)}
 _DRAWS = {"draws": ("draws",)}
-_COMPARED = {"models": ("compared_tables",), "setting": ("label", "sentences"), **_DRAWS}
+_COMPARED = {"models": ("compared_tables",), "label": ("label", "sentences"), **_DRAWS}
 PAGES = (
     Page(
         rule="atlas_heads",
@@ -74,7 +74,7 @@ PAGES = (
             "drawn__examples": ("first_sentences", "examples", "parquet"),
         },
         outputs={"out": "atlas.html"},
-        params={"drawn": ("settings", "drawn"), "setting": ("page_label",), **_RUN},
+        params={"drawn": ("settings", "drawn"), "label": ("page_label",), **_RUN},
         reads=(("first_sentences", "attention", "json"),),
         reported={"atlas.html": "measures"},
         resources=("atlas/page.html", "atlas/page.css", "atlas/page.js"),

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 from attention_atlas.published.compare import EXACT, NO, SETTING, Measured, agrees
 from attention_atlas.published.values import Cell, Number, Published, Scalar, joined, scalar
@@ -153,20 +153,20 @@ def read_tables(paths: Mapping[str, Any]) -> dict[str, pd.DataFrame]:
 
 
 def measure(
-    published: Mapping[str, Published], frames: Mapping[str, pd.DataFrame], settings: Mapping[str, Setting]
+    published: Mapping[str, Published], frames: Mapping[str, pd.DataFrame], labels: Mapping[str, RunLabel]
 ) -> dict[str, Measured]:
     """The measured value of every published value that names a cell of our tables, or the reason why there is none.
 
     Args:
         published: of `load_published`.
         frames: the run's tables by name, layers and heads counted from 1.
-        settings: role -> model and corpus of the run.
+        labels: role -> model and corpus of the run.
 
     Raises:
         AtlasError: a published value names several rows where one is meant.
     """
     tables = Tables(frames)
-    return {value.id: _measured(value, tables, settings) for value in published.values()}
+    return {value.id: _measured(value, tables, labels) for value in published.values()}
 
 
 def quantities(rows: Iterable[tuple[str, Any] | tuple[str, Any, int] | tuple[str, Any, int, str]]) -> pd.DataFrame:
@@ -175,35 +175,35 @@ def quantities(rows: Iterable[tuple[str, Any] | tuple[str, Any, int] | tuple[str
     return pd.DataFrame(full, columns=["quantity", "value", "n", "remark"]).astype({"value": object, "n": "Int64"})
 
 
-def sameness(value: Published, settings: Mapping[str, Setting]) -> tuple[str, str]:
+def sameness(value: Published, labels: Mapping[str, RunLabel]) -> tuple[str, str]:
     """Kind of comparison between a number of a run and a published one, and its reason.
 
     Raises:
         NotMeasured: the run names no model and corpus for its role.
     """
-    role = next((role for role in value.role.split("|") if role in settings), None)
+    role = next((role for role in value.role.split("|") if role in labels), None)
     if value.role and role is None:
         raise NotMeasured(f"this run names nothing for {value.role.replace('|', ' or ')}")
     reason = value.why or _DEFAULT[value.comparable]
     if role is None or value.comparable == NO:
         return value.comparable, reason
-    setting = settings[role]
+    label = labels[role]
     differences = []
-    if "model" in value.same and setting.model_reference != value.same["model"]:
-        differences.append(f"another model than {value.same['model']} (here {setting.model})")
-    if "data" in value.same and setting.corpus_reference != value.same["data"]:
-        differences.append(f"another corpus than {value.same['data']} (here {setting.corpus})")
+    if "model" in value.same and label.model_reference != value.same["model"]:
+        differences.append(f"another model than {value.same['model']} (here {label.model})")
+    if "data" in value.same and label.corpus_reference != value.same["data"]:
+        differences.append(f"another corpus than {value.same['data']} (here {label.corpus})")
     return (NO, " and ".join(differences)) if differences else (value.comparable, reason)
 
 
-def _measured(value: Published, tables: Tables, settings: Mapping[str, Setting]) -> Measured:
+def _measured(value: Published, tables: Tables, labels: Mapping[str, RunLabel]) -> Measured:
     compared = [number for number in value.numbers if number.cell is not None]
     if not compared:
         return Measured(None, NO, _sentences(value.why or "nothing in this run measures it", value.fault))
     ours: list[tuple[Number, MeasuredNumber]] = []
     missing: NotMeasured | None = None
     try:
-        comparable, why = sameness(value, settings)
+        comparable, why = sameness(value, labels)
         for number in compared:
             try:
                 ours.append((number, tables.number(number)))

@@ -21,7 +21,7 @@ class Page:
         inputs: parameter -> file. `tables__surface` is the attribute `surface` of the parameter `tables`, a dataclass.
         outputs: parameter -> file.
         pictures: name of a figure, whose SVG, PNG and PDF the parameter `pictures` takes; empty where there is none.
-        params: parameter -> value; labels (`StudyInputs.label`) become a `Setting`.
+        params: parameter -> value; labels (`StudyInputs.label`) become a `RunLabel`.
         reads: further files, which `params` name.
         reported: file -> artefact under which it stands in the report, where that is not called as the file.
         resources: data files below workflow/resources that the function reads.

@@ -10,10 +10,10 @@ from dataclasses import is_dataclass
 from types import NoneType
 from typing import Any
 
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 
 PICTURES = ("svg", "png", "pdf")
-_LABEL = set(Setting.__dataclass_fields__)
+_LABEL = set(RunLabel.__dataclass_fields__)
 
 
 def render(function: str, files: Mapping[str, Any], outputs: Mapping[str, str], params: Mapping[str, Any]) -> None:
@@ -44,10 +44,10 @@ def render(function: str, files: Mapping[str, Any], outputs: Mapping[str, str], 
 
 
 def _as(hint: Any, value: Any) -> Any:
-    """A value in the form of its parameter: a label as `Setting`, attributes as their dataclass, an optional file or None."""
+    """A value in the form of its parameter: a label as `RunLabel`, attributes as their dataclass, an optional file or None."""
     if isinstance(value, Mapping):
         if value.keys() == _LABEL:
-            return Setting(**value)
+            return RunLabel(**value)
         if isinstance(hint, type) and is_dataclass(hint):
             hints = typing.get_type_hints(hint)
             return hint(**{name: _as(hints[name], item) for name, item in value.items()})

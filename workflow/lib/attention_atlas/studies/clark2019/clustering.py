@@ -15,7 +15,7 @@ from scipy.spatial.distance import pdist, squareform
 from scipy.stats import pearsonr, spearmanr
 
 from attention_atlas.io.html_tables import write_html_table
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.stats.bootstrap import bootstrap_ratio
 from attention_atlas.studies.clark2019.head_distances import read_distances
@@ -61,7 +61,7 @@ def cluster_heads(
     options: Mapping[str, Any],
     resamples: int,
     seed: int,
-    setting: Setting,
+    label: RunLabel,
     out: str | Path,
     layers_out: str | Path,
     test_out: str | Path,
@@ -74,7 +74,7 @@ def cluster_heads(
         options: broad_entropy (nats), position, special (shares), permutations.
         resamples: of the bootstrap over blocks of segments.
         seed: of layout, permutations and bootstrap.
-        setting: run, model and corpus.
+        label: run, model and corpus.
         out: layer, head, x, y, behaviour, relation.
         layers_out: layer_distance, pairs, js, ci_low, ci_high.
         test_out, html_out: quantity, value, ci_low, ci_high, n, meaning; and its page.
@@ -110,7 +110,7 @@ def cluster_heads(
     summary["meaning"] = summary["quantity"].map(_MEANING)
     write_table(summary, test_out)
     notes = [
-        setting.line,
+        label.line,
         f"{len(heads)} heads. Divergence: Jensen-Shannon, natural logarithm, mean over all tokens of all segments; the "
         "published code writes the sum, which is the same picture at another scale. Permutation test: the layer labels of the "
         f"heads are shuffled {options['permutations']} times. "

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.published.compare import NO, QUALITATIVE, Measured, compare
 from attention_atlas.published.matching import measure, quantities, read_tables
 from attention_atlas.published.pages import write_comparison
@@ -21,7 +21,7 @@ _OVER_75 = ("dobj", "det", "pobj", "poss")
 
 def comparison(
     tables: Mapping[str, Any],
-    settings: Mapping[str, Setting],
+    labels: Mapping[str, RunLabel],
     thresholds: Mapping[str, Any],
     out: str | Path,
     html_out: str | Path,
@@ -30,7 +30,7 @@ def comparison(
 
     Args:
         tables: name -> file; an empty list for roles that the run does not name.
-        settings: role -> model and corpus (segments, dependencies, and where the run has them coreference and probe_training).
+        labels: role -> model and corpus (segments, dependencies, and where the run has them coreference and probe_training).
         thresholds: of the behaviours in Figure 6: broad_entropy (nats), position and special (shares).
         out, html_out: files to write.
 
@@ -42,8 +42,8 @@ def comparison(
     frames["segments"]["n"] = int(segments["segments"])
     frames["quantities"] = quantities(_quantities(frames, segments, thresholds))
     published = load_published("clark2019")
-    measured = measure(published, frames, settings) | dict(_claims(frames, settings))
-    lines = list(dict.fromkeys(setting.line for setting in settings.values()))
+    measured = measure(published, frames, labels) | dict(_claims(frames, labels))
+    lines = list(dict.fromkeys(label.line for label in labels.values()))
     note = (
         "A number is compared only with the same model on the same data (exact) or on data of the same making and values "
         "read off a figure (close); claims on order and thresholds are put to any model."
@@ -78,10 +78,10 @@ def _root_gains(frames: Mapping[str, pd.DataFrame]) -> dict[str, float]:
     return {str(probe): 100 * float(gain) for probe, gain in (uas["fixed"] - uas["legacy"]).items()}
 
 
-def _claims(frames: Mapping[str, pd.DataFrame], settings: Mapping[str, Setting]) -> Iterator[tuple[str, Measured]]:
+def _claims(frames: Mapping[str, pd.DataFrame], labels: Mapping[str, RunLabel]) -> Iterator[tuple[str, Measured]]:
     """Claims of the text, tested on the model of this run."""
-    yield from _surface_claims(frames, settings["segments"].model)
-    on_treebank = f"{settings['dependencies'].model} on {settings['dependencies'].corpus}"
+    yield from _surface_claims(frames, labels["segments"].model)
+    on_treebank = f"{labels['dependencies'].model} on {labels['dependencies'].corpus}"
     relations = frames["relations"].set_index("relation")
     paper_relations = [name for name in _OVER_75 if name in relations.index]
     if paper_relations:
@@ -93,7 +93,7 @@ def _claims(frames: Mapping[str, pd.DataFrame], settings: Mapping[str, Setting])
         gain = gains["attention_words"]
         yield "issue17_gain", _claim(gain, gain > 0, on_treebank, "putting ROOT in its place raises the UAS")
     if "figure3" in frames:
-        yield from _gradient_claim(frames["figure3"], settings["segments"].model)
+        yield from _gradient_claim(frames["figure3"], labels["segments"].model)
 
 
 def _surface_claims(frames: Mapping[str, pd.DataFrame], model: str) -> Iterator[tuple[str, Measured]]:

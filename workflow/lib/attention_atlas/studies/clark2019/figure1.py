@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 
 from attention_atlas.figures.attention_lines import draw_attention_lines
 from attention_atlas.figures.style import BLUE, save_figure, use_style
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 
 _TITLES = {
@@ -20,7 +20,7 @@ _TITLES = {
 }
 
 
-def figure1(weights_path: str | Path, setting: Setting, pictures: Mapping[str, str | Path]) -> None:
+def figure1(weights_path: str | Path, label: RunLabel, pictures: Mapping[str, str | Path]) -> None:
     """Draw one panel a head from the table of weights."""
     table = read_table(weights_path, ["kind", "layer", "head", "value", "from_position", "from_token", "weight"])
     use_style()
@@ -37,4 +37,4 @@ def figure1(weights_path: str | Path, setting: Setting, pictures: Mapping[str, s
         f"In the titles: means over all segments. Drawn: the last {size} tokens of one segment ({table['example'].iloc[0]}); "
         "the darker a line, the larger the weight."
     )
-    save_figure(figure, pictures, f"{setting.line}\n{note}")
+    save_figure(figure, pictures, f"{label.line}\n{note}")

@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 
 from attention_atlas.figures.by_layer import Series, draw_by_layer
 from attention_atlas.figures.style import BLUE, GREEN, PURPLE, VERMILION, save_figure, use_style
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.methods.surface import TARGETS
 
@@ -24,7 +24,7 @@ BOTTOM = [
 ]
 
 
-def figure2(surface_path: str | Path, setting: Setting, out: str | Path, pictures: Mapping[str, str | Path]) -> None:
+def figure2(surface_path: str | Path, label: RunLabel, out: str | Path, pictures: Mapping[str, str | Path]) -> None:
     """Write the plotted numbers (target, layer, head, mean_attention, ci_low, ci_high, n) and draw both panels."""
     surface = read_table(surface_path, ["measure", "layer", "head", "value", "ci_low", "ci_high", "n"])
     table = surface[surface["measure"].isin(TARGETS)].rename(columns={"measure": "target", "value": "mean_attention"})
@@ -41,4 +41,4 @@ def figure2(surface_path: str | Path, setting: Setting, out: str | Path, picture
         axes.label_outer()
     heads = len(table[["layer", "head"]].drop_duplicates())
     n = int(table["n"].max())
-    save_figure(figure, pictures, f"{setting.line}\nDots: {heads} heads; lines: mean of a layer. n = {n} segments.")
+    save_figure(figure, pictures, f"{label.line}\nDots: {heads} heads; lines: mean of a layer. n = {n} segments.")

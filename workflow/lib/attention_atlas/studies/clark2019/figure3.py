@@ -11,7 +11,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from attention_atlas.figures.by_layer import Series, draw_by_layer
 from attention_atlas.figures.style import BLUE, ORANGE, PURPLE, save_figure, use_style
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 
 _SERIES = [
@@ -27,12 +27,12 @@ _PANELS = (
 )
 
 
-def figure3(table_path: str | Path, setting: Setting, pictures: Mapping[str, str | Path]) -> None:
+def figure3(table_path: str | Path, label: RunLabel, pictures: Mapping[str, str | Path]) -> None:
     """Draw heads as dots and layer means as lines, on a logarithmic scale.
 
     Args:
         table_path: figure3.tsv.
-        setting: run, model and corpus.
+        label: run, model and corpus.
         pictures: format -> file.
 
     Raises:
@@ -45,20 +45,20 @@ def figure3(table_path: str | Path, setting: Setting, pictures: Mapping[str, str
         for axes in panels.flat:
             axes.axis("off")
         panels[0, 0].text(0.5, 0.5, "the model has no [MASK]: there is no such loss", ha="center", color="#555555")
-        save_figure(figure, pictures, setting.line)
+        save_figure(figure, pictures, label.line)
         return
-    for axes, (masking, measure, title, label) in zip(panels.flat, _PANELS, strict=True):
+    for axes, (masking, measure, title, quantity) in zip(panels.flat, _PANELS, strict=True):
         panel_rows = table[(table["masking"] == masking) & (table["measure"] == measure)]
         draw_by_layer(axes, panel_rows, _SERIES, "target", "value")
         axes.set_title(title, loc="left")
-        axes.set_ylabel(label + " (nats)")
+        axes.set_ylabel(quantity + " (nats)")
         _logarithmic(axes)
     handles, labels = panels[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=3)
     heads = len(table[["layer", "head"]].drop_duplicates())
     head = table["mlm_head"].iloc[0]
     segments = int(table["n"].max())
-    footnote = f"{setting.line}\nDots: {heads} heads; lines: means. n = {segments} segments. Hidden pieces: {head}."
+    footnote = f"{label.line}\nDots: {heads} heads; lines: means. n = {segments} segments. Hidden pieces: {head}."
     save_figure(figure, pictures, footnote)
 
 

@@ -9,14 +9,14 @@ import matplotlib.pyplot as plt
 
 from attention_atlas.figures.by_layer import Series, draw_by_layer
 from attention_atlas.figures.style import BLUE, GREY, VERMILION, save_figure, use_style
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_quantities, read_table, write_table
 
 _SOURCES = {"entropy": "all", "entropy_cls": "cls"}
 
 
 def figure4(
-    surface_path: str | Path, summary_path: str | Path, setting: Setting, out: str | Path, pictures: Mapping[str, str | Path]
+    surface_path: str | Path, summary_path: str | Path, label: RunLabel, out: str | Path, pictures: Mapping[str, str | Path]
 ) -> None:
     """Write the plotted numbers (source, layer, head, entropy, ci_low, ci_high, n) in nats and draw both panels."""
     surface = read_table(surface_path, ["measure", "layer", "head", "value", "ci_low", "ci_high", "n"])
@@ -39,4 +39,4 @@ def figure4(
         axes.legend(loc="upper left")
     panels[0].set_ylabel("Entropy of attention (nats)")
     heads = len(table[["layer", "head"]].drop_duplicates())
-    save_figure(figure, pictures, f"{setting.line}\nDots: {heads} heads. n = {int(table['n'].max())} segments.")
+    save_figure(figure, pictures, f"{label.line}\nDots: {heads} heads. n = {int(table['n'].max())} segments.")

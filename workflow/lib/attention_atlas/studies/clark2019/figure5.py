@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 
 from attention_atlas.figures.attention_lines import draw_attention_lines
 from attention_atlas.figures.style import BLUE, VERMILION, save_figure, use_style
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 from attention_atlas.methods.dependency_scoring import DEPENDENT_TO_HEAD
 
@@ -27,12 +27,12 @@ _NAMES = {
 _FORWARD = (DEPENDENT_TO_HEAD, "mention_to_antecedent")
 
 
-def figure5(weights_path: str | Path, setting: Setting, coreference: str, pictures: Mapping[str, str | Path]) -> None:
+def figure5(weights_path: str | Path, label: RunLabel, coreference: str, pictures: Mapping[str, str | Path]) -> None:
     """Draw one row a relation, one panel a sentence, from the table of weights.
 
     Args:
         weights_path: table of `drawn_heads`.
-        setting: run, model and corpus.
+        label: run, model and corpus.
         coreference: title of the corpus of the row of coreference, "" where there is none.
         pictures: format -> file.
 
@@ -56,7 +56,7 @@ def figure5(weights_path: str | Path, setting: Setting, coreference: str, pictur
         "Orange: lines of the relation. [CLS] and [SEP] left out, rows renormalised; the darker a line, the larger the weight."
     )
     corpus = f" Coreference: {coreference}." if coreference else ""
-    save_figure(figure, pictures, f"{setting.line}{corpus}\n{note}")
+    save_figure(figure, pictures, f"{label.line}{corpus}\n{note}")
 
 
 def _draw(axes: Axes, panel: pd.DataFrame) -> None:

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from attention_atlas.figures.style import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, save_figure, use_style
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_quantities, read_table
 
 _BEHAVIOUR_STYLES = {
@@ -34,7 +34,7 @@ def figure6(
     layers_path: str | Path,
     test_path: str | Path,
     segments_path: str | Path,
-    setting: Setting,
+    label: RunLabel,
     pictures: Mapping[str, str | Path],
 ) -> None:
     """Draw the layout by behaviour and by layer, and the mean divergence by the distance between layers.
@@ -42,7 +42,7 @@ def figure6(
     Args:
         heads_path, layers_path, test_path: tables of `clustering`.
         segments_path: summary of the segments.
-        setting: run, model and corpus.
+        label: run, model and corpus.
         pictures: format -> file.
 
     Raises:
@@ -64,7 +64,7 @@ def figure6(
         axes.set_xlabel("MDS axis 1 (nats a token)")
         axes.set_ylabel("MDS axis 2 (nats a token)")
     footnote = (
-        f"{setting.line}\n{len(heads)} heads, n = {int(segments['segments'])} segments. Stress {test['stress']:.2f}; within "
+        f"{label.line}\n{len(heads)} heads, n = {int(segments['segments'])} segments. Stress {test['stress']:.2f}; within "
         f"layers {test['within_layer']:.3f}, between layers {test['between_layers']:.3f} nats a token, permutation p = "
         f"{test['permutation_p']:.2g}."
     )

@@ -17,7 +17,7 @@ from attention_atlas.corpora.mentions import Mention
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.progress import progress
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import write_table
 from attention_atlas.methods.head_tables import accuracy_rows
 from attention_atlas.stats.held_out import Bools, Resampling
@@ -107,7 +107,7 @@ def measure_gap(
     example_files: Sequence[str | Path],
     limit: int,
     resampling: Resampling,
-    setting: Setting,
+    label: RunLabel,
     out: str | Path,
     heads_out: str | Path,
     html_out: str | Path,
@@ -118,7 +118,7 @@ def measure_gap(
         shards, example_files: attention and examples of the passages, in order.
         limit: use at most this many records of the corpus.
         resampling: folds and bootstrap, over passages.
-        setting: run, model and corpus.
+        label: run, model and corpus.
         out: columns `COLUMNS`.
         heads_out: gender, layer, head, direction, n, correct, accuracy.
         html_out: page with accuracies by gender and their ratio.
@@ -143,7 +143,7 @@ def measure_gap(
         frame.insert(0, "gender", gender)
         frames.append(frame)
     write_table(pd.concat(frames, ignore_index=True), heads_out)
-    _page(table, len(examples) - len(choices), setting, html_out)
+    _page(table, len(examples) - len(choices), label, html_out)
 
 
 def _scored(examples: Sequence[Example], cached: Iterable[CachedExample]) -> tuple[list[Choice], Bools]:
@@ -158,7 +158,7 @@ def _scored(examples: Sequence[Example], cached: Iterable[CachedExample]) -> tup
     return choices, np.stack(heads)
 
 
-def _page(table: pd.DataFrame, undecided: int, setting: Setting, path: str | Path) -> None:
+def _page(table: pd.DataFrame, undecided: int, label: RunLabel, path: str | Path) -> None:
     best = table[table["system"] == BEST_HEAD].set_index("gender")
     accuracy = table.pivot(index="system", columns="gender", values="accuracy")
     ratio = (accuracy["feminine"] / accuracy["masculine"]).loc[list(_NAMES)]
@@ -166,7 +166,7 @@ def _page(table: pd.DataFrame, undecided: int, setting: Setting, path: str | Pat
     rows = shown_rows(table, "gender", _NAMES, "Head chosen on other passages")
     rows["ratio"] = [*ratio, heldout["feminine"] / heldout["masculine"], np.nan]
     notes = [
-        setting.line,
+        label.line,
         "Share of passages, in %, in which the right one of two names is preferred; interval: bootstrap over passages. "
         f"{undecided} passages in which the pronoun refers to neither name are left out. Best head: "
         f"{best.loc[ALL, 'direction']}, chosen on the same passages. Not the official score of GAP, which judges each name by "

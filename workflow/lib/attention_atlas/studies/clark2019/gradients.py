@@ -24,7 +24,7 @@ from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.progress import progress
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import write_table
 from attention_atlas.methods.head_tables import mean_rows
 from attention_atlas.methods.surface import token_classes
@@ -78,7 +78,7 @@ def measure_gradients(
     options: Mapping[str, Any],
     resamples: int,
     seed: int,
-    setting: Setting,
+    label: RunLabel,
     threads: int,
     outputs: GradientOutputs,
 ) -> None:
@@ -90,7 +90,7 @@ def measure_gradients(
         limit: use at most this many records of the corpus.
         options: cls_is_other (whether [CLS] counts among the other tokens).
         resamples, seed: of the bootstrap over segments; the masking uses the same seed.
-        setting: run, model and corpus.
+        label: run, model and corpus.
         threads: threads of the forward and backward passes.
         outputs: files to write.
 
@@ -114,7 +114,7 @@ def measure_gradients(
     variants = variants_table(frame)
     write_table(variants, outputs.variants)
     notes = [
-        setting.line,
+        label.line,
         f"Prediction of hidden pieces: {facts.words}. Gradient of the loss summed over the predicted pieces by each attention "
         "weight, attention taken as a free variable. Masked: 15 % of the pieces hidden as in pre-training, loss on those; "
         "unmasked: nothing hidden, loss on every piece. Per weight: mean over weights to tokens of the class; per query: "

@@ -5,17 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 from attention_atlas.io.html_tables import write_html_table
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 from attention_atlas.methods.dependency_scoring import PAPER_RELATIONS
 
 
-def noop_page(noop_path: str | Path, setting: Setting, html_out: str | Path) -> None:
+def noop_page(noop_path: str | Path, label: RunLabel, html_out: str | Path) -> None:
     """Write the page of the no-op table: for the paper's relations, [SEP] attention with and without the relation."""
     table = read_table(noop_path, ["relation", "layer", "head", "group_by", "group", "n", "sep_attention"])
     shown = table[table["relation"].isin(PAPER_RELATIONS) & (table["group_by"] == "relation")]
     notes = [
-        setting.line,
+        label.line,
         "For the best head of each relation: mean attention from a word to [SEP], over words that have the relation and over "
         "all others, with 95 % bootstrap intervals over sentences. A head that does nothing where its relation does not hold "
         "sends more attention to [SEP] there. The tab-separated table has parts of speech as well.",

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from attention_atlas.io.html_tables import write_html_table
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.methods.dependency_scoring import ALL
 from attention_atlas.methods.options import NOTES
@@ -28,7 +28,7 @@ def options_table(
     surface: str | Path,
     relations: str | Path,
     variants: Mapping[str, Mapping[str, str]],
-    setting: Setting,
+    label: RunLabel,
     out: str | Path,
     html_out: str | Path,
 ) -> None:
@@ -38,7 +38,7 @@ def options_table(
         dependency_options, surface_options: best heads, and head measures, under each option.
         surface, relations: tables of the run, the reference of the variants.
         variants: name of a variant -> its tables by kind (`surface`, `relations`).
-        setting: run, model and corpus.
+        label: run, model and corpus.
         out, html_out: files to write.
     """
     rows = [
@@ -49,7 +49,7 @@ def options_table(
     table = pd.DataFrame(rows, columns=COLUMNS)
     write_table(table, out)
     notes = [
-        setting.line,
+        label.line,
         "Each option is moved alone from the setting behind the published numbers; the difference is other minus as published.",
     ]
     write_html_table(table, html_out, "Clark et al. 2019: how far each choice moves the result", notes)

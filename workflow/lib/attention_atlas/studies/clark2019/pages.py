@@ -5,8 +5,8 @@ from __future__ import annotations
 from attention_atlas.workflow.page import Page, dropped_page, tables
 
 _PUBLISHED = ("published/clark2019.csv",)
-_SEGMENTS = {"setting": ("label", "segments")}
-_DEPENDENCIES = {"setting": ("label", "dependencies")}
+_SEGMENTS = {"label": ("label", "segments")}
+_DEPENDENCIES = {"label": ("label", "dependencies")}
 _BOOTSTRAP = {"resamples": ("settings", "resamples"), "seed": ("settings", "seed")}
 PAGES = (
     Page(
@@ -108,7 +108,7 @@ PAGES = (
             "options_out": "table2_options.tsv",
             "options_html_out": "table2_options.html",
         },
-        params={"setting": ("label", "coreference")},
+        params={"label": ("label", "coreference")},
         resources=_PUBLISHED,
     ),
     Page(
@@ -162,7 +162,7 @@ PAGES = (
         },
         outputs={"out": "comparison.tsv", "html_out": "comparison.html"},
         params={
-            "settings": ("labels", "segments", "dependencies", "coreference", "probe_training"),
+            "labels": ("labels", "segments", "dependencies", "coreference", "probe_training"),
             "thresholds": ("settings", "clustering"),
         },
         resources=_PUBLISHED,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from attention_atlas.io.html_tables import write_html_table
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.methods.surface import POSITIONS
 
 
-def positions(surface_path: str | Path, setting: Setting, out: str | Path, html_out: str | Path) -> None:
+def positions(surface_path: str | Path, label: RunLabel, out: str | Path, html_out: str | Path) -> None:
     """Write position, layer, head, mean_attention, ci_low, ci_high, n; the page shows the strongest head of each layer.
 
     The authors' notebook swaps the legend of next and previous; here next is the token at i + 1.
@@ -20,7 +20,7 @@ def positions(surface_path: str | Path, setting: Setting, out: str | Path, html_
     write_table(table, out)
     strongest = table.loc[table.groupby(["position", "layer"], sort=False)["mean_attention"].idxmax()]
     notes = [
-        setting.line,
+        label.line,
         f"Mean attention to the token at i + 1 (next), i - 1 (previous) and i (current) over {int(table['n'].max())} segments, "
         "the strongest head of each layer; all heads are in the tab-separated table. The authors' notebook draws these with "
         "the labels of next and previous swapped.",

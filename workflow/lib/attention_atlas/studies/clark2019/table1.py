@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from attention_atlas.io.html_tables import write_html_table
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.methods.dependency_scoring import PAPER_RELATIONS
 from attention_atlas.published.values import load_published, printed
@@ -20,7 +20,7 @@ _OURS = (
 )
 
 
-def table1(relations_path: str | Path, setting: Setting, out: str | Path, html_out: str | Path) -> None:
+def table1(relations_path: str | Path, label: RunLabel, out: str | Path, html_out: str | Path) -> None:
     """Write the paper's rows, in its order, with the published values beside ours.
 
     Published values are shares, as ours. Where the authors' notebook corrects the paper (auxpass, All), both are given.
@@ -33,7 +33,7 @@ def table1(relations_path: str | Path, setting: Setting, out: str | Path, html_o
     table = pd.DataFrame(rows).reset_index(drop=True)
     published = pd.DataFrame([published_row(name) for name in table["relation"]])
     table = pd.concat([table, published], axis=1)
-    table["relations_are"] = "converted" if setting.converted else "annotated"
+    table["relations_are"] = "converted" if label.converted else "annotated"
     write_table(table, out)
     shown = table.assign(
         best=[f"{row.layer}-{row.head}" for row in table.itertuples()],
@@ -60,7 +60,7 @@ def table1(relations_path: str | Path, setting: Setting, out: str | Path, html_o
     percent = ("accuracy", "heldout_accuracy", "baseline_accuracy", *(c for c in published.columns if c != "paper_head"))
     shown = shown[list(columns)].assign(**{name: 100 * shown[name].astype(float) for name in percent})
     notes = [
-        setting.line,
+        label.line,
         "Accuracy: share of the tokens with this relation whose head word the attention head picks; best of all heads in both "
         "directions, chosen on the same sentences as in the paper. Interval: bootstrap over sentences with the head fixed. "
         "Held-out: head chosen on the other folds of sentences. Baseline: best fixed offset. p: exact McNemar test of the "

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from attention_atlas.io.html_tables import write_html_table
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_quantities, read_table, write_table
 from attention_atlas.published.values import load_published, printed
 from attention_atlas.studies.clark2019.antecedents import BASELINES, NOTES
@@ -28,7 +28,7 @@ def table2_pages(
     options_path: str | Path,
     summary_path: str | Path,
     windows_path: str | Path | None,
-    setting: Setting,
+    label: RunLabel,
     out: str | Path,
     options_out: str | Path,
     options_html_out: str | Path,
@@ -38,7 +38,7 @@ def table2_pages(
     Args:
         table_path, options_path, summary_path: tables of `coreference`.
         windows_path: Table 2 on the corpus with the other division into windows, None where the run names none.
-        setting: run, model and corpus.
+        label: run, model and corpus.
         out: page of Table 2.
         options_out, options_html_out: option, setting, system, layer, head, direction, n, accuracy, heldout_accuracy; its page.
 
@@ -57,7 +57,7 @@ def table2_pages(
     summary = read_quantities(summary_path)
     best = table[table["system"] == BEST_HEAD].iloc[0]
     notes = [
-        setting.line,
+        label.line,
         "Share of mentions, in %, whose head word picks the head word of one of their antecedents; interval: bootstrap over "
         f"documents. {summary['documents']} documents, {summary['mentions']} mentions. Head words: {summary['head_rule']}; "
         f"types of mentions: by {summary['tags']}. Best head: {best['direction']}, chosen on the same documents.",
@@ -75,7 +75,7 @@ def table2_pages(
     shown["why"] = shown["option"].map(NOTES).fillna("")
     names = {system: _SYSTEM_NAMES[system] + " %" for system in (*BASELINES, BEST_HEAD)} | {"best": "Head", "why": "Why open"}
     formats = dict.fromkeys((*BASELINES, BEST_HEAD), ".1f") | {"n": "d"}
-    notes = [setting.line, "Each choice that the paper leaves open, moved alone. Accuracy on all mentions."]
+    notes = [label.line, "Each choice that the paper leaves open, moved alone. Accuracy on all mentions."]
     write_html_table(shown, options_html_out, "Clark et al. 2019, Table 2: unstated choices", notes, names, formats)
 
 

@@ -14,7 +14,7 @@ from sklearn.manifold import TSNE
 from sklearn.metrics import adjusted_rand_score, silhouette_score
 
 from attention_atlas.io.html_tables import write_html_table
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import write_quantities, write_table
 from attention_atlas.methods.distance_features import FEATURES, FeatureOptions, alternatives, options_of
 from attention_atlas.methods.head_tables import head_rows
@@ -67,13 +67,13 @@ class ClusterOutputs:
     page: str | Path
 
 
-def cluster_heads(features_path: str | Path, options: ClusterOptions, setting: Setting, outputs: ClusterOutputs) -> None:
+def cluster_heads(features_path: str | Path, options: ClusterOptions, label: RunLabel, outputs: ClusterOutputs) -> None:
     """Type every head and write what Figures 2 and 3 show.
 
     Args:
         features_path: of `measure_features`.
         options: choices of the clustering.
-        setting: run, model and corpus.
+        label: run, model and corpus.
         outputs: files to write.
 
     Raises:
@@ -85,7 +85,7 @@ def cluster_heads(features_path: str | Path, options: ClusterOptions, setting: S
     types = types_of(means, options.seed, options.method)
     heads = head_rows(np.asarray(types, dtype=object).reshape(features.shape), "type")
     table = pd.concat([heads, pd.DataFrame(means, columns=list(FEATURES))], axis=1)
-    table.insert(0, "model", setting.model)
+    table.insert(0, "model", label.model)
     write_table(table, outputs.types)
     write_table(heads.assign(**plane(means, options.perplexity, options.seed)), outputs.plane)
     write_table(by_layer(heads), outputs.layers)
@@ -93,7 +93,7 @@ def cluster_heads(features_path: str | Path, options: ClusterOptions, setting: S
     write_quantities({"examples": len(features.records), "layers": layers, "heads": layers * heads_a_layer}, outputs.summary)
     agreement_table = agreement(features, chosen, options.method, options.fits, options.seed)
     write_table(agreement_table, outputs.agreement)
-    _page(agreement_table, len(features.records), options.fits, setting, outputs.page)
+    _page(agreement_table, len(features.records), options.fits, label, outputs.page)
 
 
 def plane(means: npt.NDArray[np.float64], perplexity: float, seed: int) -> dict[str, npt.NDArray[np.float64]]:
@@ -165,9 +165,9 @@ def _row(
     }
 
 
-def _page(table: pd.DataFrame, samples: int, fits: int, setting: Setting, path: str | Path) -> None:
+def _page(table: pd.DataFrame, samples: int, fits: int, label: RunLabel, path: str | Path) -> None:
     notes = [
-        setting.line,
+        label.line,
         f"Clusters of the heads by their mean features over {samples} examples, with one choice moved at a time. ARI: adjusted "
         "Rand index against the clusters as chosen (1: the same, 0: as by chance). Silhouette: how distinct the clusters are "
         f"(-1 to 1). Stability: mean share of heads in the same cluster over all pairs of {fits} fits, each on half of the "

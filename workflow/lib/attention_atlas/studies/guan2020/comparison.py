@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.methods.head_type_names import DENSE, DENSE_VERTICAL, DIAGONAL, TITLES, TYPES, VERTICAL
 from attention_atlas.published.compare import compare
 from attention_atlas.published.matching import measure, quantities, read_tables
@@ -22,7 +22,7 @@ _SINGLE = {DENSE: (2, 8), DIAGONAL: (3, 9), DENSE_VERTICAL: (4, 10), VERTICAL: (
 
 def comparison(
     tables: Mapping[str, Any],
-    setting: Setting,
+    label: RunLabel,
     fits: int,
     out: str | Path,
     html_out: str | Path,
@@ -33,7 +33,7 @@ def comparison(
 
     Args:
         tables: name -> file.
-        setting: model and questions.
+        label: model and questions.
         fits: number of halves in Table 1.
         out, html_out: every published value beside ours.
         claims_out, claims_html: claim, ours, verdict.
@@ -44,13 +44,13 @@ def comparison(
     frames = read_tables(tables)
     frames["quantities"] = quantities(_quantities(frames, fits))
     published = load_published("guan2020")
-    frame = compare(published, measure(published, frames, {"questions": setting}))
+    frame = compare(published, measure(published, frames, {"questions": label}))
     note = (
         "A number is compared only with the same model on the same data; inconsistencies of the paper are named in the "
         "column why."
     )
-    write_comparison(frame, out, html_out, "Guan et al. 2020: published values and this run", [setting.line], note)
-    notes = [setting.line, "Claims of the paper on order, put to this run's model; drops of exact match and F1 in points."]
+    write_comparison(frame, out, html_out, "Guan et al. 2020: published values and this run", [label.line], note)
+    notes = [label.line, "Claims of the paper on order, put to this run's model; drops of exact match and F1 in points."]
     write_claims(_claims(frames), claims_out, claims_html, "Guan et al. 2020: claims and this run", notes)
 
 

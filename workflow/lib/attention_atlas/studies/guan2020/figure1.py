@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from attention_atlas.figures.style import save_figure, use_style
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_quantities, read_table
 from attention_atlas.methods.distance_features import FEATURES
 from attention_atlas.methods.head_type_names import TITLES, TYPES
@@ -24,7 +24,7 @@ def figure1(
     maps_path: str | Path,
     types_path: str | Path,
     summary_path: str | Path,
-    setting: Setting,
+    label: RunLabel,
     pictures: Mapping[str, str | Path],
 ) -> None:
     """Draw a column for each type: two maps of one example, and the box plot of the 21 features over all heads of the type.
@@ -33,7 +33,7 @@ def figure1(
         maps_path: of `draw_maps`.
         types_path: head_types.tsv.
         summary_path: of `cluster_heads`.
-        setting: run, model and corpus.
+        label: run, model and corpus.
         pictures: format -> file.
 
     Raises:
@@ -61,7 +61,7 @@ def figure1(
     pieces = int(maps["query"].max())
     examples = int(read_quantities(summary_path)["examples"])
     footnote = (
-        f"{setting.line}\nMaps: the two heads next to the mean of each type, on one example of {pieces} pieces; square-root "
+        f"{label.line}\nMaps: the two heads next to the mean of each type, on one example of {pieces} pieces; square-root "
         f"colour scale. Boxes: features of all heads of the type, means over n = {examples} examples; window 1 is the nearest."
     )
     save_figure(figure, pictures, footnote)

@@ -8,7 +8,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 
 from attention_atlas.figures.style import save_figure, use_style
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_quantities, read_table
 from attention_atlas.methods.head_type_names import TITLES, TYPES
 from attention_atlas.studies.guan2020.type_styles import COLOURS, MARKERS
@@ -21,7 +21,7 @@ def figure2(
     plane_path: str | Path,
     agreement_path: str | Path,
     summary_path: str | Path,
-    setting: Setting,
+    label: RunLabel,
     pictures: Mapping[str, str | Path],
 ) -> None:
     """Draw all heads in the plane.
@@ -29,7 +29,7 @@ def figure2(
     Args:
         plane_path, agreement_path: of `cluster_heads`.
         summary_path: of `cluster_heads`.
-        setting: run, model and corpus.
+        label: run, model and corpus.
         pictures: format -> file.
 
     Raises:
@@ -41,7 +41,7 @@ def figure2(
     figure, axes = plt.subplots(figsize=(6.4, 5.6), constrained_layout=True)
     for name in TYPES:
         type_heads = plane[plane["type"] == name]
-        label = f"{TITLES[name]} ({len(type_heads)} of {len(plane)})"
+        title = f"{TITLES[name]} ({len(type_heads)} of {len(plane)})"
         axes.scatter(
             type_heads["x"],
             type_heads["y"],
@@ -50,7 +50,7 @@ def figure2(
             marker=MARKERS[name],
             alpha=0.85,
             linewidths=0,
-            label=label,
+            label=title,
         )
     if len(plane) <= _LABELLED_AT_MOST:
         for row in plane.itertuples():
@@ -63,7 +63,7 @@ def figure2(
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.06), ncols=2)
     examples = int(read_quantities(summary_path)["examples"])
     footnote = (
-        f"{setting.line}\n{len(plane)} heads, features over n = {examples} examples, not scaled; colours by clusters of the "
+        f"{label.line}\n{len(plane)} heads, features over n = {examples} examples, not scaled; colours by clusters of the "
         f"features, not of the plane; silhouette {silhouette:.2f}. Distances between groups in such a plane have no meaning."
     )
     save_figure(figure, pictures, footnote)

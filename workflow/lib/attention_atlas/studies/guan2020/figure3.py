@@ -10,19 +10,19 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from attention_atlas.figures.style import save_figure, use_style
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_quantities, read_table
 from attention_atlas.methods.head_type_names import TITLES, TYPES
 from attention_atlas.studies.guan2020.type_styles import COLOURS
 
 
-def figure3(layers_path: str | Path, summary_path: str | Path, setting: Setting, pictures: Mapping[str, str | Path]) -> None:
+def figure3(layers_path: str | Path, summary_path: str | Path, label: RunLabel, pictures: Mapping[str, str | Path]) -> None:
     """Draw stacked counts by layer.
 
     Args:
         layers_path: of `cluster_heads`.
         summary_path: of `cluster_heads`.
-        setting: run, model and corpus.
+        label: run, model and corpus.
         pictures: format -> file.
 
     Raises:
@@ -34,8 +34,8 @@ def figure3(layers_path: str | Path, summary_path: str | Path, setting: Setting,
     figure, axes = plt.subplots(figsize=(max(4.6, 0.3 * len(counts) + 2.4), 3.6), constrained_layout=True)
     bottom = np.zeros(len(counts))
     for name in TYPES:
-        label = f"{TITLES[name]} ({counts[name].sum() / counts.to_numpy().sum():.1%})"
-        axes.bar(counts.index, counts[name], bottom=bottom, color=COLOURS[name], width=0.8, label=label)
+        title = f"{TITLES[name]} ({counts[name].sum() / counts.to_numpy().sum():.1%})"
+        axes.bar(counts.index, counts[name], bottom=bottom, color=COLOURS[name], width=0.8, label=title)
         bottom += counts[name].to_numpy()
     axes.set_xlabel("Layer")
     axes.set_ylabel("Heads")
@@ -44,5 +44,5 @@ def figure3(layers_path: str | Path, summary_path: str | Path, setting: Setting,
     axes.set_xlim(0.4, len(counts) + 0.6)
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     examples = int(read_quantities(summary_path)["examples"])
-    footnote = f"{setting.line}\n{int(counts.to_numpy().sum())} heads, features over n = {examples} examples."
+    footnote = f"{label.line}\n{int(counts.to_numpy().sum())} heads, features over n = {examples} examples."
     save_figure(figure, pictures, footnote)

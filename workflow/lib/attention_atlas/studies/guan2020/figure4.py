@@ -13,7 +13,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from attention_atlas.figures.style import save_figure, use_style
-from attention_atlas.io.setting import Setting, joint_lines
+from attention_atlas.io.run_label import RunLabel, joint_lines
 from attention_atlas.io.tables import read_table
 from attention_atlas.methods.head_type_names import TITLES, TYPES
 from attention_atlas.studies.guan2020.names import FITS, STUDY_MODEL, model_title
@@ -22,12 +22,12 @@ from attention_atlas.studies.guan2020.type_styles import COLOURS
 _FIT_TITLES = {"reused": "types of the SQuAD model", "refitted": "clusters of its own"}
 
 
-def figure4(path: str | Path, settings: Mapping[str, Setting], pictures: Mapping[str, str | Path]) -> None:
+def figure4(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[str, str | Path]) -> None:
     """Draw a grid of layers and heads for every model: by the types of the study's model, and by clusters of the model itself.
 
     Args:
         path: of `compare_models`.
-        settings: name of a compared model -> run, model and corpus.
+        labels: name of a compared model -> run, model and corpus.
         pictures: format -> file.
 
     Raises:
@@ -60,7 +60,7 @@ def figure4(path: str | Path, settings: Mapping[str, Setting], pictures: Mapping
         loc="outside upper center",
         ncols=len(TYPES),
     )
-    save_figure(figure, pictures, "\n".join(joint_lines(settings.values())))
+    save_figure(figure, pictures, "\n".join(joint_lines(labels.values())))
 
 
 def _grid(axes: Axes, heads_of_model: pd.DataFrame) -> None:

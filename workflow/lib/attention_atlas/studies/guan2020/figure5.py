@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.patches import Patch, Rectangle
 
 from attention_atlas.figures.style import save_figure, use_style
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 from attention_atlas.methods.head_type_names import TITLES, TYPES
 from attention_atlas.studies.guan2020.type_styles import COLOURS
@@ -19,12 +19,12 @@ _GAP = 0.16
 """Space between two maps, as a share of a map."""
 
 
-def figure5(path: str | Path, setting: Setting, pictures: Mapping[str, str | Path]) -> None:
+def figure5(path: str | Path, label: RunLabel, pictures: Mapping[str, str | Path]) -> None:
     """Draw all maps as one image, a row for each layer, with a frame in the colour of the head's type.
 
     Args:
         path: of `draw_maps`.
-        setting: run, model and corpus.
+        label: run, model and corpus.
         pictures: format -> file.
 
     Raises:
@@ -62,7 +62,7 @@ def figure5(path: str | Path, setting: Setting, pictures: Mapping[str, str | Pat
         ncols=len(TYPES),
     )
     footnote = (
-        f"{setting.line}\nExample {table['example'].iloc[0]} ({table['pieces'].iloc[0]} pieces, shown as {cells} x {cells} "
+        f"{label.line}\nExample {table['example'].iloc[0]} ({table['pieces'].iloc[0]} pieces, shown as {cells} x {cells} "
         "mean weights); rows attend, columns are attended to; square-root scale, each map on its own."
     )
     save_figure(figure, pictures, footnote)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from attention_atlas.io.html_tables import write_html_table
-from attention_atlas.io.setting import Setting, joint_lines
+from attention_atlas.io.run_label import RunLabel, joint_lines
 from attention_atlas.io.tables import write_table
 from attention_atlas.methods.distance_features import options_of
 from attention_atlas.methods.head_type_names import TYPES
@@ -25,7 +25,7 @@ COLUMNS = ("model", "halved", "fits", "pairwise", "pairwise_min", "pairwise_max"
 
 def table1(
     features: Mapping[str, str | Path],
-    settings: Mapping[str, Setting],
+    labels: Mapping[str, RunLabel],
     options: Mapping[str, Any],
     fits: int,
     seed: int,
@@ -36,7 +36,7 @@ def table1(
 
     Args:
         features: name of a compared model -> its features.
-        settings: name of a compared model -> run, model and corpus.
+        labels: name of a compared model -> run, model and corpus.
         options: of the features.
         fits: number of halves.
         seed: of halves and clusters.
@@ -47,17 +47,17 @@ def table1(
         values = read_features(path).by_example(options_of(options))
         reference, _ = clusters(values.mean(axis=0), len(TYPES), seed)
         for halve in HALVES:
-            labels = halved_labels(values, halve, len(TYPES), fits, seed)
-            pairs = pairwise_agreement(labels, len(TYPES))
-            agreed = consistent_in_all(labels, reference, len(TYPES))
+            clusters = halved_labels(values, halve, len(TYPES), fits, seed)
+            pairs = pairwise_agreement(clusters, len(TYPES))
+            agreed = consistent_in_all(clusters, reference, len(TYPES))
             pair_range = (float(np.min(pairs)), float(np.max(pairs)))
             rows.append((name, halve, fits, float(pairs.mean()), *pair_range, agreed, values.shape[1], len(values)))
     table = pd.DataFrame(rows, columns=list(COLUMNS))
     write_table(table, out)
-    _page(table, settings, html_out)
+    _page(table, labels, html_out)
 
 
-def _page(table: pd.DataFrame, settings: Mapping[str, Setting], path: str | Path) -> None:
+def _page(table: pd.DataFrame, labels: Mapping[str, RunLabel], path: str | Path) -> None:
     published = load_published("guan2020")
     papers = [printed(published, "Table 1", "pairwise", model=name) for name in table["model"]]
     shown = table.assign(
@@ -65,7 +65,7 @@ def _page(table: pd.DataFrame, settings: Mapping[str, Setting], path: str | Path
         paper=[paper.value if paper else float("nan") for paper in papers],
     )
     notes = [
-        *joint_lines(settings.values()),
+        *joint_lines(labels.values()),
         "Share of heads. Each fit clusters half of the heads (the others get the nearest centre) or all heads by half of the "
         "inputs. Pairwise: heads in the same cluster, over all pairs of fits, clusters matched by the Hungarian method. In "
         "all: heads that every fit puts where the clusters of all data have them. The paper (BERT-large, in %) does not say "

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from attention_atlas.io.html_tables import write_html_table
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.methods.head_type_names import TITLES, TYPES
 from attention_atlas.studies.guan2020.ablation_rows import UNIFORM, ZERO
@@ -27,7 +27,7 @@ def table2(
     baselines_path: str | Path,
     resamples: int,
     seed: int,
-    setting: Setting,
+    label: RunLabel,
     out: str | Path,
     html_out: str | Path,
     baselines_out: str | Path,
@@ -39,7 +39,7 @@ def table2(
         answers_path, heads_path: of `ablations.score_answers`.
         baselines_path: of `ablations.score_answers`, a question a row.
         resamples, seed: of the bootstrap over passages.
-        setting: run, model and corpus.
+        label: run, model and corpus.
         out, html_out: the rows, see `ablation_table`; their page has the paper's values and the control beside ours.
         baselines_out, baselines_html: windows, references, n, em and f1 with intervals.
 
@@ -47,11 +47,11 @@ def table2(
         AtlasError: a table cannot be used.
     """
     ablation_table("table2", answers_path, heads_path, resamples, seed, out)
-    _baselines(baselines_path, resamples, seed, setting, baselines_out, baselines_html)
-    _page(out, baselines_out, setting, html_out)
+    _baselines(baselines_path, resamples, seed, label, baselines_out, baselines_html)
+    _page(out, baselines_out, label, html_out)
 
 
-def _page(table_path: str | Path, baselines_path: str | Path, setting: Setting, out: str | Path) -> None:
+def _page(table_path: str | Path, baselines_path: str | Path, label: RunLabel, out: str | Path) -> None:
     """Table 2 in the paper's shape, with the paper's values and the control beside ours."""
     table = read_table(table_path)
     marks = {ZERO: "0", UNIFORM: "1/L"}
@@ -64,7 +64,7 @@ def _page(table_path: str | Path, baselines_path: str | Path, setting: Setting, 
     shown = pd.concat([shown, score_columns(table, "Table 2")], axis=1)
     first = read_table(baselines_path).iloc[0]
     notes = [
-        setting.line,
+        label.line,
         "v: the head keeps its attention; 0: it is pruned; 1/L: it looks at all real tokens alike. " + SCORES_NOTE,
         "The paper's baseline F1 (89.68) lies 3.5 below what its checkpoint is known to reach (93.15): drops from one's own "
         f"baseline can be compared, levels cannot. Our baseline by the way of scoring: see the table of baselines (here "
@@ -75,7 +75,7 @@ def _page(table_path: str | Path, baselines_path: str | Path, setting: Setting, 
 
 
 def _baselines(
-    baselines_path: str | Path, resamples: int, seed: int, setting: Setting, out: str | Path, html_out: str | Path
+    baselines_path: str | Path, resamples: int, seed: int, label: RunLabel, out: str | Path, html_out: str | Path
 ) -> None:
     """The unchanged model's scores by the way of scoring."""
     scored = read_table(baselines_path, ["windows", "references", "question", "passage", *SCORES])
@@ -93,7 +93,7 @@ def _baselines(
     table = pd.DataFrame(rows)
     write_table(table, out)
     notes = [
-        setting.line,
+        label.line,
         "The same model and answers, scored in four ways: the best answer over all windows of a passage or that of its first "
         "window alone, against all reference answers or the first. The paper's baseline is F1 89.68; the makers of its "
         "checkpoint report EM 86.92 and F1 93.15 on SQuAD v1.1 dev.",

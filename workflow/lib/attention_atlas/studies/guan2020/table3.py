@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from attention_atlas.io.html_tables import write_html_table
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 from attention_atlas.methods.head_type_names import TITLES
 from attention_atlas.studies.guan2020.ablation_rows import INTER, INTRA, SEGMENTS, STOPS, WHOLE
@@ -22,7 +22,7 @@ def table3(
     heads_path: str | Path,
     resamples: int,
     seed: int,
-    setting: Setting,
+    label: RunLabel,
     out: str | Path,
     html_out: str | Path,
 ) -> None:
@@ -31,17 +31,17 @@ def table3(
     Args:
         answers_path, heads_path: of `ablations.score_answers`.
         resamples, seed: of the bootstrap over passages.
-        setting: run, model and corpus.
+        label: run, model and corpus.
         out, html_out: the rows, see `ablation_table`; their page has the paper's values and the control beside ours.
 
     Raises:
         AtlasError: a table cannot be used.
     """
     ablation_table("table3", answers_path, heads_path, resamples, seed, out)
-    _page(out, setting, html_out)
+    _page(out, label, html_out)
 
 
-def _page(table_path: str | Path, setting: Setting, out: str | Path) -> None:
+def _page(table_path: str | Path, label: RunLabel, out: str | Path) -> None:
     """Intra- and inter-sentence attention removed, under both definitions of a sentence."""
     table = read_table(table_path)
     table["sentences"] = table["sentences"].fillna("")
@@ -55,7 +55,7 @@ def _page(table_path: str | Path, setting: Setting, out: str | Path) -> None:
     )
     shown = pd.concat([shown, score_columns(table, "Table 3")], axis=1)
     notes = [
-        setting.line,
+        label.line,
         "The paper does not say what a sentence is: question and passage (the two segments), or what a full stop ends. "
         + SCORES_NOTE,
         "Row 12 is printed as 16.96 in the paper's table and as 19.96 in its text. Row 13 lies above the paper's own baseline.",

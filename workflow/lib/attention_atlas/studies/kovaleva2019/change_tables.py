@@ -13,7 +13,7 @@ import pandas as pd
 from scipy.stats import spearmanr
 
 from attention_atlas.io.html_tables import write_html_table
-from attention_atlas.io.setting import Setting, joint_lines
+from attention_atlas.io.run_label import RunLabel, joint_lines
 from attention_atlas.io.tables import write_table
 from attention_atlas.methods.head_tables import head_rows, mean_rows
 from attention_atlas.stats.bootstrap import bootstrap_ratio
@@ -55,7 +55,7 @@ class ChangeOutputs:
 
 def change_tables(
     files: Mapping[str, Mapping[int, str | Path]],
-    settings: Mapping[str, Setting],
+    labels: Mapping[str, RunLabel],
     resamples: int,
     seed: int,
     outputs: ChangeOutputs,
@@ -64,7 +64,7 @@ def change_tables(
 
     Args:
         files: task -> seed of the model -> its measures (`measures.measure`).
-        settings: task -> run, model and corpus.
+        labels: task -> run, model and corpus.
         resamples, seed: of the bootstrap.
         outputs: tables and pages to write.
 
@@ -107,10 +107,10 @@ def change_tables(
     keys = ["task", "model", "mode", "feature"]
     grid = pd.concat(features, ignore_index=True)[[*keys, *head, "value", "value_zero", "n"]]
     write_table(grid, outputs.features)
-    _features_page(grid, untagged, settings, outputs.features_html)
+    _features_page(grid, untagged, labels, outputs.features_html)
     table = pd.DataFrame(options)
     write_table(table, outputs.options)
-    _options_page(table, settings, outputs.options_html)
+    _options_page(table, labels, outputs.options_html)
 
 
 def _class_shares(task: str, seed_measures: Sequence[Measures], resamples: int, seed: int) -> list[dict[str, Any]]:
@@ -190,7 +190,7 @@ def _with_feature(values: Floats) -> npt.NDArray[np.bool_]:
     return ~np.isnan(values[:, 0, 0])
 
 
-def _features_page(grid: pd.DataFrame, untagged: Sequence[str], settings: Mapping[str, Setting], path: str | Path) -> None:
+def _features_page(grid: pd.DataFrame, untagged: Sequence[str], labels: Mapping[str, RunLabel], path: str | Path) -> None:
     corrected = grid[grid["mode"] == CORRECTED]
     means = (
         corrected.groupby(["task", "feature", "model"], sort=False).agg(value=("value", "mean"), n=("n", "first")).reset_index()
@@ -212,7 +212,7 @@ def _features_page(grid: pd.DataFrame, untagged: Sequence[str], settings: Mappin
         else ""
     )
     notes = [
-        *joint_lines(settings.values()),
+        *joint_lines(labels.values()),
         "Attention to pieces with a feature before and after fine-tuning: for each head the largest mean attention "
         "(over all rows) to a piece with the feature, averaged over the examples that have it; here the mean over all "
         "heads, and the head with the largest value after fine-tuning. Pieces are found by the words that they belong "
@@ -223,9 +223,9 @@ def _features_page(grid: pd.DataFrame, untagged: Sequence[str], settings: Mappin
     write_html_table(shown, path, "Kovaleva et al. 2019, section 4.4: attention to linguistic features", notes, names, formats)
 
 
-def _options_page(table: pd.DataFrame, settings: Mapping[str, Setting], path: str | Path) -> None:
+def _options_page(table: pd.DataFrame, labels: Mapping[str, RunLabel], path: str | Path) -> None:
     notes = [
-        *joint_lines(settings.values()),
+        *joint_lines(labels.values()),
         "How far one choice moves the values of the heads (means over examples), all else as it is: mean and largest "
         "change, and Spearman's rank correlation of the heads under both. The first of each pair is the published "
         "code's, but for examples without a feature, where Figure 7's code skips and section 4.4's counts 0 (negation aside).",

@@ -12,7 +12,7 @@ from scipy.stats import spearmanr
 
 from attention_atlas.corpora.frames import LONGEST_ELEMENT, LONGEST_SENTENCE
 from attention_atlas.io.html_tables import write_html_table
-from attention_atlas.io.setting import Setting, joint_lines
+from attention_atlas.io.run_label import RunLabel, joint_lines
 from attention_atlas.io.tables import write_table
 from attention_atlas.published.compare import CLOSE, NO, compare
 from attention_atlas.published.matching import measure, quantities, read_tables, sameness
@@ -35,7 +35,7 @@ FRAMES = "frames"
 
 def comparison(
     tables: Mapping[str, Any],
-    settings: Mapping[str, Setting],
+    labels: Mapping[str, RunLabel],
     recipe: Mapping[str, Any],
     out: str | Path,
     html_out: str | Path,
@@ -48,7 +48,7 @@ def comparison(
 
     Args:
         tables: name -> file; figure3 is empty in a run without a corpus of frames.
-        settings: task (and frames) -> run, model and corpus.
+        labels: task (and frames) -> run, model and corpus.
         recipe: of the fine-tuning (epochs, batch, learning_rate, warmup), records measured, length of padding, sentences.
         out, html_out: every published value and this run's.
         digitised_out, digitised_html: figure, task, heads, rho, mean_difference, largest_difference, comparable, why: our heads
@@ -63,14 +63,14 @@ def comparison(
     scores = {f"{way}_score": disabling["baseline"] + disabling[f"{way}_delta"] for way in ("best", "worst")}
     derived = {"disabling": disabling.assign(**scores), "quantities": quantities(_quantities(frames, recipe))}
     published = load_published("kovaleva2019")
-    frame = compare(published, measure(published, {**frames, **derived}, settings))
-    lines = joint_lines(settings.values())
+    frame = compare(published, measure(published, {**frames, **derived}, labels))
+    lines = joint_lines(labels.values())
     note = (
         "A number is compared only with the same model fine-tuned on the same data; most are read off figures. Known "
         "faults of the paper are named in the column why."
     )
     write_comparison(frame, out, html_out, "Kovaleva et al. 2019: published values and this run", lines, note)
-    heads = pd.DataFrame(list(_by_head(frames, settings, published)))
+    heads = pd.DataFrame(list(_by_head(frames, labels, published)))
     write_table(heads, digitised_out)
     notes = [
         *lines,
@@ -126,7 +126,7 @@ def _disabling(
 
 
 def _by_head(
-    frames: Mapping[str, pd.DataFrame], settings: Mapping[str, Setting], published: Mapping[str, Published]
+    frames: Mapping[str, pd.DataFrame], labels: Mapping[str, RunLabel], published: Mapping[str, Published]
 ) -> Iterator[dict[str, Any]]:
     """Our heads against digitised ones, figure by figure and task by task."""
     figure5, figure6, figure8 = (frames[name] for name in ("figure5", "figure6", "figure8"))
@@ -146,7 +146,7 @@ def _by_head(
             title = TASK_TITLES.get(str(task), str(task))
             row: dict[str, Any] = {"figure": figure, "task": title, "heads": len(heads)}
             of_task = next(value for value in published.values() if value.role == task and value.comparable == CLOSE)
-            comparable, why = sameness(of_task, settings)
+            comparable, why = sameness(of_task, labels)
             statistics = dict.fromkeys(("rho", "mean_difference", "largest_difference"), np.nan)
             if comparable != NO:
                 both = heads.merge(digitised[digitised["task"] == title], on=["layer", "head"])

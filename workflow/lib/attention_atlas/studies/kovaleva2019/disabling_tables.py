@@ -13,7 +13,7 @@ import pandas as pd
 from statsmodels.stats.multitest import multipletests
 
 from attention_atlas.io.html_tables import write_html_table
-from attention_atlas.io.setting import Setting, joint_lines
+from attention_atlas.io.run_label import RunLabel, joint_lines
 from attention_atlas.io.tables import read_parquet, write_table
 from attention_atlas.stats.bootstrap import percentile_interval, resampled_counts
 from attention_atlas.stats.paired_tests import mcnemar
@@ -56,7 +56,7 @@ class Effects:
 
 def disabling_tables(
     files: Mapping[str, Mapping[int, str | Path]],
-    settings: Mapping[str, Setting],
+    labels: Mapping[str, RunLabel],
     resamples: int,
     seed: int,
     single_out: str | Path,
@@ -70,7 +70,7 @@ def disabling_tables(
 
     Args:
         files: task -> seed of the model -> predictions written by `disabling.disable`.
-        settings: task -> run, model and corpus.
+        labels: task -> run, model and corpus.
         resamples, seed: of bootstrap and permutations.
         single_out: every model by itself; kind is the action, head is empty for a whole layer.
         heads_out, layers_out: the two tables; scores and differences are means over seeds, in percent.
@@ -108,7 +108,7 @@ def disabling_tables(
     columns = ["task", "action", "unit", "metric", "baseline", "best", "best_delta", "heldout_delta", "p_max"]
     table = pd.DataFrame(summary)[[*columns, "worst", "worst_delta", "mean_delta", "above", "seeds", "n"]]
     write_table(table, out)
-    _page(table, settings, resamples, html_out)
+    _page(table, labels, resamples, html_out)
 
 
 def _one_model(task: str, action: str, metric: str, seed: int, table: pd.DataFrame, places: pd.DataFrame) -> pd.DataFrame:
@@ -219,10 +219,10 @@ def _named(facts: dict[str, Any], places: pd.DataFrame) -> dict[str, Any]:
     return facts | {key: name(facts[key]) for key in ("best", "worst")}
 
 
-def _page(table: pd.DataFrame, settings: Mapping[str, Setting], resamples: int, path: str | Path) -> None:
+def _page(table: pd.DataFrame, labels: Mapping[str, RunLabel], resamples: int, path: str | Path) -> None:
     shown = table.assign(task=[TASK_TITLES[name] for name in table["task"]])
     notes = [
-        *joint_lines(settings.values()),
+        *joint_lines(labels.values()),
         "Scores and differences in points. best_delta is the largest of many differences on the very examples that it "
         "is chosen on; heldout_delta chooses on one half of the examples and measures on the other; p_max says how "
         f"often the largest difference is as large when predictions are exchanged at random ({resamples} permutations). "

@@ -8,17 +8,17 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 
 from attention_atlas.figures.style import plain, save_figure, use_style
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 from attention_atlas.studies.kovaleva2019.names import CLASS_TITLES, CLASSES, TASK_TITLES
 
 
-def figure1(path: str | Path, setting: Setting, pictures: Mapping[str, str | Path]) -> None:
+def figure1(path: str | Path, label: RunLabel, pictures: Mapping[str, str | Path]) -> None:
     """Draw a map of each class, all of one example.
 
     Args:
         path: of `draw_patterns`.
-        setting: run, model and corpus.
+        label: run, model and corpus.
         pictures: format -> file.
 
     Raises:
@@ -51,4 +51,4 @@ def figure1(path: str | Path, setting: Setting, pictures: Mapping[str, str | Pat
         f"One example of {TASK_TITLES[first['task']]} ({first['example']}), maps of the fine-tuned model; for each "
         "class the map that the network is surest of. Rows attend, columns are attended to."
     )
-    save_figure(figure, pictures, f"{setting.line}\n{note}")
+    save_figure(figure, pictures, f"{label.line}\n{note}")

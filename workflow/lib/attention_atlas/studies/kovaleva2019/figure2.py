@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from attention_atlas.figures.style import BLUE, GREEN, GREY, ORANGE, SKY, save_figure, use_style
-from attention_atlas.io.setting import Setting, joint_lines
+from attention_atlas.io.run_label import RunLabel, joint_lines
 from attention_atlas.io.tables import read_table
 from attention_atlas.studies.kovaleva2019.names import (
     BLOCK,
@@ -31,14 +31,14 @@ _SINGLE = "sst2"
 
 
 def figure2(
-    path: str | Path, patterns_path: str | Path, settings: Mapping[str, Setting], pictures: Mapping[str, str | Path]
+    path: str | Path, patterns_path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[str, str | Path]
 ) -> None:
     """Draw a stacked bar a task for each annotator.
 
     Args:
         path: of `change_tables`.
         patterns_path: of `train_patterns`: how well the annotators agree with labels.
-        settings: task -> run, model and corpus.
+        labels: task -> run, model and corpus.
         pictures: format -> file.
 
     Raises:
@@ -65,7 +65,7 @@ def figure2(
             f" {TASK_TITLES[_SINGLE]} has one sentence and so no block: its share of {block_share[NETWORK]:.1%} (network) and "
             f"{block_share[RULES]:.1%} (rules) is error of the classifier."
         )
-    lines = "\n".join(joint_lines(settings.values()))
+    lines = "\n".join(joint_lines(labels.values()))
     note = (
         f"n examples: {numbers}; all heads of the fine-tuned models.{floor} The text's 'up to 61 % heterogeneous' is "
         "heterogeneous and block together in the paper's own figure."

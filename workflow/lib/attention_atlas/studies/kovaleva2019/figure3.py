@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 
 from attention_atlas.figures.head_grid import draw_head_grid
 from attention_atlas.figures.style import save_figure, use_style
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 
 _WORDS = {
@@ -19,13 +19,13 @@ _WORDS = {
 }
 
 
-def figure3(path: str | Path, direction: str, pairing: str, setting: Setting, pictures: Mapping[str, str | Path]) -> None:
+def figure3(path: str | Path, direction: str, pairing: str, label: RunLabel, pictures: Mapping[str, str | Path]) -> None:
     """Draw the mean largest weights, and their differences to pairs at the same distance.
 
     Args:
         path: of `frame_heads`.
         direction, pairing: of the figure.
-        setting: run, model and corpus.
+        label: run, model and corpus.
         pictures: format -> file.
 
     Raises:
@@ -54,4 +54,4 @@ def figure3(path: str | Path, direction: str, pairing: str, setting: Setting, pi
         f"n = {int(table['n'].iloc[0])} sentences; pieces paired by {pairing}, attention {_WORDS[direction]}. Largest: {tops}. "
         "Dots: largest differences (a twentieth of the heads) whose 95 % interval lies above 0."
     )
-    save_figure(figure, pictures, f"{setting.line}\n{note}")
+    save_figure(figure, pictures, f"{label.line}\n{note}")

@@ -10,7 +10,7 @@ from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
 from attention_atlas.corpora.frames import ELEMENT, TARGET
 from attention_atlas.figures.style import BLUE, ORANGE, plain, save_figure, use_style
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 
 _COLOURS = {TARGET: ORANGE, ELEMENT: BLUE}
@@ -18,12 +18,12 @@ _TITLES = {TARGET: "target", ELEMENT: "core element"}
 _WIDTH, _GAP = 0.105, 0.18
 
 
-def figure4(path: str | Path, setting: Setting, pictures: Mapping[str, str | Path]) -> None:
+def figure4(path: str | Path, label: RunLabel, pictures: Mapping[str, str | Path]) -> None:
     """Draw a sentence with its target and elements in boxes, and a link between them.
 
     Args:
         path: of `frame_heads`.
-        setting: run, model and corpus.
+        label: run, model and corpus.
         pictures: format -> file.
 
     Raises:
@@ -77,6 +77,4 @@ def figure4(path: str | Path, setting: Setting, pictures: Mapping[str, str | Pat
     axes.set_xlim(-0.3, place + 0.1)
     axes.set_ylim(-0.6, 0.95)
     axes.axis("off")
-    save_figure(
-        figure, pictures, f"{setting.line}\nAn annotated sentence ({table['example'].iloc[0]}): what Figure 3 measures."
-    )
+    save_figure(figure, pictures, f"{label.line}\nAn annotated sentence ({table['example'].iloc[0]}): what Figure 3 measures.")

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 from attention_atlas.studies.kovaleva2019.task_grids import task_grids
 
 _ROWS = {"padded": "As published (padded)", "real": "Real length"}
 
 
-def figure5(path: str | Path, settings: Mapping[str, Setting], pictures: Mapping[str, str | Path]) -> None:
+def figure5(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[str, str | Path]) -> None:
     """Draw the cosine between maps before and after fine-tuning, padded as published and of real length.
 
     Args:
         path: of `change_tables`.
-        settings: task -> run, model and corpus.
+        labels: task -> run, model and corpus.
         pictures: format -> file.
 
     Raises:
@@ -31,4 +31,4 @@ def figure5(path: str | Path, settings: Mapping[str, Setting], pictures: Mapping
     note = (
         f"Mean cosine over examples and seeds between the maps of one head before and after fine-tuning; n examples: {sizes}."
     )
-    task_grids(path, "crop", kinds, "Cosine similarity", "Blues_r", (0.0, 1.0), settings, note, pictures)
+    task_grids(path, "crop", kinds, "Cosine similarity", "Blues_r", (0.0, 1.0), labels, note, pictures)

@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 from matplotlib.ticker import MaxNLocator
 
 from attention_atlas.figures.style import save_figure, use_style
-from attention_atlas.io.setting import Setting, joint_lines
+from attention_atlas.io.run_label import RunLabel, joint_lines
 from attention_atlas.io.tables import read_table
 from attention_atlas.studies.kovaleva2019.names import TASK_TITLES
 
@@ -26,12 +26,12 @@ _ROWS = {
 }
 
 
-def figure7(path: str | Path, settings: Mapping[str, Setting], pictures: Mapping[str, str | Path]) -> None:
+def figure7(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[str, str | Path]) -> None:
     """Draw the attention of [CLS] in the last layer to pieces with a feature.
 
     Args:
         path: of `change_tables`.
-        settings: task -> run, model and corpus.
+        labels: task -> run, model and corpus.
         pictures: format -> file.
 
     Raises:
@@ -65,4 +65,4 @@ def figure7(path: str | Path, settings: Mapping[str, Setting], pictures: Mapping
         "Last layer of the fine-tuned models: the largest weight of the row of [CLS] on a piece with the feature, mean "
         f"over the examples that have it (up to n = {int(table['n'].max())}) and seeds. White: no example, or no tags."
     )
-    save_figure(figure, pictures, "\n".join([*joint_lines(settings.values()), note]))
+    save_figure(figure, pictures, "\n".join([*joint_lines(labels.values()), note]))

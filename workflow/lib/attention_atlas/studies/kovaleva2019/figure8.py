@@ -7,7 +7,7 @@ from pathlib import Path
 
 from attention_atlas.figures.head_grid import draw_head_grid
 from attention_atlas.figures.style import save_figure
-from attention_atlas.io.setting import Setting, joint_lines
+from attention_atlas.io.run_label import RunLabel, joint_lines
 from attention_atlas.io.tables import read_table
 from attention_atlas.studies.kovaleva2019.names import TASK_TITLES
 from attention_atlas.studies.kovaleva2019.task_panels import METRIC_TITLES, task_panels
@@ -16,12 +16,12 @@ _LEAST = 0.1
 """Points that a scale reaches at the least."""
 
 
-def figure8(path: str | Path, settings: Mapping[str, Setting], pictures: Mapping[str, str | Path]) -> None:
+def figure8(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[str, str | Path]) -> None:
     """Draw what disabling each head does to the score of each task.
 
     Args:
         path: of `disabling_tables`.
-        settings: task -> run, model and corpus.
+        labels: task -> run, model and corpus.
         pictures: format -> file.
 
     Raises:
@@ -51,4 +51,4 @@ def figure8(path: str | Path, settings: Mapping[str, Setting], pictures: Mapping
         "Change of the score when one head attends to all real tokens alike; each panel on its own scale around 0. "
         "Dots: p < 0.05 by a paired permutation test, corrected by Holm over all heads."
     )
-    save_figure(figure, pictures, "\n".join([*joint_lines(settings.values()), note]))
+    save_figure(figure, pictures, "\n".join([*joint_lines(labels.values()), note]))

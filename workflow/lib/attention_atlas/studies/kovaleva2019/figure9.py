@@ -9,18 +9,18 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from attention_atlas.figures.style import BLUE, VERMILION, save_figure
-from attention_atlas.io.setting import Setting, joint_lines
+from attention_atlas.io.run_label import RunLabel, joint_lines
 from attention_atlas.io.tables import read_table
 from attention_atlas.studies.kovaleva2019.names import TASK_TITLES
 from attention_atlas.studies.kovaleva2019.task_panels import METRIC_TITLES, task_panels
 
 
-def figure9(path: str | Path, settings: Mapping[str, Setting], pictures: Mapping[str, str | Path]) -> None:
+def figure9(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[str, str | Path]) -> None:
     """Draw what disabling a whole layer does to the score of each task.
 
     Args:
         path: of `disabling_tables`.
-        settings: task -> run, model and corpus.
+        labels: task -> run, model and corpus.
         pictures: format -> file.
 
     Raises:
@@ -50,4 +50,4 @@ def figure9(path: str | Path, settings: Mapping[str, Setting], pictures: Mapping
         "Change of the score when all heads of a layer attend to all real tokens alike, with 95 % intervals by bootstrap over "
         "examples. Red: p < 0.05 by a paired permutation test, corrected by Holm over the layers."
     )
-    save_figure(figure, pictures, "\n".join([*joint_lines(settings.values()), note]))
+    save_figure(figure, pictures, "\n".join([*joint_lines(labels.values()), note]))

@@ -21,7 +21,7 @@ from attention_atlas.corpora.frames import ELEMENT, TARGET
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.progress import progress
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import write_table
 from attention_atlas.methods.head_tables import head_rows
 from attention_atlas.stats.bootstrap import bootstrap_ratio
@@ -64,7 +64,7 @@ def frame_heads(
     direction: str,
     resamples: int,
     seed: int,
-    setting: Setting,
+    label: RunLabel,
     outputs: FrameOutputs,
 ) -> None:
     """Write figure3.tsv, the table of options, and the sentence that Figure 4 shows.
@@ -75,7 +75,7 @@ def frame_heads(
         limit: use at most so many records.
         pairing, direction: of the figure; the table of options has all.
         resamples, seed: of the bootstrap over sentences and of the control.
-        setting: run, model and corpus.
+        label: run, model and corpus.
         outputs: tables and page to write.
 
     Raises:
@@ -90,7 +90,7 @@ def frame_heads(
     write_table(_rows(scores[chosen], controls[chosen], resamples, seed), outputs.heads)
     options = _options(variants, scores, controls, chosen)
     write_table(options, outputs.options)
-    _page(options, len(scores[0]), setting, outputs.options_html)
+    _page(options, len(scores[0]), label, outputs.options_html)
     write_table(example_sentence(examples), outputs.sentence)
 
 
@@ -211,9 +211,9 @@ def example_sentence(examples: Sequence[Example]) -> pd.DataFrame:
     return pd.DataFrame({"word": example.words, "role": roles, "frame": frame, "example": example.id})
 
 
-def _page(options: pd.DataFrame, sentences: int, setting: Setting, path: str | Path) -> None:
+def _page(options: pd.DataFrame, sentences: int, label: RunLabel, path: str | Path) -> None:
     notes = [
-        setting.line,
+        label.line,
         f"The head with the largest mean over {sentences} sentences under every reading of Figure 3. zip: pieces of elements "
         "are paired with those of the target one by one, so that with a target of one piece only the first piece of the first "
         "element counts (published code); all: each with each (the paper's text). first_piece: pieces are looked for by their "

@@ -8,8 +8,8 @@ _PUBLISHED = ("published/kovaleva2019.csv",)
 _DIGITISED = tuple(
     f"published/digitised/{name}.csv" for name in ("fig3_framenet", "fig5_cosine", "fig6_sep_cls", "fig8_disable_head")
 )
-_SETTINGS = {"settings": ("task_labels",)}
-_FRAMES = {"setting": ("label", "frames")}
+_LABELS = {"labels": ("task_labels",)}
+_FRAMES = {"label": ("label", "frames")}
 _BOOTSTRAP = {"resamples": ("settings", "resamples"), "seed": ("settings", "seed")}
 
 
@@ -20,7 +20,7 @@ def _task_figure(figure: str) -> Page:
         function=f"studies.kovaleva2019.{figure}:{figure}",
         inputs={"path": f"{figure}.tsv"},
         pictures=figure,
-        params=_SETTINGS,
+        params=_LABELS,
     )
 
 
@@ -29,7 +29,7 @@ PAGES = (
         rule="kovaleva2019_table1",
         function="studies.kovaleva2019.table1:table1",
         outputs={"out": "table1.tsv", "html_out": "table1.html"},
-        params={"predictions": ("predictions",), **_BOOTSTRAP, **_SETTINGS},
+        params={"predictions": ("predictions",), **_BOOTSTRAP, **_LABELS},
         reads=(("prediction_files",),),
         resources=_PUBLISHED,
         megabytes=2000,
@@ -46,7 +46,7 @@ PAGES = (
             "out": "disabling.tsv",
             "html_out": "disabling.html",
         },
-        params={"files": ("by_task_and_seed", "disabled"), **_BOOTSTRAP, **_SETTINGS},
+        params={"files": ("by_task_and_seed", "disabled"), **_BOOTSTRAP, **_LABELS},
         reads=(("files_of", "disabled"),),
         megabytes=4000,
         minutes=120,
@@ -56,14 +56,14 @@ PAGES = (
         function="studies.kovaleva2019.figure1:figure1",
         inputs={"path": "figure1.tsv"},
         pictures="figure1",
-        params={"setting": ("drawn_label",)},
+        params={"label": ("drawn_label",)},
     ),
     Page(
         rule="kovaleva2019_figure2",
         function="studies.kovaleva2019.figure2:figure2",
         inputs={"path": "figure2.tsv", "patterns_path": "patterns.tsv"},
         pictures="figure2",
-        params=_SETTINGS,
+        params=_LABELS,
     ),
     Page(
         rule="kovaleva2019_figure3",
@@ -96,7 +96,7 @@ PAGES = (
             "claims_out": "claims.tsv",
             "claims_html": "claims.html",
         },
-        params={"settings": ("compared_labels",), "recipe": ("recipe",)},
+        params={"labels": ("compared_labels",), "recipe": ("recipe",)},
         resources=(*_PUBLISHED, *_DIGITISED),
         megabytes=2000,
         minutes=30,

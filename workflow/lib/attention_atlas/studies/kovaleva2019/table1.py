@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from attention_atlas.io.html_tables import write_html_table
-from attention_atlas.io.setting import Setting, joint_lines
+from attention_atlas.io.run_label import RunLabel, joint_lines
 from attention_atlas.io.tables import read_parquet, write_table
 from attention_atlas.published.values import load_published, printed
 from attention_atlas.stats.bootstrap import percentile_interval, resampled_counts
@@ -38,7 +38,7 @@ _TITLES = {
 
 def table1(
     predictions: Mapping[str, str | Path],
-    settings: Mapping[str, Setting],
+    labels: Mapping[str, RunLabel],
     resamples: int,
     seed: int,
     out: str | Path,
@@ -48,7 +48,7 @@ def table1(
 
     Args:
         predictions: task -> predictions of its models (`predictions.predict`).
-        settings: task -> run, model and corpus.
+        labels: task -> run, model and corpus.
         resamples, seed: of the bootstrap over examples, of the mean over seeds.
         out, html_out: table and page.
 
@@ -74,7 +74,7 @@ def table1(
     columns = ["task", "metric", "state", "value", "sd", "least", "most", "ci_low", "ci_high", "seeds", "n"]
     table = pd.DataFrame(rows, columns=columns)
     write_table(table, out)
-    _page(table, settings, html_out)
+    _page(table, labels, html_out)
 
 
 def truth_of(task: str, frame: pd.DataFrame) -> Floats:
@@ -97,7 +97,7 @@ def _scores(metric: str, predictions: Floats, truth: Floats, counts: Floats) -> 
     return {"value": float(values.mean()), "sd": spread, **extremes, "ci_low": float(low), "ci_high": float(high)}
 
 
-def _page(table: pd.DataFrame, settings: Mapping[str, Setting], path: str | Path) -> None:
+def _page(table: pd.DataFrame, labels: Mapping[str, RunLabel], path: str | Path) -> None:
     published = load_published("kovaleva2019")
     rows = []
     for (task, metric), score_rows in table.groupby(["task", "metric"], sort=False):
@@ -112,7 +112,7 @@ def _page(table: pd.DataFrame, settings: Mapping[str, Setting], path: str | Path
     shown = pd.DataFrame(rows)
     shown = shown[["task", "metric", "n", *(name for name in order if name in shown.columns)]].fillna("")
     notes = [
-        *joint_lines(settings.values()),
+        *joint_lines(labels.values()),
         "In percent: mean over seeds (least to most, where there are several) and interval by bootstrap over examples. "
         "Without fine-tuning the layer of classes is random, and what it says depends on its seed alone. correlation: mean of "
         "Pearson's and Spearman's (the paper calls it accuracy). Best constant: one answer for all, the best by this metric.",

@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 
 from attention_atlas.figures.head_grid import draw_head_grid
 from attention_atlas.figures.style import save_figure, use_style
-from attention_atlas.io.setting import Setting, joint_lines
+from attention_atlas.io.run_label import RunLabel, joint_lines
 from attention_atlas.io.tables import read_table
 from attention_atlas.studies.kovaleva2019.names import TASK_TITLES
 
@@ -21,7 +21,7 @@ def task_grids(
     label: str,
     colours: str,
     colour_limits: tuple[float, float],
-    settings: Mapping[str, Setting],
+    labels: Mapping[str, RunLabel],
     note: str,
     pictures: Mapping[str, str | Path],
 ) -> None:
@@ -34,7 +34,7 @@ def task_grids(
         label: of the colour bar.
         colours: matplotlib's name of the colour map.
         colour_limits: least and largest value of the colour map.
-        settings: task -> run, model and corpus.
+        labels: task -> run, model and corpus.
         note: below the figure.
         pictures: format -> file.
 
@@ -65,4 +65,4 @@ def task_grids(
     for axis in axes[-1]:
         axis.set_xlabel("Head")
     figure.colorbar(image, ax=axes, label=label, shrink=0.8)
-    save_figure(figure, pictures, "\n".join([*joint_lines(settings.values()), note]))
+    save_figure(figure, pictures, "\n".join([*joint_lines(labels.values()), note]))

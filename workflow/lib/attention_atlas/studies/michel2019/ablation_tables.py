@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from attention_atlas.io.html_tables import write_html_table
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import write_table
 from attention_atlas.methods.names import CLASSIFICATION, KEYS, ONE, OTHERS, TRANSLATION
 from attention_atlas.published.values import load_published
@@ -23,7 +23,7 @@ FIGURE1 = ["experiment", *TABLE1]
 
 def ablation_tables(
     answers: Mapping[str, str | Path],
-    settings: Mapping[str, Setting],
+    labels: Mapping[str, RunLabel],
     resamples: int,
     seed: int,
     table1_out: str | Path,
@@ -38,7 +38,7 @@ def ablation_tables(
 
     Args:
         answers: experiment -> table of `masked_answers`.
-        settings: translation, classification -> model and corpus of the run.
+        labels: translation, classification -> model and corpus of the run.
         resamples, seed: of the bootstrap.
         table1_out, table1_html: `TABLE1` of every head of the translation model; the page is a grid of the encoder's heads.
         table2_out, table2_html: `BEST` of the translation model: each layer with all heads masked but the best one.
@@ -51,20 +51,20 @@ def ablation_tables(
     measured = {name: read_answers(path, KEYS, name) for name, path in answers.items()}
     single_head = {name: effect_rows(_only(masked, ONE), resamples, seed) for name, masked in measured.items()}
     write_table(single_head[TRANSLATION][TABLE1], table1_out)
-    _grid_page(single_head[TRANSLATION], settings[TRANSLATION], table1_html)
+    _grid_page(single_head[TRANSLATION], labels[TRANSLATION], table1_html)
     figure1 = pd.concat([rows.assign(experiment=name) for name, rows in single_head.items()], ignore_index=True)
     write_table(figure1[FIGURE1], figure1_out)
     for name, number, out, html in ((TRANSLATION, 2, table2_out, table2_html), (CLASSIFICATION, 3, table3_out, table3_html)):
         best = best_by_layer(_only(measured[name], OTHERS), resamples, seed)
         write_table(best[BEST], out)
-        _best_page(best, number, settings[name], html)
+        _best_page(best, number, labels[name], html)
 
 
 def _only(masked: Masked, unit: str) -> Masked:
     return masked.only((masked.keys["masked"] == unit).to_numpy())
 
 
-def _grid_page(rows: pd.DataFrame, setting: Setting, path: str | Path) -> None:
+def _grid_page(rows: pd.DataFrame, label: RunLabel, path: str | Path) -> None:
     """The encoder's differences in the form of the paper's table, and the number of significant ones by each correction."""
     base = load_published("michel2019")["m19.tab1.base_bleu"].value
     encoder_rows = rows[rows["kind"] == "enc_enc"]
@@ -77,7 +77,7 @@ def _grid_page(rows: pd.DataFrame, setting: Setting, path: str | Path) -> None:
         for kind, kind_rows in rows.groupby("kind", sort=False)
     )
     notes = [
-        setting.line,
+        label.line,
         f"Difference of BLEU when one head of the encoder's self-attention is masked; whole model "
         f"{encoder_rows['baseline'].iloc[0]:.2f} (the paper's: {base}), n = {encoder_rows['n'].iloc[0]} sentences, "
         f"{signature()}. * p < {LEVEL} by paired bootstrap, two-sided; ** also after Holm's correction for all heads of the "
@@ -92,7 +92,7 @@ def _marked(delta: float, p: float, p_holm: float) -> str:
     return f"{delta:+.2f}" + ("**" if p_holm < LEVEL else "*" if p < LEVEL else "")
 
 
-def _best_page(best: pd.DataFrame, number: int, setting: Setting, path: str | Path) -> None:
+def _best_page(best: pd.DataFrame, number: int, label: RunLabel, path: str | Path) -> None:
     several_kinds = best["kind"].nunique() > 1
     columns = ["layer", "head", "score", "delta", "ci_low", "ci_high", "heldout_delta", "p", "p_holm"]
     shown = best[[*(["kind"] if several_kinds else []), *columns]]
@@ -101,7 +101,7 @@ def _best_page(best: pd.DataFrame, number: int, setting: Setting, path: str | Pa
     first = best.iloc[0]
     worse = int(((best["p"] < LEVEL) & (best["delta"] < 0)).sum())
     notes = [
-        setting.line,
+        label.line,
         f"Each layer with one head left, the best one: {first['metric']} and its difference from the whole model "
         f"({first['baseline']:.2f}, n = {first['n']}), in points, with intervals by bootstrap over examples. {worse} of "
         f"{len(best)} layers are worse with p < {LEVEL} (uncorrected, as in the paper).",

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.methods.names import CLASSIFICATION, DEFINITIONS, PAPER, TRANSLATION
 from attention_atlas.published.compare import compare
 from attention_atlas.published.matching import measure, quantities, read_tables
@@ -21,7 +21,7 @@ from attention_atlas.studies.michel2019.names import ABLATION, HELDOUT, IMPORTAN
 
 def comparison(
     tables: Mapping[str, Any],
-    settings: Mapping[str, Setting],
+    labels: Mapping[str, RunLabel],
     definition: str,
     out: str | Path,
     html_out: str | Path,
@@ -32,7 +32,7 @@ def comparison(
 
     Args:
         tables: name -> file; figure5 is empty where the run follows no training.
-        settings: role -> model and corpus of the run.
+        labels: role -> model and corpus of the run.
         definition: of importance, by which this run orders heads.
         out, html_out: every published value with this run's.
         claims_out, claims_html: claim, ours, verdict.
@@ -44,8 +44,8 @@ def comparison(
     frames["quantities"] = quantities(_quantities(frames))
     frames["correlations"] = _with_other_statistics(frames["correlations"])
     published = load_published("michel2019")
-    frame = compare(published, measure(published, frames, settings))
-    lines = [settings[name].line for name in (TRANSLATION, CLASSIFICATION)]
+    frame = compare(published, measure(published, frames, labels))
+    lines = [labels[name].line for name in (TRANSLATION, CLASSIFICATION)]
     note = (
         "A number is compared only with the same model on the same data. Ids with rerun are those of a third party that "
         "ran the authors' code."

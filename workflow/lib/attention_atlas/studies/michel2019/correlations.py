@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from attention_atlas.io.html_tables import write_html_table
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import write_table
 from attention_atlas.methods.names import HEAD, KEYS, ONE
 from attention_atlas.stats.bootstrap import percentile_interval, resampled_counts
@@ -28,7 +28,7 @@ PEARSON, SPEARMAN, TRIMMED = "pearson", "spearman", "pearson_without_extremes"
 def correlations(
     answers: Mapping[str, str | Path],
     second_answers: Mapping[str, str | Path],
-    settings: Mapping[str, Setting],
+    labels: Mapping[str, RunLabel],
     extremes: int,
     resamples: int,
     seed: int,
@@ -41,7 +41,7 @@ def correlations(
     Args:
         answers: experiment -> table of `masked_answers`.
         second_answers: experiment -> the same on its second corpus.
-        settings: role -> model and corpus of the run.
+        labels: role -> model and corpus of the run.
         extremes: number of heads that `TRIMMED` excludes, see `extreme_heads`.
         resamples, seed: of both bootstraps.
         out: columns `FIGURE2`.
@@ -63,7 +63,7 @@ def correlations(
     table = pd.concat(rows, ignore_index=True)[CORRELATIONS]
     write_table(table, correlations_out)
     notes = [
-        *(setting.line for setting in settings.values()),
+        *(label.line for label in labels.values()),
         "Correlation over heads between what masking a head does to the score on one corpus and on another, with intervals by "
         "bootstrap over heads, and over examples of both corpora. Without extremes: without the heads that lie farthest from "
         f"the median, {extremes} of them; a correlation that they carry alone says little of the other heads.",

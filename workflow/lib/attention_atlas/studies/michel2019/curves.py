@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from attention_atlas.io.html_tables import write_html_table
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_parquet, write_table
 from attention_atlas.methods.names import ALL, ANSWERS, CLASSIFICATION, STEP, TRANSLATION
 from attention_atlas.stats.bootstrap import percentile_interval
@@ -29,7 +29,7 @@ LEAST_BLEU = 3.0
 
 def pruning_curves(
     answers: Mapping[str, str | Path],
-    settings: Mapping[str, Setting],
+    labels: Mapping[str, RunLabel],
     resamples: int,
     seed: int,
     figure3_out: str | Path,
@@ -41,7 +41,7 @@ def pruning_curves(
 
     Args:
         answers: experiment -> table of `pruned_answers`.
-        settings: experiment -> model and corpus of the run.
+        labels: experiment -> model and corpus of the run.
         resamples, seed: of the bootstrap.
         figure3_out: `FIGURE3`, heads of all kinds of attention together; floor: share of the most frequent label.
         pruning_out, pruning_html: experiment, order, baseline, scores at some shares of heads, mean of the curve, `prunable`.
@@ -61,7 +61,7 @@ def pruning_curves(
     write_table(figure3, figure3_out)
     by_kind = tables[TRANSLATION]
     write_table(by_kind[by_kind["scope"] != ALL].rename(columns={"scope": "kind"})[FIGURE4], figure4_out)
-    _summary(figure3, settings, pruning_out, pruning_html)
+    _summary(figure3, labels, pruning_out, pruning_html)
 
 
 def curve_rows(masked: Masked, resamples: int, seed: int) -> pd.DataFrame:
@@ -103,7 +103,7 @@ def mean_curves(figure3: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([figure3[~random], mean[FIGURE3]], ignore_index=True)
 
 
-def _summary(figure3: pd.DataFrame, settings: Mapping[str, Setting], out: str | Path, html_out: str | Path) -> None:
+def _summary(figure3: pd.DataFrame, labels: Mapping[str, RunLabel], out: str | Path, html_out: str | Path) -> None:
     rows = []
     means = mean_curves(figure3)
     for (name, order), curve in means.groupby(["experiment", "order"], sort=False):
@@ -119,7 +119,7 @@ def _summary(figure3: pd.DataFrame, settings: Mapping[str, Setting], out: str | 
     floor = figure3.loc[figure3["experiment"] == CLASSIFICATION, "floor"].iloc[0]
     draws = figure3.loc[figure3["order"] == RANDOM, "draw"].nunique()
     notes = [
-        *(setting.line for setting in settings.values()),
+        *(label.line for label in labels.values()),
         "BLEU and accuracy (%) with the heads that come first in an order masked: at_20 with 20 % of them; mean: of the whole "
         "curve. prunable: percent of heads up to which no "
         f"step loses more than {TOLERATED:g} point; the paper says 20 % and 40 % by importance, without saying what it counts "

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from attention_atlas.figures.style import BLACK, panels, save_figure
-from attention_atlas.io.setting import Setting, joint_lines
+from attention_atlas.io.run_label import RunLabel, joint_lines
 from attention_atlas.io.tables import read_table
 from attention_atlas.methods.names import CLASSIFICATION, TRANSLATION
 from attention_atlas.studies.michel2019.figure_style import KIND_COLOURS, SCORE_LABELS
@@ -20,12 +20,12 @@ from attention_atlas.studies.michel2019.names import KIND_TITLES, TITLES
 _BINS = 24
 
 
-def figure1(path: str | Path, settings: Mapping[str, Setting], pictures: Mapping[str, str | Path]) -> None:
+def figure1(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[str, str | Path]) -> None:
     """Draw a histogram of heads by score for each experiment, by kind of attention where there are several.
 
     Args:
         path: `FIGURE1` of `ablation_tables`.
-        settings: role -> model and corpus of the run.
+        labels: role -> model and corpus of the run.
         pictures: format -> file.
 
     Raises:
@@ -41,7 +41,7 @@ def figure1(path: str | Path, settings: Mapping[str, Setting], pictures: Mapping
             f"p < 0.01 for {(head_rows['p'] < 0.01).sum()}, after Holm {(head_rows['p_holm'] < 0.01).sum()}"
         )
     note = "Scores with one head masked. " + "; ".join(facts) + "."
-    save_figure(figure, pictures, "\n".join([*joint_lines([settings[TRANSLATION], settings[CLASSIFICATION]]), note]))
+    save_figure(figure, pictures, "\n".join([*joint_lines([labels[TRANSLATION], labels[CLASSIFICATION]]), note]))
 
 
 def _histogram(axis: Axes, rows: pd.DataFrame, title: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from textwrap import fill
 
 from attention_atlas.figures.style import BLACK, GREY, panels, save_figure
-from attention_atlas.io.setting import Setting, joint_lines
+from attention_atlas.io.run_label import RunLabel, joint_lines
 from attention_atlas.io.tables import read_table
 from attention_atlas.studies.michel2019.correlations import CORRELATIONS, FIGURE2, PEARSON, SPEARMAN, TRIMMED, in_words
 from attention_atlas.studies.michel2019.figure_style import KIND_COLOURS, KIND_MARKERS
@@ -19,14 +19,14 @@ _LINE = 44
 
 
 def figure2(
-    path: str | Path, correlations_path: str | Path, settings: Mapping[str, Setting], pictures: Mapping[str, str | Path]
+    path: str | Path, correlations_path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[str, str | Path]
 ) -> None:
     """Draw the change in score when each head is masked on one corpus against that on another.
 
     Args:
         path: `FIGURE2` of `correlations`.
         correlations_path: `CORRELATIONS` of `correlations`.
-        settings: role -> model and corpus of the run.
+        labels: role -> model and corpus of the run.
         pictures: format -> file.
 
     Raises:
@@ -46,8 +46,8 @@ def figure2(
         for line in (axis.axhline, axis.axvline):
             line(0, color=GREY, linewidth=0.6, zorder=0)
         unit = "BLEU" if points["metric"].iloc[0] == "BLEU" else "Accuracy, points"
-        axis.set_xlabel(fill(f"{unit}: {settings[str(name)].corpus}", _LINE))
-        axis.set_ylabel(fill(f"{unit}: {settings[f'{name}_other'].corpus}", _LINE))
+        axis.set_xlabel(fill(f"{unit}: {labels[str(name)].corpus}", _LINE))
+        axis.set_ylabel(fill(f"{unit}: {labels[f'{name}_other'].corpus}", _LINE))
         words = [
             f"{_STATISTICS[row.statistic]} {in_words(row.value, row.ci_low, row.ci_high)}"
             for row in agreement[agreement["experiment"] == name].itertuples()
@@ -60,4 +60,4 @@ def figure2(
         "A point a head: difference of the score when it is masked, on two corpora. Correlations over heads with 95 % "
         f"intervals by bootstrap over heads. {examples}."
     )
-    save_figure(figure, pictures, "\n".join([*joint_lines(settings.values()), note]))
+    save_figure(figure, pictures, "\n".join([*joint_lines(labels.values()), note]))

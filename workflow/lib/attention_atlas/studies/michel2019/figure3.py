@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from attention_atlas.figures.style import BLACK, BLUE, GREY, PURPLE, SKY, VERMILION, panels, save_figure
-from attention_atlas.io.setting import Setting, joint_lines
+from attention_atlas.io.run_label import RunLabel, joint_lines
 from attention_atlas.io.tables import read_table
 from attention_atlas.methods.names import CLASSIFICATION, TRANSLATION
 from attention_atlas.studies.michel2019.curves import FIGURE3, mean_curves
@@ -22,12 +22,12 @@ _LINES = {
 }
 
 
-def figure3(path: str | Path, settings: Mapping[str, Setting], pictures: Mapping[str, str | Path]) -> None:
+def figure3(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[str, str | Path]) -> None:
     """Draw the score by percent of heads masked, for each order.
 
     Args:
         path: `FIGURE3` of `curves.pruning_curves`.
-        settings: role -> model and corpus of the run.
+        labels: role -> model and corpus of the run.
         pictures: format -> file.
 
     Raises:
@@ -58,4 +58,4 @@ def figure3(path: str | Path, settings: Mapping[str, Setting], pictures: Mapping
         f"{facts}. Bands: 95 % interval by bootstrap over examples for importance; least and most of {draws} random orders, "
         "their mean as line."
     )
-    save_figure(figure, pictures, "\n".join([*joint_lines([settings[TRANSLATION], settings[CLASSIFICATION]]), note]))
+    save_figure(figure, pictures, "\n".join([*joint_lines([labels[TRANSLATION], labels[CLASSIFICATION]]), note]))

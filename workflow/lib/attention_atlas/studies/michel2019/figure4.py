@@ -10,19 +10,19 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from attention_atlas.figures.style import panels, save_figure
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 from attention_atlas.studies.michel2019.curves import FIGURE4
 from attention_atlas.studies.michel2019.figure_style import KIND_COLOURS, KIND_MARKERS
 from attention_atlas.studies.michel2019.names import KIND_TITLES
 
 
-def figure4(path: str | Path, setting: Setting, pictures: Mapping[str, str | Path]) -> None:
+def figure4(path: str | Path, label: RunLabel, pictures: Mapping[str, str | Path]) -> None:
     """Draw BLEU by percent of the heads of one kind of attention, pruned by importance.
 
     Args:
         path: `FIGURE4` of `curves.pruning_curves`.
-        setting: model and corpus of the run.
+        label: model and corpus of the run.
         pictures: format -> file.
 
     Raises:
@@ -41,7 +41,7 @@ def figure4(path: str | Path, setting: Setting, pictures: Mapping[str, str | Pat
         "Heads of one kind of attention masked in the order of their importance, all others left as they are; bands: 95 % "
         f"interval by bootstrap over n = {table['n'].iloc[0]} sentences."
     )
-    save_figure(figure, pictures, "\n".join([setting.line, note]))
+    save_figure(figure, pictures, "\n".join([label.line, note]))
 
 
 def _banded(axis: Axes, rows: pd.DataFrame, label: str, colour: Any, mark: str) -> None:

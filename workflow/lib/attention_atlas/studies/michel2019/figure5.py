@@ -9,13 +9,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from attention_atlas.figures.style import panels, save_figure
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 from attention_atlas.studies.michel2019.curves import FIGURE5, LEAST_BLEU, dynamics_table
 
 
 def figure5(
-    path: str | Path, resamples: int, seed: int, setting: Setting, out: str | Path, pictures: Mapping[str, str | Path]
+    path: str | Path, resamples: int, seed: int, label: RunLabel, out: str | Path, pictures: Mapping[str, str | Path]
 ) -> None:
     """Write `FIGURE5` and draw BLEU by percent of heads masked after several epochs of training, also as a share of the whole
     model's.
@@ -23,7 +23,7 @@ def figure5(
     Args:
         path: table of `dynamics`.
         resamples, seed: of the bootstrap.
-        setting: model and corpus of the run.
+        label: model and corpus of the run.
         out: table of `curves.dynamics_table` to write.
         pictures: format -> file.
 
@@ -41,9 +41,9 @@ def figure5(
         style = {"color": colours[number], "marker": "os^DvP*X"[number % 8], "markersize": 3.5, "linewidth": 1.3}
         axes[0].plot(rows["percent"], rows["score"], label=f"epoch {epoch}: BLEU {rows['baseline'].iloc[0]:.1f}", **style)
         axes[1].plot(rows["percent"], 100 * rows["share"], **style)
-    for axis, label in zip(axes, ("BLEU", "BLEU, % of the whole model's"), strict=True):
+    for axis, title in zip(axes, ("BLEU", "BLEU, % of the whole model's"), strict=True):
         axis.set_xlabel("Heads masked, %")
-        axis.set_ylabel(label)
+        axis.set_ylabel(title)
         axis.set_ylim(bottom=0)
     axes[0].legend(loc="best")
     note = (
@@ -51,4 +51,4 @@ def figure5(
         f"anew after each epoch; n = {table['n'].iloc[0]} sentences. The legend has the BLEU of the whole model; as a share "
         f"only where that is {LEAST_BLEU:g} or more."
     )
-    save_figure(figure, pictures, "\n".join([setting.line, note]))
+    save_figure(figure, pictures, "\n".join([label.line, note]))

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from attention_atlas.io.html_tables import write_html_table
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import write_table
 from attention_atlas.methods.importance import Derivatives, importance, normalised, read_derivatives, unnormalised
 from attention_atlas.methods.names import CODE, DEFINITIONS, HEAD, PAPER
@@ -25,7 +25,7 @@ COLUMNS = [
 def importance_table(
     derivatives: Mapping[str, str | Path],
     models: Mapping[str, str],
-    settings: Mapping[str, Setting],
+    labels: Mapping[str, RunLabel],
     batch: int,
     resamples: int,
     seed: int,
@@ -40,7 +40,7 @@ def importance_table(
     Args:
         derivatives: experiment -> its table of derivatives.
         models: experiment -> name of the model.
-        settings: experiment -> model and corpus of the run.
+        labels: experiment -> model and corpus of the run.
         batch: examples of a batch, for definitions over batches.
         resamples, seed: of the bootstrap.
         out, html_out: files to write.
@@ -61,7 +61,7 @@ def importance_table(
     summary = summary.rename(columns={"head": "heads"}).reset_index()
     summary["task"] = [TITLES[name] for name in summary["task"]]
     notes = [
-        *(setting.line for setting in settings.values()),
+        *(label.line for label in labels.values()),
         "Importance of a head: expected magnitude of the derivative of the loss by a gate on its output (paper), and as "
         "published code computes it: per position (michel_code), per batch (per_batch), per batch without ever clearing the "
         "derivative (run_bertology). All divided by their norm over the heads of a layer. spearman: rank correlation with the "

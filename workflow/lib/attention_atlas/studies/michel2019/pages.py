@@ -10,8 +10,8 @@ ROLES_OF_FIGURE2 = tuple(f"{name}{part}" for name in EXPERIMENTS for part in (""
 SCORED_ROLES = tuple(f"{name}_importance" for name in EXPERIMENTS)
 """Roles with the examples that importance is computed on."""
 _PUBLISHED = ("published/michel2019.csv",)
-_BOTH = {"settings": ("labels", *EXPERIMENTS)}
-_FOUR = {"settings": ("labels", *ROLES_OF_FIGURE2)}
+_BOTH = {"labels": ("labels", *EXPERIMENTS)}
+_FOUR = {"labels": ("labels", *ROLES_OF_FIGURE2)}
 _BOOTSTRAP = {"resamples": ("settings", "resamples"), "seed": ("settings", "seed")}
 _MASKED, _MASKED_SECOND = "masked/{experiment}.parquet", "masked/{experiment}_other.parquet"
 _PRUNED, _GRADIENTS = "pruned/{experiment}.parquet", "gradients/{experiment}.parquet"
@@ -59,7 +59,7 @@ PAGES = (
         params={
             "derivatives": ("each_experiment", _GRADIENTS),
             "models": ("experiment_models",),
-            "settings": ("labels", *SCORED_ROLES),
+            "labels": ("labels", *SCORED_ROLES),
             "batch": ("settings", "importance", "batch"),
             **_BOOTSTRAP,
         },
@@ -108,7 +108,7 @@ PAGES = (
         function="studies.michel2019.figure4:figure4",
         inputs={"path": "figure4.tsv"},
         pictures="figure4",
-        params={"setting": ("label", TRANSLATION)},
+        params={"label": ("label", TRANSLATION)},
     ),
     Page(
         rule="michel2019_figure5",
@@ -116,7 +116,7 @@ PAGES = (
         inputs={"path": "dynamics.parquet"},
         outputs={"out": "figure5.tsv"},
         pictures="figure5",
-        params={"setting": ("label", "dynamics"), **_BOOTSTRAP},
+        params={"label": ("label", "dynamics"), **_BOOTSTRAP},
         megabytes=2000,
         minutes=60,
     ),

@@ -18,7 +18,7 @@ from attention_atlas.attention.batches import model_inputs
 from attention_atlas.corpora.examples import read_examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.html_tables import write_html_table
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.methods.masking import KINDS
 from attention_atlas.methods.names import CLASSIFICATION, HEAD
@@ -73,7 +73,7 @@ def measure_speed(
     example_files: ExampleFiles,
     importance_path: str | Path,
     options: SpeedOptions,
-    setting: Setting,
+    label: RunLabel,
     threads: int,
     out: str | Path,
     html_out: str | Path,
@@ -85,7 +85,7 @@ def measure_speed(
         example_files: examples, in the order of the file.
         importance_path: head_importance.tsv.
         options: what is timed.
-        setting: model and corpus of the run.
+        label: model and corpus of the run.
         threads: threads of the passes.
         out, html_out: files to write.
 
@@ -118,7 +118,7 @@ def measure_speed(
     table = pd.DataFrame(rows).assign(n=len(examples))[COLUMNS]
     write_table(table, out)
     notes = [
-        setting.line,
+        label.line,
         f"Examples a second of a classifier with {options.share} % of its heads cut out, mean of {options.repeats} "
         "passes over the examples with standard deviation; speedup in percent over the whole model of the same pass (mean, "
         f"least, most). Measured in turn in one run on {_device_title(device, threads)}, attention by {KERNEL}, in "

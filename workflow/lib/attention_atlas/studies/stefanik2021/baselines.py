@@ -15,7 +15,7 @@ import pandas as pd
 from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.html_tables import write_html_table
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_parquet, write_table
 from attention_atlas.methods.names import ANSWERS
 from attention_atlas.stats.bootstrap import bootstrap_ratio, percentile_interval
@@ -89,7 +89,7 @@ def write_baselines(
     removals: Mapping[str, str | Path],
     model_entry: Mapping[str, Any],
     options: BaselineOptions,
-    setting: Setting,
+    label: RunLabel,
     out: str | Path,
     html_out: str | Path,
 ) -> None:
@@ -106,7 +106,7 @@ def write_baselines(
         removals: seed -> answers of a tagger, see `removal`.
         model_entry: model of the embedding ranker.
         options: longest candidate, and the bootstrap.
-        setting: model and test documents.
+        label: model and test documents.
         out, html_out: files to write.
 
     Raises:
@@ -145,7 +145,7 @@ def write_baselines(
     table = pd.concat(frames, ignore_index=True)[BASELINES]
     write_table(table, out)
     notes = [
-        setting.line,
+        label.line,
         f"Test documents with a keyphrase in their text ({table['documents'].iloc[0]}). F1 in percent: of the first 5 and 10 "
         "phrases and of all that a method proposes (a ranker as many as score best on development documents: phrases), by "
         "stems, mean over documents; phrase F1: both ends right in the text. Intervals by bootstrap over documents. The "

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 from scipy.stats import spearmanr
 
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.published.compare import compare
 from attention_atlas.published.matching import measure, read_tables
 from attention_atlas.published.pages import claim_verdict, write_claims, write_comparison
@@ -31,8 +31,8 @@ from attention_atlas.studies.stefanik2021.names import (
 
 def comparison(
     tables: Mapping[str, Any],
-    setting: Setting,
-    tagging: Setting,
+    label: RunLabel,
+    tagging: RunLabel,
     out: str | Path,
     html_out: str | Path,
     claims_out: str | Path,
@@ -42,7 +42,7 @@ def comparison(
 
     Args:
         tables: name -> file.
-        setting: model and documents whose attention was extracted.
+        label: model and documents whose attention was extracted.
         tagging: model and test documents of the fine-tuned taggers.
         out, html_out: every published value with this run's.
         claims_out, claims_html: claim, ours, verdict.
@@ -53,8 +53,8 @@ def comparison(
     frames = read_tables(tables)
     frames["best_baseline"] = _best_baseline(frames["baselines"])
     published = load_published("stefanik2021")
-    frame = compare(published, measure(published, frames, {"documents": setting, "tagging": tagging}))
-    lines = [setting.line, tagging.line]
+    frame = compare(published, measure(published, frames, {"documents": label, "tagging": tagging}))
+    lines = [label.line, tagging.line]
     note = "No value can be compared: the slides name neither corpus nor settings. Ours stand beside them for their size alone."
     write_comparison(frame, out, html_out, "Štefánik: published values and this run", lines, note)
     notes = [*lines, "What the slides say or suggest of attention, put to this run's model."]

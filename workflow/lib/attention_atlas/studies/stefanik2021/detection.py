@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from attention_atlas.io.html_tables import write_html_table
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import write_parquet, write_table
 from attention_atlas.methods.head_tables import mean_rows
 from attention_atlas.models.card import read_card
@@ -32,7 +32,7 @@ _TITLES = {
 def detection_tables(
     words_path: str | Path,
     card_path: str | Path,
-    setting: Setting,
+    label: RunLabel,
     way: str,
     fit: Fit,
     resamples: int,
@@ -45,7 +45,7 @@ def detection_tables(
     Args:
         words_path: table of `words.write_words`.
         card_path: the model's card.
-        setting: model and documents.
+        label: model and documents.
         way: how attention becomes a feature; relative attention is written for both ways.
         fit: of the regression, and folds of the calibration.
         resamples: of the bootstrap over documents.
@@ -76,20 +76,20 @@ def detection_tables(
     detectors = detector_rows(scores, key, documents)
     write_table(detectors, tables["detectors"])
     write_parquet(words[["document", "place"]].assign(**{name: scores[name] for name in HELD_OUT}), scores_out)
-    _pages(ranking, coefficients, detectors, setting, way, pages)
+    _pages(ranking, coefficients, detectors, label, way, pages)
 
 
 def _pages(
     ranking: pd.DataFrame,
     coefficients: pd.DataFrame,
     detectors: pd.DataFrame,
-    setting: Setting,
+    label: RunLabel,
     way: str,
     pages: Mapping[str, str | Path],
 ) -> None:
     share = f"{ranking['share'].iloc[0]:.1%} of {ranking['n'].iloc[0]} words belong to keyphrases."
     notes = [
-        setting.line,
+        label.line,
         f"A row a head: how well the {way} of the attention that a word receives tells words of keyphrases. {share} cross "
         "entropy: nats a word, of a probability fitted to other documents; of the share of key words alone in cross entropy "
         "none. slide entropy: the slides' sum over words with attention itself for a probability, and its rank, which says "
@@ -99,7 +99,7 @@ def _pages(
     formats |= {"cross_entropy_none": ".5f", "share": ".3f"}
     write_html_table(ranking, pages["head_ranking"], "Štefánik: heads as detectors of keyphrases", notes, formats=formats)
     notes = [
-        setting.line,
+        label.line,
         "Coefficients of a logistic regression (L2, both kinds of words weighing the same) over the standardised attention "
         "of all heads, with intervals over resampled documents. Heads of like attention share their weight, so that a "
         "coefficient is no importance; permutation importance is the AUC on other documents that is lost when a head's "
@@ -111,7 +111,7 @@ def _pages(
     write_html_table(order, pages["logistic_regression"], title, notes, formats=formats)
     named = detectors.assign(detector=[_TITLES[name] for name in detectors["detector"]])
     notes = [
-        setting.line,
+        label.line,
         f"Words judged by what was fitted to (or chosen on) other documents. {share} f1: at probability 0.5 of the balanced "
         "regression; cross entropy: of the balanced regression too, so not that of a calibrated probability.",
     ]

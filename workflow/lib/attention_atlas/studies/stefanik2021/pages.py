@@ -5,14 +5,14 @@ from __future__ import annotations
 from attention_atlas.workflow.page import Look, Page, dropped_page, tables
 
 
-def _figure(name: str, setting: Look) -> Page:
+def _figure(name: str, label: Look) -> Page:
     """A figure of the table with its name, drawn by the module with its name."""
     return Page(
         rule=f"stefanik2021_{name}_figure",
         function=f"studies.stefanik2021.figures.{name}:{name}",
         inputs={"path": f"{name}.tsv"},
         pictures=name,
-        params={"setting": setting},
+        params={"label": label},
     )
 
 
@@ -37,7 +37,7 @@ PAGES = (
         },
         params={
             "files": ("removals_by_seed",),
-            "setting": _TAGGING,
+            "label": _TAGGING,
             "resamples": ("settings", "resamples"),
             "seed": ("settings", "seed"),
         },
@@ -61,7 +61,7 @@ PAGES = (
             "claims_out": "claims.tsv",
             "claims_html": "claims.html",
         },
-        params={"setting": _DOCUMENTS, "tagging": _TAGGING},
+        params={"label": _DOCUMENTS, "tagging": _TAGGING},
         resources=("published/stefanik2021.csv",),
     ),
     Page(

@@ -14,7 +14,7 @@ from statsmodels.stats.multitest import multipletests
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.html_tables import write_html_table
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_parquet, write_table
 from attention_atlas.methods.names import ANSWERS
 from attention_atlas.stats.bootstrap import percentile_interval
@@ -96,7 +96,7 @@ def read_removals(path: str | Path) -> Removals:
 
 def removal_tables(
     files: Mapping[str, str | Path],
-    setting: Setting,
+    label: RunLabel,
     resamples: int,
     seed: int,
     fine_tuning_out: str | Path,
@@ -110,7 +110,7 @@ def removal_tables(
 
     Args:
         files: seed -> table of `removal.remove_heads`.
-        setting: model and test documents.
+        label: model and test documents.
         resamples, seed: of the bootstrap over documents.
         fine_tuning_out, fine_tuning_html: scores of the whole and the pruned taggers.
         ablation_out, ablation_html: scores with each head removed.
@@ -135,7 +135,7 @@ def removal_tables(
     shown = dict.fromkeys(("value", "ci_low", "ci_high", "baseline"), ".1f")
     shown |= dict.fromkeys(("delta", "delta_low", "delta_high"), "+.2f") | {"layer": "d", "head": "d"}
     notes = [
-        setting.line,
+        label.line,
         "Scores in percent. token F1: words of keyphrases, whether they begin one or not; phrase F1: both ends right "
         "(seqeval). Pruned: heads removed from the one whose removal helps most on development documents, as many as score "
         "best there; pruned on test: ranked, stopped and reported on the test documents, as in the slides, which is "
@@ -144,7 +144,7 @@ def removal_tables(
     write_html_table(fine_tuning, fine_tuning_html, "Štefánik: fine-tuned taggers, whole and pruned", notes, formats=shown)
     test_means = ablation[(ablation["seed"] == MEAN) & (ablation["split"] == TEST) & (ablation["metric"] == TOKEN)]
     notes = [
-        setting.line,
+        label.line,
         "Token F1 on test documents with one head removed, mean over seeds, largest gain first; all seeds, both scores and "
         "both sets of documents are in ablation.tsv. p: bootstrap over documents, two-sided; Holm over the heads.",
     ]
@@ -152,7 +152,7 @@ def removal_tables(
     write_html_table(order, ablation_html, "Štefánik: each head removed", notes, formats=shown)
     test_scores = cumulative[(cumulative["metric"] == TOKEN) & (cumulative["split"] == TEST)]
     means = test_scores.groupby(["order", "percent", "heads_removed"], sort=False, as_index=False)["value"].mean()
-    notes = [setting.line, "Token F1 on test documents, in percent, mean over seeds (and over random orders)."]
+    notes = [label.line, "Token F1 on test documents, in percent, mean over seeds (and over random orders)."]
     wide = means.pivot(index=["percent", "heads_removed"], columns="order", values="value").reset_index()
     write_html_table(
         wide,

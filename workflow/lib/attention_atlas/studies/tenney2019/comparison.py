@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from attention_atlas.corpora.layers import EDGE_TASKS
-from attention_atlas.io.setting import Setting, joint_lines
+from attention_atlas.io.run_label import RunLabel, joint_lines
 from attention_atlas.published.compare import compare
 from attention_atlas.published.matching import measure, quantities, read_tables
 from attention_atlas.published.pages import claim_verdict, write_claims, write_comparison
@@ -23,7 +23,7 @@ _SELECTIVE = 0.0
 
 def comparison(
     tables: Mapping[str, Any],
-    settings: Mapping[str, Setting],
+    labels: Mapping[str, RunLabel],
     out: str | Path,
     html_out: str | Path,
     claims_out: str | Path,
@@ -33,7 +33,7 @@ def comparison(
 
     Args:
         tables: name -> file, those of `summary`.
-        settings: task -> run, model and corpus.
+        labels: task -> run, model and corpus.
         out, html_out: every published value and this run's.
         claims_out, claims_html: claim, ours, verdict.
 
@@ -45,8 +45,8 @@ def comparison(
     targets = frames["figure1"][["task", "targets"]]
     by_task = {name: frames[name].merge(targets, on="task") for name in ("figure2", "options", "mixing_weights")}
     derived = {**frames, **by_task, "quantities": quantities([("ambiguous", AMBIGUOUS)])}
-    frame = compare(published, measure(published, derived, settings))
-    lines = joint_lines(settings.values())
+    frame = compare(published, measure(published, derived, labels))
+    lines = joint_lines(labels.values())
     note = (
         "A number is compared only with the same model on the same data. The paper's 9.47 for coreference is that of "
         "BERT-large with 24 layers; BERT-base gives 3.62. Ids with rerun are the authors' own later logs, on the test "

@@ -11,18 +11,18 @@ from matplotlib.ticker import MaxNLocator
 
 from attention_atlas.corpora.layers import EDGE_TASKS
 from attention_atlas.figures.style import BLUE, ORANGE, save_figure, use_style
-from attention_atlas.io.setting import Setting, joint_lines
+from attention_atlas.io.run_label import RunLabel, joint_lines
 from attention_atlas.io.tables import read_table
 from attention_atlas.studies.tenney2019.figure_labels import LAYER_LABEL
 from attention_atlas.studies.tenney2019.summary import FIGURE1
 
 
-def figure1(path: str | Path, settings: Mapping[str, Setting], pictures: Mapping[str, str | Path]) -> None:
+def figure1(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[str, str | Path]) -> None:
     """Draw where each task is solved: expected layer and centre of gravity with intervals, and F1 at layer 0 and at the last.
 
     Args:
         path: table `FIGURE1` of `summary`.
-        settings: task -> run, model and corpus.
+        labels: task -> run, model and corpus.
         pictures: format -> file.
 
     Raises:
@@ -61,4 +61,4 @@ def figure1(path: str | Path, settings: Mapping[str, Setting], pictures: Mapping
         f"Lines: 95 % intervals, of expected layers by bootstrap over sentences and {table['seeds'].iloc[0]} seeds, of centres "
         f"over seeds alone. Sentences evaluated: {sizes}."
     )
-    save_figure(figure, pictures, "\n".join([*joint_lines(settings.values()), note]))
+    save_figure(figure, pictures, "\n".join([*joint_lines(labels.values()), note]))

@@ -13,7 +13,7 @@ from matplotlib.ticker import MaxNLocator
 
 from attention_atlas.corpora.layers import EDGE_TASKS
 from attention_atlas.figures.style import BLUE, ORANGE, save_figure, use_style
-from attention_atlas.io.setting import Setting, joint_lines
+from attention_atlas.io.run_label import RunLabel, joint_lines
 from attention_atlas.io.tables import read_table
 from attention_atlas.studies.tenney2019.traces import FIGURE3
 
@@ -21,12 +21,12 @@ _MOST_TARGETS = 4
 """Targets of a sentence that are drawn."""
 
 
-def figure3(path: str | Path, settings: Mapping[str, Setting], pictures: Mapping[str, str | Path]) -> None:
+def figure3(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[str, str | Path]) -> None:
     """Draw the predictions of probes for single targets by layer: the right label and the likeliest wrong one.
 
     Args:
         path: table of `traces.traced_sentences`.
-        settings: task -> run, model and corpus.
+        labels: task -> run, model and corpus.
         pictures: format -> file.
 
     Raises:
@@ -39,7 +39,7 @@ def figure3(path: str | Path, settings: Mapping[str, Setting], pictures: Mapping
         figure, axis = plt.subplots(figsize=(6, 1.2))
         axis.axis("off")
         axis.text(0.5, 0.5, "no sentence has more than one target in doubt", ha="center", va="center")
-        save_figure(figure, pictures, "\n".join(joint_lines(settings.values())))
+        save_figure(figure, pictures, "\n".join(joint_lines(labels.values())))
         return
     columns = max(len(targets) for _, targets in groups)
     figure = plt.figure(figsize=(2.45 * columns, 2.0 * len(groups)), constrained_layout=True)
@@ -58,7 +58,7 @@ def figure3(path: str | Path, settings: Mapping[str, Setting], pictures: Mapping
         "over labels, mean over seeds. Sentences of the paper first, where the run has their labels; then those of the "
         "development set with the most targets in doubt (no label above 0.7 in the mean over layers)."
     )
-    save_figure(figure, pictures, "\n".join([*joint_lines(settings.values()), note]))
+    save_figure(figure, pictures, "\n".join([*joint_lines(labels.values()), note]))
 
 
 def _drawn_targets(rows: pd.DataFrame) -> list[pd.DataFrame]:

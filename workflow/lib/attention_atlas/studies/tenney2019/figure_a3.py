@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.studies.tenney2019.layer_bars import draw_layer_bars
 from attention_atlas.studies.tenney2019.summary import TaskFiles, bars_of_models
 
@@ -14,7 +14,7 @@ def figure_a3(
     models: Mapping[str, Mapping[str, TaskFiles]],
     resamples: int,
     seed: int,
-    settings: Mapping[str, Setting],
+    labels: Mapping[str, RunLabel],
     out: str | Path,
     pictures: Mapping[str, str | Path],
 ) -> None:
@@ -23,7 +23,7 @@ def figure_a3(
     Args:
         models: name -> task -> its files.
         resamples, seed: of the bootstrap.
-        settings: task -> run, model and corpus.
+        labels: task -> run, model and corpus.
         out: table to write.
         pictures: format -> file.
 
@@ -31,4 +31,4 @@ def figure_a3(
         AtlasError: a table cannot be used.
     """
     bars_of_models(models, resamples, seed, out)
-    draw_layer_bars(out, settings, pictures)
+    draw_layer_bars(out, labels, pictures)

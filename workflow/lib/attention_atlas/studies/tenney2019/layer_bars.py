@@ -14,18 +14,18 @@ from matplotlib.ticker import MaxNLocator
 
 from attention_atlas.corpora.layers import EDGE_TASKS
 from attention_atlas.figures.style import BLACK, BLUE, GREY, ORANGE, save_figure, use_style
-from attention_atlas.io.setting import Setting, joint_lines
+from attention_atlas.io.run_label import RunLabel, joint_lines
 from attention_atlas.io.tables import read_table
 from attention_atlas.studies.tenney2019.figure_labels import LAYER_LABEL
 from attention_atlas.studies.tenney2019.summary import FIGURE2
 
 
-def draw_layer_bars(path: str | Path, settings: Mapping[str, Setting], pictures: Mapping[str, str | Path]) -> None:
+def draw_layer_bars(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[str, str | Path]) -> None:
     """Draw mixing weights and differential scores of each task side by side, for one model or several (Figure A.3).
 
     Args:
         path: table `FIGURE2` of `summary`; models are aligned at their last layers, as in the paper.
-        settings: task -> run, model and corpus.
+        labels: task -> run, model and corpus.
         pictures: format -> file.
 
     Raises:
@@ -65,7 +65,7 @@ def draw_layer_bars(path: str | Path, settings: Mapping[str, Setting], pictures:
         "Right: what each layer adds to F1, as a share of the largest gain over layer 0; light: a loss. K: divergence "
         "from equal shares in bits. Numbers on the right: F1 at layer 0 and at the last."
     )
-    save_figure(figure, pictures, "\n".join([*joint_lines(settings.values()), note]))
+    save_figure(figure, pictures, "\n".join([*joint_lines(labels.values()), note]))
 
 
 def _task_bars(weight_axis: Axes, score_axis: Axes, rows: pd.DataFrame) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attention_atlas.workflow.page import Page, dropped_page, tables
 
-_TASKS = {"settings": ("task_labels",)}
+_TASKS = {"labels": ("task_labels",)}
 _BOOTSTRAP = {"resamples": ("settings", "resamples"), "seed": ("settings", "seed")}
 PAGES = (
     Page(

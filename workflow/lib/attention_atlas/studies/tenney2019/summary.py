@@ -14,7 +14,7 @@ import pandas as pd
 
 from attention_atlas.corpora.layers import EDGE_TASKS
 from attention_atlas.io.html_tables import write_html_table
-from attention_atlas.io.setting import Setting, joint_lines
+from attention_atlas.io.run_label import RunLabel, joint_lines
 from attention_atlas.io.tables import read_parquet, read_table, write_table
 from attention_atlas.stats.bootstrap import percentile_interval, resampled_counts
 from attention_atlas.studies.tenney2019.layers import (
@@ -53,7 +53,7 @@ _ERRORS = 2.0
 def summarise(
     model: str,
     tasks: Mapping[str, TaskFiles],
-    settings: Mapping[str, Setting],
+    labels: Mapping[str, RunLabel],
     resamples: int,
     seed: int,
     probe_scores_out: str | Path,
@@ -72,7 +72,7 @@ def summarise(
     Args:
         model: name of the probed model.
         tasks: task -> its files.
-        settings: task -> run, model and corpus.
+        labels: task -> run, model and corpus.
         resamples, seed: of the bootstrap over sentences and seeds.
         probe_scores_out: `PROBE_SCORES` of all probes.
         mixing_weights_out: `WEIGHTS` of all probes on several layers.
@@ -85,7 +85,7 @@ def summarise(
         AtlasError: a table cannot be used.
     """
     task_tables = {task: _read(task, files) for task, files in tasks.items()}
-    lines = joint_lines(settings.values())
+    lines = joint_lines(labels.values())
     scores = pd.concat([tables.scores for tables in task_tables.values()]).rename(columns={"top": "layer"})
     write_table(scores[PROBE_SCORES], probe_scores_out)
     write_table(pd.concat([tables.weights for tables in task_tables.values()])[WEIGHTS], mixing_weights_out)

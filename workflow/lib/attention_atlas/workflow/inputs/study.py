@@ -46,7 +46,7 @@ class StudyInputs(SharedInputs):
         return str(self.config["corpora"][corpus].get("title", corpus))
 
     def label_of(self, wildcards: Wildcards, model: str, corpus: str) -> dict[str, Any]:
-        """What a table or figure says of the run, see `io.setting`."""
+        """What a table or figure says of the run, see `io.run_label`."""
         entry = self.config["corpora"][corpus]
         return {
             "run": self.run_title(wildcards),

@@ -11,7 +11,7 @@ import pandas as pd
 
 from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.io.html_tables import write_html_table
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_quantities, read_table, write_table
 from attention_atlas.published.values import load_published
 from attention_atlas.stats.bootstrap import bootstrap_ratio
@@ -56,7 +56,7 @@ def table3(
     limit: int,
     resamples: int,
     seed: int,
-    setting: Setting,
+    label: RunLabel,
     training_title: str,
     out: str | Path,
     seeds_out: str | Path,
@@ -68,7 +68,7 @@ def table3(
         tables: the tables to read.
         limit: use at most this many records of the evaluation treebank.
         resamples, seed: of the bootstrap over sentences.
-        setting: model and evaluation treebank.
+        label: model and evaluation treebank.
         training_title: title of the training treebank.
         out, seeds_out, html_out: files to write.
 
@@ -96,7 +96,7 @@ def table3(
     by_seed["uas"] = by_seed["right"] / by_seed["words"]
     by_seed["uas_with_punctuation"] = by_seed["right_all"] / by_seed["words_all"]
     write_table(by_seed.drop(columns=["right", "right_all", "words_all"]).rename(columns={"words": "n"}), seeds_out)
-    _page(table, training, setting, training_title, html_out)
+    _page(table, training, label, training_title, html_out)
 
 
 def _summarised(frame: pd.DataFrame, resamples: int, seed: int) -> pd.DataFrame:
@@ -157,15 +157,15 @@ def _offset_row(example: Example, offset: int) -> dict[str, int]:
     }
 
 
-def _page(table: pd.DataFrame, training: pd.Series, setting: Setting, training_title: str, path: str | Path) -> None:
+def _page(table: pd.DataFrame, training: pd.Series, label: RunLabel, training_title: str, path: str | Path) -> None:
     published = load_published("clark2019")
     rows = []
     indexed = table.set_index([*_KEYS, "punctuation"])
-    for probe, (label, identifier) in _ROWS.items():
+    for probe, (title, identifier) in _ROWS.items():
         probe_rows = table[table["probe"] == probe]
         if probe_rows.empty:
             continue
-        row: dict[str, object] = {"probe": label, "seeds": int(probe_rows["seeds"].iloc[0])}
+        row: dict[str, object] = {"probe": title, "seeds": int(probe_rows["seeds"].iloc[0])}
         for alignment in ("legacy", "fixed"):
             key = alignment if alignment in set(probe_rows["root_alignment"]) else "-"
             row[alignment] = _cell(indexed, (probe, key, "argmax", "without"))
@@ -176,7 +176,7 @@ def _page(table: pd.DataFrame, training: pd.Series, setting: Setting, training_t
         row["paper"] = published[identifier].value if identifier else np.nan
         rows.append(row)
     notes = [
-        setting.line,
+        label.line,
         f"Trained on {training_title}: {training['sentences']} sentences ({training['duplicates']} that are in the evaluation "
         f"treebank left out), {training['epochs']} epochs, batches of {training['batch']} ({training['order']} order), Adam "
         f"{training['learning_rate']}. Word vectors: {training['vectors']}; {100 * float(training['coverage']):.1f} % of the "

@@ -10,18 +10,18 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from attention_atlas.figures.style import BLACK, panels, save_figure
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 from attention_atlas.studies.stefanik2021.figures.head_map import draw_head_map
 from attention_atlas.studies.stefanik2021.names import MEAN, TEST, TOKEN
 
 
-def ablation(path: str | Path, setting: Setting, pictures: Mapping[str, str | Path]) -> None:
+def ablation(path: str | Path, label: RunLabel, pictures: Mapping[str, str | Path]) -> None:
     """Draw the change in token F1 on test documents when each head is removed: a map, and a histogram.
 
     Args:
         path: table `removal_tables.ABLATION`.
-        setting: model and corpus.
+        label: model and corpus.
         pictures: format -> file.
 
     Raises:
@@ -53,4 +53,4 @@ def ablation(path: str | Path, setting: Setting, pictures: Mapping[str, str | Pa
         f"n = {mean['documents'].iloc[0]} test documents. A dot: p < 0.05 after Holm over {len(mean)} heads "
         f"({(mean['p_holm'] < 0.05).sum()} of them; {(mean['p'] < 0.05).sum()} before)."
     )
-    save_figure(figure, pictures, f"{setting.line}\n{note}")
+    save_figure(figure, pictures, f"{label.line}\n{note}")

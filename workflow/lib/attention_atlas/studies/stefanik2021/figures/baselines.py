@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from attention_atlas.figures.style import BLUE, ORANGE, PURPLE, SKY, VERMILION, save_figure, use_style
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 from attention_atlas.studies.stefanik2021.names import EXACT, F1_5, F1_10, F1_M, HEAD, METHOD_TITLES, REGRESSION, TAGGER
 
@@ -21,12 +21,12 @@ _METRICS = {
 }
 
 
-def baselines(path: str | Path, setting: Setting, pictures: Mapping[str, str | Path]) -> None:
+def baselines(path: str | Path, label: RunLabel, pictures: Mapping[str, str | Path]) -> None:
     """Draw the scores of all methods that find keyphrases.
 
     Args:
         path: table `baselines.BASELINES`.
-        setting: model and corpus.
+        label: model and corpus.
         pictures: format -> file.
 
     Raises:
@@ -36,11 +36,11 @@ def baselines(path: str | Path, setting: Setting, pictures: Mapping[str, str | P
     methods = [name for name in METHOD_TITLES if (table["method"] == name).any()][::-1]
     use_style()
     figure, axis = plt.subplots(figsize=(7.0, 0.62 * len(methods) + 1.1), constrained_layout=True)
-    for number, (metric, (label, colour, mark)) in enumerate(_METRICS.items()):
+    for number, (metric, (title, colour, mark)) in enumerate(_METRICS.items()):
         scores = table[table["metric"] == metric].set_index("method").loc[methods]
         places = np.arange(len(methods)) + 0.24 - 0.16 * number
         interval = np.array([scores["value"] - scores["ci_low"], scores["ci_high"] - scores["value"]]).clip(min=0)
-        axis.errorbar(scores["value"], places, xerr=interval, label=label, fmt=mark, color=colour, markersize=4.5, linewidth=1)
+        axis.errorbar(scores["value"], places, xerr=interval, label=title, fmt=mark, color=colour, markersize=4.5, linewidth=1)
     for place, name in enumerate(methods):
         if name in (HEAD, REGRESSION, TAGGER):
             axis.axhspan(place - 0.45, place + 0.45, color=PURPLE, alpha=0.08, linewidth=0)
@@ -53,4 +53,4 @@ def baselines(path: str | Path, setting: Setting, pictures: Mapping[str, str | P
         "over them. M: as many phrases as a method proposes (a ranker: the number that is best on development documents). "
         "Shaded: from this model's attention or weights."
     )
-    save_figure(figure, pictures, f"{setting.line}\n{note}")
+    save_figure(figure, pictures, f"{label.line}\n{note}")

@@ -8,7 +8,7 @@ from pathlib import Path
 from matplotlib.ticker import MaxNLocator
 
 from attention_atlas.figures.style import BLUE, GREEN, GREY, VERMILION, panels, save_figure
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 from attention_atlas.studies.stefanik2021.names import (
     IMPORTANCE,
@@ -30,12 +30,12 @@ _LINES = {
 }
 
 
-def cumulative_ablation(path: str | Path, setting: Setting, pictures: Mapping[str, str | Path]) -> None:
+def cumulative_ablation(path: str | Path, label: RunLabel, pictures: Mapping[str, str | Path]) -> None:
     """Draw scores on test documents by heads removed, in each order.
 
     Args:
         path: table `removal_tables.CUMULATIVE`.
-        setting: model and corpus.
+        label: model and corpus.
         pictures: format -> file.
 
     Raises:
@@ -63,4 +63,4 @@ def cumulative_ablation(path: str | Path, setting: Setting, pictures: Mapping[st
         f"Lines: mean over {table['seed'].nunique()} seeds (and {draws} random orders); bands: least and most of them. "
         f"n = {table['documents'].iloc[0]} test documents."
     )
-    save_figure(figure, pictures, f"{setting.line}\n{note}")
+    save_figure(figure, pictures, f"{label.line}\n{note}")

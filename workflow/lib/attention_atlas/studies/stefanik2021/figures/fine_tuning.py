@@ -8,19 +8,19 @@ from pathlib import Path
 import numpy as np
 
 from attention_atlas.figures.style import BLACK, SKY, panels, save_figure
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 from attention_atlas.studies.stefanik2021.names import MEAN, METRIC_TITLES, PHRASE, PRUNED, PRUNED_ON_TEST, TEST, TOKEN, WHOLE
 
 _MODELS = {WHOLE: "Whole", PRUNED: "Pruned", PRUNED_ON_TEST: "Pruned on test\n(optimistic)"}
 
 
-def fine_tuning(path: str | Path, setting: Setting, pictures: Mapping[str, str | Path]) -> None:
+def fine_tuning(path: str | Path, label: RunLabel, pictures: Mapping[str, str | Path]) -> None:
     """Draw test scores of the taggers, whole and pruned: each seed, and the mean with its interval.
 
     Args:
         path: table `removal_tables.FINE_TUNING`.
-        setting: model and corpus.
+        label: model and corpus.
         pictures: format -> file.
 
     Raises:
@@ -49,4 +49,4 @@ def fine_tuning(path: str | Path, setting: Setting, pictures: Mapping[str, str |
         "Pruned: ranked and stopped on development documents. Bars: 95 % interval by bootstrap over "
         f"n = {table['documents'].iloc[0]} test documents."
     )
-    save_figure(figure, pictures, f"{setting.line}\n{note}")
+    save_figure(figure, pictures, f"{label.line}\n{note}")

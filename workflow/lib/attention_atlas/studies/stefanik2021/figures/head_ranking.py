@@ -9,18 +9,18 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from attention_atlas.figures.style import BLUE, GREY, VERMILION, panels, save_figure
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 
 _SHOWN_HEADS = 20
 
 
-def head_ranking(path: str | Path, setting: Setting, pictures: Mapping[str, str | Path]) -> None:
+def head_ranking(path: str | Path, label: RunLabel, pictures: Mapping[str, str | Path]) -> None:
     """Draw the best heads by calibrated cross-entropy, and the slides' uncalibrated rank against AUC.
 
     Args:
         path: table `ranking.RANKING`.
-        setting: model and corpus.
+        label: model and corpus.
         pictures: format -> file.
 
     Raises:
@@ -48,4 +48,4 @@ def head_ranking(path: str | Path, setting: Setting, pictures: Mapping[str, str 
         "Left: log loss of the share of key words less that of a probability fitted to the head's attention, both from other "
         f"documents. n = {table['n'].iloc[0]} words, {table['share'].iloc[0]:.1%} of them of keyphrases."
     )
-    save_figure(figure, pictures, f"{setting.line}\n{note}")
+    save_figure(figure, pictures, f"{label.line}\n{note}")

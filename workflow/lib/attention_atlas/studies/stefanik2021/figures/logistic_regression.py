@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from attention_atlas.figures.style import panels, save_figure
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 from attention_atlas.studies.stefanik2021.figures.head_map import draw_head_map
 
 
-def logistic_regression(path: str | Path, setting: Setting, pictures: Mapping[str, str | Path]) -> None:
+def logistic_regression(path: str | Path, label: RunLabel, pictures: Mapping[str, str | Path]) -> None:
     """Draw coefficients, permutation importance and mixing weights of all heads.
 
     Args:
         path: table `regression.COEFFICIENTS`.
-        setting: model and corpus.
+        label: model and corpus.
         pictures: format -> file.
 
     Raises:
@@ -38,4 +38,4 @@ def logistic_regression(path: str | Path, setting: Setting, pictures: Mapping[st
         "Coefficients of standardised attention; a dot: the 95 % interval over resampled documents leaves out 0. Permutation: "
         "AUC on other documents lost when the attention of a head is shuffled over words."
     )
-    save_figure(figure, pictures, f"{setting.line}\n{note}")
+    save_figure(figure, pictures, f"{label.line}\n{note}")

@@ -11,16 +11,16 @@ from matplotlib.axes import Axes
 
 from attention_atlas.figures.attention_lines import weighted_lines
 from attention_atlas.figures.style import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, plain, save_figure, use_style
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 
 
-def model_view(path: str | Path, setting: Setting, pictures: Mapping[str, str | Path]) -> None:
+def model_view(path: str | Path, label: RunLabel, pictures: Mapping[str, str | Path]) -> None:
     """Draw the attention of all heads over the first pair of sentences: a row a layer, a column a head.
 
     Args:
         path: table `views.MODEL_VIEW`.
-        setting: model and corpus.
+        label: model and corpus.
         pictures: format -> file.
 
     Raises:
@@ -47,7 +47,7 @@ def model_view(path: str | Path, setting: Setting, pictures: Mapping[str, str | 
         "Each panel: pieces that attend on the left, attended ones on the right, in the order of the text from the top; a "
         "line is as strong as the attention. Pieces of the second sentence are in italics."
     )
-    save_figure(figure, pictures, f"{setting.line}\n{note}")
+    save_figure(figure, pictures, f"{label.line}\n{note}")
 
 
 def _lines(axis: Axes, rows: pd.DataFrame, size: int, colour: str) -> None:

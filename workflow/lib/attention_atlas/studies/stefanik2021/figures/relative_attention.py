@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from attention_atlas.figures.style import panels, save_figure
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 from attention_atlas.studies.stefanik2021.figures.head_map import draw_head_map
 
 
-def relative_attention(path: str | Path, setting: Setting, pictures: Mapping[str, str | Path]) -> None:
+def relative_attention(path: str | Path, label: RunLabel, pictures: Mapping[str, str | Path]) -> None:
     """Draw attention that words of keyphrases receive minus that of other words, for each head, by mean and by maximum.
 
     Args:
         path: table `detection.RELATIVE`.
-        setting: model and corpus.
+        label: model and corpus.
         pictures: format -> file.
 
     Raises:
@@ -33,4 +33,4 @@ def relative_attention(path: str | Path, setting: Setting, pictures: Mapping[str
         "Attention that words of keyphrases receive minus that of other words, mean over documents, in hundredths; a dot: the "
         f"95 % interval by bootstrap over n = {table['n'].iloc[0]} documents leaves out 0."
     )
-    save_figure(figure, pictures, f"{setting.line}\n{note}")
+    save_figure(figure, pictures, f"{label.line}\n{note}")

@@ -7,16 +7,16 @@ from pathlib import Path
 
 from attention_atlas.figures.head_grid import draw_head_grid
 from attention_atlas.figures.style import panels, save_figure
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table, write_table
 
 
-def figure1(path: str | Path, setting: Setting, out: str | Path, pictures: Mapping[str, str | Path]) -> None:
+def figure1(path: str | Path, label: RunLabel, out: str | Path, pictures: Mapping[str, str | Path]) -> None:
     """Write the plotted numbers (layer, head, share) and draw them.
 
     Args:
         path: self_attention.tsv.
-        setting: model and texts.
+        label: model and texts.
         out: the plotted numbers.
         pictures: format (svg, png, pdf) -> file.
     """
@@ -28,4 +28,4 @@ def figure1(path: str | Path, setting: Setting, out: str | Path, pictures: Mappi
     axes.set_xlabel("Head")
     axes.set_ylabel("Layer")
     figure.colorbar(image, ax=axes, label="Attention to the same token (share)")
-    save_figure(figure, pictures, f"{setting.line}\nn = {int(heads['n'].max())} texts.")
+    save_figure(figure, pictures, f"{label.line}\nn = {int(heads['n'].max())} texts.")

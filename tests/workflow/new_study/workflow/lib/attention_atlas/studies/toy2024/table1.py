@@ -7,11 +7,11 @@ from pathlib import Path
 import pandas as pd
 
 from attention_atlas.io.html_tables import write_html_table
-from attention_atlas.io.setting import Setting
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table, write_table
 
 
-def table1(path: str | Path, setting: Setting, out: str | Path, html_out: str | Path) -> None:
+def table1(path: str | Path, label: RunLabel, out: str | Path, html_out: str | Path) -> None:
     """Write layer (`all` last), share, highest_head, highest_share, n and the same as a page."""
     heads = read_table(path, ["layer", "head", "value", "n"])
     highest = heads.loc[heads.groupby("layer")["value"].idxmax()]
@@ -26,5 +26,5 @@ def table1(path: str | Path, setting: Setting, out: str | Path, html_out: str | 
         }
     ).astype({"highest_head": int})
     write_table(table, out)
-    notes = [setting.line, "Attention weight from a token to itself, mean over tokens and texts."]
+    notes = [label.line, "Attention weight from a token to itself, mean over tokens and texts."]
     write_html_table(table, html_out, "Example study 2024, Table 1: attention to the same token", notes)

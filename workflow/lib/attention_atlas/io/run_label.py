@@ -8,7 +8,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Setting:
+class RunLabel:
     """Names of a run's parts.
 
     Attributes:
@@ -35,16 +35,16 @@ class Setting:
         return f"{self.run}: {self.model} on {self.corpus}.{origin}{warning}"
 
 
-def setting_of(values: Mapping[str, Any]) -> Setting:
-    """A setting from the parameters of a job."""
-    return Setting(**values)
+def run_label_of(values: Mapping[str, Any]) -> RunLabel:
+    """A label from the parameters of a job."""
+    return RunLabel(**values)
 
 
-def joint_lines(settings: Iterable[Setting]) -> list[str]:
+def joint_lines(labels: Iterable[RunLabel]) -> list[str]:
     """The lines of several settings; those that differ in their corpus alone share one."""
-    groups: dict[Setting, list[str]] = {}
-    for setting in settings:
-        corpora = groups.setdefault(replace(setting, corpus="", corpus_reference=""), [])
-        if setting.corpus not in corpora:
-            corpora.append(setting.corpus)
-    return [replace(setting, corpus="; ".join(corpora)).line for setting, corpora in groups.items()]
+    groups: dict[RunLabel, list[str]] = {}
+    for label in labels:
+        corpora = groups.setdefault(replace(label, corpus="", corpus_reference=""), [])
+        if label.corpus not in corpora:
+            corpora.append(label.corpus)
+    return [replace(label, corpus="; ".join(corpora)).line for label, corpora in groups.items()]
