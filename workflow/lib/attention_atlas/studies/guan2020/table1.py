@@ -47,9 +47,9 @@ def table1(
         values = read_features(path).by_example(options_of(options))
         reference, _ = clusters(values.mean(axis=0), len(TYPES), seed)
         for halve in HALVES:
-            clusters = halved_labels(values, halve, len(TYPES), fits, seed)
-            pairs = pairwise_agreement(clusters, len(TYPES))
-            agreed = consistent_in_all(clusters, reference, len(TYPES))
+            halved = halved_labels(values, halve, len(TYPES), fits, seed)
+            pairs = pairwise_agreement(halved, len(TYPES))
+            agreed = consistent_in_all(halved, reference, len(TYPES))
             pair_range = (float(np.min(pairs)), float(np.max(pairs)))
             rows.append((name, halve, fits, float(pairs.mean()), *pair_range, agreed, values.shape[1], len(values)))
     table = pd.DataFrame(rows, columns=list(COLUMNS))
