@@ -65,7 +65,7 @@ MISTAKES = [
     (
         "models/tiny/source",
         ABSENT,
-        "config: models.tiny: the key 'source' is missing. Exactly one of package, path, hub, fine_tuned, blank.",
+        "config: models.tiny: the key 'source' is missing. Exactly one of package, path, hub, fine_tuned, untrained.",
     ),
     ("corpora/pairs/limit", ABSENT, "config: corpora.pairs: the key 'limit' is missing. Records read at most"),
     ("corpora/pairs/reader", ABSENT, "config: corpora.pairs: the key 'reader' is missing. conllu: dependency trees"),
@@ -82,12 +82,12 @@ MISTAKES = [
     (
         "models/tiny/source/hub",
         "a/b",
-        "config: models.tiny.source: give exactly one of package, path, hub, fine_tuned, blank; found path and hub.",
+        "config: models.tiny.source: give exactly one of package, path, hub, fine_tuned, untrained; found path and hub.",
     ),
     (
         "models/tiny/source",
         {"folder": "x"},
-        "models.tiny.source: give exactly one of package, path, hub, fine_tuned, blank; found none of them.",
+        "models.tiny.source: give exactly one of package, path, hub, fine_tuned, untrained; found none of them.",
     ),
     (
         "corpora/trees/source/url",
@@ -211,11 +211,14 @@ def test_good_sources_of_every_kind_pass(tmp_path):
             },
             "models.other.source.fine_tuned: 'minilm-squad' is fine-tuned itself",
         ),
-        ({"models": {"marian-sample-blank": {"init": "pretrained"}}}, "marian-sample-blank.init: a new model has no weights"),
-        ({"models": {"marian-sample-blank": {"heads": 7}}}, "blank.hidden: 128 cannot be shared among 7 heads"),
         (
-            {"models": {"marian-sample-blank": {"source": {"blank": {"corpus": "sample-trees"}}}}},
-            "source.blank.corpus: corpus 'sample-trees' has the reader conllu, but parallel is needed here",
+            {"models": {"marian-sample-untrained": {"init": "pretrained"}}},
+            "marian-sample-untrained.init: a new model has no weights",
+        ),
+        ({"models": {"marian-sample-untrained": {"heads": 7}}}, "untrained.hidden: 128 cannot be shared among 7 heads"),
+        (
+            {"models": {"marian-sample-untrained": {"source": {"untrained": {"corpus": "sample-trees"}}}}},
+            "source.untrained.corpus: corpus 'sample-trees' has the reader conllu, but parallel is needed here",
         ),
         (
             {"models": {"marian-sample": {"training": {"corpus": "sample-mrpc"}}}},
@@ -247,8 +250,8 @@ def test_good_sources_of_every_kind_pass(tmp_path):
             "michel2019.trained: 'minilm-squad' is trained for questions, not for translation",
         ),
         (
-            {"runs": {"sample": {"michel2019": {"trained": "marian-sample-blank"}}}},
-            "michel2019.trained: no epoch of 'marian-sample-blank' is kept: set keep_epochs in its training",
+            {"runs": {"sample": {"michel2019": {"trained": "marian-sample-untrained"}}}},
+            "michel2019.trained: no epoch of 'marian-sample-untrained' is kept: set keep_epochs in its training",
         ),
         (
             {"runs": {"mine": {"michel2019": {**WITHOUT_TRAINING, "dynamics": "sample-parallel"}}}},

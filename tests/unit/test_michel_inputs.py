@@ -46,7 +46,7 @@ def test_the_experiment_in_the_path_chooses_the_role():
     of_experiment = INPUTS.of_experiment
     # Examples are those of the model whose tokenizer it is.
     assert of_experiment(INPUTS.examples)(translation) == [
-        "results/sample/examples/marian-sample-blank/sample-parallel/0.parquet"
+        "results/sample/examples/marian-sample-untrained/sample-parallel/0.parquet"
     ]
     assert of_experiment(INPUTS.examples)(classification) == ["results/sample/examples/minilm/sample-mnli-from-41/0.parquet"]
     assert of_experiment(INPUTS.examples, "_other")(classification) == [

@@ -47,7 +47,7 @@ def test_folders_and_suffixes():
         ("minilm-random-2", "minilm"),
         ("minilm-squad", "minilm"),
         ("minilm-glue-mrpc-random-42", "minilm"),
-        ("marian-sample", "marian-sample-blank"),
+        ("marian-sample", "marian-sample-untrained"),
         ("bert-base-random-3", "bert-base-uncased"),
         ("bert-base-cased", "bert-base-cased"),
         ("bert-large-mrpc", "bert-large-wwm"),
@@ -83,7 +83,7 @@ def test_a_raw_file_is_generated_fetched_or_the_users(without_files):
 
 def test_models_that_are_trained_and_those_whose_training_is_followed():
     config = shipped()
-    assert not is_fine_tuned(config, "marian-sample-blank")
+    assert not is_fine_tuned(config, "marian-sample-untrained")
     assert [is_fine_tuned(config, "marian-sample"), keeps_epochs(config, "marian-sample")] == [True, True]
     assert [is_fine_tuned(config, "minilm-squad"), keeps_epochs(config, "minilm-squad")] == [True, False]
     assert not keeps_epochs(config, "minilm")

@@ -17,7 +17,7 @@ from attention_atlas.workflow.config import merged, read_configuration, resolve,
 from attention_atlas.workflow.known import with_known_names
 
 ROOT = Path(__file__).parents[2]
-BLANK = {"source": {"blank": {"corpus": "parallel", "hidden": 96}}, "init": "random", "layers": 2, "heads": 8}
+UNTRAINED = {"source": {"untrained": {"corpus": "parallel", "hidden": 96}}, "init": "random", "layers": 2, "heads": 8}
 PARALLEL = {"reader": "parallel", "languages": ["en", "fr"], "source": {"sample": "parallel.jsonl"}, "limit": 10}
 
 
@@ -116,14 +116,14 @@ def test_a_model_without_a_width_has_64_for_each_head_as_bert_has():
 
 
 def test_a_new_model_has_the_width_that_it_is_initialised_with():
-    raw = changed("corpora/parallel", PARALLEL, changed("models/new", BLANK))
+    raw = changed("corpora/parallel", PARALLEL, changed("models/new", UNTRAINED))
     # What is trained from it has the same, also where it stands before it.
     training = {"task": "translation", "corpus": "parallel"}
     trained = {"source": {"fine_tuned": "new"}, "layers": 2, "heads": 8, "training": training}
     raw["models"] = {"trained": trained} | raw["models"]
     assert widths(raw) == {"trained": 96, "tiny": 768, "large": 768, "new": 96}
     assert sentence(changed("models/new/hidden", 512, raw)) == (
-        "config: models.new.hidden: it is 512, but source.blank.hidden is 96."
+        "config: models.new.hidden: it is 512, but source.untrained.hidden is 96."
     )
 
 

@@ -53,8 +53,11 @@ def test_the_entry_of_a_model_holds_what_its_weights_depend_on():
     assert trained["source"] == {"path": "results/laptop/models/minilm-glue-mrpc-random-42/checkpoint"}
     # Training began with random weights; its checkpoint is loaded as it is.
     assert (trained["init"], trained["hidden"]) == ("pretrained", 384)
-    untrained = INPUTS.model_entry(wildcards(model="marian-sample-blank"))
-    assert (untrained["source"], untrained["init"]) == ({"path": "results/sample/models/marian-sample-blank/blank"}, "random")
+    untrained = INPUTS.model_entry(wildcards(model="marian-sample-untrained"))
+    assert (untrained["source"], untrained["init"]) == (
+        {"path": "results/sample/models/marian-sample-untrained/untrained"},
+        "random",
+    )
     # Names, training and references change no weights that exist.
     schema = read_schema()["$defs"]["model"]["properties"]
     assert set(schema) - set(WEIGHTS_KEYS) == {"mlm_head", "training", "reference"}
@@ -94,11 +97,11 @@ def test_models_by_where_their_weights_come_from():
 
 
 def test_a_new_model_is_initialised_from_parallel_text():
-    new = wildcards(model="marian-sample-blank")
-    assert INPUTS.untrained_files(new) == ["results/sample/models/marian-sample-blank/blank/config.json"]
+    new = wildcards(model="marian-sample-untrained")
+    assert INPUTS.untrained_files(new) == ["results/sample/models/marian-sample-untrained/untrained/config.json"]
     assert INPUTS.untrained_files(wildcards(model="minilm")) == []
     assert INPUTS.vocabulary_files(new) == ["results/sample/corpora/sample/parallel-train.jsonl"]
-    assert INPUTS.vocabulary_files(wildcards("laptop", model="marian-multi30k-blank")) == [
+    assert INPUTS.vocabulary_files(wildcards("laptop", model="marian-multi30k-untrained")) == [
         "results/laptop/corpora/multi30k-train.raw",
         "results/laptop/corpora/multi30k-train-french.raw",
     ]

@@ -19,11 +19,11 @@ from attention_atlas.corpora.examples import read_examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.tables import read_parquet
 from attention_atlas.methods.names import ANSWERS, KEYS, NONE, TRANSLATION
-from attention_atlas.models.blank import begin
 from attention_atlas.models.card import read_card
 from attention_atlas.models.fine_tuning import fine_tune, kept_epochs, load_epoch
 from attention_atlas.models.loading import describe, load_trained
 from attention_atlas.models.translating import search, translate_under, translation_ids
+from attention_atlas.models.untrained import write_untrained_model
 from attention_atlas.studies.michel2019.curves import FIGURE5, dynamics_table
 from attention_atlas.studies.michel2019.dynamics import follow_training
 from attention_atlas.studies.michel2019.experiments import ExampleFiles, ModelSource
@@ -42,11 +42,11 @@ CORPUS = {"reader": "parallel", "languages": ["en", "fr"], "max_tokens": 48, "sh
 @pytest.fixture(scope="module")
 def new_model(tmp_path_factory):
     """A new model with its card and the examples of sixty pairs."""
-    folder = tmp_path_factory.mktemp("blank")
+    folder = tmp_path_factory.mktemp("untrained")
     raw = folder / "raw.jsonl"
     raw.write_text("".join(parallel_lines(60, 3)), encoding="utf-8")
-    begin({**SHAPE, "languages": ["en", "fr"], "records": 60}, [raw], folder / "blank")
-    entry = {"source": {"path": str(folder / "blank")}, "init": "random", **ENTRY}
+    write_untrained_model({**SHAPE, "languages": ["en", "fr"], "records": 60}, [raw], folder / "untrained")
+    entry = {"source": {"path": str(folder / "untrained")}, "init": "random", **ENTRY}
     describe("new", entry, folder / "card.json", folder / "tokenizer.json")
     build_shard(CORPUS, raw, folder / "tokenizer.json", 48, 0, folder / "e.parquet", folder / "d.tsv")
     return folder, entry
@@ -72,7 +72,7 @@ def test_a_new_model_has_the_shape_asked_for_and_a_vocabulary_that_spells_both_l
     folder, _ = new_model
     card = read_card(folder / "card.json")
     assert (card.layers, card.heads, card.max_tokens, card.pad) == (2, 4, 48, 0)
-    settings = json.loads((folder / "blank/config.json").read_text())
+    settings = json.loads((folder / "untrained/config.json").read_text())
     assert (settings["decoder_layers"], settings["decoder_attention_heads"], settings["d_model"]) == (2, 4, 16)
     tokenizer = open_tokenizer(folder / "tokenizer.json")
     examples = list(read_examples([folder / "e.parquet"]))

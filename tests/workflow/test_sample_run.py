@@ -139,7 +139,7 @@ REPEATED = {
 
 Nearly none is made from another one's, so that few further jobs have to run.
 """
-BLANK = "results/sample/models/marian-sample-blank/blank/config.json"
+UNTRAINED = "results/sample/models/marian-sample-untrained/untrained/config.json"
 TORCH_OR_NUMPY = "clark2019_head_distances"
 """The rule that computes with torch on a GPU and with numpy elsewhere: the same within rounding (a test of its own)."""
 PRETENDED = ROOT / "tests" / "pretend_gpu"
@@ -481,7 +481,7 @@ def test_the_same_jobs_give_the_same_bytes_also_on_a_pretended_gpu(copy):
     is the same.
     """
     first = digests(copy)
-    (copy.folder / BLANK).unlink()
+    (copy.folder / UNTRAINED).unlink()
     for path in REPEATED.values():
         (copy.folder / f"results/sample/{path}").unlink()
     there = {rule: f"results/sample/{path}" for rule, path in REPEATED.items() if rule != TORCH_OR_NUMPY}
@@ -492,9 +492,9 @@ def test_the_same_jobs_give_the_same_bytes_also_on_a_pretended_gpu(copy):
     asking = {job.rule for job in jobs if job.gpus}
     used = {job.rule for job in jobs if "on a pretended GPU" in (copy.folder / job.log).read_text(encoding="utf-8")}
     assert used == asking & there.keys()
-    rest = [BLANK, f"results/sample/{REPEATED[TORCH_OR_NUMPY]}"]
-    copy.snakemake(*SMALL, "--allowed-rules", "blank_model", TORCH_OR_NUMPY, "--", *rest)
-    rules = copy.jobs(*SMALL, "--forceall").keys() - REPEATED.keys() - {"blank_model", *TIMED}
+    rest = [UNTRAINED, f"results/sample/{REPEATED[TORCH_OR_NUMPY]}"]
+    copy.snakemake(*SMALL, "--allowed-rules", "untrained_model", TORCH_OR_NUMPY, "--", *rest)
+    rules = copy.jobs(*SMALL, "--forceall").keys() - REPEATED.keys() - {"untrained_model", *TIMED}
     drawn = {rule for rule in rules if "figure" in rule and rule not in FIGURES_REPEATED}
     copy.snakemake(*SMALL, "--forceall", "--allowed-rules", *sorted(rules - drawn))
     second = digests(copy)
@@ -507,7 +507,7 @@ def test_every_rule_that_runs_a_model_is_repeated():
     parts = re.split(r"^rule (\w+):$", rules, flags=re.MULTILINE)
     with_model = {name for name, text in zip(parts[1::2], parts[2::2], strict=True) if "envs/model.yaml" in text}
     # What is fetched is not made here.
-    assert with_model - {"fetch_corpus", "blank_model", *TIMED} == REPEATED.keys() - {"build_examples"}
+    assert with_model - {"fetch_corpus", "untrained_model", *TIMED} == REPEATED.keys() - {"build_examples"}
 
 
 def test_jobs_ask_for_the_memory_that_they_take(done):

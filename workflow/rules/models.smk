@@ -37,17 +37,17 @@ rule describe_model:
         "../scripts/describe_model.py"
 
 
-rule blank_model:
+rule untrained_model:
     input:
         inputs.vocabulary_files,
     output:
-        config="results/{run}/models/{model}/blank/config.json",
-        tokenizer="results/{run}/models/{model}/blank/tokenizer.json",
-        tokenizer_config="results/{run}/models/{model}/blank/tokenizer_config.json",
+        config="results/{run}/models/{model}/untrained/config.json",
+        tokenizer="results/{run}/models/{model}/untrained/tokenizer.json",
+        tokenizer_config="results/{run}/models/{model}/untrained/tokenizer_config.json",
     log:
-        "results/{run}/logs/blank_model/{model}.log",
+        "results/{run}/logs/untrained_model/{model}.log",
     benchmark:
-        "results/{run}/benchmarks/blank_model/{model}.tsv"
+        "results/{run}/benchmarks/untrained_model/{model}.tsv"
     conda:
         "../../envs/model.yaml"
     resources:
@@ -55,9 +55,9 @@ rule blank_model:
         runtime=minutes(60),
     params:
         settings=inputs.untrained_settings,
-        code=script_digest("blank_model.py"),
+        code=script_digest("untrained_model.py"),
     script:
-        "../scripts/blank_model.py"
+        "../scripts/untrained_model.py"
 
 
 rule mlm_head:

@@ -13,7 +13,7 @@ from attention_atlas.workflow.study import Study
 TASK_READERS = {"questions": "squad", "labels": "glue", "translation": "parallel", "tags": "keyphrases"}
 """Task that a model can be fine-tuned for -> the reader that its corpus needs."""
 _SOURCES = {
-    "models": ("package", "path", "hub", "fine_tuned", "blank"),
+    "models": ("package", "path", "hub", "fine_tuned", "untrained"),
     "corpora": ("sample", "path", "url", "hub", "sacrebleu"),
 }
 # Keys that a kind of source needs: one of each group.
@@ -27,7 +27,7 @@ _SOURCE_KEYS = {
     "package": {"module", "folder"},
     "path": {"mirror"},
     "fine_tuned": set(),
-    "blank": set(),
+    "untrained": set(),
     "sample": set(),
     "sacrebleu": {"pair"},
     "url": {"sha256", "content_sha256", "mirror"},
@@ -131,8 +131,8 @@ def check_names(config: Config) -> None:
 def _check_training(config: Config, name: str) -> None:
     """A fine-tuned model needs a known model to start from, a corpus and a task that fit, and the shape of that model."""
     entry, place = config["models"][name], f"models.{name}"
-    if "blank" in entry["source"]:
-        _check_blank(config, name)
+    if "untrained" in entry["source"]:
+        _check_untrained(config, name)
     base = entry["source"].get("fine_tuned")
     if base is None:
         if "training" in entry:
@@ -156,19 +156,19 @@ def _check_training(config: Config, name: str) -> None:
             raise AtlasError(f"config: {place}.{key}: it is {entry[key]}, but '{base}' has {config['models'][base][key]}.")
 
 
-def _check_blank(config: Config, name: str) -> None:
+def _check_untrained(config: Config, name: str) -> None:
     """A new model has random weights, a vocabulary from parallel text, and hidden states that its heads can share."""
     entry, place = config["models"][name], f"models.{name}"
-    corpus = entry["source"]["blank"]["corpus"]
-    check_known(corpus, config["corpora"], "corpus", f"{place}.source.blank.corpus")
-    check_reader(config, corpus, "parallel", f"{place}.source.blank.corpus")
+    corpus = entry["source"]["untrained"]["corpus"]
+    check_known(corpus, config["corpora"], "corpus", f"{place}.source.untrained.corpus")
+    check_reader(config, corpus, "parallel", f"{place}.source.untrained.corpus")
     if entry["init"] != "random":
         raise AtlasError(f"config: {place}.init: a new model has no weights to start from: set init: random.")
-    hidden = entry["source"]["blank"]["hidden"]
+    hidden = entry["source"]["untrained"]["hidden"]
     if entry["hidden"] != hidden:
-        raise AtlasError(f"config: {place}.hidden: it is {entry['hidden']}, but source.blank.hidden is {hidden}.")
+        raise AtlasError(f"config: {place}.hidden: it is {entry['hidden']}, but source.untrained.hidden is {hidden}.")
     if hidden % entry["heads"]:
-        raise AtlasError(f"config: {place}.source.blank.hidden: {hidden} cannot be shared among {entry['heads']} heads.")
+        raise AtlasError(f"config: {place}.source.untrained.hidden: {hidden} cannot be shared among {entry['heads']} heads.")
 
 
 def _check_study(config: Config, run: str, study: Study) -> None:

@@ -211,8 +211,8 @@ def _fill_hidden_sizes(config: dict[str, Any]) -> None:
             if "hidden" in entry or ("fine_tuned" in source) != fine_tuned:
                 continue
             entry["hidden"] = HEAD_WIDTH * entry["heads"]
-            if "blank" in source:
-                entry["hidden"] = source["blank"]["hidden"]
+            if "untrained" in source:
+                entry["hidden"] = source["untrained"]["hidden"]
             elif fine_tuned:
                 entry["hidden"] = models.get(source["fine_tuned"], {}).get("hidden", entry["hidden"])
 

@@ -78,8 +78,8 @@ class SharedInputs:
             weights["source"] = {"path": prefixed(f"results/{run}/models/{model}/checkpoint", self.config)}
             # The entry's init says what its training starts from.
             weights["init"] = "pretrained"
-        if "blank" in entry["source"]:
-            weights["source"] = {"path": prefixed(f"results/{run}/models/{model}/blank", self.config)}
+        if "untrained" in entry["source"]:
+            weights["source"] = {"path": prefixed(f"results/{run}/models/{model}/untrained", self.config)}
         return weights
 
     def model_entry(self, wildcards: Wildcards) -> dict[str, Any]:
@@ -88,14 +88,14 @@ class SharedInputs:
 
     def untrained_files(self, wildcards: Wildcards) -> list[str]:
         """The configuration of a new model in the path that is initialised in the workflow; nothing for others."""
-        untrained = "blank" in self.config["models"][wildcards.model]["source"]
-        return [f"results/{wildcards.run}/models/{wildcards.model}/blank/config.json"] if untrained else []
+        untrained = "untrained" in self.config["models"][wildcards.model]["source"]
+        return [f"results/{wildcards.run}/models/{wildcards.model}/untrained/config.json"] if untrained else []
 
     def _untrained_source(self, wildcards: Wildcards) -> dict[str, Any]:
         source: dict[str, Any] = self.config["models"][wildcards.model]["source"]
-        if "blank" not in source:
+        if "untrained" not in source:
             raise AtlasError(f"model {wildcards.model} has weights already: it is not initialised in the workflow.")
-        untrained: dict[str, Any] = source["blank"]
+        untrained: dict[str, Any] = source["untrained"]
         return untrained
 
     def vocabulary_files(self, wildcards: Wildcards) -> list[str]:

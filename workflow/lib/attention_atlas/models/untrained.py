@@ -16,7 +16,7 @@ FILES = ("tokenizer.json", "tokenizer_config.json", "config.json")
 _PAD, _END, _UNKNOWN = "<pad>", "</s>", "<unk>"
 
 
-def begin(settings: Mapping[str, Any], texts: Sequence[str | Path], folder: str | Path) -> None:
+def write_untrained_model(settings: Mapping[str, Any], texts: Sequence[str | Path], folder: str | Path) -> None:
     """Write tokenizer and configuration of a model of Marian's architecture (post-norm transformer, sinusoids, one embedding).
 
     Args:

@@ -1,0 +1,9 @@
+from pathlib import Path
+
+from attention_atlas.models.untrained import write_untrained_model
+from attention_atlas.workflow.job import job
+
+with job(snakemake):
+    write_untrained_model(
+        settings=snakemake.params.settings, texts=snakemake.input, folder=Path(snakemake.output.config).parent
+    )
