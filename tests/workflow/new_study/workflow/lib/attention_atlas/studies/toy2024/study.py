@@ -46,7 +46,7 @@ def pairs(config: Config, run: str) -> list[Pair]:
 JOBS = {
     "self_attention": Job(
         reads=lambda place: of_role(place, "texts"),
-        memory=lambda part: costs.example_memory(part.model, part.corpus, part.total, kept=8),
+        memory=lambda part: costs.example_memory(part.model, part.corpus, part.total, 8),
     ),
 }
 STUDY = Study(
