@@ -9,7 +9,7 @@ from transformers import BertConfig, BertForQuestionAnswering
 from attention_atlas.attention.batches import model_inputs
 from attention_atlas.attention.engine import install, watch
 from attention_atlas.corpora.examples import Example
-from attention_atlas.corpora.layers import Asked
+from attention_atlas.corpora.layers import QuestionAnnotation
 from attention_atlas.methods.head_type_names import DENSE, DENSE_VERTICAL, DIAGONAL, VERTICAL
 from attention_atlas.models.answering import answer_texts, passage_pieces
 from attention_atlas.studies.guan2020.ablations import Answers, answer_all
@@ -75,9 +75,11 @@ def _example(record: int, n: int, generator: np.random.Generator) -> Example:
     context = " ".join(words[size:])
     starts = tuple(np.cumsum([0, *(len(w) + 1 for w in words[size:-1])]).tolist())
     stops = tuple(a + len(w) for a, w in zip(starts, words[size:], strict=True))
-    question = Asked(f"q{record}", context, size, starts, stops, (words[size],), None)
+    question = QuestionAnnotation(f"q{record}", context, size, starts, stops, (words[size],), None)
     plain = tuple(int(i) for i in ids)
-    return Example(record, f"q{record}", plain, (0,) * (size + 2) + (1,) * (count + 1), ("x",) * n, word, words, asked=question)
+    return Example(
+        record, f"q{record}", plain, (0,) * (size + 2) + (1,) * (count + 1), ("x",) * n, word, words, question=question
+    )
 
 
 def _evaluations(

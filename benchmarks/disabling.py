@@ -10,7 +10,7 @@ from attention_atlas.attention.batches import batch_by_length, model_inputs
 from attention_atlas.attention.engine import install, watch
 from attention_atlas.corpora.examples import Example
 from attention_atlas.models.classifying import logits_under
-from attention_atlas.studies.kovaleva2019.disabling import Disabled, disabled
+from attention_atlas.studies.kovaleva2019.disabling import DisablingCondition, disabling_conditions
 from attention_atlas.studies.kovaleva2019.names import UNIFORM
 from benchmarks.timing import report, side_by_side
 
@@ -28,7 +28,7 @@ def run() -> None:
     # Lengths as those of pairs in GLUE.
     lengths = np.clip(generator.lognormal(np.log(45), 0.4, EXAMPLES), 12, 128).astype(int)
     examples = [_example(record, int(n), generator) for record, n in enumerate(lengths)]
-    conditions = list(disabled(model, [UNIFORM], []))
+    conditions = list(disabling_conditions(model, [UNIFORM], []))
     logits: dict[str, torch.Tensor] = {}
 
     def sweep() -> None:
@@ -49,7 +49,9 @@ def _example(record: int, n: int, generator: np.random.Generator) -> Example:
     return Example(record, f"p{record}", ids, (0,) * n, ("x",) * n, tuple(range(n)), ("x",) * n)
 
 
-def _whole_passes(model: BertForSequenceClassification, examples: list[Example], conditions: list[Disabled]) -> torch.Tensor:
+def _whole_passes(
+    model: BertForSequenceClassification, examples: list[Example], conditions: list[DisablingCondition]
+) -> torch.Tensor:
     """The same batches, every layer of every pass."""
     logits = torch.zeros(1 + len(conditions), len(examples), model.config.num_labels)
     for number, condition in enumerate((None, *conditions)):

@@ -14,7 +14,7 @@ from transformers import BertConfig, BertForQuestionAnswering
 
 from attention_atlas.attention.engine import install, watch
 from attention_atlas.corpora.examples import Example
-from attention_atlas.corpora.layers import Asked
+from attention_atlas.corpora.layers import QuestionAnnotation
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.methods.head_type_names import DENSE, DENSE_VERTICAL, DIAGONAL, TYPES, VERTICAL
@@ -56,9 +56,9 @@ def example(record, sizes, seed=0):
     word = (-1, *range(half), -1, *range(half, len(words)), -1)
     ids = (2, *pieces[:half], 3, *pieces[half:], 3)
     stops = tuple(a + len(w) for a, w in zip(starts, passage, strict=True))
-    squad_item = Asked(f"id{record}", text, half, tuple(starts), stops, (passage[0],), None)
+    squad_item = QuestionAnnotation(f"id{record}", text, half, tuple(starts), stops, (passage[0],), None)
     segments = (0,) * (half + 2) + (1,) * (len(passage) + 1)
-    return Example(record, f"id{record}", ids, segments, tuple(map(str, ids)), word, words, asked=squad_item)
+    return Example(record, f"id{record}", ids, segments, tuple(map(str, ids)), word, words, question=squad_item)
 
 
 EXAMPLES = [example(k, sizes) for k, sizes in enumerate([(3, 4, 5), (2, 6), (4, 3, 3, 3), (3, 9, 2), (2, 5, 5)])]
@@ -169,9 +169,11 @@ def test_shards_together_answer_as_all_questions_at_once(model, types, tmp_path)
 
 
 def test_the_answer_is_the_best_of_all_windows():
-    context = "x. y."
+    annotation = QuestionAnnotation("q", "x. y.", 0, (), (), ("y", "x"), None)
     first, second = (
-        Example(k, name, (2,), (0,), ("[CLS]",), (-1,), (), asked=Asked("q", context, 0, (), (), ("y", "x"), None))
+        Example(
+            k, name, (2,), (0,), ("[CLS]",), (-1,), (), question=QuestionAnnotation("q", context, 0, (), (), ("y", "x"), None)
+        )
         for k, name in enumerate(("q", "q#2"))
     )
     answers = {(BASELINE, WHOLE, 0): {0: ("x", 1.0), 1: ("y", 2.0)}}

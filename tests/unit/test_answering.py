@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from transformers import BertConfig, BertForQuestionAnswering, BertModel
 
 from attention_atlas.corpora.examples import Example
-from attention_atlas.corpora.layers import Asked
+from attention_atlas.corpora.layers import QuestionAnnotation
 from attention_atlas.errors import AtlasError
 from attention_atlas.models.answering import answer_texts, best_spans, passage_pieces, span_of_pieces
 from attention_atlas.models.loading import load_trained
@@ -25,7 +25,7 @@ EXAMPLE = Example(
     tokens=("[CLS]", "who", "[SEP]", "a", "b", "##b", "ccc", "dd", "e", "[SEP]"),
     word=(-1, 0, -1, 1, 2, 2, 3, 4, 5, -1),
     words=("who", "a", "bb", "ccc", "dd", "e"),
-    asked=Asked("q", CONTEXT, 1, (0, 2, 5, 9, 12), (1, 4, 8, 11, 13), ("bb ccc",), (2, 4)),
+    question=QuestionAnnotation("q", CONTEXT, 1, (0, 2, 5, 9, 12), (1, 4, 8, 11, 13), ("bb ccc",), (2, 4)),
 )
 
 

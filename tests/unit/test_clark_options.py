@@ -71,7 +71,7 @@ def test_unknown_keys_and_presets_are_errors(wrong):
 def test_every_alternative_moves_exactly_the_option_that_it_names():
     for name, options in alternatives():
         assert [n for n in NAMES if getattr(options, n) != getattr(AS_PUBLISHED, n)] == [name]
-        assert options.setting(name) != AS_PUBLISHED.setting(name)
+        assert options.option_text(name) != AS_PUBLISHED.option_text(name)
 
 
 def test_every_option_has_an_alternative_and_a_note():
@@ -84,7 +84,7 @@ def test_every_option_has_an_alternative_and_a_note():
 
 
 def test_settings_in_words():
-    shown = {name: AS_PUBLISHED.setting(name) for name in NAMES}
+    shown = {name: AS_PUBLISHED.option_text(name) for name in NAMES}
     assert shown["offsets"] == "-3 to 2"
     assert shown["poss_rule"] == "yes"
     assert shown["poss_in_all"] == "no"

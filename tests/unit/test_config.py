@@ -8,7 +8,7 @@ from jsonschema import Draft202012Validator
 from small_config import ABSENT, SHIPPED, SMALL, changed, sentence, with_family
 
 from attention_atlas.workflow.config import read_schema, resolve
-from attention_atlas.workflow.runs import limit_of, shard_count, study_model, study_runs
+from attention_atlas.workflow.lookups import limit_of, shard_count, study_model, study_runs
 from attention_atlas.workflow.studies import studies, study_corpora
 
 SCHEMA = read_schema()

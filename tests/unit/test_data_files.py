@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from attention_atlas.io.data_files import RESOURCES, SCHEMAS, with_data_file
-from attention_atlas.workflow.runs import local_file
+from attention_atlas.workflow.lookups import local_file
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -49,7 +49,7 @@ class Nudge:
         changed[self.place] += self.size
         return changed
 
-    def settle(self, output):
+    def with_constant_outputs(self, output):
         return output
 
 

@@ -16,7 +16,7 @@ from attention_atlas.io.tables import write_parquet
 from attention_atlas.methods.masking import masks
 from attention_atlas.methods.names import CLASSIFICATION, KEYS, NONE, ONE, OTHERS, TRANSLATION
 from attention_atlas.studies.michel2019.ablation_tables import BEST, FIGURE1, TABLE1, ablation_tables
-from attention_atlas.studies.michel2019.effects import Masked, best_by_layer, effect_rows, read_answers
+from attention_atlas.studies.michel2019.effects import MaskedScores, best_by_layer, effect_rows, read_answers
 from attention_atlas.studies.michel2019.figure1 import figure1
 
 LAYERS, HEADS, SENTENCES = 2, 3, 40
@@ -99,7 +99,7 @@ def test_bleu_differences_and_their_p_are_those_of_sacrebleu(files, monkeypatch)
 
 def test_a_head_that_changes_no_translation_is_not_significant(files):
     masked = read_answers(files[0] / "translations.parquet", KEYS, TRANSLATION)
-    same = Masked(masked.metric, masked.keys[:2], masked.base, np.stack([masked.base, masked.parts[1]]))
+    same = MaskedScores(masked.metric, masked.keys[:2], masked.base, np.stack([masked.base, masked.parts[1]]))
     rows = effect_rows(same, 200, 0)
     assert (rows["delta"][0], rows["p"][0], rows["p_holm"][0]) == (0, 1, 1)
 

@@ -219,8 +219,8 @@ def test_options_are_scored_one_at_a_time():
         *(("offset_edges", "clip"), ("offset_edges", "none")),
     ]
     assert len(frame) == len(pairs) * 3
-    of = {(name, o.setting(name)): o for name, o in alternatives()} | {
-        (n, AS_PUBLISHED.setting(n)): AS_PUBLISHED for n in names
+    of = {(name, o.option_text(name)): o for name, o in alternatives()} | {
+        (n, AS_PUBLISHED.option_text(n)): AS_PUBLISHED for n in names
     }
     for row in frame.itertuples():
         options = of[row.option, row.setting]

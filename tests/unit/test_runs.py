@@ -5,7 +5,7 @@ from pathlib import Path
 from small_config import ABSENT, SMALL, changed
 
 from attention_atlas.workflow.config import resolve
-from attention_atlas.workflow.runs import limit_of, local_file, missing_files, shard_count, study_model, study_runs
+from attention_atlas.workflow.lookups import limit_of, local_file, missing_files, shard_count, study_model, study_runs
 
 
 def test_limits_and_whole_shards():

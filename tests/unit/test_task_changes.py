@@ -19,7 +19,7 @@ from attention_atlas.models.card import ModelCard, write_card
 from attention_atlas.models.classifying import logits, logits_under, predicted, untrained_logits
 from attention_atlas.studies.kovaleva2019 import disabling as disabling_module
 from attention_atlas.studies.kovaleva2019 import measures as measures_module
-from attention_atlas.studies.kovaleva2019.disabling import disable, disabled, mean_outputs
+from attention_atlas.studies.kovaleva2019.disabling import disable, mean_outputs
 from attention_atlas.studies.kovaleva2019.disabling_tables import Effects, effect_rows, heldout_gain
 from attention_atlas.studies.kovaleva2019.map_network import MapNetwork
 from attention_atlas.studies.kovaleva2019.measured import MEASURED, MODELS, read_measures
@@ -300,7 +300,7 @@ def test_mean_outputs_are_means_over_real_tokens():
 def test_every_head_and_layer_gives_what_a_plain_pass_gives():
     net = model("bert_classifier")
     means = mean_outputs(net, EXAMPLES, PAD)
-    conditions = list(disabled(net, ACTIONS, means))
+    conditions = list(disabling_conditions(net, ACTIONS, means))
     assert [(c.action, c.layer, c.head) for c in conditions][: HEADS + 1] == [(UNIFORM, 1, h) for h in range(HEADS + 1)]
     assert len(conditions) == len(ACTIONS) * LAYERS * (HEADS + 1)
     condition_logits = logits_under(net, EXAMPLES, [condition.plan for condition in conditions], PAD, batch_tokens=40)
@@ -437,7 +437,7 @@ def test_zero_and_uniform_are_what_they_say():
     by_action = {}
     for action in (UNIFORM, ZERO):
         seen = []
-        condition = next(c for c in disabled(net, [action], []) if (c.layer, c.head) == (2, 3))
+        condition = next(c for c in disabling_conditions(net, [action], []) if (c.layer, c.head) == (2, 3))
         inputs = {"input_ids": torch.randint(5, 60, (1, 6)), "attention_mask": torch.ones(1, 6, dtype=torch.long)}
         with (
             torch.inference_mode(),

@@ -6,7 +6,7 @@ from attention_atlas.atlas.pages import PAGES
 from attention_atlas.errors import AtlasError
 from attention_atlas.workflow import costs
 from attention_atlas.workflow.known import check_known
-from attention_atlas.workflow.runs import Config, Pair, missing_files, study_model
+from attention_atlas.workflow.lookups import Config, Pair, missing_files, study_model
 from attention_atlas.workflow.study import Role, Study, figure, table
 from attention_atlas.workflow.work import Job, Place
 

@@ -225,7 +225,7 @@ class Session:
         layer_plan = self._plan.get(site)
         if layer_plan is not None:
             probabilities = layer_plan.apply(probabilities, additive_mask, self._facts)
-            output = layer_plan.settle(_weighted_values(probabilities, value))
+            output = layer_plan.with_constant_outputs(_weighted_values(probabilities, value))
         for observer in self._applied:
             observer(site, probabilities)
         for observer in self._outputs:

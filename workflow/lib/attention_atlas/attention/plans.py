@@ -258,7 +258,7 @@ class LayerPlan:
     gates: tuple[torch.Tensor, ...] = ()
     outputs: torch.Tensor | None = None
 
-    def settle(self, output: torch.Tensor) -> torch.Tensor:
+    def with_constant_outputs(self, output: torch.Tensor) -> torch.Tensor:
         """Give what heads put out, [batch, query, head, size], with that of constant heads replaced."""
         if self.constant is None or self.outputs is None:
             return output

@@ -329,7 +329,7 @@ def _all_questions(corpus: _Corpus) -> _Items:
 def _from_question(window: QuestionWindow, record: int, pieces: WordPieces) -> Example:
     assembled = pieces.assemble([[ids for _, ids in part] for part in (window.question, window.window)])
     words = tuple(word for word, _ in (*window.question, *window.window))
-    return replace(_example(record, window.id, assembled, words, {}), asked=window.annotation)
+    return replace(_example(record, window.id, assembled, words, {}), question=window.annotation)
 
 
 def from_labelled(item: Labelled, record: int, pieces: WordPieces, bound: int, overlong: str) -> Example | Dropped:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from attention_atlas.corpora.layers import Asked, EdgeTarget, Keyphrase
+from attention_atlas.corpora.layers import EdgeTarget, Keyphrase, QuestionAnnotation
 from attention_atlas.corpora.mentions import HEAD_RULES, Mention
 from attention_atlas.errors import AtlasError, DamagedFile
 from attention_atlas.io.files import whole_file
@@ -35,7 +35,7 @@ _MENTION = pa.struct(
         ("role", pa.string()),
     ]
 )
-_ASKED = pa.struct(
+_QUESTION = pa.struct(
     [
         *((name, pa.string()) for name in ("question", "context")),
         ("size", pa.int32()),
@@ -63,7 +63,7 @@ SCHEMA = pa.schema(
         ("words", pa.list_(pa.string())),
         *((name, pa.list_(kind)) for name, kind in WORD_LAYERS.items()),
         ("mentions", pa.list_(_MENTION)),
-        ("asked", _ASKED),
+        ("question", _QUESTION),
         ("label", pa.string()),
         ("edges", pa.list_(_EDGE)),
         ("keyphrases", pa.list_(_KEYPHRASE)),
@@ -83,7 +83,7 @@ class Example:
         words: the m words.
         layers: gold layers by name, each with m values (`heads`: 1-indexed, 0 = ROOT); absent layers are left out.
         mentions: spans of words that refer; None where the corpus has no such layer.
-        asked: question on a passage, with its answers; None where there is none.
+        question: question on a passage, with its answers; None where there is none.
         label: class, a number as text, or the translation of the text; None where the corpus has none.
         edges: targets of edge probing, spans over `words`; None where the corpus has no such layer.
         keyphrases: gold phrases of a document, those that are not in its text too; None where the corpus has no such layer.
@@ -98,21 +98,21 @@ class Example:
     words: tuple[str, ...]
     layers: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     mentions: tuple[Mention, ...] | None = None
-    asked: Asked | None = None
+    question: QuestionAnnotation | None = None
     label: str | None = None
     edges: tuple[EdgeTarget, ...] | None = None
     keyphrases: tuple[Keyphrase, ...] | None = None
 
 
-def asked_of(example: Example) -> Asked:
+def question_of(example: Example) -> QuestionAnnotation:
     """The question of an example, with its answers.
 
     Raises:
         AtlasError: the example holds no question.
     """
-    if example.asked is None:
+    if example.question is None:
         raise AtlasError(f"example {example.id} holds no question: use a corpus with reader squad.")
-    return example.asked
+    return example.question
 
 
 def write_examples(path: str | Path, examples: Sequence[Example]) -> None:
@@ -121,7 +121,7 @@ def write_examples(path: str | Path, examples: Sequence[Example]) -> None:
         name: [getattr(example, name) if name not in WORD_LAYERS else example.layers.get(name) for example in examples]
         for name in SCHEMA.names
     }
-    columns["asked"] = [None if e.asked is None else asdict(e.asked) for e in examples]
+    columns["question"] = [None if e.question is None else asdict(e.question) for e in examples]
     for name, to_row in _TO_ROWS.items():
         columns[name] = [None if items is None else [to_row(item) for item in items] for items in columns[name]]
     with whole_file(path) as part:
@@ -154,7 +154,7 @@ def read_examples(paths: Iterable[str | Path], limit: int | None = None) -> Iter
                 words=tuple(row["words"]),
                 layers=layers,
                 mentions=_items(row["mentions"], _mention),
-                asked=None if row["asked"] is None else _question(row["asked"]),
+                question=None if row["question"] is None else _question(row["question"]),
                 label=row["label"],
                 edges=_items(row["edges"], _edge),
                 keyphrases=_items(row["keyphrases"], _keyphrase),
@@ -181,8 +181,8 @@ def _edge(row: Mapping[str, Any]) -> EdgeTarget:
     return EdgeTarget(tuple(row["span1"]), second, tuple(row["labels"]), row["task"])
 
 
-def _question(row: Mapping[str, Any]) -> Asked:
-    return Asked(
+def _question(row: Mapping[str, Any]) -> QuestionAnnotation:
+    return QuestionAnnotation(
         question=row["question"],
         context=row["context"],
         size=row["size"],

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Asked:
+class QuestionAnnotation:
     """A question on the words of an example: its passage, and its answers.
 
     Attributes:

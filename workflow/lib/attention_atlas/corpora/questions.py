@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from attention_atlas.corpora.alignment import WordPieces, last_that_fits
-from attention_atlas.corpora.layers import Asked
+from attention_atlas.corpora.layers import QuestionAnnotation
 from attention_atlas.corpora.squad import Answer, Question, read_squad
 from attention_atlas.corpora.text import WORD
 
@@ -27,7 +27,7 @@ class QuestionWindow:
     id: str
     question: tuple[tuple[str, tuple[int, ...]], ...]
     window: tuple[tuple[str, tuple[int, ...]], ...]
-    annotation: Asked
+    annotation: QuestionAnnotation
 
 
 def read_questions(path: str | Path, order: str, seed: int) -> Iterator[Question]:
@@ -64,7 +64,7 @@ def question_windows(question: Question, pieces: WordPieces, bound: int, windows
     for first, stop in _cuts([len(ids) for _, _, ids in passage], room, windows, stride):
         inside = passage[first:stop]
         number = len(passage_windows) + 1
-        annotation = Asked(
+        annotation = QuestionAnnotation(
             question=question.id,
             context=question.context,
             size=len(question_words),

@@ -85,7 +85,7 @@ def where(value: str, name: str, **equal: str) -> Select:
     return select
 
 
-def each(value: str, by: str, names: Mapping[str, str]) -> Select:
+def one_per_value(value: str, by: str, names: Mapping[str, str]) -> Select:
     """A measure for each of several values of the column `by`."""
 
     def select(table: pd.DataFrame) -> pd.DataFrame:

@@ -33,7 +33,7 @@ class Options:
     position_denominator: str = "all"
     entropy_smoothing: float = 1e-4
 
-    def setting(self, name: str) -> str:
+    def option_text(self, name: str) -> str:
         """One option in words, as tables show it."""
         value = getattr(self, name)
         if name == "offsets":

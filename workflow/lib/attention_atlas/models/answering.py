@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import torch
 
-from attention_atlas.corpora.examples import Example, asked_of
+from attention_atlas.corpora.examples import Example, question_of
 
 LONGEST_ANSWER = 30
 """Pieces of an answer at most, as in the published evaluation scripts for SQuAD."""
@@ -14,9 +14,9 @@ LONGEST_ANSWER = 30
 
 def span_of_pieces(example: Example) -> tuple[int, int] | None:
     """First and last piece of the first reference answer, None where the window does not hold it."""
-    if example.asked is None or example.asked.span is None:
+    if example.question is None or example.question.span is None:
         return None
-    first, stop = example.asked.span
+    first, stop = example.question.span
     inside = [piece for piece, word in enumerate(example.word) if first <= word < stop]
     return inside[0], inside[-1]
 
@@ -29,7 +29,7 @@ def passage_pieces(batch: Sequence[Example], length: int) -> torch.Tensor:
     """
     allowed = torch.zeros((len(batch), length), dtype=torch.bool)
     for row, example in enumerate(batch):
-        allowed[row, : len(example.word)] = torch.tensor(example.word) >= asked_of(example).size
+        allowed[row, : len(example.word)] = torch.tensor(example.word) >= question_of(example).size
     return allowed
 
 
@@ -69,5 +69,5 @@ def answer_texts(
     firsts, lasts, scores = best_spans(start, end, allowed)
     answers = []
     for example, first, last, score in zip(batch, firsts.tolist(), lasts.tolist(), scores.tolist(), strict=True):
-        answers.append((asked_of(example).text(example.word[first], example.word[last] + 1), score))
+        answers.append((question_of(example).text(example.word[first], example.word[last] + 1), score))
     return answers

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.workflow.known import check_known, check_reader
-from attention_atlas.workflow.runs import Config
+from attention_atlas.workflow.lookups import Config
 from attention_atlas.workflow.studies import studies, study_corpora
 from attention_atlas.workflow.study import Study
 

@@ -21,7 +21,7 @@ from attention_atlas.io.files import read_yaml
 from attention_atlas.models.devices import DEVICE_VARIABLE
 from attention_atlas.workflow.checks import check_names, check_source_keys
 from attention_atlas.workflow.known import check_known
-from attention_atlas.workflow.runs import family_member, family_seeds
+from attention_atlas.workflow.lookups import family_member, family_seeds
 from attention_atlas.workflow.studies import studies
 
 SCHEMA_PATH = SCHEMAS / "config.schema.yaml"

@@ -16,8 +16,8 @@ from scipy.optimize import nnls
 
 from attention_atlas.io.data_files import RESOURCES
 from attention_atlas.io.files import read_yaml
+from attention_atlas.workflow.lookups import Config
 from attention_atlas.workflow.resources import find_job
-from attention_atlas.workflow.runs import Config
 from attention_atlas.workflow.shared_jobs import SHARED_JOBS
 from attention_atlas.workflow.studies import studies
 from attention_atlas.workflow.work import Place, Work

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from attention_atlas.errors import AtlasError, did_you_mean
-from attention_atlas.workflow.runs import Config
+from attention_atlas.workflow.lookups import Config
 
 
 class Registry(dict[str, Any]):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-Look = str | tuple[Any, ...]
+PageValue = str | tuple[Any, ...]
 """Of an input: a file below the study's folder; of a parameter: its value. A tuple is looked up in the study's inputs: a method
 of wildcards, or one that gives such a function, with its arguments: `("run_title",)`, `("label", "segments")`."""
 
@@ -32,11 +32,11 @@ class Page:
 
     rule: str
     function: str
-    inputs: Mapping[str, Look] = field(default_factory=dict)
+    inputs: Mapping[str, PageValue] = field(default_factory=dict)
     outputs: Mapping[str, str] = field(default_factory=dict)
     pictures: str = ""
-    params: Mapping[str, Look] = field(default_factory=dict)
-    reads: tuple[Look, ...] = ()
+    params: Mapping[str, PageValue] = field(default_factory=dict)
+    reads: tuple[PageValue, ...] = ()
     reported: Mapping[str, str] = field(default_factory=dict)
     resources: tuple[str, ...] = ()
     megabytes: int = 1000
@@ -49,7 +49,7 @@ class Page:
         return f"attention_atlas.{self.function.partition(':')[0]}"
 
 
-def tables(*names: str) -> dict[str, Look]:
+def tables(*names: str) -> dict[str, PageValue]:
     """Inputs of a page that takes tables of its study as a mapping `tables`: name -> file."""
     return {f"tables__{name}": f"{name}.tsv" for name in names}
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from attention_atlas.workflow.inputs import study_inputs
 from attention_atlas.workflow.inputs.study import StudyInputs
-from attention_atlas.workflow.page import Look, Page
+from attention_atlas.workflow.lookups import Config
+from attention_atlas.workflow.page import Page, PageValue
 from attention_atlas.workflow.provenance import script_digest
 from attention_atlas.workflow.render import PICTURES
-from attention_atlas.workflow.runs import Config
 from attention_atlas.workflow.studies import studies
 from attention_atlas.workflow.study import Study
 
@@ -66,14 +66,14 @@ class PageRule:
         code = script_digest("render.py", *page.resources, modules=(page.module,))
         return {"function": page.function, **arguments, "code": code}
 
-    def _file(self, look: Look) -> Any:
+    def _file(self, look: PageValue) -> Any:
         return self.path(look) if isinstance(look, str) else self._look(look)
 
-    def _parameter(self, look: Look) -> Any:
+    def _parameter(self, look: PageValue) -> Any:
         value = self._look(look)
         return self.inputs.placed(value) if callable(value) else value
 
-    def _look(self, look: Look) -> Any:
+    def _look(self, look: PageValue) -> Any:
         if isinstance(look, str):
             return look
         method, *arguments = look

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.workflow.runs import Config, local_file, missing_files, shard_count
+from attention_atlas.workflow.lookups import Config, local_file, missing_files, shard_count
 
 RESULTS = "results/"
 """What the path of every file that the workflow makes begins with."""

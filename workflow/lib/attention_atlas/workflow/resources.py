@@ -8,7 +8,7 @@ from typing import Any
 from attention_atlas.models.devices import gpu_here
 from attention_atlas.workflow.costs import typical_tokens
 from attention_atlas.workflow.known import with_known_names
-from attention_atlas.workflow.runs import Config
+from attention_atlas.workflow.lookups import Config
 from attention_atlas.workflow.shared_jobs import SHARED_JOBS
 from attention_atlas.workflow.studies import studies
 from attention_atlas.workflow.work import Job, Part, Place

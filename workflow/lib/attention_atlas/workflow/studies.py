@@ -8,7 +8,7 @@ from attention_atlas.atlas import overview as atlas
 from attention_atlas.errors import AtlasError
 from attention_atlas.published import overview as scoreboard
 from attention_atlas.studies import study_modules
-from attention_atlas.workflow.runs import Config, Pair, limit_of, study_model
+from attention_atlas.workflow.lookups import Config, Pair, limit_of, study_model
 from attention_atlas.workflow.study import Artifact, Study
 from attention_atlas.workflow.work import Place
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from attention_atlas.io.data_files import SCHEMAS
 from attention_atlas.methods.head_measures import Source
+from attention_atlas.workflow.lookups import Config, Pair
 from attention_atlas.workflow.page import Page
-from attention_atlas.workflow.runs import Config, Pair
 from attention_atlas.workflow.work import Job
 
 SETTINGS = SCHEMAS / "studies"

@@ -7,8 +7,8 @@ from typing import Any
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.workflow.costs import cache_bytes
+from attention_atlas.workflow.lookups import Config, may_be_missing, missing_files, study_runs
 from attention_atlas.workflow.paths import shard_paths
-from attention_atlas.workflow.runs import Config, may_be_missing, missing_files, study_runs
 from attention_atlas.workflow.studies import extracted, studies, study_corpora
 from attention_atlas.workflow.study import Artifact, Study
 

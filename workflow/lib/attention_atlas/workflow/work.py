@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from attention_atlas.workflow.costs import VOCABULARY, Shape, shape_of, typical_tokens
-from attention_atlas.workflow.runs import Config, Pair, limit_of
+from attention_atlas.workflow.lookups import Config, Pair, limit_of
 
 GIGA = 1e9
 Work = dict[str, float]

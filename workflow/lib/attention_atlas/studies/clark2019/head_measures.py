@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attention_atlas.methods.head_measures import Measure, Source, best_of_rows, each, where
+from attention_atlas.methods.head_measures import Measure, Source, best_of_rows, one_per_value, where
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,7 +50,7 @@ _COREFERENCE = (Measure("coreference", "Accuracy of antecedents, better directio
 MEASURES = (
     Source(
         "clark2019/surface",
-        each("value", "measure", _COLUMNS_OF_SURFACE),
+        one_per_value("value", "measure", _COLUMNS_OF_SURFACE),
         _SURFACE,
         ("measure", *_VALUE),
         attention_alone=True,

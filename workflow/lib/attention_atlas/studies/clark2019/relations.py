@@ -109,7 +109,7 @@ def options_frame(predictions: Predictions, gold: Gold, min_count: int) -> pd.Da
             if options.word_mode not in predictions.picked:
                 continue
             frame = published if options == AS_PUBLISHED else _best_frame(predictions, gold, options, min_count)
-            frame = frame.assign(option=option, setting=options.setting(option))
+            frame = frame.assign(option=option, setting=options.option_text(option))
             frames.append(frame[["option", "setting", *[c for c in frame.columns if c not in ("option", "setting")]]])
     return pd.concat(frames, ignore_index=True)
 

@@ -10,7 +10,7 @@ from attention_atlas.studies.clark2019.head_measures import MEASURES
 from attention_atlas.studies.clark2019.pages import PAGES
 from attention_atlas.workflow import costs
 from attention_atlas.workflow.known import check_known, check_reader
-from attention_atlas.workflow.runs import Config, Pair, limit_of, study_model
+from attention_atlas.workflow.lookups import Config, Pair, limit_of, study_model
 from attention_atlas.workflow.studies import of_role, study_corpora
 from attention_atlas.workflow.study import Role, Study, figure, table
 from attention_atlas.workflow.work import Job, Part, Place, Work

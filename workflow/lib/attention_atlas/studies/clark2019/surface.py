@@ -77,7 +77,7 @@ def measure_surface(
                 if value not in computed:
                     computed[value] = group(maps, classes, variant)
                 for measure in AFFECTED_MEASURES[str(option)]:
-                    key = (str(option), variant.setting(str(option)), measure)
+                    key = (str(option), variant.option_text(str(option)), measure)
                     by_option.setdefault(key, []).append(computed[value][measure])
         lengths.append(len(example.tokens))
     if not lengths:

@@ -15,7 +15,7 @@ from attention_atlas.attention.batch_sizes import EXTRACTION_TOKENS
 from attention_atlas.attention.batches import batch_by_length, model_inputs
 from attention_atlas.attention.plans import Plan
 from attention_atlas.attention.prefix import outputs_under
-from attention_atlas.corpora.examples import Example, asked_of, read_examples
+from attention_atlas.corpora.examples import Example, question_of, read_examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.progress import progress
 from attention_atlas.io.tables import read_table, write_parquet, write_table
@@ -179,7 +179,7 @@ def scored_rows(answers: Answers, examples: Sequence[Example]) -> Iterator[tuple
     numbers = _passages(examples)
     for key, by_window in answers.items():
         for question, question_windows in windows.items():
-            squad_item = asked_of(question_windows[0])
+            squad_item = question_of(question_windows[0])
             text = _best_answer(by_window, question_windows)
             yield *key, question, numbers[squad_item.context], text, *score(text, squad_item.answers)
 
@@ -194,7 +194,7 @@ def baselines(by_window: Mapping[int, tuple[str, float]], examples: Sequence[Exa
     rows = []
     numbers = _passages(examples)
     for question, windows in _windows(examples).items():
-        squad_item = asked_of(windows[0])
+        squad_item = question_of(windows[0])
         for name, scored_windows in (("first", windows[:1]), ("all", windows)):
             text = _best_answer(by_window, scored_windows)
             for references, texts in (("first", squad_item.answers[:1]), ("all", squad_item.answers)):
@@ -206,13 +206,13 @@ def _windows(examples: Sequence[Example]) -> dict[str, list[Example]]:
     """Windows of each question, in order."""
     windows: dict[str, list[Example]] = {}
     for example in examples:
-        windows.setdefault(asked_of(example).question, []).append(example)
+        windows.setdefault(question_of(example).question, []).append(example)
     return windows
 
 
 def _passages(examples: Sequence[Example]) -> dict[str, int]:
     """Number of each passage, from 1: questions on one passage are not independent."""
-    contexts = dict.fromkeys(asked_of(example).context for example in examples)
+    contexts = dict.fromkeys(question_of(example).context for example in examples)
     return {context: number for number, context in enumerate(contexts, start=1)}
 
 

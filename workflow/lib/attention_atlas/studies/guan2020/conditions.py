@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from attention_atlas.attention.plans import Plan
-from attention_atlas.corpora.examples import Example, asked_of
+from attention_atlas.corpora.examples import Example, question_of
 from attention_atlas.studies.guan2020.ablation_rows import INTRA, ROWS, STOPS, UNIFORM, ZERO, sentences_of
 
 Heads = tuple[tuple[int, int], ...]
@@ -96,7 +96,7 @@ def sentence_of_pieces(example: Example, sentences: str, special_tokens: str) ->
     Raises:
         AtlasError: the example holds no question.
     """
-    size = asked_of(example).size
+    size = question_of(example).size
     of_word, current = [], 1
     for position, text in enumerate(example.words):
         of_word.append(0 if position < size else current)

@@ -70,7 +70,7 @@ def measure_features(
     """
     card = read_card(card_path)
     later_windows = {
-        e.record for e in read_examples(example_files, samples) if e.asked is not None and e.id != e.asked.question
+        e.record for e in read_examples(example_files, samples) if e.question is not None and e.id != e.question.question
     }
     cached = (example for example in read_attention(shards, samples) if example.record not in later_windows)
     values, records = mean_features(progress(cached, label="examples"), card.cls, card.sep, alternatives())

@@ -8,7 +8,7 @@ from attention_atlas.studies.guan2020.head_measures import MEASURES
 from attention_atlas.studies.guan2020.pages import PAGES
 from attention_atlas.workflow import costs
 from attention_atlas.workflow.known import check_known
-from attention_atlas.workflow.runs import Config, Pair, missing_files, study_model, with_training_corpus
+from attention_atlas.workflow.lookups import Config, Pair, missing_files, study_model, with_training_corpus
 from attention_atlas.workflow.studies import of_role
 from attention_atlas.workflow.study import Role, Study, figure, table
 from attention_atlas.workflow.work import Job, Part, Work, in_path

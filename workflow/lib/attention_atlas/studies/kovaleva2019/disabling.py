@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Disabled:
+class DisablingCondition:
     """A condition: the action on a head, layer and head from 1; head 0 is all heads of the layer."""
 
     action: str
@@ -70,7 +70,7 @@ def disable(
     labels = labels_of(examples)
     model = load_trained(model_entry, "labels", pick_device())
     means = mean_outputs(model, examples, pad) if MEAN in actions else []
-    conditions = list(disabled(model, actions, means))
+    conditions = list(disabling_conditions(model, actions, means))
     _log.info("%d examples under %d conditions", len(examples), 1 + len(conditions))
     condition_logits = logits_under(model, examples, [condition.plan for condition in conditions], pad)
     names = [] if regression else classes_of(model, labels)
@@ -84,7 +84,9 @@ def disable(
     write_parquet(pd.concat(frames, ignore_index=True), out)
 
 
-def disabled(model: PreTrainedModel, actions: Sequence[str], means: Sequence[torch.Tensor]) -> Iterator[Disabled]:
+def disabling_conditions(
+    model: PreTrainedModel, actions: Sequence[str], means: Sequence[torch.Tensor]
+) -> Iterator[DisablingCondition]:
     """Every head and every layer under every action.
 
     Args:
@@ -103,7 +105,7 @@ def disabled(model: PreTrainedModel, actions: Sequence[str], means: Sequence[tor
                     plan = Plan().zero(layer, which)
                 else:
                     plan = Plan().constant(layer, means[layer], which)
-                yield Disabled(action, layer + 1, head, plan)
+                yield DisablingCondition(action, layer + 1, head, plan)
 
 
 @torch.inference_mode()

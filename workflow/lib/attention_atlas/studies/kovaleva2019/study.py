@@ -7,7 +7,7 @@ from attention_atlas.studies.kovaleva2019.head_measures import MEASURES
 from attention_atlas.studies.kovaleva2019.pages import PAGES
 from attention_atlas.workflow import costs
 from attention_atlas.workflow.known import check_known, check_reader
-from attention_atlas.workflow.runs import (
+from attention_atlas.workflow.lookups import (
     Config,
     Pair,
     family_member,

@@ -13,7 +13,7 @@ from attention_atlas.io.tables import write_table
 from attention_atlas.methods.names import CLASSIFICATION, KEYS, ONE, OTHERS, TRANSLATION
 from attention_atlas.published.values import load_published
 from attention_atlas.studies.michel2019.bleu import signature
-from attention_atlas.studies.michel2019.effects import Masked, best_by_layer, effect_rows, read_answers
+from attention_atlas.studies.michel2019.effects import MaskedScores, best_by_layer, effect_rows, read_answers
 from attention_atlas.studies.michel2019.names import KIND_TITLES, LEVEL
 
 TABLE1 = ["kind", "layer", "head", "metric", "score", "baseline", "delta", "ci_low", "ci_high", "p", "p_holm", "p_bh", "n"]
@@ -60,7 +60,7 @@ def ablation_tables(
         _best_page(best, number, labels[name], html)
 
 
-def _only(masked: Masked, unit: str) -> Masked:
+def _only(masked: MaskedScores, unit: str) -> MaskedScores:
     return masked.only((masked.keys["masked"] == unit).to_numpy())
 
 

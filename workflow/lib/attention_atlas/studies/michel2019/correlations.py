@@ -14,7 +14,7 @@ from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import write_table
 from attention_atlas.methods.names import HEAD, KEYS, ONE
 from attention_atlas.stats.bootstrap import percentile_interval, resampled_counts
-from attention_atlas.studies.michel2019.effects import Masked, read_answers, resampled_deltas
+from attention_atlas.studies.michel2019.effects import MaskedScores, read_answers, resampled_deltas
 from attention_atlas.studies.michel2019.names import TITLES
 
 Floats = npt.NDArray[np.float64]
@@ -73,7 +73,7 @@ def correlations(
     write_html_table(shown, html_out, "Michel et al. 2019, Figure 2: correlation across data", notes, formats=formats)
 
 
-def _single_heads(path: str | Path, experiment: str) -> Masked:
+def _single_heads(path: str | Path, experiment: str) -> MaskedScores:
     masked = read_answers(path, KEYS, experiment)
     return masked.only((masked.keys["masked"] == ONE).to_numpy())
 
@@ -89,7 +89,9 @@ def extreme_heads(first: Floats, second: Floats, count: int) -> npt.NDArray[np.b
     return extreme
 
 
-def _agreement(first: Masked, second: Masked, extreme: npt.NDArray[np.bool_], resamples: int, seed: int) -> pd.DataFrame:
+def _agreement(
+    first: MaskedScores, second: MaskedScores, extreme: npt.NDArray[np.bool_], resamples: int, seed: int
+) -> pd.DataFrame:
     deltas, second_deltas = first.deltas, second.deltas
     by_example = [resampled_deltas(masked, resamples, seed + k) for k, masked in enumerate((first, second))]
     sizes = {"n": len(first.base), "other_n": len(second.base)}

@@ -13,7 +13,7 @@ from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_parquet, write_table
 from attention_atlas.methods.names import ALL, ANSWERS, CLASSIFICATION, STEP, TRANSLATION
 from attention_atlas.stats.bootstrap import percentile_interval
-from attention_atlas.studies.michel2019.effects import Masked, masked_terms, read_answers, resampled_scores
+from attention_atlas.studies.michel2019.effects import MaskedScores, masked_terms, read_answers, resampled_scores
 from attention_atlas.studies.michel2019.names import CURVE, ORDER_TITLES, RANDOM, TITLES
 
 FIGURE3 = ["experiment", "order", "draw", "percent", "count", "heads", *CURVE, "floor", "n"]
@@ -64,7 +64,7 @@ def pruning_curves(
     _summary(figure3, labels, pruning_out, pruning_html)
 
 
-def curve_rows(masked: Masked, resamples: int, seed: int) -> pd.DataFrame:
+def curve_rows(masked: MaskedScores, resamples: int, seed: int) -> pd.DataFrame:
     """A row a step: its keys, `CURVE`, n."""
     low, high = percentile_interval(resampled_scores(masked, resamples, seed))
     delta = masked.deltas

@@ -23,7 +23,7 @@ BLEU, ACCURACY = "BLEU", "accuracy"
 
 
 @dataclass(frozen=True)
-class Masked:
+class MaskedScores:
     """Per-example terms of a metric under each mask; the score is a function of their sums.
 
     Attributes:
@@ -44,13 +44,13 @@ class Masked:
             return bleu(sums)
         return 100 * sums[..., 0] / sums[..., 1]
 
-    def only(self, chosen: npt.NDArray[np.bool_]) -> Masked:
+    def only(self, chosen: npt.NDArray[np.bool_]) -> MaskedScores:
         """Some of the masks."""
-        return Masked(self.metric, self.keys[chosen].reset_index(drop=True), self.base, self.parts[chosen])
+        return MaskedScores(self.metric, self.keys[chosen].reset_index(drop=True), self.base, self.parts[chosen])
 
-    def of_examples(self, chosen: npt.NDArray[np.bool_]) -> Masked:
+    def of_examples(self, chosen: npt.NDArray[np.bool_]) -> MaskedScores:
         """Some of the examples."""
-        return Masked(self.metric, self.keys, self.base[chosen], self.parts[:, chosen])
+        return MaskedScores(self.metric, self.keys, self.base[chosen], self.parts[:, chosen])
 
     @property
     def baseline(self) -> float:
@@ -63,7 +63,7 @@ class Masked:
         return self.score(self.parts.sum(axis=1)) - self.baseline
 
 
-def read_answers(path: str | Path, keys: Sequence[str], experiment: str) -> Masked:
+def read_answers(path: str | Path, keys: Sequence[str], experiment: str) -> MaskedScores:
     """Per-example terms of the score for every value of the keys, the unmasked model included.
 
     Args:
@@ -81,14 +81,14 @@ def read_answers(path: str | Path, keys: Sequence[str], experiment: str) -> Mask
     return masked_terms(frame, keys, experiment)
 
 
-def masked_terms(frame: pd.DataFrame, keys: Sequence[str], experiment: str) -> Masked:
+def masked_terms(frame: pd.DataFrame, keys: Sequence[str], experiment: str) -> MaskedScores:
     """Per-example terms of a table in memory, see `read_answers`."""
     masks = frame[list(keys)].drop_duplicates(ignore_index=True)
     parts = _translations(frame) if experiment == TRANSLATION else _classes(frame)
     wide = parts.reshape(len(masks), -1, parts.shape[1])
     metric = BLEU if experiment == TRANSLATION else ACCURACY
     unmasked = (masks["count"] == 0 if "count" in masks else masks["masked"] == NONE).to_numpy()
-    return Masked(metric, masks, wide[unmasked][0], wide)
+    return MaskedScores(metric, masks, wide[unmasked][0], wide)
 
 
 def _translations(frame: pd.DataFrame) -> Floats:
@@ -104,23 +104,23 @@ def _classes(frame: pd.DataFrame) -> Floats:
     return np.stack([right, np.ones_like(right)], axis=1)
 
 
-def resampled_deltas(masked: Masked, resamples: int, seed: int) -> Floats:
+def resampled_deltas(masked: MaskedScores, resamples: int, seed: int) -> Floats:
     """[resample, mask] score under each mask minus that without, over bootstrap resamples of examples."""
     drawn = resampled_counts(len(masked.base), resamples, seed)
     return np.concatenate([_scores(masked, counts) - masked.score(counts @ masked.base)[:, None] for counts in drawn])
 
 
-def resampled_scores(masked: Masked, resamples: int, seed: int) -> Floats:
+def resampled_scores(masked: MaskedScores, resamples: int, seed: int) -> Floats:
     """[resample, mask] score under each mask, over bootstrap resamples of examples."""
     drawn = resampled_counts(len(masked.base), resamples, seed)
     return np.concatenate([_scores(masked, counts) for counts in drawn])
 
 
-def _scores(masked: Masked, counts: Floats) -> Floats:
+def _scores(masked: MaskedScores, counts: Floats) -> Floats:
     return masked.score(np.einsum("re,mep->rmp", counts, masked.parts, optimize=True))
 
 
-def effect_rows(masked: Masked, resamples: int, seed: int) -> pd.DataFrame:
+def effect_rows(masked: MaskedScores, resamples: int, seed: int) -> pd.DataFrame:
     """One row per mask: its keys, metric, score, baseline, delta, ci_low, ci_high, p, p_holm, p_bh, n.
 
     BLEU: p of the paired bootstrap as in sacrebleu: the share of resamples whose centred difference is at least as large as
@@ -150,7 +150,7 @@ def _paired_bootstrap(differences: Floats, delta: Floats) -> Floats:
     return (at_least + 1) / (len(differences) + 1)
 
 
-def best_by_layer(masked: Masked, resamples: int, seed: int) -> pd.DataFrame:
+def best_by_layer(masked: MaskedScores, resamples: int, seed: int) -> pd.DataFrame:
     """For each kind and layer the mask with the best score: its row of `effect_rows`, and heldout_delta.
 
     heldout_delta: the head is selected on one half of the examples and measured on the other; mean of both directions. The

@@ -23,7 +23,7 @@ from attention_atlas.methods.importance import GRADIENTS, MEASURES, Derivatives,
 from attention_atlas.methods.masking import plan_without
 from attention_atlas.methods.names import ALL, KEYS, ONE
 from attention_atlas.methods.pruning import Step, ascending, next_places, random_orders, step_answers, steps
-from attention_atlas.studies.michel2019.effects import Masked, read_answers
+from attention_atlas.studies.michel2019.effects import MaskedScores, read_answers
 from attention_atlas.studies.michel2019.experiments import ExampleFiles, ModelSource, open_experiment
 from attention_atlas.studies.michel2019.names import ABLATION, HELDOUT, IMPORTANCE, RANDOM, RECOMPUTED
 
@@ -106,7 +106,7 @@ def _steps(
     experiment: Experiment,
     derivatives: Derivatives,
     scored_examples: Sequence[Example],
-    single_heads: Masked,
+    single_heads: MaskedScores,
     options: PruningOptions,
     seed: int,
 ) -> Iterator[Step]:

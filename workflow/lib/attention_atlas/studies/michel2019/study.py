@@ -8,7 +8,7 @@ from attention_atlas.studies.michel2019.head_measures import MEASURES
 from attention_atlas.studies.michel2019.pages import EXPERIMENTS, PAGES
 from attention_atlas.workflow import costs
 from attention_atlas.workflow.known import check_known
-from attention_atlas.workflow.runs import Config, Pair, with_training_corpus
+from attention_atlas.workflow.lookups import Config, Pair, with_training_corpus
 from attention_atlas.workflow.studies import of_role, role_pair, study_corpora
 from attention_atlas.workflow.study import Role, Study, figure, table
 from attention_atlas.workflow.work import Job, Part, Place, Work

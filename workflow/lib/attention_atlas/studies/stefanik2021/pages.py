@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from attention_atlas.workflow.page import Look, Page, dropped_page, tables
+from attention_atlas.workflow.page import Page, PageValue, dropped_page, tables
 
 
-def _figure(name: str, label: Look) -> Page:
+def _figure(name: str, label: PageValue) -> Page:
     """A figure of the table with its name, drawn by the module with its name."""
     return Page(
         rule=f"stefanik2021_{name}_figure",

@@ -7,7 +7,7 @@ from attention_atlas.studies.stefanik2021.head_measures import MEASURES
 from attention_atlas.studies.stefanik2021.names import SPLITS
 from attention_atlas.studies.stefanik2021.pages import PAGES
 from attention_atlas.workflow import costs
-from attention_atlas.workflow.runs import Config, Pair, family_member, family_seeds, study_model
+from attention_atlas.workflow.lookups import Config, Pair, family_member, family_seeds, study_model
 from attention_atlas.workflow.studies import of_role
 from attention_atlas.workflow.study import Role, Study, figure, table
 from attention_atlas.workflow.work import Job, Part, Place, Work

@@ -10,7 +10,7 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.studies.tenney2019.pages import PAGES
 from attention_atlas.workflow import costs
 from attention_atlas.workflow.known import check_known, check_reader
-from attention_atlas.workflow.runs import Config, Pair, missing_files, study_model
+from attention_atlas.workflow.lookups import Config, Pair, missing_files, study_model
 from attention_atlas.workflow.studies import study_corpora
 from attention_atlas.workflow.study import Role, Study, figure, table
 from attention_atlas.workflow.work import Job, Part, Place, Work

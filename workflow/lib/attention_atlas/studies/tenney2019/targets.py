@@ -17,7 +17,7 @@ from attention_atlas.errors import AtlasError
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
-_CORE_ROLE_PREFIXES = ("R-", "C-")
+_CONTINUED_ROLE_PREFIXES = ("R-", "C-")
 _NO_RELATION = ("Other", "no_relation")
 
 
@@ -65,7 +65,7 @@ def _is_scored(task: str, label: str) -> bool:
     if task == "coreference":
         return label == "1"
     if task == "roles":
-        return label.startswith("ARG") and not label.startswith(_CORE_ROLE_PREFIXES)
+        return label.startswith("ARG") and not label.startswith(_CONTINUED_ROLE_PREFIXES)
     if task == "relations":
         return label not in _NO_RELATION
     return True

@@ -6,7 +6,7 @@ import importlib
 import importlib.util
 from typing import TYPE_CHECKING
 
-from attention_atlas.workflow.runs import Config
+from attention_atlas.workflow.lookups import Config
 
 if TYPE_CHECKING:
     from attention_atlas.workflow.inputs.study import StudyInputs

@@ -8,7 +8,7 @@ from attention_atlas.atlas.overview import ID, compared_models, has_sentences
 from attention_atlas.methods.head_measures import Source
 from attention_atlas.workflow.inputs.shared import OptionalFile, Wildcards
 from attention_atlas.workflow.inputs.study import StudyInputs
-from attention_atlas.workflow.runs import Config, study_model
+from attention_atlas.workflow.lookups import Config, study_model
 from attention_atlas.workflow.studies import studies
 from attention_atlas.workflow.targets import built_tables
 
@@ -117,7 +117,7 @@ class AtlasInputs(StudyInputs):
 
     def draws(self, wildcards: Wildcards) -> dict[str, int]:
         """Resamples and permutations of heads, and their seed."""
-        chosen = self.chosen(wildcards)
+        chosen = self.study_settings(wildcards)
         return {key: chosen[key] for key in ("resamples", "shuffles", "seed")}
 
     # --- its sentences ----------------------------------------------------------------------------------------------

@@ -7,8 +7,8 @@ from typing import Any
 from attention_atlas.studies.clark2019.study import ID
 from attention_atlas.workflow.inputs.shared import File, Wildcards
 from attention_atlas.workflow.inputs.study import StudyInputs
+from attention_atlas.workflow.lookups import Config
 from attention_atlas.workflow.paths import shard_paths
-from attention_atlas.workflow.runs import Config
 
 
 class Clark2019Inputs(StudyInputs):
@@ -22,7 +22,7 @@ class Clark2019Inputs(StudyInputs):
     def first_coreference(self, wildcards: Wildcards) -> list[str]:
         """Files for the coreference head of Figure 5: shard, examples, Table 2; empty in a run without such a corpus."""
         run = wildcards.run
-        if "coreference" not in self.chosen(wildcards):
+        if "coreference" not in self.study_settings(wildcards):
             return []
         pair = self.pair(wildcards, "coreference")
         kinds = (("attention", "safetensors"), ("examples", "parquet"))
@@ -35,7 +35,7 @@ class Clark2019Inputs(StudyInputs):
         """Variant -> its tables by kind."""
         folder = f"results/{wildcards.run}/{ID}/variants"
         tables: dict[str, dict[str, str]] = {}
-        for variant in self.chosen(wildcards)["variants"]:
+        for variant in self.study_settings(wildcards)["variants"]:
             tables[variant] = {"surface": f"{folder}/{variant}/surface.tsv"}
             if variant == "casing":
                 tables[variant]["relations"] = f"{folder}/{variant}/relations.tsv"
@@ -53,22 +53,22 @@ class Clark2019Inputs(StudyInputs):
 
     def random_probe_tables(self, wildcards: Wildcards) -> list[str]:
         """Results of the probes on randomly initialised models."""
-        models = self.chosen(wildcards)["probes"]["random_models"]
+        models = self.study_settings(wildcards)["probes"]["random_models"]
         return [f"results/{wildcards.run}/{ID}/probes/{model}.tsv" for model in models]
 
     def training_summary(self, wildcards: Wildcards) -> list[str]:
         """Summary of the training of the probes; empty in a run without probes."""
-        has_probes = "probe_training" in self.chosen(wildcards)
+        has_probes = "probe_training" in self.study_settings(wildcards)
         return [self.probe_table("training.tsv")(wildcards)] if has_probes else []
 
     def probe_recipe(self, wildcards: Wildcards) -> dict[str, Any]:
         """Hyperparameters of the probes."""
-        chosen = self.chosen(wildcards)["probes"]
+        chosen = self.study_settings(wildcards)["probes"]
         return {key: chosen[key] for key in ("batch", "epochs", "learning_rate", "order", "seeds")}
 
     def vectors_encoding(self, wildcards: Wildcards) -> str:
         """Encoding of the word vectors that the run names, if any."""
-        corpus = self.chosen(wildcards).get("vectors")
+        corpus = self.study_settings(wildcards).get("vectors")
         return str(self.config["corpora"][corpus]["encoding"]) if corpus else ""
 
 

@@ -7,8 +7,8 @@ from typing import Any
 from attention_atlas.studies.guan2020.study import ID, compared_models
 from attention_atlas.workflow.inputs.shared import Files, Wildcards
 from attention_atlas.workflow.inputs.study import StudyInputs
+from attention_atlas.workflow.lookups import Config
 from attention_atlas.workflow.paths import shard_paths
-from attention_atlas.workflow.runs import Config
 
 
 class Guan2020Inputs(StudyInputs):
@@ -21,7 +21,7 @@ class Guan2020Inputs(StudyInputs):
         """Shards of the sampled records, for the model and corpus in the path."""
 
         def paths(wildcards: Wildcards) -> list[str]:
-            samples = self.chosen(wildcards)["samples"]
+            samples = self.study_settings(wildcards)["samples"]
             place = wildcards.run, wildcards.model, wildcards.corpus
             return shard_paths(self.config, *place, folder, suffix, samples)
 
@@ -29,7 +29,7 @@ class Guan2020Inputs(StudyInputs):
 
     def sampled_records(self, wildcards: Wildcards) -> int:
         """Number of sampled records of the questions."""
-        return min(int(self.chosen(wildcards)["samples"]), self.limit("questions")(wildcards))
+        return min(int(self.study_settings(wildcards)["samples"]), self.limit("questions")(wildcards))
 
     def base_features(self, wildcards: Wildcards) -> str:
         """Features of the study's model."""

@@ -9,8 +9,8 @@ from attention_atlas.studies.kovaleva2019.study import ID, family_models, frames
 from attention_atlas.workflow.inputs.nested import Nested, leaves
 from attention_atlas.workflow.inputs.shared import Files, Wildcards
 from attention_atlas.workflow.inputs.study import Parameter, StudyInputs
+from attention_atlas.workflow.lookups import Config, family_member, limit_of
 from attention_atlas.workflow.paths import card_path, checkpoint_path, shard_paths, tokenizer_path
-from attention_atlas.workflow.runs import Config, family_member, limit_of
 
 BY_TASK_AND_SEED = {
     "disabled": "results/{run}/kovaleva2019/disabled/{task}-{seed}.parquet",
@@ -34,7 +34,7 @@ class Kovaleva2019Inputs(StudyInputs):
     # --- the task in the path ---------------------------------------------------------------------------------------
 
     def _task_corpus(self, wildcards: Wildcards, task: str) -> str:
-        return str(self.chosen(wildcards)["tasks"][task])
+        return str(self.study_settings(wildcards)["tasks"][task])
 
     def _examples_of(self, wildcards: Wildcards, task: str, records: int | None = None) -> list[str]:
         base, corpus = self.base_model(wildcards.run), self._task_corpus(wildcards, task)
@@ -52,7 +52,7 @@ class Kovaleva2019Inputs(StudyInputs):
         """Records of the task for the part of the study with this setting: `measured` or `ablated`."""
 
         def number(wildcards: Wildcards) -> int:
-            return min(int(self.chosen(wildcards)[key]), self.task_limit(wildcards))
+            return min(int(self.study_settings(wildcards)[key]), self.task_limit(wildcards))
 
         return number
 
@@ -70,7 +70,7 @@ class Kovaleva2019Inputs(StudyInputs):
 
     def disabling_actions(self, wildcards: Wildcards) -> list[str]:
         """Actions on the heads of the task's models."""
-        compared = self.chosen(wildcards)["ablations"]["compared"]
+        compared = self.study_settings(wildcards)["ablations"]["compared"]
         return ["uniform", "zero", "mean"] if wildcards.task in compared else ["uniform"]
 
     # --- fine-tuned models ------------------------------------------------------------------------------------------
@@ -96,7 +96,7 @@ class Kovaleva2019Inputs(StudyInputs):
         ]
 
     def _tuned_model(self, wildcards: Wildcards) -> str:
-        return family_member(self.chosen(wildcards)["family"], wildcards.task, wildcards.seed)
+        return family_member(self.study_settings(wildcards)["family"], wildcards.task, wildcards.seed)
 
     def tuned_weights(self, wildcards: Wildcards) -> str:
         """Weights of the fine-tuned model of the task and seed in the path."""
@@ -141,7 +141,7 @@ class Kovaleva2019Inputs(StudyInputs):
     def task_labels(self, wildcards: Wildcards) -> dict[str, Any]:
         """Task -> label."""
         model = self.base_model(wildcards.run)
-        name = f"{model}, fine-tuned ({self.chosen(wildcards)['family']})"
+        name = f"{model}, fine-tuned ({self.study_settings(wildcards)['family']})"
         return {
             task: self.label_of(wildcards, model, corpus) | {"model": name}
             for task, corpus in tasks_of(self.config, wildcards.run).items()
@@ -154,7 +154,7 @@ class Kovaleva2019Inputs(StudyInputs):
 
     def recipe(self, wildcards: Wildcards) -> dict[str, Any]:
         """Choices of the run that the comparison reports."""
-        chosen = self.chosen(wildcards)
+        chosen = self.study_settings(wildcards)
         training = self.config["families"][chosen["family"]]["training"]
         frames = frames_of(self.config, wildcards.run)
         return {key: training[key] for key in ("batch", "epochs", "learning_rate", "warmup")} | {
@@ -201,7 +201,7 @@ class Kovaleva2019Inputs(StudyInputs):
     # --- classes of maps --------------------------------------------------------------------------------------------
 
     def _patterns_model(self, wildcards: Wildcards) -> str:
-        return str(self.chosen(wildcards)["patterns"]["model"])
+        return str(self.study_settings(wildcards)["patterns"]["model"])
 
     def patterns_card(self, wildcards: Wildcards) -> str:
         """Card of the model whose maps were labelled."""

@@ -10,8 +10,8 @@ from attention_atlas.studies.michel2019.study import ID
 from attention_atlas.workflow.inputs.nested import leaves
 from attention_atlas.workflow.inputs.shared import Files, Wildcards
 from attention_atlas.workflow.inputs.study import Parameter, StudyInputs
+from attention_atlas.workflow.lookups import Config
 from attention_atlas.workflow.paths import shard_paths
-from attention_atlas.workflow.runs import Config
 
 
 class Michel2019Inputs(StudyInputs):
@@ -28,7 +28,7 @@ class Michel2019Inputs(StudyInputs):
         """Number of examples of a role that importance is computed on."""
 
         def number(wildcards: Wildcards) -> int:
-            bound = self.chosen(wildcards)["importance"]["records"]
+            bound = self.study_settings(wildcards)["importance"]["records"]
             return min(int(bound), self.limit(role)(wildcards))
 
         return number
@@ -54,12 +54,12 @@ class Michel2019Inputs(StudyInputs):
 
     def search_settings(self, wildcards: Wildcards) -> dict[str, Any]:
         """Options of the beam search."""
-        settings = self.chosen(wildcards)
+        settings = self.study_settings(wildcards)
         return {key: settings[key] for key in ("beams", "length_penalty")}
 
     def pruning_options(self, wildcards: Wildcards) -> dict[str, Any]:
         """Attributes of `PruningOptions`: how importance is computed, and the steps and orders of pruning."""
-        settings = self.chosen(wildcards)
+        settings = self.study_settings(wildcards)
         importance = {key: settings["importance"][key] for key in ("definition", "scaled", "batch")}
         return {**importance, **settings["pruning"]}
 

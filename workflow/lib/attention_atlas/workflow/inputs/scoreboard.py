@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from attention_atlas.workflow.inputs.shared import Wildcards
 from attention_atlas.workflow.inputs.study import StudyInputs
-from attention_atlas.workflow.runs import Config
+from attention_atlas.workflow.lookups import Config
 from attention_atlas.workflow.studies import studies, study_corpora
 from attention_atlas.workflow.targets import built_tables
 

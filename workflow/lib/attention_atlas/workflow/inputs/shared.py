@@ -8,6 +8,7 @@ from typing import Any
 from attention_atlas.corpora.glue import TASKS
 from attention_atlas.errors import AtlasError
 from attention_atlas.workflow.known import with_known_names
+from attention_atlas.workflow.lookups import Config, limit_of
 from attention_atlas.workflow.paths import (
     base_of,
     card_path,
@@ -18,7 +19,6 @@ from attention_atlas.workflow.paths import (
     shard_paths,
     shard_pattern,
 )
-from attention_atlas.workflow.runs import Config, limit_of
 
 Wildcards = Any
 """Of a job: attributes by name (`snakemake.io.Wildcards`)."""

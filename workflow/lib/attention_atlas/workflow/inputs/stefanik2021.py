@@ -8,7 +8,7 @@ from attention_atlas.studies.stefanik2021.names import SPLITS
 from attention_atlas.studies.stefanik2021.study import ID, taggers
 from attention_atlas.workflow.inputs.shared import Wildcards
 from attention_atlas.workflow.inputs.study import StudyInputs
-from attention_atlas.workflow.runs import Config
+from attention_atlas.workflow.lookups import Config
 
 
 class Stefanik2021Inputs(StudyInputs):
@@ -32,23 +32,23 @@ class Stefanik2021Inputs(StudyInputs):
 
     def baseline_options(self, wildcards: Wildcards) -> dict[str, Any]:
         """Attributes of `BaselineOptions`."""
-        settings = self.chosen(wildcards)
+        settings = self.study_settings(wildcards)
         return {key: settings[key] for key in ("longest", "resamples", "seed")}
 
     def fit_options(self, wildcards: Wildcards) -> dict[str, Any]:
         """Attributes of `Fit`: how heads are combined."""
-        settings = self.chosen(wildcards)
+        settings = self.study_settings(wildcards)
         return {key: settings[key] for key in ("folds", "penalty", "fits", "permutations", "seed")}
 
     def pairs_label(self, wildcards: Wildcards) -> dict[str, Any]:
         """Label of figures and pages of single pairs of sentences."""
-        settings = self.chosen(wildcards)
+        settings = self.study_settings(wildcards)
         label: dict[str, Any] = self.label("documents")(wildcards)
         return label | {"corpus": " / ".join(settings["pairs"][0]), "corpus_reference": "", "sample": False}
 
     def tagging_label(self, wildcards: Wildcards) -> dict[str, Any]:
         """Label of the taggers: their family, and the test documents."""
-        settings = self.chosen(wildcards)
+        settings = self.study_settings(wildcards)
         model = self.base_model(wildcards.run)
         seeds = len(taggers(self.config, wildcards.run))
         return self.label_of(wildcards, model, settings["test"]) | {"model": f"{settings['family']} ({seeds} seeds)"}

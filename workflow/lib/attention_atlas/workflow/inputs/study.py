@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from attention_atlas.workflow.inputs.shared import File, Files, SharedInputs, Wildcards
+from attention_atlas.workflow.lookups import Config, Pair, limit_of, study_model
 from attention_atlas.workflow.paths import card_path, raw_path, shard_paths, tokenizer_path
 from attention_atlas.workflow.resources import JobResources, Resource
-from attention_atlas.workflow.runs import Config, Pair, limit_of, study_model
 from attention_atlas.workflow.studies import role_pair, study, study_corpora, study_examples
 
 Parameter = Callable[[Wildcards], Any]
@@ -24,7 +24,7 @@ class StudyInputs(SharedInputs):
 
     # --- look-ups ---------------------------------------------------------------------------------------------------
 
-    def chosen(self, wildcards: Wildcards) -> dict[str, Any]:
+    def study_settings(self, wildcards: Wildcards) -> dict[str, Any]:
         """Settings of the study in the run of a job."""
         settings: dict[str, Any] = self.config["runs"][wildcards.run][self.study.id]
         return settings
@@ -127,7 +127,7 @@ class StudyInputs(SharedInputs):
         """A table of the study; nothing where the run does not name what it needs."""
 
         def path(wildcards: Wildcards) -> list[str]:
-            return [f"results/{wildcards.run}/{self.study.id}/{name}"] if key in self.chosen(wildcards) else []
+            return [f"results/{wildcards.run}/{self.study.id}/{name}"] if key in self.study_settings(wildcards) else []
 
         return path
 
@@ -135,7 +135,7 @@ class StudyInputs(SharedInputs):
         """The word vectors that the run names, if any."""
 
         def path(wildcards: Wildcards) -> list[str]:
-            corpus = self.chosen(wildcards).get("vectors")
+            corpus = self.study_settings(wildcards).get("vectors")
             return [raw_path(self.config, wildcards.run, corpus)] if corpus else []
 
         return path
@@ -165,7 +165,7 @@ class StudyInputs(SharedInputs):
         """A setting of the study in the run, by its keys."""
 
         def leaf(wildcards: Wildcards) -> Any:
-            value: Any = self.chosen(wildcards)
+            value: Any = self.study_settings(wildcards)
             for key in path:
                 value = value[key]
             return value
@@ -197,7 +197,7 @@ class StudyInputs(SharedInputs):
         """The same; nothing where the run names none."""
 
         def name(wildcards: Wildcards) -> str:
-            corpus = self.chosen(wildcards).get(role)
+            corpus = self.study_settings(wildcards).get(role)
             return self.title_of(corpus) if corpus else ""
 
         return name

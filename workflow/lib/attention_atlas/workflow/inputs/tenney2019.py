@@ -9,8 +9,8 @@ from attention_atlas.studies.tenney2019.study import ID, PARTS, tasks_in_path, t
 from attention_atlas.workflow.inputs.nested import leaves
 from attention_atlas.workflow.inputs.shared import Files, Wildcards
 from attention_atlas.workflow.inputs.study import StudyInputs
+from attention_atlas.workflow.lookups import Config, limit_of
 from attention_atlas.workflow.paths import shard_paths
-from attention_atlas.workflow.runs import Config, limit_of
 
 EDGE_TABLES = {"scores": "scores.tsv", "weights": "weights.tsv", "counts": "counts.parquet"}
 """Kind of table -> suffix of its file for a job of probes."""
@@ -28,7 +28,7 @@ class Tenney2019Inputs(StudyInputs):
 
     def probed_tasks(self, wildcards: Wildcards) -> dict[str, Any]:
         """Task of the path -> what its probes are trained on, and how; see `probing.ProbedTask`."""
-        chosen = self.chosen(wildcards)
+        chosen = self.study_settings(wildcards)
         # Figure 3 has sentences of the run's model and of the other model only.
         cases = chosen.get("cases") if self._probes_all_layers(wildcards) else None
         tasks = {}
@@ -58,11 +58,11 @@ class Tenney2019Inputs(StudyInputs):
 
     def _probes_all_layers(self, wildcards: Wildcards) -> bool:
         """Whether all layers are probed; of the model with random layers, the first and the last alone."""
-        return bool(wildcards.model != self.chosen(wildcards).get("random_model"))
+        return bool(wildcards.model != self.study_settings(wildcards).get("random_model"))
 
     def probe_plan(self, wildcards: Wildcards) -> dict[str, Any]:
         """Which probes a job trains, see `probing.Plan`."""
-        chosen, whole = self.chosen(wildcards), self._probes_all_layers(wildcards)
+        chosen, whole = self.study_settings(wildcards), self._probes_all_layers(wildcards)
         return {
             "seeds": chosen["seeds"],
             "layer0": chosen["layer0"] if whole else ["embeddings"],
@@ -122,7 +122,7 @@ class Tenney2019Inputs(StudyInputs):
         Raises:
             AtlasError: the run names no other model.
         """
-        run, chosen = wildcards.run, self.chosen(wildcards)
+        run, chosen = wildcards.run, self.study_settings(wildcards)
         if "other_model" not in chosen:
             raise AtlasError(f"runs.{run}.{ID} names no other_model, which Figure A.3 needs: add it to the run.")
         return {model: self._model_tables(run, model) for model in (chosen["other_model"], self.base_model(run))}

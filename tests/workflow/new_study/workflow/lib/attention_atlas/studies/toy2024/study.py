@@ -5,7 +5,7 @@ from __future__ import annotations
 from attention_atlas.studies.toy2024.head_measures import MEASURES
 from attention_atlas.studies.toy2024.pages import PAGES
 from attention_atlas.workflow import costs
-from attention_atlas.workflow.runs import Config, Pair, study_model
+from attention_atlas.workflow.lookups import Config, Pair, study_model
 from attention_atlas.workflow.studies import of_role
 from attention_atlas.workflow.study import Role, Study, figure, table
 from attention_atlas.workflow.work import Job
