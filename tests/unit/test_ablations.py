@@ -171,10 +171,7 @@ def test_shards_together_answer_as_all_questions_at_once(model, types, tmp_path)
 def test_the_answer_is_the_best_of_all_windows():
     annotation = QuestionAnnotation("q", "x. y.", 0, (), (), ("y", "x"), None)
     first, second = (
-        Example(
-            k, name, (2,), (0,), ("[CLS]",), (-1,), (), question=QuestionAnnotation("q", context, 0, (), (), ("y", "x"), None)
-        )
-        for k, name in enumerate(("q", "q#2"))
+        Example(k, name, (2,), (0,), ("[CLS]",), (-1,), (), question=annotation) for k, name in enumerate(("q", "q#2"))
     )
     answers = {(BASELINE, WHOLE, 0): {0: ("x", 1.0), 1: ("y", 2.0)}}
     ((*_, question, passage, answer, em, f1),) = scored_rows(answers, [first, second])
