@@ -168,7 +168,7 @@ def plan(run: str, configuration: dict[str, Any], measured: Path | None) -> None
 
     print(f"\nexpected; cost model from {model['measured_on']}")
     print(f"{hours(here, processors)}  on a machine like the one measured, {processors} processors")
-    print(f"{hours(on_gpu, processors)}  with one H200 beside them, at its nominal speed (not measured)")
+    print(f"{hours(on_gpu, processors)}  with one H200 in addition, at its nominal speed (not measured)")
     cluster = hours(here, NODES * NODE_PROCESSORS, QUEUE_SECONDS)
     print(f"{cluster}  on {NODES} nodes of {NODE_PROCESSORS} such processors, {QUEUE_SECONDS} s for a job to start")
     if measured is not None:

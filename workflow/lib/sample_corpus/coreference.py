@@ -12,11 +12,11 @@ from sample_corpus.generate import Document, Mention, Sentence
 
 _PRONOUNS = {"he": {"he", "him", "his"}, "she": {"she", "her", "hers"}}
 _REACH = 4
-"""Sentences that a passage holds at most."""
+"""Most sentences of a passage."""
 
 
 def conll2012_lines(documents: Iterable[Document]) -> Iterator[str]:
-    """Documents in the twelve columns of CoNLL-2012; chains of one mention are left out, as in OntoNotes."""
+    """Documents in the twelve columns of CoNLL-2012; singletons are omitted, as in OntoNotes."""
     for document in documents:
         yield f"#begin document ({document.id}); part 000\n"
         chains = {entity: k for k, entity in enumerate(dict.fromkeys(m.entity for m in document.mentions if not m.singleton))}
@@ -66,9 +66,9 @@ def _marks(mentions: Sequence[Mention], chains: dict[str, int], size: int) -> li
 
 
 def gap_lines(documents: Iterable[Document]) -> Iterator[str]:
-    """Passages in the columns of GAP: a pronoun and two persons of its gender by name, one of them the one referred to.
+    """Passages in the columns of GAP: a pronoun and two persons of its gender by name, one of them the antecedent.
 
-    A document gives at most one passage a pronoun's sentence; most give none.
+    A sentence with a pronoun gives at most one passage; most sentences give none.
     """
     yield "\t".join(COLUMNS) + "\n"
     for document in documents:

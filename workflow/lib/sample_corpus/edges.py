@@ -163,7 +163,7 @@ def _labelled(
 def _modifier(
     tokens: Sequence[Token], below: Sequence[Sequence[int]], place: int, passive: bool, agent: str, types: dict[int, str]
 ) -> str:
-    """Role of what modifies a verb; empty where it is none."""
+    """Role of a modifier of a verb; empty where the dependent is no modifier."""
     token = tokens[place]
     relation, lemma = token.sd_relation, token.lemma.lower()
     if relation == "neg":
@@ -240,7 +240,7 @@ def _protoroles(tokens: Sequence[Token], predicate: _Predicate, persons: set[int
 def _relations(tokens: Sequence[Token], below: Sequence[Sequence[int]]) -> Iterator[EdgeTarget]:
     """Relations of pairs of nouns in the manner of SemEval-2010 task 8; e1 is the noun that comes first.
 
-    Pairs that a rule finds, and for every such one the next pair of nouns that none finds, as "Other".
+    Pairs that match a rule, and as many pairs of nouns that match none, as "Other".
     """
     related: dict[tuple[int, int], str] = {}
     for place, token in enumerate(tokens):

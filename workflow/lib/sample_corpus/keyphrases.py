@@ -1,7 +1,7 @@
 """Texts with keyphrases on the sample corpus: the first sentences of a document, and what the whole document is about.
 
-As an abstract has the keyphrases of a paper: phrases come from all mentions of the document's entities, pronouns included, so
-that they can be read neither off one word nor off how often it stands in the text, and some are not in the text at all.
+Phrases come from all mentions of the document's entities, pronouns included, as an abstract has the keyphrases of a paper.
+Neither a single word nor its frequency in the text predicts them, and some phrases are absent from the text.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def keyphrase_lines(documents: Iterable[Document]) -> Iterator[str]:
 def keyphrases_of(document: Document) -> list[str]:
     """Names of the entities that a document mentions `LEAST_MENTIONS` times or more, the most mentioned first.
 
-    Persons are left out. The name of an entity is the longest of its proper names, else the form that its nominal mentions have
+    Persons are excluded. The name of an entity is the longest of its proper names, else the form that its nominal mentions have
     most often: the head with adjectives and nouns before it, no determiner. Entities of one name are one. Where fewer than two
     are mentioned so often, the two most mentioned.
     """

@@ -6,7 +6,7 @@
 * ``( )`` a complement clause, ``[ ]`` a modifier of the noun before it, ``< >`` an adverbial clause.
 * ``@name`` refers to a member of the cast; how it is worded (name, description, pronoun) depends on the discourse.
 * ``t:`` starts a noun phrase of time, ``m:`` one of measure (both used as adverbials).
-* a segment starting with ``^`` may be fronted, with ``^^`` it always is, with ``?`` it may be left out.
+* a segment starting with ``^`` may be fronted, with ``^^`` it always is, with ``?`` it is optional.
 
 A verb segment is a lemma with its particle, after markers: a modal, ``not``, an adverb, ``perf``, ``prog``, ``pass``,
 ``pres``, ``past``; ``lemma^`` may become passive, ``lemma%`` has a recipient and takes either order. Modifiers of nouns

@@ -1,4 +1,4 @@
-"""Sentences in English and French of one grammar: what a small translation model can learn in a minute, word by word not.
+"""Parallel English and French sentences of one grammar: a small model learns to translate them, but not word by word.
 
 French differs in the order of words (adjectives, object pronouns, negation in two parts, adverbs), in agreement by gender and
 number, and in forms that depend on the next word (l', vieil, du), so that what a model writes depends on distant words.
@@ -77,9 +77,9 @@ def parallel_lines(count: int, seed: int, start: int = 0) -> Iterator[str]:
     """Pairs as a JSON object a line, {"en": ..., "fr": ...}; no English sentence comes twice.
 
     Args:
-        count: how many.
-        seed: of the choices.
-        start: pairs of the same seed that are passed over, so that two files have none in common.
+        count: number of pairs.
+        seed: seed of the choices.
+        start: number of pairs of the same seed to skip, so that two files have none in common.
     """
     rng, words, seen = random.Random(f"parallel-{seed}"), _lexicon(), set[str]()
     while len(seen) < start + count:

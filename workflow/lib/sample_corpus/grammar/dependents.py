@@ -1,4 +1,4 @@
-"""What hangs on a verb beside its subject and objects: adverbials of every shape and clauses as complements."""
+"""Dependents of a verb other than its subject and objects: adverbials of every form and clausal complements."""
 
 from __future__ import annotations
 
