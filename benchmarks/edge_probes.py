@@ -29,7 +29,7 @@ def run() -> None:
     examples = [_example(record, max(n, 6), generator) for record, n in enumerate(treebank_lengths(SENTENCES))]
     targets = task_targets("dependencies", examples, examples[:BATCH])
     cache = hidden_states(model, examples, 0)
-    recipe = Recipe(batch=BATCH, interval=STEPS, most_steps=STEPS, equal_steps=STEPS, evaluated=1)
+    recipe = Recipe(batch=BATCH, evaluation_interval=STEPS, max_steps=STEPS, equal_steps=STEPS, evaluation_sentences=1)
     keys = [ProbeKey(top, 1) for top in range(LAYERS + 1)]
 
     def together() -> None:

@@ -59,7 +59,7 @@ def overlay(share: float) -> dict[str, Any]:
         if name.startswith("sample-")
     }
     run = config["runs"]["sample"]
-    steps = {name: part(run["tenney2019"]["training"][name]) for name in ("most_steps", "equal_steps", "interval")}
+    steps = {name: part(run["tenney2019"]["training"][name]) for name in ("max_steps", "equal_steps", "evaluation_interval")}
     return {
         "sample": {key: part(config["sample"][key]) for key in ("documents", "train_documents")},
         "corpora": corpora,
@@ -67,7 +67,7 @@ def overlay(share: float) -> dict[str, Any]:
         "runs": {
             "sample": {
                 "clark2019": {"min_count": part(run["clark2019"]["min_count"], 1)},
-                "kovaleva2019": {"ablated": part(run["kovaleva2019"]["ablated"], 3)},
+                "kovaleva2019": {"ablated_records": part(run["kovaleva2019"]["ablated_records"], 3)},
                 "michel2019": {
                     "importance": {"records": part(run["michel2019"]["importance"]["records"])},
                     "speed": {"records": part(run["michel2019"]["speed"]["records"])},

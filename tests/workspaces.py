@@ -71,13 +71,13 @@ runs:
       resamples: 100
       seeds: [1, 2]
       layer0: [embeddings, lexical]
-      training: {most_steps: 20, equal_steps: 10, interval: 10, evaluated: 20}
+      training: {max_steps: 20, equal_steps: 10, evaluation_interval: 10, evaluation_sentences: 20}
     atlas: {resamples: 100, shuffles: 200}
     stefanik2021: {resamples: 100, fits: 10, folds: 3, permutations: 1, random_orders: 2, step: 50}
     kovaleva2019:
       resamples: 100
-      head_seeds: 3
-      ablated: 4
+      classifier_seeds: 3
+      ablated_records: 4
       padded: {length: 64, records: 2}
       ablations: {compared: [mrpc]}
       patterns: {size: 16, epochs: 1, folds: 2}

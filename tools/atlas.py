@@ -37,7 +37,7 @@ _TOKENIZERS = (
 )
 _SEED = 1
 # Spelled in bytes, even short sentences are long.
-_BYTES_DRAWN = {"count": 4, "most_pieces": 64}
+_BYTES_DRAWN = {"count": 4, "max_tokens": 64}
 _BYTES_CORPORA = {
     "sample-keyphrases": {"max_tokens": 512, "overlong": "truncate"},
     "sample-coreference": {"max_tokens": 512},
@@ -90,7 +90,7 @@ def shape_of(folder: Path) -> dict[str, int]:
         return {
             "layers": settings.num_hidden_layers,
             "heads": settings.num_attention_heads,
-            "hidden": settings.hidden_size,
+            "hidden_size": settings.hidden_size,
         }
     except AttributeError as error:
         raise AtlasError(f"{folder / 'config.json'}: it does not say how many layers and heads the model has.") from error

@@ -39,8 +39,13 @@ def test_a_folder_becomes_a_run_beside_random_weights(folder):
     assert config["runs"][run]["model"] == "tiny-model-hf"
     assert config["runs"][run]["atlas"]["compared"] == ["tiny-model-hf-random"]
     pretrained, random = (config["models"][name] for name in ("tiny-model-hf", "tiny-model-hf-random"))
-    assert (pretrained["layers"], pretrained["heads"], pretrained["hidden"], pretrained["init"]) == (2, 4, 48, "pretrained")
-    assert (random["hidden"], random["init"]) == (48, "random")
+    assert (pretrained["layers"], pretrained["heads"], pretrained["hidden_size"], pretrained["init"]) == (
+        2,
+        4,
+        48,
+        "pretrained",
+    )
+    assert (random["hidden_size"], random["init"]) == (48, "random")
     assert pretrained["source"] == random["source"]
     assert pretrained["source"]["path"] == str(folder)
     assert "tokenizer" not in pretrained
@@ -61,7 +66,7 @@ def test_a_folder_becomes_a_run_beside_random_weights(folder):
 def test_shapes_are_read_under_the_names_of_each_architecture(folder, settings):
     (folder / "config.json").write_text(json.dumps(settings), encoding="utf-8")
     entry = overlay(str(folder))[1]["models"]["tiny-model-hf"]
-    assert (entry["layers"], entry["heads"], entry["hidden"]) == (2, 4, 48)
+    assert (entry["layers"], entry["heads"], entry["hidden_size"]) == (2, 4, 48)
 
 
 def test_a_folder_without_a_tokenizer_is_spelled_in_bytes(folder):
@@ -106,7 +111,7 @@ def save_llama(folder, vocabulary):
     shape = {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2}
     sizes = {"hidden_size": 16, "intermediate_size": 32, "max_position_embeddings": 64}
     LlamaModel(LlamaConfig(vocab_size=vocabulary, **shape, **sizes)).save_pretrained(folder)
-    entry = {"source": {"path": str(folder)}, "layers": 2, "heads": 4, "hidden": 16}
+    entry = {"source": {"path": str(folder)}, "layers": 2, "heads": 4, "hidden_size": 16}
     return entry | {"init": "pretrained", "seed": 0, "dtype": "float32"}
 
 

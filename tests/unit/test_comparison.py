@@ -160,8 +160,8 @@ def test_numbers_of_the_sample_are_never_compared(tmp_path, tables):
 
 
 def test_baselines_and_counts_need_the_corpus_alone(tmp_path, tables):
-    other_model = RunLabel("r", "electra", "WSJ", "", "wsj-sd-dev")
-    frame = run(tmp_path, tables, SAMPLE, other_model)
+    electra = RunLabel("r", "electra", "WSJ", "", "wsj-sd-dev")
+    frame = run(tmp_path, tables, SAMPLE, electra)
     assert frame.loc[["t1_det_acc", "t1_det_baseline"], "verdict"].tolist() == ["not comparable", "match"]
     assert frame.loc["t1_det_acc", "why"] == "another model than bert-base-uncased (here electra)"
     assert frame.loc["nb_count_det", "verdict"] == "match"

@@ -103,8 +103,8 @@ def test_other_data_and_models_are_not_compared(tmp_path):
     rows = frame[frame["item"].isin(["Table 2", "Table 3", "Fig 5 caption"])]
     assert set(rows["verdict"]) == {"not comparable", "not computed"}
     assert set(frame.loc[frame["comparable"] == QUALITATIVE, "verdict"]) == {"holds"}
-    other_model = RunLabel("r", "electra", "CoNLL-2012", "", "conll2012")
-    frame = everything(tmp_path, coreference=other_model)
+    electra = RunLabel("r", "electra", "CoNLL-2012", "", "conll2012")
+    frame = everything(tmp_path, coreference=electra)
     # Baselines need the corpus alone.
     assert frame.loc[["t2_nearest_all", "t2_head5_4_all"], "verdict"].tolist() == ["match", "not comparable"]
 

@@ -38,7 +38,7 @@ def test_everything_that_is_not_said_has_its_default():
                 "source": {"path": f"models/{name}", "folder": "."},
                 "layers": 12,
                 "heads": 12,
-                "hidden": 768,
+                "hidden_size": 768,
                 "init": "pretrained",
                 "seed": 0,
                 "dtype": "float32",
@@ -58,7 +58,7 @@ def test_everything_that_is_not_said_has_its_default():
                 "level": "tokens",
                 "windows": "first",
                 "skip": 0,
-                "form": "records",
+                "format": "records",
                 "part": "all",
                 "overlong": "drop",
                 "stemmed": False,
@@ -239,7 +239,7 @@ def test_a_family_becomes_models_of_the_registry():
         "weight_decay": 0.01,
         "optimiser": "adamw",
         "seed": 2,
-        "stored": "float32",
+        "stored_dtype": "float32",
     }
     assert resolved["models"]["small-rte-random-3"]["init"] == "random"
     assert (model["layers"], model["heads"]) == (resolved["models"]["tiny"]["layers"], resolved["models"]["tiny"]["heads"])

@@ -14,7 +14,7 @@ from attention_atlas.workflow.config import resolve
 WITHOUT_TRAINING = {
     key: value
     for key, value in SHIPPED["runs"]["sample"]["michel2019"].items()
-    if key not in ("trained", "dynamics", "dynamics_importance")
+    if key not in ("trained_translator", "dynamics", "dynamics_importance")
 }
 HUB = {"hub": "someone/something", "revision": "0" * 40}
 URL = {"url": "https://example.org/a.txt", "sha256": "0" * 64}
@@ -215,7 +215,7 @@ def test_good_sources_of_every_kind_pass(tmp_path):
             {"models": {"marian-sample-untrained": {"init": "pretrained"}}},
             "marian-sample-untrained.init: a new model has no weights",
         ),
-        ({"models": {"marian-sample-untrained": {"heads": 7}}}, "untrained.hidden: 128 cannot be shared among 7 heads"),
+        ({"models": {"marian-sample-untrained": {"heads": 7}}}, "untrained.hidden_size: 128 cannot be shared among 7 heads"),
         (
             {"models": {"marian-sample-untrained": {"source": {"untrained": {"corpus": "sample-trees"}}}}},
             "source.untrained.corpus: corpus 'sample-trees' has the reader conllu, but parallel is needed here",
@@ -246,16 +246,16 @@ def test_good_sources_of_every_kind_pass(tmp_path):
             "models.marian-sample.training.keep_epochs: 9 is more than its 6 epochs",
         ),
         (
-            {"runs": {"sample": {"michel2019": {"trained": "minilm-squad"}}}},
-            "michel2019.trained: 'minilm-squad' is trained for questions, not for translation",
+            {"runs": {"sample": {"michel2019": {"trained_translator": "minilm-squad"}}}},
+            "michel2019.trained_translator: 'minilm-squad' is trained for questions, not for translation",
         ),
         (
-            {"runs": {"sample": {"michel2019": {"trained": "marian-sample-untrained"}}}},
-            "michel2019.trained: no epoch of 'marian-sample-untrained' is kept: set keep_epochs in its training",
+            {"runs": {"sample": {"michel2019": {"trained_translator": "marian-sample-untrained"}}}},
+            "michel2019.trained_translator: no epoch of 'marian-sample-untrained' is kept: set keep_epochs in its training",
         ),
         (
             {"runs": {"mine": {"michel2019": {**WITHOUT_TRAINING, "dynamics": "sample-parallel"}}}},
-            "runs.mine.michel2019.trained: Figure 5 needs the keys trained, dynamics, dynamics_importance together",
+            "Figure 5 needs the keys trained_translator, dynamics, dynamics_importance together",
         ),
         (
             {"corpora": {"mine": {"reader": "edges", "source": {"sample": "edges.jsonl"}, "limit": 3}}},
@@ -274,8 +274,8 @@ def test_good_sources_of_every_kind_pass(tmp_path):
             "tenney2019.tasks.pos.training: corpus 'sample-trees' has the reader conllu, but edges is needed here",
         ),
         (
-            {"runs": {"sample": {"tenney2019": {"other_model": "minilm"}}}},
-            "tenney2019.other_model: 'minilm' is the study's own model; name another one",
+            {"runs": {"sample": {"tenney2019": {"second_model": "minilm"}}}},
+            "tenney2019.second_model: 'minilm' is the study's own model; name another one",
         ),
         (
             {"runs": {"sample": {"tenney2019": {"random_model": "minilm-squad"}}}},
@@ -345,5 +345,5 @@ def test_a_member_that_is_in_the_registry_already_is_refused():
 def test_compared_models_of_another_shape_are_refused():
     raw = copy.deepcopy(SHIPPED)
     raw["runs"]["sample"]["guan2020"]["compared"]["pretrain"]["model"] = "bert-base-uncased"
-    with pytest.raises(AtlasError, match="'bert-base-uncased' has 12 layers of 12 heads, the study's own model 6 of 12"):
+    with pytest.raises(AtlasError, match="'bert-base-uncased' has 12 layers of 12 heads, the study's model 6 of 12"):
         resolve(raw)

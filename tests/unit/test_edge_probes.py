@@ -144,7 +144,7 @@ def test_each_probe_is_clipped_to_its_own_norm():
 def test_training_together_is_training_alone():
     def train(keys, steps=12):
         probes = EdgeProbes(keys, LAYERS, WIDTH, LABELS, True).eval()  # no dropout, whose chance would differ
-        adam = optimiser(probes, 1e-2, mix_rate=5.0)
+        adam = optimiser(probes, 1e-2, mixing_rate_factor=5.0)
         for _ in range(steps):
             adam.zero_grad()
             losses = probe_losses(probes(STATES, FIRST, SECOND), TRUTH)

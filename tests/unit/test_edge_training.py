@@ -18,7 +18,14 @@ from attention_atlas.studies.tenney2019.targets import control_labels, piece_spa
 from attention_atlas.studies.tenney2019.training import Recipe, _EarlyStopping, answers, count_answers, train_probes
 
 RECIPE = Recipe(
-    batch=8, learning_rate=0.003, mix_rate=20, interval=10, most_steps=120, equal_steps=30, halve_after=2, patience=4
+    batch=8,
+    learning_rate=0.003,
+    mixing_rate_factor=20,
+    evaluation_interval=10,
+    max_steps=120,
+    equal_steps=30,
+    halve_after=2,
+    patience=4,
 )
 
 
@@ -127,7 +134,7 @@ def test_probes_find_a_label_from_the_layer_that_tells_it(pairs):
     equal = len(KEYS) - 2
     assert (trained.steps[equal], trained.best_steps[equal]) == (RECIPE.equal_steps, RECIPE.equal_steps)
     assert (trained.best_steps[: LAYERS + 1] % RECIPE.interval == 0).all()
-    assert (trained.steps <= RECIPE.most_steps).all()
+    assert (trained.steps <= RECIPE.max_steps).all()
     again = train_probes(task, telling_states, KEYS, RECIPE)
     assert all(torch.equal(a, b) for a, b in zip(trained.probes.parameters(), again.probes.parameters(), strict=True))
 
@@ -191,13 +198,13 @@ def test_a_halved_rate_is_an_optimiser_with_half_the_rate():
 def test_training_halves_waits_and_keeps_the_best():
     keys = [ProbeKey(0, 1), ProbeKey(1, 1), ProbeKey(1, 1, equal=True)]
     probes = EdgeProbes(keys, 3, 4, 2, False)
-    stopping = _EarlyStopping(keys, Recipe(halve_after=2, patience=4, most_steps=100, equal_steps=10_000), probes)
+    stopping = _EarlyStopping(keys, Recipe(halve_after=2, patience=4, max_steps=100, equal_steps=10_000), probes)
     values = [10.0, 20.0, 20.0, 20.0, 20.0, 20.0, 20.0]
     for number, score in enumerate(values, start=1):
         with torch.no_grad():
             probes.out_bias.fill_(number)
         stopping._steps_taken = 10 * number
-        stopping.evaluated(10 * number, np.asarray([score, 50.0 + number, 0.0]))
+        stopping.record(10 * number, np.asarray([score, 50.0 + number, 0.0]))
     assert stopping._factor[0] == 0, "halved twice, then ended"
     assert (stopping._steps[0], stopping._best_steps[0]) == (60, 20)
     assert stopping._best_steps[1] == 70

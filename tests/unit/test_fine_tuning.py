@@ -39,7 +39,7 @@ def base(tmp_path_factory):
     torch.manual_seed(0)
     size = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
     BertModel(BertConfig(vocab_size=80, max_position_embeddings=64, **size)).save_pretrained(folder)
-    shape = {"layers": 2, "heads": 2, "hidden": 32}
+    shape = {"layers": 2, "heads": 2, "hidden_size": 32}
     entry = {"source": {"path": str(folder)}, **shape, "init": "pretrained", "seed": 0, "dtype": "float32"}
     describe("tiny", entry, folder / "card.json", folder / "pieces.json")
     letters = "bcdfghjk"

@@ -28,7 +28,7 @@ KEY = CHANCE.random(WORDS) < 0.2
 # Two heads that detect key words, one that detects the opposite, one without information.
 FEATURES = np.stack([KEY + 0.8 * CHANCE.normal(size=WORDS) for _ in range(2)], axis=1)
 FEATURES = np.column_stack([FEATURES, -1.0 * KEY + 0.8 * CHANCE.normal(size=WORDS), CHANCE.normal(size=WORDS)])
-FIT = Fit(folds=4, penalty=1.0, fits=40, permutations=4, seed=0)
+FIT = Fit(folds=4, l2_penalty=1.0, fits=40, permutations=4, seed=0)
 
 
 def test_words_are_judged_by_other_documents_alone():

@@ -191,7 +191,7 @@ def built(tmp_path_factory, removals):
     tables = ("relative_attention", "head_ranking", "logistic_regression", "detectors")
     named = {name: folder / f"{name}.tsv" for name in tables}
     pages = {name: folder / f"{name}.html" for name in tables[1:]}
-    fit = Fit(folds=3, penalty=1.0, fits=10, permutations=1, seed=0)
+    fit = Fit(folds=3, l2_penalty=1.0, fits=10, permutations=1, seed=0)
     detection_tables(
         folder / "words.parquet", folder / "card.json", SETTING, "max", fit, 100, named, pages, folder / "s.parquet"
     )

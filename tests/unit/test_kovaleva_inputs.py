@@ -16,12 +16,12 @@ def test_examples_of_the_task_in_the_path_are_those_of_the_base():
     rte = wildcards(task="rte", seed=42)
     assert INPUTS.task_examples(rte) == ["results/sample/examples/minilm/sample-rte/0.parquet"]
     assert INPUTS.task_limit(rte) == 40
-    assert (INPUTS.records("ablated")(rte), INPUTS.records("measured")(rte)) == (12, 40)
+    assert (INPUTS.records("ablated_records")(rte), INPUTS.records("measured_records")(rte)) == (12, 40)
     stsb = wildcards("laptop", task="stsb", seed=43)
     whole = [f"results/laptop/examples/minilm/stsb-dev-whole/{shard}.parquet" for shard in range(3)]
     assert INPUTS.task_examples(stsb) == whole
     # 300 records are measured, which the first shard of 500 holds.
-    assert (INPUTS.records("measured")(stsb), INPUTS.examples_with("measured")(stsb)) == (300, whole[:1])
+    assert (INPUTS.records("measured_records")(stsb), INPUTS.examples_with("measured_records")(stsb)) == (300, whole[:1])
     assert (INPUTS.is_regression(stsb), INPUTS.is_regression(rte)) == (True, False)
 
 
@@ -99,7 +99,7 @@ def test_what_is_said_of_a_family():
     assert labels["rte"]["corpus"] == "generated sample, entailment"
     assert INPUTS.recipe(wildcards()) == {
         **{"batch": 8, "epochs": 3, "learning_rate": 0.0002, "warmup": 0.1},
-        **{"padded_length": 200, "measured": 1000, "sentences": 160},
+        **{"padded_length": 200, "measured_records": 1000, "sentences": 160},
     }
 
 

@@ -46,7 +46,7 @@ RECIPE = {
     "learning_rate": 5e-5,
     "warmup": 0.1,
     "padded_length": 200,
-    "measured": 1000,
+    "measured_records": 1000,
     "sentences": 9,
 }
 

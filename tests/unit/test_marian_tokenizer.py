@@ -69,7 +69,7 @@ def test_pieces_and_texts_are_those_of_transformers(folder):
 
 def test_a_model_of_the_hub_is_described_and_translates(folder, tmp_path):
     assert is_marian(folder)
-    shape = {"layers": 2, "heads": 4, "hidden": 16}
+    shape = {"layers": 2, "heads": 4, "hidden_size": 16}
     entry = {"source": {"path": str(folder)}, "init": "pretrained", **shape, "seed": 0, "dtype": "float32"}
     describe("opus", entry, tmp_path / "card.json", tmp_path / "tokenizer.json")
     raw = tmp_path / "raw.jsonl"

@@ -30,7 +30,7 @@ def test_a_role_has_the_model_of_its_experiment(role):
 
 def test_without_a_training_there_is_no_figure_5():
     config = shipped_copy()
-    for key in ("trained", "dynamics", "dynamics_importance"):
+    for key in ("trained_translator", "dynamics", "dynamics_importance"):
         del config["runs"]["paper"]["michel2019"][key]
     assert examples(config, "paper") == [pair for role, pair in ROLES.items() if not role.startswith("dynamics")]
     inputs = Michel2019Inputs(config)

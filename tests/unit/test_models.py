@@ -33,7 +33,7 @@ def folder(tmp_path_factory):
 
 
 def entry_for(folder, **changes) -> dict:
-    entry = {"source": {"path": str(folder)}, "layers": LAYERS, "heads": HEADS, "hidden": WIDTH, "init": "pretrained"}
+    entry = {"source": {"path": str(folder)}, "layers": LAYERS, "heads": HEADS, "hidden_size": WIDTH, "init": "pretrained"}
     return entry | {"seed": 0, "dtype": "float32"} | changes
 
 

@@ -17,12 +17,12 @@ from attention_atlas.workflow.config import merged, read_configuration, resolve,
 from attention_atlas.workflow.known import with_known_names
 
 ROOT = Path(__file__).parents[2]
-UNTRAINED = {"source": {"untrained": {"corpus": "parallel", "hidden": 96}}, "init": "random", "layers": 2, "heads": 8}
+UNTRAINED = {"source": {"untrained": {"corpus": "parallel", "hidden_size": 96}}, "init": "random", "layers": 2, "heads": 8}
 PARALLEL = {"reader": "parallel", "languages": ["en", "fr"], "source": {"sample": "parallel.jsonl"}, "limit": 10}
 
 
 def widths(raw: dict) -> dict[str, int]:
-    return {name: entry["hidden"] for name, entry in resolve(raw)["models"].items()}
+    return {name: entry["hidden_size"] for name, entry in resolve(raw)["models"].items()}
 
 
 # --- files ------------------------------------------------------------------------------------------------------------
@@ -100,7 +100,7 @@ def test_the_shipped_files_hold_what_belongs_there():
 
 def test_a_name_that_a_registry_does_not_have_is_one_sentence():
     config = with_known_names(resolve(SMALL))
-    assert config["models"]["tiny"]["hidden"] == 768
+    assert config["models"]["tiny"]["hidden_size"] == 768
     with pytest.raises(AtlasError, match=r"^there is no model 'tinny'; did you mean 'tiny'\.$"):
         config["models"]["tinny"]
     with pytest.raises(AtlasError, match="there is no corpus 'forest'"):
@@ -111,7 +111,7 @@ def test_a_name_that_a_registry_does_not_have_is_one_sentence():
 
 
 def test_a_model_without_a_width_has_64_for_each_head_as_bert_has():
-    raw = changed("models/large/heads", 16, changed("models/tiny/hidden", 384))
+    raw = changed("models/large/heads", 16, changed("models/tiny/hidden_size", 384))
     assert widths(raw) == {"tiny": 384, "large": 1024}
 
 
@@ -122,23 +122,23 @@ def test_a_new_model_has_the_width_that_it_is_initialised_with():
     trained = {"source": {"fine_tuned": "new"}, "layers": 2, "heads": 8, "training": training}
     raw["models"] = {"trained": trained} | raw["models"]
     assert widths(raw) == {"trained": 96, "tiny": 768, "large": 768, "new": 96}
-    assert sentence(changed("models/new/hidden", 512, raw)) == (
-        "config: models.new.hidden: it is 512, but source.untrained.hidden is 96."
+    assert sentence(changed("models/new/hidden_size", 512, raw)) == (
+        "config: models.new.hidden_size: it is 512, but source.untrained.hidden_size is 96."
     )
 
 
 def test_models_have_the_width_of_the_one_that_they_are_trained_from():
     raw = with_family()
-    raw["models"]["tiny"] |= {"hidden": 384, "heads": 4}
+    raw["models"]["tiny"] |= {"hidden_size": 384, "heads": 4}
     # It stands before its base.
     training = {"task": "labels", "corpus": "rte-train"}
     raw["models"] = {"tuned": {"source": {"fine_tuned": "tiny"}, "heads": 4, "training": training}} | raw["models"]
     hidden_sizes = widths(raw)
     assert hidden_sizes["tuned"] == 384
     assert {width for name, width in hidden_sizes.items() if name.startswith("small-")} == {384}
-    message = sentence(changed("models/tuned/hidden", 256, raw))
-    assert message == "config: models.tuned.hidden: it is 256, but 'tiny' has 384."
-    assert widths(changed("models/tuned/hidden", 384, raw))["tuned"] == 384
+    message = sentence(changed("models/tuned/hidden_size", 256, raw))
+    assert message == "config: models.tuned.hidden_size: it is 256, but 'tiny' has 384."
+    assert widths(changed("models/tuned/hidden_size", 384, raw))["tuned"] == 384
 
 
 def test_a_model_that_is_trained_from_an_unknown_one_is_told_so():
@@ -149,7 +149,7 @@ def test_a_model_that_is_trained_from_an_unknown_one_is_told_so():
 
 @pytest.mark.parametrize("width", [0, 48.5, "48"])
 def test_a_width_is_a_whole_number(width):
-    assert "config: models.tiny.hidden: " in sentence(changed("models/tiny/hidden", width))
+    assert "config: models.tiny.hidden_size: " in sentence(changed("models/tiny/hidden_size", width))
 
 
 def test_a_wrong_width_is_found_in_the_files_of_the_model(tmp_path):
@@ -161,7 +161,7 @@ def test_a_wrong_width_is_found_in_the_files_of_the_model(tmp_path):
     # 64 for each head, which no file of the model says.
     with pytest.raises(AtlasError) as caught:
         describe("tiny", resolve(raw)["models"]["tiny"], *out)
-    assert str(caught.value).endswith(f"set layers: {LAYERS}, heads: {HEADS} and hidden: {WIDTH} in models.tiny.")
+    assert str(caught.value).endswith(f"set layers: {LAYERS}, heads: {HEADS} and hidden_size: {WIDTH} in models.tiny.")
     assert f"hidden states of {WIDTH} numbers" in str(caught.value)
-    describe("tiny", resolve(changed("models/tiny/hidden", WIDTH, raw))["models"]["tiny"], *out)
+    describe("tiny", resolve(changed("models/tiny/hidden_size", WIDTH, raw))["models"]["tiny"], *out)
     assert json.loads(out[0].read_text(encoding="utf-8"))["layers"] == LAYERS

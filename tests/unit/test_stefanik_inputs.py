@@ -48,9 +48,9 @@ def test_the_run_reads_what_its_taggers_are_trained_on():
 def test_parts_and_how_heads_are_combined():
     assert INPUTS.split_limits(wildcards()) == {"development": 8, "test": 14}
     options = INPUTS.fit_options(wildcards())
-    assert set(options) == {"folds", "penalty", "fits", "permutations", "seed"}
+    assert set(options) == {"folds", "l2_penalty", "fits", "permutations", "seed"}
     assert options["fits"] == 40
-    assert set(INPUTS.baseline_options(wildcards())) == {"longest", "resamples", "seed"}
+    assert set(INPUTS.baseline_options(wildcards())) == {"max_phrase_words", "resamples", "seed"}
 
 
 def test_labels_of_figures():

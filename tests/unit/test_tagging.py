@@ -186,7 +186,7 @@ def test_a_tagger_learns_and_is_the_same_for_the_same_seed(tmp_path):
     torch.manual_seed(0)
     size = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
     BertModel(BertConfig(vocab_size=80, max_position_embeddings=64, **size)).save_pretrained(tmp_path)
-    shape = {"layers": 2, "heads": 2, "hidden": 32}
+    shape = {"layers": 2, "heads": 2, "hidden_size": 32}
     entry = {"source": {"path": str(tmp_path)}, **shape, "init": "pretrained", "seed": 0, "dtype": "float32"}
     describe("tiny", entry, tmp_path / "card.json", tmp_path / "pieces.json")
     # The key is always what follows "the".

@@ -19,7 +19,7 @@ from attention_atlas.models.card import ModelCard, write_card
 from attention_atlas.models.classifying import logits, logits_under, predicted, untrained_logits
 from attention_atlas.studies.kovaleva2019 import disabling as disabling_module
 from attention_atlas.studies.kovaleva2019 import measures as measures_module
-from attention_atlas.studies.kovaleva2019.disabling import disable, mean_outputs
+from attention_atlas.studies.kovaleva2019.disabling import disable, disabling_conditions, mean_outputs
 from attention_atlas.studies.kovaleva2019.disabling_tables import Effects, effect_rows, heldout_gain
 from attention_atlas.studies.kovaleva2019.map_network import MapNetwork
 from attention_atlas.studies.kovaleva2019.measured import MEASURED, MODELS, read_measures

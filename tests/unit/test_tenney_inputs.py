@@ -14,7 +14,7 @@ PROBES = "results/sample/tenney2019/probes"
 
 def of_jobs(size: int) -> Tenney2019Inputs:
     config = shipped_copy()
-    config["runs"]["sample"]["tenney2019"]["tasks_a_job"] = size
+    config["runs"]["sample"]["tenney2019"]["tasks_per_job"] = size
     return Tenney2019Inputs(config)
 
 
@@ -52,7 +52,7 @@ def test_what_probes_of_a_task_read_and_how_they_are_trained():
         "limit": 8000,
     }
     # Settings of a task come before those of all tasks.
-    assert (tasks["protoroles"]["recipe"]["interval"], tasks["protoroles"]["recipe"]["most_steps"]) == (100, 10000)
+    assert (tasks["protoroles"]["recipe"]["evaluation_interval"], tasks["protoroles"]["recipe"]["max_steps"]) == (100, 10000)
     assert tasks["roles"]["recipe"] == shipped()["runs"]["paper"]["tenney2019"]["training"]
     assert tasks["roles"]["cases"]["limit"] == 2
     assert len(tasks["roles"]["training"]["states"]) == 30
@@ -75,7 +75,7 @@ def test_of_the_random_model_fewer_probes_are_trained_and_no_cases_drawn():
         "minilm-squad": (True, False, ["embeddings"]),
         "minilm-random-1": (False, False, ["embeddings"]),
     }
-    assert {plan["most_targets"] for plan in plans.values()} == {6}
+    assert {plan["max_targets"] for plan in plans.values()} == {6}
     random = wildcards(model="minilm-random-1", edge_tasks="pos")
     assert INPUTS.probed_tasks(random)["pos"]["cases"] is None
     assert not [path for path in INPUTS.probed_files(random) if "paper-sentences" in path]
@@ -94,7 +94,7 @@ def test_the_other_model_stands_first_in_the_figure_of_two():
         for model in ("minilm-squad", "minilm")
         for suffix in ("scores.tsv", "weights.tsv", "counts.parquet")
     ]
-    with pytest.raises(AtlasError, match=r"runs\.laptop\.tenney2019 names no other_model, which Figure A\.3 needs"):
+    with pytest.raises(AtlasError, match=r"runs\.laptop\.tenney2019 names no second_model, which Figure A\.3 needs"):
         INPUTS.both_models(wildcards("laptop"))
 
 

@@ -41,7 +41,14 @@ from attention_atlas.studies.tenney2019.training import Recipe
 TASKS = {"pos": False, "constituents": True, "dependencies": True, "entities": False}
 SETTINGS = {task: RunLabel("Small run", "tiny", f"corpus of {task}", sample=True) for task in TASKS}
 RECIPE = Recipe(
-    batch=8, learning_rate=0.003, mix_rate=20, interval=10, most_steps=60, equal_steps=40, halve_after=2, patience=3
+    batch=8,
+    learning_rate=0.003,
+    mixing_rate_factor=20,
+    evaluation_interval=10,
+    max_steps=60,
+    equal_steps=40,
+    halve_after=2,
+    patience=3,
 )
 SEEDS = (1, 2)
 SPLITS = (("train", range(24)), ("dev", range(24, 32)), ("cases", range(40, 42)))

@@ -30,12 +30,12 @@ from attention_atlas.studies.michel2019.experiments import ExampleFiles, ModelSo
 from attention_atlas.studies.michel2019.masked_answers import mask_heads
 from attention_atlas.studies.michel2019.pruned_answers import PruningOptions
 
-SHAPE = {"layers": 2, "heads": 4, "hidden": 16, "feed_forward": 32, "positions": 48, "vocabulary": 300}
+SHAPE = {"layers": 2, "heads": 4, "hidden_size": 16, "feed_forward": 32, "positions": 48, "vocabulary": 300}
 TRAINING = {
     **{"task": "translation", "regression": False, "epochs": 2, "batch": 8, "learning_rate": 0.01, "warmup": 0.1},
     **{"weight_decay": 0.01, "seed": 1, "optimiser": "adamw", "label_smoothing": 0.1, "beta2": 0.98},
 }
-ENTRY = {"layers": 2, "heads": 4, "hidden": 16, "seed": 0, "dtype": "float32"}
+ENTRY = {"layers": 2, "heads": 4, "hidden_size": 16, "seed": 0, "dtype": "float32"}
 CORPUS = {"reader": "parallel", "languages": ["en", "fr"], "max_tokens": 48, "shard": 64}
 
 

@@ -31,7 +31,7 @@ rule kovaleva2019_predictions:
         members=kovaleva2019.task_members,
         limit=kovaleva2019.task_limit,
         regression=kovaleva2019.is_regression,
-        head_seeds=kovaleva2019.settings("head_seeds"),
+        classifier_seeds=kovaleva2019.settings("classifier_seeds"),
         code=script_digest("kovaleva2019_predictions.py"),
     script:
         "../scripts/kovaleva2019_predictions.py"
@@ -78,7 +78,7 @@ rule kovaleva2019_patterns:
 rule kovaleva2019_measures:
     input:
         card=kovaleva2019.pretrained_card,
-        examples=kovaleva2019.examples_with("measured"),
+        examples=kovaleva2019.examples_with("measured_records"),
         weights=kovaleva2019.tuned_weights,
         network="results/{run}/kovaleva2019/patterns/network.safetensors",
         thresholds="results/{run}/kovaleva2019/patterns/thresholds.json",
@@ -98,7 +98,7 @@ rule kovaleva2019_measures:
     params:
         base=kovaleva2019.model(),
         tuned=kovaleva2019.tuned_entry,
-        limit=kovaleva2019.records("measured"),
+        limit=kovaleva2019.records("measured_records"),
         padded=kovaleva2019.settings("padded"),
         tagger=kovaleva2019.settings("tagger"),
         code=script_digest("kovaleva2019_measures.py"),
@@ -146,7 +146,7 @@ rule kovaleva2019_changes:
 rule kovaleva2019_disabled:
     input:
         card=kovaleva2019.pretrained_card,
-        examples=kovaleva2019.examples_with("ablated"),
+        examples=kovaleva2019.examples_with("ablated_records"),
         weights=kovaleva2019.tuned_weights,
     output:
         "results/{run}/kovaleva2019/disabled/{task}-{seed}.parquet",
@@ -163,7 +163,7 @@ rule kovaleva2019_disabled:
         gpu=kovaleva2019.gpus("disabled"),
     params:
         model=kovaleva2019.tuned_entry,
-        limit=kovaleva2019.records("ablated"),
+        limit=kovaleva2019.records("ablated_records"),
         regression=kovaleva2019.is_regression,
         actions=kovaleva2019.disabling_actions,
         code=script_digest("kovaleva2019_disabled.py"),

@@ -58,7 +58,7 @@ rule stefanik2021_detection:
         runtime=minutes(240),
     params:
         label=stefanik2021.label("documents"),
-        way=stefanik2021.settings("way"),
+        way=stefanik2021.settings("reduction"),
         fit=stefanik2021.fit_options,
         resamples=stefanik2021.settings("resamples"),
         code=script_digest("stefanik2021_detection.py"),

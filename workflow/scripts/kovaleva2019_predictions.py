@@ -9,7 +9,7 @@ with job(snakemake):
         example_files=snakemake.input.examples,
         limit=snakemake.params.limit,
         regression=snakemake.params.regression,
-        head_seeds=snakemake.params.head_seeds,
+        classifier_seeds=snakemake.params.classifier_seeds,
         threads=snakemake.threads,
         out=snakemake.output[0],
     )

@@ -50,13 +50,13 @@ class Drawn:
     Attributes:
         shard, examples: the first shard of a corpus, and its examples; None where the run has no sentences.
         count: sentences at the most.
-        most_pieces: pieces of a sentence at the most, special tokens included.
+        max_tokens: pieces of a sentence at the most, special tokens included.
     """
 
     shard: str | Path | None
     examples: str | Path | None
     count: int
-    most_pieces: int
+    max_tokens: int
 
 
 def percentiles(values: Sequence[float | None]) -> list[float | None]:
@@ -106,7 +106,7 @@ def sentence_data(cached: Iterable[CachedExample], examples: Mapping[int, Exampl
         if len(sentences) == drawn.count:
             break
         n = len(example.tokens)
-        if example.level != "tokens" or not _SHORTEST <= n <= drawn.most_pieces:
+        if example.level != "tokens" or not _SHORTEST <= n <= drawn.max_tokens:
             continue
         steps = np.rint(widened(example.maps) * _STEPS).astype(np.uint8)
         tokens = [without_space_mark(token) for token in example.tokens]

@@ -137,7 +137,7 @@ def _pairs(corpus: _Corpus, start: int, stop: int) -> _Items:
 
 def _edges(corpus: _Corpus, start: int, stop: int) -> _Items:
     entry = corpus.entry
-    edge_records = read_edge_records(entry["form"], entry["edge_tasks"], corpus.raw, corpus.companion, entry["part"])
+    edge_records = read_edge_records(entry["format"], entry["edge_tasks"], corpus.raw, corpus.companion, entry["part"])
     for number, edges in _numbered(edge_records, start, stop):
         yield _from_edges(edges, number, corpus.pieces, corpus.bound)
 

@@ -121,7 +121,7 @@ def fine_tune(
 
             with whole_file(epochs_out) as part:
                 save_file(keeper.weights, part)
-        if training.get("stored") == "float16":
+        if training.get("stored_dtype") == "float16":
             model.half()
         model.save_pretrained(scratch)
         AutoTokenizer.from_pretrained(locate(base_entry), use_fast=True).save_pretrained(scratch)

@@ -72,11 +72,11 @@ def describe(name: str, entry: Mapping[str, Any], card_out: str | Path, tokenize
     if not getattr(tokenizer, "is_fast", False):
         raise AtlasError(f"{folder}: model {name} has no fast tokenizer, which the alignment of words and pieces needs.")
     layers, heads, hidden = settings.num_hidden_layers, settings.num_attention_heads, settings.hidden_size
-    if (layers, heads, hidden) != (entry["layers"], entry["heads"], entry["hidden"]):
+    if (layers, heads, hidden) != (entry["layers"], entry["heads"], entry["hidden_size"]):
         raise AtlasError(
             f"model {name} has {layers} layers of {heads} heads and hidden states of {hidden} numbers, but the registry says "
-            f"{entry['layers']}, {entry['heads']} and {entry['hidden']}: set layers: {layers}, heads: {heads} and "
-            f"hidden: {hidden} in models.{name}."
+            f"{entry['layers']}, {entry['heads']} and {entry['hidden_size']}: set layers: {layers}, heads: {heads} and "
+            f"hidden_size: {hidden} in models.{name}."
         )
     with whole_file(tokenizer_out) as part:
         tokenizer.backend_tokenizer.save(str(part))

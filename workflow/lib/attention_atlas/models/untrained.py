@@ -46,7 +46,7 @@ def write_untrained_model(settings: Mapping[str, Any], texts: Sequence[str | Pat
     _log.info("%d entries learnt from %d texts", tokenizer.get_vocab_size(), len(sentences))
     configuration = MarianConfig(
         vocab_size=tokenizer.get_vocab_size(),
-        d_model=settings["hidden"],
+        d_model=settings["hidden_size"],
         encoder_layers=settings["layers"],
         decoder_layers=settings["layers"],
         encoder_attention_heads=settings["heads"],

@@ -58,7 +58,7 @@ _READER_KEYS = {
     "frames": set(),
     "parallel": {"languages", "translations", "skip"},
     "lines": set(),
-    "edges": {"form", "edge_tasks", "part", "trees"},
+    "edges": {"format", "edge_tasks", "part", "trees"},
     "keyphrases": {"stemmed", "overlong", "skip"},
 }
 
@@ -151,7 +151,7 @@ def _check_training(config: Config, name: str) -> None:
         raise AtlasError(
             f"config: {place}.training.keep_epochs: {late[0]} is more than its {entry['training']['epochs']} epochs."
         )
-    for key in ("layers", "heads", "hidden"):
+    for key in ("layers", "heads", "hidden_size"):
         if entry[key] != config["models"][base][key]:
             raise AtlasError(f"config: {place}.{key}: it is {entry[key]}, but '{base}' has {config['models'][base][key]}.")
 
@@ -164,11 +164,15 @@ def _check_untrained(config: Config, name: str) -> None:
     check_reader(config, corpus, "parallel", f"{place}.source.untrained.corpus")
     if entry["init"] != "random":
         raise AtlasError(f"config: {place}.init: a new model has no weights to start from: set init: random.")
-    hidden = entry["source"]["untrained"]["hidden"]
-    if entry["hidden"] != hidden:
-        raise AtlasError(f"config: {place}.hidden: it is {entry['hidden']}, but source.untrained.hidden is {hidden}.")
+    hidden = entry["source"]["untrained"]["hidden_size"]
+    if entry["hidden_size"] != hidden:
+        raise AtlasError(
+            f"config: {place}.hidden_size: it is {entry['hidden_size']}, but source.untrained.hidden_size is {hidden}."
+        )
     if hidden % entry["heads"]:
-        raise AtlasError(f"config: {place}.source.untrained.hidden: {hidden} cannot be shared among {entry['heads']} heads.")
+        raise AtlasError(
+            f"config: {place}.source.untrained.hidden_size: {hidden} cannot be shared among {entry['heads']} heads."
+        )
 
 
 def _check_study(config: Config, run: str, study: Study) -> None:

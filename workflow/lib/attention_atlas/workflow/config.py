@@ -22,6 +22,7 @@ from attention_atlas.models.devices import DEVICE_VARIABLE
 from attention_atlas.workflow.checks import check_names, check_source_keys
 from attention_atlas.workflow.known import check_known
 from attention_atlas.workflow.lookups import family_member, family_seeds
+from attention_atlas.workflow.renamed_keys import check_renamed_keys
 from attention_atlas.workflow.studies import studies
 
 SCHEMA_PATH = SCHEMAS / "config.schema.yaml"
@@ -41,6 +42,7 @@ def resolve(raw: Mapping[str, Any]) -> dict[str, Any]:
     """
     schema = read_schema()
     config = copy.deepcopy(dict(raw))
+    check_renamed_keys(config)
     _check_schema(config, schema)
     check_source_keys(config)
     config["runs"] = {name: _inherited(config["runs"], name, ()) for name in config["runs"]}
@@ -208,13 +210,13 @@ def _fill_hidden_sizes(config: dict[str, Any]) -> None:
     for fine_tuned in (False, True):
         for entry in models.values():
             source = entry["source"]
-            if "hidden" in entry or ("fine_tuned" in source) != fine_tuned:
+            if "hidden_size" in entry or ("fine_tuned" in source) != fine_tuned:
                 continue
-            entry["hidden"] = HEAD_WIDTH * entry["heads"]
+            entry["hidden_size"] = HEAD_WIDTH * entry["heads"]
             if "untrained" in source:
-                entry["hidden"] = source["untrained"]["hidden"]
+                entry["hidden_size"] = source["untrained"]["hidden_size"]
             elif fine_tuned:
-                entry["hidden"] = models.get(source["fine_tuned"], {}).get("hidden", entry["hidden"])
+                entry["hidden_size"] = models.get(source["fine_tuned"], {}).get("hidden_size", entry["hidden_size"])
 
 
 def _expand_families(config: dict[str, Any]) -> None:
@@ -230,7 +232,7 @@ def _expand_families(config: dict[str, Any]) -> None:
                     raise AtlasError(f"config: families.{family}: the model '{name}' is in the registry of models already.")
                 wanted = {"task": FAMILY_TASKS.get(task, "labels"), "corpus": settings["corpus"], "seed": seed}
                 config["models"][name] = {
-                    **{key: copy.deepcopy(base[key]) for key in ("layers", "heads", "hidden", "dtype", "mlm_head")},
+                    **{key: copy.deepcopy(base[key]) for key in ("layers", "heads", "hidden_size", "dtype", "mlm_head")},
                     "source": {"fine_tuned": entry["base"]},
                     "init": "random" if random else "pretrained",
                     "seed": seed,

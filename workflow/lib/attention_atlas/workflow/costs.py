@@ -50,7 +50,7 @@ class Shape:
 
 def shape_of(model: Mapping[str, Any]) -> Shape:
     """Shape of a registry entry."""
-    return Shape(model["layers"], model["heads"], model["hidden"])
+    return Shape(model["layers"], model["heads"], model["hidden_size"])
 
 
 def typical_tokens(corpus: Mapping[str, Any]) -> float:

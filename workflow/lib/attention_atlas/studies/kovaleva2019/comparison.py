@@ -85,7 +85,7 @@ def comparison(
 def _quantities(
     frames: Mapping[str, pd.DataFrame], recipe: Mapping[str, Any]
 ) -> Iterator[tuple[str, Any] | tuple[str, Any, int] | tuple[str, Any, int, str]]:
-    for name in ("batch", "epochs", "learning_rate", "warmup", "padded_length", "measured"):
+    for name in ("batch", "epochs", "learning_rate", "warmup", "padded_length", "measured_records"):
         yield name, recipe[name]
     if recipe["sentences"]:
         yield "sentences", recipe["sentences"]

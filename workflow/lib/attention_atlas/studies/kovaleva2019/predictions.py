@@ -28,7 +28,7 @@ def predict(
     example_files: Sequence[str | Path],
     limit: int,
     regression: bool,
-    head_seeds: int,
+    classifier_seeds: int,
     threads: int,
     out: str | Path,
 ) -> None:
@@ -41,7 +41,7 @@ def predict(
         example_files: the examples.
         limit: use at most so many records.
         regression: whether labels are scores.
-        head_seeds: random layers of classes on the pre-trained model.
+        classifier_seeds: random layers of classes on the pre-trained model.
         threads: threads of the forward passes.
         out: Parquet file.
 
@@ -54,7 +54,7 @@ def predict(
     labels = labels_of(examples)
     classes = sorted(set(labels))
     frames = []
-    untrained = untrained_logits(base_entry, examples, pad, 1 if regression else len(classes), range(head_seeds), device)
+    untrained = untrained_logits(base_entry, examples, pad, 1 if regression else len(classes), range(classifier_seeds), device)
     for seed, seed_logits in enumerate(untrained):
         frames.append(_frame(UNTRAINED, seed, examples, predicted(seed_logits, classes, regression), labels))
     for member in members:

@@ -273,7 +273,7 @@ def _changes_memory(part: Part) -> int:
     """Megabytes for the measures of all seeds of a task at a time."""
     config, run = part.place.config, part.place.run
     seeds = max(len(family_models(config, run, task)) for task in tasks_of(config, run))
-    return costs.changes_memory(part.model, part.settings["measured"], seeds)
+    return costs.changes_memory(part.model, part.settings["measured_records"], seeds)
 
 
 JOBS = {
@@ -291,7 +291,7 @@ JOBS = {
         work=_measures,
         memory=_measures_memory,
         passes=lambda part: 8 * _task_limit(part),
-        records=lambda settings: int(settings["measured"]),
+        records=lambda settings: int(settings["measured_records"]),
         gpu=True,
         model_bound=True,
     ),
@@ -301,7 +301,7 @@ JOBS = {
         work=_disabled,
         memory=lambda part: costs.ablation_memory(part.model, part.corpus),
         passes=lambda part: part.heads / 2 * _task_limit(part),
-        records=lambda settings: int(settings["ablated"]),
+        records=lambda settings: int(settings["ablated_records"]),
         gpu=True,
         model_bound=True,
     ),

@@ -43,7 +43,7 @@ PAGES = (
         params={
             "answers": ("each_experiment", _MASKED),
             "second_answers": ("each_experiment", _MASKED_SECOND),
-            "extremes": ("settings", "extremes"),
+            "extremes": ("settings", "excluded_extremes"),
             **_FOUR,
             **_BOOTSTRAP,
         },

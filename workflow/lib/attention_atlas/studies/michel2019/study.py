@@ -25,8 +25,8 @@ ROLES = {
     "classification_importance": Role(
         "glue", "what importance is computed on (the paper: its training set, or a part).", True, "classifier"
     ),
-    "dynamics": Role("parallel", "Figure 5; without it there is no such figure.", model="trained"),
-    "dynamics_importance": Role("parallel", "what importance is computed on for Figure 5.", model="trained"),
+    "dynamics": Role("parallel", "Figure 5; without it there is no such figure.", model="trained_translator"),
+    "dynamics_importance": Role("parallel", "what importance is computed on for Figure 5.", model="trained_translator"),
 }
 ARTIFACTS = (
     table(
@@ -176,20 +176,23 @@ def check(config: Config, run: str, place: str) -> None:
     """
     settings = config["runs"][run][ID]
     tasks = {"translator": "translation", "classifier": "labels"} | (
-        {"trained": "translation"} if "trained" in settings else {}
+        {"trained_translator": "translation"} if "trained_translator" in settings else {}
     )
     for key, task in tasks.items():
         check_known(settings[key], config["models"], "model", f"{place}.{key}")
         training = config["models"][settings[key]].get("training")
         if training and training["task"] != task:
             raise AtlasError(f"config: {place}.{key}: '{settings[key]}' is trained for {training['task']}, not for {task}.")
-    together = ("trained", "dynamics", "dynamics_importance")
+    together = ("trained_translator", "dynamics", "dynamics_importance")
     absent = [key for key in together if key not in settings]
     if 0 < len(absent) < len(together):
         raise AtlasError(f"config: {place}.{absent[0]}: Figure 5 needs the keys {', '.join(together)} together.")
-    if "trained" in settings and "keep_epochs" not in config["models"][settings["trained"]].get("training", {}):
+    if "trained_translator" in settings and "keep_epochs" not in config["models"][settings["trained_translator"]].get(
+        "training", {}
+    ):
         raise AtlasError(
-            f"config: {place}.trained: no epoch of '{settings['trained']}' is kept: set keep_epochs in its training."
+            f"config: {place}.trained_translator: no epoch of '{settings['trained_translator']}' is kept: set keep_epochs in "
+            "its training."
         )
 
 

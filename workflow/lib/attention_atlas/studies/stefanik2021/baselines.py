@@ -64,11 +64,11 @@ class BaselineOptions:
     """Options of the comparison of methods.
 
     Attributes:
-        longest: greatest number of words of a candidate phrase.
+        max_phrase_words: greatest number of words of a candidate phrase.
         resamples, seed: of the bootstrap over documents.
     """
 
-    longest: int
+    max_phrase_words: int
     resamples: int
     seed: int
 
@@ -115,7 +115,7 @@ def write_baselines(
     from attention_atlas.models.devices import pick_device
     from attention_atlas.models.loading import locate
 
-    documents = {split: _documents(read_examples(files[split], limits[split]), options.longest) for split in SPLITS}
+    documents = {split: _documents(read_examples(files[split], limits[split]), options.max_phrase_words) for split in SPLITS}
     scores = read_parquet(scores_path, ["document", "place", REGRESSION, HEAD])
     folder, device = locate(model_entry), pick_device()
 
@@ -128,7 +128,7 @@ def write_baselines(
     rankers: dict[str, Callable[[Documents], Rankings]] = {
         POSITION: lambda split: by_position(split.candidates),
         TF_IDF: lambda split: by_tf_idf(split.candidates),
-        YAKE: lambda split: by_yake([e.words for e in split.examples], options.longest),
+        YAKE: lambda split: by_yake([e.words for e in split.examples], options.max_phrase_words),
         EMBEDDING: rank_by_embedding,
         HEAD: lambda split: rank_by_scores(split, HEAD),
         REGRESSION: lambda split: rank_by_scores(split, REGRESSION),
@@ -156,11 +156,11 @@ def write_baselines(
     write_html_table(shown, html_out, "Štefánik: attention beside other ways to find keyphrases", notes, formats=formats)
 
 
-def _documents(examples: Iterable[Example], longest: int) -> Documents:
+def _documents(examples: Iterable[Example], max_phrase_words: int) -> Documents:
     with_gold = [example for example in examples if gold_of(example)]
     if not with_gold:
         raise AtlasError("no document has a keyphrase in its text: set stemmed: true, or check the corpus.")
-    candidates = [candidates_of(e.words, longest) for e in with_gold]
+    candidates = [candidates_of(e.words, max_phrase_words) for e in with_gold]
     return Documents(with_gold, candidates, [gold_of(e) for e in with_gold])
 
 

@@ -28,13 +28,13 @@ class Candidate:
     places: tuple[tuple[int, int], ...]
 
 
-def candidates_of(words: Sequence[str], longest: int) -> list[Candidate]:
-    """Sequences of up to `longest` words without punctuation that neither begin nor end with a stop word, in text order."""
+def candidates_of(words: Sequence[str], max_phrase_words: int) -> list[Candidate]:
+    """Sequences of words without punctuation that neither begin nor end with a stop word, in text order."""
     lowered = [word.lower() for word in words]
     plain = [any(letter.isalpha() for letter in word) for word in lowered]
     places_by_phrase: dict[Phrase, list[tuple[int, int]]] = {}
     for start in range(len(lowered)):
-        for stop in range(start + 1, min(start + longest, len(lowered)) + 1):
+        for stop in range(start + 1, min(start + max_phrase_words, len(lowered)) + 1):
             if not plain[stop - 1]:
                 break
             if lowered[start] not in ENGLISH_STOP_WORDS and lowered[stop - 1] not in ENGLISH_STOP_WORDS:

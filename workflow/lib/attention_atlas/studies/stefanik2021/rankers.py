@@ -41,11 +41,11 @@ def by_tf_idf(candidates: Sequence[Sequence[Candidate]]) -> Rankings:
     return rankings
 
 
-def by_yake(texts: Sequence[Sequence[str]], longest: int, most: int = 50) -> Rankings:
+def by_yake(texts: Sequence[Sequence[str]], max_phrase_words: int, most: int = 50) -> Rankings:
     """By YAKE's candidates and scores; its input is the words joined by spaces."""
     import yake
 
-    extractor = yake.KeywordExtractor(lan="en", n=longest, top=most)
+    extractor = yake.KeywordExtractor(lan="en", n=max_phrase_words, top=most)
     rankings: Rankings = []
     for words in progress(texts, label="YAKE"):
         scored = extractor.extract_keywords(" ".join(words))

@@ -35,14 +35,14 @@ class Fit:
 
     Attributes:
         folds: of documents.
-        penalty: of the squares of the coefficients (scikit-learn's 1 / C).
+        l2_penalty: of the squares of the coefficients (scikit-learn's 1 / C).
         fits: regressions on resampled documents, for intervals.
         permutations: shuffles of each head.
         seed: of resampling and shuffling.
     """
 
     folds: int
-    penalty: float
+    l2_penalty: float
     fits: int
     permutations: int
     seed: int
@@ -64,7 +64,7 @@ def heldout_scores(features: Floats, key: Bools, documents: Sequence[object], fi
     for training, heldout in splits_of(documents, fit.folds):
         if key[training].all() or not key[training].any():
             raise AtlasError("a fold needs words of keyphrases and other words to fit to: use more documents.")
-        model = _regression(fit.penalty).fit(features[training], key[training])
+        model = _regression(fit.l2_penalty).fit(features[training], key[training])
         scores[REGRESSION][heldout] = model.predict_proba(features[heldout])[:, 1]
         scores[MIX][heldout] = Mix.fitted(features[training], key[training]).probabilities(features[heldout])
         best = np.argmax([roc_auc_score(key[training], features[training, head]) for head in range(features.shape[1])])
@@ -109,7 +109,7 @@ def coefficient_rows(features: Floats, key: Bools, documents: Sequence[object], 
     words, layers, heads = features.shape
     flat = features.reshape(words, -1)
     splits = splits_of(documents, fit.folds)
-    coefficients = _coefficients(_regression(fit.penalty).fit(flat, key))
+    coefficients = _coefficients(_regression(fit.l2_penalty).fit(flat, key))
     low, high = percentile_interval(_resampled_coefficients(flat, key, documents, fit))
     auc_losses = np.stack([_permuted(flat, key, split, fit, number) for number, split in enumerate(splits)])
     layer, head = np.indices((layers, heads)).reshape(2, -1) + 1
@@ -118,9 +118,9 @@ def coefficient_rows(features: Floats, key: Bools, documents: Sequence[object], 
     return pd.DataFrame(dict(zip(COEFFICIENTS, columns, strict=True)))
 
 
-def _regression(penalty: float) -> Pipeline:
+def _regression(l2_penalty: float) -> Pipeline:
     # Words of keyphrases are rare: both classes get the same total weight.
-    return make_pipeline(StandardScaler(), LogisticRegression(C=1 / penalty, class_weight="balanced", max_iter=1000))
+    return make_pipeline(StandardScaler(), LogisticRegression(C=1 / l2_penalty, class_weight="balanced", max_iter=1000))
 
 
 def _coefficients(model: Pipeline) -> Floats:
@@ -137,7 +137,7 @@ def _resampled_coefficients(features: Floats, key: Bools, documents: Sequence[ob
             drawn = weights > 0
             if key[drawn].any() and not key[drawn].all():
                 steps = {"standardscaler__sample_weight": weights[drawn], "logisticregression__sample_weight": weights[drawn]}
-                coefficients.append(_coefficients(_regression(fit.penalty).fit(features[drawn], key[drawn], **steps)))
+                coefficients.append(_coefficients(_regression(fit.l2_penalty).fit(features[drawn], key[drawn], **steps)))
     return np.array(coefficients)
 
 
@@ -149,7 +149,7 @@ def _permuted(
     The regression is linear, so that shuffling one feature changes its score by the difference of one product.
     """
     training, heldout = split
-    model = _regression(fit.penalty).fit(features[training], key[training])
+    model = _regression(fit.l2_penalty).fit(features[training], key[training])
     scaled = model[0].transform(features[heldout])
     score, weights = model.decision_function(features[heldout]), _coefficients(model)
     whole = roc_auc_score(key[heldout], score)

@@ -172,20 +172,20 @@ def clip_by_probe(parameters: Iterable[nn.Parameter], largest: float = CLIP) -> 
         gradient.mul_(factors.view(-1, *(1,) * (gradient.ndim - 1)))
 
 
-def optimiser(probes: EdgeProbes, learning_rate: float = 1e-4, mix_rate: float = 1.0) -> torch.optim.Optimizer:
+def optimiser(probes: EdgeProbes, learning_rate: float = 1e-4, mixing_rate_factor: float = 1.0) -> torch.optim.Optimizer:
     """Adam in its AMSGrad form (published code).
 
     Args:
         probes: what is trained.
         learning_rate: of all parameters.
-        mix_rate: times that, for mixing weights and their scale: with the published 1, ten thousand steps move a weight's logit
-            by about one, whatever the data say.
+        mixing_rate_factor: times that, for mixing weights and their scale: with the published 1, ten thousand steps move a
+            weight's logit by about one, whatever the data say.
     """
     mixing = {id(probes.mix), id(probes.scale)}
     probe_parameters = [parameter for parameter in probes.parameters() if id(parameter) not in mixing]
     groups: list[dict[str, Any]] = [
         {"params": probe_parameters},
-        {"params": [probes.mix, probes.scale], "lr": learning_rate * mix_rate},
+        {"params": [probes.mix, probes.scale], "lr": learning_rate * mixing_rate_factor},
     ]
     return torch.optim.Adam(groups, lr=learning_rate, amsgrad=True, fused=True)
 

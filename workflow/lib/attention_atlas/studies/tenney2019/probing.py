@@ -47,16 +47,16 @@ class Plan:
         layer0: `embeddings`, `lexical` or both.
         whole: for every layer; else for layer 0 and the last layer alone (a control model).
         controls: with equal steps, and on a control task.
-        most_targets: targets of a training sentence at most; None takes all.
-        traced: sentences of the development set in which ambiguous targets are looked for.
+        max_targets: targets of a training sentence at most; None takes all.
+        max_traced_sentences: sentences of the development set in which ambiguous targets are looked for.
     """
 
     seeds: Sequence[int]
     layer0: Sequence[str]
     whole: bool
     controls: bool
-    most_targets: int | None
-    traced: int
+    max_targets: int | None
+    max_traced_sentences: int
 
     def keys(self, layers: int, seed: int) -> list[ProbeKey]:
         """The probes of a seed for a model of so many layers."""
@@ -120,7 +120,7 @@ def probe_tasks(tasks: Mapping[str, ProbedTask], plan: Plan, out: Outputs, threa
 def _probe(task: str, probed: ProbedTask, plan: Plan, device: str) -> dict[str, list[pd.DataFrame]]:
     """Tables of a task by kind."""
     training, development = probed.training, probed.development
-    targets = task_targets(task, _examples(training), _examples(development), plan.most_targets, seed=min(plan.seeds))
+    targets = task_targets(task, _examples(training), _examples(development), plan.max_targets, seed=min(plan.seeds))
     _log.info(
         "%s: %d labels, %d sentences to train on, %d to evaluate on",
         task, len(targets.labels), len(targets.training), len(targets.development),
@@ -275,7 +275,7 @@ class _TracedGroup:
 def _traced(
     targets: TaskTargets, plan: Plan, cases: ProbedCorpus | None, layers: int, stack: contextlib.ExitStack
 ) -> Iterator[_TracedGroup]:
-    yield _TracedGroup("development", targets.development[: plan.traced], layers)
+    yield _TracedGroup("development", targets.development[: plan.max_traced_sentences], layers)
     if cases is None:
         return
     sentences = probed_cases(targets, _examples(cases))

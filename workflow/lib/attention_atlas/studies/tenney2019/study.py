@@ -39,7 +39,7 @@ ARTIFACTS = (
         "Figure A.3",
         "Mixing weights and differential scores of two models",
         "Mixing weights and differential scores of two models, aligned at their last layers (Tenney et al. 2019, Figure A.3).",
-        needs=["other_model"],
+        needs=["second_model"],
     ),
     figure(
         "figure3",
@@ -144,7 +144,7 @@ def check(config: Config, run: str, place: str) -> None:
                 targets = ", ".join(config["corpora"][corpus]["edge_tasks"])
                 raise AtlasError(f"config: {where}: corpus '{corpus}' has targets for {targets}, not for {task}.")
     base = study_model(config, run, ID)
-    for key in ("random_model", "other_model"):
+    for key in ("random_model", "second_model"):
         if key in settings:
             check_known(settings[key], config["models"], "model", f"{place}.{key}")
             if settings[key] == base:
@@ -164,10 +164,10 @@ def _probes(part: Part) -> Work:
     settings = part.settings
     training = settings["training"]
     # Of a model with random layers, only the first and the last layer are probed.
-    whole = part.model_name in (study_model(part.place.config, part.place.run, ID), settings.get("other_model"))
+    whole = part.model_name in (study_model(part.place.config, part.place.run, ID), settings.get("second_model"))
     probes_per_seed = len(settings["layer0"]) * (part.shape.layers + 1) + 3 if whole else 2
     probes = len(tasks_in_path(part.place.wildcards)) * len(settings["seeds"]) * probes_per_seed
-    return {"kprobed": probes * training["most_steps"] * training["batch"] * part.shape.hidden / 1e6}
+    return {"kprobed": probes * training["max_steps"] * training["batch"] * part.shape.hidden / 1e6}
 
 
 def _memory(part: Part) -> int:

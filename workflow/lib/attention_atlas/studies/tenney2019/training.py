@@ -35,25 +35,25 @@ class Recipe:
 
     Attributes:
         batch: sentences a step.
-        learning_rate, mix_rate: see `probes.optimiser`.
-        interval: steps between two evaluations.
-        most_steps: at the most.
+        learning_rate, mixing_rate_factor: see `probes.optimiser`.
+        evaluation_interval: steps between two evaluations.
+        max_steps: at the most.
         equal_steps: of probes that take a fixed number.
         halve_after, patience: evaluations without gain after which the learning rate is halved, and training ends.
-        least_rate: learning rate below which it ends.
-        evaluated: sentences of the development set, from the first, that an evaluation in training reads.
+        min_learning_rate: learning rate below which it ends.
+        evaluation_sentences: sentences of the development set, from the first, that an evaluation in training reads.
     """
 
     batch: int = 32
     learning_rate: float = 1e-4
-    mix_rate: float = 1.0
-    interval: int = 1000
-    most_steps: int = 250_000
+    mixing_rate_factor: float = 1.0
+    evaluation_interval: int = 1000
+    max_steps: int = 250_000
     equal_steps: int = 10_000
     halve_after: int = 5
     patience: int = 20
-    least_rate: float = 1e-6
-    evaluated: int = 5000
+    min_learning_rate: float = 1e-6
+    evaluation_sentences: int = 5000
 
 
 @dataclass(frozen=True)
@@ -86,10 +86,10 @@ def train_probes(
     torch.manual_seed(keys[0].seed)
     sample = states(targets.training[0].example)
     probes = EdgeProbes(keys, sample.shape[0], sample.shape[2], len(targets.labels), targets.pairs).to(device)
-    adam = optimiser(probes, recipe.learning_rate, recipe.mix_rate)
+    adam = optimiser(probes, recipe.learning_rate, recipe.mixing_rate_factor)
     stopping = _EarlyStopping(keys, recipe, probes)
     scored = torch.from_numpy(targets.scored).to(device)
-    evaluated = targets.development[: recipe.evaluated]
+    evaluated = targets.development[: recipe.evaluation_sentences]
     batches = _endless(targets.training, recipe.batch, keys[0].seed)
     for step in progress(range(1, stopping.last_step + 1), label=f"{targets.task}, seed {keys[0].seed}"):
         batch = collate(next(batches), states, keys, device)
@@ -100,9 +100,9 @@ def train_probes(
         probe_losses(logits, batch["truth"]).sum().backward()
         clip_by_probe(probes.parameters())
         stopping.step(adam)
-        if step % recipe.interval == 0 or step == stopping.last_step:
+        if step % recipe.evaluation_interval == 0 or step == stopping.last_step:
             counts = count_answers(probes, evaluated, states, scored, recipe.batch, device).sum(axis=1)
-            stopping.evaluated(step, f1_of(counts))
+            stopping.record(step, f1_of(counts))
             if stopping.over:
                 break
     return stopping.trained()
@@ -114,7 +114,7 @@ class _EarlyStopping:
     def __init__(self, keys: Sequence[ProbeKey], recipe: Recipe, probes: EdgeProbes) -> None:
         self._recipe, self._probes = recipe, probes
         self._equal = np.asarray([key.equal for key in keys])
-        self.last_step = max(recipe.equal_steps if key.equal else recipe.most_steps for key in keys)
+        self.last_step = max(recipe.equal_steps if key.equal else recipe.max_steps for key in keys)
         self._factor = np.ones(len(keys))
         self._best = np.full(len(keys), -np.inf)
         self._without_gain = np.zeros(len(keys), np.int64)
@@ -145,7 +145,7 @@ class _EarlyStopping:
             self._end(done, self._steps_taken)
             self._keep(done, self._steps_taken)
 
-    def evaluated(self, step: int, scores: npt.NDArray[np.float64]) -> None:
+    def record(self, step: int, scores: npt.NDArray[np.float64]) -> None:
         """Keep the weights of probes that improve, halve the learning rates of the rest, and stop with patience."""
         recipe = self._recipe
         active = ~self._ended & ~self._equal
@@ -159,8 +159,8 @@ class _EarlyStopping:
         halve = waiting & (self._since_halved >= recipe.halve_after)
         self._factor[halve] /= 2
         self._since_halved[halve] = 0
-        slow = recipe.learning_rate * self._factor < recipe.least_rate
-        self._end(active & ((self._without_gain >= recipe.patience) | slow | (step >= recipe.most_steps)), step)
+        slow = recipe.learning_rate * self._factor < recipe.min_learning_rate
+        self._end(active & ((self._without_gain >= recipe.patience) | slow | (step >= recipe.max_steps)), step)
 
     def _keep(self, which: npt.NDArray[np.bool_], step: int) -> None:
         chosen = torch.from_numpy(which)

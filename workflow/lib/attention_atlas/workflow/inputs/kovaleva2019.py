@@ -49,7 +49,7 @@ class Kovaleva2019Inputs(StudyInputs):
         return limit_of(self.config, wildcards.run, self._task_corpus(wildcards, wildcards.task))
 
     def records(self, key: str) -> Parameter:
-        """Records of the task for the part of the study with this setting: `measured` or `ablated`."""
+        """Records of the task for the part of the study with this setting: `measured_records` or `ablated_records`."""
 
         def number(wildcards: Wildcards) -> int:
             return min(int(self.study_settings(wildcards)[key]), self.task_limit(wildcards))
@@ -159,7 +159,7 @@ class Kovaleva2019Inputs(StudyInputs):
         frames = frames_of(self.config, wildcards.run)
         return {key: training[key] for key in ("batch", "epochs", "learning_rate", "warmup")} | {
             "padded_length": chosen["padded"]["length"],
-            "measured": chosen["measured"],
+            "measured_records": chosen["measured_records"],
             "sentences": limit_of(self.config, wildcards.run, frames) if frames else 0,
         }
 

@@ -26,7 +26,7 @@ Files = Callable[[Wildcards], list[str]]
 File = Callable[[Wildcards], str]
 OptionalFile = Callable[[Wildcards], "str | list[str]"]
 """A file, or an empty list where the run does not need it."""
-WEIGHTS_KEYS = ("source", "sha256", "tokenizer", "layers", "heads", "hidden", "init", "seed", "dtype")
+WEIGHTS_KEYS = ("source", "sha256", "tokenizer", "layers", "heads", "hidden_size", "init", "seed", "dtype")
 """Keys of a model's registry entry that its weights depend on."""
 NOT_IN_EXAMPLES = frozenset(
     (

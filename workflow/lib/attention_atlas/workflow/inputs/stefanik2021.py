@@ -33,12 +33,12 @@ class Stefanik2021Inputs(StudyInputs):
     def baseline_options(self, wildcards: Wildcards) -> dict[str, Any]:
         """Attributes of `BaselineOptions`."""
         settings = self.study_settings(wildcards)
-        return {key: settings[key] for key in ("longest", "resamples", "seed")}
+        return {key: settings[key] for key in ("max_phrase_words", "resamples", "seed")}
 
     def fit_options(self, wildcards: Wildcards) -> dict[str, Any]:
         """Attributes of `Fit`: how heads are combined."""
         settings = self.study_settings(wildcards)
-        return {key: settings[key] for key in ("folds", "penalty", "fits", "permutations", "seed")}
+        return {key: settings[key] for key in ("folds", "l2_penalty", "fits", "permutations", "seed")}
 
     def pairs_label(self, wildcards: Wildcards) -> dict[str, Any]:
         """Label of figures and pages of single pairs of sentences."""

@@ -34,7 +34,7 @@ class Tenney2019Inputs(StudyInputs):
         tasks = {}
         for task in tasks_in_path(wildcards):
             entry = chosen["tasks"][task]
-            changed = {key: entry[key] for key in ("interval", "most_steps") if key in entry}
+            changed = {key: entry[key] for key in ("evaluation_interval", "max_steps") if key in entry}
             tasks[task] = {part: self._probed_corpus(wildcards, entry[part]) for part in PARTS} | {
                 "cases": self._probed_corpus(wildcards, cases) if cases else None,
                 "recipe": chosen["training"] | changed,
@@ -69,16 +69,16 @@ class Tenney2019Inputs(StudyInputs):
             "whole": whole,
             # The other model is compared by its layers only (Figure A.3).
             "controls": wildcards.model == self.base_model(wildcards.run),
-            "most_targets": chosen.get("most_targets"),
-            "traced": chosen["traced"],
+            "max_targets": chosen.get("max_targets"),
+            "max_traced_sentences": chosen["max_traced_sentences"],
         }
 
     # --- their tables -----------------------------------------------------------------------------------------------
 
     def _edge_jobs(self, run: str) -> list[list[str]]:
-        """Tasks of each job: `tasks_a_job` at a time, by their names as the paths have them."""
+        """Tasks of each job: `tasks_per_job` at a time, by their names as the paths have them."""
         tasks = list(tasks_of(self.config, run))
-        size = self.config["runs"][run][ID]["tasks_a_job"]
+        size = self.config["runs"][run][ID]["tasks_per_job"]
         return [tasks[start : start + size] for start in range(0, len(tasks), size)]
 
     def edge_files(self, suffix: str) -> Files:
@@ -123,9 +123,9 @@ class Tenney2019Inputs(StudyInputs):
             AtlasError: the run names no other model.
         """
         run, chosen = wildcards.run, self.study_settings(wildcards)
-        if "other_model" not in chosen:
-            raise AtlasError(f"runs.{run}.{ID} names no other_model, which Figure A.3 needs: add it to the run.")
-        return {model: self._model_tables(run, model) for model in (chosen["other_model"], self.base_model(run))}
+        if "second_model" not in chosen:
+            raise AtlasError(f"runs.{run}.{ID} names no second_model, which Figure A.3 needs: add it to the run.")
+        return {model: self._model_tables(run, model) for model in (chosen["second_model"], self.base_model(run))}
 
     def both_models_files(self, wildcards: Wildcards) -> list[str]:
         """The same as a list."""
