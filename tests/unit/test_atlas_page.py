@@ -123,7 +123,7 @@ def test_the_job_of_a_run_without_sentences_and_relations_renders_the_page(tmp_p
     page = build(tmp_path)
     files = {f"{name}_path": tmp_path / f"{name}.tsv" for name in ("heads", "measures", "correlations")}
     absent = {name: [] for name in ("relation_paths", "drawn__shard", "drawn__examples")}
-    params = {"drawn": {"count": 2, "max_tokens": 24}, "run": "Test run", "setting": None}
+    params = {"drawn": {"count": 2, "max_tokens": 24}, "run": "Test run", "label": None}
     render("atlas.page:write_page", files | absent, {"out": tmp_path / "rendered.html"}, params)
     rendered = (tmp_path / "rendered.html").read_text(encoding="utf-8")
     assert data_of(rendered) == data_of(page)

@@ -133,7 +133,7 @@ def test_probes_find_a_label_from_the_layer_that_tells_it(pairs):
     assert (weights[:, -1] == 0).all(), "the words alone are for those that ask for them"
     equal = len(KEYS) - 2
     assert (trained.steps[equal], trained.best_steps[equal]) == (RECIPE.equal_steps, RECIPE.equal_steps)
-    assert (trained.best_steps[: LAYERS + 1] % RECIPE.interval == 0).all()
+    assert (trained.best_steps[: LAYERS + 1] % RECIPE.evaluation_interval == 0).all()
     assert (trained.steps <= RECIPE.max_steps).all()
     again = train_probes(task, telling_states, KEYS, RECIPE)
     assert all(torch.equal(a, b) for a, b in zip(trained.probes.parameters(), again.probes.parameters(), strict=True))

@@ -72,7 +72,7 @@ def test_the_checkpoint_is_whole_and_the_loss_falls(base, tmp_path):
 
 
 def test_weights_kept_in_half_precision_take_half_the_room(base, tmp_path):
-    whole, half = (train(base, tmp_path / name, epochs=1, stored=name) for name in ("float32", "float16"))
+    whole, half = (train(base, tmp_path / name, epochs=1, stored_dtype=name) for name in ("float32", "float16"))
     sizes = [(folder / "model.safetensors").stat().st_size for folder in (whole, half)]
     assert sizes[1] < 0.6 * sizes[0]
     models = [load_trained(base[1] | {"source": {"path": str(folder)}}, "questions") for folder in (whole, half)]

@@ -9,7 +9,7 @@ from attention_atlas.workflow.config import resolve
 from attention_atlas.workflow.inputs.kovaleva2019 import Kovaleva2019Inputs
 
 INPUTS = Kovaleva2019Inputs(shipped())
-SMALL = Kovaleva2019Inputs(resolve(with_family(measured=3)))
+SMALL = Kovaleva2019Inputs(resolve(with_family(measured_records=3)))
 
 
 def test_examples_of_the_task_in_the_path_are_those_of_the_base():

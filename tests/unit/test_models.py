@@ -150,9 +150,9 @@ def test_the_origin_says_where_the_weights_are_from(folder, tmp_path, monkeypatc
 
 @pytest.mark.parametrize(("layers", "heads", "hidden"), [(12, HEADS, WIDTH), (LAYERS, 12, WIDTH), (LAYERS, HEADS, 64)])
 def test_another_shape_than_the_registrys_is_refused(folder, tmp_path, layers, heads, hidden):
-    assert not_described(tmp_path, entry_for(folder, layers=layers, heads=heads, hidden=hidden)) == (
+    assert not_described(tmp_path, entry_for(folder, layers=layers, heads=heads, hidden_size=hidden)) == (
         f"model tiny has {LAYERS} layers of {HEADS} heads and hidden states of {WIDTH} numbers, but the registry says "
-        f"{layers}, {heads} and {hidden}: set layers: {LAYERS}, heads: {HEADS} and hidden: {WIDTH} in models.tiny."
+        f"{layers}, {heads} and {hidden}: set layers: {LAYERS}, heads: {HEADS} and hidden_size: {WIDTH} in models.tiny."
     )
 
 

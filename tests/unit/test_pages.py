@@ -71,7 +71,7 @@ def test_the_parts_of_the_rule_of_a_figure():
     assert about["category"] == "Clark et al. (2019): What Does BERT Look At?"
     params = rule.params()
     assert params["function"] == "studies.clark2019.figure2:figure2"
-    assert params["setting"](wildcards("sample"))["corpus"] == "generated sample, segments by the authors' recipe"
+    assert params["label"](wildcards("sample"))["corpus"] == "generated sample, segments by the authors' recipe"
 
 
 def test_a_table_that_a_run_may_lack_is_looked_up():
@@ -139,13 +139,13 @@ def here(monkeypatch):
 
 def test_files_labels_and_groups_reach_the_function(here):
     files = {"tables__first": "a.tsv", "tables__second": [], "many": ["b.tsv"], "extra": ["c.tsv"]}
-    render("here:page", files, {"out": "d.tsv"}, {"setting": LABEL, "settings": {"questions": LABEL}})
+    render("here:page", files, {"out": "d.tsv"}, {"label": LABEL, "labels": {"questions": LABEL}})
     assert [
         {
             "tables": Tables("a.tsv", None),
             "many": ["b.tsv"],
-            "setting": RunLabel(**LABEL),
-            "settings": {"questions": RunLabel(**LABEL)},
+            "label": RunLabel(**LABEL),
+            "labels": {"questions": RunLabel(**LABEL)},
             "extra": "c.tsv",
             "out": "d.tsv",
         }

@@ -304,7 +304,7 @@ def test_figures_are_drawn_and_say_what_they_show(folder, tmp_path):
         "without extremes": partial(figure2, tables["figure2"], tables["correlations"], SETTINGS),
         "Most frequent label: 33": partial(figure3, tables["figure3"], SETTINGS),
         "Encoder-decoder (8 heads)": partial(figure4, tables["figure4"], SETTINGS[TRANSLATION]),
-        "epoch 4: BLEU": partial(figure5, **epochs, setting=SETTINGS[TRANSLATION]),
+        "epoch 4: BLEU": partial(figure5, **epochs, label=SETTINGS[TRANSLATION]),
     }
     pictures = {kind: tmp_path / f"figure.{kind}" for kind in ("svg", "png", "pdf")}
     for words, draw in drawn.items():

@@ -71,12 +71,12 @@ def test_every_figure_is_a_page_of_its_own_with_its_label():
         assert page.rule == f"stefanik2021_{name}_figure"
         assert page.function == f"studies.stefanik2021.figures.{name}:{name}"
         assert page.inputs == {"path": f"{name}.tsv"}
-    settings = {name: page.params["setting"] for name, page in figures.items()}
-    assert {name for name, setting in settings.items() if setting == ("tagging_label",)} == {
+    labels = {name: page.params["label"] for name, page in figures.items()}
+    assert {name for name, label in labels.items() if label == ("tagging_label",)} == {
         "fine_tuning",
         "ablation",
         "cumulative_ablation",
     }
-    assert settings["baselines"] == ("label", "test")
-    assert settings["model_view"] == ("pairs_label",)
-    assert settings["head_ranking"] == ("label", "documents")
+    assert labels["baselines"] == ("label", "test")
+    assert labels["model_view"] == ("pairs_label",)
+    assert labels["head_ranking"] == ("label", "documents")

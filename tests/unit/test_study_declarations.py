@@ -58,7 +58,7 @@ def test_a_study_that_names_its_models_names_one_for_every_role():
     assert models == {
         **dict.fromkeys(("translation", "translation_other", "translation_importance"), "translator"),
         **dict.fromkeys(("classification", "classification_other", "classification_importance"), "classifier"),
-        **dict.fromkeys(("dynamics", "dynamics_importance"), "trained"),
+        **dict.fromkeys(("dynamics", "dynamics_importance"), "trained_translator"),
     }
 
 

@@ -54,8 +54,8 @@ def figure2(
         _bars(axis, table[table["annotator"] == annotator], tasks)
         axis.set_title(f"{_TITLES[annotator]} (macro F1 {macro[annotator]:.2f})")
     axes[0].set_ylabel("Share of maps, %")
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=len(CLASSES))
+    handles, names = axes[0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside upper center", ncols=len(CLASSES))
     counts = table.drop_duplicates("task").set_index("task")
     numbers = ", ".join(f"{TASK_TITLES[task]} {int(counts.loc[task, 'n'])}" for task in tasks)
     floor = ""
