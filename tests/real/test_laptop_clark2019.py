@@ -13,11 +13,11 @@ from attention_atlas.methods.dependency_scoring import PAPER_RELATIONS
 
 @pytest.fixture(scope="module")
 def relations(laptop):
-    return pd.read_csv(laptop / "clark2019/relations.tsv", sep="\t").set_index("relation")
+    return pd.read_csv(laptop / "clark2019/dependencies.tsv", sep="\t").set_index("relation")
 
 
 def test_the_whole_treebank_is_scored(laptop):
-    summary = pd.read_csv(laptop / "clark2019/treebank.tsv", sep="\t").set_index("quantity")["value"]
+    summary = pd.read_csv(laptop / "clark2019/dependency_summary.tsv", sep="\t").set_index("quantity")["value"]
     dropped = pd.read_csv(laptop / "clark2019/dropped.tsv", sep="\t")
     print(dropped.to_string(index=False))
     treebank = dropped[dropped["corpus"] == "UD English EWT dev, converted to Stanford Dependencies"]
@@ -66,7 +66,7 @@ def test_a_slow_independent_count_agrees(laptop, relations):
 
 
 def test_segments_and_measures(laptop):
-    summary = pd.read_csv(laptop / "clark2019/segments.tsv", sep="\t").set_index("quantity")["value"]
+    summary = pd.read_csv(laptop / "clark2019/surface_summary.tsv", sep="\t").set_index("quantity")["value"]
     assert summary["segments"] == 1000
     assert summary["longest"] <= 128
     figure2 = pd.read_csv(laptop / "clark2019/figure2.tsv", sep="\t")

@@ -46,7 +46,7 @@ def test_tables_of_variants():
     assert INPUTS.variant_tables(wildcards("paper")) == {
         "segment_ids": {"surface": f"{folder}/segment_ids/surface.tsv"},
         "recipe": {"surface": f"{folder}/recipe/surface.tsv"},
-        "casing": {"surface": f"{folder}/casing/surface.tsv", "relations": f"{folder}/casing/relations.tsv"},
+        "casing": {"surface": f"{folder}/casing/surface.tsv", "dependencies": f"{folder}/casing/dependencies.tsv"},
     }
     assert INPUTS.variant_files(wildcards("open")) == [
         f"results/open/clark2019/variants/{name}/{table}.tsv"
@@ -54,7 +54,7 @@ def test_tables_of_variants():
             ("segment_ids", "surface"),
             ("recipe", "surface"),
             ("casing", "surface"),
-            ("casing", "relations"),
+            ("casing", "dependencies"),
         )
     ]
     assert SMALLEST.variant_files(wildcards("one")) == []
@@ -64,11 +64,11 @@ def test_the_coreference_head_is_drawn_where_a_run_has_chains():
     assert INPUTS.first_coreference(wildcards()) == [
         "results/sample/attention/minilm/sample-coreference/0.safetensors",
         "results/sample/examples/minilm/sample-coreference/0.parquet",
-        "results/sample/clark2019/table2.tsv",
+        "results/sample/clark2019/coreference.tsv",
     ]
     assert SMALLEST.first_coreference(wildcards("one")) == []
-    assert INPUTS.table_if("coreference", "table2.tsv")(wildcards()) == ["results/sample/clark2019/table2.tsv"]
-    assert SMALLEST.table_if("coreference", "table2.tsv")(wildcards("one")) == []
+    assert INPUTS.table_if("coreference", "coreference.tsv")(wildcards()) == ["results/sample/clark2019/coreference.tsv"]
+    assert SMALLEST.table_if("coreference", "coreference.tsv")(wildcards("one")) == []
 
 
 def test_a_role_that_a_run_does_not_name_is_a_sentence():

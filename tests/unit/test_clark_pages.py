@@ -160,13 +160,13 @@ def test_the_table_of_options_is_a_difference_for_each(tmp_path):
     for name, frame in files.items():
         write_table(frame, tmp_path / f"{name}.tsv")
     paths = {name: tmp_path / f"{name}.tsv" for name in files}
-    variants = {"casing": {"surface": paths["v"], "relations": paths["w"]}, "recipe": {"surface": paths["v"]}}
+    variants = {"casing": {"surface": paths["v"], "dependencies": paths["w"]}, "recipe": {"surface": paths["v"]}}
     inputs = (paths["d"], paths["o"], paths["s"], paths["r"], variants, SAMPLE)
     options_table(*inputs, tmp_path / "t.tsv", tmp_path / "t.html")
     table = read_table(tmp_path / "t.tsv", COLUMNS)
     assert list(dict.fromkeys(table["option"])) == ["offsets", "entropy_smoothing", "casing", "recipe"]
-    np.testing.assert_allclose(table["difference"], table["value_other"] - table["value_as_published"], atol=1e-6)
-    values = table.set_index(["option", "quantity"])[["value_as_published", "value_other"]]
+    np.testing.assert_allclose(table["difference"], table["value_alternative"] - table["value_as_published"], atol=1e-6)
+    values = table.set_index(["option", "quantity"])[["value_as_published", "value_alternative"]]
     assert values.loc[("offsets", "Table 1, all: best head")].tolist() == [0.3, 0.4]
     assert values.loc[("offsets", "Table 1, poss: baseline")].tolist() == [0.3, 0.3]
     assert values.loc[("offsets", "Table 1, mean over 2 relations: best head")].tolist() == pytest.approx([0.7, 0.8])

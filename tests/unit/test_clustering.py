@@ -24,6 +24,7 @@ from attention_atlas.studies.clark2019.clustering import (
     permutation_p,
 )
 from attention_atlas.studies.clark2019.figure6 import figure6
+from attention_atlas.studies.clark2019.figure6_test import figure6_test
 from attention_atlas.studies.clark2019.head_distances import measure_head_distances, pairs_frame, read_distances
 
 OPTIONS = {"broad_entropy": 3.8, "position": 0.5, "special": 0.6, "permutations": 199}
@@ -175,12 +176,12 @@ def test_tables_and_figure_from_shards(tmp_path):
         ]
     )
     write_table(surface, tmp_path / "surface.tsv")
-    write_table(pd.DataFrame({"relation": ["det"], "layer": [2], "head": [3]}), tmp_path / "relations.tsv")
-    write_table(pd.DataFrame({"quantity": ["segments"], "value": [4]}), tmp_path / "segments.tsv")
+    write_table(pd.DataFrame({"relation": ["det"], "layer": [2], "head": [3]}), tmp_path / "dependencies.tsv")
+    write_table(pd.DataFrame({"quantity": ["segments"], "value": [4]}), tmp_path / "surface_summary.tsv")
     setting = RunLabel("r", "m", "c")
-    paths = [tmp_path / name for name in ("figure6.tsv", "layers.tsv", "test.tsv", "test.html")]
-    inputs = [tmp_path / name for name in ("d.tsv", "b.tsv", "surface.tsv", "relations.tsv")]
-    cluster_heads(ClusterTables(*inputs, None), OPTIONS, 100, 0, setting, *paths)
+    paths = [tmp_path / name for name in ("heads.tsv", "layers.tsv", "test.tsv")]
+    inputs = [tmp_path / name for name in ("d.tsv", "b.tsv", "surface.tsv", "dependencies.tsv")]
+    cluster_heads(ClusterTables(*inputs, None), OPTIONS, 100, 0, *paths)
     first = [path.read_bytes() for path in paths]
     heads = read_table(paths[0])
     assert heads.columns.tolist() == ["layer", "head", "x", "y", "behaviour", "relation"]
@@ -189,8 +190,12 @@ def test_tables_and_figure_from_shards(tmp_path):
     test = read_table(paths[2]).set_index("quantity")
     assert test.loc["difference", "ci_low"] <= test.loc["difference", "value"] <= test.loc["difference", "ci_high"]
     assert test["meaning"].notna().all()
-    cluster_heads(ClusterTables(*inputs, None), OPTIONS, 100, 0, setting, *paths)
+    cluster_heads(ClusterTables(*inputs, None), OPTIONS, 100, 0, *paths)
     assert [path.read_bytes() for path in paths] == first
+    figure6_test(paths[2], tmp_path / "b.tsv", 1000, setting, tmp_path / "test.html")
+    page = (tmp_path / "test.html").read_text(encoding="utf-8")
+    assert "9 heads." in page
+    assert "shuffled 1000 times. Interval: bootstrap over 4 groups of segments." in page
     pictures = {kind: tmp_path / f"f.{kind}" for kind in ("svg", "png", "pdf")}
-    figure6(paths[0], paths[1], paths[2], tmp_path / "segments.tsv", setting, pictures)
+    figure6(paths[0], paths[1], paths[2], tmp_path / "surface_summary.tsv", setting, pictures)
     assert all(path.stat().st_size > 1000 for path in pictures.values())

@@ -58,10 +58,10 @@ def published_tables() -> dict[str, pd.DataFrame]:
     treebank = {"sentences": 1696, "words": 40000, "split_words": 0.08}
     return {
         "surface": surface,
-        "segments": pd.DataFrame({"quantity": list(summary), "value": list(summary.values())}),
-        "relations": relations,
+        "surface_summary": pd.DataFrame({"quantity": list(summary), "value": list(summary.values())}),
+        "dependencies": relations,
         "dependency_heads": heads,
-        "treebank": pd.DataFrame({"quantity": list(treebank), "value": list(treebank.values())}),
+        "dependency_summary": pd.DataFrame({"quantity": list(treebank), "value": list(treebank.values())}),
     }
 
 
@@ -116,21 +116,21 @@ def test_the_slip_in_the_paper_is_compared_with_the_notebook_and_said(tmp_path, 
         assert (row["published"], row["ours"], row["verdict"]) == (printed, target, "match")
         assert f"slip, compared with {target} of the authors' notebook" in row["why"]
     columns = ["accuracy", "accuracy_ci_low", "accuracy_ci_high"]
-    tables["relations"].loc[tables["relations"]["relation"] == "auxpass", columns] = [0.825, 0.82, 0.83]
+    tables["dependencies"].loc[tables["dependencies"]["relation"] == "auxpass", columns] = [0.825, 0.82, 0.83]
     assert run(tmp_path, tables).loc["t1_auxpass_acc", "verdict"] == "differs"
     assert frame["why"].str.contains("slip").sum() == 2
 
 
 def test_other_numbers_differ(tmp_path, tables):
-    tables["relations"]["accuracy"] += 0.01
-    tables["relations"]["baseline_accuracy"] -= 0.01
+    tables["dependencies"]["accuracy"] += 0.01
+    tables["dependencies"]["baseline_accuracy"] -= 0.01
     tables["surface"]["value"] += 0.1
-    tables["segments"]["value"] *= 1.1
-    tables["treebank"]["value"] *= 1.2
+    tables["surface_summary"]["value"] *= 1.1
+    tables["dependency_summary"]["value"] *= 1.2
     tables["dependency_heads"]["n"] += 1
     # The intervals stay narrow, and are those of the new values.
-    for name, column in (("relations", "accuracy"), ("surface", "value")):
-        interval = ("accuracy_ci_low", "accuracy_ci_high") if name == "relations" else ("ci_low", "ci_high")
+    for name, column in (("dependencies", "accuracy"), ("surface", "value")):
+        interval = ("accuracy_ci_low", "accuracy_ci_high") if name == "dependencies" else ("ci_low", "ci_high")
         for end, step in zip(interval, (-1e-4, 1e-4), strict=True):
             tables[name][end] = tables[name][column] + step
     verdicts = run(tmp_path, tables)["verdict"]
@@ -140,10 +140,10 @@ def test_other_numbers_differ(tmp_path, tables):
 
 
 def test_a_published_value_inside_the_interval_matches(tmp_path, tables):
-    of_det = tables["relations"]["relation"] == "det"
-    tables["relations"].loc[of_det, ["accuracy", "accuracy_ci_low", "accuracy_ci_high"]] = [0.95, 0.94, 0.96]
-    of_prep = tables["relations"]["relation"] == "prep"
-    tables["relations"].loc[of_prep, ["accuracy", "accuracy_ci_low", "accuracy_ci_high"]] = [0.68, 0.67, 0.69]
+    of_det = tables["dependencies"]["relation"] == "det"
+    tables["dependencies"].loc[of_det, ["accuracy", "accuracy_ci_low", "accuracy_ci_high"]] = [0.95, 0.94, 0.96]
+    of_prep = tables["dependencies"]["relation"] == "prep"
+    tables["dependencies"].loc[of_prep, ["accuracy", "accuracy_ci_low", "accuracy_ci_high"]] = [0.68, 0.67, 0.69]
     frame = run(tmp_path, tables)
     assert frame.loc[["t1_det_acc", "t1_prep_acc"], "verdict"].tolist() == ["match", "differs"]
 
@@ -193,7 +193,7 @@ def with_values(tables, **values):
 
 def test_claims_hold_where_they_hold(tmp_path, tables):
     with_values(tables, sep=0.51, sep_sep=0.91, entropy=3.9, row_maximum=0.1)
-    tables["relations"]["accuracy"] = 0.76
+    tables["dependencies"]["accuracy"] = 0.76
     frame = run(tmp_path, tables, SAMPLE, SAMPLE)
     assert frame.loc[CLAIMS, "verdict"].tolist() == ["holds"] * 6
     assert set(frame.loc[CLAIMS, "comparable"]) == {QUALITATIVE}
@@ -204,8 +204,8 @@ def test_claims_hold_where_they_hold(tmp_path, tables):
 
 def test_claims_do_not_hold_where_they_do_not(tmp_path, tables):
     with_values(tables, sep=0.5, sep_sep=0.9, entropy=3.9, row_maximum=0.101, previous=0.5, next=0.5)
-    tables["relations"]["accuracy"] = 0.9
-    tables["relations"].loc[tables["relations"]["relation"] == "pobj", "accuracy"] = 0.75
+    tables["dependencies"]["accuracy"] = 0.9
+    tables["dependencies"].loc[tables["dependencies"]["relation"] == "pobj", "accuracy"] = 0.75
     frame = run(tmp_path, tables, SAMPLE, SAMPLE)
     assert frame.loc[CLAIMS, "verdict"].tolist() == ["does not hold"] * 6
     assert frame.loc["txt_prev_heads", "ours"] == "none"
@@ -225,7 +225,7 @@ def test_claims_that_cannot_be_put_to_a_model_are_not_computed(tmp_path, tables)
     surface = tables["surface"]
     absent = ["cls", "sep", "rest_sep", "sep_sep", "entropy_cls"]
     tables["surface"] = surface[~surface["measure"].isin(absent)].assign(value=0.3)
-    tables["relations"] = tables["relations"].query("relation in ('all', 'cop')")
+    tables["dependencies"] = tables["dependencies"].query("relation in ('all', 'cop')")
     frame = run(tmp_path, tables)
     computed = ["txt_sep_6_10", "txt_sep_sep", "txt_high_entropy_max", "txt_75pct", "txt_cls_entropy_l12", "dig_fig2_cls"]
     assert frame.loc[computed, "verdict"].tolist() == ["not computed"] * 6

@@ -158,7 +158,7 @@ def test_random_models_are_averaged(tmp_path):
 
 def test_what_a_small_treebank_or_another_model_lacks_is_said(tmp_path):
     tables = published_tables()
-    tables["relations"] = tables["relations"].query("relation in ('all', 'det')")
+    tables["dependencies"] = tables["dependencies"].query("relation in ('all', 'det')")
     tables["dependency_heads"] = tables["dependency_heads"].query("relation == 'det'")
     special = ["cls", "sep", "rest_sep", "sep_sep", "entropy_cls"]
     tables["surface"] = tables["surface"][~tables["surface"]["measure"].isin(special)]

@@ -16,6 +16,7 @@ from attention_atlas.models.masking import mask_pieces, unmasked
 from attention_atlas.models.mlm_head import HeadFacts, MaskedModel, load_masked_model
 from attention_atlas.studies.clark2019 import gradients as module
 from attention_atlas.studies.clark2019.figure3 import figure3
+from attention_atlas.studies.clark2019.figure3_variants import figure3_variants
 from attention_atlas.studies.clark2019.gradients import (
     GradientOutputs,
     ModelFiles,
@@ -152,11 +153,10 @@ def test_tables_and_figure(tmp_path):
     head, facts = prepare(tmp_path, entry, steps=3)
 
     def measure(out):
-        paths = [tmp_path / f"{out}.{kind}" for kind in ("tsv", "variants.tsv", "html")]
+        paths = [tmp_path / f"{out}.{kind}" for kind in ("tsv", "variants.tsv")]
         files = ModelFiles(entry, tmp_path / "card.json", head, tmp_path / "head.json")
         data = [[tmp_path / "0.parquet"], 15]
-        setting, outputs = RunLabel("r", "m", "c"), GradientOutputs(*paths)
-        measure_gradients(files, *data, {"cls_is_other": True}, 100, 0, setting, 1, outputs)
+        measure_gradients(files, *data, {"cls_is_other": True}, 100, 0, 1, GradientOutputs(*paths))
         return paths
 
     paths = measure("a")
@@ -178,18 +178,21 @@ def test_tables_and_figure(tmp_path):
     pictures = {kind: tmp_path / f"f.{kind}" for kind in ("svg", "png", "pdf")}
     figure3(paths[0], RunLabel("r", "m", "c"), pictures)
     assert "to [SEP]" in pictures["svg"].read_text()
+    figure3_variants(*paths, RunLabel("r", "m", "c"), tmp_path / "h.html")
+    assert "[SEP] to other" in (tmp_path / "h.html").read_text()
+    assert f"Prediction of hidden pieces: {facts.words}." in (tmp_path / "h.html").read_text()
 
 
 def test_a_model_without_mask_gives_empty_tables_and_a_figure_that_says_so(tmp_path):
     entry = setup(tmp_path, "gpt2", EXAMPLES, mask=None)
     head, _ = prepare(tmp_path, entry)
-    paths = [tmp_path / name for name in ("t.tsv", "v.tsv", "h.html")]
+    paths = [tmp_path / name for name in ("t.tsv", "v.tsv")]
     files = ModelFiles(entry, tmp_path / "card.json", head, tmp_path / "head.json")
     data = [[tmp_path / "0.parquet"], 15]
-    setting, outputs = RunLabel("r", "m", "c"), GradientOutputs(*paths)
-    measure_gradients(files, *data, {"cls_is_other": True}, 100, 0, setting, 1, outputs)
+    measure_gradients(files, *data, {"cls_is_other": True}, 100, 0, 1, GradientOutputs(*paths))
+    figure3_variants(*paths, RunLabel("r", "m", "c"), tmp_path / "h.html")
     assert read_table(paths[0]).empty
-    assert "the model has no [MASK]" in paths[2].read_text()
+    assert "the model has no [MASK]" in (tmp_path / "h.html").read_text()
     figure3(paths[0], RunLabel("r", "m", "c"), {"svg": tmp_path / "f.svg"})
     assert "the model has no [MASK]" in (tmp_path / "f.svg").read_text()
 

@@ -13,7 +13,7 @@ INPUTS = AtlasInputs(shipped())
 SENTENCES = {
     "clark2019/surface": "surface",
     "clark2019/dependency_heads": "dependency_heads",
-    "clark2019/relations": "relations",
+    "clark2019/dependencies": "dependencies",
     "guan2020/head_types": "head_types",
 }
 """Tables that the atlas can make on its own sentences."""
@@ -32,7 +32,7 @@ def with_classifier(entry: dict) -> AtlasInputs:
 def test_tables_of_single_heads_are_those_that_the_studies_make():
     tables = INPUTS.head_tables(wildcards())
     assert set(tables) == SAMPLE_SOURCES
-    assert tables["clark2019/relations"] == "results/sample/clark2019/relations.tsv"
+    assert tables["clark2019/dependencies"] == "results/sample/clark2019/dependencies.tsv"
     assert tables["guan2020/head_types"] == "results/sample/guan2020/head_types.tsv"
     assert sorted(INPUTS.head_files(wildcards())) == sorted(tables.values())
     assert INPUTS.skipped_tables(wildcards()) == {}
@@ -75,10 +75,10 @@ def test_what_no_study_of_the_run_makes_is_measured_on_the_atlas_sentences():
     # The run has Clark et al. without a corpus of segments, and nothing of Guan et al.
     assert tables["clark2019/surface"] == f"{folder}/surface.tsv"
     assert tables["guan2020/head_types"] == f"{folder}/head_types.tsv"
-    assert tables["clark2019/relations"] == "results/any/clark2019/relations.tsv"
+    assert tables["clark2019/dependencies"] == "results/any/clark2019/dependencies.tsv"
     models = INPUTS.head_models(wildcards("any"))
     assert models["clark2019/surface"] == "minilm, on the atlas's sentences"
-    assert models["clark2019/relations"] == "minilm"
+    assert models["clark2019/dependencies"] == "minilm"
     assert INPUTS.study_models(wildcards("any"))["clark2019"] == "minilm, on the atlas's sentences, minilm"
 
 
@@ -87,12 +87,12 @@ def test_tables_of_another_shape_are_replaced_by_those_on_the_sentences():
     config["runs"]["any"]["clark2019"]["model"] = "bert-base-uncased"
     inputs = AtlasInputs(config)
     assert set(inputs.skipped_tables(wildcards("any"))) == {
-        *("clark2019/dependency_heads", "clark2019/relations", "clark2019/coreference_heads")
+        *("clark2019/dependency_heads", "clark2019/dependencies", "clark2019/coreference_heads")
     }
     tables = inputs.head_tables(wildcards("any"))
-    assert tables["clark2019/relations"] == "results/any/atlas/models/minilm/relations.tsv"
+    assert tables["clark2019/dependencies"] == "results/any/atlas/models/minilm/dependencies.tsv"
     assert "clark2019/coreference_heads" not in tables
-    assert inputs.head_models(wildcards("any"))["clark2019/relations"] == "minilm, on the atlas's sentences"
+    assert inputs.head_models(wildcards("any"))["clark2019/dependencies"] == "minilm, on the atlas's sentences"
 
 
 def test_an_atlas_without_sentences_shows_none():
@@ -107,7 +107,7 @@ def test_an_atlas_without_sentences_shows_none():
 def test_the_page_shows_tables_of_relations():
     assert INPUTS.relation_files(wildcards()) == [
         "results/sample/clark2019/dependency_heads.tsv",
-        "results/sample/clark2019/relations.tsv",
+        "results/sample/clark2019/dependencies.tsv",
     ]
 
 

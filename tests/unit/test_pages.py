@@ -76,7 +76,7 @@ def test_the_parts_of_the_rule_of_a_figure():
 
 def test_a_table_that_a_run_may_lack_is_looked_up():
     windows = RULES["clark2019_table2"].files()["windows_path"]
-    assert windows(wildcards("sample")) == ["results/sample/clark2019/variants/windows/table2.tsv"]
+    assert windows(wildcards("sample")) == ["results/sample/clark2019/variants/windows/coreference.tsv"]
     assert windows(wildcards("any")) == []
 
 
@@ -130,6 +130,11 @@ def picture(pictures: Mapping[str, str]) -> None:
     CALLS.append(locals())
 
 
+def copied(path: str, pictures: Mapping[str, str]) -> None:
+    """What a figure calls that is drawn from one table."""
+    CALLS.append(locals())
+
+
 @pytest.fixture
 def here(monkeypatch):
     """This module as one of the library."""
@@ -161,6 +166,20 @@ def test_pictures_are_one_parameter(here):
 def test_a_name_that_is_no_parameter_is_refused(here):
     with pytest.raises(TypeError, match="here:picture has no parameter colour"):
         render("here:picture", {}, {}, {"colour": "blue"})
+
+
+def test_the_numbers_of_a_figure_are_copied_from_the_table_that_it_shows(here, tmp_path):
+    (tmp_path / "gradients.tsv").write_text("a\n1\n", encoding="utf-8")
+    outputs = {kind: f"figure.{kind}" for kind in PICTURES}
+    render("here:copied", {"path": str(tmp_path / "gradients.tsv")}, outputs | {"copy_of__path": str(tmp_path / "f.tsv")}, {})
+    assert (tmp_path / "f.tsv").read_text(encoding="utf-8") == "a\n1\n"
+    assert [{"path": str(tmp_path / "gradients.tsv"), "pictures": outputs}] == CALLS
+
+
+@pytest.mark.parametrize("rule", [rule for rule in RULES.values() if rule.page.copies], ids=lambda rule: rule.page.rule)
+def test_a_page_copies_what_it_reads(rule: PageRule):
+    assert set(rule.page.copies.values()) <= set(rule.page.inputs)
+    assert not set(rule.page.copies) & {*rule.page.inputs.values(), *rule.page.outputs.values()}
 
 
 def test_a_page_knows_its_module():

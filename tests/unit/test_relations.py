@@ -16,7 +16,7 @@ from attention_atlas.methods.options import AS_PUBLISHED, alternatives
 from attention_atlas.methods.relation_tables import heads_frame, relations_frame
 from attention_atlas.stats.bootstrap import bootstrap_ratio
 from attention_atlas.stats.held_out import Resampling, best_head, folds_of
-from attention_atlas.studies.clark2019.relations import measure_dependencies, noop_frame, options_frame, summary
+from attention_atlas.studies.clark2019.dependencies import measure_dependencies, noop_frame, options_frame, summary
 
 RESAMPLING = Resampling(folds=5, resamples=200, seed=3)
 SHAPE = (2, 3, 4)  # directions, layers, heads
@@ -275,7 +275,7 @@ def test_summary_counts_words_and_those_in_several_pieces():
 
 
 def run_treebank(folder, limit, options=AS_PUBLISHED):
-    outs = {name: folder / f"{name}.tsv" for name in ("heads", "relations", "options", "noop", "summary")}
+    outs = {name: folder / f"{name}.tsv" for name in ("heads", "dependencies", "options", "noop", "summary")}
     files = {f"{name}_out": path for name, path in outs.items()}
     shards, examples = [folder / "0.safetensors"], [folder / "0.parquet"]
     measure_dependencies(shards, examples, folder / "card.json", limit, options, 1, RESAMPLING, **files)
@@ -285,10 +285,10 @@ def run_treebank(folder, limit, options=AS_PUBLISHED):
 def test_a_planted_head_is_found_from_the_cache(tmp_path):
     write_treebank(tmp_path)
     tables = run_treebank(tmp_path, limit=10)
-    row = row_of(tables["relations"], "det")
+    row = row_of(tables["dependencies"], "det")
     assert (row["n"], row["layer"], row["head"], row["direction"]) == (40, 2, 1, "dependent_to_head")
     assert row["accuracy"] == row["heldout_accuracy"] == 1
-    assert row_of(tables["relations"], "all")["accuracy"] == 0.8
+    assert row_of(tables["dependencies"], "all")["accuracy"] == 0.8
     assert tables["summary"].set_index("quantity")["value"].to_dict() == {"sentences": 10, "words": 50, "split_words": 0}
     noop = tables["noop"].set_index("group")["sep_attention"]
     assert noop["det"] == pytest.approx(0.05, abs=1e-3)
@@ -297,6 +297,6 @@ def test_a_planted_head_is_found_from_the_cache(tmp_path):
 
 def test_a_word_mode_that_the_cache_lacks_is_an_error(tmp_path):
     write_treebank(tmp_path, level="words")
-    assert row_of(run_treebank(tmp_path, limit=10)["relations"], "det")["accuracy"] == 1
+    assert row_of(run_treebank(tmp_path, limit=10)["dependencies"], "det")["accuracy"] == 1
     with pytest.raises(AtlasError, match=r"word_mode: .* first needs level: tokens"):
         run_treebank(tmp_path, limit=10, options=replace(AS_PUBLISHED, word_mode="first"))

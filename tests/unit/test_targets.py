@@ -138,7 +138,7 @@ def test_tables_that_overviews_are_made_from(without_files):
     skipping = resolve(SMALL | {"missing": "skip"})
     tables = built_tables(skipping, "one")
     assert tables["clark2019/surface"] == "results/one/clark2019/surface.tsv"
-    assert not {"clark2019/relations", "clark2019/table2"} & set(tables)
+    assert not {"clark2019/dependencies", "clark2019/table2"} & set(tables)
     assert all(path.endswith(".tsv") for path in tables.values())
     # An overview is made from no overview.
     assert not [name for name in built_tables(shipped(), "sample") if name.startswith(("atlas/", "scoreboard/"))]

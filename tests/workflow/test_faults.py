@@ -16,7 +16,7 @@ import pytest
 from workspaces import SMALL, Workspace, small_run
 
 SHARDS = "results/sample/attention/minilm/sample-trees"
-SHARD, RELATIONS = f"{SHARDS}/0.safetensors", "results/sample/clark2019/relations.tsv"
+SHARD, RELATIONS = f"{SHARDS}/0.safetensors", "results/sample/clark2019/dependencies.tsv"
 EXTRACTION_LOG = "results/sample/logs/extract_attention/minilm/sample-trees/0.log"
 WAIT = 180
 

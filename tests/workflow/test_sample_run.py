@@ -116,7 +116,7 @@ REPEATED = {
     "mlm_head": "models/minilm/mlm_head/sample-segments.safetensors",
     "extract_attention": "attention/minilm/sample-frames/0.safetensors",
     "cache_hidden_states": "hidden/minilm-random-1/sample-edges/0.safetensors",
-    "clark2019_gradients": "clark2019/figure3.tsv",
+    "clark2019_gradients": "clark2019/gradients.tsv",
     "clark2019_word_vectors": "clark2019/probes/vectors.safetensors",
     "clark2019_probes": "clark2019/probes/minilm-random-1.tsv",
     "clark2019_head_distances": "clark2019/head_distances.tsv",

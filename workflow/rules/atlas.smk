@@ -17,7 +17,7 @@ rule atlas_of_model:
     output:
         surface="results/{run}/atlas/models/{model}/surface.tsv",
         heads="results/{run}/atlas/models/{model}/dependency_heads.tsv",
-        relations="results/{run}/atlas/models/{model}/relations.tsv",
+        dependencies="results/{run}/atlas/models/{model}/dependencies.tsv",
         types="results/{run}/atlas/models/{model}/head_types.tsv",
     log:
         "results/{run}/logs/atlas/models/{model}.log",

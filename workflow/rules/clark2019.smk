@@ -21,7 +21,7 @@ rule clark2019_surface:
     output:
         surface="results/{run}/clark2019/surface.tsv",
         options="results/{run}/clark2019/surface_options.tsv",
-        summary="results/{run}/clark2019/segments.tsv",
+        summary="results/{run}/clark2019/surface_summary.tsv",
     log:
         "results/{run}/logs/clark2019/surface.log",
     benchmark:
@@ -45,7 +45,7 @@ use rule clark2019_surface as clark2019_surface_variant with:
     output:
         surface="results/{run}/clark2019/variants/{variant}/surface.tsv",
         options="results/{run}/clark2019/variants/{variant}/surface_options.tsv",
-        summary="results/{run}/clark2019/variants/{variant}/segments.tsv",
+        summary="results/{run}/clark2019/variants/{variant}/surface_summary.tsv",
     log:
         "results/{run}/logs/clark2019/variants/{variant}/surface.log",
     benchmark:
@@ -60,10 +60,10 @@ rule clark2019_dependencies:
         card=clark2019.card("dependencies"),
     output:
         heads="results/{run}/clark2019/dependency_heads.tsv",
-        relations="results/{run}/clark2019/relations.tsv",
+        dependencies="results/{run}/clark2019/dependencies.tsv",
         options="results/{run}/clark2019/dependency_options.tsv",
-        noop="results/{run}/clark2019/noop.tsv",
-        summary="results/{run}/clark2019/treebank.tsv",
+        noop="results/{run}/clark2019/dependency_noop.tsv",
+        summary="results/{run}/clark2019/dependency_summary.tsv",
     log:
         "results/{run}/logs/clark2019/dependencies.log",
     benchmark:
@@ -88,10 +88,10 @@ rule clark2019_dependencies:
 use rule clark2019_dependencies as clark2019_dependencies_variant with:
     output:
         heads="results/{run}/clark2019/variants/{variant}/dependency_heads.tsv",
-        relations="results/{run}/clark2019/variants/{variant}/relations.tsv",
+        dependencies="results/{run}/clark2019/variants/{variant}/dependencies.tsv",
         options="results/{run}/clark2019/variants/{variant}/dependency_options.tsv",
-        noop="results/{run}/clark2019/variants/{variant}/noop.tsv",
-        summary="results/{run}/clark2019/variants/{variant}/treebank.tsv",
+        noop="results/{run}/clark2019/variants/{variant}/dependency_noop.tsv",
+        summary="results/{run}/clark2019/variants/{variant}/dependency_summary.tsv",
     log:
         "results/{run}/logs/clark2019/variants/{variant}/dependencies.log",
     benchmark:
@@ -104,7 +104,7 @@ rule clark2019_figure1_weights:
         description=clark2019.first_shard("segments", suffix="json"),
         surface="results/{run}/clark2019/surface.tsv",
     output:
-        tsv="results/{run}/clark2019/figure1.tsv",
+        tsv="results/{run}/clark2019/figure1_weights.tsv",
     log:
         "results/{run}/logs/clark2019/figure1_weights.log",
     benchmark:
@@ -128,10 +128,10 @@ rule clark2019_figure5_weights:
         shard=clark2019.first_shard("dependencies"),
         description=clark2019.first_shard("dependencies", suffix="json"),
         examples=clark2019.first_shard("dependencies", "examples", "parquet"),
-        relations="results/{run}/clark2019/relations.tsv",
+        dependencies="results/{run}/clark2019/dependencies.tsv",
         coreference=clark2019.first_coreference,
     output:
-        tsv="results/{run}/clark2019/figure5.tsv",
+        tsv="results/{run}/clark2019/figure5_weights.tsv",
     log:
         "results/{run}/logs/clark2019/figure5_weights.log",
     benchmark:
@@ -158,12 +158,8 @@ rule clark2019_gradients:
         facts=clark2019.mlm_head("segments", "json"),
         examples=clark2019.examples("segments"),
     output:
-        tsv="results/{run}/clark2019/figure3.tsv",
-        variants="results/{run}/clark2019/figure3_variants.tsv",
-        html=report(
-            "results/{run}/clark2019/figure3_variants.html",
-            **clark2019.about("figure3_variants"),
-        ),
+        tsv="results/{run}/clark2019/gradients.tsv",
+        variants="results/{run}/clark2019/gradient_variants.tsv",
     log:
         "results/{run}/logs/clark2019/gradients.log",
     benchmark:
@@ -181,7 +177,6 @@ rule clark2019_gradients:
         options=clark2019.settings("gradients"),
         resamples=clark2019.settings("resamples"),
         seed=clark2019.settings("seed"),
-        label=clark2019.label("segments"),
         code=script_digest("clark2019_gradients.py"),
     script:
         "../scripts/clark2019_gradients.py"
@@ -193,10 +188,10 @@ rule clark2019_coreference:
         descriptions=clark2019.shards("coreference", suffix="json"),
         examples=clark2019.examples("coreference"),
     output:
-        table="results/{run}/clark2019/table2.tsv",
+        table="results/{run}/clark2019/coreference.tsv",
         heads="results/{run}/clark2019/coreference_heads.tsv",
         options="results/{run}/clark2019/coreference_options.tsv",
-        summary="results/{run}/clark2019/coreference.tsv",
+        summary="results/{run}/clark2019/coreference_summary.tsv",
     log:
         "results/{run}/logs/clark2019/coreference.log",
     benchmark:
@@ -223,10 +218,10 @@ use rule clark2019_coreference as clark2019_coreference_windows with:
         descriptions=clark2019.shards("coreference_windows", suffix="json"),
         examples=clark2019.examples("coreference_windows"),
     output:
-        table="results/{run}/clark2019/variants/windows/table2.tsv",
+        table="results/{run}/clark2019/variants/windows/coreference.tsv",
         heads="results/{run}/clark2019/variants/windows/coreference_heads.tsv",
         options="results/{run}/clark2019/variants/windows/coreference_options.tsv",
-        summary="results/{run}/clark2019/variants/windows/coreference.tsv",
+        summary="results/{run}/clark2019/variants/windows/coreference_summary.tsv",
     log:
         "results/{run}/logs/clark2019/variants/windows/coreference.log",
     benchmark:

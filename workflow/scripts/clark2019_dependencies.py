@@ -1,6 +1,6 @@
 from attention_atlas.methods.options import options_of
 from attention_atlas.stats.held_out import Resampling
-from attention_atlas.studies.clark2019.relations import measure_dependencies
+from attention_atlas.studies.clark2019.dependencies import measure_dependencies
 from attention_atlas.workflow.job import job
 
 with job(snakemake):
@@ -13,7 +13,7 @@ with job(snakemake):
         min_count=snakemake.params.min_count,
         resampling=Resampling(snakemake.params.folds, snakemake.params.resamples, snakemake.params.seed),
         heads_out=snakemake.output.heads,
-        relations_out=snakemake.output.relations,
+        dependencies_out=snakemake.output.dependencies,
         options_out=snakemake.output.options,
         noop_out=snakemake.output.noop,
         summary_out=snakemake.output.summary,

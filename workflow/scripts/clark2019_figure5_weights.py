@@ -5,7 +5,7 @@ with job(snakemake):
     figure5_weights(
         shard=snakemake.input.shard,
         examples_path=snakemake.input.examples,
-        relations_path=snakemake.input.relations,
+        relations_path=snakemake.input.dependencies,
         heads=snakemake.params.heads,
         out=snakemake.output.tsv,
         coreference=tuple(snakemake.input.coreference) or None,

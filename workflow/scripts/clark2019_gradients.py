@@ -1,4 +1,3 @@
-from attention_atlas.io.run_label import run_label_of
 from attention_atlas.studies.clark2019.gradients import GradientOutputs, ModelFiles, measure_gradients
 from attention_atlas.workflow.job import job
 
@@ -15,11 +14,9 @@ with job(snakemake):
         options=snakemake.params.options,
         resamples=snakemake.params.resamples,
         seed=snakemake.params.seed,
-        label=run_label_of(snakemake.params.label),
         threads=snakemake.threads,
         outputs=GradientOutputs(
             table=snakemake.output.tsv,
             variants=snakemake.output.variants,
-            page=snakemake.output.html,
         ),
     )

@@ -134,7 +134,7 @@ def model_findings(
 
     Args:
         tables: model -> one row a head.
-        relations: model -> a row a relation, as `clark2019/relations`.
+        relations: model -> a row a relation, as `clark2019/dependencies`.
         random_weights: model -> whether it is a control.
         draws: of the bootstrap over heads.
     """
@@ -190,7 +190,7 @@ def write_models(
     controls = {model.name: model.random_weights for model in compared}
     write_table(model_rows(tables, controls, draws), out)
     needed = ["relation", "heldout_accuracy", "heldout_baseline", "p_holm"]
-    relations = {model.name: read_table(model.tables["clark2019/relations"], needed) for model in compared}
+    relations = {model.name: read_table(model.tables["clark2019/dependencies"], needed) for model in compared}
     findings = model_findings(tables, relations, controls, draws)
     write_table(findings, findings_out)
     notes = [

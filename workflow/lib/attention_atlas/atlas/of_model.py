@@ -35,13 +35,13 @@ class Outputs:
 
     Attributes:
         surface: as `clark2019/surface`.
-        heads, relations: as `clark2019/dependency_heads` and `clark2019/relations`.
+        heads, dependencies: as `clark2019/dependency_heads` and `clark2019/dependencies`.
         types: as `guan2020/head_types`, without the features; no row where the heads have no types that can be named.
     """
 
     surface: str | Path
     heads: str | Path
-    relations: str | Path
+    dependencies: str | Path
     types: str | Path
 
 
@@ -81,7 +81,7 @@ def measure_model(
     predictions = predict(examples, cached("relations"), (AS_PUBLISHED.word_mode,), card.sep)
     scores = score(predictions.picked[AS_PUBLISHED.word_mode], gold, AS_PUBLISHED)
     write_table(heads_frame(scores, gold, AS_PUBLISHED), out.heads)
-    write_table(relations_frame(scores, gold, AS_PUBLISHED, min_count, resampling), out.relations)
+    write_table(relations_frame(scores, gold, AS_PUBLISHED, min_count, resampling), out.dependencies)
     write_table(type_rows(mean, resampling.seed), out.types)
 
 

@@ -73,7 +73,7 @@ def relation_cards(heads: pd.DataFrame, relations: pd.DataFrame, places: pd.Data
 
     Args:
         heads: as `clark2019/dependency_heads`.
-        relations: as `clark2019/relations`.
+        relations: as `clark2019/dependencies`.
         places: layer, head of the model's heads, in order.
     """
     rows_by_margin = above_offsets(heads, relations)
@@ -174,7 +174,7 @@ def write_page(
     Args:
         heads_path, measures_path: of `measures.write_heads`.
         correlations_path: of `correlations.write_correlations`.
-        relation_paths: tables as `clark2019/dependency_heads` and `clark2019/relations`; empty where the run has none.
+        relation_paths: tables as `clark2019/dependency_heads` and `clark2019/dependencies`; empty where the run has none.
         drawn: sentences with attention.
         run: title of the run.
         label: what the sentences are.

@@ -20,6 +20,8 @@ class Page:
         function: `module:function` below attention_atlas; it is called with the names below as keywords.
         inputs: parameter -> file. `tables__surface` is the attribute `surface` of the parameter `tables`, a dataclass.
         outputs: parameter -> file.
+        copies: file -> parameter of the input that it is a copy of: where the numbers of a table or figure are a whole table
+            that another rule measured.
         pictures: name of a figure, whose SVG, PNG and PDF the parameter `pictures` takes; empty where there is none.
         params: parameter -> value; labels (`StudyInputs.label`) become a `RunLabel`.
         reads: further files, which `params` name.
@@ -34,6 +36,7 @@ class Page:
     function: str
     inputs: Mapping[str, PageValue] = field(default_factory=dict)
     outputs: Mapping[str, str] = field(default_factory=dict)
+    copies: Mapping[str, str] = field(default_factory=dict)
     pictures: str = ""
     params: Mapping[str, PageValue] = field(default_factory=dict)
     reads: tuple[PageValue, ...] = ()

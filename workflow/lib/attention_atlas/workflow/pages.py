@@ -12,7 +12,7 @@ from attention_atlas.workflow.inputs.study import StudyInputs
 from attention_atlas.workflow.lookups import Config
 from attention_atlas.workflow.page import Page, PageValue
 from attention_atlas.workflow.provenance import script_digest
-from attention_atlas.workflow.render import PICTURES
+from attention_atlas.workflow.render import COPY, PICTURES
 from attention_atlas.workflow.studies import studies
 from attention_atlas.workflow.study import Study
 
@@ -54,7 +54,7 @@ class PageRule:
 
     def outputs(self, report: Report) -> dict[str, Any]:
         """Outputs by parameter; the SVG of a figure and the page of a table stand in the report."""
-        named = {**self.page.outputs}
+        named = {**self.page.outputs, **{f"{COPY}{parameter}": name for name, parameter in self.page.copies.items()}}
         if self.page.pictures:
             named |= {kind: f"{self.page.pictures}.{kind}" for kind in PICTURES}
         return {parameter: self._reported(name, report) for parameter, name in named.items()}

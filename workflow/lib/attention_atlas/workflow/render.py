@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import shutil
 import typing
 from collections.abc import Mapping
 from dataclasses import is_dataclass
@@ -13,6 +14,8 @@ from typing import Any
 from attention_atlas.io.run_label import RunLabel
 
 PICTURES = ("svg", "png", "pdf")
+COPY = "copy_of__"
+"""Begins the name of an output that is a copy of an input, before the input's parameter."""
 _LABEL = set(RunLabel.__dataclass_fields__)
 
 
@@ -22,13 +25,14 @@ def render(function: str, files: Mapping[str, Any], outputs: Mapping[str, str], 
     Args:
         function: `module:function` below attention_atlas.
         files: parameter -> path, or a list of them; `tables__surface` for an attribute of a parameter.
-        outputs: parameter -> path; the pictures of a figure as svg, png and pdf.
+        outputs: parameter -> path; the pictures of a figure as svg, png and pdf; with `COPY`, copies of inputs.
         params: parameter -> value.
     """
     module, _, name = function.partition(":")
     call = getattr(importlib.import_module(f"attention_atlas.{module}"), name)
     pictures = {kind: path for kind, path in outputs.items() if kind in PICTURES}
-    written = {parameter: path for parameter, path in outputs.items() if parameter not in PICTURES}
+    copies = {parameter: path for parameter, path in outputs.items() if parameter.startswith(COPY)}
+    written = {parameter: path for parameter, path in outputs.items() if parameter not in (*PICTURES, *copies)}
     arguments: dict[str, Any] = {**written, **params} | ({"pictures": pictures} if pictures else {})
     for parameter, value in files.items():
         group, _, attribute = parameter.partition("__")
@@ -41,6 +45,8 @@ def render(function: str, files: Mapping[str, Any], outputs: Mapping[str, str], 
     if unknown:
         raise TypeError(f"{function} has no parameter {', '.join(sorted(unknown))}")
     call(**{parameter: _as(hints.get(parameter), value) for parameter, value in arguments.items()})
+    for parameter, path in copies.items():
+        shutil.copyfile(files[parameter.removeprefix(COPY)], path)
 
 
 def _as(hint: Any, value: Any) -> Any:

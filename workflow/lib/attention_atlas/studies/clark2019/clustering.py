@@ -14,8 +14,6 @@ from scipy.spatial import procrustes
 from scipy.spatial.distance import pdist, squareform
 from scipy.stats import pearsonr, spearmanr
 
-from attention_atlas.io.html_tables import write_html_table
-from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.stats.bootstrap import bootstrap_ratio
 from attention_atlas.studies.clark2019.head_distances import read_distances
@@ -46,14 +44,14 @@ class ClusterTables:
 
     Attributes:
         distances, blocks: tables of `head_distances`.
-        surface, relations, table2: behaviours of heads; without a coreference corpus there is no Table 2.
+        surface, dependencies, coreference: behaviours of heads; the last is None without a coreference corpus.
     """
 
     distances: str | Path
     blocks: str | Path
     surface: str | Path
-    relations: str | Path
-    table2: str | Path | None
+    dependencies: str | Path
+    coreference: str | Path | None
 
 
 def cluster_heads(
@@ -61,11 +59,9 @@ def cluster_heads(
     options: Mapping[str, Any],
     resamples: int,
     seed: int,
-    label: RunLabel,
     out: str | Path,
     layers_out: str | Path,
     test_out: str | Path,
-    html_out: str | Path,
 ) -> None:
     """Place all heads in the plane, name their behaviours, and test whether heads of one layer are alike.
 
@@ -74,10 +70,9 @@ def cluster_heads(
         options: broad_entropy (nats), position, special (shares), permutations.
         resamples: of the bootstrap over blocks of segments.
         seed: of layout, permutations and bootstrap.
-        label: run, model and corpus.
         out: layer, head, x, y, behaviour, relation.
         layers_out: layer_distance, pairs, js, ci_low, ci_high.
-        test_out, html_out: quantity, value, ci_low, ci_high, n, meaning; and its page.
+        test_out: quantity, value, ci_low, ci_high, n, meaning.
 
     Raises:
         AtlasError: a table cannot be used.
@@ -87,10 +82,10 @@ def cluster_heads(
     table = heads.assign(x=layout[:, 0], y=layout[:, 1])
     surface = read_table(tables.surface, ["measure", "layer", "head", "value"])
     table = table.merge(behaviours(surface, options), on=["layer", "head"], how="left")
-    relations = read_table(tables.relations, ["relation", "layer", "head"])
-    table2 = read_table(tables.table2, ["system", "mention_type", "layer", "head"]) if tables.table2 else None
+    relations = read_table(tables.dependencies, ["relation", "layer", "head"])
+    coreference = read_table(tables.coreference, ["system", "mention_type", "layer", "head"]) if tables.coreference else None
     table["relation"] = [
-        named_heads(relations, table2).get(pair, "") for pair in zip(table["layer"], table["head"], strict=True)
+        named_heads(relations, coreference).get(pair, "") for pair in zip(table["layer"], table["head"], strict=True)
     ]
     write_table(table, out)
     blocks = read_table(tables.blocks, ["block", "layer_distance", "pairs", "tokens", "js"])
@@ -109,14 +104,6 @@ def cluster_heads(
     summary["n"] = len(heads)
     summary["meaning"] = summary["quantity"].map(_MEANING)
     write_table(summary, test_out)
-    notes = [
-        label.line,
-        f"{len(heads)} heads. Divergence: Jensen-Shannon, natural logarithm, mean over all tokens of all segments; the "
-        "published code writes the sum, which is the same picture at another scale. Permutation test: the layer labels of the "
-        f"heads are shuffled {options['permutations']} times. "
-        f"Interval: bootstrap over {blocks['block'].nunique()} groups of segments.",
-    ]
-    write_html_table(summary, html_out, "Clark et al. 2019, Figure 6: are heads of one layer alike?", notes, formats={"n": "d"})
 
 
 def layouts(distances: Floats, seed: int) -> tuple[Floats, list[Floats]]:
@@ -182,14 +169,14 @@ def behaviours(surface: pd.DataFrame, options: Mapping[str, Any]) -> pd.DataFram
     return named.rename("behaviour").reset_index()
 
 
-def named_heads(relations: pd.DataFrame, table2: pd.DataFrame | None) -> dict[tuple[int, int], str]:
+def named_heads(relations: pd.DataFrame, coreference: pd.DataFrame | None) -> dict[tuple[int, int], str]:
     """(layer, head) -> the relations, and coreference, of which it is the best head."""
     relations_of_head: dict[tuple[int, int], list[str]] = {}
     best = relations[relations["relation"].isin(RELATIONS)]
     for row in best.itertuples():
         relations_of_head.setdefault((int(row.layer), int(row.head)), []).append(row.relation)
-    if table2 is not None:
-        row = table2[(table2["system"] == "best_head") & (table2["mention_type"] == "all")].iloc[0]
+    if coreference is not None:
+        row = coreference[(coreference["system"] == "best_head") & (coreference["mention_type"] == "all")].iloc[0]
         relations_of_head.setdefault((int(row["layer"]), int(row["head"])), []).append("coreference")
     return {pair: ", ".join(sorted(names)) for pair, names in relations_of_head.items()}
 

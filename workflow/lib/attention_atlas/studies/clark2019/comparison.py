@@ -38,8 +38,8 @@ def comparison(
         AtlasError: a table cannot be used.
     """
     frames = read_tables(tables)
-    segments = frames["segments"].set_index("quantity")["value"]
-    frames["segments"]["n"] = int(segments["segments"])
+    segments = frames["surface_summary"].set_index("quantity")["value"]
+    frames["surface_summary"]["n"] = int(segments["segments"])
     frames["quantities"] = quantities(_quantities(frames, segments, thresholds))
     published = load_published("clark2019")
     measured = measure(published, frames, labels) | dict(_claims(frames, labels))
@@ -82,7 +82,7 @@ def _claims(frames: Mapping[str, pd.DataFrame], labels: Mapping[str, RunLabel]) 
     """Claims of the text, tested on the model of this run."""
     yield from _surface_claims(frames, labels["segments"].model)
     on_treebank = f"{labels['dependencies'].model} on {labels['dependencies'].corpus}"
-    relations = frames["relations"].set_index("relation")
+    relations = frames["dependencies"].set_index("relation")
     paper_relations = [name for name in _OVER_75 if name in relations.index]
     if paper_relations:
         accuracies = [100 * float(relations.loc[name, "accuracy"]) for name in paper_relations]
@@ -98,7 +98,7 @@ def _claims(frames: Mapping[str, pd.DataFrame], labels: Mapping[str, RunLabel]) 
 
 def _surface_claims(frames: Mapping[str, pd.DataFrame], model: str) -> Iterator[tuple[str, Measured]]:
     surface = frames["surface"]
-    n = int(frames["segments"]["n"].iloc[0])
+    n = int(frames["surface_summary"]["n"].iloc[0])
     for identifier, measure_name, token in (("txt_prev_heads", "previous", "previous"), ("txt_next_heads", "next", "next")):
         strong_heads = surface[(surface["measure"] == measure_name) & (surface["value"] > 0.5)]
         claim = f"some heads put over half of their attention on the {token} token"

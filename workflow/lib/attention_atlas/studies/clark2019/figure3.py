@@ -31,7 +31,7 @@ def figure3(table_path: str | Path, label: RunLabel, pictures: Mapping[str, str 
     """Draw heads as dots and layer means as lines, on a logarithmic scale.
 
     Args:
-        table_path: figure3.tsv.
+        table_path: table of `gradients.measure_gradients`.
         label: run, model and corpus.
         pictures: format -> file.
 

@@ -22,9 +22,7 @@ from attention_atlas.attention.engine import ENCODER_SELF, Site, watch
 from attention_atlas.corpora.alignment import SPECIAL
 from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.progress import progress
-from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import write_table
 from attention_atlas.methods.head_tables import mean_rows
 from attention_atlas.methods.surface import token_classes
@@ -63,12 +61,10 @@ class GradientOutputs:
     Attributes:
         table: columns `COLUMNS`; value: mean over segments.
         variants: masking, measure, layer, sep, punct, other, sep_to_other: means over heads.
-        page: the variants as a page.
     """
 
     table: str | Path
     variants: str | Path
-    page: str | Path
 
 
 def measure_gradients(
@@ -78,7 +74,6 @@ def measure_gradients(
     options: Mapping[str, Any],
     resamples: int,
     seed: int,
-    label: RunLabel,
     threads: int,
     outputs: GradientOutputs,
 ) -> None:
@@ -90,7 +85,6 @@ def measure_gradients(
         limit: use at most this many records of the corpus.
         options: cls_is_other (whether [CLS] counts among the other tokens).
         resamples, seed: of the bootstrap over segments; the masking uses the same seed.
-        label: run, model and corpus.
         threads: threads of the forward and backward passes.
         outputs: files to write.
 
@@ -111,19 +105,7 @@ def measure_gradients(
             frames += [_frame(by_measure[m], masking, m, resamples, seed) for m in MEASURES]
         frame = pd.concat(frames, ignore_index=True).assign(mlm_head=facts.words)
     write_table(frame, outputs.table)
-    variants = variants_table(frame)
-    write_table(variants, outputs.variants)
-    notes = [
-        label.line,
-        f"Prediction of hidden pieces: {facts.words}. Gradient of the loss summed over the predicted pieces by each attention "
-        "weight, attention taken as a free variable. Masked: 15 % of the pieces hidden as in pre-training, loss on those; "
-        "unmasked: nothing hidden, loss on every piece. Per weight: mean over weights to tokens of the class; per query: "
-        "summed over the tokens of the class, mean over queries; gradient x attention: as per weight, of the product's "
-        "magnitude. Queries that cannot reach the loss (in the last layer those that are not predicted) are left out.",
-    ]
-    names = {"sep": "to [SEP]", "punct": "to . and ,", "sep_to_other": "[SEP] to other"}
-    formats = dict.fromkeys((*TARGETS, "sep_to_other"), ".3g") | {"layer": "d"}
-    write_html_table(variants, outputs.page, "Clark et al. 2019, Figure 3: the variants", notes, names, formats)
+    write_table(variants_table(frame), outputs.variants)
 
 
 def gradients(

@@ -66,7 +66,7 @@ MEASURES = (
         best_relations,
         _RELATION,
         ("relation", "layer", "head", "n", "correct", "accuracy"),
-        ("clark2019/relations", ("relation", "baseline_accuracy")),
+        ("clark2019/dependencies", ("relation", "baseline_accuracy")),
         attention_alone=True,
     ),
     Source(

@@ -19,38 +19,39 @@ _VARIANT_NOTES = {
     "recipe": ("authors", "clean", "first segments in file order with random cuts, or random pairs of whole paragraphs"),
     "casing": ("uncased", "cased", "the paper's text implies cased, its data are uncased"),
 }
-COLUMNS = ["option", "as_published", "other", "quantity", "value_as_published", "value_other", "difference", "note"]
+COLUMNS = ["option", "as_published", "alternative", "quantity", "value_as_published", "value_alternative", "difference", "note"]
 
 
 def options_table(
     dependency_options: str | Path,
     surface_options: str | Path,
     surface: str | Path,
-    relations: str | Path,
+    dependencies: str | Path,
     variants: Mapping[str, Mapping[str, str]],
     label: RunLabel,
     out: str | Path,
     html_out: str | Path,
 ) -> None:
-    """Write the table: option, as_published, other, quantity, value_as_published, value_other, difference, note.
+    """Write the table: `COLUMNS`.
 
     Args:
         dependency_options, surface_options: best heads, and head measures, under each option.
-        surface, relations: tables of the run, the reference of the variants.
-        variants: name of a variant -> its tables by kind (`surface`, `relations`).
+        surface, dependencies: tables of the run, the reference of the variants.
+        variants: name of a variant -> its tables by kind (`surface`, `dependencies`).
         label: run, model and corpus.
         out, html_out: files to write.
     """
     rows = [
         *_dependency_rows(read_table(dependency_options)),
         *_surface_rows(read_table(surface_options)),
-        *_variant_rows(read_table(surface), read_table(relations), variants),
+        *_variant_rows(read_table(surface), read_table(dependencies), variants),
     ]
     table = pd.DataFrame(rows, columns=COLUMNS)
     write_table(table, out)
     notes = [
         label.line,
-        "Each option is moved alone from the setting behind the published numbers; the difference is other minus as published.",
+        "Each option is moved alone from the setting behind the published numbers; the difference is the alternative minus as "
+        "published.",
     ]
     write_html_table(table, html_out, "Clark et al. 2019: how far each choice moves the result", notes)
 
@@ -61,7 +62,7 @@ def _dependency_rows(table: pd.DataFrame) -> Iterator[dict[str, Any]]:
         base = of_option[of_option["setting"].astype(str) == values[0]].set_index("relation")
         for alternative in values[1:]:
             changed = of_option[of_option["setting"].astype(str) == alternative].set_index("relation").loc[base.index]
-            row = {"option": option, "as_published": values[0], "other": alternative, "note": NOTES[str(option)]}
+            row = {"option": option, "as_published": values[0], "alternative": alternative, "note": NOTES[str(option)]}
             for relation in (ALL, "poss"):
                 if relation in base.index:
                     for column, name in (("accuracy", "best head"), ("baseline_accuracy", "baseline")):
@@ -82,7 +83,7 @@ def _surface_rows(table: pd.DataFrame) -> Iterator[dict[str, Any]]:
         base = of_measure[of_measure["setting"].astype(str) == values[0]]["value"]
         for alternative in values[1:]:
             changed = of_measure[of_measure["setting"].astype(str) == alternative]["value"]
-            row = {"option": option, "as_published": values[0], "other": alternative, "note": NOTES[str(option)]}
+            row = {"option": option, "as_published": values[0], "alternative": alternative, "note": NOTES[str(option)]}
             yield _difference_row(row, f"{_figure(str(measure))}, {measure}: mean over heads", base.mean(), changed.mean())
 
 
@@ -91,13 +92,13 @@ def _variant_rows(
 ) -> Iterator[dict[str, Any]]:
     for name, tables in variants.items():
         published, alternative, note = _VARIANT_NOTES[name]
-        row = {"option": name, "as_published": published, "other": alternative, "note": note}
+        row = {"option": name, "as_published": published, "alternative": alternative, "note": note}
         changed = read_table(tables["surface"])
         for measure in surface["measure"].unique():
             base_mean, changed_mean = (t.loc[t["measure"] == measure, "value"].mean() for t in (surface, changed))
             yield _difference_row(row, f"{_figure(measure)}, {measure}: mean over heads", base_mean, changed_mean)
-        if "relations" in tables:
-            merged = relations.merge(read_table(tables["relations"]), on="relation", suffixes=("", "_other"))
+        if "dependencies" in tables:
+            merged = relations.merge(read_table(tables["dependencies"]), on="relation", suffixes=("", "_other"))
             for entry in merged.itertuples():
                 yield _difference_row(row, f"Table 1, {entry.relation}: best head", entry.accuracy, entry.accuracy_other)
 
@@ -115,5 +116,5 @@ def _figure(measure: str) -> str:
 
 
 def _difference_row(row: Mapping[str, Any], quantity: str, published: float, alternative: float) -> dict[str, Any]:
-    values = {"value_as_published": published, "value_other": alternative, "difference": alternative - published}
+    values = {"value_as_published": published, "value_alternative": alternative, "difference": alternative - published}
     return {**row, "quantity": quantity, **values}

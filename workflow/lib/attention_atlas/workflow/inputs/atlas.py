@@ -12,7 +12,7 @@ from attention_atlas.workflow.lookups import Config, study_model
 from attention_atlas.workflow.studies import studies
 from attention_atlas.workflow.targets import built_tables
 
-RELATION_TABLES = ("clark2019/dependency_heads", "clark2019/relations")
+RELATION_TABLES = ("clark2019/dependency_heads", "clark2019/dependencies")
 """Tables of single heads and relations that the page of the atlas shows."""
 
 

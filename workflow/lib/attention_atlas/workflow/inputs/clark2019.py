@@ -20,14 +20,14 @@ class Clark2019Inputs(StudyInputs):
     # --- Figure 5 ---------------------------------------------------------------------------------------------------
 
     def first_coreference(self, wildcards: Wildcards) -> list[str]:
-        """Files for the coreference head of Figure 5: shard, examples, Table 2; empty in a run without such a corpus."""
+        """Files for the coreference head of Figure 5: shard, examples, best head; empty in a run without such a corpus."""
         run = wildcards.run
         if "coreference" not in self.study_settings(wildcards):
             return []
         pair = self.pair(wildcards, "coreference")
         kinds = (("attention", "safetensors"), ("examples", "parquet"))
         first_shards = [shard_paths(self.config, run, *pair, *kind)[0] for kind in kinds]
-        return [*first_shards, f"results/{run}/{ID}/table2.tsv"]
+        return [*first_shards, f"results/{run}/{ID}/coreference.tsv"]
 
     # --- variants ---------------------------------------------------------------------------------------------------
 
@@ -38,7 +38,7 @@ class Clark2019Inputs(StudyInputs):
         for variant in self.study_settings(wildcards)["variants"]:
             tables[variant] = {"surface": f"{folder}/{variant}/surface.tsv"}
             if variant == "casing":
-                tables[variant]["relations"] = f"{folder}/{variant}/relations.tsv"
+                tables[variant]["dependencies"] = f"{folder}/{variant}/dependencies.tsv"
         return tables
 
     def variant_files(self, wildcards: Wildcards) -> list[str]:

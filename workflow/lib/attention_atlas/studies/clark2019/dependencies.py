@@ -44,7 +44,7 @@ def measure_dependencies(
     min_count: int,
     resampling: Resampling,
     heads_out: str | Path,
-    relations_out: str | Path,
+    dependencies_out: str | Path,
     options_out: str | Path,
     noop_out: str | Path,
     summary_out: str | Path,
@@ -59,7 +59,7 @@ def measure_dependencies(
         min_count: relations with fewer tokens get no best head.
         resampling: folds and bootstrap.
         heads_out: relation, layer, head, direction, n, correct, accuracy: all relations x heads x directions.
-        relations_out: the best head of each relation, see `relations_frame`.
+        dependencies_out: the best head of each relation, see `relations_frame`.
         options_out: the same best heads with each option changed alone, see `options_frame`.
         noop_out: attention to [SEP] with and without the relation, see `noop_frame`.
         summary_out: quantity, value (sentences, words, share of words with several word pieces).
@@ -79,7 +79,7 @@ def measure_dependencies(
     scores = score(predictions.picked[options.word_mode], gold, options)
     write_table(heads_frame(scores, gold, options), heads_out)
     relations = relations_frame(scores, gold, options, min_count, resampling)
-    write_table(relations, relations_out)
+    write_table(relations, dependencies_out)
     write_table(options_frame(predictions, gold, min_count), options_out)
     write_table(noop_frame(predictions, gold, relations, resampling), noop_out)
     write_quantities(summary(examples), summary_out)

@@ -1,0 +1,38 @@
+"""Figure 3, variants: the page of the gradients by layer in every variant that the paper leaves open."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from attention_atlas.io.html_tables import write_html_table
+from attention_atlas.io.run_label import RunLabel
+from attention_atlas.io.tables import read_table
+
+_TARGETS = ("sep", "punct", "other")
+
+
+def figure3_variants(table_path: str | Path, variants_path: str | Path, label: RunLabel, html_out: str | Path) -> None:
+    """Write the page of the variants.
+
+    Args:
+        table_path, variants_path: tables of `gradients.measure_gradients`.
+        label: run, model and corpus.
+        html_out: file to write.
+
+    Raises:
+        AtlasError: a table cannot be used.
+    """
+    variants = read_table(variants_path, ["masking", "measure", "layer", *_TARGETS, "sep_to_other"])
+    heads = read_table(table_path, ["mlm_head"])["mlm_head"]
+    head = heads.iloc[0] if len(heads) else "the model has no [MASK]"
+    notes = [
+        label.line,
+        f"Prediction of hidden pieces: {head}. Gradient of the loss summed over the predicted pieces by each attention "
+        "weight, attention taken as a free variable. Masked: 15 % of the pieces hidden as in pre-training, loss on those; "
+        "unmasked: nothing hidden, loss on every piece. Per weight: mean over weights to tokens of the class; per query: "
+        "summed over the tokens of the class, mean over queries; gradient x attention: as per weight, of the product's "
+        "magnitude. Queries that cannot reach the loss (in the last layer those that are not predicted) are left out.",
+    ]
+    names = {"sep": "to [SEP]", "punct": "to . and ,", "sep_to_other": "[SEP] to other"}
+    formats = dict.fromkeys((*_TARGETS, "sep_to_other"), ".3g") | {"layer": "d"}
+    write_html_table(variants, html_out, "Clark et al. 2019, Figure 3: the variants", notes, names, formats)
