@@ -21,6 +21,7 @@ from attention_atlas.methods.head_type_names import DENSE, DENSE_VERTICAL, DIAGO
 from attention_atlas.models.card import ModelCard, write_card
 from attention_atlas.published.values import load_published
 from attention_atlas.studies.guan2020.ablation_rows import ROWS, SENTENCES, WHOLE
+from attention_atlas.studies.guan2020.agreement import agreement_page
 from attention_atlas.studies.guan2020.clustering import ClusterOptions, ClusterOutputs, by_layer, cluster_heads
 from attention_atlas.studies.guan2020.comparison import comparison
 from attention_atlas.studies.guan2020.drawn_maps import draw_maps, shrunk, typical_heads
@@ -65,10 +66,18 @@ def save_features(path, values):
 def clustered(tmp_path_factory):
     folder = tmp_path_factory.mktemp("clustered")
     save_features(folder / "features", made_up())
-    outs = [folder / name for name in ("types", "plane", "layers", "summary", "agreement", "page.html")]
+    outs = [folder / name for name in ("types", "plane", "layers", "summary", "agreement")]
     options = ClusterOptions(OPTIONS, "kmeans", fits=4, perplexity=30, seed=0)
     cluster_heads(folder / "features", options, SETTING, ClusterOutputs(*outs))
     return folder
+
+
+def test_the_page_of_agreement_says_over_how_many_examples_and_fits(clustered, tmp_path):
+    agreement_page(clustered / "agreement", clustered / "summary", 4, SETTING, tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert f"mean features over {EXAMPLES} examples" in page
+    assert "all pairs of 4 fits" in page
+    assert "Stability, halved heads" in page
 
 
 def test_types_are_found_and_named(clustered):
@@ -171,7 +180,8 @@ def scores(number, sentences, level):
     for name in ("em", "f1"):
         row |= {name: level, f"{name}_ci_low": level - 1, f"{name}_ci_high": level + 1, f"{name}_drop": 90 - level}
         row |= {
-            f"{name}_{k}": 1.0 for k in ("drop_ci_low", "drop_ci_high", "random_drop", "random_least", "random_most", "beaten")
+            f"{name}_{k}": 1.0
+            for k in ("drop_ci_low", "drop_ci_high", "random_drop", "random_min", "random_max", "random_share_below")
         }
     return row
 
@@ -192,7 +202,7 @@ def tables(clustered, tmp_path_factory):
     row = {"windows": "all", "references": "all", "n": 50, "em": 86.9, "em_ci_low": 86, "em_ci_high": 88}
     write_table(pd.DataFrame([row | {"f1": 93.1, "f1_ci_low": 92.0, "f1_ci_high": 94.0}]), folder / "baselines")
     names = ("table1", "table2", "table3", "baselines")
-    of_clusters = {"types_summary": "summary", "head_types": "types", "figure3": "layers"}
+    of_clusters = {"head_type_summary": "summary", "head_types": "types", "figure3": "layers"}
     return {name: clustered / file for name, file in of_clusters.items()} | {name: folder / name for name in names}
 
 

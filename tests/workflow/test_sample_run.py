@@ -121,7 +121,7 @@ REPEATED = {
     "clark2019_probes": "clark2019/probes/minilm-random-1.tsv",
     "clark2019_head_distances": "clark2019/head_distances.tsv",
     "guan2020_ablations": "guan2020/ablations/shards/0.parquet",
-    "guan2020_answers": "guan2020/ablations/answers.parquet",
+    "guan2020_answers": "guan2020/answers.parquet",
     "kovaleva2019_predictions": "kovaleva2019/predictions/mrpc.parquet",
     "kovaleva2019_patterns": "kovaleva2019/patterns/network.safetensors",
     "kovaleva2019_measures": "kovaleva2019/measures/stsb-42.safetensors",

@@ -32,22 +32,19 @@ rule guan2020_features:
         "../scripts/guan2020_features.py"
 
 
-rule guan2020_clustering:
+rule guan2020_head_types:
     input:
         features=guan2020.base_features,
     output:
         types="results/{run}/guan2020/head_types.tsv",
-        plane="results/{run}/guan2020/figure2.tsv",
-        layers="results/{run}/guan2020/figure3.tsv",
-        summary="results/{run}/guan2020/types_summary.tsv",
-        agreement="results/{run}/guan2020/agreement.tsv",
-        html=report(
-            "results/{run}/guan2020/agreement.html", **guan2020.about("agreement")
-        ),
+        plane="results/{run}/guan2020/head_type_plane.tsv",
+        layers="results/{run}/guan2020/head_type_layers.tsv",
+        summary="results/{run}/guan2020/head_type_summary.tsv",
+        agreement="results/{run}/guan2020/head_type_agreement.tsv",
     log:
-        "results/{run}/logs/guan2020/clustering.log",
+        "results/{run}/logs/guan2020/head_types.log",
     benchmark:
-        "results/{run}/benchmarks/guan2020/clustering.tsv"
+        "results/{run}/benchmarks/guan2020/head_types.tsv"
     conda:
         "../../envs/analysis.yaml"
     resources:
@@ -60,9 +57,9 @@ rule guan2020_clustering:
         perplexity=guan2020.settings("perplexity"),
         seed=guan2020.settings("seed"),
         label=guan2020.label("questions"),
-        code=script_digest("guan2020_clustering.py"),
+        code=script_digest("guan2020_head_types.py"),
     script:
-        "../scripts/guan2020_clustering.py"
+        "../scripts/guan2020_head_types.py"
 
 
 rule guan2020_maps:
@@ -71,8 +68,8 @@ rule guan2020_maps:
         descriptions=guan2020.first_shard("questions", suffix="json"),
         types="results/{run}/guan2020/head_types.tsv",
     output:
-        maps="results/{run}/guan2020/figure1.tsv",
-        grid="results/{run}/guan2020/figure5.tsv",
+        maps="results/{run}/guan2020/maps.tsv",
+        grid="results/{run}/guan2020/map_grid.tsv",
     log:
         "results/{run}/logs/guan2020/maps.log",
     benchmark:
@@ -129,9 +126,9 @@ rule guan2020_answers:
             "results/{run}/guan2020/ablations/shards/{shard}.parquet",
         ),
     output:
-        answers="results/{run}/guan2020/ablations/answers.parquet",
-        heads="results/{run}/guan2020/ablations/heads.tsv",
-        baselines="results/{run}/guan2020/ablations/baselines.tsv",
+        answers="results/{run}/guan2020/answers.parquet",
+        heads="results/{run}/guan2020/answer_heads.tsv",
+        baselines="results/{run}/guan2020/answer_baselines.tsv",
     log:
         "results/{run}/logs/guan2020/answers.log",
     benchmark:

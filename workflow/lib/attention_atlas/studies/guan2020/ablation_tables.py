@@ -32,7 +32,8 @@ def ablation_table(
         name: table2 or table3.
         answers_path, heads_path: of `ablations.score_answers`.
         resamples, seed: of the bootstrap over passages.
-        out: file to write; scores and drops in percent. beaten_em, beaten_f1: share of random sets with a smaller drop.
+        out: file to write; scores and drops in percent. em_random_share_below, f1_random_share_below:
+            share of random sets with a smaller drop.
 
     Raises:
         AtlasError: the answers cannot be read.
@@ -67,9 +68,9 @@ def _record(answers: pd.DataFrame, baseline: pd.DataFrame, facts: dict[str, Any]
         has_random_sets = len(random_drops) > 0
         record |= {
             f"{score}_random_drop": random_drops.mean() if has_random_sets else np.nan,
-            f"{score}_random_least": random_drops.min() if has_random_sets else np.nan,
-            f"{score}_random_most": random_drops.max() if has_random_sets else np.nan,
-            f"{score}_beaten": float((random_drops < drops.mean()).mean()) if has_random_sets else np.nan,
+            f"{score}_random_min": random_drops.min() if has_random_sets else np.nan,
+            f"{score}_random_max": random_drops.max() if has_random_sets else np.nan,
+            f"{score}_random_share_below": float((random_drops < drops.mean()).mean()) if has_random_sets else np.nan,
         }
     return record
 
@@ -113,7 +114,7 @@ def score_columns(table: pd.DataFrame, item: str) -> pd.DataFrame:
 
 
 def _random(row: pd.Series, score: str) -> str:
-    mean, least, most = (row[f"{score}_random_{name}"] for name in ("drop", "least", "most"))
+    mean, least, most = (row[f"{score}_random_{name}"] for name in ("drop", "min", "max"))
     return f"{mean:.1f} ({least:.1f} to {most:.1f})" if pd.notna(mean) else ""
 
 

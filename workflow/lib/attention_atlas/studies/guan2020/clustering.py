@@ -13,7 +13,6 @@ import pandas as pd
 from sklearn.manifold import TSNE
 from sklearn.metrics import adjusted_rand_score, silhouette_score
 
-from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import write_quantities, write_table
 from attention_atlas.methods.distance_features import FEATURES, FeatureOptions, alternatives, options_of
@@ -55,8 +54,8 @@ class ClusterOutputs:
         plane: layer, head, type, x, y.
         layers: layer, type, heads, share.
         summary: quantities: examples, layers, heads.
-        agreement, page: aspect, setting, clusters, heads, ari (with the clusters of the chosen options), silhouette,
-            stability_heads, stability_inputs; its page.
+        agreement: aspect, setting, clusters, heads, ari (with the clusters of the chosen options), silhouette,
+            stability_heads, stability_inputs.
     """
 
     types: str | Path
@@ -64,7 +63,6 @@ class ClusterOutputs:
     layers: str | Path
     summary: str | Path
     agreement: str | Path
-    page: str | Path
 
 
 def cluster_heads(features_path: str | Path, options: ClusterOptions, label: RunLabel, outputs: ClusterOutputs) -> None:
@@ -91,9 +89,7 @@ def cluster_heads(features_path: str | Path, options: ClusterOptions, label: Run
     write_table(by_layer(heads), outputs.layers)
     layers, heads_a_layer = features.shape
     write_quantities({"examples": len(features.records), "layers": layers, "heads": layers * heads_a_layer}, outputs.summary)
-    agreement_table = agreement(features, chosen, options.method, options.fits, options.seed)
-    write_table(agreement_table, outputs.agreement)
-    _page(agreement_table, len(features.records), options.fits, label, outputs.page)
+    write_table(agreement(features, chosen, options.method, options.fits, options.seed), outputs.agreement)
 
 
 def plane(means: npt.NDArray[np.float64], perplexity: float, seed: int) -> dict[str, npt.NDArray[np.float64]]:
@@ -163,18 +159,3 @@ def _row(
         "ari": float(adjusted_rand_score(reference, labels)),
         "silhouette": silhouette,
     }
-
-
-def _page(table: pd.DataFrame, samples: int, fits: int, label: RunLabel, path: str | Path) -> None:
-    notes = [
-        label.line,
-        f"Clusters of the heads by their mean features over {samples} examples, with one choice moved at a time. ARI: adjusted "
-        "Rand index against the clusters as chosen (1: the same, 0: as by chance). Silhouette: how distinct the clusters are "
-        f"(-1 to 1). Stability: mean share of heads in the same cluster over all pairs of {fits} fits, each on half of the "
-        "heads or of the inputs. The paper calls 3 and 5 clusters stable too, but not to be told apart by eye.",
-    ]
-    names = {"ari": "ARI", "stability_heads": "Stability, halved heads", "stability_inputs": "Stability, halved inputs"}
-    formats = {"clusters": "d", "heads": "d", "ari": ".3f", "silhouette": ".3f"} | dict.fromkeys(
-        ("stability_heads", "stability_inputs"), ".1%"
-    )
-    write_html_table(table, path, "Guan et al. 2020: agreement of the types of heads", notes, names, formats)

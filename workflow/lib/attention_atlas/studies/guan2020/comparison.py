@@ -99,7 +99,7 @@ def _claims(frames: Mapping[str, pd.DataFrame]) -> Iterator[tuple[str, str, str]
         means = shares[shares.index <= half].mean(), shares[shares.index > half].mean()
         claim = f"{TITLES[kind]} heads stand mainly in the {'lower' if low else 'upper'} half of the layers"
         yield claim, f"shares: lower {means[0]:.0%}, upper {means[1]:.0%}", claim_verdict((means[0] > means[1]) == low)
-    beaten = table2.loc[[zero for zero, _ in _SINGLE.values()], "f1_beaten"].fillna(0)
+    beaten = table2.loc[[zero for zero, _ in _SINGLE.values()], "f1_random_share_below"].fillna(0)
     types = "; ".join(f"{TITLES[kind]} {beaten[zero]:.0%}" for kind, (zero, _) in _SINGLE.items())
     claim = "The type matters, not the number and layers of its heads: pruning it costs more than every matched random set"
     yield claim, f"random sets with a smaller F1 drop: {types}", claim_verdict(bool((beaten == 1).all()))

@@ -19,6 +19,5 @@ with job(snakemake):
             layers=snakemake.output.layers,
             summary=snakemake.output.summary,
             agreement=snakemake.output.agreement,
-            page=snakemake.output.html,
         ),
     )
