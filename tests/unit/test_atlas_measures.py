@@ -1,5 +1,7 @@
 """The atlas: measures read from tables, best relations, correlations beyond layers; against loops and scipy."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -90,7 +92,7 @@ def test_every_measure_has_a_row_or_a_reason(tables, tmp_path):
 
 def test_every_study_declares_its_measures_and_the_tables_that_they_come_from():
     for study in studies().values():
-        declared = {f"{study.id}/{name.removesuffix('.tsv')}" for artifact in study.artifacts for name in artifact.files}
+        declared = {f"{study.id}/{Path(name).stem}" for artifact in study.artifacts for name in artifact.files}
         assert {table for source in study.measures for table in source.tables} <= declared
     assert sorted(SOURCES, key=lambda source: source.table) == sorted(
         (source for study in studies().values() for source in study.measures), key=lambda source: source.table

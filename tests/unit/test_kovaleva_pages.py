@@ -21,6 +21,7 @@ from attention_atlas.published.values import load_digitised, load_published
 from attention_atlas.studies.kovaleva2019.change_tables import ChangeOutputs, change_tables
 from attention_atlas.studies.kovaleva2019.comparison import comparison
 from attention_atlas.studies.kovaleva2019.disabling_tables import disabling_tables
+from attention_atlas.studies.kovaleva2019.features import features_page
 from attention_atlas.studies.kovaleva2019.figure1 import figure1
 from attention_atlas.studies.kovaleva2019.figure2 import figure2
 from attention_atlas.studies.kovaleva2019.figure3 import figure3
@@ -32,6 +33,7 @@ from attention_atlas.studies.kovaleva2019.figure8 import figure8
 from attention_atlas.studies.kovaleva2019.figure9 import figure9
 from attention_atlas.studies.kovaleva2019.measured import MEASURED
 from attention_atlas.studies.kovaleva2019.names import CLASSES, NETWORK, RULES, TASK_TITLES
+from attention_atlas.studies.kovaleva2019.options import options_page
 from attention_atlas.studies.kovaleva2019.table1 import table1
 
 LAYERS, HEADS, EXAMPLES = 12, 12, 8
@@ -118,15 +120,16 @@ def built(tmp_path_factory):
         task: {seed: save_measures(folder / f"m-{task}-{seed}", seed, tagged=task != "qnli") for seed in SEEDS[task]}
         for task in TASKS
     }
-    names = ["figure2", "head_classes", "figure5", "figure6", "figure7", "features", "features.html", "options", "options.html"]
-    outs = [folder / (name if "." in name else f"{name}.tsv") for name in names]
-    change_tables(measures, SETTINGS, 100, 0, ChangeOutputs(*outs))
+    names = ("figure2", "head_classes", "figure5", "figure6", "figure7", "features", "options")
+    change_tables(measures, 100, 0, ChangeOutputs(*(folder / f"{name}.tsv" for name in names)))
+    features_page(folder / "features.tsv", SETTINGS, folder / "features.html")
+    options_page(folder / "options.tsv", SETTINGS, folder / "options.html")
     kinds = {task: ["uniform", "zero"] if task == "mrpc" else ["uniform"] for task in TASKS}
     disabled = {
         task: {seed: save_disabled(folder / f"d-{task}-{seed}.parquet", task, seed, kinds[task]) for seed in SEEDS[task]}
         for task in TASKS
     }
-    names = ("ablation.tsv", "figure8.tsv", "figure9.tsv", "disabling.tsv", "disabling.html")
+    names = ("disabling_by_seed.tsv", "figure8.tsv", "figure9.tsv", "disabling.tsv", "disabling.html")
     disabling_tables(disabled, SETTINGS, 100, 0, *(folder / name for name in names))
     predictions = {task: save_predictions(folder / f"p-{task}.parquet", task) for task in TASKS}
     table1(predictions, SETTINGS, 100, 0, folder / "table1.tsv", folder / "table1.html")
@@ -213,7 +216,7 @@ def test_the_head_that_matters_is_found(built):
 
 
 def test_every_model_has_its_own_rows(built):
-    table = read(built, "ablation")
+    table = read(built, "disabling_by_seed")
     assert list(table.columns) == "task seed kind layer head metric baseline value p p_holm".split()
     assert len(table) == (sum(map(len, SEEDS.values())) + len(SEEDS["mrpc"])) * LAYERS * (HEADS + 1)
     assert table["head"].isna().sum() * (HEADS + 1) == len(table)
@@ -232,7 +235,7 @@ def test_table1_has_every_state_and_both_constants(built):
     assert table.loc[("mrpc", "f1", "constant"), "value"] == pytest.approx(100 * 2 * share / (1 + share), rel=1e-3)
     assert table.loc[("qnli", "accuracy", "untrained"), "seeds"] == 4
     untrained = table.loc[("qnli", "accuracy", "untrained")]
-    assert untrained["least"] <= untrained["value"] <= untrained["most"]
+    assert untrained["min"] <= untrained["value"] <= untrained["max"]
     page = (built / "table1.html").read_text(encoding="utf-8")
     assert "87.9" in page  # the paper's F1 on MRPC
     assert "chance with chance" in page
@@ -370,7 +373,8 @@ def test_a_table_without_its_columns_is_named(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "module", [*(f"figure{number}" for number in range(1, 10)), "change_tables", "disabling_tables", "table1"]
+    "module",
+    [*(f"figure{number}" for number in range(1, 10)), "change_tables", "disabling_tables", "features", "options", "table1"],
 )
 def test_tables_and_figures_import_no_torch(module):
     code = (

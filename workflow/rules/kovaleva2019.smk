@@ -110,20 +110,13 @@ rule kovaleva2019_changes:
     input:
         kovaleva2019.files_of("measures"),
     output:
-        classes="results/{run}/kovaleva2019/figure2.tsv",
-        head_classes="results/{run}/kovaleva2019/head_classes.tsv",
-        cosine="results/{run}/kovaleva2019/figure5.tsv",
-        special="results/{run}/kovaleva2019/figure6.tsv",
-        first_row="results/{run}/kovaleva2019/figure7.tsv",
-        features="results/{run}/kovaleva2019/features.tsv",
-        features_html=report(
-            "results/{run}/kovaleva2019/features.html",
-            **kovaleva2019.about("features"),
-        ),
-        options="results/{run}/kovaleva2019/options.tsv",
-        options_html=report(
-            "results/{run}/kovaleva2019/options.html", **kovaleva2019.about("options")
-        ),
+        classes="results/{run}/kovaleva2019/changes/classes.tsv",
+        head_classes="results/{run}/kovaleva2019/changes/head_classes.tsv",
+        cosine="results/{run}/kovaleva2019/changes/cosine.tsv",
+        special="results/{run}/kovaleva2019/changes/special.tsv",
+        first_row="results/{run}/kovaleva2019/changes/first_row.tsv",
+        features="results/{run}/kovaleva2019/changes/features.tsv",
+        options="results/{run}/kovaleva2019/changes/options.tsv",
     log:
         "results/{run}/logs/kovaleva2019/changes.log",
     benchmark:
@@ -135,7 +128,6 @@ rule kovaleva2019_changes:
         runtime=minutes(30),
     params:
         files=kovaleva2019.placed(kovaleva2019.by_task_and_seed("measures")),
-        labels=kovaleva2019.task_labels,
         resamples=kovaleva2019.settings("resamples"),
         seed=kovaleva2019.settings("seed"),
         code=script_digest("kovaleva2019_changes.py"),
@@ -177,13 +169,13 @@ rule kovaleva2019_frames:
         descriptions=kovaleva2019.shards("frames", suffix="json"),
         examples=kovaleva2019.examples("frames"),
     output:
-        tsv="results/{run}/kovaleva2019/figure3.tsv",
+        tsv="results/{run}/kovaleva2019/frames.tsv",
         options="results/{run}/kovaleva2019/frame_options.tsv",
         options_html=report(
             "results/{run}/kovaleva2019/frame_options.html",
             **kovaleva2019.about("frame_options"),
         ),
-        drawn="results/{run}/kovaleva2019/figure4.tsv",
+        sentence="results/{run}/kovaleva2019/frame_sentence.tsv",
     log:
         "results/{run}/logs/kovaleva2019/frames.log",
     benchmark:
@@ -213,7 +205,7 @@ rule kovaleva2019_drawn:
         network="results/{run}/kovaleva2019/patterns/network.safetensors",
         thresholds="results/{run}/kovaleva2019/patterns/thresholds.json",
     output:
-        "results/{run}/kovaleva2019/figure1.tsv",
+        "results/{run}/kovaleva2019/drawn.tsv",
     log:
         "results/{run}/logs/kovaleva2019/drawn.log",
     benchmark:

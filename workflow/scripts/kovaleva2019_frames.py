@@ -16,6 +16,6 @@ with job(snakemake):
             heads=snakemake.output.tsv,
             options=snakemake.output.options,
             options_html=snakemake.output.options_html,
-            sentence=snakemake.output.drawn,
+            sentence=snakemake.output.sentence,
         ),
     )

@@ -1,4 +1,4 @@
-"""Tables of Figures 2, 5, 6 and 7 and of the grid of section 4.4, from the measures of all tasks and seeds."""
+"""Tables behind Figures 2, 5, 6 and 7 and the grid of section 4.4, from the measures of all tasks and seeds."""
 
 from __future__ import annotations
 
@@ -12,17 +12,16 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.stats import spearmanr
 
-from attention_atlas.io.html_tables import write_html_table
-from attention_atlas.io.run_label import RunLabel, joint_lines
 from attention_atlas.io.tables import write_table
 from attention_atlas.methods.head_tables import head_rows, mean_rows
 from attention_atlas.stats.bootstrap import bootstrap_ratio
 from attention_atlas.studies.kovaleva2019.measured import ANNOTATORS, MEASURED, MODELS, SEP_SUM, Measures, read_measures
-from attention_atlas.studies.kovaleva2019.names import CLASSES, TASK_TITLES, TUNED
+from attention_atlas.studies.kovaleva2019.names import CLASSES, TUNED
 from attention_atlas.studies.kovaleva2019.word_features import AS_PUBLISHED, CLS, CORRECTED, MODES, NEG, SEP, TAGGED
 
 Floats = npt.NDArray[np.floating]
 REAL, PADDED = "real", "padded"
+OPTIONS = ["task", "option", "option_a", "option_b", "mean_change", "largest_change", "rho", "n"]
 
 
 @dataclass(frozen=True)
@@ -30,16 +29,14 @@ class ChangeOutputs:
     """Files of `change_tables`.
 
     Attributes:
-        classes: figure2.tsv: task, annotator, class, share, ci_low, ci_high, maps, n.
-        head_classes: head_classes.tsv: task, annotator, layer, head, class, maps: how many maps of a head are of a class.
-        cosine: figure5.tsv: task, crop (real, padded), layer, head, value, ci_low, ci_high, n, seeds.
-        special: figure6.tsv: task, feature (sep, cls, sep_sum), layer, head, value, ci_low, ci_high, n, seeds.
-        first_row: figure7.tsv: task, feature, head, value, ci_low, ci_high, n, seeds.
+        classes: task, annotator, class, share, ci_low, ci_high, maps, n.
+        head_classes: task, annotator, layer, head, class, maps: how many maps of a head are of a class.
+        cosine: task, crop (real, padded), layer, head, value, ci_low, ci_high, n, seeds.
+        special: task, feature (sep, cls, sep_sum), layer, head, value, ci_low, ci_high, n, seeds.
+        first_row: task, feature, head, value, ci_low, ci_high, n, seeds.
         features: task, model, mode, feature, layer, head, value (examples with the feature), value_zero (all examples, 0
             without it), n.
-        features_html: page of its layer means.
-        options: task, option, one, other, mean_change, largest_change, rho, n.
-        options_html: its page.
+        options: `OPTIONS`.
     """
 
     classes: str | Path
@@ -48,14 +45,11 @@ class ChangeOutputs:
     special: str | Path
     first_row: str | Path
     features: str | Path
-    features_html: str | Path
     options: str | Path
-    options_html: str | Path
 
 
 def change_tables(
     files: Mapping[str, Mapping[int, str | Path]],
-    labels: Mapping[str, RunLabel],
     resamples: int,
     seed: int,
     outputs: ChangeOutputs,
@@ -64,17 +58,15 @@ def change_tables(
 
     Args:
         files: task -> seed of the model -> its measures (`measures.measure`).
-        labels: task -> run, model and corpus.
         resamples, seed: of the bootstrap.
-        outputs: tables and pages to write.
+        outputs: tables to write.
 
     Raises:
         AtlasError: measures cannot be read.
     """
-    classes, of_heads, cosine, special, first_row, features, options, untagged = [], [], [], [], [], [], [], []
+    classes, of_heads, cosine, special, first_row, features, options = [], [], [], [], [], [], []
     for task, paths in files.items():
         seed_measures = [read_measures(path) for path in paths.values()]
-        untagged += [] if seed_measures[0].tagged else [task]
         facts = {"task": task, "seeds": len(seed_measures)}
         classes += _class_shares(task, seed_measures, resamples, seed)
         of_heads += _head_classes(task, seed_measures)
@@ -107,10 +99,7 @@ def change_tables(
     keys = ["task", "model", "mode", "feature"]
     grid = pd.concat(features, ignore_index=True)[[*keys, *head, "value", "value_zero", "n"]]
     write_table(grid, outputs.features)
-    _features_page(grid, untagged, labels, outputs.features_html)
-    table = pd.DataFrame(options)
-    write_table(table, outputs.options)
-    _options_page(table, labels, outputs.options_html)
+    write_table(pd.DataFrame(options)[OPTIONS], outputs.options)
 
 
 def _class_shares(task: str, seed_measures: Sequence[Measures], resamples: int, seed: int) -> list[dict[str, Any]]:
@@ -170,7 +159,7 @@ def _option_rows(task: str, seed_measures: Sequence[Measures]) -> list[dict[str,
 def _moved(task: str, option: str, first_choice: str, second_choice: str, first: Floats, second: Floats) -> dict[str, Any]:
     means = [_head_means(values).ravel() for values in (first, second)]
     change = means[1] - means[0]
-    facts = {"task": task, "option": option, "one": first_choice, "other": second_choice}
+    facts = {"task": task, "option": option, "option_a": first_choice, "option_b": second_choice}
     rho = float(spearmanr(*means).statistic) if np.isfinite(change).all() else float("nan")
     return facts | {
         "mean_change": float(change.mean()),
@@ -188,48 +177,3 @@ def _head_means(values: Floats) -> Floats:
 def _with_feature(values: Floats) -> npt.NDArray[np.bool_]:
     """[example] which have the feature, of values [example, layer, head]."""
     return ~np.isnan(values[:, 0, 0])
-
-
-def _features_page(grid: pd.DataFrame, untagged: Sequence[str], labels: Mapping[str, RunLabel], path: str | Path) -> None:
-    corrected = grid[grid["mode"] == CORRECTED]
-    means = (
-        corrected.groupby(["task", "feature", "model"], sort=False).agg(value=("value", "mean"), n=("n", "first")).reset_index()
-    )
-    wide = means.pivot(index=["task", "feature"], columns="model", values="value").reindex(columns=list(MODELS))
-    wide["change"] = wide[MODELS[1]] - wide[MODELS[0]]
-    counts = means.drop_duplicates(["task", "feature"]).set_index(["task", "feature"])["n"]
-    shown = wide.assign(n=counts).dropna(subset=list(MODELS)).reset_index()
-    best = corrected[corrected["model"] == TUNED].dropna(subset=["value"])
-    best = best.loc[best.groupby(["task", "feature"])["value"].idxmax()].set_index(["task", "feature"])
-    shown["head"] = [
-        f"{best.loc[(t, f), 'layer']}-{best.loc[(t, f), 'head']}" for t, f in zip(shown["task"], shown["feature"], strict=True)
-    ]
-    shown["task"] = [TASK_TITLES[name] for name in shown["task"]]
-    left_out = (
-        f" Without tags (neither gold nor by spaCy) for {', '.join(TASK_TITLES[name] for name in untagged)}: nouns, verbs, "
-        "pronouns, subjects and objects are left out there."
-        if untagged
-        else ""
-    )
-    notes = [
-        *joint_lines(labels.values()),
-        "Attention to pieces with a feature before and after fine-tuning: for each head the largest mean attention "
-        "(over all rows) to a piece with the feature, averaged over the examples that have it; here the mean over all "
-        "heads, and the head with the largest value after fine-tuning. Pieces are found by the words that they belong "
-        f"to.{left_out}",
-    ]
-    names = {"base": "Before", "tuned": "After", "head": "Largest after (layer-head)"}
-    formats = {"n": "d"} | dict.fromkeys(("base", "tuned", "change"), ".4f")
-    write_html_table(shown, path, "Kovaleva et al. 2019, section 4.4: attention to linguistic features", notes, names, formats)
-
-
-def _options_page(table: pd.DataFrame, labels: Mapping[str, RunLabel], path: str | Path) -> None:
-    notes = [
-        *joint_lines(labels.values()),
-        "How far one choice moves the values of the heads (means over examples), all else as it is: mean and largest "
-        "change, and Spearman's rank correlation of the heads under both. The first of each pair is the published "
-        "code's, but for examples without a feature, where Figure 7's code skips and section 4.4's counts 0 (negation aside).",
-    ]
-    shown = table.assign(task=[TASK_TITLES[name] for name in table["task"]])
-    formats = {"n": "d"} | dict.fromkeys(("mean_change", "largest_change", "rho"), ".4f")
-    write_html_table(shown, path, "Kovaleva et al. 2019: how far each choice moves the heads", notes, {"rho": "Rho"}, formats)

@@ -24,7 +24,7 @@ Floats = npt.NDArray[np.float64]
 _CHUNK = 100
 _STATISTICS = ["score", "delta", "ci_low", "ci_high", "p", "p_mcnemar", "p_holm", "p_bh"]
 FIGURE8 = ["task", "action", "layer", "head", "metric", "baseline", *_STATISTICS, "seeds", "n"]
-ABLATION = ["task", "seed", "kind", "layer", "head", "metric", "baseline", "value", "p", "p_holm"]
+BY_SEED = ["task", "seed", "kind", "layer", "head", "metric", "baseline", "value", "p", "p_holm"]
 FIGURE9 = [name for name in FIGURE8 if name != "head"]
 
 
@@ -59,21 +59,20 @@ def disabling_tables(
     labels: Mapping[str, RunLabel],
     resamples: int,
     seed: int,
-    single_out: str | Path,
+    by_seed_out: str | Path,
     heads_out: str | Path,
     layers_out: str | Path,
     out: str | Path,
     html_out: str | Path,
 ) -> None:
-    """Write ablation.tsv (`ABLATION`), figure8.tsv (`FIGURE8`), figure9.tsv (`FIGURE9`), and a row for each task, action and
-    unit with its page.
+    """Write `BY_SEED`, `FIGURE8` and `FIGURE9`, and a row for each task, action and unit with its page.
 
     Args:
         files: task -> seed of the model -> predictions written by `disabling.disable`.
         labels: task -> run, model and corpus.
         resamples, seed: of bootstrap and permutations.
-        single_out: every model by itself; kind is the action, head is empty for a whole layer.
-        heads_out, layers_out: the two tables; scores and differences are means over seeds, in percent.
+        by_seed_out: `BY_SEED`, every model by itself; kind is the action, head is empty for a whole layer.
+        heads_out, layers_out: `FIGURE8`, `FIGURE9`; scores and differences are means over seeds, in percent.
         out, html_out: the summary: best and worst, the held-out gain (chosen on one half of the examples, measured on the
             other), and the test of the largest difference.
 
@@ -102,7 +101,7 @@ def disabling_tables(
                 named = {"task": task, "action": action, "metric": metric, "seeds": len(paths), "n": len(effects.truth)}
                 rows.append(pd.concat([places, table], axis=1).assign(**named))
                 summary.append({**named, "unit": unit, **_named(facts, places)})
-    write_table(pd.concat(single, ignore_index=True)[ABLATION], single_out)
+    write_table(pd.concat(single, ignore_index=True)[BY_SEED], by_seed_out)
     write_table(pd.concat(heads, ignore_index=True)[FIGURE8], heads_out)
     write_table(pd.concat(layers, ignore_index=True)[FIGURE9], layers_out)
     columns = ["task", "action", "unit", "metric", "baseline", "best", "best_delta", "heldout_delta", "p_max"]
@@ -112,7 +111,7 @@ def disabling_tables(
 
 
 def _one_model(task: str, action: str, metric: str, seed: int, table: pd.DataFrame, places: pd.DataFrame) -> pd.DataFrame:
-    """The rows of `ABLATION` of one seed, from those of `effect_rows`."""
+    """The rows of `BY_SEED` of one seed, from those of `effect_rows`."""
     head = places["head"].astype("Int64").where(places["head"] > 0)
     facts = {"task": task, "seed": seed, "kind": action, "metric": metric}
     return table.rename(columns={"score": "value"}).assign(layer=places["layer"], head=head, **facts)

@@ -43,11 +43,11 @@ class FrameOutputs:
     """Files of `frame_heads`.
 
     Attributes:
-        heads: figure3.tsv: layer, head, value (mean over sentences of the largest weight), ci_low, ci_high, control (the same
+        heads: layer, head, value (mean over sentences of the largest weight), ci_low, ci_high, control (the same
             for pairs of other pieces at the same distance), margin, margin_ci_low, margin_ci_high, n.
         options: pairing, direction, places, layer, head, value, control, rho (Spearman's with the figure's).
         options_html: its page.
-        sentence: figure4.tsv: word, role, frame, example, of one sentence.
+        sentence: word, role, frame, example, of one sentence.
     """
 
     heads: str | Path
@@ -67,7 +67,7 @@ def frame_heads(
     label: RunLabel,
     outputs: FrameOutputs,
 ) -> None:
-    """Write figure3.tsv, the table of options, and the sentence that Figure 4 shows.
+    """Write the table of heads, that of options, and the sentence that Figure 4 shows.
 
     Args:
         shards: attention of the sentences, over word pieces.

@@ -13,12 +13,13 @@ _FRAMES = {"label": ("label", "frames")}
 _BOOTSTRAP = {"resamples": ("settings", "resamples"), "seed": ("settings", "seed")}
 
 
-def _task_figure(figure: str) -> Page:
-    """A figure of all tasks, drawn from the table of its name."""
+def _task_figure(figure: str, table: str) -> Page:
+    """A figure of all tasks, drawn from a table that it copies."""
     return Page(
         rule=f"kovaleva2019_{figure}",
         function=f"studies.kovaleva2019.{figure}:{figure}",
-        inputs={"path": f"{figure}.tsv"},
+        inputs={"path": table},
+        copies={f"{figure}.tsv": "path"},
         pictures=figure,
         params=_LABELS,
     )
@@ -40,9 +41,9 @@ PAGES = (
         grouped=False,
         function="studies.kovaleva2019.disabling_tables:disabling_tables",
         outputs={
-            "single_out": "ablation.tsv",
-            "heads_out": "figure8.tsv",
-            "layers_out": "figure9.tsv",
+            "by_seed_out": "disabling_by_seed.tsv",
+            "heads_out": "disabling_heads.tsv",
+            "layers_out": "disabling_layers.tsv",
             "out": "disabling.tsv",
             "html_out": "disabling.html",
         },
@@ -54,32 +55,56 @@ PAGES = (
     Page(
         rule="kovaleva2019_figure1",
         function="studies.kovaleva2019.figure1:figure1",
-        inputs={"path": "figure1.tsv"},
+        inputs={"path": "drawn.tsv"},
+        copies={"figure1.tsv": "path"},
         pictures="figure1",
         params={"label": ("drawn_label",)},
     ),
     Page(
         rule="kovaleva2019_figure2",
         function="studies.kovaleva2019.figure2:figure2",
-        inputs={"path": "figure2.tsv", "patterns_path": "patterns.tsv"},
+        inputs={"path": "changes/classes.tsv", "patterns_path": "patterns.tsv"},
+        copies={"figure2.tsv": "path"},
         pictures="figure2",
         params=_LABELS,
     ),
     Page(
         rule="kovaleva2019_figure3",
         function="studies.kovaleva2019.figure3:figure3",
-        inputs={"path": "figure3.tsv"},
+        inputs={"path": "frames.tsv"},
+        copies={"figure3.tsv": "path"},
         pictures="figure3",
         params={"direction": ("settings", "direction"), "pairing": ("settings", "pairing"), **_FRAMES},
     ),
     Page(
         rule="kovaleva2019_figure4",
         function="studies.kovaleva2019.figure4:figure4",
-        inputs={"path": "figure4.tsv"},
+        inputs={"path": "frame_sentence.tsv"},
+        copies={"figure4.tsv": "path"},
         pictures="figure4",
         params=_FRAMES,
     ),
-    *(_task_figure(figure) for figure in ("figure5", "figure6", "figure7", "figure8", "figure9")),
+    _task_figure("figure5", "changes/cosine.tsv"),
+    _task_figure("figure6", "changes/special.tsv"),
+    _task_figure("figure7", "changes/first_row.tsv"),
+    _task_figure("figure8", "disabling_heads.tsv"),
+    _task_figure("figure9", "disabling_layers.tsv"),
+    Page(
+        rule="kovaleva2019_features",
+        function="studies.kovaleva2019.features:features_page",
+        inputs={"path": "changes/features.tsv"},
+        outputs={"html_out": "features.html"},
+        copies={"features.tsv": "path"},
+        params=_LABELS,
+    ),
+    Page(
+        rule="kovaleva2019_options",
+        function="studies.kovaleva2019.options:options_page",
+        inputs={"path": "changes/options.tsv"},
+        outputs={"html_out": "options.html"},
+        copies={"options.tsv": "path"},
+        params=_LABELS,
+    ),
     dropped_page("kovaleva2019", "Kovaleva et al. 2019: what was left out"),
     Page(
         rule="kovaleva2019_comparison",

@@ -36,7 +36,7 @@ ARTIFACTS = (
         "Shares of the classes of maps in every task, by a network and by rules",
         "Shares of the five classes among all maps of the fine-tuned models, by a network trained on labelled maps and by "
         "rules, with the share of blocks in a task of single sentences as the error floor (Kovaleva et al. 2019, Figure 2).",
-        files=["head_classes.tsv"],
+        files=["changes/head_classes.tsv"],
     ),
     figure(
         "figure3",
@@ -123,7 +123,7 @@ ARTIFACTS = (
         "Largest differences, held out and against chance",
         "The largest gain and loss from disabling a head or a layer, held out, and against the largest of as many chance "
         "differences (Kovaleva et al. 2019, Figures 8 and 9).",
-        files=["ablation.tsv"],
+        files=["disabling_by_seed.tsv"],
     ),
     table(
         "options",

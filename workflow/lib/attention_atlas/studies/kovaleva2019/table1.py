@@ -44,7 +44,7 @@ def table1(
     out: str | Path,
     html_out: str | Path,
 ) -> None:
-    """Write Table 1: task, metric, state, value (mean over seeds, in percent), sd, least, most, ci_low, ci_high, seeds, n.
+    """Write Table 1: task, metric, state, value (mean over seeds, in percent), sd, min, max, ci_low, ci_high, seeds, n.
 
     Args:
         predictions: task -> predictions of its models (`predictions.predict`).
@@ -71,7 +71,7 @@ def table1(
             for state, value in ((MAJORITY, float(score(metric, answer, truth))), (CONSTANT, best_constant(metric, truth))):
                 if metric != "correlation":
                     rows.append(facts | {"state": state, "seeds": 1, "value": 100 * value})
-    columns = ["task", "metric", "state", "value", "sd", "least", "most", "ci_low", "ci_high", "seeds", "n"]
+    columns = ["task", "metric", "state", "value", "sd", "min", "max", "ci_low", "ci_high", "seeds", "n"]
     table = pd.DataFrame(rows, columns=columns)
     write_table(table, out)
     _page(table, labels, html_out)
@@ -93,7 +93,7 @@ def _scores(metric: str, predictions: Floats, truth: Floats, counts: Floats) -> 
     values = 100 * score(metric, predictions, truth)
     low, high = percentile_interval(100 * score(metric, predictions, truth, counts).mean(axis=0))
     spread = float(values.std(ddof=1)) if len(values) > 1 else float("nan")
-    extremes = {"least": float(values.min()), "most": float(values.max())}
+    extremes = {"min": float(values.min()), "max": float(values.max())}
     return {"value": float(values.mean()), "sd": spread, **extremes, "ci_low": float(low), "ci_high": float(high)}
 
 
@@ -125,5 +125,5 @@ def _page(table: pd.DataFrame, labels: Mapping[str, RunLabel], path: str | Path)
 def _cell(line: pd.Series) -> str:
     if pd.isna(line["ci_low"]):
         return f"{line['value']:.1f}"
-    spread = f" ({line['least']:.1f} to {line['most']:.1f}, {int(line['seeds'])} seeds)" if line["seeds"] > 1 else ""
+    spread = f" ({line['min']:.1f} to {line['max']:.1f}, {int(line['seeds'])} seeds)" if line["seeds"] > 1 else ""
     return f"{line['value']:.1f}{spread} [{line['ci_low']:.1f}, {line['ci_high']:.1f}]"

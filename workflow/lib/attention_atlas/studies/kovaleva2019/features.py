@@ -1,0 +1,61 @@
+"""Section 4.4: the page of attention to linguistic features before and after fine-tuning."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from attention_atlas.io.html_tables import write_html_table
+from attention_atlas.io.run_label import RunLabel, joint_lines
+from attention_atlas.io.tables import read_table
+from attention_atlas.studies.kovaleva2019.measured import MODELS
+from attention_atlas.studies.kovaleva2019.names import TASK_TITLES, TUNED
+from attention_atlas.studies.kovaleva2019.word_features import CORRECTED, TAGGED
+
+
+def features_page(path: str | Path, labels: Mapping[str, RunLabel], html_out: str | Path) -> None:
+    """Write the page of the means over heads.
+
+    Args:
+        path: features of `change_tables`.
+        labels: task -> run, model and corpus.
+        html_out: file to write.
+
+    Raises:
+        AtlasError: the table cannot be used.
+    """
+    grid = read_table(path, ["task", "model", "mode", "feature", "layer", "head", "value", "n"])
+    corrected = grid[grid["mode"] == CORRECTED]
+    tagged = corrected[corrected["feature"].isin(TAGGED) & (corrected["n"] > 0)]["task"].unique()
+    untagged = [task for task in corrected["task"].unique() if task not in tagged]
+    means = (
+        corrected.groupby(["task", "feature", "model"], sort=False).agg(value=("value", "mean"), n=("n", "first")).reset_index()
+    )
+    wide = means.pivot(index=["task", "feature"], columns="model", values="value").reindex(columns=list(MODELS))
+    wide["change"] = wide[MODELS[1]] - wide[MODELS[0]]
+    counts = means.drop_duplicates(["task", "feature"]).set_index(["task", "feature"])["n"]
+    shown = wide.assign(n=counts).dropna(subset=list(MODELS)).reset_index()
+    best = corrected[corrected["model"] == TUNED].dropna(subset=["value"])
+    best = best.loc[best.groupby(["task", "feature"])["value"].idxmax()].set_index(["task", "feature"])
+    shown["head"] = [
+        f"{best.loc[(t, f), 'layer']}-{best.loc[(t, f), 'head']}" for t, f in zip(shown["task"], shown["feature"], strict=True)
+    ]
+    shown["task"] = [TASK_TITLES[name] for name in shown["task"]]
+    left_out = (
+        f" Without tags (neither gold nor by spaCy) for {', '.join(TASK_TITLES[name] for name in untagged)}: nouns, verbs, "
+        "pronouns, subjects and objects are left out there."
+        if untagged
+        else ""
+    )
+    notes = [
+        *joint_lines(labels.values()),
+        "Attention to pieces with a feature before and after fine-tuning: for each head the largest mean attention "
+        "(over all rows) to a piece with the feature, averaged over the examples that have it; here the mean over all "
+        "heads, and the head with the largest value after fine-tuning. Pieces are found by the words that they belong "
+        f"to.{left_out}",
+    ]
+    names = {"base": "Before", "tuned": "After", "head": "Largest after (layer-head)"}
+    formats = {"n": "d"} | dict.fromkeys(("base", "tuned", "change"), ".4f")
+    write_html_table(
+        shown, html_out, "Kovaleva et al. 2019, section 4.4: attention to linguistic features", notes, names, formats
+    )
