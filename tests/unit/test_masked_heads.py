@@ -16,8 +16,10 @@ from attention_atlas.io.tables import write_parquet
 from attention_atlas.methods.masking import masks
 from attention_atlas.methods.names import CLASSIFICATION, KEYS, NONE, ONE, OTHERS, TRANSLATION
 from attention_atlas.studies.michel2019.ablation_tables import BEST, FIGURE1, TABLE1, ablation_tables
+from attention_atlas.studies.michel2019.best_heads import table2, table3
 from attention_atlas.studies.michel2019.effects import MaskedScores, best_by_layer, effect_rows, read_answers
 from attention_atlas.studies.michel2019.figure1 import figure1
+from attention_atlas.studies.michel2019.table1 import table1
 
 LAYERS, HEADS, SENTENCES = 2, 3, 40
 SETTINGS = {name: RunLabel("Small run", "tiny", name, sample=True) for name in ("translation", "classification")}
@@ -140,17 +142,20 @@ def test_the_best_head_of_a_layer_is_found_and_measured_on_other_examples(files)
 
 def test_tables_pages_and_figure(files, tmp_path):
     folder = files[0]
-    names = ["table1.tsv", "table1.html", "table2.tsv", "table2.html", "table3.tsv", "table3.html", "figure1.tsv"]
-    outs = [tmp_path / name for name in names]
+    paths = {name: tmp_path / f"{name}.tsv" for name in ("figure1", "table2", "table3", "table1")}
     answers = {TRANSLATION: folder / "translations.parquet", CLASSIFICATION: folder / "classes.parquet"}
-    ablation_tables(answers, SETTINGS, 200, 0, *outs)
-    tables = {name: pd.read_csv(tmp_path / name, sep="\t") for name in names if name.endswith(".tsv")}
+    ablation_tables(answers, 200, 0, *list(paths.values())[:3])
+    table1(paths["figure1"], SETTINGS[TRANSLATION], paths["table1"], tmp_path / "table1.html")
+    tables = {name: pd.read_csv(path, sep="\t") for name, path in paths.items()}
     for name, columns in {"table1": TABLE1, "table2": BEST, "table3": BEST, "figure1": FIGURE1}.items():
-        assert list(tables[f"{name}.tsv"].columns) == columns
-    assert len(tables["table1.tsv"]) == 3 * LAYERS * HEADS
-    assert len(tables["table2.tsv"]) == 3 * LAYERS
-    assert len(tables["table3.tsv"]) == LAYERS
-    assert len(tables["figure1.tsv"]) == (3 + 1) * LAYERS * HEADS
+        assert list(tables[name].columns) == columns
+    assert len(tables["table1"]) == 3 * LAYERS * HEADS
+    assert len(tables["table2"]) == 3 * LAYERS
+    assert len(tables["table3"]) == LAYERS
+    assert len(tables["figure1"]) == (3 + 1) * LAYERS * HEADS
+    for name, draw, task in (("table2", table2, "translation"), ("table3", table3, "classification")):
+        draw(paths[name], SETTINGS[TRANSLATION], tmp_path / "best.html")
+        assert f"one head a layer, {task}" in (tmp_path / "best.html").read_text(encoding="utf-8")
     page = (tmp_path / "table1.html").read_text(encoding="utf-8")
     assert "the paper&#x27;s: 36.05" in page
     assert "tok:13a" in page

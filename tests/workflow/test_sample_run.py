@@ -72,7 +72,7 @@ CONTRACTS = {
         "table2.tsv": "kind layer head metric score baseline delta ci_low ci_high p p_holm p_bh n heldout_delta",
         "table3.tsv": "kind layer head metric score baseline delta ci_low ci_high p p_holm p_bh n heldout_delta",
         "figure1.tsv": "experiment kind layer head metric score baseline delta ci_low ci_high p p_holm p_bh n",
-        "figure2.tsv": "experiment kind layer head metric delta other_delta extreme",
+        "figure2.tsv": "experiment kind layer head metric delta second_delta extreme",
         "figure3.tsv": "experiment order draw percent count heads metric score ci_low ci_high baseline delta floor n",
         "figure4.tsv": "kind percent count heads metric score ci_low ci_high baseline delta n",
         "figure5.tsv": "epoch percent count heads metric score ci_low ci_high baseline delta share n",

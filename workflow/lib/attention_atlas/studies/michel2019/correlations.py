@@ -18,9 +18,9 @@ from attention_atlas.studies.michel2019.effects import MaskedScores, read_answer
 from attention_atlas.studies.michel2019.names import TITLES
 
 Floats = npt.NDArray[np.float64]
-FIGURE2 = ["experiment", *HEAD, "metric", "delta", "other_delta", "extreme"]
+FIGURE2 = ["experiment", *HEAD, "metric", "delta", "second_delta", "extreme"]
 CORRELATIONS = [
-    *("experiment", "statistic", "value", "ci_low", "ci_high", "ci_examples_low", "ci_examples_high", "heads", "n", "other_n"),
+    *("experiment", "statistic", "value", "ci_low", "ci_high", "ci_examples_low", "ci_examples_high", "heads", "n", "second_n"),
 ]
 PEARSON, SPEARMAN, TRIMMED = "pearson", "spearman", "pearson_without_extremes"
 
@@ -55,7 +55,7 @@ def correlations(
     for name, path in answers.items():
         first, second = _single_heads(path, name), _single_heads(second_answers[name], name)
         extreme = extreme_heads(first.deltas, second.deltas, extremes)
-        deltas = {"delta": first.deltas, "other_delta": second.deltas}
+        deltas = {"delta": first.deltas, "second_delta": second.deltas}
         columns = {"metric": first.metric, **deltas, "extreme": extreme.astype(int)}
         points.append(first.keys[HEAD].assign(experiment=name, **columns))
         rows.append(_agreement(first, second, extreme, resamples, seed).assign(experiment=name))
@@ -94,7 +94,7 @@ def _agreement(
 ) -> pd.DataFrame:
     deltas, second_deltas = first.deltas, second.deltas
     by_example = [resampled_deltas(masked, resamples, seed + k) for k, masked in enumerate((first, second))]
-    sizes = {"n": len(first.base), "other_n": len(second.base)}
+    sizes = {"n": len(first.base), "second_n": len(second.base)}
     rows = []
     for statistic in (PEARSON, SPEARMAN, TRIMMED):
         included = ~extreme if statistic == TRIMMED else np.ones(len(deltas), dtype=bool)

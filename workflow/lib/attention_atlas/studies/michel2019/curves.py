@@ -32,10 +32,10 @@ def pruning_curves(
     labels: Mapping[str, RunLabel],
     resamples: int,
     seed: int,
-    figure3_out: str | Path,
-    pruning_out: str | Path,
-    pruning_html: str | Path,
-    figure4_out: str | Path,
+    curves_out: str | Path,
+    by_kind_out: str | Path,
+    out: str | Path,
+    html_out: str | Path,
 ) -> None:
     """Write the scores of all steps, with intervals by bootstrap over examples.
 
@@ -43,9 +43,9 @@ def pruning_curves(
         answers: experiment -> table of `pruned_answers`.
         labels: experiment -> model and corpus of the run.
         resamples, seed: of the bootstrap.
-        figure3_out: `FIGURE3`, heads of all kinds of attention together; floor: share of the most frequent label.
-        pruning_out, pruning_html: experiment, order, baseline, scores at some shares of heads, mean of the curve, `prunable`.
-        figure4_out: `FIGURE4`, curves within one kind of attention of the translation model.
+        curves_out: `FIGURE3`, heads of all kinds of attention together; floor: share of the most frequent label.
+        by_kind_out: `FIGURE4`, curves within one kind of attention of the translation model.
+        out, html_out: experiment, order, baseline, scores at some shares of heads, mean of the curve, `prunable`; its page.
 
     Raises:
         AtlasError: a table cannot be used.
@@ -58,10 +58,10 @@ def pruning_curves(
         rows[rows["scope"] == ALL].assign(experiment=name, floor=_floor(answers[name], name)) for name, rows in tables.items()
     ]
     figure3 = pd.concat(all_heads, ignore_index=True)[FIGURE3]
-    write_table(figure3, figure3_out)
+    write_table(figure3, curves_out)
     by_kind = tables[TRANSLATION]
-    write_table(by_kind[by_kind["scope"] != ALL].rename(columns={"scope": "kind"})[FIGURE4], figure4_out)
-    _summary(figure3, labels, pruning_out, pruning_html)
+    write_table(by_kind[by_kind["scope"] != ALL].rename(columns={"scope": "kind"})[FIGURE4], by_kind_out)
+    _summary(figure3, labels, out, html_out)
 
 
 def curve_rows(masked: MaskedScores, resamples: int, seed: int) -> pd.DataFrame:

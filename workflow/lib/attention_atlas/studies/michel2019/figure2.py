@@ -38,10 +38,16 @@ def figure2(
         for kind in (kind for kind in KIND_COLOURS if (points["kind"] == kind).any()):
             kind_points = points[points["kind"] == kind]
             style = {"s": 16, "color": KIND_COLOURS[kind], "marker": KIND_MARKERS[kind], "alpha": 0.75, "linewidths": 0}
-            axis.scatter(kind_points["delta"], kind_points["other_delta"], label=KIND_TITLES[kind], **style)
+            axis.scatter(kind_points["delta"], kind_points["second_delta"], label=KIND_TITLES[kind], **style)
         extreme = points[points["extreme"] == 1]
         axis.scatter(
-            extreme["delta"], extreme["other_delta"], s=52, facecolors="none", edgecolors=BLACK, linewidths=0.8, label="Extreme"
+            extreme["delta"],
+            extreme["second_delta"],
+            s=52,
+            facecolors="none",
+            edgecolors=BLACK,
+            linewidths=0.8,
+            label="Extreme",
         )
         for line in (axis.axhline, axis.axvline):
             line(0, color=GREY, linewidth=0.6, zorder=0)
@@ -55,7 +61,7 @@ def figure2(
         axis.set_title(TITLES[str(name)] + "\n" + "\n".join(words), fontsize=8.5)
         axis.legend(loc="best", fontsize=7.5)
     sizes = agreement.drop_duplicates("experiment")
-    examples = "; ".join(f"{TITLES[row.experiment]}: n = {row.n} and {row.other_n}" for row in sizes.itertuples())
+    examples = "; ".join(f"{TITLES[row.experiment]}: n = {row.n} and {row.second_n}" for row in sizes.itertuples())
     note = (
         "A point a head: difference of the score when it is masked, on two corpora. Correlations over heads with 95 % "
         f"intervals by bootstrap over heads. {examples}."
