@@ -52,20 +52,20 @@ def test_layers_add_to_what_words_tell(table):
 def test_words_alone_know_no_places(table):
     options = table("options")
     raw = options[options["gains"] == "raw"].set_index(["task", "layer0"])
-    print(raw[["expected_layer", "centre", "f1_first", "f1_last", "noise"]].round(2).to_string())
+    print(raw[["expected_layer", "centre", "f1_first", "f1_last", "within_noise"]].round(2).to_string())
     assert raw.loc[("dependencies", "lexical"), "f1_first"] < raw.loc[("dependencies", "embeddings"), "f1_first"]
 
 
 def test_tags_come_before_relations(table):
     figure1 = table("figure1").set_index("task")
     print(
-        figure1[["f1_first", "f1_last", "expected_layer", "expected_low", "expected_high", "centre", "noise"]]
+        figure1[["f1_first", "f1_last", "expected_layer", "expected_low", "expected_high", "centre", "within_noise"]]
         .round(2)
         .to_string()
     )
     print(table("order").round(3).to_string())
     assert figure1.loc["pos", "expected_layer"] < figure1["expected_layer"].max()
-    known = figure1[figure1["noise"] == 0]
+    known = figure1[figure1["within_noise"] == 0]
     assert (known["expected_low"] <= known["expected_layer"]).all()
     assert known["expected_layer"].between(0, 6).all()
 

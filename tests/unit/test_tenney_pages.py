@@ -21,6 +21,8 @@ from attention_atlas.studies.tenney2019.figure3 import figure3
 from attention_atlas.studies.tenney2019.figure_a3 import figure_a3
 from attention_atlas.studies.tenney2019.layers import centre_of_gravity, expected_layer
 from attention_atlas.studies.tenney2019.names import EARLY, EMBEDDINGS, LEXICAL
+from attention_atlas.studies.tenney2019.options import options_page
+from attention_atlas.studies.tenney2019.order import order_page
 from attention_atlas.studies.tenney2019.probing import Outputs, Plan, ProbedCorpus, ProbedTask, probe_tasks
 from attention_atlas.studies.tenney2019.scores import CASES, COUNTS, SCORES, WEIGHTS, f1_of
 from attention_atlas.studies.tenney2019.summary import (
@@ -35,6 +37,7 @@ from attention_atlas.studies.tenney2019.summary import (
     resampled_f1,
     summarise,
 )
+from attention_atlas.studies.tenney2019.table1 import table1_page
 from attention_atlas.studies.tenney2019.traces import FIGURE3, traced_sentences
 from attention_atlas.studies.tenney2019.training import Recipe
 
@@ -122,9 +125,9 @@ def task_files(probed):
 def pages(probed, tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
     names = ("probe_scores", "mixing_weights", "figure1", "figure2", "table1", "order", "options")
-    outs = {f"{name}_out": folder / name for name in names}
-    htmls = {f"{name}_html": folder / f"{name}_html" for name in ("table1", "order", "options")}
-    summarise("tiny", task_files(probed), SETTINGS, resamples=100, seed=0, **outs, **htmls)
+    summarise("tiny", task_files(probed), 100, 0, *(folder / name for name in names))
+    for name, page in (("table1", table1_page), ("order", order_page), ("options", options_page)):
+        page(folder / name, SETTINGS, folder / f"{name}_html")
     traced_sentences([task_outputs.cases for (_, whole), task_outputs in probed.items() if whole], 2, folder / "figure3")
     return folder
 
@@ -175,7 +178,7 @@ def test_tables_follow_from_scores_and_weights(probed, pages):
         f1 = points[task].to_numpy()
         assert row["f1_first"] == pytest.approx(f1[0], abs=1e-3)
         assert row["f1_last"] == pytest.approx(f1[-1], abs=1e-3)
-        assert row["noise"] == 0, "what layer 2 tells is no noise"
+        assert row["within_noise"] == 0, "what layer 2 tells is no noise"
         assert row["expected_layer"] == pytest.approx(float(expected_layer(f1)), abs=1e-3)
         assert row["expected_low"] <= row["expected_layer"] <= row["expected_high"]
         mixing = top_weights[top_weights["task"] == task].pivot(index="seed", columns="layer", values="weight").to_numpy()
@@ -228,7 +231,7 @@ def test_a_gain_within_its_error_is_noise_and_leaves_the_order():
     resampled = {task: values + generator.normal(size=(500, 4)) for task, values in points.items()}
     assert [is_noise(points[task], resampled[task]) for task in points] == [False, False, True]
     order = order_of_tasks(points, resampled)
-    assert order[["task", "next_task", "noise"]].fillna("").to_numpy().tolist() == [
+    assert order[["task", "next_task", "within_noise"]].fillna("").to_numpy().tolist() == [
         ["pos", "roles", 0],
         ["roles", "", 0],
         ["entities", "", 1],

@@ -81,8 +81,8 @@ CONTRACTS = {
         "comparison.tsv": "id item quantity published ours ci_low ci_high n comparable why verdict",
     },
     "tenney2019": {
-        "probe_scores.tsv": "task layer seed f1 layer0 condition",
-        "mixing_weights.tsv": "task layer0 condition top seed layer weight scale",
+        "summary/probe_scores.tsv": "task layer seed f1 layer0 condition",
+        "summary/mixing_weights.tsv": "task layer0 condition top seed layer weight scale",
         "figure1.tsv": "task f1_first f1_last f1_last_low f1_last_high expected_layer",
         "figure2.tsv": "model task layer weight weight_low weight_high f1 delta share",
         "figure3.tsv": "sentence source task id words target span1 span2 layer label gold probability",

@@ -59,7 +59,7 @@ def comparison(
 
 def _claims(frames: Mapping[str, pd.DataFrame]) -> Iterator[tuple[str, str, str]]:
     figure1, order = frames["figure1"].set_index("task"), frames["order"].dropna(subset=["probability"])
-    known = figure1[figure1["noise"] == 0].sort_values("expected_layer")
+    known = figure1[figure1["within_noise"] == 0].sort_values("expected_layer")
     paper = [task for task in EDGE_TASKS if task in known.index and task not in ("protoroles", "relations", "dependencies")]
     names = ", ".join(f"{EDGE_TASKS[str(task)]} {row['expected_layer']:.2f}" for task, row in known.iterrows())
     if len(paper) > 1:
@@ -72,7 +72,7 @@ def _claims(frames: Mapping[str, pd.DataFrame]) -> Iterator[tuple[str, str, str]
             f"{EDGE_TASKS[row.task]} before {EDGE_TASKS[row.next_task]} {row.probability:.2f}" for row in order.itertuples()
         )
         yield f"The order of neighbours is sure (probability {_SURE} or more each)", words, claim_verdict(not len(unsure))
-    refused = ", ".join(EDGE_TASKS[str(task)] for task in figure1.index[figure1["noise"] == 1]) or "none"
+    refused = ", ".join(EDGE_TASKS[str(task)] for task in figure1.index[figure1["within_noise"] == 1]) or "none"
     claim = "Every task gains from layers above 0 (more than two standard errors)"
     yield claim, f"within noise: {refused}", claim_verdict(refused == "none")
     first = known["expected_layer"] < known["layers"] / 2

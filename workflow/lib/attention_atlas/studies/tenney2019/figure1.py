@@ -41,7 +41,7 @@ def figure1(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[
         low, high = (table[name].clip(-0.5, layers + 0.5) for name in interval)
         axis.hlines(rows + shift, low, high, color=colour, linewidth=1.6)
         axis.scatter(table[column], rows + shift, color=colour, marker=mark, s=34, zorder=3, label=label)
-    for row, noise in zip(rows, table["noise"], strict=True):
+    for row, noise in zip(rows, table["within_noise"], strict=True):
         if noise:
             axis.text(0, row - 0.16, "gain within noise", color=BLUE, fontsize=7.5, va="center", style="italic")
     edge = layers + 0.5

@@ -89,7 +89,7 @@ def _task_bars(weight_axis: Axes, score_axis: Axes, rows: pd.DataFrame) -> None:
     low, high = min(gains["share"].min(), 0.0), max(gains["share"].max(), 0.1)
     score_axis.set_ylim(1.15 * low, 1.45 * high)
     f1_range = f"{rows['f1'].iloc[0]:.1f} → {rows['f1'].iloc[-1]:.1f}"
-    noise = ", gain within noise" if rows["noise"].iloc[0] else ""
+    noise = ", gain within noise" if rows["within_noise"].iloc[0] else ""
     spread = rows["k_delta"].iloc[0]
     words = f"K(Δ) = {spread:.2f}" if np.isfinite(spread) else "no gain"
     text = f"{words}   F1 {f1_range}{noise}"

@@ -6,24 +6,35 @@ from attention_atlas.workflow.page import Page, dropped_page, tables
 
 _TASKS = {"labels": ("task_labels",)}
 _BOOTSTRAP = {"resamples": ("settings", "resamples"), "seed": ("settings", "seed")}
+
+
+def _table(name: str, path: str) -> Page:
+    """The page of a table that it copies."""
+    return Page(
+        rule=f"tenney2019_{name}",
+        function=f"studies.tenney2019.{name}:{name}_page",
+        inputs={"path": path},
+        outputs={"html_out": f"{name}.html"},
+        copies={f"{name}.tsv": "path"},
+        params=_TASKS,
+    )
+
+
 PAGES = (
     Page(
         rule="tenney2019_summary",
         grouped=False,
         function="studies.tenney2019.summary:summarise",
         outputs={
-            "probe_scores_out": "probe_scores.tsv",
-            "mixing_weights_out": "mixing_weights.tsv",
-            "figure1_out": "figure1.tsv",
-            "figure2_out": "figure2.tsv",
-            "table1_out": "table1.tsv",
-            "table1_html": "table1.html",
-            "order_out": "order.tsv",
-            "order_html": "order.html",
-            "options_out": "options.tsv",
-            "options_html": "options.html",
+            "probe_scores_out": "summary/probe_scores.tsv",
+            "mixing_weights_out": "summary/mixing_weights.tsv",
+            "tasks_out": "summary/tasks.tsv",
+            "layers_out": "summary/layers.tsv",
+            "ends_out": "summary/ends.tsv",
+            "order_out": "summary/order.tsv",
+            "options_out": "summary/options.tsv",
         },
-        params={"model": ("model_of_study",), "tasks": ("edge_tables",), **_TASKS, **_BOOTSTRAP},
+        params={"model": ("model_of_study",), "tasks": ("edge_tables",), **_BOOTSTRAP},
         reads=(
             ("edge_files", "scores.tsv"),
             ("edge_files", "weights.tsv"),
@@ -38,7 +49,7 @@ PAGES = (
         grouped=False,
         function="studies.tenney2019.traces:traced_sentences",
         inputs={"cases": ("edge_files", "cases.tsv")},
-        outputs={"out": "figure3.tsv"},
+        outputs={"out": "traces.tsv"},
         params={"sentences": ("settings", "sentences")},
         megabytes=4000,
         minutes=60,
@@ -46,21 +57,24 @@ PAGES = (
     Page(
         rule="tenney2019_figure1",
         function="studies.tenney2019.figure1:figure1",
-        inputs={"path": "figure1.tsv"},
+        inputs={"path": "summary/tasks.tsv"},
+        copies={"figure1.tsv": "path"},
         pictures="figure1",
         params=_TASKS,
     ),
     Page(
         rule="tenney2019_figure2",
         function="studies.tenney2019.figure2:figure2",
-        inputs={"path": "figure2.tsv"},
+        inputs={"path": "summary/layers.tsv"},
+        copies={"figure2.tsv": "path"},
         pictures="figure2",
         params=_TASKS,
     ),
     Page(
         rule="tenney2019_figure3",
         function="studies.tenney2019.figure3:figure3",
-        inputs={"path": "figure3.tsv"},
+        inputs={"path": "traces.tsv"},
+        copies={"figure3.tsv": "path"},
         pictures="figure3",
         params=_TASKS,
     ),
@@ -74,10 +88,14 @@ PAGES = (
         megabytes=4000,
         minutes=60,
     ),
+    _table("table1", "summary/ends.tsv"),
+    _table("order", "summary/order.tsv"),
+    _table("options", "summary/options.tsv"),
     Page(
         rule="tenney2019_comparison",
         function="studies.tenney2019.comparison:comparison",
-        inputs=tables("figure1", "figure2", "table1", "order", "options", "mixing_weights"),
+        inputs=tables("figure1", "figure2", "table1", "order", "options")
+        | {"tables__mixing_weights": "summary/mixing_weights.tsv"},
         outputs={
             "out": "comparison.tsv",
             "html_out": "comparison.html",

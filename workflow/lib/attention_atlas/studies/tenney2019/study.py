@@ -32,7 +32,7 @@ ARTIFACTS = (
         "Figure 2",
         "Mixing weights and differential scores of each task",
         "Mixing weights of the layers and what each layer adds to the score, for each task (Tenney et al. 2019, Figure 2).",
-        files=["mixing_weights.tsv", "probe_scores.tsv"],
+        files=["summary/mixing_weights.tsv", "summary/probe_scores.tsv"],
     ),
     figure(
         "figure_a3",

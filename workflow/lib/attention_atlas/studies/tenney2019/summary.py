@@ -12,9 +12,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from attention_atlas.corpora.layers import EDGE_TASKS
-from attention_atlas.io.html_tables import write_html_table
-from attention_atlas.io.run_label import RunLabel, joint_lines
 from attention_atlas.io.tables import read_parquet, read_table, write_table
 from attention_atlas.stats.bootstrap import percentile_interval, resampled_counts
 from attention_atlas.studies.tenney2019.layers import (
@@ -34,15 +31,50 @@ PROBE_SCORES = [
 """`layer` is the top one of a probe on the layers 0 to l."""
 FIGURE1 = [
     "task", "f1_first", "f1_last", "f1_last_low", "f1_last_high", "expected_layer", "expected_low", "expected_high",
-    "centre", "centre_low", "centre_high", "k_s", "k_delta", "noise", "layers", "sentences", "targets", "seeds",
+    "centre", "centre_low", "centre_high", "k_s", "k_delta", "within_noise", "layers", "sentences", "targets", "seeds",
 ]  # fmt: skip
-FIGURE2 = ["model", "task", "layer", "weight", "weight_low", "weight_high", "f1", "delta", "share", "k_s", "k_delta", "noise"]
+FIGURE2 = [
+    "model",
+    "task",
+    "layer",
+    "weight",
+    "weight_low",
+    "weight_high",
+    "f1",
+    "delta",
+    "share",
+    "k_s",
+    "k_delta",
+    "within_noise",
+]
 TABLE1 = [
     "task", "labels", "sentences", "targets", "layer", "f1", "f1_low", "f1_high", "f1_random_encoder", "f1_control_task",
     "selectivity", "f1_equal_steps", "steps", "equal_steps", "seeds",
 ]  # fmt: skip
-ORDER = ["task", "next_task", "expected_layer", "next_expected_layer", "difference", "low", "high", "probability", "noise"]
-OPTIONS = ["task", "layer0", "gains", "condition", "expected_layer", "centre", "k_s", "k_delta", "f1_first", "f1_last", "noise"]
+ORDER = [
+    "task",
+    "next_task",
+    "expected_layer",
+    "next_expected_layer",
+    "difference",
+    "low",
+    "high",
+    "probability",
+    "within_noise",
+]
+OPTIONS = [
+    "task",
+    "layer0",
+    "gains",
+    "condition",
+    "expected_layer",
+    "centre",
+    "k_s",
+    "k_delta",
+    "f1_first",
+    "f1_last",
+    "within_noise",
+]
 TaskFiles = Mapping[str, str | Path]
 """Kind of table -> file with the rows of a task: scores, weights, counts, see `probing.Outputs`; random_scores, of the model
 with random weights, where there is one."""
@@ -53,92 +85,48 @@ _ERRORS = 2.0
 def summarise(
     model: str,
     tasks: Mapping[str, TaskFiles],
-    labels: Mapping[str, RunLabel],
     resamples: int,
     seed: int,
     probe_scores_out: str | Path,
     mixing_weights_out: str | Path,
-    figure1_out: str | Path,
-    figure2_out: str | Path,
-    table1_out: str | Path,
-    table1_html: str | Path,
+    tasks_out: str | Path,
+    layers_out: str | Path,
+    ends_out: str | Path,
     order_out: str | Path,
-    order_html: str | Path,
     options_out: str | Path,
-    options_html: str | Path,
 ) -> None:
     """Write all tables.
 
     Args:
         model: name of the probed model.
         tasks: task -> its files.
-        labels: task -> run, model and corpus.
         resamples, seed: of the bootstrap over sentences and seeds.
         probe_scores_out: `PROBE_SCORES` of all probes.
         mixing_weights_out: `WEIGHTS` of all probes on several layers.
-        figure1_out, figure2_out: `FIGURE1` and `FIGURE2`.
-        table1_out, table1_html: `TABLE1`, scores at both ends.
-        order_out, order_html: `ORDER`, neighbours in the order of tasks.
-        options_out, options_html: `OPTIONS`, what they change.
+        tasks_out: `FIGURE1`, a row a task.
+        layers_out: `FIGURE2`, a row a task and layer.
+        ends_out: `TABLE1`, scores at both ends.
+        order_out: `ORDER`, neighbours in the order of tasks.
+        options_out: `OPTIONS`, what they change.
 
     Raises:
         AtlasError: a table cannot be used.
     """
     task_tables = {task: _read(task, files) for task, files in tasks.items()}
-    lines = joint_lines(labels.values())
     scores = pd.concat([tables.scores for tables in task_tables.values()]).rename(columns={"top": "layer"})
     write_table(scores[PROBE_SCORES], probe_scores_out)
     write_table(pd.concat([tables.weights for tables in task_tables.values()])[WEIGHTS], mixing_weights_out)
     resampled = {task: resampled_f1(tables.counts, resamples, seed + k) for k, (task, tables) in enumerate(task_tables.items())}
     summary = [_summary(tables, resampled[task], seed) for task, tables in task_tables.items()]
-    write_table(pd.DataFrame(summary)[FIGURE1], figure1_out)
+    write_table(pd.DataFrame(summary)[FIGURE1], tasks_out)
     figure2 = pd.concat([_bars(model, tables, resampled[task], seed) for task, tables in task_tables.items()])
-    write_table(figure2[FIGURE2], figure2_out)
+    write_table(figure2[FIGURE2], layers_out)
     table1 = pd.concat([_first_and_last(tables, resampled[task]) for task, tables in task_tables.items()])[TABLE1]
-    write_table(table1, table1_out)
-    one = ".1f"
-    write_html_table(
-        table1.assign(task=table1["task"].map(EDGE_TASKS)),
-        table1_html,
-        "Tenney et al. 2019: scores of probes on the input of the first layer, and on all layers, with controls",
-        [
-            *lines,
-            "F1 over targets and labels in percent, mean over seeds, 95 % interval by bootstrap over sentences and seeds. "
-            "Random encoder: the same probes on a model whose layers have random weights. Control task: every word has a label "
-            "of its own, drawn by chance (Hewitt & Liang 2019); selectivity: F1 less that of the control task.",
-        ],
-        {"f1_random_encoder": "F1, random encoder", "f1_control_task": "F1, control task", "f1_equal_steps": "F1, equal steps"},
-        {name: one for name in TABLE1 if name.startswith("f1") or name == "selectivity"}
-        | {"steps": ".0f", "equal_steps": ".0f"},
-    )
+    write_table(table1, ends_out)
     order = order_of_tasks({task: tables.points() for task, tables in task_tables.items()}, resampled)
     write_table(order, order_out)
-    write_html_table(
-        order.assign(task=order["task"].map(EDGE_TASKS), next_task=order["next_task"].map(EDGE_TASKS)),
-        order_html,
-        "Tenney et al. 2019: does the order of tasks hold?",
-        [
-            *lines,
-            "Neighbours in the order of expected layers, and how often this order comes out of a bootstrap over sentences and "
-            "seeds. Tasks whose whole gain is within two standard errors of nothing (noise) have no expected layer.",
-        ],
-        formats={"probability": ".2f"} | dict.fromkeys(ORDER[2:7], ".2f"),
-    )
     options = pd.concat([_options(tables, resamples, seed + k) for k, tables in enumerate(task_tables.values())])[OPTIONS]
     write_table(options, options_out)
-    write_html_table(
-        options.assign(task=options["task"].map(EDGE_TASKS)),
-        options_html,
-        "Tenney et al. 2019: what options change",
-        [
-            *lines,
-            "Layer 0: what goes into the first layer (words, places, segments), or the words alone, as in published code. "
-            "Gains: as they are, or of the best score so far, which never falls. Condition: stopped early as published, or the "
-            "same number of steps for all tasks (centre of gravity alone). An expected layer is not given where the whole gain "
-            "is within two standard errors of nothing.",
-        ],
-        formats=dict.fromkeys(("f1_first", "f1_last"), one) | dict.fromkeys(OPTIONS[4:8], ".2f"),
-    )
 
 
 @dataclass(frozen=True)
@@ -233,7 +221,7 @@ def _summary(task: _Task, resampled: Floats, seed: int) -> dict[str, Any]:
         "centre_high": centre_high,
         "k_s": float(divergence_of_weights(mixing).mean()),
         "k_delta": float(divergence_of_gains(points)),
-        "noise": int(noise),
+        "within_noise": int(noise),
         "layers": len(points) - 1,
         "sentences": task.counts["record"].nunique(),
         "targets": int(task.scores["targets"].iloc[0]),
@@ -278,7 +266,7 @@ def _bars(model: str, task: _Task, resampled: Floats, seed: int) -> pd.DataFrame
             "share": deltas / span if span > 0 else np.nan,
             "k_s": float(divergence_of_weights(mixing).mean()),
             "k_delta": float(divergence_of_gains(points)),
-            "noise": int(is_noise(points, resampled)),
+            "within_noise": int(is_noise(points, resampled)),
         }
     )
 
@@ -355,4 +343,4 @@ def _options(task: _Task, resamples: int, seed: int) -> pd.DataFrame:
         last = float(f1.iloc[:, -1].mean())
         centre, spread = centre_of_gravity(mixing).mean(), divergence_of_weights(mixing).mean()
         rows.append([task.name, EMBEDDINGS, None, EQUAL, np.nan, centre, spread, np.nan, np.nan, last, None])
-    return pd.DataFrame(rows, columns=OPTIONS).astype({"noise": "Int64"})
+    return pd.DataFrame(rows, columns=OPTIONS).astype({"within_noise": "Int64"})

@@ -1,0 +1,37 @@
+"""Order of tasks: the page of neighbours in the order of expected layers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from attention_atlas.corpora.layers import EDGE_TASKS
+from attention_atlas.io.html_tables import write_html_table
+from attention_atlas.io.run_label import RunLabel, joint_lines
+from attention_atlas.io.tables import read_table
+from attention_atlas.studies.tenney2019.summary import ORDER
+
+
+def order_page(path: str | Path, labels: Mapping[str, RunLabel], html_out: str | Path) -> None:
+    """Write the page.
+
+    Args:
+        path: table `ORDER` of `summary`.
+        labels: task -> run, model and corpus.
+        html_out: file to write.
+
+    Raises:
+        AtlasError: the table cannot be used.
+    """
+    table = read_table(path, ORDER)
+    write_html_table(
+        table.assign(task=table["task"].map(EDGE_TASKS), next_task=table["next_task"].map(EDGE_TASKS)),
+        html_out,
+        "Tenney et al. 2019: does the order of tasks hold?",
+        [
+            *joint_lines(labels.values()),
+            "Neighbours in the order of expected layers, and how often this order comes out of a bootstrap over sentences and "
+            "seeds. Tasks whose whole gain is within two standard errors of nothing (noise) have no expected layer.",
+        ],
+        formats={"probability": ".2f"} | dict.fromkeys(ORDER[2:7], ".2f"),
+    )
