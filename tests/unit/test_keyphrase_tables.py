@@ -18,6 +18,7 @@ from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import write_parquet, write_table
 from attention_atlas.methods.names import ANSWERS
 from attention_atlas.models.card import ModelCard, write_card
+from attention_atlas.studies.stefanik2021 import detection_pages, removal_pages
 from attention_atlas.studies.stefanik2021.baselines import BASELINES, best_number
 from attention_atlas.studies.stefanik2021.comparison import comparison
 from attention_atlas.studies.stefanik2021.detection import detection_tables
@@ -190,13 +191,15 @@ def built(tmp_path_factory, removals):
     write_card(card, folder / "card.json")
     tables = ("relative_attention", "head_ranking", "logistic_regression", "detectors")
     named = {name: folder / f"{name}.tsv" for name in tables}
-    pages = {name: folder / f"{name}.html" for name in tables[1:]}
     fit = Fit(folds=3, l2_penalty=1.0, fits=10, permutations=1, seed=0)
-    detection_tables(
-        folder / "words.parquet", folder / "card.json", SETTING, "max", fit, 100, named, pages, folder / "s.parquet"
-    )
+    detection_tables(folder / "words.parquet", folder / "card.json", "max", fit, 100, named, folder / "s.parquet")
+    detection_pages.head_ranking(named["head_ranking"], "max", SETTING, folder / "head_ranking.html")
+    detection_pages.logistic_regression(named["logistic_regression"], SETTING, folder / "logistic_regression.html")
+    detection_pages.detectors(named["detectors"], named["head_ranking"], SETTING, folder / "detectors.html")
     names = ("fine_tuning", "ablation", "cumulative_ablation")
-    removal_tables(removals, SETTING, 100, 0, *(folder / f"{name}.{kind}" for name in names for kind in ("tsv", "html")))
+    removal_tables(removals, 100, 0, *(folder / f"{name}.tsv" for name in names))
+    for name in names:
+        getattr(removal_pages, name)(folder / f"{name}.tsv", SETTING, folder / f"{name}.html")
     metrics = ("f1_at_5", "f1_at_10", "f1_at_m", "phrase_f1")
     rows = [[method, metric, 40.0 + k, 35.0, 45.0, 3, 8] for k, method in enumerate(METHOD_TITLES) for metric in metrics]
     write_table(pd.DataFrame(rows, columns=BASELINES), folder / "baselines.tsv")
@@ -251,7 +254,7 @@ def test_documents_are_counted(tmp_path):
     corpora = {"synthetic": [[tmp_path / "e.parquet"], [], 10]}
     write_documents(corpora, "Test run", tmp_path / "d.tsv", tmp_path / "d.html")
     row = pd.read_csv(tmp_path / "d.tsv", sep="\t").iloc[0]
-    assert row["documents":"without_present"].tolist() == [2, 9, 6, pytest.approx(6 / 9, abs=1e-5), 4, 2, 2, 4, 0]
+    assert row["documents":"documents_without_present"].tolist() == [2, 9, 6, pytest.approx(6 / 9, abs=1e-5), 4, 2, 2, 4, 0]
 
 
 def test_pages_need_no_network_and_hold_the_weights(built):

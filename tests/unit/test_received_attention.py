@@ -16,17 +16,17 @@ def maps():
     return raw / raw.sum(axis=-1, keepdims=True)
 
 
-@pytest.mark.parametrize("way", ["mean", "max"])
+@pytest.mark.parametrize("reduction", ["mean", "max"])
 @pytest.mark.parametrize("diagonal", [True, False])
-def test_words_receive_what_a_loop_finds(way, diagonal):
-    received = received_attention(maps(), SPECIAL, way, diagonal)
+def test_words_receive_what_a_loop_finds(reduction, diagonal):
+    received = received_attention(maps(), SPECIAL, reduction, diagonal)
     words = [unit for unit in range(UNITS) if not SPECIAL[unit]]
     assert received.shape == (LAYERS, HEADS, len(words))
     for layer in range(LAYERS):
         for head in range(HEADS):
             for place, j in enumerate(words):
                 values = [maps()[layer, head, i, j] for i in words if diagonal or i != j]
-                slow = max(values) if way == "max" else sum(values) / len(values)
+                slow = max(values) if reduction == "max" else sum(values) / len(values)
                 assert received[layer, head, place] == pytest.approx(slow)
 
 

@@ -57,9 +57,12 @@ def test_every_declared_file_can_be_planned(workspace, run):
     assert jobs["fine_tune_by_epoch"] == 1
     assert {"cache_hidden_states", "tenney2019_probes", "tenney2019_figure1", "tenney2019_comparison"} <= set(jobs)
     assert ("tenney2019_figure_a3" in jobs) == (run != "laptop")
-    assert {"stefanik2021_words", "stefanik2021_views", "stefanik2021_head_ranking_figure", "stefanik2021_comparison"} <= set(
-        jobs
-    )
+    assert {
+        "stefanik2021_words",
+        "stefanik2021_model_view",
+        "stefanik2021_head_ranking_figure",
+        "stefanik2021_comparison",
+    } <= set(jobs)
     assert jobs["stefanik2021_removal"] >= 3, "one a seed"
 
 

@@ -90,7 +90,7 @@ CONTRACTS = {
         "comparison.tsv": "id item quantity published ours ci_low ci_high n comparable why verdict",
     },
     "stefanik2021": {
-        "relative_attention.tsv": "way layer head value ci_low ci_high n",
+        "relative_attention.tsv": "reduction layer head value ci_low ci_high n",
         "head_ranking.tsv": "layer head auc average_precision cross_entropy cross_entropy_none slide_entropy share n",
         "logistic_regression.tsv": "layer head coefficient ci_low ci_high permutation_importance permutation_sd mix_weight",
         "fine_tuning.tsv": "seed model split heads_removed metric value ci_low ci_high delta delta_low delta_high documents",
@@ -132,7 +132,7 @@ REPEATED = {
     "michel2019_dynamics": "michel2019/dynamics.parquet",
     "stefanik2021_removal": "stefanik2021/removals/minilm-keyphrases-keyphrases-42.parquet",
     "stefanik2021_baselines": "stefanik2021/baselines.tsv",
-    "stefanik2021_views": "stefanik2021/model_view.tsv",
+    "stefanik2021_model_view": "stefanik2021/model_view.tsv",
     "tenney2019_probes": f"tenney2019/probes/minilm/{'-'.join(FEW_EDGE_TASKS)}.scores.tsv",
 }
 """Rule that runs a model, or makes what models are run on -> a file of one of its jobs in the small run.

@@ -36,17 +36,11 @@ rule stefanik2021_detection:
         words="results/{run}/stefanik2021/words.parquet",
         card=stefanik2021.card("documents"),
     output:
-        relative_attention="results/{run}/stefanik2021/relative_attention.tsv",
-        head_ranking="results/{run}/stefanik2021/head_ranking.tsv",
-        logistic_regression="results/{run}/stefanik2021/logistic_regression.tsv",
-        detectors="results/{run}/stefanik2021/detectors.tsv",
-        head_ranking_html="results/{run}/stefanik2021/head_ranking.html",
-        logistic_regression_html="results/{run}/stefanik2021/logistic_regression.html",
-        detectors_html=report(
-            "results/{run}/stefanik2021/detectors.html",
-            **stefanik2021.about("detectors"),
-        ),
-        scores="results/{run}/stefanik2021/scores.parquet",
+        relative_attention="results/{run}/stefanik2021/detection/relative_attention.tsv",
+        head_ranking="results/{run}/stefanik2021/detection/head_ranking.tsv",
+        logistic_regression="results/{run}/stefanik2021/detection/logistic_regression.tsv",
+        detectors="results/{run}/stefanik2021/detection/detectors.tsv",
+        scores="results/{run}/stefanik2021/detection/scores.parquet",
     log:
         "results/{run}/logs/stefanik2021/detection.log",
     benchmark:
@@ -57,8 +51,7 @@ rule stefanik2021_detection:
         mem_mb=memory(4000),
         runtime=minutes(240),
     params:
-        label=stefanik2021.label("documents"),
-        way=stefanik2021.settings("reduction"),
+        reduction=stefanik2021.settings("reduction"),
         fit=stefanik2021.fit_options,
         resamples=stefanik2021.settings("resamples"),
         code=script_digest("stefanik2021_detection.py"),
@@ -98,7 +91,7 @@ rule stefanik2021_baselines:
     input:
         development=stefanik2021.examples("development"),
         test=stefanik2021.examples("test"),
-        scores="results/{run}/stefanik2021/scores.parquet",
+        scores="results/{run}/stefanik2021/detection/scores.parquet",
         removals=stefanik2021.removal_files,
         card=stefanik2021.card("documents"),
     output:
@@ -125,7 +118,7 @@ rule stefanik2021_baselines:
         "../scripts/stefanik2021_baselines.py"
 
 
-rule stefanik2021_views:
+rule stefanik2021_model_view:
     input:
         card=stefanik2021.card("documents"),
         tokenizer=stefanik2021.tokenizer("documents"),
@@ -137,18 +130,18 @@ rule stefanik2021_views:
         head_view="results/{run}/stefanik2021/head_view.html",
         tsv="results/{run}/stefanik2021/model_view.tsv",
     log:
-        "results/{run}/logs/stefanik2021/views.log",
+        "results/{run}/logs/stefanik2021/model_view.log",
     benchmark:
-        "results/{run}/benchmarks/stefanik2021/views.tsv"
+        "results/{run}/benchmarks/stefanik2021/model_view.tsv"
     conda:
         "../../envs/model.yaml"
     resources:
-        mem_mb=stefanik2021.memory("views"),
+        mem_mb=stefanik2021.memory("model_view"),
         runtime=minutes(60),
     params:
         model=stefanik2021.model(),
         pairs=stefanik2021.settings("pairs"),
         run=stefanik2021.run_title,
-        code=script_digest("stefanik2021_views.py"),
+        code=script_digest("stefanik2021_model_view.py"),
     script:
-        "../scripts/stefanik2021_views.py"
+        "../scripts/stefanik2021_model_view.py"

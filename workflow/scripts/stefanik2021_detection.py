@@ -1,4 +1,3 @@
-from attention_atlas.io.run_label import run_label_of
 from attention_atlas.studies.stefanik2021.detection import detection_tables
 from attention_atlas.studies.stefanik2021.regression import Fit
 from attention_atlas.workflow.job import job
@@ -9,11 +8,9 @@ with job(snakemake):
     detection_tables(
         words_path=snakemake.input.words,
         card_path=snakemake.input.card,
-        label=run_label_of(snakemake.params.label),
-        way=snakemake.params.way,
+        reduction=snakemake.params.reduction,
         fit=Fit(**snakemake.params.fit),
         resamples=snakemake.params.resamples,
         tables={name: outputs[name] for name in tables},
-        pages={name: outputs[f"{name}_html"] for name in tables if f"{name}_html" in outputs},
         scores_out=outputs["scores"],
     )

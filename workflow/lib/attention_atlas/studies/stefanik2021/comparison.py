@@ -75,7 +75,7 @@ def _score(frames: Mapping[str, pd.DataFrame], model: str) -> pd.Series:
 
 def _claims(frames: Mapping[str, pd.DataFrame]) -> Iterator[tuple[str, str, str]]:
     relative = frames["relative_attention"]
-    head_rows = relative[relative["way"] == "mean"]
+    head_rows = relative[relative["reduction"] == "mean"]
     more, less = int((head_rows["ci_low"] > 0).sum()), int((head_rows["ci_high"] < 0).sum())
     claim = "Some heads attend to keyphrases more than to other words (interval above 0)"
     yield claim, f"{more} of {len(head_rows)} heads more, {less} less, in the mean", claim_verdict(more > 0)

@@ -15,7 +15,7 @@ from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.tables import write_table
 
 DOCUMENTS = [
-    "corpus", "documents", "words", "key_words", "share", "phrases", "present", "absent", "places", "without_present",
+    "corpus", "documents", "words", "key_words", "share", "phrases", "present", "absent", "places", "documents_without_present",
 ]  # fmt: skip
 
 

@@ -21,9 +21,9 @@ _REMOVED = Measure(
 MEASURES = (
     Source(
         "stefanik2021/relative_attention",
-        where("value", "keyphrase_attention", way="mean"),
+        where("value", "keyphrase_attention", reduction="mean"),
         (_ATTENTION,),
-        ("way", "layer", "head", "value"),
+        ("reduction", "layer", "head", "value"),
     ),
     Source(
         "stefanik2021/head_ranking",

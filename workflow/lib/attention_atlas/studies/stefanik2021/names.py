@@ -36,6 +36,6 @@ FEATURE_KEYS = ["record", "document", "place", "key"]
 """Columns of a table of words before its features: record and name of the document, place of the word, whether it is key."""
 
 
-def feature(layer: int, head: int, way: str) -> str:
+def feature(layer: int, head: int, reduction: str) -> str:
     """Column with the attention that words receive from a head (from 1), as `l3_h1_max`; the slides count from 0."""
-    return f"l{layer}_h{head}_{way}"
+    return f"l{layer}_h{head}_{reduction}"

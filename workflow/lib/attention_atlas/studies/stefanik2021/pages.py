@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from attention_atlas.workflow.page import Page, PageValue, dropped_page, tables
+
+
+def _table(name: str, module: str, source: str, label: PageValue, **params: PageValue) -> Page:
+    """The page of a table that it copies."""
+    return Page(
+        rule=f"stefanik2021_{name}",
+        function=f"studies.stefanik2021.{module}:{name}",
+        inputs={"path": source},
+        outputs={"html_out": f"{name}.html"},
+        copies={f"{name}.tsv": "path"},
+        params={"label": label, **params},
+    )
 
 
 def _figure(name: str, label: PageValue) -> Page:
@@ -19,7 +33,21 @@ def _figure(name: str, label: PageValue) -> Page:
 _DOCUMENTS = ("label", "documents")
 _TAGGING = ("tagging_label",)
 PAGES = (
-    _figure("relative_attention", _DOCUMENTS),
+    replace(
+        _figure("relative_attention", _DOCUMENTS),
+        inputs={"path": "detection/relative_attention.tsv"},
+        copies={"relative_attention.tsv": "path"},
+    ),
+    _table("head_ranking", "detection_pages", "detection/head_ranking.tsv", _DOCUMENTS, reduction=("settings", "reduction")),
+    _table("logistic_regression", "detection_pages", "detection/logistic_regression.tsv", _DOCUMENTS),
+    Page(
+        rule="stefanik2021_detectors",
+        function="studies.stefanik2021.detection_pages:detectors",
+        inputs={"path": "detection/detectors.tsv", "ranking_path": "detection/head_ranking.tsv"},
+        outputs={"html_out": "detectors.html"},
+        copies={"detectors.tsv": "path"},
+        params={"label": _DOCUMENTS},
+    ),
     _figure("head_ranking", _DOCUMENTS),
     _figure("logistic_regression", _DOCUMENTS),
     _figure("model_view", ("pairs_label",)),
@@ -28,22 +56,22 @@ PAGES = (
         grouped=False,
         function="studies.stefanik2021.removal_tables:removal_tables",
         outputs={
-            "fine_tuning_out": "fine_tuning.tsv",
-            "fine_tuning_html": "fine_tuning.html",
-            "ablation_out": "ablation.tsv",
-            "ablation_html": "ablation.html",
-            "cumulative_out": "cumulative_ablation.tsv",
-            "cumulative_html": "cumulative_ablation.html",
+            "fine_tuning_out": "removal_tables/fine_tuning.tsv",
+            "ablation_out": "removal_tables/ablation.tsv",
+            "cumulative_out": "removal_tables/cumulative_ablation.tsv",
         },
         params={
             "files": ("removals_by_seed",),
-            "label": _TAGGING,
             "resamples": ("settings", "resamples"),
             "seed": ("settings", "seed"),
         },
         reads=(("removal_files",),),
         megabytes=4000,
         minutes=60,
+    ),
+    *(
+        _table(name, "removal_pages", f"removal_tables/{name}.tsv", _TAGGING)
+        for name in ("fine_tuning", "ablation", "cumulative_ablation")
     ),
     _figure("fine_tuning", _TAGGING),
     _figure("ablation", _TAGGING),

@@ -13,35 +13,35 @@ from attention_atlas.errors import AtlasError
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
-WAYS = ("mean", "max")
+REDUCTIONS = ("mean", "max")
 """How the attention that a word receives is pooled over query words."""
 
 
-def received_attention(maps: npt.ArrayLike, special: npt.ArrayLike, way: str = "mean", diagonal: bool = True) -> Floats:
+def received_attention(maps: npt.ArrayLike, special: npt.ArrayLike, reduction: str = "mean", diagonal: bool = True) -> Floats:
     """[layer, head, word] attention that each word receives from the words of its text.
 
     Args:
         maps: [layer, head, m, m] over words and special tokens, row = query.
         special: [m] which of them are special tokens.
-        way: mean or maximum over the query words.
+        reduction: mean or maximum over the query words.
         diagonal: whether a word's attention to itself counts.
 
     Raises:
-        AtlasError: another way, or no words.
+        AtlasError: another reduction, or no words.
     """
-    if way not in WAYS:
-        raise AtlasError(f"received attention as {way!r}: use {' or '.join(WAYS)}.")
+    if reduction not in REDUCTIONS:
+        raise AtlasError(f"received attention as {reduction!r}: use {' or '.join(REDUCTIONS)}.")
     is_word = ~np.asarray(special, dtype=np.bool_)
     if not is_word.any():
         raise AtlasError("received attention needs a word: this text has special tokens only.")
     word_maps = np.asarray(maps, dtype=np.float64)[:, :, is_word][:, :, :, is_word]
     words = word_maps.shape[-1]
     if diagonal:
-        return word_maps.mean(axis=2) if way == "mean" else word_maps.max(axis=2)
+        return word_maps.mean(axis=2) if reduction == "mean" else word_maps.max(axis=2)
     off_diagonal = ~np.eye(words, dtype=np.bool_)
     if words == 1:
         return np.full((*word_maps.shape[:2], 1), np.nan)
-    if way == "mean":
+    if reduction == "mean":
         return np.where(off_diagonal, word_maps, 0).sum(axis=2) / (words - 1)
     return np.where(off_diagonal, word_maps, -np.inf).max(axis=2)
 

@@ -13,8 +13,6 @@ import pandas as pd
 from statsmodels.stats.multitest import multipletests
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.html_tables import write_html_table
-from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_parquet, write_table
 from attention_atlas.methods.names import ANSWERS
 from attention_atlas.stats.bootstrap import percentile_interval
@@ -96,25 +94,20 @@ def read_removals(path: str | Path) -> Removals:
 
 def removal_tables(
     files: Mapping[str, str | Path],
-    label: RunLabel,
     resamples: int,
     seed: int,
     fine_tuning_out: str | Path,
-    fine_tuning_html: str | Path,
     ablation_out: str | Path,
-    ablation_html: str | Path,
     cumulative_out: str | Path,
-    cumulative_html: str | Path,
 ) -> None:
-    """Write fine_tuning.tsv, ablation.tsv and cumulative_ablation.tsv with their pages.
+    """Write the tables.
 
     Args:
         files: seed -> table of `removal.remove_heads`.
-        label: model and test documents.
         resamples, seed: of the bootstrap over documents.
-        fine_tuning_out, fine_tuning_html: scores of the whole and the pruned taggers.
-        ablation_out, ablation_html: scores with each head removed.
-        cumulative_out, cumulative_html: scores with heads removed one after the other.
+        fine_tuning_out: `FINE_TUNING`, scores of the whole and the pruned taggers.
+        ablation_out: `ABLATION`, scores with each head removed.
+        cumulative_out: `CUMULATIVE`, scores with heads removed one after the other.
 
     Raises:
         AtlasError: a table cannot be used, or the taggers were evaluated on different documents.
@@ -126,41 +119,9 @@ def removal_tables(
             raise AtlasError(
                 f"{files[name]}: this tagger was evaluated on other documents than the first: build the run again."
             )
-    fine_tuning = fine_tuning_rows(by_seed, resamples, seed)
-    ablation = ablation_rows(by_seed, resamples, seed)
-    cumulative = cumulative_rows(by_seed)
-    write_table(fine_tuning, fine_tuning_out)
-    write_table(ablation, ablation_out)
-    write_table(cumulative, cumulative_out)
-    shown = dict.fromkeys(("value", "ci_low", "ci_high", "baseline"), ".1f")
-    shown |= dict.fromkeys(("delta", "delta_low", "delta_high"), "+.2f") | {"layer": "d", "head": "d"}
-    notes = [
-        label.line,
-        "Scores in percent. token F1: words of keyphrases, whether they begin one or not; phrase F1: both ends right "
-        "(seqeval). Pruned: heads removed from the one whose removal helps most on development documents, as many as score "
-        "best there; pruned on test: ranked, stopped and reported on the test documents, as in the slides, which is "
-        "optimistic. Intervals by bootstrap over documents; the mean is over seeds.",
-    ]
-    write_html_table(fine_tuning, fine_tuning_html, "Štefánik: fine-tuned taggers, whole and pruned", notes, formats=shown)
-    test_means = ablation[(ablation["seed"] == MEAN) & (ablation["split"] == TEST) & (ablation["metric"] == TOKEN)]
-    notes = [
-        label.line,
-        "Token F1 on test documents with one head removed, mean over seeds, largest gain first; all seeds, both scores and "
-        "both sets of documents are in ablation.tsv. p: bootstrap over documents, two-sided; Holm over the heads.",
-    ]
-    order = test_means.sort_values("delta", ascending=False, kind="stable")
-    write_html_table(order, ablation_html, "Štefánik: each head removed", notes, formats=shown)
-    test_scores = cumulative[(cumulative["metric"] == TOKEN) & (cumulative["split"] == TEST)]
-    means = test_scores.groupby(["order", "percent", "heads_removed"], sort=False, as_index=False)["value"].mean()
-    notes = [label.line, "Token F1 on test documents, in percent, mean over seeds (and over random orders)."]
-    wide = means.pivot(index=["percent", "heads_removed"], columns="order", values="value").reset_index()
-    write_html_table(
-        wide,
-        cumulative_html,
-        "Štefánik: heads removed one after the other",
-        notes,
-        formats=dict.fromkeys(wide.columns[2:], ".1f") | {"heads_removed": "d", "percent": "d"},
-    )
+    write_table(fine_tuning_rows(by_seed, resamples, seed), fine_tuning_out)
+    write_table(ablation_rows(by_seed, resamples, seed), ablation_out)
+    write_table(cumulative_rows(by_seed), cumulative_out)
 
 
 def best_count(removals: Removals, order: str, split: str) -> int:

@@ -212,7 +212,7 @@ JOBS = {
     "detection": Job(reads=_documents, work=_detection),
     "removal": Job(reads=_tagger_in_path, work=_removals, memory=_removal_memory, gpu=True, model_bound=True),
     "baselines": Job(reads=_documents, work=lambda part: {"records": part.records}, gpu=True),
-    "views": Job(reads=_documents, memory=lambda part: costs.extraction_memory(part.model, part.corpus)),
+    "model_view": Job(reads=_documents, memory=lambda part: costs.extraction_memory(part.model, part.corpus)),
 }
 STUDY = Study(
     id=ID,

@@ -15,7 +15,7 @@ from attention_atlas.corpora.keyphrases import OUTSIDE
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.tables import read_parquet, write_parquet
 from attention_atlas.studies.stefanik2021.names import FEATURE_KEYS, feature
-from attention_atlas.studies.stefanik2021.received import WAYS, received_attention
+from attention_atlas.studies.stefanik2021.received import REDUCTIONS, received_attention
 
 Floats = npt.NDArray[np.float64]
 
@@ -23,7 +23,7 @@ Floats = npt.NDArray[np.float64]
 def write_words(
     shards: Sequence[str | Path], example_files: Sequence[str | Path], limit: int, diagonal: bool, out: str | Path
 ) -> None:
-    """Write a row a word: `FEATURE_KEYS`, then the attention received from each head in each way.
+    """Write a row a word: `FEATURE_KEYS`, then the attention received from each head by each reduction.
 
     Args:
         shards, example_files: attention and examples of a corpus with keyphrases.
@@ -52,21 +52,21 @@ def _frames(maps: Iterable[CachedExample], examples: Iterable[Example], diagonal
             "key": key,
         }
         word_maps = cached.word_maps()
-        for way in WAYS:
-            received = received_attention(word_maps, cached.special_units, way, diagonal)
+        for reduction in REDUCTIONS:
+            received = received_attention(word_maps, cached.special_units, reduction, diagonal)
             columns |= {
-                feature(layer + 1, head + 1, way): received[layer, head].astype(np.float32)
+                feature(layer + 1, head + 1, reduction): received[layer, head].astype(np.float32)
                 for layer, head in np.ndindex(received.shape[:2])
             }
         yield pd.DataFrame(columns)
 
 
-def read_words(path: str | Path, layers: int, heads: int, way: str) -> tuple[pd.DataFrame, Floats]:
-    """The `FEATURE_KEYS` of all words, and [word, layer, head] attention that they receive in a way.
+def read_words(path: str | Path, layers: int, heads: int, reduction: str) -> tuple[pd.DataFrame, Floats]:
+    """The `FEATURE_KEYS` of all words, and [word, layer, head] attention that they receive, by a reduction.
 
     Raises:
         AtlasError: the table cannot be used.
     """
-    names = [feature(layer + 1, head + 1, way) for layer, head in np.ndindex(layers, heads)]
+    names = [feature(layer + 1, head + 1, reduction) for layer, head in np.ndindex(layers, heads)]
     table = read_parquet(path, [*FEATURE_KEYS, *names])
     return table[FEATURE_KEYS], table[names].to_numpy(np.float64).reshape(-1, layers, heads)

@@ -22,13 +22,13 @@ def relative_attention(path: str | Path, label: RunLabel, pictures: Mapping[str,
     Raises:
         AtlasError: the table cannot be used.
     """
-    table = read_table(path, ["way", "layer", "head", "value", "ci_low", "ci_high", "n"])
+    table = read_table(path, ["reduction", "layer", "head", "value", "ci_low", "ci_high", "n"])
     figure, axes = panels(4.2, 3.4, 2)
-    for axis, (way, head_rows) in zip(axes, table.groupby("way", sort=False), strict=True):
+    for axis, (reduction, head_rows) in zip(axes, table.groupby("reduction", sort=False), strict=True):
         significant = head_rows[(head_rows["ci_low"] > 0) | (head_rows["ci_high"] < 0)]
         percent = head_rows.assign(value=100 * head_rows["value"])
         draw_head_map(axis, percent, "Relative attention, points", "RdBu_r", significant)
-        axis.set_title(f"Received attention: {way} over attending words")
+        axis.set_title(f"Received attention: {reduction} over attending words")
     note = (
         "Attention that words of keyphrases receive minus that of other words, mean over documents, in hundredths; a dot: the "
         f"95 % interval by bootstrap over n = {table['n'].iloc[0]} documents leaves out 0."

@@ -1,0 +1,84 @@
+"""Pages of the ranking of heads, of the logistic regression over all heads, and of the detectors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from attention_atlas.io.html_tables import write_html_table
+from attention_atlas.io.run_label import RunLabel
+from attention_atlas.io.tables import read_table
+from attention_atlas.studies.stefanik2021.names import HEAD, MIX, REGRESSION
+
+_TITLES = {
+    REGRESSION: "all heads, logistic regression",
+    MIX: "all heads, softmax weights",
+    HEAD: "best head of other documents",
+}
+
+
+def head_ranking(path: str | Path, reduction: str, label: RunLabel, html_out: str | Path) -> None:
+    """Write the page of the ranking of heads.
+
+    Args:
+        path: head_ranking of `detection_tables`.
+        reduction: how attention becomes a feature.
+        label: model and documents.
+        html_out: file to write.
+
+    Raises:
+        AtlasError: the table cannot be used.
+    """
+    ranking = read_table(path)
+    notes = [
+        label.line,
+        f"A row a head: how well the {reduction} of the attention that a word receives tells words of keyphrases. "
+        f"{_share(ranking)} cross entropy: nats a word, of a probability fitted to other documents; of the share of key words "
+        "alone in cross entropy none. slide entropy: the slides' sum over words with attention itself for a probability, and "
+        "its rank, which says how small the attention of a head is rather than what it detects.",
+    ]
+    formats = dict.fromkeys(("layer", "head", "n", "slide_rank"), "d") | {"slide_entropy": ".1f", "cross_entropy": ".5f"}
+    formats |= {"cross_entropy_none": ".5f", "share": ".3f"}
+    write_html_table(ranking, html_out, "Štefánik: heads as detectors of keyphrases", notes, formats=formats)
+
+
+def logistic_regression(path: str | Path, label: RunLabel, html_out: str | Path) -> None:
+    """Write the page of the regression, from logistic_regression of `detection_tables`.
+
+    Raises:
+        AtlasError: the table cannot be used.
+    """
+    coefficients = read_table(path)
+    notes = [
+        label.line,
+        "Coefficients of a logistic regression (L2, both kinds of words weighing the same) over the standardised attention "
+        "of all heads, with intervals over resampled documents. Heads of like attention share their weight, so that a "
+        "coefficient is no importance; permutation importance is the AUC on other documents that is lost when a head's "
+        "attention is shuffled over words. mix weight: softmax weight of the analogue of scalar mixing.",
+    ]
+    order = coefficients.sort_values("permutation_importance", ascending=False, kind="stable")
+    title = "Štefánik: logistic regression over all heads"
+    formats = {"layer": "d", "head": "d", "permutation_importance": ".4f", "permutation_sd": ".4f", "mix_weight": ".4f"}
+    write_html_table(order, html_out, title, notes, formats=formats)
+
+
+def detectors(path: str | Path, ranking_path: str | Path, label: RunLabel, html_out: str | Path) -> None:
+    """Write the page of the detectors, from detectors and head_ranking of `detection_tables`.
+
+    Raises:
+        AtlasError: a table cannot be used.
+    """
+    table = read_table(path)
+    ranking = read_table(ranking_path)
+    named = table.assign(detector=[_TITLES[name] for name in table["detector"]])
+    notes = [
+        label.line,
+        f"Words judged by what was fitted to (or chosen on) other documents. {_share(ranking)} f1: at probability 0.5 of "
+        "the balanced regression; cross entropy: of the balanced regression too, so not that of a calibrated probability.",
+    ]
+    write_html_table(named, html_out, "Štefánik: one head and all heads", notes, formats={"words": "d", "documents": "d"})
+
+
+def _share(ranking: pd.DataFrame) -> str:
+    return f"{ranking['share'].iloc[0]:.1%} of {ranking['n'].iloc[0]} words belong to keyphrases."
