@@ -188,7 +188,7 @@ def test_pairs_without_enough_heads_are_left_out_and_holm_is_over_the_others():
     table = rows().assign(a=np.arange(12.0), b=CHANCE.random(12), flat=1.0, few=[1.0] * 3 + [np.nan] * 9)
     correlations = correlation_rows(table, ["a", "b", "flat", "few"], DRAWS)
     assert list(correlations.columns) == CORRELATIONS
-    assert correlations[["one", "other"]].to_numpy().tolist() == [["a", "b"]]
+    assert correlations[["measure_a", "measure_b"]].to_numpy().tolist() == [["a", "b"]]
     assert correlations["p_holm"].iloc[0] == correlations["p"].iloc[0]
     # A measure that is the same within each layer tells nothing beyond layers.
     same = table.assign(c=table["layer"].astype(float))

@@ -103,7 +103,7 @@
       button.setAttribute("aria-pressed", String(index === state.head));
     });
     const said = [`${measure.title}${unit(measure)}. ${measure.study}, ${measure.item}; model: ${measure.model}.`];
-    if (measure.more) said.push(`More: ${measure.more}.`);
+    if (measure.higher_means) said.push(`More: ${measure.higher_means}.`);
     find("measure-note").textContent = said.join(" ");
     const legend = find("legend");
     legend.replaceChildren();
@@ -176,7 +176,8 @@
         if (item && item.datum && item.datum.index !== undefined) choose(item.datum.index);
       });
     });
-    const pair = data.correlations.find((row) => [row.one, row.other].includes(one.measure) && [row.one, row.other].includes(other.measure) && one.measure !== other.measure);
+    const isPair = (row) => [row.measure_a, row.measure_b].includes(one.measure) && [row.measure_a, row.measure_b].includes(other.measure);
+    const pair = one.measure === other.measure ? undefined : data.correlations.find(isPair);
     find("scatter-note").textContent = pair
       ? `Spearman ${shown(pair.spearman)} [${shown(pair.ci_low)}, ${shown(pair.ci_high)}] over ${pair.n} heads; within layers ${shown(pair.within_layers)}, p = ${shown(pair.p_holm)} after Holm over all pairs of measures.`
       : `${points.length} heads; no rank correlation is computed for this pair.`;

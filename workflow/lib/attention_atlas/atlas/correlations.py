@@ -24,7 +24,7 @@ from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.stats.bootstrap import percentile_interval
 
 Floats = npt.NDArray[np.float64]
-CORRELATIONS = ["one", "other", "spearman", "ci_low", "ci_high", "within_layers", "p", "p_holm", "n"]
+CORRELATIONS = ["measure_a", "measure_b", "spearman", "ci_low", "ci_high", "within_layers", "p", "p_holm", "n"]
 LEAST = 8
 """Heads with both measures at the least."""
 

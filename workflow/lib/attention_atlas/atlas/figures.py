@@ -32,11 +32,11 @@ def correlation_map(correlations: str | Path, measures: str | Path, line: str, p
     """
     table = read_table(correlations, CORRELATIONS)
     titles = read_table(measures, MEASURES).set_index("measure")["title"]
-    names = list(dict.fromkeys([*table["one"], *table["other"]]))
+    names = list(dict.fromkeys([*table["measure_a"], *table["measure_b"]]))
     place = {name: k for k, name in enumerate(names)}
     grid, significant = np.eye(len(names)), np.zeros((len(names), len(names)), dtype=bool)
     for row in table.itertuples():
-        k, m = place[row.one], place[row.other]
+        k, m = place[row.measure_a], place[row.measure_b]
         grid[k, m] = grid[m, k] = row.spearman
         significant[k, m] = significant[m, k] = row.p_holm < 0.05
     use_style()

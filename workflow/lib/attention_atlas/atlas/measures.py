@@ -18,7 +18,7 @@ from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.methods.head_measures import PLACE, Source
 from attention_atlas.studies import study_modules
 
-MEASURES = ["measure", "title", "study", "item", "unit", "more", "model", "kind", "heads", "note"]
+MEASURES = ["measure", "title", "study", "item", "unit", "higher_means", "model", "kind", "heads", "note"]
 SOURCES: tuple[Source, ...] = tuple(source for module in study_modules("head_measures") for source in module.MEASURES)
 """Where the measures of the atlas come from, in the order of its columns."""
 
@@ -76,7 +76,7 @@ def measure_rows(table: pd.DataFrame, absent: Mapping[str, str], models: Mapping
             present = measure.name in table
             kind = "" if not present else ("number" if pd.api.types.is_numeric_dtype(table[measure.name]) else "name")
             count = int(table[measure.name].notna().sum()) if present else 0
-            facts = (measure.name, measure.title, source.study, measure.item, measure.unit, measure.more)
+            facts = (measure.name, measure.title, source.study, measure.item, measure.unit, measure.higher_means)
             rows.append([*facts, models.get(source.table, "") if present else "", kind, count, absent.get(measure.name, "")])
     return pd.DataFrame(rows, columns=MEASURES)
 

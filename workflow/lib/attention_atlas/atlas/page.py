@@ -134,7 +134,7 @@ def page_data(
     names = [name for name in measures["measure"] if name in heads]
     kinds = measures.set_index("measure")["kind"]
     values = {name: [_plain(value) for value in heads[name]] for name in names}
-    pairs = correlations[["one", "other", "spearman", "ci_low", "ci_high", "within_layers", "p_holm", "n"]]
+    pairs = correlations[["measure_a", "measure_b", "spearman", "ci_low", "ci_high", "within_layers", "p_holm", "n"]]
     return {
         "layers": int(heads["layer"].max()),
         "heads": int(heads["head"].max()),

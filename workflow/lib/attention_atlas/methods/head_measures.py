@@ -26,7 +26,7 @@ class Measure:
         title: what it is, in words.
         item: of the paper.
         unit: of the values; empty for names.
-        more: what a larger value means.
+        higher_means: what a larger value means.
         part: whether it is a part of another measure (one task of several, an end of an interval): shown, but not correlated.
     """
 
@@ -34,7 +34,7 @@ class Measure:
     title: str
     item: str
     unit: str
-    more: str = ""
+    higher_means: str = ""
     part: bool = False
 
 

@@ -25,10 +25,10 @@ def by_task(value: str, name: str, **equal: str) -> Select:
     return select
 
 
-def _task_measures(name: str, title: str, item: str, unit: str, more: str) -> tuple[Measure, ...]:
+def _task_measures(name: str, title: str, item: str, unit: str, higher_means: str) -> tuple[Measure, ...]:
     """The measures of `by_task`: over all tasks, and one a task."""
-    parts = (Measure(f"{name}_{task}", f"{title}, {TASK_TITLES[task]}", item, unit, more, part=True) for task in TASKS)
-    return (Measure(name, f"{title}, mean of tasks", item, unit, more), *parts)
+    parts = (Measure(f"{name}_{task}", f"{title}, {TASK_TITLES[task]}", item, unit, higher_means, part=True) for task in TASKS)
+    return (Measure(name, f"{title}, mean of tasks", item, unit, higher_means), *parts)
 
 
 def most_frequent_class(table: pd.DataFrame) -> pd.DataFrame:
