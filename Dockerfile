@@ -1,7 +1,7 @@
 # The workflow with the versions of requirements.txt. README, "A container", says how to build and run it.
 FROM python:3.11-slim
 
-# Named at the build for a build of torch for the CPU: --build-arg PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu
+# An index with a build of torch for the CPU may be named at the build: --build-arg PIP_EXTRA_INDEX_URL=...
 ARG PIP_EXTRA_INDEX_URL
 
 WORKDIR /opt/attention-atlas
