@@ -33,7 +33,7 @@ DRAWN = (
         "extract_attention": "attention maps of all corpora",
         "cache_hidden_states": "hidden states (Tenney et al.)",
         "fine_tune": "fine-tuning",
-        "mlm_head": "head for hidden pieces",
+        "mlm_head": "masked-LM head",
         "clark2019_probes": "probes (Clark et al.)",
     },
     {

@@ -180,7 +180,7 @@ def test_tables_and_figure(tmp_path):
     assert "to [SEP]" in pictures["svg"].read_text()
     figure3_variants(*paths, RunLabel("r", "m", "c"), tmp_path / "h.html")
     assert "[SEP] to other" in (tmp_path / "h.html").read_text()
-    assert f"Prediction of hidden pieces: {facts.words}." in (tmp_path / "h.html").read_text()
+    assert f"Prediction of masked tokens: {facts.words}." in (tmp_path / "h.html").read_text()
 
 
 def test_a_model_without_mask_gives_empty_tables_and_a_figure_that_says_so(tmp_path):

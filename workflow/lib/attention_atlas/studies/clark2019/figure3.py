@@ -58,7 +58,7 @@ def figure3(table_path: str | Path, label: RunLabel, pictures: Mapping[str, str 
     heads = len(table[["layer", "head"]].drop_duplicates())
     head = table["mlm_head"].iloc[0]
     segments = int(table["n"].max())
-    footnote = f"{label.line}\nDots: {heads} heads; lines: means. n = {segments} segments. Hidden pieces: {head}."
+    footnote = f"{label.line}\nDots: {heads} heads; lines: means. n = {segments} segments. Masked tokens: {head}."
     save_figure(figure, pictures, footnote)
 
 

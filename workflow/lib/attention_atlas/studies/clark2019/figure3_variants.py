@@ -27,7 +27,7 @@ def figure3_variants(table_path: str | Path, variants_path: str | Path, label: R
     head = heads.iloc[0] if len(heads) else "the model has no [MASK]"
     notes = [
         label.line,
-        f"Prediction of hidden pieces: {head}. Gradient of the loss summed over the predicted pieces by each attention "
+        f"Prediction of masked tokens: {head}. Gradient of the loss summed over the predicted pieces by each attention "
         "weight, attention taken as a free variable. Masked: 15 % of the pieces hidden as in pre-training, loss on those; "
         "unmasked: nothing hidden, loss on every piece. Per weight: mean over weights to tokens of the class; per query: "
         "summed over the tokens of the class, mean over queries; gradient x attention: as per weight, of the product's "

@@ -60,7 +60,7 @@ ARTIFACTS = (
         "Gradient of the masked-language-model loss by attention to [SEP], punctuation and other tokens",
         "Magnitude of the derivative of the masked-language-model loss by the attention weights, to [SEP], to full stops and "
         "commas, and to other tokens, by layer (Clark et al. 2019, Figure 3). The paper does not say how it averages or "
-        "masks: four readings are drawn. The line below the figure says which head predicts the hidden pieces.",
+        "masks: four readings are drawn. The line below the figure says which head predicts the masked tokens.",
         needs=["segments"],
     ),
     table(
