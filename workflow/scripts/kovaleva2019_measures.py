@@ -7,7 +7,7 @@ with job(snakemake):
         tuned_entry=snakemake.params.tuned,
         card_path=snakemake.input.card,
         example_files=snakemake.input.examples,
-        labels=MeasureSettings(
+        settings=MeasureSettings(
             limit=snakemake.params.limit,
             padded_length=snakemake.params.padded["length"],
             padded_records=snakemake.params.padded["records"],
