@@ -46,6 +46,6 @@ def _page(path: str | Path, number: int, label: RunLabel, html_out: str | Path) 
         "heldout_delta: the head is chosen on one half of the examples and measured on the other, mean of both ways; the paper "
         "chooses on the examples that it reports.",
     ]
-    formats = dict.fromkeys(("layer", "head"), "d") | dict.fromkeys(columns[2:-2], ".2f")
+    formats = dict.fromkeys(("layer", "head"), "d") | dict.fromkeys(columns[2:-2], ".2f") | dict.fromkeys(columns[-2:], ".3f")
     task = "translation" if several_kinds else "classification"
     write_html_table(shown, html_out, f"Michel et al. 2019, Table {number}: one head a layer, {task}", notes, formats=formats)

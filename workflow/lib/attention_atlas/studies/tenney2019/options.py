@@ -35,5 +35,5 @@ def options_page(path: str | Path, labels: Mapping[str, RunLabel], html_out: str
             "same number of steps for all tasks (centre of gravity alone). An expected layer is not given where the whole gain "
             "is within two standard errors of nothing.",
         ],
-        formats=dict.fromkeys(("f1_first", "f1_last"), ".1f") | dict.fromkeys(OPTIONS[4:8], ".2f"),
+        formats=dict.fromkeys(("f1_first", "f1_last"), ".1f") | dict.fromkeys(OPTIONS[4:8], ".2f") | {"within_noise": "d"},
     )
