@@ -24,7 +24,7 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.methods.options import AS_PUBLISHED
 from attention_atlas.stats.held_out import Resampling
-from attention_atlas.studies.clark2019.dependencies import measure_dependencies
+from attention_atlas.studies.clark2019.dependencies import DependencyOutputs, measure_dependencies
 from attention_atlas.studies.clark2019.surface import measure_surface
 
 RESAMPLING = Resampling(folds=5, resamples=200, seed=3)
@@ -52,7 +52,7 @@ def test_measures_of_a_model_are_those_of_the_studies(tmp_path):
     measure_surface(shards, card, 12, AS_PUBLISHED, 200, 3, *surface)
     assert tables["clark2019/surface"].read_bytes() == surface[0].read_bytes()
     outs = [tmp_path / f"{name}.tsv" for name in ("heads", "dependencies", "options", "noop", "summary")]
-    measure_dependencies(shards, [tmp_path / "0.parquet"], card, 12, AS_PUBLISHED, 1, RESAMPLING, *outs)
+    measure_dependencies(shards, [tmp_path / "0.parquet"], card, 12, AS_PUBLISHED, 1, RESAMPLING, DependencyOutputs(*outs))
     assert tables["clark2019/dependency_heads"].read_bytes() == outs[0].read_bytes()
     assert tables["clark2019/dependencies"].read_bytes() == outs[1].read_bytes()
     heads, absent = read_measures(tables, 2, 2)

@@ -63,7 +63,7 @@ def test_a_wrong_call_is_found():
 def test_pages_are_called_by_the_parameters_of_their_functions(page):
     module, _, name = page.function.partition(":")
     known, required = parameters(f"attention_atlas.{module}", name)
-    named = {parameter.partition("__")[0] for parameter in page.inputs} | page.outputs.keys() | page.params.keys()
+    named = {parameter.partition("__")[0] for parameter in (*page.inputs, *page.outputs)} | page.params.keys()
     named = {name for name in named if name not in PICTURES} | ({"pictures"} if page.pictures else set())
     assert named <= known
     assert required <= named

@@ -157,6 +157,13 @@ def test_files_labels_and_groups_reach_the_function(here):
     ] == CALLS
 
 
+def test_outputs_are_grouped_as_files_are(here):
+    files = {"tables__first": "a.tsv", "many": ["b.tsv"], "extra": []}
+    render("here:page", files, {"tables__second": "c.tsv", "out": "d.tsv"}, {"label": LABEL, "labels": {}})
+    assert CALLS[0]["tables"] == Tables("a.tsv", "c.tsv")
+    assert CALLS[0]["out"] == "d.tsv"
+
+
 def test_pictures_are_one_parameter(here):
     paths = {kind: f"figure.{kind}" for kind in PICTURES}
     render("here:picture", {}, paths, {})

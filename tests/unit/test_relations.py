@@ -16,7 +16,13 @@ from attention_atlas.methods.options import AS_PUBLISHED, alternatives
 from attention_atlas.methods.relation_tables import heads_frame, relations_frame
 from attention_atlas.stats.bootstrap import bootstrap_ratio
 from attention_atlas.stats.held_out import Resampling, best_head, folds_of
-from attention_atlas.studies.clark2019.dependencies import measure_dependencies, noop_frame, options_frame, summary
+from attention_atlas.studies.clark2019.dependencies import (
+    DependencyOutputs,
+    measure_dependencies,
+    noop_frame,
+    options_frame,
+    summary,
+)
 
 RESAMPLING = Resampling(folds=5, resamples=200, seed=3)
 SHAPE = (2, 3, 4)  # directions, layers, heads
@@ -276,9 +282,8 @@ def test_summary_counts_words_and_those_in_several_pieces():
 
 def run_treebank(folder, limit, options=AS_PUBLISHED):
     outs = {name: folder / f"{name}.tsv" for name in ("heads", "dependencies", "options", "noop", "summary")}
-    files = {f"{name}_out": path for name, path in outs.items()}
     shards, examples = [folder / "0.safetensors"], [folder / "0.parquet"]
-    measure_dependencies(shards, examples, folder / "card.json", limit, options, 1, RESAMPLING, **files)
+    measure_dependencies(shards, examples, folder / "card.json", limit, options, 1, RESAMPLING, DependencyOutputs(**outs))
     return {name: pd.read_csv(path, sep="\t") for name, path in outs.items()}
 
 

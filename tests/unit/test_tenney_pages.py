@@ -32,6 +32,7 @@ from attention_atlas.studies.tenney2019.summary import (
     ORDER,
     PROBE_SCORES,
     TABLE1,
+    SummaryOutputs,
     is_noise,
     order_of_tasks,
     resampled_f1,
@@ -125,7 +126,7 @@ def task_files(probed):
 def pages(probed, tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
     names = ("probe_scores", "mixing_weights", "figure1", "figure2", "table1", "order", "options")
-    summarise("tiny", task_files(probed), 100, 0, *(folder / name for name in names))
+    summarise("tiny", task_files(probed), 100, 0, SummaryOutputs(*(folder / name for name in names)))
     for name, page in (("table1", table1_page), ("order", order_page), ("options", options_page)):
         page(folder / name, SETTINGS, folder / f"{name}_html")
     traced_sentences([task_outputs.cases for (_, whole), task_outputs in probed.items() if whole], 2, folder / "figure3")

@@ -1,6 +1,6 @@
 from attention_atlas.methods.options import options_of
 from attention_atlas.stats.held_out import Resampling
-from attention_atlas.studies.clark2019.dependencies import measure_dependencies
+from attention_atlas.studies.clark2019.dependencies import DependencyOutputs, measure_dependencies
 from attention_atlas.workflow.job import job
 
 with job(snakemake):
@@ -12,9 +12,11 @@ with job(snakemake):
         options=options_of(snakemake.params.options),
         min_count=snakemake.params.min_count,
         resampling=Resampling(snakemake.params.folds, snakemake.params.resamples, snakemake.params.seed),
-        heads_out=snakemake.output.heads,
-        dependencies_out=snakemake.output.dependencies,
-        options_out=snakemake.output.options,
-        noop_out=snakemake.output.noop,
-        summary_out=snakemake.output.summary,
+        outputs=DependencyOutputs(
+            heads=snakemake.output.heads,
+            dependencies=snakemake.output.dependencies,
+            options=snakemake.output.options,
+            noop=snakemake.output.noop,
+            summary=snakemake.output.summary,
+        ),
     )

@@ -19,7 +19,7 @@ class Page:
         rule: its name, which begins with the study.
         function: `module:function` below attention_atlas; it is called with the names below as keywords.
         inputs: parameter -> file. `tables__surface` is the attribute `surface` of the parameter `tables`, a dataclass.
-        outputs: parameter -> file.
+        outputs: parameter -> file; `outputs__order` is the attribute `order` of the parameter `outputs`.
         copies: file -> parameter of the input that it is a copy of: where the numbers of a table or figure are a whole table
             that another rule measured.
         pictures: name of a figure, whose SVG, PNG and PDF the parameter `pictures` takes; empty where there is none.

@@ -25,7 +25,8 @@ def render(function: str, files: Mapping[str, Any], outputs: Mapping[str, str], 
     Args:
         function: `module:function` below attention_atlas.
         files: parameter -> path, or a list of them; `tables__surface` for an attribute of a parameter.
-        outputs: parameter -> path; the pictures of a figure as svg, png and pdf; with `COPY`, copies of inputs.
+        outputs: parameter -> path, grouped as files are; the pictures of a figure as svg, png and pdf; with `COPY`, copies of
+            inputs.
         params: parameter -> value.
     """
     module, _, name = function.partition(":")
@@ -33,8 +34,8 @@ def render(function: str, files: Mapping[str, Any], outputs: Mapping[str, str], 
     pictures = {kind: path for kind, path in outputs.items() if kind in PICTURES}
     copies = {parameter: path for parameter, path in outputs.items() if parameter.startswith(COPY)}
     written = {parameter: path for parameter, path in outputs.items() if parameter not in (*PICTURES, *copies)}
-    arguments: dict[str, Any] = {**written, **params} | ({"pictures": pictures} if pictures else {})
-    for parameter, value in files.items():
+    arguments: dict[str, Any] = {**params} | ({"pictures": pictures} if pictures else {})
+    for parameter, value in (*files.items(), *written.items()):
         group, _, attribute = parameter.partition("__")
         if attribute:
             arguments.setdefault(group, {})[attribute] = value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +36,25 @@ NOOP_COLUMNS = ["relation", "layer", "head", "group_by", "group", "n", "sep_atte
 _SURFACE_OPTIONS = {"sep_sep_denominator", "position_denominator", "entropy_smoothing"}
 
 
+@dataclass(frozen=True)
+class DependencyOutputs:
+    """Tables that `measure_dependencies` writes.
+
+    Attributes:
+        heads: relation, layer, head, direction, n, correct, accuracy: all relations x heads x directions.
+        dependencies: the best head of each relation, see `relations_frame`.
+        options: the same best heads with each option changed alone, see `options_frame`.
+        noop: attention to [SEP] with and without the relation, see `noop_frame`.
+        summary: quantity, value (sentences, words, share of words with several word pieces).
+    """
+
+    heads: str | Path
+    dependencies: str | Path
+    options: str | Path
+    noop: str | Path
+    summary: str | Path
+
+
 def measure_dependencies(
     shards: Sequence[str | Path],
     example_files: Sequence[str | Path],
@@ -43,11 +63,7 @@ def measure_dependencies(
     options: Options,
     min_count: int,
     resampling: Resampling,
-    heads_out: str | Path,
-    dependencies_out: str | Path,
-    options_out: str | Path,
-    noop_out: str | Path,
-    summary_out: str | Path,
+    outputs: DependencyOutputs,
 ) -> None:
     """Score every head on every relation and write the tables.
 
@@ -58,11 +74,7 @@ def measure_dependencies(
         options: the run's options.
         min_count: relations with fewer tokens get no best head.
         resampling: folds and bootstrap.
-        heads_out: relation, layer, head, direction, n, correct, accuracy: all relations x heads x directions.
-        dependencies_out: the best head of each relation, see `relations_frame`.
-        options_out: the same best heads with each option changed alone, see `options_frame`.
-        noop_out: attention to [SEP] with and without the relation, see `noop_frame`.
-        summary_out: quantity, value (sentences, words, share of words with several word pieces).
+        outputs: files to write.
 
     Raises:
         AtlasError: cache and examples do not belong together, the cache lacks the word mode, or there is nothing to score.
@@ -77,12 +89,12 @@ def measure_dependencies(
             f"{options.word_mode} needs level: tokens for this corpus."
         )
     scores = score(predictions.picked[options.word_mode], gold, options)
-    write_table(heads_frame(scores, gold, options), heads_out)
+    write_table(heads_frame(scores, gold, options), outputs.heads)
     relations = relations_frame(scores, gold, options, min_count, resampling)
-    write_table(relations, dependencies_out)
-    write_table(options_frame(predictions, gold, min_count), options_out)
-    write_table(noop_frame(predictions, gold, relations, resampling), noop_out)
-    write_quantities(summary(examples), summary_out)
+    write_table(relations, outputs.dependencies)
+    write_table(options_frame(predictions, gold, min_count), outputs.options)
+    write_table(noop_frame(predictions, gold, relations, resampling), outputs.noop)
+    write_quantities(summary(examples), outputs.summary)
 
 
 def summary(examples: Sequence[Example]) -> dict[str, float]:

@@ -82,18 +82,35 @@ _ERRORS = 2.0
 """Standard errors of the whole gain within which it is noise."""
 
 
+@dataclass(frozen=True)
+class SummaryOutputs:
+    """Files that `summarise` writes.
+
+    Attributes:
+        probe_scores: `PROBE_SCORES` of all probes.
+        mixing_weights: `WEIGHTS` of all probes on several layers.
+        tasks: `FIGURE1`, one row for each task.
+        layers: `FIGURE2`, one row for each task and layer.
+        ends: `TABLE1`, scores at both ends.
+        order: `ORDER`, neighbours in the order of tasks.
+        options: `OPTIONS`, what they change.
+    """
+
+    probe_scores: str | Path
+    mixing_weights: str | Path
+    tasks: str | Path
+    layers: str | Path
+    ends: str | Path
+    order: str | Path
+    options: str | Path
+
+
 def summarise(
     model: str,
     tasks: Mapping[str, TaskFiles],
     resamples: int,
     seed: int,
-    probe_scores_out: str | Path,
-    mixing_weights_out: str | Path,
-    tasks_out: str | Path,
-    layers_out: str | Path,
-    ends_out: str | Path,
-    order_out: str | Path,
-    options_out: str | Path,
+    outputs: SummaryOutputs,
 ) -> None:
     """Write all tables.
 
@@ -101,32 +118,26 @@ def summarise(
         model: name of the probed model.
         tasks: task -> its files.
         resamples, seed: of the bootstrap over sentences and seeds.
-        probe_scores_out: `PROBE_SCORES` of all probes.
-        mixing_weights_out: `WEIGHTS` of all probes on several layers.
-        tasks_out: `FIGURE1`, a row a task.
-        layers_out: `FIGURE2`, a row a task and layer.
-        ends_out: `TABLE1`, scores at both ends.
-        order_out: `ORDER`, neighbours in the order of tasks.
-        options_out: `OPTIONS`, what they change.
+        outputs: files to write.
 
     Raises:
         AtlasError: a table cannot be used.
     """
     task_tables = {task: _read(task, files) for task, files in tasks.items()}
     scores = pd.concat([tables.scores for tables in task_tables.values()]).rename(columns={"top": "layer"})
-    write_table(scores[PROBE_SCORES], probe_scores_out)
-    write_table(pd.concat([tables.weights for tables in task_tables.values()])[WEIGHTS], mixing_weights_out)
+    write_table(scores[PROBE_SCORES], outputs.probe_scores)
+    write_table(pd.concat([tables.weights for tables in task_tables.values()])[WEIGHTS], outputs.mixing_weights)
     resampled = {task: resampled_f1(tables.counts, resamples, seed + k) for k, (task, tables) in enumerate(task_tables.items())}
     summary = [_summary(tables, resampled[task], seed) for task, tables in task_tables.items()]
-    write_table(pd.DataFrame(summary)[FIGURE1], tasks_out)
+    write_table(pd.DataFrame(summary)[FIGURE1], outputs.tasks)
     figure2 = pd.concat([_bars(model, tables, resampled[task], seed) for task, tables in task_tables.items()])
-    write_table(figure2[FIGURE2], layers_out)
+    write_table(figure2[FIGURE2], outputs.layers)
     table1 = pd.concat([_first_and_last(tables, resampled[task]) for task, tables in task_tables.items()])[TABLE1]
-    write_table(table1, ends_out)
+    write_table(table1, outputs.ends)
     order = order_of_tasks({task: tables.points() for task, tables in task_tables.items()}, resampled)
-    write_table(order, order_out)
+    write_table(order, outputs.order)
     options = pd.concat([_options(tables, resamples, seed + k) for k, tables in enumerate(task_tables.values())])[OPTIONS]
-    write_table(options, options_out)
+    write_table(options, outputs.options)
 
 
 @dataclass(frozen=True)
