@@ -87,7 +87,7 @@ def test_frames_are_optional(without_files):
     (without_files / "licensed").mkdir()
     (without_files / "licensed" / "framenet_473.json").touch()
     assert pairs(shipped(), "laptop") == [("minilm", "framenet-473")]
-    assert INPUTS.frame_table(wildcards("laptop")) == "results/laptop/kovaleva2019/figure3.tsv"
+    assert INPUTS.frame_table(wildcards("laptop")) == "results/laptop/kovaleva2019/frames.tsv"
     assert INPUTS.compared_labels(wildcards("laptop"))["frames"]["corpus_reference"] == "framenet-473"
     assert INPUTS.recipe(wildcards("laptop"))["sentences"] == 473
 

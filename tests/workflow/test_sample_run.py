@@ -267,7 +267,7 @@ def test_tables_of_stefanik2021_hold_what_they_must(done):
     folder = done.folder / "results/sample/stefanik2021"
     names = ("relative_attention", "head_ranking", "fine_tuning", "ablation", "cumulative_ablation", "baselines", "documents")
     tables = {name: pd.read_csv(folder / f"{name}.tsv", sep="\t") for name in names}
-    assert tables["relative_attention"].groupby("way").size().to_dict() == {"max": 72, "mean": 72}
+    assert tables["relative_attention"].groupby("reduction").size().to_dict() == {"max": 72, "mean": 72}
     assert sorted(tables["head_ranking"]["slide_rank"]) == list(range(1, 73))
     whole = tables["fine_tuning"].query("model == 'whole'")
     assert (whole["delta"] == 0).all()

@@ -67,7 +67,7 @@ class PageRule:
         return {"function": page.function, **arguments, "code": code}
 
     def _file(self, look: PageValue) -> Any:
-        return self.path(look) if isinstance(look, str) else self._look(look)
+        return self.study.measured_path(look, "{run}") if isinstance(look, str) else self._look(look)
 
     def _parameter(self, look: PageValue) -> Any:
         value = self._look(look)

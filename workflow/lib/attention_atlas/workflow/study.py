@@ -152,6 +152,12 @@ class Study:
         folder = self.id if self.folder is None else self.folder
         return "/".join(filter(None, ("results", run, folder, name)))
 
+    def measured_path(self, name: str, run: str) -> str:
+        """The same, or the measured table that it is a copy of: so that no job waits for a figure whose numbers it reads."""
+        sources = {copy: page.inputs[parameter] for page in self.pages for copy, parameter in page.copies.items()}
+        source = sources.get(name, name)
+        return self.path(source if isinstance(source, str) else name, run)
+
     def paths(self, artifact: Artifact, run: str) -> list[str]:
         """Files of an artefact in a run."""
         return [self.path(name, run) for name in artifact.files]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import PurePosixPath
 from typing import Any
 
 from attention_atlas.errors import AtlasError
@@ -36,8 +37,8 @@ def built_tables(config: Config, run: str) -> dict[str, str]:
             continue
         for artifact in study.artifacts:
             if is_part_of(config, run, study, artifact) and not missing_for(config, run, study, artifact):
-                files = [path for path in study.paths(artifact, run) if path.endswith(".tsv")]
-                tables |= {f"{study.id}/{path.rpartition('/')[2].removesuffix('.tsv')}": path for path in files}
+                names = [name for name in artifact.files if name.endswith(".tsv")]
+                tables |= {f"{study.id}/{PurePosixPath(name).stem}": study.measured_path(name, run) for name in names}
     return tables
 
 

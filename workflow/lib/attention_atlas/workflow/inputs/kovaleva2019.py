@@ -164,8 +164,8 @@ class Kovaleva2019Inputs(StudyInputs):
         }
 
     def frame_table(self, wildcards: Wildcards) -> str | list[str]:
-        """figure3.tsv where the run has a corpus of frames."""
-        return f"results/{wildcards.run}/{ID}/figure3.tsv" if frames_of(self.config, wildcards.run) else []
+        """frames.tsv where the run has a corpus of frames."""
+        return f"results/{wildcards.run}/{ID}/frames.tsv" if frames_of(self.config, wildcards.run) else []
 
     # --- Figure 1 ---------------------------------------------------------------------------------------------------
 

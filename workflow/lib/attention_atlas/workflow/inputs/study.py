@@ -127,7 +127,7 @@ class StudyInputs(SharedInputs):
         """A table of the study; nothing where the run does not name what it needs."""
 
         def path(wildcards: Wildcards) -> list[str]:
-            return [f"results/{wildcards.run}/{self.study.id}/{name}"] if key in self.study_settings(wildcards) else []
+            return [self.study.measured_path(name, wildcards.run)] if key in self.study_settings(wildcards) else []
 
         return path
 
