@@ -66,3 +66,11 @@ def test_only_pages_write_the_numbers_of_the_papers_tables_and_figures():
         (rule, path.stem) for rule, body in MEASURED.items() for path in outputs_of(rule, body) if NUMBERED.fullmatch(path.stem)
     }
     assert named == {("michel2019_table4", "table4")}
+
+
+def test_no_page_reads_a_copy_so_that_none_waits_for_a_figure():
+    for study in studies().values():
+        copies = {study.path(name, "sample") for page in study.pages for name in page.copies}
+        for page in study.pages:
+            for name in (value for value in page.inputs.values() if isinstance(value, str)):
+                assert study.measured_path(name, "sample") not in copies, (page.rule, name)
