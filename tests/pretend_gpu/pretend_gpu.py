@@ -54,9 +54,9 @@ class PretendGpu(TorchFunctionMode):
         here = [tensor for tensor in tensors if self.holds(tensor)]
         if name in _TO_NUMPY and here:
             raise TypeError("can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() first.")
-        asked = kwargs.get("device")
-        if asked is not None:
-            there = torch.device(asked).type == "cuda"
+        device = kwargs.get("device")
+        if device is not None:
+            there = torch.device(device).type == "cuda"
             if there and name in _DRAWING:
                 raise RuntimeError(f"{name} on a GPU draws other numbers than on a CPU: draw here and move them")
             if there:

@@ -29,10 +29,10 @@ def test_real_questions_are_read(mirror, name, count):
     [("STS-B/train.tsv", "stsb", 5749), ("STS-B/dev.tsv", "stsb", 1500), ("QNLI/dev.tsv", "qnli", 5463)],
 )
 def test_real_glue_files_are_read(mirror, name, task, count):
-    found = list(read_glue(mirror / "glue" / name, task))
-    assert len(found) == count
-    assert all(len(item.texts) == 2 for item in found)
-    labels = {item.label for item in found}
+    records = list(read_glue(mirror / "glue" / name, task))
+    assert len(records) == count
+    assert all(len(item.texts) == 2 for item in records)
+    labels = {item.label for item in records}
     assert labels == {"entailment", "not_entailment"} if task == "qnli" else all(0 <= float(x) <= 5 for x in labels)
 
 

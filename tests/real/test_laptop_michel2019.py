@@ -61,15 +61,15 @@ def test_cross_attention_with_one_head_hurts_more_than_the_encoder(table):
 
 
 def test_what_heads_do_carries_over_to_other_captions(table):
-    found = table("correlations").set_index(["experiment", "statistic"])
-    print(found[["value", "ci_low", "ci_high"]].round(2).to_string())
-    assert found.loc[("translation", "pearson"), "ci_low"] > 0
+    correlations = table("correlations").set_index(["experiment", "statistic"])
+    print(correlations[["value", "ci_low", "ci_high"]].round(2).to_string())
+    assert correlations.loc[("translation", "pearson"), "ci_low"] > 0
 
 
 def test_importance_is_scaled_in_every_layer_and_definitions_agree_in_part(table):
     importance = table("head_importance")
     assert set(importance["definition"]) == set(DEFINITIONS)
-    norms = importance.groupby(["task", "definition", "kind", "layer"])["importance"].apply(lambda own: np.linalg.norm(own))
+    norms = importance.groupby(["task", "definition", "kind", "layer"])["importance"].apply(np.linalg.norm)
     assert norms.to_numpy() == pytest.approx(1, abs=1e-4)
     spearman = importance.drop_duplicates(["task", "definition"]).set_index(["task", "definition"])["spearman"]
     print(spearman.to_string())

@@ -62,9 +62,9 @@ def test_a_node_goes_down_and_comes_back(cluster, workspace, whole):
     cluster.command("scontrol", "update", f"NodeName={job['NodeList']}", "State=DOWN", "Reason=test")
     output, _ = process.communicate(timeout=LIMIT)
     assert process.returncode == 0, output[-3000:]
-    found = states(cluster, before)
-    assert "NODE_FAIL" in found
-    assert found[-1] == "COMPLETED"
+    job_states = states(cluster, before)
+    assert "NODE_FAIL" in job_states
+    assert job_states[-1] == "COMPLETED"
     same(workspace, whole)
     assert "idle" in cluster.command("sinfo", "--noheader", "--Node", f"--nodes={job['NodeList']}", "--Format=StateLong")
 
@@ -75,9 +75,9 @@ def test_a_job_is_cancelled(cluster, workspace, whole):
     cluster.command("scancel", extracting(cluster, process, workspace, before)["JobID"])
     output, _ = process.communicate(timeout=LIMIT)
     assert process.returncode == 0, output[-3000:]
-    found = states(cluster, before)
-    assert "CANCELLED" in found
-    assert found[-1] == "COMPLETED"
+    job_states = states(cluster, before)
+    assert "CANCELLED" in job_states
+    assert job_states[-1] == "COMPLETED"
     same(workspace, whole)
 
 

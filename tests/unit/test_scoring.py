@@ -44,10 +44,10 @@ def test_scores_are_those_of_the_libraries(metric):
 @pytest.mark.parametrize("metric", [ACCURACY, F1])
 def test_weights_count_examples_several_times(metric):
     counts = RNG.multinomial(60, np.full(60, 1 / 60), size=5).astype(float)
-    found = score(metric, CLASSES, TRUTH, counts)
+    scores = score(metric, CLASSES, TRUTH, counts)
     for row, weights in enumerate(counts):
         repeated = np.repeat(np.arange(60), weights.astype(int))
-        assert found[:, row] == pytest.approx([SLOW[metric](one[repeated], TRUTH[repeated]) for one in CLASSES])
+        assert scores[:, row] == pytest.approx([SLOW[metric](one[repeated], TRUTH[repeated]) for one in CLASSES])
 
 
 def test_weighted_pearson_is_that_of_repeated_examples():
@@ -55,10 +55,10 @@ def test_weighted_pearson_is_that_of_repeated_examples():
     # Ranks stay those of all examples, so that the second half is Pearson's of fixed ranks.
     ranks = [np.argsort(np.argsort(values)).astype(float) for values in (NUMBERS[0], TRUTH + 1e-6 * np.arange(60))]
     ours, truth = NUMBERS[0], TRUTH + 1e-6 * np.arange(60)
-    found = score(CORRELATION, ours, truth, counts)
-    for value, weights in zip(found, counts, strict=True):
-        own = np.repeat(np.arange(60), weights.astype(int))
-        slow = (pearsonr(ours[own], truth[own])[0] + pearsonr(ranks[0][own], ranks[1][own])[0]) / 2
+    scores = score(CORRELATION, ours, truth, counts)
+    for value, weights in zip(scores, counts, strict=True):
+        repeated = np.repeat(np.arange(60), weights.astype(int))
+        slow = (pearsonr(ours[repeated], truth[repeated])[0] + pearsonr(ranks[0][repeated], ranks[1][repeated])[0]) / 2
         assert value == pytest.approx(slow)
 
 
@@ -66,14 +66,14 @@ def test_weighted_pearson_is_that_of_repeated_examples():
 def test_exchanged_predictions_give_the_differences_of_exchanged_models(metric):
     ours = predictions(metric)
     swaps = (RNG.random((6, 60)) < 0.5).astype(float)
-    found = swapped_differences(metric, ours[0], ours[1:], TRUTH, swaps)
+    differences = swapped_differences(metric, ours[0], ours[1:], TRUTH, swaps)
     for row, swap in enumerate(swaps.astype(bool)):
         for place, changed in enumerate(ours[1:]):
             one, other = np.where(swap, ours[0], changed), np.where(swap, changed, ours[0])
             if metric == CORRELATION:
                 # Ranks are those of each model's own predictions, exchanged with them.
                 continue
-            assert found[place, row] == pytest.approx(SLOW[metric](one, TRUTH) - SLOW[metric](other, TRUTH))
+            assert differences[place, row] == pytest.approx(SLOW[metric](one, TRUTH) - SLOW[metric](other, TRUTH))
     whole = swapped_differences(metric, ours[0], ours[1:], TRUTH, np.stack([np.zeros(60), np.ones(60)]))
     assert whole[:, 0] == pytest.approx(-whole[:, 1])
     assert whole[:, 0] == pytest.approx(score(metric, ours[1:], TRUTH) - score(metric, ours[0], TRUTH))
