@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.published.compare import CLOSE, EXACT, NO, SETTING, verdict
-from attention_atlas.published.matching import measure, quantities, read_tables
+from attention_atlas.published.matching import Quantity, measure, quantities, read_tables
 from attention_atlas.published.values import Cell, Number, Published
 
 HEADS = pd.DataFrame(
@@ -190,7 +190,7 @@ def test_named_numbers_keep_their_names():
 
 
 def test_a_setting_is_exact_or_a_choice_of_the_run():
-    frames = {"quantities": quantities([("examples", 1000), ("fits", 3)])}
+    frames = {"quantities": quantities([Quantity("examples", 1000), Quantity("fits", 3)])}
     measured = {
         name: ours(published(number(1000, cell(where={"quantity": name}, artefact="quantities")), comparable=SETTING), frames)
         for name in ("examples", "fits")
@@ -202,7 +202,7 @@ def test_a_setting_is_exact_or_a_choice_of_the_run():
 
 
 def test_texts_are_compared_as_texts():
-    frames = {"quantities": quantities([("tasks", "MRPC, RTE")])}
+    frames = {"quantities": quantities([Quantity("tasks", "MRPC, RTE")])}
     value = published(number("MRPC, RTE", cell(where={"quantity": "tasks"}, artefact="quantities")))
     assert verdict(value, ours(value, frames)) == "match"
 

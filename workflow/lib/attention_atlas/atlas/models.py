@@ -195,7 +195,7 @@ def write_models(
     write_table(findings, findings_out)
     notes = [
         label.line,
-        "Findings that a model's attention alone can show, put to each model. Intervals: bootstrap over heads; a finding on "
+        "Findings that a model's attention alone can show, tested on each model. Intervals: bootstrap over heads; a finding on "
         "depth holds where its interval lies on its side of 0.",
         *(f"{text}: {what}." for text, what in surviving(findings).items()),
     ]

@@ -46,7 +46,7 @@ ARTIFACTS = (
         "Models",
         "The same measures of several models, one with random weights among them",
         "Measures of all heads, model beside model (points: heads; diamond and bar: mean with 95 % interval), and findings "
-        "put to each model.",
+        "tested on each model.",
         needs=["sentences", "compared"],
         files=["models_findings.tsv", "models_findings.html"],
     ),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Self
+from typing import Any
 
 import pandas as pd
 
@@ -41,10 +41,6 @@ class Measured:
     n: int | None = None
     holds: bool | None = None
     target: Any = None
-
-    def changed(self, **fields: Any) -> Self:
-        """A copy with some fields changed."""
-        return replace(self, **fields)
 
 
 def compare(published: Mapping[str, Published], measured: Mapping[str, Measured]) -> pd.DataFrame:

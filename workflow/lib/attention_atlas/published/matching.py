@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -43,6 +43,15 @@ class MeasuredNumber:
     interval: tuple[float | None, float | None]
     n: int | None
     row: Mapping[str, Any]
+
+
+class Quantity(NamedTuple):
+    """A number (or text) that no table of a run has as such."""
+
+    quantity: str
+    value: Any
+    n: int | None = None
+    remark: str = ""
 
 
 class Tables:
@@ -112,8 +121,7 @@ class Tables:
             return value * cell.scale.numerator / cell.scale.denominator
 
         value = scaled(column)
-        target = number.value if number.corrected is None else number.corrected
-        whole = isinstance(target, int) and value.is_integer()
+        whole = isinstance(number.target, int) and value.is_integer()
         low, high = (scaled(name) for name in interval_columns) if interval_columns else (None, None)
         return MeasuredNumber(int(value) if whole else value, (low, high), n, row)
 
@@ -169,10 +177,9 @@ def measure(
     return {value.id: _measured(value, tables, labels) for value in published.values()}
 
 
-def quantities(rows: Iterable[tuple[str, Any] | tuple[str, Any, int] | tuple[str, Any, int, str]]) -> pd.DataFrame:
-    """Numbers that no table of a run has as such: quantity, value, n, remark."""
-    full = [(*row, *(None, "")[len(row) - 2 :]) for row in rows]
-    return pd.DataFrame(full, columns=["quantity", "value", "n", "remark"]).astype({"value": object, "n": "Int64"})
+def quantities(rows: Iterable[Quantity]) -> pd.DataFrame:
+    """A table of quantities, one a row."""
+    return pd.DataFrame(list(rows), columns=list(Quantity._fields)).astype({"value": object, "n": "Int64"})
 
 
 def sameness(value: Published, labels: Mapping[str, RunLabel]) -> tuple[str, str]:
@@ -215,12 +222,10 @@ def _measured(value: Published, tables: Tables, labels: Mapping[str, RunLabel]) 
         return Measured(None, NO, _sentences(_reason(value, error), value.fault))
     if missing:
         count_note = f"{len(ours)} of {len(compared)} values"
-        comparable, why = (
-            NO,
-            _sentences(why, count_note) if comparable == NO else _sentences(count_note, _reason(value, missing)),
-        )
+        why = _sentences(why, count_note) if comparable == NO else _sentences(count_note, _reason(value, missing))
+        comparable = NO
     parts = [number.part for number, _ in ours]
-    targets = [number.value if number.corrected is None else number.corrected for number, _ in ours]
+    targets = [number.target for number, _ in ours]
     first = ours[0][1]
     low, high = first.interval if len(compared) == 1 else (None, None)
     values = [measured_number.value for _, measured_number in ours]
@@ -230,8 +235,8 @@ def _measured(value: Published, tables: Tables, labels: Mapping[str, RunLabel]) 
         measured = Measured(joined(values, parts), comparable, why, low, high, first.n, target=joined(targets, parts))
     if comparable == SETTING:
         same = agrees(value, measured)
-        measured = measured.changed(comparable=EXACT if same else NO, why="as in the paper" if same else why)
-    return measured.changed(why=_sentences(measured.why, value.remark.format_map(first.row), value.fault))
+        measured = replace(measured, comparable=EXACT if same else NO, why="as in the paper" if same else why)
+    return replace(measured, why=_sentences(measured.why, value.remark.format_map(first.row), value.fault))
 
 
 def _reason(value: Published, error: NotMeasured) -> str:

@@ -22,7 +22,7 @@ ARTIFACTS = (
         "claims",
         "All claims",
         "Claims of all studies, tested on this run",
-        "Claims of all studies put to the models of this run.",
+        "Claims of all studies tested on the models of this run.",
     ),
 )
 STUDY = Study(

@@ -19,7 +19,7 @@ CLAIMS = ["study", "claim", "ours", "verdict"]
 
 _GENERATED = (
     "Generated text and a small model: hardly any number is the papers' quantity, so that almost all are marked as not "
-    "comparable; what is judged are settings, recomputed values, and claims that can be put to any model."
+    "comparable; what is judged are settings, recomputed values, and claims that can be tested on any model."
 )
 _REAL = "A number is compared only with the same model on the same data."
 

@@ -59,6 +59,11 @@ class Number:
     corrected: Scalar | None
     cell: Cell | None
 
+    @property
+    def target(self) -> Scalar | None:
+        """The value to compare with."""
+        return self.value if self.corrected is None else self.corrected
+
 
 @dataclass(frozen=True)
 class Published:

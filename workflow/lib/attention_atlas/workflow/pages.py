@@ -46,11 +46,11 @@ class PageRule:
 
     def unnamed_files(self) -> list[Any]:
         """Inputs that the page reads by way of its parameters."""
-        return [self._file(look) for look in self.page.reads]
+        return [self._file(value) for value in self.page.reads]
 
     def files(self) -> dict[str, Any]:
         """Inputs by parameter."""
-        return {parameter: self._file(look) for parameter, look in self.page.inputs.items()}
+        return {parameter: self._file(value) for parameter, value in self.page.inputs.items()}
 
     def outputs(self, report: Report) -> dict[str, Any]:
         """Outputs by parameter; the SVG of a figure and the page of a table stand in the report."""
@@ -62,21 +62,21 @@ class PageRule:
     def params(self) -> dict[str, Any]:
         """Function, its arguments, and the digest of its code."""
         page = self.page
-        arguments = {parameter: self._parameter(look) for parameter, look in page.params.items()}
+        arguments = {parameter: self._parameter(value) for parameter, value in page.params.items()}
         code = script_digest("render.py", *page.resources, modules=(page.module,))
         return {"function": page.function, **arguments, "code": code}
 
-    def _file(self, look: PageValue) -> Any:
-        return self.study.measured_path(look, "{run}") if isinstance(look, str) else self._look(look)
+    def _file(self, value: PageValue) -> Any:
+        return self.study.measured_path(value, "{run}") if isinstance(value, str) else self._resolved(value)
 
-    def _parameter(self, look: PageValue) -> Any:
-        value = self._look(look)
-        return self.inputs.placed(value) if callable(value) else value
+    def _parameter(self, value: PageValue) -> Any:
+        resolved = self._resolved(value)
+        return self.inputs.placed(resolved) if callable(resolved) else resolved
 
-    def _look(self, look: PageValue) -> Any:
-        if isinstance(look, str):
-            return look
-        method, *arguments = look
+    def _resolved(self, value: PageValue) -> Any:
+        if isinstance(value, str):
+            return value
+        method, *arguments = value
         function = getattr(self.inputs, method)
         return function(*arguments) if arguments else function
 

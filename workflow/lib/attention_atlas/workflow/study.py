@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -154,9 +155,13 @@ class Study:
 
     def measured_path(self, name: str, run: str) -> str:
         """The same, or the measured table that it is a copy of: so that no job waits for a figure whose numbers it reads."""
-        sources = {copy: page.inputs[parameter] for page in self.pages for copy, parameter in page.copies.items()}
-        source = sources.get(name, name)
-        return self.path(source if isinstance(source, str) else name, run)
+        return self.path(self._measured.get(name, name), run)
+
+    @cached_property
+    def _measured(self) -> dict[str, str]:
+        """Copy of a table -> the table."""
+        copies = ((copy, page.inputs[parameter]) for page in self.pages for copy, parameter in page.copies.items())
+        return {copy: source for copy, source in copies if isinstance(source, str)}
 
     def paths(self, artifact: Artifact, run: str) -> list[str]:
         """Files of an artefact in a run."""

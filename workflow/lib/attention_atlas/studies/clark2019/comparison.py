@@ -10,7 +10,7 @@ import pandas as pd
 
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.published.compare import NO, QUALITATIVE, Measured, compare
-from attention_atlas.published.matching import measure, quantities, read_tables
+from attention_atlas.published.matching import Quantity, measure, quantities, read_tables
 from attention_atlas.published.pages import write_comparison
 from attention_atlas.published.values import load_published
 
@@ -46,26 +46,24 @@ def comparison(
     lines = list(dict.fromkeys(label.line for label in labels.values()))
     note = (
         "A number is compared only with the same model on the same data (exact) or on data of the same making and values "
-        "read off a figure (close); claims on order and thresholds are put to any model."
+        "read off a figure (close); claims on order and thresholds are tested on any model."
     )
     frame = compare(published, measured)
     write_comparison(frame, out, html_out, "Clark et al. 2019: published values and this run", lines, note)
 
 
-def _quantities(
-    frames: Mapping[str, pd.DataFrame], segments: pd.Series, thresholds: Mapping[str, Any]
-) -> Iterator[tuple[str, Any] | tuple[str, Any, int]]:
+def _quantities(frames: Mapping[str, pd.DataFrame], segments: pd.Series, thresholds: Mapping[str, Any]) -> Iterator[Quantity]:
     for name in ("broad_entropy", "position", "special"):
-        yield f"threshold_{name}", float(thresholds[name])
+        yield Quantity(f"threshold_{name}", float(thresholds[name]))
     n = int(segments["segments"])
-    yield "sep_expected", 2 / float(segments["mean_tokens"]), n
+    yield Quantity("sep_expected", 2 / float(segments["mean_tokens"]), n)
     sep = _layer_means(frames["surface"], "sep")
     if len(sep):
         first, last = _middle(len(sep))
-        yield "middle_sep_lowest", 100 * float(sep[first:last].min()), n
-        yield "middle_sep_highest", 100 * float(sep[first:last].max()), n
+        yield Quantity("middle_sep_lowest", 100 * float(sep[first:last].min()), n)
+        yield Quantity("middle_sep_highest", 100 * float(sep[first:last].max()), n)
     for probe, gain in _root_gains(frames).items():
-        yield f"root_gain_{probe}", gain
+        yield Quantity(f"root_gain_{probe}", gain)
 
 
 def _root_gains(frames: Mapping[str, pd.DataFrame]) -> dict[str, float]:
@@ -143,7 +141,7 @@ def _gradient_claim(figure3: pd.DataFrame, model: str) -> Iterator[tuple[str, Me
 
 
 def _claim(value: Any, holds: bool, model: str, claim: str, n: int | None = None) -> Measured:
-    return Measured(value, QUALITATIVE, f"claim, put to {model}: {claim}", n=n, holds=holds)
+    return Measured(value, QUALITATIVE, f"claim, tested on {model}: {claim}", n=n, holds=holds)
 
 
 def _layer_means(surface: pd.DataFrame, name: str) -> Any:

@@ -11,7 +11,7 @@ import pandas as pd
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.methods.head_type_names import DENSE, DENSE_VERTICAL, DIAGONAL, TITLES, TYPES, VERTICAL
 from attention_atlas.published.compare import compare
-from attention_atlas.published.matching import measure, quantities, read_tables
+from attention_atlas.published.matching import Quantity, measure, quantities, read_tables
 from attention_atlas.published.pages import claim_verdict, write_claims, write_comparison
 from attention_atlas.published.values import load_published
 from attention_atlas.studies.guan2020.ablation_rows import SEGMENTS, STOPS
@@ -50,18 +50,18 @@ def comparison(
         "column why."
     )
     write_comparison(frame, out, html_out, "Guan et al. 2020: published values and this run", [label.line], note)
-    notes = [label.line, "Claims of the paper on order, put to this run's model; drops of exact match and F1 in points."]
+    notes = [label.line, "Claims of the paper on order, tested on this run's model; drops of exact match and F1 in points."]
     write_claims(_claims(frames), claims_out, claims_html, "Guan et al. 2020: claims and this run", notes)
 
 
-def _quantities(frames: Mapping[str, pd.DataFrame], fits: int) -> Iterator[tuple[str, Any] | tuple[str, Any, int]]:
+def _quantities(frames: Mapping[str, pd.DataFrame], fits: int) -> Iterator[Quantity]:
     types = frames["head_types"]
-    yield "features", len([name for name in types.columns if name not in ("model", "layer", "head", "type")])
-    yield "types", len(TYPES)
-    yield "fits", fits
-    yield "half", 50
+    yield Quantity("features", len([name for name in types.columns if name not in ("model", "layer", "head", "type")]))
+    yield Quantity("types", len(TYPES))
+    yield Quantity("fits", fits)
+    yield Quantity("half", 50)
     for kind in TYPES:
-        yield f"share_{kind}", float((types["type"] == kind).mean()), len(types)
+        yield Quantity(f"share_{kind}", float((types["type"] == kind).mean()), len(types))
 
 
 def _claims(frames: Mapping[str, pd.DataFrame]) -> Iterator[tuple[str, str, str]]:

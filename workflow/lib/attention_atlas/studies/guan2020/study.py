@@ -106,8 +106,8 @@ ARTIFACTS = (
         "claims",
         "Claims",
         "The paper's claims, tested on the run's model",
-        "What the paper says about the order of its numbers, put to this run's model: the claim, the numbers that decide it, "
-        "and whether it holds (Guan et al. 2020, sections 4 and 5).",
+        "What the paper says about the order of its numbers, tested on this run's model: the claim, the numbers that decide "
+        "it, and whether it holds (Guan et al. 2020, sections 4 and 5).",
         needs=["questions"],
     ),
     table(

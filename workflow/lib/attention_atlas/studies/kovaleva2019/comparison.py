@@ -15,7 +15,7 @@ from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.run_label import RunLabel, joint_lines
 from attention_atlas.io.tables import write_table
 from attention_atlas.published.compare import CLOSE, NO, compare
-from attention_atlas.published.matching import measure, quantities, read_tables, sameness
+from attention_atlas.published.matching import Quantity, measure, quantities, read_tables, sameness
 from attention_atlas.published.pages import claim_verdict, write_claims, write_comparison
 from attention_atlas.published.values import Published, load_digitised, load_published
 from attention_atlas.studies.kovaleva2019.names import (
@@ -78,51 +78,47 @@ def comparison(
         "largest absolute difference. Only where the model has the paper's shape and the task the paper's data.",
     ]
     write_html_table(heads, digitised_html, "Kovaleva et al. 2019: heads against digitised figures", notes, {"rho": "Rho"})
-    notes = [*lines, "Claims of the paper on order and size, put to this run's models."]
+    notes = [*lines, "Claims of the paper on order and size, tested on this run's models."]
     write_claims(_claims(frames), claims_out, claims_html, "Kovaleva et al. 2019: claims and this run", notes)
 
 
-def _quantities(
-    frames: Mapping[str, pd.DataFrame], recipe: Mapping[str, Any]
-) -> Iterator[tuple[str, Any] | tuple[str, Any, int] | tuple[str, Any, int, str]]:
+def _quantities(frames: Mapping[str, pd.DataFrame], recipe: Mapping[str, Any]) -> Iterator[Quantity]:
     for name in ("batch", "epochs", "learning_rate", "warmup", "padded_length", "measured_records"):
-        yield name, recipe[name]
+        yield Quantity(name, recipe[name])
     if recipe["sentences"]:
-        yield "sentences", recipe["sentences"]
-    yield "longest_sentence", LONGEST_SENTENCE
-    yield "longest_element", LONGEST_ELEMENT
-    yield "convolutions", len(CHANNELS)
+        yield Quantity("sentences", recipe["sentences"])
+    yield Quantity("longest_sentence", LONGEST_SENTENCE)
+    yield Quantity("longest_element", LONGEST_ELEMENT)
+    yield Quantity("convolutions", len(CHANNELS))
     patterns = frames["patterns"]
     labelled = patterns[patterns["annotator"] == NETWORK].set_index("class")["n"]
-    yield "classes", len(labelled.index.difference(["macro", "all"]))
-    yield "vertical_labels", 100 * float(labelled[VERTICAL] / labelled["macro"])
+    yield Quantity("classes", len(labelled.index.difference(["macro", "all"])))
+    yield Quantity("vertical_labels", 100 * float(labelled[VERTICAL] / labelled["macro"]))
     table1 = frames["table1"]
     scores = table1[table1["metric"] != "f1"].pivot(index="task", columns="state", values="value")
     if TUNED in scores and UNTRAINED in scores:
         missing = len(scores) < len(TASK_TITLES)
         remark = f"{len(scores)} of seven tasks" if missing else ""
-        yield "mean_gain", float((scores[TUNED] - scores[UNTRAINED]).mean()), len(scores), remark
+        yield Quantity("mean_gain", float((scores[TUNED] - scores[UNTRAINED]).mean()), len(scores), remark)
     yield from _disabling(frames["disabling"], frames["figure9"])
 
 
-def _disabling(
-    summary: pd.DataFrame, figure9: pd.DataFrame
-) -> Iterator[tuple[str, Any] | tuple[str, Any, int] | tuple[str, Any, int, str]]:
+def _disabling(summary: pd.DataFrame, figure9: pd.DataFrame) -> Iterator[Quantity]:
     """Gains by disabling heads and layers, over the tasks of the run."""
     uniform = summary[summary["action"] == "uniform"].set_index("task")
     heads, layers = (uniform[uniform["unit"] == unit] for unit in ("heads", "layers"))
-    yield "least_best_gain", float(heads["best_delta"].min()), len(heads)
-    yield "largest_best_gain", float(heads["best_delta"].max()), len(heads)
-    yield "largest_gain", float(uniform["best_delta"].max()), len(heads)
+    yield Quantity("least_best_gain", float(heads["best_delta"].min()), len(heads))
+    yield Quantity("largest_best_gain", float(heads["best_delta"].max()), len(heads))
+    yield Quantity("largest_gain", float(uniform["best_delta"].max()), len(heads))
     helped = ", ".join(TASK_TITLES[task] for task in heads.index[heads["mean_delta"] > 0])
-    yield "tasks_helped", helped or "none"
+    yield Quantity("tasks_helped", helped or "none")
     first = figure9[(figure9["action"] == "uniform") & (figure9["layer"] == 1)].set_index("task")["score"]
     gains = (first - layers["baseline"]).dropna()
     if "rte" in gains:
-        yield "layer1_gain_rte", float(gains["rte"])
+        yield Quantity("layer1_gain_rte", float(gains["rte"]))
     both = gains[gains.index.isin(["qnli", "mnli"])]
     if len(both):
-        yield "layer1_lowest", float(both.min())
+        yield Quantity("layer1_lowest", float(both.min()))
 
 
 def _by_head(

@@ -141,7 +141,7 @@ ARTIFACTS = (
         "claims",
         "Claims",
         "The paper's claims, tested on the run's models",
-        "Claims of the paper put to the run's models (Kovaleva et al. 2019).",
+        "Claims of the paper tested on the run's models (Kovaleva et al. 2019).",
     ),
     table(
         "dropped",

@@ -11,7 +11,7 @@ import pandas as pd
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.methods.names import CLASSIFICATION, DEFINITIONS, PAPER, TRANSLATION
 from attention_atlas.published.compare import compare
-from attention_atlas.published.matching import measure, quantities, read_tables
+from attention_atlas.published.matching import Quantity, measure, quantities, read_tables
 from attention_atlas.published.pages import claim_verdict, write_claims, write_comparison
 from attention_atlas.published.values import load_published
 from attention_atlas.studies.michel2019.correlations import PEARSON, SPEARMAN, TRIMMED, in_words
@@ -51,27 +51,27 @@ def comparison(
         "ran the authors' code."
     )
     write_comparison(frame, out, html_out, "Michel et al. 2019: published values and this run", lines, note)
-    notes = [*lines, "Claims of the paper, and what later work holds against them, put to this run's models."]
+    notes = [*lines, "Claims of the paper, and what later work holds against them, tested on this run's models."]
     write_claims(_claims(frames, definition), claims_out, claims_html, "Michel et al. 2019: claims and this run", notes)
 
 
-def _quantities(frames: Mapping[str, pd.DataFrame]) -> Iterator[tuple[str, Any] | tuple[str, Any, int]]:
+def _quantities(frames: Mapping[str, pd.DataFrame]) -> Iterator[Quantity]:
     encoder = frames["table1"][frames["table1"]["kind"] == "enc_enc"]
-    yield "significant_heads", int((encoder["p"] < LEVEL).sum()), len(encoder)
+    yield Quantity("significant_heads", int((encoder["p"] < LEVEL).sum()), len(encoder))
     sizes = frames["head_importance"].groupby("task")["head"].max()
     for name, table in ((TRANSLATION, frames["table2"]), (CLASSIFICATION, frames["table3"])):
         not_worse = ~((table["p"] < LEVEL) & (table["delta"] < 0))
-        yield f"layers_not_worse_{name}", 100 * float(not_worse.mean()), len(table)
+        yield Quantity(f"layers_not_worse_{name}", 100 * float(not_worse.mean()), len(table))
         curve = _curve(frames["figure3"], name, IMPORTANCE)
-        yield f"prunable_{name}", prunable(curve), int(curve["n"].iloc[0])
-        yield f"share_of_a_head_{name}", 100 / float(sizes[name])
+        yield Quantity(f"prunable_{name}", prunable(curve), int(curve["n"].iloc[0]))
+        yield Quantity(f"share_of_a_head_{name}", 100 / float(sizes[name]))
     figure4 = frames["figure4"]
     cross = figure4[figure4["kind"] == "enc_dec"]
     above_half = cross.loc[cross["score"] >= cross["baseline"] / 2, "percent"].max()
-    yield "half_left_encoder_decoder", float(above_half), int(cross["n"].iloc[0])
+    yield Quantity("half_left_encoder_decoder", float(above_half), int(cross["n"].iloc[0]))
     at_80 = figure4[(figure4["kind"] != "enc_dec") & (figure4["percent"] == 80)]
     if len(at_80):
-        yield "self_attention_at_80", float(at_80["score"].min()), int(at_80["n"].iloc[0])
+        yield Quantity("self_attention_at_80", float(at_80["score"].min()), int(at_80["n"].iloc[0]))
 
 
 def _with_other_statistics(table: pd.DataFrame) -> pd.DataFrame:

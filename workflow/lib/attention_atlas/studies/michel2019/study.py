@@ -131,7 +131,7 @@ ARTIFACTS = (
         "claims",
         "Claims",
         "The paper's claims, and doubts about them, tested on this run's models",
-        "Claims of the paper, and what later work holds against them, put to the run's models (Michel et al. 2019).",
+        "Claims of the paper, and what later work holds against them, tested on the run's models (Michel et al. 2019).",
         needs=EXPERIMENTS,
     ),
     table(

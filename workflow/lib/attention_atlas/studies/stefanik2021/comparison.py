@@ -57,7 +57,7 @@ def comparison(
     lines = [label.line, tagging.line]
     note = "No value can be compared: the slides name neither corpus nor settings. Ours stand beside them for their size alone."
     write_comparison(frame, out, html_out, "Štefánik: published values and this run", lines, note)
-    notes = [*lines, "What the slides say or suggest of attention, put to this run's model."]
+    notes = [*lines, "What the slides say or suggest of attention, tested on this run's model."]
     write_claims(_claims(frames), claims_out, claims_html, "Štefánik: claims and this run", notes)
 
 

@@ -108,7 +108,7 @@ ARTIFACTS = (
         "claims",
         "Claims",
         "What the slides say or suggest, tested on this run",
-        "What the slides say or suggest of attention and keyphrases, put to this run's model.",
+        "What the slides say or suggest of attention and keyphrases, tested on this run's model.",
         needs=["documents", "development", "test"],
     ),
     table(

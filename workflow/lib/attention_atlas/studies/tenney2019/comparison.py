@@ -11,7 +11,7 @@ import pandas as pd
 from attention_atlas.corpora.layers import EDGE_TASKS
 from attention_atlas.io.run_label import RunLabel, joint_lines
 from attention_atlas.published.compare import compare
-from attention_atlas.published.matching import measure, quantities, read_tables
+from attention_atlas.published.matching import Quantity, measure, quantities, read_tables
 from attention_atlas.published.pages import claim_verdict, write_claims, write_comparison
 from attention_atlas.published.values import load_published
 from attention_atlas.studies.tenney2019.names import AMBIGUOUS, EQUAL
@@ -44,7 +44,7 @@ def comparison(
     published = load_published("tenney2019")
     targets = frames["figure1"][["task", "targets"]]
     by_task = {name: frames[name].merge(targets, on="task") for name in ("figure2", "options", "mixing_weights")}
-    derived = {**frames, **by_task, "quantities": quantities([("ambiguous", AMBIGUOUS)])}
+    derived = {**frames, **by_task, "quantities": quantities([Quantity("ambiguous", AMBIGUOUS)])}
     frame = compare(published, measure(published, derived, labels))
     lines = joint_lines(labels.values())
     note = (
@@ -53,7 +53,7 @@ def comparison(
         "set; those with f1_lex are probes on words alone."
     )
     write_comparison(frame, out, html_out, "Tenney et al. 2019: published values and this run", lines, note)
-    notes = [*lines, "Claims of the paper, and doubts about them, put to this run's model."]
+    notes = [*lines, "Claims of the paper, and doubts about them, tested on this run's model."]
     write_claims(_claims(frames), claims_out, claims_html, "Tenney et al. 2019: claims and this run", notes)
 
 

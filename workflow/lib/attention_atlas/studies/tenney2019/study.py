@@ -74,7 +74,7 @@ ARTIFACTS = (
         "claims",
         "Claims",
         "The paper's claims, and doubts about them, tested on this run's model",
-        "Claims of Tenney et al. (2019), and doubts about them, put to this run's model.",
+        "Claims of Tenney et al. (2019), and doubts about them, tested on this run's model.",
     ),
     table(
         "comparison",

@@ -27,7 +27,7 @@ class Clark2019Inputs(StudyInputs):
         pair = self.pair(wildcards, "coreference")
         kinds = (("attention", "safetensors"), ("examples", "parquet"))
         first_shards = [shard_paths(self.config, run, *pair, *kind)[0] for kind in kinds]
-        return [*first_shards, f"results/{run}/{ID}/coreference.tsv"]
+        return [*first_shards, self.study.path("coreference.tsv", run)]
 
     # --- variants ---------------------------------------------------------------------------------------------------
 

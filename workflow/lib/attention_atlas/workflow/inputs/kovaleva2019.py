@@ -165,7 +165,7 @@ class Kovaleva2019Inputs(StudyInputs):
 
     def frame_table(self, wildcards: Wildcards) -> str | list[str]:
         """frames.tsv where the run has a corpus of frames."""
-        return f"results/{wildcards.run}/{ID}/frames.tsv" if frames_of(self.config, wildcards.run) else []
+        return self.study.path("frames.tsv", wildcards.run) if frames_of(self.config, wildcards.run) else []
 
     # --- Figure 1 ---------------------------------------------------------------------------------------------------
 
