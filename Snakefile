@@ -32,6 +32,7 @@ from attention_atlas.workflow.config import (
 )
 from attention_atlas.workflow.names import NAME, one_of
 from attention_atlas.workflow.paths import RESULTS
+from attention_atlas.workflow.preload import preload_libraries
 from attention_atlas.workflow.studies import captions, studies
 from attention_atlas.workflow.targets import Targets
 
@@ -81,6 +82,13 @@ for study in studies().values():
 
 include: "workflow/rules/atlas.smk"
 include: "workflow/rules/pages.smk"
+
+
+if config["preload"]:
+    preload_libraries(
+        lambda rule: Path(str(workflow.get_rule(rule).conda_env)).stem,
+        scripts=home / "workflow" / "scripts",
+    )
 
 
 rule all:

@@ -1,0 +1,144 @@
+"""Jobs on one machine start as copies of a process that has imported their libraries: see `preload_server`.
+
+Importing torch and transformers takes 4 to 8 s of processor time, pandas and matplotlib 1.5 s, and a run has hundreds of jobs.
+Each job is still a process of its own. It starts as Snakemake starts it where a copy would not be the same: in an environment of
+conda or a container, with several threads (libraries read their number as they are loaded), or on another system than Linux.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+ANALYSIS = (
+    *("numpy", "pandas", "pyarrow.parquet", "scipy.stats", "scipy.special", "scipy.spatial.distance", "yaml", "tqdm"),
+    *("matplotlib.pyplot", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_svg"),
+    *("matplotlib.backends.backend_pdf", "safetensors.numpy", "tokenizers"),
+)
+LIBRARIES = {
+    "analysis": ANALYSIS,
+    "model": (
+        *ANALYSIS,
+        *("torch", "safetensors.torch", "transformers.modeling_utils", "transformers.models.auto.modeling_auto"),
+        *("transformers.models.bert.modeling_bert", "transformers.tokenization_utils_base"),
+    ),
+}
+"""Environment of a rule, by the name of its file in envs/ -> modules that its jobs spend most of their start on."""
+_THREADS = (
+    *("OMP_NUM_THREADS", "GOTO_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"),
+    "NUMEXPR_NUM_THREADS",
+)
+
+
+class Preloaded:
+    """A process that has imported libraries; it is started for the first job, and anew where it has ended.
+
+    Args:
+        libraries: names of modules.
+    """
+
+    def __init__(self, libraries: Sequence[str]):
+        self._libraries = libraries
+        self._requests: socket.socket | None = None
+        self._lock = threading.Lock()
+
+    def start(self, script: str, environment: Mapping[str, str], name: str = "job") -> Started:
+        """Start a job in the current folder.
+
+        Args:
+            script: the Python file that it runs.
+            environment: all its environment variables.
+            name: of its process.
+        """
+        job = {"script": script, "environment": dict(environment), "folder": os.getcwd(), "name": name}
+        ours, theirs = socket.socketpair()
+        with theirs, self._lock:
+            try:
+                self._send(job, theirs)
+            except OSError:
+                # Killed from outside, or never started.
+                self._requests = None
+                self._send(job, theirs)
+        return Started(ours)
+
+    def _send(self, job: Mapping[str, Any], report: socket.socket) -> None:
+        if self._requests is None:
+            self._requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            # -P: modules beside the file are no libraries.
+            command = [sys.executable, "-P", str(Path(__file__).with_name("preload_server.py")), *self._libraries]
+            with theirs:
+                subprocess.Popen(command, stdin=theirs.fileno(), env=one_thread(os.environ))
+        socket.send_fds(self._requests, [json.dumps(job).encode()], [report.fileno()])
+
+
+class Started:
+    """A job that runs, as its reports tell."""
+
+    def __init__(self, report: socket.socket):
+        self._reports = report.makefile("r", encoding="ascii")
+        report.close()
+        self.pid = int(self._reports.readline() or 0)
+        """Of its process; 0 where it was killed before it began."""
+
+    def wait(self) -> tuple[int, float | None]:
+        """Wait for its end: exit status and processor seconds; -9 and None where it was killed."""
+        with self._reports:
+            status, _, seconds = self._reports.readline().partition(" ")
+            self._reports.read()  # which lasts until the process is gone
+        return (int(status), float(seconds)) if status else (-9, None)
+
+
+def one_thread(environment: Mapping[str, str]) -> dict[str, str]:
+    """Environment variables with which libraries of linear algebra use one thread, as Snakemake sets them for such a job."""
+    return {**environment, **dict.fromkeys(_THREADS, "1")}
+
+
+def preload_libraries(environment_of: Callable[[str], str], scripts: Path) -> None:
+    """Let the jobs of a workflow start as copies of processes that have imported their libraries.
+
+    Args:
+        environment_of: rule -> name of its environment in envs/.
+        scripts: folder of the scripts that this holds for.
+    """
+    if not sys.platform.startswith("linux"):
+        return
+    from snakemake.script import PythonScript
+
+    servers = {name: Preloaded(libraries) for name, libraries in LIBRARIES.items()}
+    started_alone = PythonScript.execute_script
+
+    @functools.wraps(started_alone)
+    def execute_script(self: Any, fname: str, edit: bool = False) -> None:
+        is_ours = self.is_local and Path(self.local_path).resolve().parent == scripts.resolve()
+        alone = self.conda_env or self.container_img or self.env_modules or self.shadow_dir or self.threads != 1
+        server = servers.get(environment_of(self.rulename)) if is_ours else None
+        if alone or edit or server is None:
+            started_alone(self, fname, edit)
+            return
+        from snakemake.benchmark import BenchmarkRecord, benchmarked
+
+        job = server.start(fname, one_thread(os.environ) | _temporary(self.resources), self.rulename)
+        record = self.bench_record or BenchmarkRecord()
+        with benchmarked(job.pid or os.getpid(), record):
+            status, seconds = job.wait()
+        if seconds is not None:
+            # What Snakemake reads at intervals lacks the last of them.
+            record.cpu_time = seconds
+        if status:
+            raise subprocess.CalledProcessError(status, f"{sys.executable} {fname}")
+
+    PythonScript.execute_script = execute_script
+
+
+def _temporary(resources: Any) -> dict[str, str]:
+    """The folder for temporary files that Snakemake gives a job."""
+    folder = resources.get("tmpdir")
+    return dict.fromkeys(("TMPDIR", "TMP", "TEMPDIR", "TEMP"), str(folder)) if folder else {}

@@ -1,0 +1,81 @@
+"""A process that has imported the libraries of jobs, and becomes a job by making a copy of itself (`os.fork`).
+
+Started by `preload` with names of libraries and a socket as standard input, on which each message is a job, in JSON, with the
+socket on which its process reports. It ends with the workflow, when the other end of its socket is closed. It imports nothing of
+this package, so that jobs have the package as it is when they start.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import json
+import os
+import resource
+import runpy
+import signal
+import socket
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+LONGEST_MESSAGE = 1 << 20
+
+
+def serve(requests: socket.socket, libraries: Sequence[str]) -> None:
+    """Import libraries, then start a job for each message until the other end is closed.
+
+    Args:
+        requests: keeps the boundaries of messages (`SOCK_SEQPACKET`).
+        libraries: names of modules; one that is not installed is left to the jobs that need it.
+    """
+    # An interrupt from the keyboard goes to jobs and workflow, which know what to do; the system collects ended jobs.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    for library in libraries:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(library)
+    # What is shared with the jobs is not touched by their collections, which would copy it.
+    gc.freeze()
+    while True:
+        message, descriptors, _, _ = socket.recv_fds(requests, LONGEST_MESSAGE, 1)
+        if not message:
+            return
+        report = socket.socket(fileno=descriptors[0])
+        if os.fork() == 0:
+            requests.detach()
+            _become(json.loads(message), report)
+        report.close()
+
+
+def _become(job: dict[str, Any], report: socket.socket) -> NoReturn:
+    """Run the script of a job in this process, and report the process, then its exit status and its processor seconds."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    # Its name in lists of processes, of which the system keeps 15 letters.
+    Path("/proc/self/comm").write_text(job["name"][:15], encoding="ascii")
+    report.sendall(f"{os.getpid()}\n".encode())
+    os.environ.clear()
+    os.environ.update(job["environment"])
+    os.chdir(job["folder"])
+    sys.argv = [job["script"]]
+    sys.path.insert(0, os.path.dirname(os.path.abspath(job["script"])))
+    status = 1
+    try:
+        runpy.run_path(job["script"], run_name="__main__")
+        status = 0
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else int(end.code is not None)
+        raise
+    finally:
+        used = [resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+        seconds = sum(usage.ru_utime + usage.ru_stime for usage in used)
+        report.sendall(f"{status} {seconds:.2f}\n".encode())
+    sys.exit(0)
+
+
+if __name__ == "__main__":
+    serve(socket.socket(fileno=0), sys.argv[1:])
