@@ -61,6 +61,8 @@ def overlay(share: float) -> dict[str, Any]:
     run = config["runs"]["sample"]
     steps = {name: part(run["tenney2019"]["training"][name]) for name in ("max_steps", "equal_steps", "evaluation_interval")}
     return {
+        # Jobs of a cluster start alone, which the cost model has to know.
+        "preload": False,
         "sample": {key: part(config["sample"][key]) for key in ("documents", "train_documents")},
         "corpora": corpora,
         "models": {"minilm": {"mlm_head": {"steps": part(config["models"]["minilm"]["mlm_head"]["steps"])}}},

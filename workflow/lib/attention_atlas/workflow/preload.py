@@ -1,12 +1,15 @@
 """Jobs on one machine start as copies of a process that has imported their libraries: see `preload_server`.
 
 Importing torch and transformers takes 4 to 8 s of processor time, pandas and matplotlib 1.5 s, and a run has hundreds of jobs.
-Each job is still a process of its own. It starts as Snakemake starts it where a copy would not be the same: in an environment of
-conda or a container, with several threads (libraries read their number as they are loaded), or on another system than Linux.
+Each job is still a process of its own. It starts as Snakemake starts it where a copy would not be the same: in a conda
+environment or a container, with several threads (libraries read their number as they are loaded), or on another system than
+Linux.
 """
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import functools
 import json
 import os
@@ -37,6 +40,9 @@ _THREADS = (
     "NUMEXPR_NUM_THREADS",
 )
 
+_LONGEST_END = 5.0
+"""Seconds that the workflow waits for these processes as it ends."""
+
 
 class Preloaded:
     """A process that has imported libraries; it is started for the first job, and anew where it has ended.
@@ -48,6 +54,7 @@ class Preloaded:
     def __init__(self, libraries: Sequence[str]):
         self._libraries = libraries
         self._requests: socket.socket | None = None
+        self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
 
     def start(self, script: str, environment: Mapping[str, str], name: str = "job") -> Started:
@@ -69,13 +76,20 @@ class Preloaded:
                 self._send(job, theirs)
         return Started(ours)
 
+    def stop(self) -> None:
+        """End the process; it waits for its jobs, which have ended unless the workflow was told to stop."""
+        if self._requests is not None and self._process is not None:
+            self._requests.close()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(_LONGEST_END)
+
     def _send(self, job: Mapping[str, Any], report: socket.socket) -> None:
         if self._requests is None:
             self._requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             # -P: modules beside the file are no libraries.
             command = [sys.executable, "-P", str(Path(__file__).with_name("preload_server.py")), *self._libraries]
             with theirs:
-                subprocess.Popen(command, stdin=theirs.fileno(), env=one_thread(os.environ))
+                self._process = subprocess.Popen(command, stdin=theirs.fileno(), env=one_thread(os.environ))
         socket.send_fds(self._requests, [json.dumps(job).encode()], [report.fileno()])
 
 
@@ -113,19 +127,21 @@ def preload_libraries(environment_of: Callable[[str], str], scripts: Path) -> No
     from snakemake.script import PythonScript
 
     servers = {name: Preloaded(libraries) for name, libraries in LIBRARIES.items()}
+    for server in servers.values():
+        atexit.register(server.stop)
     started_alone = PythonScript.execute_script
 
     @functools.wraps(started_alone)
     def execute_script(self: Any, fname: str, edit: bool = False) -> None:
         is_ours = self.is_local and Path(self.local_path).resolve().parent == scripts.resolve()
         alone = self.conda_env or self.container_img or self.env_modules or self.shadow_dir or self.threads != 1
-        server = servers.get(environment_of(self.rulename)) if is_ours else None
-        if alone or edit or server is None:
+        preloaded = servers.get(environment_of(self.rulename)) if is_ours else None
+        if alone or edit or preloaded is None:
             started_alone(self, fname, edit)
             return
         from snakemake.benchmark import BenchmarkRecord, benchmarked
 
-        job = server.start(fname, one_thread(os.environ) | _temporary(self.resources), self.rulename)
+        job = preloaded.start(fname, one_thread(os.environ) | _temporary(self.resources), self.rulename)
         record = self.bench_record or BenchmarkRecord()
         with benchmarked(job.pid or os.getpid(), record):
             status, seconds = job.wait()

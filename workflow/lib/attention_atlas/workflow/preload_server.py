@@ -1,8 +1,8 @@
 """A process that has imported the libraries of jobs, and becomes a job by making a copy of itself (`os.fork`).
 
 Started by `preload` with names of libraries and a socket as standard input, on which each message is a job, in JSON, with the
-socket on which its process reports. It ends with the workflow, when the other end of its socket is closed. It imports nothing of
-this package, so that jobs have the package as it is when they start.
+socket on which its process reports. It ends with the workflow, when the other end of its socket is closed. It imports nothing
+of this package, so that jobs have the package as it is when they start.
 """
 
 from __future__ import annotations
@@ -31,9 +31,8 @@ def serve(requests: socket.socket, libraries: Sequence[str]) -> None:
         requests: keeps the boundaries of messages (`SOCK_SEQPACKET`).
         libraries: names of modules; one that is not installed is left to the jobs that need it.
     """
-    # An interrupt from the keyboard goes to jobs and workflow, which know what to do; the system collects ended jobs.
+    # An interrupt from the keyboard goes to jobs and workflow, which know what to do.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     for library in libraries:
         with contextlib.suppress(ImportError):
             importlib.import_module(library)
@@ -41,6 +40,7 @@ def serve(requests: socket.socket, libraries: Sequence[str]) -> None:
     gc.freeze()
     while True:
         message, descriptors, _, _ = socket.recv_fds(requests, LONGEST_MESSAGE, 1)
+        _collect_ended(os.WNOHANG if message else 0)
         if not message:
             return
         report = socket.socket(fileno=descriptors[0])
@@ -50,10 +50,16 @@ def serve(requests: socket.socket, libraries: Sequence[str]) -> None:
         report.close()
 
 
+def _collect_ended(options: int) -> None:
+    """Take note of the jobs that have ended, so that their processes are gone and their seconds count as this process's."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, options)[0]:
+            pass
+
+
 def _become(job: dict[str, Any], report: socket.socket) -> NoReturn:
     """Run the script of a job in this process, and report the process, then its exit status and its processor seconds."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     # Its name in lists of processes, of which the system keeps 15 letters.
     Path("/proc/self/comm").write_text(job["name"][:15], encoding="ascii")
