@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from workspaces import SMALL, Workspace, small_run
+from workspaces import SMALL, Workspace
 
 SHARDS = "results/sample/attention/minilm/sample-trees"
 SHARD, RELATIONS = f"{SHARDS}/0.safetensors", "results/sample/clark2019/dependencies.tsv"
@@ -21,12 +21,10 @@ EXTRACTION_LOG = "results/sample/logs/extract_attention/minilm/sample-trees/0.lo
 WAIT = 180
 
 
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
-    """An undisturbed run as far as the relations."""
-    workspace = small_run(tmp_path_factory.mktemp("whole"))
-    workspace.snakemake(*SMALL, "--", RELATIONS)
-    return workspace
+@pytest.fixture
+def whole(done: Workspace) -> Workspace:
+    """An undisturbed run."""
+    return done
 
 
 @pytest.fixture

@@ -19,6 +19,8 @@ rule cache_hidden_states:
         "results/{run}/logs/cache_hidden_states/{model}/{corpus}/{shard}.log",
     benchmark:
         "results/{run}/benchmarks/cache_hidden_states/{model}/{corpus}/{shard}.tsv"
+    # Long, or much waits for it: begun early, it does not run alone at the end.
+    priority: 10
     conda:
         "../../envs/model.yaml"
     threads: jobs.threads("cache_hidden_states")

@@ -27,6 +27,8 @@ rule michel2019_masked:
         "results/{run}/logs/michel2019/masked/{experiment}.log",
     benchmark:
         "results/{run}/benchmarks/michel2019/masked/{experiment}.tsv"
+    # Long, or much waits for it: begun early, it does not run alone at the end.
+    priority: 10
     conda:
         "../../envs/model.yaml"
     threads: michel2019.threads("masked")

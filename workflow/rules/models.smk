@@ -105,6 +105,8 @@ rule fine_tune:
         "results/{run}/benchmarks/fine_tune/{model}.tsv"
     wildcard_constraints:
         model=one_of(inputs.fine_tuned_models()),
+    # Long, or much waits for it: begun early, it does not run alone at the end.
+    priority: 10
     conda:
         "../../envs/model.yaml"
     threads: jobs.threads("fine_tune")

@@ -21,6 +21,8 @@ rule tenney2019_probes:
         "results/{run}/benchmarks/tenney2019/probes/{model}/{edge_tasks}.tsv"
     wildcard_constraints:
         edge_tasks="[a-z-]+",
+    # Long, or much waits for it: begun early, it does not run alone at the end.
+    priority: 10
     conda:
         "../../envs/model.yaml"
     resources:
