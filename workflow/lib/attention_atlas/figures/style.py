@@ -27,6 +27,8 @@ BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, YELLOW, BLACK = (
 )
 GREY = "#8a8a8a"
 _FORMATS = {"svg": {"Date": None}, "pdf": {"CreationDate": None, "ModDate": None}, "png": {"Software": None}}
+_MARGIN = 0.08
+"""Inches around a saved figure."""
 
 
 def use_style() -> None:
@@ -72,7 +74,11 @@ def save_figure(figure: Figure, files: Mapping[str, str | Path], footnote: str =
     """
     if footnote:
         figure.text(0.5, -0.015, footnote, ha="center", va="top", fontsize=7.5, color="#555555", wrap=True)
+    # Laid out and measured once for all formats: each of them would do both again.
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    bounds = figure.get_tightbbox().padded(_MARGIN)
     for kind, path in files.items():
         with whole_file(path) as part:
-            figure.savefig(part, format=kind, metadata=_FORMATS[kind], bbox_inches="tight", pad_inches=0.08)
+            figure.savefig(part, format=kind, metadata=_FORMATS[kind], bbox_inches=bounds)
     plt.close(figure)

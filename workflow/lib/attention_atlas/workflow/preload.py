@@ -24,14 +24,15 @@ from typing import Any
 ANALYSIS = (
     *("numpy", "pandas", "pyarrow.parquet", "scipy.stats", "scipy.special", "scipy.spatial.distance", "yaml", "tqdm"),
     *("matplotlib.pyplot", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_svg"),
-    *("matplotlib.backends.backend_pdf", "safetensors.numpy", "tokenizers"),
+    *("matplotlib.backends.backend_pdf", "safetensors.numpy", "tokenizers", "nltk", "sklearn.cluster", "sklearn.metrics"),
+    "snakemake.iocontainers",
 )
 LIBRARIES = {
     "analysis": ANALYSIS,
     "model": (
         *ANALYSIS,
         *("torch", "safetensors.torch", "transformers.modeling_utils", "transformers.models.auto.modeling_auto"),
-        *("transformers.models.bert.modeling_bert", "transformers.tokenization_utils_base"),
+        *("transformers.models.bert.modeling_bert", "transformers.trainer", "datasets"),
     ),
 }
 """Environment of a rule, by the name of its file in envs/ -> modules that its jobs spend most of their start on."""
