@@ -1,5 +1,6 @@
 # make            set up .venv and build the sample run: every table and figure of every study, on generated text
 # make test       checks and tests: no network, no GPU, no corpora needed
+# make test-all   the same, and the tests that take long and rarely fail
 # make test-real  the laptop run and tests on real corpora; ATLAS_DATA names a mirror folder, else they are downloaded
 # make test-slurm the sample run on a real Slurm, and through faults of its jobs and nodes; LOCAL_SLURM names what starts one
 # make plan       jobs, bytes, memory and hours that RUN=paper (or another) will take
@@ -21,7 +22,7 @@ SNAKEMAKE := $(BIN)/snakemake --workflow-profile workflow/profiles/local --cores
 # Hundreds of short jobs start from the same modules: what Python compiles is kept, also where the environment says not to.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: all setup test lint test-real test-slurm slurm-packages chromium plan sweep bench atlas report sync clean
+.PHONY: all setup test test-all test-long lint test-real test-slurm slurm-packages chromium plan sweep bench atlas report sync clean
 
 all: setup
 	$(SNAKEMAKE)
@@ -43,7 +44,12 @@ lint: setup
 	$(BIN)/python tools/sync.py --check
 
 test: lint
-	$(BIN)/pytest --numprocesses 2 --dist loadfile
+	$(BIN)/pytest --numprocesses 2 --dist loadfile -m "not long"
+
+test-long: setup
+	$(BIN)/pytest --numprocesses 2 --dist loadfile -m long
+
+test-all: test test-long
 
 test-real: setup
 	$(SNAKEMAKE) --config 'targets=[laptop]'

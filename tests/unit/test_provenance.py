@@ -285,7 +285,12 @@ def test_no_import_of_the_workflow_is_one_that_the_digest_cannot_follow():
         assert set(levels) <= {0}, path
         # Modules of all studies are imported by their name in one place, whose calls the digest follows; those of pages, which
         # their digests name; and those that serve the Snakefile, which no job reaches; libraries, before a job starts.
-        in_one_place = ("studies/__init__.py", "workflow/render.py", "workflow/inputs/__init__.py", "workflow/preload_server.py")
+        in_one_place = (
+            "studies/__init__.py",
+            "workflow/render.py",
+            "workflow/inputs/__init__.py",
+            "workflow/preload_server.py",
+        )
         named = {LIBRARY / name for name in in_one_place}
         assert source.count("import_module(") == int(path in named), path
         assert "__import__(" not in source, path
