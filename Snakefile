@@ -84,7 +84,8 @@ include: "workflow/rules/atlas.smk"
 include: "workflow/rules/pages.smk"
 
 
-if config["preload"]:
+# A job of a cluster starts alone: nothing that it does not need is imported on its node.
+if config["preload"] and workflow.is_main_process:
     preload_libraries(
         lambda rule: Path(str(workflow.get_rule(rule).conda_env)).stem,
         scripts=home / "workflow" / "scripts",

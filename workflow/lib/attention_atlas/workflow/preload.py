@@ -2,8 +2,8 @@
 
 Importing torch and transformers takes 4 to 8 s of processor time, pandas and matplotlib 1.5 s, and a run has hundreds of jobs.
 Each job is still a process of its own. It starts as Snakemake starts it where a copy would not be the same: in a conda
-environment or a container, with several threads (libraries read their number as they are loaded), or on another system than
-Linux.
+environment or a container, with several threads (libraries read their number as they are loaded), on a node of a cluster, or
+on another system than Linux.
 """
 
 from __future__ import annotations
