@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,8 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     folder, complete = shared / "small_run", shared / "small_run.complete"
     with FileLock(shared / "small_run.lock"):
         if not complete.exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
             small_run(folder).snakemake(*SMALL)
             complete.touch()
     return Workspace(folder)
