@@ -1,4 +1,4 @@
-"""Extraction, divergence and ablation on a GPU, against the floors that its memory and its bus set.
+"""Extraction, divergence and ablation on a GPU, against the floors that its arithmetic, memory and bus set.
 
 python -m benchmarks.gpu           on the GPU of this machine
 python -m benchmarks.gpu --device cpu   the same code without one (slow; shows that it runs)
@@ -17,7 +17,7 @@ import torch
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "workflow" / "lib"))
 
-from attention_atlas.attention.divergence import head_divergence  # noqa: E402
+from attention_atlas.attention.divergence import _table, head_divergence  # noqa: E402
 from attention_atlas.attention.engine import install, watch  # noqa: E402
 from attention_atlas.attention.plans import Plan  # noqa: E402
 from attention_atlas.models.extraction import attention_maps  # noqa: E402
@@ -73,11 +73,13 @@ def run(device: str, batch: int) -> None:
 
     maps = random_maps(LAYERS * HEADS, LENGTH)
     divergence = seconds(lambda: head_divergence(maps, SMOOTHING, device=device), device)
-    # Every pair reads both operands and writes and reads their sum and its logarithm once.
-    pairs = LAYERS * HEADS * (LAYERS * HEADS - 1) / 2
-    floor = pairs * LENGTH**2 * 4 * 5 / bandwidth
+    # Features of every two heads are multiplied and added once, at the rate of a large product of matrices.
+    square = torch.zeros(4096, 4096, device=device)
+    rate = 2 * 4096**3 / seconds(lambda: square @ square, device)
+    features = (LAYERS * HEADS) ** 2 * LENGTH**2 * _table(SMOOTHING, LENGTH).shape[1]
+    floor = 2 * features / rate
     difference = np.abs(head_divergence(maps, SMOOTHING, device=device) - head_divergence(maps, SMOOTHING)).max() / LENGTH
-    print(f"divergence of {LAYERS * HEADS} heads x {LENGTH} tokens: {divergence:.4f} s; memory {floor:.4f} s")
+    print(f"divergence of {LAYERS * HEADS} heads x {LENGTH} tokens: {divergence:.4f} s; arithmetic {floor:.4f} s")
     print(f"    {divergence / floor:.2f} x that floor; largest difference from the CPU {difference:.1e} nats a token")
 
     plan = Plan()
