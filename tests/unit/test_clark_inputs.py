@@ -83,8 +83,11 @@ def test_probes_of_the_runs_model_and_of_random_ones():
     assert INPUTS.random_probe_tables(wildcards("open")) == [
         f"results/open/clark2019/probes/bert-base-random-{number}.tsv" for number in (1, 2, 3)
     ]
-    recipe = {"batch": 8, "epochs": 2, "learning_rate": 0.002, "order": "shuffled", "seeds": [0, 1, 2]}
-    assert INPUTS.probe_recipe(wildcards()) == recipe
+    assert INPUTS.probe_recipe(wildcards()) == {
+        **{"batch": 8, "epochs": 2, "learning_rate": 0.002, "order": "shuffled", "seeds": [0, 1, 2]},
+        **{"development_share": 0, "patience": 2, "development_seed": 0},
+    }
+    assert INPUTS.probe_recipe(wildcards("paper"))["development_share"] == 0
     # The model in the path, on the corpus of the role.
     random = wildcards(model="minilm-random-1")
     assert INPUTS.shards_in_path("probe_training", suffix="json")(random) == [

@@ -18,6 +18,7 @@ from attention_atlas.io.tables import read_table
 from attention_atlas.models.card import ModelCard, write_card
 from attention_atlas.studies.clark2019.probes import training as module
 from attention_atlas.studies.clark2019.probes.decoding import decode
+from attention_atlas.studies.clark2019.probes.early_stopping import EarlyStopping, development_sentences
 from attention_atlas.studies.clark2019.probes.features import Sentence, batch_of, distance_features, laid_out, sentences
 from attention_atlas.studies.clark2019.probes.models import AttentionProbe, AttentionWordsProbe, DistanceProbe, _over_pairs
 from attention_atlas.studies.clark2019.probes.table3 import ProbeTables, table3
@@ -253,6 +254,112 @@ def test_nothing_to_train_on_and_losses_that_are_not_finite_are_said():
         train(make_probes(["attention_words"], recipe, K, D), lambda epoch: iter([broken]), recipe)
 
 
+def parameters_of(probe, slot):
+    return [parameter.detach()[slot].numpy().copy() for parameter in probe.parameters()]
+
+
+def test_without_development_sentences_training_is_the_published_procedure():
+    """One sentence a step, in file order, with Adam, and exactly the epochs of the recipe."""
+    recipe = Recipe(1, 2, 0.01, "file", SEEDS)
+    names = ["attention_only", "attention_words", "distances_words"]
+    trained, expected = make_probes(names, recipe, K, D), make_probes(names, recipe, K, D)
+    outcome = train(trained, lambda epoch: iter(SENTENCES), recipe)
+    for name, probe in expected.items():
+        adam = torch.optim.Adam(probe.parameters(), lr=0.01)
+        for s in SENTENCES * 2:
+            adam.zero_grad()
+            probe.loss(batch_of([s])).sum().backward()
+            adam.step()
+        assert outcome.epochs[name] == (2,) * len(probe.slots)
+        for parameter, expected_parameter in zip(trained[name].parameters(), probe.parameters(), strict=True):
+            assert torch.equal(parameter, expected_parameter)
+    assert (outcome.sentences, outcome.development_sentences) == (4, 0)
+
+
+OVERFITTED = [sentence(4 + k % 3, k) for k in range(6)]
+UNLIKE = [sentence(4 + k % 3, 100 + k) for k in range(6)]
+"""Heads are drawn at random: what is learnt of some sentences soon does harm on others."""
+
+
+@pytest.mark.parametrize("kind", ["attention_only", "attention_words", "distances_words"])
+def test_the_epoch_of_least_development_loss_is_kept_by_each_slot(kind):
+    rate, epochs = 0.03, 12
+
+    def after(number):
+        recipe = Recipe(2, number, rate, "shuffled", SEEDS)
+        probe = make_probes([kind], recipe, K, D)
+        train(probe, lambda epoch: iter(OVERFITTED), recipe)
+        return probe[kind]
+
+    all_epochs = [after(number) for number in range(1, epochs + 1)]
+    losses = np.array([probe.loss(batch_of(UNLIKE)).detach().double().numpy() for probe in all_epochs])
+    best = losses.argmin(axis=0)
+    assert (best < epochs - 1).all(), "no slot overfits"
+    # With this patience every slot comes as far as its best epoch.
+    recipe = Recipe(2, epochs, rate, "shuffled", SEEDS, development_share=0.5, patience=epochs)
+    probes = make_probes([kind], recipe, K, D)
+    outcome = train(probes, lambda epoch: iter(OVERFITTED), recipe, development=lambda: iter(UNLIKE))
+    assert outcome.epochs[kind] == tuple(best + 1)
+    assert (outcome.sentences, outcome.development_sentences) == (6, 6)
+    for slot, epoch in enumerate(best):
+        for kept, then in zip(parameters_of(probes[kind], slot), parameters_of(all_epochs[epoch], slot), strict=True):
+            assert (kept == then).all()
+
+
+def test_training_ends_when_no_slot_has_improved_for_the_patience():
+    def trained(names, patience):
+        recipe = Recipe(2, 40, 0.03, "shuffled", (0,), development_share=0.5, patience=patience)
+        epochs = []
+
+        def stream(epoch):
+            epochs.append(epoch)
+            return iter(OVERFITTED)
+
+        probes = make_probes(names, recipe, K, D)
+        outcome = train(probes, stream, recipe, development=lambda: iter(UNLIKE))
+        return probes, outcome.epochs, epochs
+
+    names = ["attention_only", "attention_words", "distances_words"]
+    together, epochs_kept, streamed = trained(names, 2)
+    assert streamed == list(range(max(max(epochs) for epochs in epochs_kept.values()) + 2))
+    assert len(streamed) < 40
+    # A probe that has ended is left alone, whatever is trained on beside it.
+    for name in names:
+        alone, alone_kept, _ = trained([name], 2)
+        assert alone_kept[name] == epochs_kept[name]
+        for a, b in zip(alone[name].parameters(), together[name].parameters(), strict=True):
+            assert torch.equal(a, b)
+
+
+def test_a_slot_that_has_ended_improves_no_more():
+    probe = AttentionProbe((0, 1), K)
+    stopping = EarlyStopping(probe, patience=2)
+    for epoch, losses in enumerate(((3.0, 3.0), (4.0, 2.0), (4.0, 1.0), (0.0, 2.0), (0.0, 2.0)), 1):
+        assert not stopping.over
+        with torch.no_grad():
+            probe.weights.fill_(epoch)
+        stopping.record(epoch, torch.tensor(losses, dtype=torch.float64))
+    assert stopping.over
+    stopping.restore()
+    assert stopping.epochs.tolist() == [1, 3]
+    assert (probe.weights[0] == 1).all()
+    assert (probe.weights[1] == 3).all()
+
+
+def test_development_sentences_are_a_seeded_share_of_the_distinct_sentences():
+    words = [(f"w{k % 40}",) for k in range(60)]
+    chosen = development_sentences(words, 0.25, 0)
+    assert len(chosen) == 10
+    assert chosen < set(words)
+    assert development_sentences(words, 0.25, 0) == chosen
+    assert development_sentences(words, 0.25, 1) != chosen
+    assert development_sentences(words, 0, 0) == frozenset()
+    assert len(development_sentences(words, 0.001, 0)) == 1
+    assert len(development_sentences(words[:2], 0.99, 0)) == 1
+    with pytest.raises(AtlasError, match="1 distinct training sentences cannot be divided"):
+        development_sentences(words[:1] * 3, 0.5, 0)
+
+
 def best_tree(scores):
     """The best tree with one root by trying all assignments."""
     n = len(scores)
@@ -321,24 +428,69 @@ def test_sentences_hold_what_the_maps_hold(tmp_path):
     assert not without.pairs[..., :2].any()
 
 
+def corpora(folder):
+    """A treebank of training with its first and fifth sentence alike, one whose first sentence is the second of the former,
+    word vectors and a card."""
+    sizes = [4, 3, 5, 2, 4, 6]
+    words = {record: (f"a{record}",) * n for record, n in enumerate(sizes)}
+    training = corpus(folder, "train", sizes, words | {4: words[0]})
+    evaluation = corpus(folder, "dev", [3, 4], {0: training[2][1].words, 1: ("other", "words", "here", "now")})
+    names = [f"a{k}" for k in range(6)]
+    numbers = {name: k + 1 for k, name in enumerate(names)}
+    vectors = WordVectors("own vectors", numbers, np.random.default_rng(0).normal(size=(7, D)).astype(np.float32))
+    write_vectors(vectors, folder / "v.safetensors", folder / "v.json")
+    write_card(ModelCard("m", "", "bert", 1, K, 64, "[CLS]", "[SEP]", 0, "", "random", 0, "float32"), folder / "card.json")
+    return training, evaluation
+
+
+def run_on(folder, training, evaluation, name, probe_names, recipe):
+    """Files that `run_probes` writes: table and summary."""
+    outs = [folder / f"{name}.tsv", folder / f"{name}.training.tsv"]
+    data = [Treebank(training[0], training[1], 6), Treebank(evaluation[0], evaluation[1], 2)]
+    vectors = VectorFiles(folder / "v.safetensors", folder / "v.json")
+    card = folder / "card.json"
+    run_probes(name, card, probe_names, *data, vectors, recipe, ["argmax", "tree"], 1, ProbeOutputs(*outs))
+    return outs
+
+
+def test_development_sentences_are_never_trained_on(tmp_path, monkeypatch):
+    training, evaluation = corpora(tmp_path)
+    records = {"training": [], "development": []}
+    published_train = module.train
+
+    def watched(probes, stream, recipe, device, development):
+        def recorded(kind, some_sentences):
+            for s in some_sentences:
+                records[kind].append((s.record, s.words))
+                yield s
+
+        return published_train(
+            probes,
+            lambda epoch: recorded("training", stream(epoch)),
+            recipe,
+            device,
+            lambda: recorded("development", development()),
+        )
+
+    monkeypatch.setattr(module, "train", watched)
+    recipe = Recipe(2, 3, 0.01, "shuffled", (0, 1), development_share=0.5, patience=3)
+    _, summary = run_on(tmp_path, training, evaluation, "m", ALL_PROBES, recipe)
+    trained_words, development_words = ({words for _, words in records[kind]} for kind in ("training", "development"))
+    # Sentence 1 is in the evaluation treebank; sentences 0 and 4 are the same and stay together.
+    assert not trained_words & development_words
+    assert {record for kind in records.values() for record, _ in kind} == {0, 2, 3, 4, 5}
+    assert len(development_words) == 2
+    facts = read_table(summary).set_index("quantity")["value"]
+    assert int(facts["sentences"]) + int(facts["development_sentences"]) == 5
+    assert int(facts["development_sentences"]) == len(records["development"]) / 3
+    assert 1 <= int(facts["attention_only_kept_epoch_min"]) <= int(facts["attention_only_kept_epoch_max"]) <= 3
+
+
 def test_the_table_from_shards_is_the_same_each_time(tmp_path):
-    training = corpus(tmp_path, "train", [4, 3, 5, 2, 4, 6])
-    judged_words = {0: training[2][1].words, 1: ("other", "words", "here", "now")}
-    evaluation = corpus(tmp_path, "dev", [3, 4], judged_words)
-    vectors = WordVectors(
-        "own vectors", {f"w{k}": k + 1 for k in range(6)}, np.random.default_rng(0).normal(size=(7, D)).astype(np.float32)
-    )
-    write_vectors(vectors, tmp_path / "v.safetensors", tmp_path / "v.json")
-    write_card(ModelCard("m", "", "bert", 1, K, 64, "[CLS]", "[SEP]", 0, "", "random", 0, "float32"), tmp_path / "card.json")
+    training, evaluation = corpora(tmp_path)
 
     def run(name, probe_names):
-        outs = [tmp_path / f"{name}.tsv", tmp_path / f"{name}.training.tsv"]
-        data = [Treebank(training[0], training[1], 6), Treebank(evaluation[0], evaluation[1], 2)]
-        recipe = Recipe(2, 2, 0.01, "shuffled", (0, 1, 2))
-        vectors = VectorFiles(tmp_path / "v.safetensors", tmp_path / "v.json")
-        card = tmp_path / "card.json"
-        run_probes(name, card, probe_names, *data, vectors, recipe, ["argmax", "tree"], 1, ProbeOutputs(*outs))
-        return outs
+        return run_on(tmp_path, training, evaluation, name, probe_names, Recipe(2, 2, 0.01, "shuffled", (0, 1, 2)))
 
     model_results, summary = run("m", ALL_PROBES)
     random, _ = run("r", RANDOM_PROBES)

@@ -63,6 +63,11 @@ def test_work_of_jobs(config):
     study_probes = workload(config, "clark2019_probes", {"run": "open", "model": "bert-base-uncased"})
     assert study_probes["distance_kwords"] == probes["kwords"]
     assert study_probes["kdecoded"] == pytest.approx(2.5 * probes["kdecoded"])
+    # Development sentences are read forward once an epoch, a third of the work of training on them.
+    divided = read_configuration(ROOT)
+    divided["runs"]["open"]["clark2019"]["probes"] |= {"development_share": 0.3}
+    words = workload(resolve(divided), "clark2019_probes", {"run": "open", "model": "bert-base-uncased"})["kwords"]
+    assert words == pytest.approx(0.8 * study_probes["kwords"])
 
 
 def test_work_grows_with_examples_and_a_variant_costs_what_its_rule_does(config):

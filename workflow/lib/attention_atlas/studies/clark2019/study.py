@@ -250,10 +250,13 @@ def _probed_model(place: Place) -> Pair:
 
 
 def _probes(part: Part) -> Work:
-    """Training words over all seeds and epochs, and decoded evaluation sentences."""
+    """Training words over all seeds and as many epochs as may be trained, and decoded evaluation sentences."""
     probes = part.settings["probes"]
     is_run_model = part.model_name == study_model(part.place.config, part.place.run, ID)
-    words = probes["epochs"] * len(probes["seeds"]) * part.records * part.tokens / 1000
+    # A development sentence is not trained on: its forward pass is about a third of the work. Early stopping may save some.
+    share = probes["development_share"]
+    passes = probes["epochs"] * (1 - share + share / 3)
+    words = passes * len(probes["seeds"]) * part.records * part.tokens / 1000
     # With both alignments of ROOT: attention, attention and words, distances; for random models attention and words alone.
     kinds = 5 if is_run_model else 2
     evaluated = limit_of(part.place.config, part.place.run, part.settings["dependencies"])

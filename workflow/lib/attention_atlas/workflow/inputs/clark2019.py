@@ -63,8 +63,9 @@ class Clark2019Inputs(StudyInputs):
 
     def probe_recipe(self, wildcards: Wildcards) -> dict[str, Any]:
         """Hyperparameters of the probes."""
-        chosen = self.study_settings(wildcards)["probes"]
-        return {key: chosen[key] for key in ("batch", "epochs", "learning_rate", "order", "seeds")}
+        settings = self.study_settings(wildcards)
+        keys = ("batch", "epochs", "learning_rate", "order", "seeds", "development_share", "patience")
+        return {key: settings["probes"][key] for key in keys} | {"development_seed": settings["seed"]}
 
     def vectors_encoding(self, wildcards: Wildcards) -> str:
         """Encoding of the word vectors that the run names, if any."""

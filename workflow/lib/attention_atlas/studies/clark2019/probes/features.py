@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,7 +61,12 @@ def laid_out(
 
 
 def sentences(
-    examples: Iterable[Example], cached: Iterable[CachedExample], vectors: WordVectors, cls: str | None, sep: str | None
+    examples: Iterable[Example],
+    cached: Iterable[CachedExample],
+    vectors: WordVectors,
+    cls: str | None,
+    sep: str | None,
+    wanted: Callable[[Example], bool] = lambda example: True,
 ) -> Iterator[Sentence]:
     """Sentences of a treebank with their attention, one in memory at a time.
 
@@ -70,6 +75,7 @@ def sentences(
         cached: their attention.
         vectors: word vectors.
         cls, sep: vocabulary entries of the special tokens, None where the model has none.
+        wanted: which examples become sentences.
 
     Raises:
         AtlasError: cache and examples are not of the same corpus, or there are no trees.
@@ -77,7 +83,8 @@ def sentences(
     for example, maps in with_attention(examples, cached):
         if "heads" not in example.layers:
             raise AtlasError(f"example {example.id} has no dependency tree: Table 3 needs corpora of reader conllu.")
-        yield _sentence(example, maps, vectors, cls, sep)
+        if wanted(example):
+            yield _sentence(example, maps, vectors, cls, sep)
 
 
 def _sentence(example: Example, cached: CachedExample, vectors: WordVectors, cls: str | None, sep: str | None) -> Sentence:

@@ -23,13 +23,16 @@ from attention_atlas.io.tables import write_quantities, write_table
 from attention_atlas.models.card import ModelCard, read_card
 from attention_atlas.models.devices import pick_device
 from attention_atlas.studies.clark2019.probes.decoding import decode
+from attention_atlas.studies.clark2019.probes.early_stopping import EarlyStopping, development_sentences
 from attention_atlas.studies.clark2019.probes.features import ALIGNMENTS, Sentence, batch_of, sentences
 from attention_atlas.studies.clark2019.probes.models import AttentionProbe, AttentionWordsProbe, DistanceProbe, Probe
+from attention_atlas.studies.clark2019.probes.names import ATTENTION, ATTENTION_WORDS, DISTANCES_WORDS
 
-ATTENTION, ATTENTION_WORDS, DISTANCES_WORDS = "attention_only", "attention_words", "distances_words"
 ALL_PROBES = (ATTENTION, ATTENTION_WORDS, DISTANCES_WORDS)
 RANDOM_PROBES = (ATTENTION_WORDS,)
 """Probes of a randomly initialised model."""
+_EVALUATION_BATCH = 32
+"""Sentences of a batch that is only evaluated."""
 _log = logging.getLogger(__name__)
 
 
@@ -39,10 +42,13 @@ class Recipe:
 
     Attributes:
         batch: sentences a step; the paper has 1.
-        epochs: passes over the training set; the paper has 1.
+        epochs: passes over the training set; the paper has 1. With development sentences, at most so many.
         learning_rate: of Adam.
         order: "file" as published, or "shuffled" within chunks, in batches of like length.
         seeds: one probe of each kind for each.
+        development_share: share (0 to 1) of the training sentences that is kept for early stopping; 0, as published: none.
+        patience: epochs without a lower development loss after which a probe of one seed ends.
+        development_seed: of the choice of development sentences.
     """
 
     batch: int
@@ -50,6 +56,24 @@ class Recipe:
     learning_rate: float
     order: str
     seeds: tuple[int, ...]
+    development_share: float = 0.0
+    patience: int = 2
+    development_seed: int = 0
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What a training saw and kept.
+
+    Attributes:
+        sentences: trained on in an epoch.
+        development_sentences: that the epochs were chosen on; 0 where all epochs were trained.
+        epochs: probe -> [slot] epoch whose parameters were kept, from 1.
+    """
+
+    sentences: int
+    development_sentences: int
+    epochs: dict[str, tuple[int, ...]]
 
 
 def make_probes(names: Sequence[str], recipe: Recipe, maps: int, dimensions: int) -> dict[str, Probe]:
@@ -62,48 +86,111 @@ def make_probes(names: Sequence[str], recipe: Recipe, maps: int, dimensions: int
     return {name: makers[name]() for name in names}
 
 
-def train(probes: Mapping[str, Probe], stream: Callable[[int], Iterator[Sentence]], recipe: Recipe, device: str = "cpu") -> int:
+def train(
+    probes: Mapping[str, Probe],
+    stream: Callable[[int], Iterator[Sentence]],
+    recipe: Recipe,
+    device: str = "cpu",
+    development: Callable[[], Iterator[Sentence]] | None = None,
+) -> Trained:
     """Train all probes side by side; every batch is read and padded once for all of them.
+
+    With development sentences every slot keeps the parameters of the epoch with the least development loss, and a probe is
+    trained until all of its slots have ended (see `EarlyStopping`); without, all epochs are trained.
 
     Args:
         probes: trained in place.
         stream: epoch -> the sentences in file order; at most one chunk of them is in memory.
-        recipe: batch size, epochs, rate, order.
+        recipe: batch size, epochs, rate, order, patience.
         device: of the parameters.
+        development: the development sentences, in batches in memory; none of them is trained on.
 
     Returns:
-        Sentences of an epoch.
+        Number of sentences and the epochs kept.
 
     Raises:
         AtlasError: there is no sentence, or a loss is not finite.
     """
-    optimisers = [torch.optim.Adam(probe.parameters(), lr=recipe.learning_rate) for probe in probes.values()]
-    seen = 0
-    for epoch in range(recipe.epochs):
-        seen = 0
-        generator = np.random.default_rng([epoch, *recipe.seeds])
-        totals = {name: torch.zeros(len(probe.slots), dtype=torch.float64) for name, probe in probes.items()}
-        for group in _batches(stream(epoch), recipe.batch, recipe.order, generator):
-            batch = batch_of(group, device)
-            seen += len(group)
-            for (name, probe), optimiser in zip(probes.items(), optimisers, strict=True):
-                losses = probe.loss(batch)
-                optimiser.zero_grad(set_to_none=True)
-                # Slots share no parameters: the gradient of the sum of their losses is the gradient of each.
-                losses.sum().backward()
-                optimiser.step()
-                totals[name] += losses.detach().double().cpu()
+    optimisers = {name: torch.optim.Adam(probe.parameters(), lr=recipe.learning_rate) for name, probe in probes.items()}
+    stopping = {} if development is None else {name: EarlyStopping(probe, recipe.patience) for name, probe in probes.items()}
+    trained = dict(probes)
+    seen = development_seen = 0
+    for epoch in range(1, recipe.epochs + 1):
+        # Epochs count from 0 here, as they do in every result so far.
+        generator = np.random.default_rng([epoch - 1, *recipe.seeds])
+        batches = _batches(stream(epoch - 1), recipe.batch, recipe.order, generator)
+        seen, totals = _train_epoch(trained, optimisers, batches, device)
         if not seen:
             raise AtlasError("there is no sentence to train probes on: every record was dropped, or the limit is too small.")
-        if not all(total.isfinite().all() for total in totals.values()):
-            raise AtlasError("the loss of a probe is not finite: lower learning_rate of the probes, or check the word vectors.")
-        shown = ", ".join(
-            f"{name}/{alignment} {part.mean() / seen:.2f}"
-            for name, probe in probes.items()
-            for alignment, part in zip(probe.alignments, totals[name].chunk(len(probe.alignments)), strict=True)
-        )
-        _log.info("epoch %d of %d: %d sentences, loss a sentence: %s", epoch + 1, recipe.epochs, seen, shown)
-    return seen
+        _check_finite(totals)
+        losses = f"loss a sentence: {_shown(trained, totals, seen)}"
+        if development is not None:
+            development_seen, development_totals = _losses(trained, development(), device)
+            _check_finite(development_totals)
+            losses += f"; development loss a sentence: {_shown(trained, development_totals, development_seen)}"
+            for name, total in development_totals.items():
+                stopping[name].record(epoch, total)
+            trained = {name: probe for name, probe in trained.items() if not stopping[name].over}
+        _log.info("epoch %d of %d: %d sentences, %s", epoch, recipe.epochs, seen, losses)
+        if not trained:
+            _log.info("no probe has improved for %d epochs: training ends", recipe.patience)
+            break
+    kept_epochs = {name: (recipe.epochs,) * len(probe.slots) for name, probe in probes.items()}
+    for name, best in stopping.items():
+        best.restore()
+        kept_epochs[name] = tuple(best.epochs.tolist())
+    return Trained(seen, development_seen, kept_epochs)
+
+
+def _train_epoch(
+    probes: Mapping[str, Probe],
+    optimisers: Mapping[str, torch.optim.Optimizer],
+    batches: Iterator[list[Sentence]],
+    device: str,
+) -> tuple[int, dict[str, torch.Tensor]]:
+    """Number of sentences, and probe -> [slot] their summed loss as it was before each step."""
+    seen = 0
+    totals = {name: torch.zeros(len(probe.slots), dtype=torch.float64) for name, probe in probes.items()}
+    for group in batches:
+        batch = batch_of(group, device)
+        seen += len(group)
+        for name, probe in probes.items():
+            losses = probe.loss(batch)
+            optimisers[name].zero_grad(set_to_none=True)
+            # Slots share no parameters: the gradient of the sum of their losses is the gradient of each.
+            losses.sum().backward()
+            optimisers[name].step()
+            totals[name] += losses.detach().double().cpu()
+    return seen, totals
+
+
+@torch.inference_mode()
+def _losses(
+    probes: Mapping[str, Probe], stream: Iterator[Sentence], device: str, batch: int = _EVALUATION_BATCH
+) -> tuple[int, dict[str, torch.Tensor]]:
+    """Number of sentences, and probe -> [slot] their summed loss, without training."""
+    seen = 0
+    totals = {name: torch.zeros(len(probe.slots), dtype=torch.float64) for name, probe in probes.items()}
+    for group in _batches(stream, batch, "file", np.random.default_rng(0)):
+        padded = batch_of(group, device)
+        seen += len(group)
+        for name, probe in probes.items():
+            totals[name] += probe.loss(padded).double().cpu()
+    return seen, totals
+
+
+def _check_finite(totals: Mapping[str, torch.Tensor]) -> None:
+    if not all(total.isfinite().all() for total in totals.values()):
+        raise AtlasError("the loss of a probe is not finite: lower learning_rate of the probes, or check the word vectors.")
+
+
+def _shown(probes: Mapping[str, Probe], totals: Mapping[str, torch.Tensor], sentences: int) -> str:
+    """Mean loss a sentence of each probe and alignment, over seeds."""
+    return ", ".join(
+        f"{name}/{alignment} {part.mean() / sentences:.2f}"
+        for name, probe in probes.items()
+        for alignment, part in zip(probe.alignments, totals[name].chunk(len(probe.alignments)), strict=True)
+    )
 
 
 def _batches(stream: Iterator[Sentence], size: int, order: str, generator: np.random.Generator) -> Iterator[list[Sentence]]:
@@ -121,7 +208,7 @@ def _batches(stream: Iterator[Sentence], size: int, order: str, generator: np.ra
 
 @torch.inference_mode()
 def predictions(
-    probes: Mapping[str, Probe], stream: Iterator[Sentence], decodings: Sequence[str], batch: int = 32
+    probes: Mapping[str, Probe], stream: Iterator[Sentence], decodings: Sequence[str], batch: int = _EVALUATION_BATCH
 ) -> pd.DataFrame:
     """Correct words of every probe on every sentence.
 
@@ -190,7 +277,7 @@ class ProbeOutputs:
 
     Attributes:
         table: columns of `predictions`, with the model.
-        summary: quantity, value.
+        summary: quantity, value; of each probe the least and the largest epoch that a slot kept.
     """
 
     table: str | Path
@@ -229,33 +316,40 @@ def run_probes(
     card, vectors = read_card(card_path), read_vectors(vector_files.vectors, vector_files.facts)
     evaluation_examples = list(read_examples(evaluation.examples, evaluation.limit))
     evaluation_sentences = {example.words for example in evaluation_examples}
-    is_duplicate = [example.words in evaluation_sentences for example in read_examples(training.examples, training.limit)]
-    duplicates = sum(is_duplicate)
-    _log.info("%d of %d training sentences are skipped: they are in the evaluation treebank", duplicates, len(is_duplicate))
+    every_sentence = [example.words for example in read_examples(training.examples, training.limit)]
+    unseen = [words for words in every_sentence if words not in evaluation_sentences]
+    duplicates = len(every_sentence) - len(unseen)
+    _log.info("%d of %d training sentences are skipped: they are in the evaluation treebank", duplicates, len(every_sentence))
+    for_development = development_sentences(unseen, recipe.development_share, recipe.development_seed)
+    for_training = frozenset(unseen) - for_development
 
-    def stream(epoch: int) -> Iterator[Sentence]:
+    def read(chosen: frozenset[tuple[str, ...]], verify: bool) -> Iterator[Sentence]:
         examples = read_examples(training.examples, training.limit)
-        cached = read_attention(training.shards, training.limit, verify=epoch == 0)
-        every_sentence = sentences(examples, cached, vectors, card.cls, card.sep)
-        yield from (sentence for sentence in every_sentence if sentence.words not in evaluation_sentences)
+        cached = read_attention(training.shards, training.limit, verify=verify)
+        return sentences(examples, cached, vectors, card.cls, card.sep, lambda example: example.words in chosen)
 
     device = pick_device()
     probes = make_probes(probe_names, recipe, card.layers * card.heads, vectors.dimensions)
     for probe in probes.values():
         probe.to(device)
-    seen = train(probes, stream, recipe, device)
+    development = (lambda: read(for_development, verify=False)) if for_development else None
+    trained = train(probes, lambda epoch: read(for_training, verify=epoch == 0), recipe, device, development)
     results = predictions(probes, _evaluation(evaluation_examples, evaluation, vectors, card), decodings)
     write_table(results.assign(model=model_name), outputs.table)
     summary = {
-        "sentences": seen,
+        "sentences": trained.sentences,
+        "development_sentences": trained.development_sentences,
         "duplicates": duplicates,
         "epochs": recipe.epochs,
+        "patience": recipe.patience,
         "batch": recipe.batch,
         "learning_rate": recipe.learning_rate,
         "order": recipe.order,
         "vectors": vectors.label,
         "coverage": vectors.coverage(evaluation_examples),
     }
+    for name, epochs in trained.epochs.items():
+        summary |= {f"{name}_kept_epoch_min": min(epochs), f"{name}_kept_epoch_max": max(epochs)}
     write_quantities(summary, outputs.summary)
 
 

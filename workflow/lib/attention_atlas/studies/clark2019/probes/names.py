@@ -1,0 +1,3 @@
+"""Names of the probes of Table 3, in tables and in the code."""
+
+ATTENTION, ATTENTION_WORDS, DISTANCES_WORDS = "attention_only", "attention_words", "distances_words"
