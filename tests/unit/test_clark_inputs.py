@@ -80,8 +80,8 @@ def test_probes_of_the_runs_model_and_of_random_ones():
     assert INPUTS.probe_table("tsv")(wildcards("open")) == "results/open/clark2019/probes/bert-base-uncased.tsv"
     assert INPUTS.training_summary(wildcards()) == ["results/sample/clark2019/probes/minilm.training.tsv"]
     assert SMALLEST.training_summary(wildcards("one")) == []
-    assert INPUTS.random_probe_tables(wildcards("open")) == [
-        f"results/open/clark2019/probes/bert-base-random-{number}.tsv" for number in (1, 2, 3)
+    assert INPUTS.random_probe_tables("training.tsv")(wildcards("open")) == [
+        f"results/open/clark2019/probes/bert-base-random-{number}.training.tsv" for number in (1, 2, 3)
     ]
     assert INPUTS.probe_recipe(wildcards()) == {
         **{"batch": 8, "epochs": 2, "learning_rate": 0.002, "order": "shuffled", "seeds": [0, 1, 2]},

@@ -486,6 +486,54 @@ def test_development_sentences_are_never_trained_on(tmp_path, monkeypatch):
     assert 1 <= int(facts["attention_only_kept_epoch_min"]) <= int(facts["attention_only_kept_epoch_max"]) <= 3
 
 
+def heads_table(path, evaluation, every=True, right=0.5):
+    """Accuracy of two heads on the relations of an evaluation treebank; the second is right on a share of the words."""
+    relations = [r for e in evaluation[2] for r in e.layers["relations"]]
+    dep, punct = relations.count("dep"), relations.count("punct")
+    rows = []
+    for head, share in ((1, 0.0), (2, right)):
+        correct = {"dep": round(share * dep), "punct": 1}
+        n = {"dep": dep, "punct": punct}
+        correct["all"], n["all"] = (correct["dep"] + 1, dep + punct) if every else (correct["dep"], dep)
+        for relation in ("all", "dep", "punct"):
+            rows.append([relation, 1, head, "dependent_to_head", n[relation], correct[relation], 0.0])
+    columns = ["relation", "layer", "head", "direction", "n", "correct", "accuracy"]
+    pd.DataFrame(rows, columns=columns).to_csv(path, sep="\t", index=False)
+    return path
+
+
+@pytest.mark.parametrize("every", [True, False])
+def test_the_page_says_how_epochs_were_chosen_and_whether_attention_beats_one_head(tmp_path, every):
+    training, evaluation = corpora(tmp_path)
+    recipe = Recipe(2, 3, 0.01, "shuffled", (0, 1), development_share=0.5)
+    model_results, summary = run_on(tmp_path, training, evaluation, "m", ALL_PROBES, recipe)
+    random, random_summary = run_on(tmp_path, training, evaluation, "r", RANDOM_PROBES, recipe)
+    heads, outs = tmp_path / "heads.tsv", [tmp_path / name for name in ("t3.tsv", "seeds.tsv", "t3.html")]
+    tables = ProbeTables(model_results, [random], summary, [random_summary], evaluation[1], heads)
+
+    def page(right):
+        heads_table(heads, evaluation, every, right)
+        table3(tables, 2, 100, 0, RunLabel("r", "m", "dev"), "train", *outs)
+        return outs[2].read_text()
+
+    text = page(right=1.0)
+    assert "Attention only" in text
+    assert "stays below the best single head (100.0 %: m, head 1-2, dependent to head" in text
+    assert "so it is undertrained" in text
+    assert "of at most 3, every probe" in text
+    facts = read_table(summary).set_index("quantity")["value"]
+    least, largest = (int(facts[f"distances_words_kept_epoch_{end}"]) for end in ("min", "max"))
+    assert f"<td>{least}</td>" in text if least == largest else f"<td>{least} to {largest}</td>" in text
+    best = read_table(outs[0]).query("probe == 'best_head'").set_index("punctuation")
+    assert best.loc["without", "uas"] == 1
+    # Of five words and two punctuation marks, six heads are right.
+    assert best.loc["with", "uas"] == pytest.approx(6 / 7, rel=1e-5)
+    assert best.loc["with", "n"] == 7
+    text = page(right=0.0)
+    assert "beats the best single head (0.0 %" in text
+    assert "undertrained" not in text
+
+
 def test_the_table_from_shards_is_the_same_each_time(tmp_path):
     training, evaluation = corpora(tmp_path)
 
@@ -493,7 +541,7 @@ def test_the_table_from_shards_is_the_same_each_time(tmp_path):
         return run_on(tmp_path, training, evaluation, name, probe_names, Recipe(2, 2, 0.01, "shuffled", (0, 1, 2)))
 
     model_results, summary = run("m", ALL_PROBES)
-    random, _ = run("r", RANDOM_PROBES)
+    random, random_summary = run("r", RANDOM_PROBES)
     facts = read_table(summary).set_index("quantity")["value"]
     # Sentence 1 of the training set is in the evaluation set, too.
     assert (facts["sentences"], facts["duplicates"]) == ("5", "1")
@@ -503,10 +551,20 @@ def test_the_table_from_shards_is_the_same_each_time(tmp_path):
     assert run("m", ALL_PROBES)[0].read_bytes() == first
 
     outs = [tmp_path / name for name in ("t3.tsv", "seeds.tsv", "t3.html")]
-    table3(ProbeTables(model_results, [random], summary, evaluation[1]), 2, 100, 0, RunLabel("r", "m", "dev"), "train", *outs)
+    heads = heads_table(tmp_path / "heads.tsv", evaluation)
+    table3(
+        ProbeTables(model_results, [random], summary, [random_summary], evaluation[1], heads),
+        2,
+        100,
+        0,
+        RunLabel("r", "m", "dev"),
+        "train",
+        *outs,
+    )
     table = read_table(outs[0])
     assert list(dict.fromkeys(table["probe"])) == [
-        *("right_branching", "best_offset", "distances_words", "random_attention_words", "attention_only", "attention_words")
+        *("right_branching", "best_offset", "best_head", "distances_words", "random_attention_words", "attention_only"),
+        "attention_words",
     ]
     scored = table.query("punctuation == 'without' and decoding == 'argmax'").set_index(["probe", "root_alignment"])
     heads = [np.array(e.layers["heads"]) for e in evaluation[2]]
@@ -523,4 +581,5 @@ def test_the_table_from_shards_is_the_same_each_time(tmp_path):
     assert scored.loc[("distances_words", "fixed"), "vectors"] == "own vectors"
     assert len(read_table(outs[1])) == 2 * 3 * (5 + 2)
     assert "ROOT in place" in outs[2].read_text()
+    assert "Epochs: 2, the same for every probe." in outs[2].read_text()
     assert isinstance(table, pd.DataFrame)

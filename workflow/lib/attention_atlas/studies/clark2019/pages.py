@@ -139,8 +139,10 @@ PAGES = (
         inputs={
             "tables__model": ("probe_table", "tsv"),
             "tables__training": ("probe_table", "training.tsv"),
-            "tables__random": ("random_probe_tables",),
+            "tables__random": ("random_probe_tables", "tsv"),
+            "tables__random_training": ("random_probe_tables", "training.tsv"),
             "tables__examples": ("examples", "dependencies"),
+            "tables__heads": "dependency_heads.tsv",
         },
         outputs={"out": "table3.tsv", "seeds_out": "table3_seeds.tsv", "html_out": "table3.html"},
         params={

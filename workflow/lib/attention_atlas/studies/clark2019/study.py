@@ -129,7 +129,8 @@ ARTIFACTS = (
         "Probing classifiers on attention, with and without words, and their baselines",
         "How well dependency heads can be read off all attention heads together: probes on attention alone, with word "
         "vectors, on distances and word vectors without attention, and on random weights, over several seeds, with the fault "
-        "of the published code (ROOT and words misaligned) and without it (Clark et al. 2019, Table 3).",
+        "of the published code (ROOT and words misaligned) and without it (Clark et al. 2019, Table 3). The page says how the "
+        "epochs of the training were chosen, and whether attention alone beats the best single head.",
         needs=["dependencies", "probe_training"],
         uses=["vectors"],
         files=["table3_seeds.tsv"],

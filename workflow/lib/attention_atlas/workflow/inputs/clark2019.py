@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from attention_atlas.studies.clark2019.study import ID
-from attention_atlas.workflow.inputs.shared import File, Wildcards
+from attention_atlas.workflow.inputs.shared import File, Files, Wildcards
 from attention_atlas.workflow.inputs.study import StudyInputs
 from attention_atlas.workflow.lookups import Config
 from attention_atlas.workflow.paths import shard_paths
@@ -51,10 +51,14 @@ class Clark2019Inputs(StudyInputs):
         """Results of the probes on the run's model, or the summary of their training."""
         return lambda wildcards: f"results/{wildcards.run}/{ID}/probes/{self.base_model(wildcards.run)}.{suffix}"
 
-    def random_probe_tables(self, wildcards: Wildcards) -> list[str]:
-        """Results of the probes on randomly initialised models."""
-        models = self.study_settings(wildcards)["probes"]["random_models"]
-        return [f"results/{wildcards.run}/{ID}/probes/{model}.tsv" for model in models]
+    def random_probe_tables(self, suffix: str) -> Files:
+        """Results of the probes on randomly initialised models, or the summaries of their training."""
+
+        def paths(wildcards: Wildcards) -> list[str]:
+            models = self.study_settings(wildcards)["probes"]["random_models"]
+            return [f"results/{wildcards.run}/{ID}/probes/{model}.{suffix}" for model in models]
+
+        return paths
 
     def training_summary(self, wildcards: Wildcards) -> list[str]:
         """Summary of the training of the probes; empty in a run without probes."""

@@ -13,10 +13,13 @@ from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_quantities, read_table, write_table
+from attention_atlas.methods.dependency_scoring import ALL
 from attention_atlas.published.values import load_published
 from attention_atlas.stats.bootstrap import bootstrap_ratio
+from attention_atlas.studies.clark2019.probes.names import ATTENTION, ATTENTION_WORDS, DISTANCES_WORDS
 
 RIGHT_BRANCHING, BEST_OFFSET, RANDOM = "right_branching", "best_offset", "random_attention_words"
+BEST_HEAD = "best_head"
 OFFSETS = (-3, -2, -1, 1, 2, 3)
 COLUMNS = (
     *("probe", "root_alignment", "decoding", "punctuation", "seeds", "uas", "sd", "ci_low", "ci_high"),
@@ -27,10 +30,11 @@ _KEYS = ["probe", "root_alignment", "decoding"]
 _ROWS = {
     RIGHT_BRANCHING: ("Right-branching: the next word", "t3_rightbranch"),
     BEST_OFFSET: ("Best fixed offset", None),
-    "distances_words": ("Distances and word vectors", "t3_dist_glove"),
+    BEST_HEAD: ("Best single attention head", None),
+    DISTANCES_WORDS: ("Distances and word vectors", "t3_dist_glove"),
     RANDOM: ("Random-initialised attention and word vectors", "t3_random_attn_glove"),
-    "attention_only": ("Attention only", "t3_attn"),
-    "attention_words": ("Attention and word vectors", "t3_attn_glove"),
+    ATTENTION: ("Attention only", "t3_attn"),
+    ATTENTION_WORDS: ("Attention and word vectors", "t3_attn_glove"),
 }
 
 
@@ -41,14 +45,18 @@ class ProbeTables:
     Attributes:
         model: correct words of the probes of the run's model, sentence by sentence.
         random: the same for randomly initialised models.
-        training: summary of the training.
+        training: summary of the training on the run's model.
+        random_training: the same for randomly initialised models.
         examples: the evaluation treebank, for the baselines.
+        heads: accuracy of every head on every relation of the evaluation treebank (`dependency_heads.tsv`).
     """
 
     model: str | Path
     random: Sequence[str | Path]
     training: str | Path
+    random_training: Sequence[str | Path]
     examples: Sequence[str | Path]
+    heads: str | Path
 
 
 def table3(
@@ -84,7 +92,9 @@ def table3(
     results["draw"] = results["model"] + "/" + results["seed"].astype(str)
     parts = [_summarised(frame, resamples, seed) for _, frame in results.groupby(_KEYS, sort=False)]
     baselines = [_summarised(frame, resamples, seed) for frame in _baselines(list(read_examples(tables.examples, limit)))]
-    table = pd.concat([*baselines, *parts], ignore_index=True)
+    heads = read_table(tables.heads, ["relation", "layer", "head", "direction", "n", "correct"])
+    best_head = _best_head(heads, str(model_results["model"].iloc[0]))
+    table = pd.concat([*baselines, best_head, *parts], ignore_index=True)
     has_vectors = table["probe"].str.endswith("words")
     table["vectors"] = np.where(has_vectors, training["vectors"], "")
     order = {name: k for k, name in enumerate(_ROWS)}
@@ -96,7 +106,8 @@ def table3(
     by_seed["uas"] = by_seed["right"] / by_seed["words"]
     by_seed["uas_with_punctuation"] = by_seed["right_all"] / by_seed["words_all"]
     write_table(by_seed.drop(columns=["right", "right_all", "words_all"]).rename(columns={"words": "n"}), seeds_out)
-    _page(table, training, label, training_title, html_out)
+    random_training = [read_quantities(path) for path in tables.random_training]
+    _page(table, training, random_training, label, training_title, html_out)
 
 
 def _summarised(frame: pd.DataFrame, resamples: int, seed: int) -> pd.DataFrame:
@@ -157,7 +168,45 @@ def _offset_row(example: Example, offset: int) -> dict[str, int]:
     }
 
 
-def _page(table: pd.DataFrame, training: pd.Series, label: RunLabel, training_title: str, path: str | Path) -> None:
+def _best_head(heads: pd.DataFrame, model: str) -> pd.DataFrame:
+    """The head and direction with the best accuracy over all words, without and with punctuation; a head never picks ROOT.
+
+    No interval: the table of heads has no counts by sentence.
+    """
+    correct = heads.pivot(index=["layer", "head", "direction"], columns="relation", values="correct")
+    n = heads.groupby("relation")["n"].first()
+    # The row All is over every token, or over the words without punctuation and root, as the run's options say.
+    all_is_every_token = n[ALL] == n.drop(ALL).sum()
+    names = [ALL, "punct", "root"]
+    correct, n = correct.reindex(columns=names, fill_value=0), n.reindex(names, fill_value=0)
+    if all_is_every_token:
+        correct_words, words = correct[ALL] - correct["punct"], n[ALL] - n["punct"]
+    else:
+        correct_words, words = correct[ALL] + correct["root"], n[ALL] + n["root"]
+    rows = []
+    for punctuation, right, total in (
+        ("without", correct_words, words),
+        ("with", correct_words + correct["punct"], words + n["punct"]),
+    ):
+        layer, head, direction = right.idxmax()
+        rows.append(
+            {
+                **{"probe": BEST_HEAD, "root_alignment": "-", "decoding": "argmax", "punctuation": punctuation, "seeds": 1},
+                **{"uas": right.max() / total, "sd": np.nan, "ci_low": np.nan, "ci_high": np.nan, "root_accuracy": 0.0},
+                **{"n": int(total), "model": f"{model}, head {layer}-{head}, {direction.replace('_', ' ')}"},
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _page(
+    table: pd.DataFrame,
+    training: pd.Series,
+    random_training: Sequence[pd.Series],
+    label: RunLabel,
+    training_title: str,
+    path: str | Path,
+) -> None:
     published = load_published("clark2019")
     rows = []
     indexed = table.set_index([*_KEYS, "punctuation"])
@@ -172,15 +221,17 @@ def _page(table: pd.DataFrame, training: pd.Series, label: RunLabel, training_ti
         last = "fixed" if "fixed" in set(probe_rows["root_alignment"]) else "-"
         row["with_punctuation"] = _cell(indexed, (probe, last, "argmax", "with"))
         row["tree"] = _cell(indexed, (probe, last, "tree", "without"))
+        row["epochs"] = _kept_epochs(probe, training, random_training)
         row["root"] = 100 * indexed.loc[(probe, last, "argmax", "without"), "root_accuracy"]
         row["paper"] = published[identifier].value if identifier else np.nan
         rows.append(row)
     notes = [
         label.line,
         f"Trained on {training_title}: {training['sentences']} sentences ({training['duplicates']} that are in the evaluation "
-        f"treebank left out), {training['epochs']} epochs, batches of {training['batch']} ({training['order']} order), Adam "
-        f"{training['learning_rate']}. Word vectors: {training['vectors']}; {100 * float(training['coverage']):.1f} % of the "
-        "words have one.",
+        f"treebank left out), batches of {training['batch']} ({training['order']} order), Adam {training['learning_rate']}. "
+        f"{_epochs_note(training)} Word vectors: {training['vectors']}; {100 * float(training['coverage']):.1f} % of the words "
+        "have one.",
+        _attention_note(indexed),
         "Accuracy in %: share of words whose head is found, without punctuation unless said; mean over seeds and standard "
         "deviation. ROOT as published: word vectors shifted against attention by one place, a fault of the published code; "
         "ROOT in place: mended, and so in further columns. Tree: best tree in place of each word's best candidate.",
@@ -192,11 +243,46 @@ def _page(table: pd.DataFrame, training: pd.Series, label: RunLabel, training_ti
         "fixed": "ROOT in place",
         "with_punctuation": "With punctuation",
         "tree": "Best tree",
+        "epochs": "Epochs",
         "root": "ROOT words found %",
         "paper": "Paper",
     }
     frame = pd.DataFrame(rows)
     write_html_table(frame, path, "Clark et al. 2019, Table 3", notes, names, {"root": ".1f", "paper": ".0f", "seeds": "d"})
+
+
+def _kept_epochs(probe: str, training: pd.Series, random_training: Sequence[pd.Series]) -> str:
+    """Least and largest epoch that a seed and alignment of a probe kept; empty for what is not trained."""
+    summaries, name = (random_training, ATTENTION_WORDS) if probe == RANDOM else ([training], probe)
+    if f"{name}_kept_epoch_min" not in training:
+        return ""
+    least = min(int(summary[f"{name}_kept_epoch_min"]) for summary in summaries)
+    largest = max(int(summary[f"{name}_kept_epoch_max"]) for summary in summaries)
+    return f"{least}" if least == largest else f"{least} to {largest}"
+
+
+def _epochs_note(training: pd.Series) -> str:
+    if not int(training["development_sentences"]):
+        return f"Epochs: {training['epochs']}, the same for every probe."
+    return (
+        f"Epochs: of at most {training['epochs']}, every probe, seed and alignment of ROOT keeps the one with the least loss "
+        f"on {training['development_sentences']} sentences of the training treebank that no probe is trained on (early "
+        f"stopping with a patience of {training['patience']} epochs)."
+    )
+
+
+def _attention_note(indexed: pd.DataFrame) -> str:
+    """Whether the probe on attention alone, which weighs all heads, beats the best single one."""
+    probe, head = (indexed.loc[(name, "-", "argmax", "without")] for name in (ATTENTION, BEST_HEAD))
+    probe_uas, head_uas = f"{100 * probe['uas']:.1f} %", f"{100 * head['uas']:.1f} %: {head['model']}"
+    verdict = "beats the best single head" if probe["uas"] > head["uas"] else "stays below the best single head"
+    note = (
+        f"Attention only ({probe_uas}) {verdict} ({head_uas}; chosen on the evaluation treebank, as in Table 1, with words' "
+        "attention to themselves left out)."
+    )
+    if probe["uas"] > head["uas"]:
+        return note
+    return f"{note} The probe weighs all heads, so it is undertrained, and its row is no measure of what attention holds."
 
 
 def _cell(indexed: pd.DataFrame, key: tuple[str, str, str, str]) -> str:
