@@ -84,8 +84,8 @@ def test_probes_of_the_runs_model_and_of_random_ones():
         f"results/open/clark2019/probes/bert-base-random-{number}.training.tsv" for number in (1, 2, 3)
     ]
     assert INPUTS.probe_recipe(wildcards()) == {
-        **{"batch": 8, "epochs": 2, "learning_rate": 0.002, "order": "shuffled", "seeds": [0, 1, 2]},
-        **{"development_share": 0, "patience": 2, "development_seed": 0},
+        **{"batch": 8, "epochs": 6, "learning_rate": 0.02, "order": "shuffled", "seeds": [0, 1, 2]},
+        **{"development_share": 0.1, "patience": 2, "development_seed": 0},
     }
     assert INPUTS.probe_recipe(wildcards("paper"))["development_share"] == 0
     # The model in the path, on the corpus of the role.
