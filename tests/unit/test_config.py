@@ -32,6 +32,7 @@ def test_everything_that_is_not_said_has_its_default():
         "missing": "error",
         "data_mirror": None,
         "device": "auto",
+        "preload": True,
         "sample": {"documents": 220, "train_documents": 125, "seed": 2019},
         "models": {
             name: {

@@ -106,8 +106,9 @@ def test_the_work_of_ablations_is_that_of_their_conditions(random_sets):
     # Every condition, and the unchanged model.
     passes = len(conditions(types, 2, random_sets, False, 0)) + 1
     work = workload(config, "guan2020_ablations", named())
-    assert work["records"] == 24 * passes
-    assert work["gflop"] == pytest.approx(24 * passes * Shape(6, 12, 384).forward_flop(100) / 1e9)
+    questions = config["corpora"]["sample-questions"]["limit"]
+    assert work["records"] == questions * passes
+    assert work["gflop"] == pytest.approx(questions * passes * Shape(6, 12, 384).forward_flop(100) / 1e9)
 
 
 def test_a_job_of_one_shard_counts_its_own_records():
