@@ -5,22 +5,23 @@ The caches of attention and of hidden states are made of them.
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import json
-import re
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 import xxhash
-from safetensors import SafetensorError
-from safetensors.numpy import save_file
 
 from attention_atlas.errors import DamagedFile
 from attention_atlas.io.files import whole_file, write_text
 
 FORMAT = 1
+_HALF = np.dtype("<f2")
 
 
 def tensor_name(record: int) -> str:
@@ -28,37 +29,87 @@ def tensor_name(record: int) -> str:
     return f"{record:08d}"
 
 
-def write_shard(
-    path: str | Path, description: str | Path, arrays: Mapping[int, npt.NDArray[np.float16]], facts: Mapping[str, Any]
-) -> None:
+class ShardWriter:
+    """Writes the arrays of one shard, in any order, each at its place in the file; see `new_shard`."""
+
+    def __init__(self, stream: BinaryIO, shapes: Mapping[int, tuple[int, ...]]) -> None:
+        self._stream = stream
+        # safetensors cannot hold a file without tensors; a shard behind the end of a corpus has none.
+        header, self._starts = _header({tensor_name(record): shape for record, shape in shapes.items()} or {"empty": (0,)})
+        self._missing = dict(shapes)
+        stream.write(header)
+
+    def write(self, record: int, array: npt.NDArray[np.float16]) -> None:
+        """Write the array of a record; afterwards its memory may be used for another.
+
+        Raises:
+            OSError: it cannot be written, such as on a full disk.
+            ValueError: there is no such record, its array was written before, or this one has another shape or type.
+        """
+        shape = self._missing.pop(record, None)
+        if array.shape != shape or array.dtype != np.float16:
+            raise ValueError(f"record {record}: {array.dtype} {array.shape} where float16 {shape} is to be written")
+        self._stream.seek(self._starts[tensor_name(record)])
+        self._stream.write(np.ascontiguousarray(array, _HALF).data)
+
+    def check_complete(self) -> None:
+        """Raise a ValueError if the array of a record has not been written."""
+        if self._missing:
+            raise ValueError(f"no array was written for records {sorted(self._missing)}")
+
+
+@contextlib.contextmanager
+def new_shard(
+    path: str | Path, description: str | Path, shapes: Mapping[int, tuple[int, ...]], facts: Mapping[str, Any]
+) -> Iterator[ShardWriter]:
     """Write one shard and its description; each is whole or not there, and the description comes last.
+
+    The file is the one that `safetensors.numpy.save_file` writes, byte for byte, but no more of it than one array is in memory.
 
     Args:
         path: the safetensors file.
         description: the JSON file.
-        arrays: record -> float16, such as maps [layer, head, n, n].
+        shapes: record -> shape of its float16 array; each has to be written within the block.
         facts: what they are; must hold `examples`, a list with record, id, tokens, word and words of each.
 
     Raises:
         AtlasError: the disk is full.
+        ValueError: an array was not written.
     """
-    # safetensors cannot hold a file without tensors; a shard behind the end of a corpus has none.
-    tensors = {tensor_name(record): array for record, array in arrays.items()} or {"empty": np.zeros(0, np.float16)}
     with whole_file(path) as part:
-        _save(tensors, part)
+        with part.open("wb") as stream:
+            writer = ShardWriter(stream, shapes)
+            yield writer
+            writer.check_complete()
+        # Arrays come in any order, a checksum goes from start to end; what was just written is still in the page cache.
         checksum = _checksum(part)
     write_text(description, json.dumps({"format": FORMAT, **facts, "xxh3_128": checksum}, ensure_ascii=False) + "\n")
 
 
-def _save(tensors: dict[str, npt.NDArray[np.float16]], path: Path) -> None:
-    try:
-        save_file(tensors, path)
-    except SafetensorError as error:
-        # The library hides the operating system's error in its text; a full disk has to be known as one.
-        number = re.search(r"os error (\d+)", str(error))
-        if number is None:
-            raise
-        raise OSError(int(number[1]), str(error)) from error
+def write_shard(
+    path: str | Path, description: str | Path, arrays: Mapping[int, npt.NDArray[np.float16]], facts: Mapping[str, Any]
+) -> None:
+    """Write one shard and its description from arrays in memory, record -> float16; see `new_shard`."""
+    with new_shard(path, description, {record: array.shape for record, array in arrays.items()}, facts) as shard:
+        for record, array in arrays.items():
+            shard.write(record, array)
+
+
+def _header(shapes: Mapping[str, tuple[int, ...]]) -> tuple[bytes, dict[str, int]]:
+    """What a safetensors file with float16 arrays of these names starts with, and the byte at which each array starts.
+
+    The library writes a header only together with the arrays. The format: 8 bytes with the length of what follows, JSON with
+    type, shape, start and end of each array from the end of the header, and spaces up to a multiple of 8 bytes.
+    """
+    entries, starts, end = {}, {}, 0
+    for name in sorted(shapes):
+        start, end = end, end + _HALF.itemsize * math.prod(shapes[name])
+        entries[name] = {"dtype": "F16", "shape": shapes[name], "data_offsets": (start, end)}
+        starts[name] = start
+    text = json.dumps(entries, separators=(",", ":")).encode("ascii")
+    text += b" " * (-len(text) % 8)
+    header = len(text).to_bytes(8, "little") + text
+    return header, {name: len(header) + start for name, start in starts.items()}
 
 
 def read_description(path: str | Path) -> dict[str, Any]:
@@ -91,11 +142,8 @@ def check_shard(path: str | Path, facts: Mapping[str, Any]) -> None:
 
 
 def _checksum(path: str | Path) -> str:
-    digest = xxhash.xxh3_128()
-    with open(path, "rb") as stream:
-        while block := stream.read(1 << 22):
-            digest.update(block)
-    return digest.hexdigest()
+    with open(path, "rb", buffering=0) as stream:
+        return hashlib.file_digest(stream, xxhash.xxh3_128).hexdigest()
 
 
 def damaged(path: str | Path, what: str) -> DamagedFile:
