@@ -28,7 +28,7 @@ def run() -> None:
     model = BertModel(BertConfig(**shape), add_pooling_layer=False).eval()
     examples = [_example(record, max(n, 6), generator) for record, n in enumerate(treebank_lengths(SENTENCES))]
     targets = task_targets("dependencies", examples, examples[:BATCH])
-    cache = hidden_states(model, examples, 0)
+    cache = {example.record: states for example, states in hidden_states(model, examples, 0)}
     recipe = Recipe(batch=BATCH, evaluation_interval=STEPS, max_steps=STEPS, equal_steps=STEPS, evaluation_sentences=1)
     keys = [ProbeKey(top, 1) for top in range(LAYERS + 1)]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import functools
 import json
 import logging
 
@@ -10,15 +12,23 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from safetensors.numpy import save_file
 from tiny_models import FIRST_WORD, HEADS, LAYERS, PAD, VOCABULARY, installed, tiny
 
 from attention_atlas.attention.cache import read_attention
 from attention_atlas.attention.words import to_words
 from attention_atlas.corpora.examples import Example, write_examples
 from attention_atlas.errors import AtlasError
+from attention_atlas.io.shards import ShardWriter, tensor_name
 from attention_atlas.models import extraction as extract
 from attention_atlas.models.card import ModelCard, write_card
-from attention_atlas.models.extraction import attention_maps, batch_by_length, expected_bytes, extract_shard
+from attention_atlas.models.extraction import (
+    attention_maps,
+    batch_by_length,
+    each_example,
+    extract_shard,
+    map_shapes,
+)
 
 FLOAT16 = 2e-3
 
@@ -110,18 +120,30 @@ def test_batches_hold_every_example_once_longest_first_within_their_bound(length
         assert (len(batch) + 1) * len(batch[0].input_ids) > room
 
 
-def test_expected_bytes_are_those_of_the_maps():
-    maps = attention_maps(installed("bert"), EXAMPLES, PAD)
-    assert expected_bytes(EXAMPLES, LAYERS, HEADS) == sum(array.nbytes for array in maps.values())
-    assert expected_bytes([], LAYERS, HEADS) == 0
-
-
 def test_values_that_are_not_finite_are_refused():
     model = installed("bert")
     with torch.no_grad():
         model.encoder.layer[1].output.dense.weight[0, 0] = float("nan")
     with pytest.raises(AtlasError, match=r"not finite for a batch with example n3\. Check the weights, or set dtype: float32"):
         attention_maps(model, EXAMPLES, PAD)
+
+
+@pytest.mark.parametrize("level", ["tokens", "words"])
+def test_maps_of_a_batch_are_in_memory_that_the_next_one_uses_again(level):
+    model, memory, maps = installed("bert"), set(), {}
+    expected = attention_maps(model, EXAMPLES, PAD, level, batch_tokens=20)
+    for e, example_maps in each_example(model, EXAMPLES, PAD, level, batch_tokens=20, reuse_memory=True):
+        assert example_maps.shape == map_shapes(model, EXAMPLES, level)[e.record]
+        maps[e.record] = example_maps.copy()
+        base = example_maps
+        while base.base is not None:
+            base = base.base
+        memory.add((id(base), base.nbytes))
+    assert list(maps) == [3, 0, 7, 2, 8], "longest first"
+    assert {r: a.tobytes() for r, a in maps.items()} == {r: a.tobytes() for r, a in expected.items()}
+    # Batches of 12, 9 + 9 and 4 + 3 pieces; the largest are two examples of 9, or of 6 words and special tokens.
+    ((_, size),) = memory
+    assert size == 2 * LAYERS * HEADS * 2 * {"tokens": 9, "words": len(EXAMPLES[0].words) + 2}[level] ** 2
 
 
 def test_no_examples_give_no_maps():
@@ -176,6 +198,38 @@ def test_a_shard_from_files_to_files(model_folder, level):
         "init": "pretrained",
     }
     assert (facts["corpus"], facts["level"], facts["layers"], facts["heads"]) == ("trees", level, LAYERS, HEADS)
+
+
+@pytest.mark.parametrize("level", ["tokens", "words"])
+def test_a_shard_is_the_file_of_the_maps_in_memory(model_folder, level, monkeypatch):
+    maps = attention_maps(installed("bert"), EXAMPLES, PAD, level, batch_tokens=20)
+    # Several batches, and records whose order is not that of their lengths.
+    monkeypatch.setattr(extract, "each_example", functools.partial(each_example, batch_tokens=20))
+    path = shard(model_folder, EXAMPLES, level)
+    save_file({tensor_name(record): array for record, array in maps.items()}, path.with_suffix(".expected"))
+    assert path.read_bytes() == path.with_suffix(".expected").read_bytes()
+
+
+def broken_weights(model_folder) -> None:
+    model = tiny("bert")
+    with torch.no_grad():
+        model.encoder.layer[1].output.dense.weight[0, 0] = float("nan")
+    model.save_pretrained(model_folder)
+
+
+def no_space(model_folder, monkeypatch) -> None:
+    def write(writer, record, array):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(ShardWriter, "write", write)
+
+
+@pytest.mark.parametrize(("fault", "message"), [("weights", "not finite for a batch with"), ("disk", "no space left to write")])
+def test_a_shard_that_cannot_be_made_is_a_sentence_and_leaves_nothing(model_folder, monkeypatch, fault, message):
+    broken_weights(model_folder) if fault == "weights" else no_space(model_folder, monkeypatch)
+    with pytest.raises(AtlasError, match=message):
+        shard(model_folder, EXAMPLES)
+    assert list((model_folder.parent / "maps").iterdir()) == []
 
 
 def test_a_shard_is_the_same_file_every_time(model_folder):

@@ -15,8 +15,8 @@ HALF = 4e-3
 
 @pytest.mark.parametrize("name", ["bert", "distilbert", "gpt2"])
 def test_states_are_those_of_one_example_at_a_time(name):
-    states = hidden_states(tiny(name), EXAMPLES, PAD, batch_tokens=30)
-    assert list(states) == [e.record for e in EXAMPLES]
+    states = {e.record: example_states for e, example_states in hidden_states(tiny(name), EXAMPLES, PAD, batch_tokens=30)}
+    assert list(states) == [3, 0, 7, 2, 8]
     for e in EXAMPLES:
         inputs = {"input_ids": torch.tensor([e.input_ids])}
         if name == "bert":
@@ -31,13 +31,13 @@ def test_states_are_those_of_one_example_at_a_time(name):
 
 def test_the_last_row_has_the_words_without_their_places():
     model = tiny("bert")
-    (states,) = hidden_states(model, EXAMPLES[:1], PAD).values()
+    ((_, states),) = hidden_states(model, EXAMPLES[:1], PAD)
     assert states.shape[0] == LAYERS + 2
     with torch.no_grad():
         words = model.embeddings.LayerNorm(model.embeddings.word_embeddings(torch.tensor(EXAMPLES[0].input_ids)))
     assert np.allclose(states[-1], words.numpy(), atol=HALF, rtol=HALF)
     assert not np.allclose(states[-1], states[0], atol=0.1), "layer 0 has places and segments too"
-    (states,) = hidden_states(tiny("gpt2"), EXAMPLES[:1], PAD).values()
+    ((_, states),) = hidden_states(tiny("gpt2"), EXAMPLES[:1], PAD)
     assert states.shape[0] == LAYERS + 1, "no embeddings like BERT's"
 
 
@@ -47,7 +47,7 @@ def test_states_that_are_not_finite_are_refused():
     try:
         model.encoder.layer[1].output.dense.bias.data[0] = float("nan")
         with pytest.raises(AtlasError, match=r"example n0 are not finite|example n\d are not finite"):
-            hidden_states(model, EXAMPLES, PAD)
+            list(hidden_states(model, EXAMPLES, PAD))
     finally:
         model.encoder.layer[1].output.dense.bias.data = bias
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from attention_atlas.attention.batch_sizes import EXTRACTION_TOKENS
@@ -17,16 +19,16 @@ from attention_atlas.attention.words import to_words, unit_starts
 from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.progress import progress
-from attention_atlas.io.shards import write_shard
+from attention_atlas.io.shards import new_shard
 from attention_atlas.models.card import read_card
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.loading import load_model
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
     from transformers import PreTrainedModel
 
 _log = logging.getLogger(__name__)
+Half = npt.NDArray[np.float16]
 
 
 def extract_shard(
@@ -56,11 +58,14 @@ def extract_shard(
     torch.set_num_threads(threads)
     card = read_card(card_path)
     examples = list(read_examples([examples_path]))
-    maps: dict[int, npt.NDArray[np.float16]] = {}
+    shapes: dict[int, tuple[int, int, int, int]] = {}
+    maps: Iterable[tuple[Example, Half]] = ()
     if examples:
         model = load_model(model_entry, pick_device())
-        _log.info("%d examples, about %.2f GB of maps", len(examples), expected_bytes(examples, card.layers, card.heads) / 1e9)
-        maps = attention_maps(model, examples, card.pad or 0, level)
+        shapes = map_shapes(model, examples, level)
+        maps = each_example(model, examples, card.pad or 0, level, reuse_memory=True)
+        size = sum(2 * math.prod(shape) for shape in shapes.values())
+        _log.info("%d examples, about %.2f GB of maps", len(examples), size / 1e9)
     facts = {
         "model": card.identity,
         "corpus": corpus,
@@ -69,7 +74,9 @@ def extract_shard(
         "heads": card.heads,
         "examples": [{"record": e.record, "id": e.id, "tokens": e.tokens, "word": e.word, "words": e.words} for e in examples],
     }
-    write_shard(out, description_out, maps, facts)
+    with new_shard(out, description_out, shapes, facts) as shard:
+        for example, example_maps in maps:
+            shard.write(example.record, example_maps)
 
 
 def attention_maps(
@@ -78,25 +85,56 @@ def attention_maps(
     pad: int,
     level: str = "tokens",
     batch_tokens: int = EXTRACTION_TOKENS,
-) -> dict[int, npt.NDArray[np.float16]]:
-    """Attention of every example: record -> [layer, head, n, n] float16 without padding, in the order of `examples`.
+) -> dict[int, Half]:
+    """Attention of every example in memory: record -> [layer, head, n, n] float16, in the order of `examples`.
 
-    Examples of like length share a batch of at most `batch_tokens` padded pieces. Beyond the result, no more than the maps of
-    one layer of one batch are in memory.
+    See `each_example`.
 
     Raises:
         AtlasError: the model gives values that are not finite.
     """
-    kind, (layers, heads) = next(iter(attention_shape(model).items()))
-    maps: dict[int, npt.NDArray[np.float16]] = {e.record: np.empty(0, np.float16) for e in examples}
-    batches = list(batch_by_length(examples, batch_tokens))
-    for batch in progress(batches, label="forward passes"):
-        sizes = [len(e.input_ids) if level == "tokens" else len(unit_starts(e.word)) for e in batch]
-        maps.update(zip((e.record for e in batch), _empty_maps(layers, heads, sizes), strict=True))
+    maps = {e.record: example_maps for e, example_maps in each_example(model, examples, pad, level, batch_tokens)}
+    return {e.record: maps[e.record] for e in examples}
 
-        def keep(site: Site, probabilities: torch.Tensor, batch: Sequence[Example] = batch) -> None:
+
+def each_example(
+    model: PreTrainedModel,
+    examples: Sequence[Example],
+    pad: int,
+    level: str = "tokens",
+    batch_tokens: int = EXTRACTION_TOKENS,
+    reuse_memory: bool = False,
+) -> Iterator[tuple[Example, Half]]:
+    """Yield each example, longest first, with its attention [layer, head, n, n] in float16 without padding.
+
+    Examples of like length share a batch of at most `batch_tokens` padded pieces. No more than the maps of one batch, and one
+    layer's in the model's own type, are in memory.
+
+    Args:
+        model: with the attention engine installed.
+        examples: what goes through it.
+        pad: the padding piece.
+        level: `tokens`, or `words`: n words and special tokens.
+        batch_tokens: padded pieces of a batch at most, but one example at least.
+        reuse_memory: fill one block of memory again and again; maps then hold until those of the next batch are asked for. The
+            first touch of memory can take a multiple of the time of filling it.
+
+    Raises:
+        AtlasError: the model gives values that are not finite.
+    """
+    kind = next(iter(attention_shape(model)))
+    shapes = map_shapes(model, examples, level)
+    batches = list(batch_by_length(examples, batch_tokens))
+    sizes = [sum(math.prod(shapes[e.record]) for e in batch) for batch in batches]
+    block = np.empty(max(sizes, default=0) if reuse_memory else 0, np.float16)
+    for batch, size in zip(progress(batches, label="forward passes"), sizes, strict=True):
+        places = _parts(block if reuse_memory else np.empty(size, np.float16), [shapes[e.record] for e in batch])
+
+        def keep(
+            site: Site, probabilities: torch.Tensor, batch: Sequence[Example] = batch, places: list[Half] = places
+        ) -> None:
             if site.site_kind == kind:
-                _store(probabilities, batch, [maps[e.record][site.layer] for e in batch], level)
+                _store(probabilities, batch, [place[site.layer] for place in places], level)
 
         inputs = model_inputs(model, batch, pad)
         mask = inputs["attention_mask"]
@@ -108,29 +146,29 @@ def attention_maps(
                 f"the model gives values that are not finite for a batch with example {batch[0].id}. "
                 "Check the weights, or set dtype: float32 for this model."
             )
-    return maps
+        yield from zip(batch, places, strict=True)
 
 
-def expected_bytes(examples: Sequence[Example], layers: int, heads: int) -> int:
-    """Size of the token-level maps of `examples` in bytes."""
-    return sum(2 * layers * heads * len(e.input_ids) ** 2 for e in examples)
+def map_shapes(
+    model: PreTrainedModel, examples: Sequence[Example], level: str = "tokens"
+) -> dict[int, tuple[int, int, int, int]]:
+    """Record -> shape of its maps, (layers, heads, n, n); they are known before the first forward pass."""
+    layers, heads = next(iter(attention_shape(model).values()))
+    sizes = [len(e.input_ids) if level == "tokens" else len(unit_starts(e.word)) for e in examples]
+    return {e.record: (layers, heads, n, n) for e, n in zip(examples, sizes, strict=True)}
 
 
-def _empty_maps(layers: int, heads: int, sizes: Sequence[int]) -> list[npt.NDArray[np.float16]]:
-    """Uninitialised maps [layer, head, n, n] in one block of memory.
+def _parts(block: Half, shapes: Sequence[tuple[int, ...]]) -> list[Half]:
+    """Parts of an array [cell] from its start, one behind the other, in these shapes.
 
-    One large block comes in huge pages; blocks of a few megabytes come in small ones, whose first touch takes a multiple of the
-    time of filling them.
+    One large block of memory comes in huge pages; blocks of a few megabytes come in small ones, whose first touch takes longer.
     """
-    boundaries = np.cumsum([layers * heads * size * size for size in sizes])
-    block = np.empty(int(boundaries[-1]), np.float16)
-    parts = np.split(block, boundaries[:-1])
-    return [part.reshape(layers, heads, size, size) for part, size in zip(parts, sizes, strict=True)]
+    ends = np.cumsum([math.prod(shape) for shape in shapes])
+    parts = np.split(block[: ends[-1]], ends[:-1])
+    return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
 
 
-def _store(
-    probabilities: torch.Tensor, batch: Sequence[Example], places: Sequence[npt.NDArray[np.float16]], level: str
-) -> None:
+def _store(probabilities: torch.Tensor, batch: Sequence[Example], places: Sequence[Half], level: str) -> None:
     """Copy one layer's maps [batch, head, N, N] to each example's place [head, n, n], rounding to float16 on the way."""
     here = probabilities
     if here.device.type != "cpu":

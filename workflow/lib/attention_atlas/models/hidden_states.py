@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ from safetensors import SafetensorError, safe_open
 from attention_atlas.attention.batch_sizes import EXTRACTION_TOKENS
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.progress import progress
-from attention_atlas.io.shards import check_shard, damaged, read_description, tensor_name, write_shard
+from attention_atlas.io.shards import check_shard, damaged, new_shard, read_description, tensor_name
 from attention_atlas.models.card import read_card
 from attention_atlas.models.devices import pick_device
 
@@ -66,11 +66,14 @@ def extract_hidden_states(
     torch.set_num_threads(threads)
     card = read_card(card_path)
     examples = list(read_examples([examples_path]))
-    states: dict[int, Half] = {}
+    shapes: dict[int, tuple[int, int, int]] = {}
+    states: Iterable[tuple[Example, Half]] = ()
     lexical = False
     if examples:
         model = load_model(model_entry, pick_device())
         lexical = _word_embeddings(model) is not None
+        layers, width = model.config.num_hidden_layers + 1 + lexical, model.config.hidden_size
+        shapes = {e.record: (layers, len(e.input_ids), width) for e in examples}
         states = hidden_states(model, examples, card.pad or 0)
     facts = {
         "model": card.identity,
@@ -79,13 +82,17 @@ def extract_hidden_states(
         "lexical": lexical,
         "examples": [{"record": e.record, "id": e.id, "tokens": e.tokens} for e in examples],
     }
-    write_shard(out, description_out, states, facts)
+    with new_shard(out, description_out, shapes, facts) as shard:
+        for example, example_states in states:
+            shard.write(example.record, example_states)
 
 
 def hidden_states(
     model: PreTrainedModel, examples: Sequence[Example], pad: int, batch_tokens: int = EXTRACTION_TOKENS
-) -> dict[int, Half]:
-    """Record -> [layers + 1 (+ 1 for words alone), n, width] float16 without padding, in the order of `examples`.
+) -> Iterator[tuple[Example, Half]]:
+    """Yield each example, longest first, with its states [layers + 1 (+ 1 for words alone), n, width] in float16.
+
+    They are a part of those of its batch, without padding; no more than a batch is in memory.
 
     Raises:
         AtlasError: the model gives values that are not finite or too large for float16.
@@ -94,7 +101,6 @@ def hidden_states(
 
     from attention_atlas.attention.batches import batch_by_length, model_inputs
 
-    states: dict[int, Half] = {example.record: np.empty(0, np.float16) for example in examples}
     words = _word_embeddings(model)
     for batch in progress(list(batch_by_length(examples, batch_tokens)), label="forward passes"):
         inputs = model_inputs(model, batch, pad)
@@ -111,8 +117,7 @@ def hidden_states(
                     f"the hidden states of example {example.id} are not finite, or too large for float16. Check the "
                     "weights, or set dtype: float32 for this model."
                 )
-            states[example.record] = np.ascontiguousarray(example_states)
-    return states
+            yield example, example_states
 
 
 def _word_embeddings(model: PreTrainedModel) -> Callable[[torch.Tensor], torch.Tensor] | None:

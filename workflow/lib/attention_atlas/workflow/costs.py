@@ -70,10 +70,10 @@ def cache_bytes(model: Mapping[str, Any], corpus: Mapping[str, Any], records: in
 
 
 def extraction_memory(model: Mapping[str, Any], corpus: Mapping[str, Any]) -> int:
-    """The maps of a shard, the weights, and four copies of one layer of a batch."""
+    """The maps of a batch in float16, the weights, and four copies of one layer of a batch."""
     shape = shape_of(model)
-    layer = 16 * EXTRACTION_TOKENS * corpus["max_tokens"] * shape.heads
-    return _memory(TORCH, 2 * corpus["shard"] * mean_cells(model, corpus) + 4 * shape.parameters + layer)
+    layer = EXTRACTION_TOKENS * corpus["max_tokens"] * shape.heads
+    return _memory(TORCH, 2 * shape.layers * layer + 4 * shape.parameters + 16 * layer)
 
 
 def gradient_memory(model: Mapping[str, Any], corpus: Mapping[str, Any]) -> int:
@@ -92,11 +92,10 @@ def head_training_memory(model: Mapping[str, Any], corpus: Mapping[str, Any], co
 
 
 def hidden_memory(model: Mapping[str, Any], corpus: Mapping[str, Any]) -> int:
-    """The hidden states of a shard in float16, those of a batch in float32 twice, and the weights."""
+    """The hidden states of all layers of a batch, three times in float32, and the weights."""
     shape = shape_of(model)
     states = (shape.layers + 2) * shape.hidden
-    shard = 2 * corpus["shard"] * min(2 * typical_tokens(corpus), corpus["max_tokens"]) * states
-    return _memory(TORCH, shard + 8 * EXTRACTION_TOKENS * states + 4 * shape.parameters)
+    return _memory(TORCH, 12 * EXTRACTION_TOKENS * states + 4 * shape.parameters)
 
 
 def edge_probe_memory(model: Mapping[str, Any], corpus: Mapping[str, Any], variants: int, batch: int) -> int:
