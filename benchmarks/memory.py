@@ -1,4 +1,4 @@
-"""Peak memory of extraction: what comes on top of the plain forward pass, against one shard and one layer's maps."""
+"""Peak memory of extraction: what comes on top of the plain forward pass, against one batch's maps and one layer's."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ def run() -> None:
     from benchmarks.shapes import LENGTH
 
     one = 12 * LENGTH * LENGTH
-    shard = SHARD * 12 * one * 2 / 2**20
+    maps = BATCH_ROWS * 12 * one * 2 / 2**20
     layer = BATCH_ROWS * one * 4 / 2**20
-    print(f"bert-base shape, {SHARD} x 128 tokens: a shard is {shard:.0f} MiB, a layer's maps of a batch {layer:.0f} MiB")
+    print(
+        f"bert-base shape, a shard of {SHARD} x 128 tokens ({SHARD // BATCH_ROWS * maps:.0f} MiB): the maps of a batch are "
+        f"{maps:.0f} MiB, those of one of its layers in float32 {layer:.0f} MiB"
+    )
     for way in ("extraction", "output_attentions"):
         extra = peaks[way] - peaks["forward"]
-        print(f"{way:<20} peak {peaks[way]:6.0f} MiB, {extra:6.0f} over the plain forward: {extra / (shard + layer):5.2f} x")
+        print(f"{way:<20} peak {peaks[way]:6.0f} MiB, {extra:6.0f} over the plain forward: {extra / (maps + layer):5.2f} x")
 
 
 def _peak(way: str) -> float:
@@ -35,18 +38,14 @@ def child(way: str) -> None:
     """Run one way and print the peak of resident memory in MiB."""
     import torch
 
-    from attention_atlas.attention.engine import install
-    from attention_atlas.io.shards import write_shard
-    from attention_atlas.models.extraction import attention_maps
+    from benchmarks.extraction import write_extracted
     from benchmarks.shapes import LENGTH, bert_base, examples_of
 
     model = bert_base("eager" if way == "output_attentions" else "sdpa")
     examples = examples_of([LENGTH] * SHARD)
     if way == "extraction":
-        install(model)
         with tempfile.TemporaryDirectory() as folder:
-            maps = attention_maps(model, examples, pad=0)
-            write_shard(Path(folder, "0.safetensors"), Path(folder, "0.json"), maps, {"examples": []})
+            write_extracted(model, examples, folder)
     else:
         stored = []
         for start in range(0, SHARD, BATCH_ROWS):
