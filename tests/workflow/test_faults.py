@@ -85,6 +85,7 @@ def test_a_job_killed_in_the_middle_of_writing(unbuilt, whole):
     restarts(unbuilt, whole)
 
 
+@pytest.mark.long
 def test_everything_killed(unbuilt, whole):
     process = unbuilt.start(*SMALL, "--", RELATIONS)
     until((unbuilt.folder / EXTRACTION_LOG).exists, process)
@@ -95,6 +96,7 @@ def test_everything_killed(unbuilt, whole):
     restarts(unbuilt, whole, unlock=True)
 
 
+@pytest.mark.long
 def test_an_interrupt_from_the_keyboard(unbuilt, whole):
     process = unbuilt.start(*SMALL, "--", RELATIONS, start_new_session=True)
     until((unbuilt.folder / EXTRACTION_LOG).exists, process)
@@ -105,6 +107,7 @@ def test_an_interrupt_from_the_keyboard(unbuilt, whole):
     restarts(unbuilt, whole)  # no lock is left
 
 
+@pytest.mark.long
 def test_a_full_disk(unbuilt, whole):
     smallest = min(path.stat().st_size for path in (whole.folder / SHARDS).glob("*.safetensors"))
 
@@ -121,7 +124,7 @@ def test_a_full_disk(unbuilt, whole):
     restarts(unbuilt, whole)
 
 
-@pytest.mark.parametrize("damage", ["flipped", "truncated"])
+@pytest.mark.parametrize("damage", ["flipped", pytest.param("truncated", marks=pytest.mark.long)])
 def test_a_damaged_shard_is_named_set_aside_and_made_anew(built, whole, damage):
     shard = built.folder / SHARDS / "1.safetensors"
     sound = shard.read_bytes()
@@ -144,6 +147,7 @@ def test_a_damaged_shard_is_named_set_aside_and_made_anew(built, whole, damage):
     restarts(built, whole)
 
 
+@pytest.mark.long
 def test_two_workflows_in_one_folder(unbuilt, whole):
     process = unbuilt.start(*SMALL, "--", RELATIONS)
     until((unbuilt.folder / EXTRACTION_LOG).exists, process)

@@ -39,6 +39,7 @@ def complete(tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
     return workspace.jobs(*TARGETS)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("study", STUDIES)
 def test_without_a_study_all_others_are_planned_as_before(workspace, complete, study):
     assert any(rule.startswith(study) for rule in complete)

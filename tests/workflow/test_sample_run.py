@@ -471,6 +471,7 @@ def test_a_new_option_leaves_the_cache_alone(copy):
     assert not {"extract_attention", "build_examples", "clark2019_probes", "clark2019_coreference"} & jobs.keys()
 
 
+@pytest.mark.long
 def test_the_same_jobs_give_the_same_bytes_also_on_a_pretended_gpu(copy):
     """Every kind of job once more: one job of each rule that runs a model, all those of tables, a figure of each study.
 

@@ -15,6 +15,7 @@ import pytest
 from small_shards import write_example_shards
 from workspaces import ROOT
 
+pytestmark = pytest.mark.long
 PARTS = ("setup.py", "pyproject.toml", "README.md", "LICENSE", "workflow")
 SIZES = (5, 7, 4)
 LAYERS, HEADS = 2, 3

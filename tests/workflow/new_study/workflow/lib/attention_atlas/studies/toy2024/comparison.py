@@ -8,7 +8,7 @@ from typing import Any
 
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.published.compare import compare
-from attention_atlas.published.matching import measure, quantities, read_tables
+from attention_atlas.published.matching import Quantity, measure, quantities, read_tables
 from attention_atlas.published.pages import write_comparison
 from attention_atlas.published.values import load_published
 
@@ -26,7 +26,7 @@ def comparison(tables: Mapping[str, Any], label: RunLabel, resamples: int, out: 
         AtlasError: a table cannot be used.
     """
     frames = read_tables(tables)
-    frames["quantities"] = quantities([("resamples", resamples)])
+    frames["quantities"] = quantities([Quantity("resamples", resamples)])
     published = load_published("toy2024")
     frame = compare(published, measure(published, frames, {"texts": label}))
     note = "A number is compared only with the same model on the same data."
