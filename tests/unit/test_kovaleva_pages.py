@@ -217,7 +217,7 @@ def test_the_head_that_matters_is_found(built):
 
 def test_every_model_has_its_own_rows(built):
     table = read(built, "disabling_by_seed")
-    assert list(table.columns) == "task seed kind layer head metric baseline value p p_holm".split()
+    assert list(table.columns) == "task seed kind layer head metric baseline value p p_adjusted".split()
     assert len(table) == (sum(map(len, SEEDS.values())) + len(SEEDS["mrpc"])) * LAYERS * (HEADS + 1)
     assert table["head"].isna().sum() * (HEADS + 1) == len(table)
     mean = table[(table["task"] == "mrpc") & (table["kind"] == "uniform")].groupby(["layer", "head"])["value"].mean()

@@ -361,16 +361,30 @@ def test_a_real_gain_is_found_and_chance_is_not():
     table, facts = effect_rows(made_effects(0.15), 500, 0)
     assert facts["best"] == 5
     assert table.loc[5, "p"] < 0.01
-    assert table.loc[5, "p_holm"] < 0.05
+    assert table.loc[5, "p_adjusted"] < 0.05
     assert table.loc[5, "ci_low"] > 0
-    assert facts["p_max"] < 0.01
+    assert facts["best_p_adjusted"] == table.loc[5, "p_adjusted"]
     assert facts["heldout_delta"] > 5
     table, facts = effect_rows(made_effects(0.0, seed=3), 500, 0)
     assert facts["best_delta"] > 0
-    assert facts["p_max"] > 0.05
-    assert (table["p_holm"] > 0.05).all()
-    assert (table["p_holm"] >= table["p"]).all()
+    assert (table["p_adjusted"] > 0.05).all()
+    assert (table["p_adjusted"] >= table["p"]).all()
     assert facts["heldout_delta"] < facts["best_delta"]
+
+
+def test_one_of_144_heads_is_significant_with_a_thousand_exchanges():
+    table, facts = effect_rows(made_effects(0.2, examples=100, conditions=144), 1000, 0)
+    assert facts["best"] == 5
+    assert table.loc[5, "p_adjusted"] < 0.01
+    assert (table["p_adjusted"].drop(5) > 0.05).all()
+    assert table["p_bh"].isna().all(), "144 / 1001 is above the level"
+    assert effect_rows(made_effects(0.2), 1200, 0)[0]["p_bh"].notna().all(), "12 / 1201 is below a fifth of the level"
+
+
+def test_seeds_share_their_exchanges():
+    one = made_effects(0.1)
+    twice = Effects(np.repeat(one.changed, 2, axis=0), np.repeat(one.base, 2, axis=0), one.truth, ACCURACY)
+    pd.testing.assert_frame_equal(effect_rows(twice, 200, 0)[0], effect_rows(one, 200, 0)[0])
 
 
 def test_differences_tests_and_halves_are_those_of_plain_formulas():
@@ -399,7 +413,7 @@ def test_a_head_that_changes_nothing_has_no_effect():
     table, facts = effect_rows(same, 100, 0)
     assert (table["delta"] == 0).all()
     assert (table["p"] == 1).all()
-    assert facts["p_max"] == 1
+    assert facts["best_p_adjusted"] == 1
     assert facts["above"] == 0
 
 

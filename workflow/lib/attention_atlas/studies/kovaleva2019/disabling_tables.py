@@ -10,21 +10,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from statsmodels.stats.multitest import multipletests
 
 from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.run_label import RunLabel, joint_lines
 from attention_atlas.io.tables import read_parquet, write_table
 from attention_atlas.stats.bootstrap import percentile_interval, resampled_counts
 from attention_atlas.stats.paired_tests import mcnemar
-from attention_atlas.studies.kovaleva2019.names import BASELINE, DISABLED_COLUMNS, TASK_TITLES
+from attention_atlas.stats.simultaneous import adjusted_p, false_discovery_rates, random_exchanges, too_few_draws, two_sided_p
+from attention_atlas.studies.kovaleva2019.names import BASELINE, DISABLED_COLUMNS, LEVEL, TASK_TITLES
 from attention_atlas.studies.kovaleva2019.scoring import ACCURACY, METRICS, as_numbers, score, swapped_differences
 
 Floats = npt.NDArray[np.float64]
-_CHUNK = 100
-_STATISTICS = ["score", "delta", "ci_low", "ci_high", "p", "p_mcnemar", "p_holm", "p_bh"]
+_STATISTICS = ["score", "delta", "ci_low", "ci_high", "p", "p_mcnemar", "p_adjusted", "p_bh"]
 FIGURE8 = ["task", "action", "layer", "head", "metric", "baseline", *_STATISTICS, "seeds", "n"]
-BY_SEED = ["task", "seed", "kind", "layer", "head", "metric", "baseline", "value", "p", "p_holm"]
+BY_SEED = ["task", "seed", "kind", "layer", "head", "metric", "baseline", "value", "p", "p_adjusted"]
 FIGURE9 = [name for name in FIGURE8 if name != "head"]
 
 
@@ -70,11 +69,11 @@ def disabling_tables(
     Args:
         files: task -> seed of the model -> predictions written by `disabling.disable`.
         labels: task -> run, model and corpus.
-        resamples, seed: of bootstrap and permutations.
+        resamples, seed: of the bootstrap and of the exchanges.
         by_seed_out: `BY_SEED`, every model by itself; kind is the action, head is empty for a whole layer.
         heads_out, layers_out: `FIGURE8`, `FIGURE9`; scores and differences are means over seeds, in percent.
         out, html_out: the summary: best and worst, the held-out gain (chosen on one half of the examples, measured on the
-            other), and the test of the largest difference.
+            other), and p_adjusted of the best and of the worst.
 
     Raises:
         AtlasError: a table cannot be used.
@@ -104,10 +103,17 @@ def disabling_tables(
     write_table(pd.concat(single, ignore_index=True)[BY_SEED], by_seed_out)
     write_table(pd.concat(heads, ignore_index=True)[FIGURE8], heads_out)
     write_table(pd.concat(layers, ignore_index=True)[FIGURE9], layers_out)
-    columns = ["task", "action", "unit", "metric", "baseline", "best", "best_delta", "heldout_delta", "p_max"]
-    table = pd.DataFrame(summary)[[*columns, "worst", "worst_delta", "mean_delta", "above", "seeds", "n"]]
+    best = ["best", "best_delta", "heldout_delta", "best_p_adjusted"]
+    worst = ["worst", "worst_delta", "worst_p_adjusted"]
+    columns = ["task", "action", "unit", "metric", "baseline", *best, *worst, "mean_delta", "above", "seeds", "n"]
+    table = pd.DataFrame(summary)[columns]
     write_table(table, out)
-    _page(table, labels, resamples, html_out)
+    refusals = [
+        f"{name}: {too_few_draws(max(map(len, frames)), LEVEL)}"
+        for name, frames in (("figure8.tsv", heads), ("figure9.tsv", layers))
+        if any(frame["p_bh"].isna().any() for frame in frames)
+    ]
+    _page(table, labels, resamples, refusals, html_out)
 
 
 def _one_model(task: str, action: str, metric: str, seed: int, table: pd.DataFrame, places: pd.DataFrame) -> pd.DataFrame:
@@ -136,32 +142,21 @@ def effect_rows(effects: Effects, resamples: int, seed: int) -> tuple[pd.DataFra
     """Score, difference, interval and tests of every condition, and what holds for all of them together.
 
     p: paired permutation test, two-sided: predictions with and without the head are exchanged at random, example by example.
-    p_mcnemar: McNemar's exact test on the first seed (accuracy alone). p_holm, p_bh: p corrected for all conditions. p_max:
-    how often the largest difference of all conditions is as large under the same exchanges.
+    p_mcnemar: McNemar's exact test on the first seed (accuracy alone).
+    p_adjusted: adjusted for all conditions by the maximum statistic of the same exchanges (`simultaneous.adjusted_p`).
+    p_bh: p corrected by Benjamini and Hochberg, empty with too few exchanges (`simultaneous.false_discovery_rates`).
 
     Args:
         effects: predictions under the conditions.
-        resamples: of the bootstrap, and permutations.
+        resamples: of the bootstrap, and exchanges.
         seed: of both.
     """
     examples = len(effects.truth)
     delta = effects.deltas().mean(axis=0)
     drawn = [effects.deltas(counts).mean(axis=0) for counts in resampled_counts(examples, resamples, seed)]
     low, high = percentile_interval(np.concatenate(drawn, axis=-1).T)
-    generator = np.random.default_rng(seed)
-    more, largest = np.zeros(len(delta)), 0
-    for start in range(0, resamples, _CHUNK):
-        swaps = (generator.random((min(_CHUNK, resamples - start), examples)) < 0.5).astype(np.float64)
-        null = np.mean(
-            [
-                swapped_differences(effects.metric, base, changed, effects.truth, swaps)
-                for base, changed in zip(effects.base, effects.changed, strict=True)
-            ],
-            axis=0,
-        )
-        more += (np.abs(null) >= np.abs(delta)[:, None] - 1e-12).sum(axis=1)
-        largest += int((null.max(axis=0) >= delta.max() - 1e-12).sum())
-    p = (1 + more) / (1 + resamples)
+    null = _exchanged(effects, resamples, seed)
+    p, p_adjusted = two_sided_p(delta, null), adjusted_p(delta, null)
     baseline = float(score(effects.metric, effects.base, effects.truth).mean())
     table = pd.DataFrame(
         {
@@ -172,22 +167,36 @@ def effect_rows(effects: Effects, resamples: int, seed: int) -> tuple[pd.DataFra
             "ci_high": 100 * high,
             "p": p,
             "p_mcnemar": _mcnemar(effects) if effects.metric == ACCURACY else np.nan,
-            "p_holm": multipletests(p, method="holm")[1],
-            "p_bh": multipletests(p, method="fdr_bh")[1],
+            "p_adjusted": p_adjusted,
+            "p_bh": false_discovery_rates(p, 1 / (1 + resamples), LEVEL),
         }
     )
+    best, worst = int(delta.argmax()), int(delta.argmin())
     facts = {
         "baseline": 100 * baseline,
-        "best": int(delta.argmax()),
-        "best_delta": 100 * float(delta.max()),
+        "best": best,
+        "best_delta": 100 * float(delta[best]),
+        "best_p_adjusted": float(p_adjusted[best]),
         "heldout_delta": 100 * heldout_gain(effects),
-        "p_max": (1 + largest) / (1 + resamples),
-        "worst": int(delta.argmin()),
-        "worst_delta": 100 * float(delta.min()),
+        "worst": worst,
+        "worst_delta": 100 * float(delta[worst]),
+        "worst_p_adjusted": float(p_adjusted[worst]),
         "mean_delta": 100 * float(delta.mean()),
         "above": float((delta > 1e-12).mean()),
     }
     return table, facts
+
+
+def _exchanged(effects: Effects, draws: int, seed: int) -> Floats:
+    """[condition, draw] mean difference over seeds after the predictions of some examples are exchanged, in all seeds alike."""
+    null = []
+    for exchanges in random_exchanges(len(effects.truth), draws, seed):
+        by_seed = [
+            swapped_differences(effects.metric, base, changed, effects.truth, exchanges)
+            for base, changed in zip(effects.base, effects.changed, strict=True)
+        ]
+        null.append(np.mean(by_seed, axis=0))
+    return np.concatenate(null, axis=1)
 
 
 def _mcnemar(effects: Effects) -> Floats:
@@ -218,18 +227,22 @@ def _named(facts: dict[str, Any], places: pd.DataFrame) -> dict[str, Any]:
     return facts | {key: name(facts[key]) for key in ("best", "worst")}
 
 
-def _page(table: pd.DataFrame, labels: Mapping[str, RunLabel], resamples: int, path: str | Path) -> None:
+def _page(
+    table: pd.DataFrame, labels: Mapping[str, RunLabel], resamples: int, refusals: Sequence[str], path: str | Path
+) -> None:
     shown = table.assign(task=[TASK_TITLES[name] for name in table["task"]])
     notes = [
         *joint_lines(labels.values()),
         "Scores and differences in points. best_delta is the largest of many differences on the very examples that it "
-        "is chosen on; heldout_delta chooses on one half of the examples and measures on the other; p_max says how "
-        f"often the largest difference is as large when predictions are exchanged at random ({resamples} permutations). "
+        "is chosen on; heldout_delta chooses on one half of the examples and measures on the other. best_p_adjusted and "
+        "worst_p_adjusted: p of these differences, two-sided, adjusted for all heads (or layers) by the maximum statistic when "
+        f"predictions with and without the head are exchanged at random ({resamples} exchanges; Westfall and Young 1993). "
         "above: share of heads (or layers) whose disabling raises the score. uniform: attends to all real tokens alike "
         "(the paper); zero: gives nothing; mean: gives its mean output. Nothing is trained again.",
         "In the paper the largest gain on RTE, 1.1 points, is three of 277 examples, that on SST-2 two of 872.",
+        *refusals,
     ]
-    formats = {"seeds": "d", "n": "d", "above": ".0%"} | dict.fromkeys(
-        ("baseline", "best_delta", "heldout_delta", "worst_delta", "mean_delta"), ".2f"
-    )
+    points = ("baseline", "best_delta", "heldout_delta", "worst_delta", "mean_delta")
+    formats = {"seeds": "d", "n": "d", "above": ".0%"} | dict.fromkeys(points, ".2f")
+    formats |= dict.fromkeys(("best_p_adjusted", "worst_p_adjusted"), ".3f")
     write_html_table(shown, path, "Kovaleva et al. 2019, Figures 8 and 9: disabling heads and layers", notes, formats=formats)

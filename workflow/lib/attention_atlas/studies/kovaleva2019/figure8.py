@@ -9,7 +9,7 @@ from attention_atlas.figures.head_grid import draw_head_grid
 from attention_atlas.figures.style import save_figure
 from attention_atlas.io.run_label import RunLabel, joint_lines
 from attention_atlas.io.tables import read_table
-from attention_atlas.studies.kovaleva2019.names import TASK_TITLES
+from attention_atlas.studies.kovaleva2019.names import LEVEL, TASK_TITLES
 from attention_atlas.studies.kovaleva2019.task_panels import METRIC_TITLES, task_panels
 
 _LEAST = 0.1
@@ -27,7 +27,7 @@ def figure8(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[
     Raises:
         AtlasError: the table cannot be used.
     """
-    table = read_table(path, ["task", "action", "layer", "head", "metric", "baseline", "delta", "p_holm", "n", "seeds"])
+    table = read_table(path, ["task", "action", "layer", "head", "metric", "baseline", "delta", "p_adjusted", "n", "seeds"])
     table = table[table["action"] == "uniform"]
     tasks = list(dict.fromkeys(table["task"]))
     layers, heads = int(table["layer"].max()), int(table["head"].max())
@@ -35,7 +35,7 @@ def figure8(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[
     for task, axis in panels.items():
         task_rows = table[table["task"] == task]
         bound = float(max(task_rows["delta"].abs().max(), _LEAST))
-        sure = task_rows[task_rows["p_holm"] < 0.05]
+        sure = task_rows[task_rows["p_adjusted"] < LEVEL]
         marked = list(zip(sure["layer"], sure["head"], strict=True))
         image = draw_head_grid(axis, task_rows, "delta", "PuOr_r", -bound, bound, marked)
         first = task_rows.iloc[0]
@@ -49,6 +49,6 @@ def figure8(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[
         figure.colorbar(image, ax=axis, label="Change, points")
     note = (
         "Change of the score when one head attends to all real tokens alike; each panel on its own scale around 0. "
-        "Dots: p < 0.05 by a paired permutation test, corrected by Holm over all heads."
+        f"Dots: p < {LEVEL} by a paired permutation test, adjusted for all heads of a panel by the maximum statistic."
     )
     save_figure(figure, pictures, "\n".join([*joint_lines(labels.values()), note]))

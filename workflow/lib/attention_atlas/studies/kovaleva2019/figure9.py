@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 from attention_atlas.figures.style import BLUE, VERMILION, save_figure
 from attention_atlas.io.run_label import RunLabel, joint_lines
 from attention_atlas.io.tables import read_table
-from attention_atlas.studies.kovaleva2019.names import TASK_TITLES
+from attention_atlas.studies.kovaleva2019.names import LEVEL, TASK_TITLES
 from attention_atlas.studies.kovaleva2019.task_panels import METRIC_TITLES, task_panels
 
 
@@ -26,7 +26,7 @@ def figure9(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[
     Raises:
         AtlasError: the table cannot be used.
     """
-    columns = ["task", "action", "layer", "metric", "baseline", "delta", "ci_low", "ci_high", "p_holm", "n", "seeds"]
+    columns = ["task", "action", "layer", "metric", "baseline", "delta", "ci_low", "ci_high", "p_adjusted", "n", "seeds"]
     table = read_table(path, columns)
     table = table[table["action"] == "uniform"]
     tasks = list(dict.fromkeys(table["task"]))
@@ -35,7 +35,7 @@ def figure9(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[
         task_rows = table[table["task"] == task].sort_values("layer")
         delta = task_rows["delta"]
         interval = np.stack([delta - task_rows["ci_low"], task_rows["ci_high"] - delta]).clip(min=0)
-        colours = [VERMILION if p < 0.05 else BLUE for p in task_rows["p_holm"]]
+        colours = [VERMILION if p < LEVEL else BLUE for p in task_rows["p_adjusted"]]
         axis.bar(task_rows["layer"], delta, color=colours, width=0.7)
         axis.errorbar(task_rows["layer"], delta, yerr=interval, fmt="none", ecolor="#444444", elinewidth=0.9, capsize=2)
         axis.axhline(0, color="black", linewidth=0.8)
@@ -48,6 +48,6 @@ def figure9(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[
         axis.set_ylabel("Change, points")
     note = (
         "Change of the score when all heads of a layer attend to all real tokens alike, with 95 % intervals by bootstrap over "
-        "examples. Red: p < 0.05 by a paired permutation test, corrected by Holm over the layers."
+        f"examples. Red: p < {LEVEL} by a paired permutation test, adjusted for all layers of a panel by the maximum statistic."
     )
     save_figure(figure, pictures, "\n".join([*joint_lines(labels.values()), note]))

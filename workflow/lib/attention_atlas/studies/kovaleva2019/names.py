@@ -19,6 +19,8 @@ UNIFORM, ZERO, MEAN = "uniform", "zero", "mean"
 ACTIONS = (UNIFORM, ZERO, MEAN)
 """A disabled head attends to all real tokens alike (the paper), gives nothing, or gives its mean output over the examples."""
 BASELINE = "none"
+LEVEL = 0.05
+"""Level of the tests of Figures 8 and 9; the paper tests nothing."""
 DISABLED_COLUMNS = ("action", "layer", "head", "record", "prediction", "label")
 """layer and head from 1; head 0 is the whole layer, layer 0 the unchanged model."""
 BASE = "base"
