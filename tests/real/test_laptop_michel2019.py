@@ -49,10 +49,10 @@ def test_every_head_and_layer_is_measured(table):
     table1 = table("table1")
     assert len(table1) == 3 * 3 * 8
     assert ((table1["ci_low"] <= table1["delta"]) & (table1["delta"] <= table1["ci_high"])).mean() > 0.95
-    assert (table1["p_holm"] >= table1["p"]).all()
+    assert (table1["p_adjusted"] >= table1["p"]).all()
     print(table1.groupby("kind", sort=False)["delta"].describe().round(2).to_string())
-    print(table("table2")[["kind", "layer", "head", "delta", "heldout_delta", "p_holm"]].to_string())
-    print(table("table3")[["layer", "head", "delta", "heldout_delta", "p_holm"]].to_string())
+    print(table("table2")[["kind", "layer", "head", "delta", "heldout_delta", "p_adjusted"]].to_string())
+    print(table("table3")[["layer", "head", "delta", "heldout_delta", "p_adjusted"]].to_string())
 
 
 def test_cross_attention_with_one_head_hurts_more_than_the_encoder(table):

@@ -15,8 +15,11 @@ from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import write_parquet
 from attention_atlas.methods.masking import masks
 from attention_atlas.methods.names import CLASSIFICATION, KEYS, NONE, ONE, OTHERS, TRANSLATION
+from attention_atlas.stats.bootstrap import resampled_counts
+from attention_atlas.stats.simultaneous import adjusted_p, count_p, random_exchanges
 from attention_atlas.studies.michel2019.ablation_tables import BEST, FIGURE1, TABLE1, ablation_tables
 from attention_atlas.studies.michel2019.best_heads import table2, table3
+from attention_atlas.studies.michel2019.bleu import bleu
 from attention_atlas.studies.michel2019.effects import MaskedScores, best_by_layer, effect_rows, read_answers
 from attention_atlas.studies.michel2019.figure1 import figure1
 from attention_atlas.studies.michel2019.table1 import table1
@@ -93,17 +96,42 @@ def test_bleu_differences_and_their_p_are_those_of_sacrebleu(files, monkeypatch)
     assert rows["baseline"].to_numpy() == pytest.approx(results[0].score, abs=1e-9)
     for (_, row), result in zip(rows.iterrows(), results[1:], strict=True):
         assert row["score"] == pytest.approx(result.score, abs=1e-9)
-        assert row["p"] == pytest.approx(result.p_value, abs=0.05)
+        assert row["p_sacrebleu"] == pytest.approx(result.p_value, abs=0.05)
         assert row["ci_low"] < row["delta"] < row["ci_high"]
-    assert rows["p_holm"].to_numpy() == pytest.approx(multipletests(rows["p"], method="holm")[1])
-    assert set(rows.loc[rows["p_holm"] < 0.05, ["layer", "head"]].itertuples(index=False, name=None)) == {(1, 2)}
+    assert set(rows.loc[rows["p_adjusted"] < 0.05, ["layer", "head"]].itertuples(index=False, name=None)) == {(1, 2)}
+    assert (rows["p_adjusted"] >= rows["p"]).all()
+    assert rows["p_bh"].isna().all(), "18 / 1001 is above a fifth of the level"
+
+
+def test_the_p_of_bleu_is_that_of_centred_resamples_and_of_exchanged_sentences(files):
+    masked = read_answers(files[0] / "translations.parquet", KEYS, TRANSLATION)
+    single = masked.only((masked.keys["masked"] == ONE).to_numpy())
+    rows = effect_rows(single, 130, 3)
+    counts = np.concatenate(list(resampled_counts(SENTENCES, 130, 3))).astype(int)
+    exchanges = np.concatenate(list(random_exchanges(SENTENCES, 130, 3)))
+    differences, null = np.empty((2, 130, len(rows)))
+    for draw in range(130):
+        drawn = np.repeat(np.arange(SENTENCES), counts[draw])
+        exchanged = exchanges[draw][:, None] == 1
+        for k, parts in enumerate(single.parts):
+            differences[draw, k] = bleu(parts[drawn].sum(axis=0)) - bleu(single.base[drawn].sum(axis=0))
+            with_mask, without = np.where(exchanged, single.base, parts), np.where(exchanged, parts, single.base)
+            null[draw, k] = bleu(with_mask.sum(axis=0)) - bleu(without.sum(axis=0))
+    delta = rows["delta"].to_numpy()
+    p = (1 + (abs(differences - delta) >= abs(delta)).sum(axis=0)) / 131
+    assert rows["p"].to_numpy() == pytest.approx(p)
+    assert rows["p_adjusted"].to_numpy() == pytest.approx(np.maximum(p, adjusted_p(delta, null.T)))
+    for kind, kind_rows in rows.groupby("kind"):
+        chosen = (rows["kind"] == kind).to_numpy()
+        expected = count_p(int((p[chosen] < 0.01).sum()), delta[chosen], null.T[chosen], 0.01)
+        assert (kind_rows["p_count"] == expected).all()
 
 
 def test_a_head_that_changes_no_translation_is_not_significant(files):
     masked = read_answers(files[0] / "translations.parquet", KEYS, TRANSLATION)
     same = MaskedScores(masked.metric, masked.keys[:2], masked.base, np.stack([masked.base, masked.parts[1]]))
     rows = effect_rows(same, 200, 0)
-    assert (rows["delta"][0], rows["p"][0], rows["p_holm"][0]) == (0, 1, 1)
+    assert (rows["delta"][0], rows["p"][0], rows["p_adjusted"][0]) == (0, 1, 1)
 
 
 def test_accuracies_are_tested_by_mcnemar(files):
@@ -119,6 +147,9 @@ def test_accuracies_are_tested_by_mcnemar(files):
         table = [[(before & after).sum(), (before & ~after).sum()], [(~before & after).sum(), (~before & ~after).sum()]]
         assert row.p == pytest.approx(min(1.0, mcnemar(table, exact=True).pvalue))
         assert row.n == 90
+    assert rows["p_bh"].to_numpy() == pytest.approx(multipletests(rows["p"], method="fdr_bh")[1]), "an exact test has no floor"
+    assert rows["p_sacrebleu"].isna().all()
+    assert (rows["p_adjusted"] >= rows["p"]).all()
 
 
 def test_the_best_head_of_a_layer_is_found_and_measured_on_other_examples(files):
@@ -160,6 +191,7 @@ def test_tables_pages_and_figure(files, tmp_path):
     assert "the paper&#x27;s: 36.05" in page
     assert "tok:13a" in page
     assert "**" in page
+    assert "p_bh is empty: for 18 tests at level 0.01" in page
     assert "Generated text" in page
     pictures = {kind: tmp_path / f"figure1.{kind}" for kind in ("svg", "png", "pdf")}
     figure1(tmp_path / "figure1.tsv", SETTINGS, pictures)

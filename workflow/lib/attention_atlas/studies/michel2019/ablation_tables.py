@@ -9,10 +9,11 @@ import pandas as pd
 
 from attention_atlas.io.tables import write_table
 from attention_atlas.methods.names import CLASSIFICATION, KEYS, ONE, OTHERS, TRANSLATION
-from attention_atlas.studies.michel2019.effects import MaskedScores, best_by_layer, effect_rows, read_answers
+from attention_atlas.studies.michel2019.effects import TESTS, MaskedScores, best_by_layer, effect_rows, read_answers
 
-TABLE1 = ["kind", "layer", "head", "metric", "score", "baseline", "delta", "ci_low", "ci_high", "p", "p_holm", "p_bh", "n"]
-BEST = [*TABLE1, "heldout_delta"]
+_EFFECT = ["kind", "layer", "head", "metric", "score", "baseline", "delta", "ci_low", "ci_high", *TESTS]
+TABLE1 = [*_EFFECT, "p_count", "n"]
+BEST = [*_EFFECT, "n", "heldout_delta"]
 FIGURE1 = ["experiment", *TABLE1]
 
 

@@ -32,7 +32,7 @@ def table3(path: str | Path, label: RunLabel, html_out: str | Path) -> None:
 def _page(path: str | Path, number: int, label: RunLabel, html_out: str | Path) -> None:
     best = read_table(path, BEST)
     several_kinds = best["kind"].nunique() > 1
-    columns = ["layer", "head", "score", "delta", "ci_low", "ci_high", "heldout_delta", "p", "p_holm"]
+    columns = ["layer", "head", "score", "delta", "ci_low", "ci_high", "heldout_delta", "p", "p_adjusted"]
     shown = best[[*(["kind"] if several_kinds else []), *columns]]
     if several_kinds:
         shown = shown.assign(kind=[KIND_TITLES[kind] for kind in shown["kind"]])
@@ -44,7 +44,8 @@ def _page(path: str | Path, number: int, label: RunLabel, html_out: str | Path) 
         f"({first['baseline']:.2f}, n = {first['n']}), in points, with intervals by bootstrap over examples. {worse} of "
         f"{len(best)} layers are worse with p < {LEVEL} (uncorrected, as in the paper).",
         "heldout_delta: the head is chosen on one half of the examples and measured on the other, mean of both ways; the paper "
-        "chooses on the examples that it reports.",
+        "chooses on the examples that it reports. p_adjusted: adjusted for all heads of all layers, among which the best ones "
+        "are chosen, by the maximum statistic.",
     ]
     formats = dict.fromkeys(("layer", "head"), "d") | dict.fromkeys(columns[2:-2], ".2f") | dict.fromkeys(columns[-2:], ".3f")
     task = "translation" if several_kinds else "classification"

@@ -9,17 +9,26 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from statsmodels.stats.multitest import multipletests
 
 from attention_atlas.errors import DamagedFile
 from attention_atlas.io.tables import read_parquet
 from attention_atlas.methods.names import ANSWERS, NONE, TRANSLATION
 from attention_atlas.stats.bootstrap import percentile_interval, resampled_counts
 from attention_atlas.stats.paired_tests import mcnemar
+from attention_atlas.stats.simultaneous import (
+    adjusted_p,
+    count_p,
+    exchanged_differences,
+    false_discovery_rates,
+    two_sided_p,
+)
 from attention_atlas.studies.michel2019.bleu import bleu, sentence_counts
+from attention_atlas.studies.michel2019.names import LEVEL
 
 Floats = npt.NDArray[np.float64]
 BLEU, ACCURACY = "BLEU", "accuracy"
+TESTS = ["p", "p_sacrebleu", "p_adjusted", "p_bh"]
+"""Tests of a mask, see `effect_rows`."""
 
 
 @dataclass(frozen=True)
@@ -121,40 +130,68 @@ def _scores(masked: MaskedScores, counts: Floats) -> Floats:
 
 
 def effect_rows(masked: MaskedScores, resamples: int, seed: int) -> pd.DataFrame:
-    """One row per mask: its keys, metric, score, baseline, delta, ci_low, ci_high, p, p_holm, p_bh, n.
+    """One row per mask: its keys, metric, score, baseline, delta, ci_low, ci_high, `TESTS`, p_count and n.
 
-    BLEU: p of the paired bootstrap as in sacrebleu: the share of resamples whose centred difference is at least as large as
-    the observed one; 1 where no translation changes. Accuracy: McNemar's exact test. Both are two-sided; Holm and
-    Benjamini-Hochberg are over all rows.
+    p: two-sided. BLEU: paired bootstrap (Koehn 2004), share of resamples whose difference minus the observed difference is at
+    least as large as the observed difference; below about 40 sentences it rejects more often than its level says. Accuracy:
+    McNemar's exact test.
+    p_sacrebleu: BLEU only; sacrebleu's paired bootstrap, which takes absolute values before it centres and so rejects true null
+    hypotheses about twice as often as its level says.
+    p_adjusted: adjusted for all masks by the maximum statistic (`simultaneous.adjusted_p`), from random exchanges of the
+    answers with and without the mask; at least p.
+    p_bh: p corrected by Benjamini and Hochberg over all masks, empty with too few resamples
+    (`simultaneous.false_discovery_rates`).
+    p_count: p that as many masks of this kind have p < `LEVEL` by chance, from the same exchanges (`simultaneous.count_p`).
 
     Args:
         masked: per-example terms under each mask.
-        resamples, seed: of the bootstrap over examples, for intervals and p.
+        resamples: of the bootstrap over examples, for intervals and p; and exchanges.
+        seed: of both.
     """
     delta = masked.deltas
     differences = resampled_deltas(masked, resamples, seed)
     low, high = percentile_interval(differences)
+    null = exchanged_differences(masked.score, masked.base, masked.parts, resamples, seed)
     if masked.metric == ACCURACY:
-        p = mcnemar(masked.base[:, 0] > 0, masked.parts[:, :, 0] > 0)
+        p, smallest = mcnemar(masked.base[:, 0] > 0, masked.parts[:, :, 0] > 0), 0.0
+        p_sacrebleu = np.full(len(p), np.nan)
     else:
-        p = _paired_bootstrap(differences, delta)
+        p, smallest = two_sided_p(delta, (differences - delta).T), 1 / (1 + resamples)
+        p_sacrebleu = _uncentred_bootstrap(differences, delta)
     columns = {"metric": masked.metric, "score": masked.baseline + delta, "baseline": masked.baseline, "delta": delta}
-    tests = {"p": p, "p_holm": multipletests(p, method="holm")[1], "p_bh": multipletests(p, method="fdr_bh")[1]}
+    tests = {
+        "p": p,
+        "p_sacrebleu": p_sacrebleu,
+        "p_adjusted": np.maximum(p, adjusted_p(delta, null)),
+        "p_bh": false_discovery_rates(p, smallest, LEVEL),
+        "p_count": _count_p(masked.keys["kind"], p, delta, null),
+    }
     return masked.keys.assign(**columns, ci_low=low, ci_high=high, **tests, n=len(masked.base))
 
 
-def _paired_bootstrap(differences: Floats, delta: Floats) -> Floats:
+def _uncentred_bootstrap(differences: Floats, delta: Floats) -> Floats:
+    """[mask] p by the formula of `sacrebleu.significance`."""
     sizes = np.abs(differences)
     # sacrebleu counts strictly larger differences: a head that changes no translation would get the smallest p of all.
     at_least = (sizes - sizes.mean(axis=0) >= np.abs(delta) - 1e-12).sum(axis=0)
     return (at_least + 1) / (len(differences) + 1)
 
 
+def _count_p(kind: pd.Series, p: Floats, delta: Floats, null: Floats) -> Floats:
+    """[mask] p of the number of significant masks among those of the same kind."""
+    counts = np.empty(len(p))
+    for name in kind.unique():
+        chosen = (kind == name).to_numpy()
+        counts[chosen] = count_p(int((p[chosen] < LEVEL).sum()), delta[chosen], null[chosen], LEVEL)
+    return counts
+
+
 def best_by_layer(masked: MaskedScores, resamples: int, seed: int) -> pd.DataFrame:
     """For each kind and layer the mask with the best score: its row of `effect_rows`, and heldout_delta.
 
     heldout_delta: the head is selected on one half of the examples and measured on the other; mean of both directions. The
-    paper selects and reports on the same examples. Tests are corrected over the returned rows.
+    paper selects and reports on the same examples. p_adjusted is adjusted for all masks, those of other heads included; p_bh is
+    corrected over the returned rows.
     """
     rows = effect_rows(masked, resamples, seed)
     even = np.arange(len(masked.base)) % 2 == 0
@@ -166,5 +203,5 @@ def best_by_layer(masked: MaskedScores, resamples: int, seed: int) -> pd.DataFra
         splits = (halves, halves[::-1])
         heldout_deltas.append(np.mean([test[places[selection[places].argmax()]] for selection, test in splits]))
     best = rows.loc[groups["delta"].idxmax()].assign(heldout_delta=heldout_deltas)
-    corrected = {name: multipletests(best["p"], method=method)[1] for name, method in (("p_holm", "holm"), ("p_bh", "fdr_bh"))}
-    return best.assign(**corrected).reset_index(drop=True)
+    smallest = 0.0 if masked.metric == ACCURACY else 1 / (1 + resamples)
+    return best.assign(p_bh=false_discovery_rates(best["p"], smallest, LEVEL)).reset_index(drop=True)

@@ -15,7 +15,7 @@ from attention_atlas.io.run_label import RunLabel, joint_lines
 from attention_atlas.io.tables import read_table
 from attention_atlas.methods.names import CLASSIFICATION, TRANSLATION
 from attention_atlas.studies.michel2019.figure_style import KIND_COLOURS, SCORE_LABELS
-from attention_atlas.studies.michel2019.names import KIND_TITLES, TITLES
+from attention_atlas.studies.michel2019.names import KIND_TITLES, LEVEL, TITLES
 
 _BINS = 24
 
@@ -31,14 +31,15 @@ def figure1(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[
     Raises:
         AtlasError: the table cannot be used.
     """
-    table = read_table(path, ["experiment", "kind", "metric", "score", "baseline", "p", "p_holm", "n"])
+    table = read_table(path, ["experiment", "kind", "metric", "score", "baseline", "p", "p_adjusted", "n"])
     figure, axes = panels(4.1, 3.3)
     facts = []
     for axis, (name, head_rows) in zip(axes, table.groupby("experiment", sort=False), strict=True):
         _histogram(axis, head_rows, TITLES[str(name)])
         facts.append(
             f"{TITLES[str(name)]}: {len(head_rows)} heads, n = {head_rows['n'].iloc[0]} examples, "
-            f"p < 0.01 for {(head_rows['p'] < 0.01).sum()}, after Holm {(head_rows['p_holm'] < 0.01).sum()}"
+            f"p < {LEVEL} for {(head_rows['p'] < LEVEL).sum()}, "
+            f"p adjusted for all heads < {LEVEL} for {(head_rows['p_adjusted'] < LEVEL).sum()}"
         )
     note = "Scores with one head masked. " + "; ".join(facts) + "."
     save_figure(figure, pictures, "\n".join([*joint_lines([labels[TRANSLATION], labels[CLASSIFICATION]]), note]))
