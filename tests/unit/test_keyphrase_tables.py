@@ -139,7 +139,7 @@ def test_ablation_against_sums_of_counts(removals):
         row = table.query(key).iloc[0]
         assert row["value"] == pytest.approx(slow_f1(without, TOKEN))
         assert row["delta"] == pytest.approx(slow_f1(without, TOKEN) - base)
-        assert row["p_holm"] >= row["p"]
+        assert row["p_adjusted"] >= row["p"]
     mean = table.query("seed == 'mean' and split == @TEST and metric == @TOKEN").set_index(["layer", "head"])
     assert mean.loc[(1, 1), "delta"] > 0
     assert mean.loc[(1, 1), "ci_low"] > 0

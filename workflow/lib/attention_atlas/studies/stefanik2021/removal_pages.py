@@ -42,7 +42,8 @@ def ablation(path: str | Path, label: RunLabel, html_out: str | Path) -> None:
     notes = [
         label.line,
         "Token F1 on test documents with one head removed, mean over seeds, largest gain first; all seeds, both scores and "
-        "both sets of documents are in ablation.tsv. p: bootstrap over documents, two-sided; Holm over the heads.",
+        "both sets of documents are in ablation.tsv. p: paired permutation test over "
+        "documents, two-sided; p_adjusted: adjusted for all heads by the maximum statistic.",
     ]
     order = test_means.sort_values("delta", ascending=False, kind="stable")
     write_html_table(order, html_out, "Štefánik: each head removed", notes, formats=_FORMATS)

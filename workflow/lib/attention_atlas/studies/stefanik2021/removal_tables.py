@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from statsmodels.stats.multitest import multipletests
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.tables import read_parquet, write_table
 from attention_atlas.methods.names import ANSWERS
 from attention_atlas.stats.bootstrap import percentile_interval
+from attention_atlas.stats.simultaneous import adjusted_p, exchanged_differences, two_sided_p
 from attention_atlas.studies.stefanik2021.names import (
     DEVELOPMENT,
     MEAN,
@@ -32,7 +32,7 @@ from attention_atlas.studies.stefanik2021.names import (
     WHOLE,
     WORST,
 )
-from attention_atlas.studies.stefanik2021.phrases import percent, phrase_counts, resampled_percent, token_counts
+from attention_atlas.studies.stefanik2021.phrases import f1_of, percent, phrase_counts, resampled_percent, token_counts
 
 Floats = npt.NDArray[np.float64]
 FINE_TUNING = [
@@ -40,7 +40,8 @@ FINE_TUNING = [
     "documents",
 ]  # fmt: skip
 ABLATION = [
-    "seed", "split", "layer", "head", "metric", "baseline", "value", "delta", "ci_low", "ci_high", "p", "p_holm", "documents",
+    "seed", "split", "layer", "head", "metric", "baseline", "value", "delta", "ci_low", "ci_high", "p", "p_adjusted",
+    "documents",
 ]  # fmt: skip
 CUMULATIVE = ["seed", "order", "draw", "split", "percent", "heads_removed", "metric", "value", "documents"]
 _COUNTS: Mapping[str, Callable[[str, str], tuple[int, int, int]]] = {TOKEN: token_counts, PHRASE: phrase_counts}
@@ -171,39 +172,33 @@ def _tagger_parts(by_seed: Mapping[str, Removals], metric: str) -> dict[tuple[st
 def ablation_rows(by_seed: Mapping[str, Removals], resamples: int, seed: int) -> pd.DataFrame:
     """A row a seed (and their mean), split, head and metric; columns `ABLATION`.
 
-    p: twice the share of resamples whose difference is zero or has the opposite sign, at most 1.
+    p: paired permutation test, two-sided: the answers with and without the head are exchanged at random, document by document.
+    p_adjusted: adjusted for all heads of a seed, split and metric by the maximum statistic of the same exchanges
+    (`simultaneous.adjusted_p`). A bootstrap over few documents rejects too often.
     """
     frames = []
     for split in (TEST, DEVELOPMENT):
         for metric in METRICS:
-            scores, resampled = [], []
+            scores, resampled, exchanged = [], [], []
             for removals in by_seed.values():
                 places = removals.places(order=ONE, split=split)
                 parts = removals.parts(metric, places)
                 scores.append(percent(parts))
                 resampled.append(resampled_percent(parts, resamples, seed))
+                exchanged.append(exchanged_differences(_percent_of_sums, parts[0], parts[1:], resamples, seed))
             heads = removals.sets.loc[places[1:], ["layer", "head"]].reset_index(drop=True)
-            means = (MEAN, np.mean(scores, axis=0), np.mean(resampled, axis=0))
-            for name, score, samples in [*zip(by_seed, scores, resampled, strict=True), means]:
-                differences = samples[:, 1:] - samples[:, :1]
-                low, high = percentile_interval(differences)
-                p = _two_sided(differences)
-                columns = {
-                    "baseline": score[0],
-                    "value": score[1:],
-                    "delta": score[1:] - score[0],
-                    "ci_low": low,
-                    "ci_high": high,
-                }
-                tests = {"p": p, "p_holm": multipletests(p, method="holm")[1], "documents": parts.shape[1]}
+            means = (MEAN, np.mean(scores, axis=0), np.mean(resampled, axis=0), np.mean(exchanged, axis=0))
+            for name, score, samples, null in [*zip(by_seed, scores, resampled, exchanged, strict=True), means]:
+                low, high = percentile_interval(samples[:, 1:] - samples[:, :1])
+                delta = score[1:] - score[0]
+                columns = {"baseline": score[0], "value": score[1:], "delta": delta, "ci_low": low, "ci_high": high}
+                tests = {"p": two_sided_p(delta, null), "p_adjusted": adjusted_p(delta, null), "documents": parts.shape[1]}
                 frames.append(heads.assign(seed=name, split=split, metric=metric, **columns, **tests)[ABLATION])
     return pd.concat(frames, ignore_index=True)
 
 
-def _two_sided(differences: Floats) -> Floats:
-    """[head] p that differences [resample, head] have one sign by chance."""
-    below, above = (differences <= 0).sum(axis=0), (differences >= 0).sum(axis=0)
-    return np.minimum(1.0, 2 * (np.minimum(below, above) + 1) / (len(differences) + 1))
+def _percent_of_sums(sums: Floats) -> Floats:
+    return 100 * f1_of(sums)
 
 
 def cumulative_rows(by_seed: Mapping[str, Removals]) -> pd.DataFrame:

@@ -27,13 +27,13 @@ def ablation(path: str | Path, label: RunLabel, pictures: Mapping[str, str | Pat
     Raises:
         AtlasError: the table cannot be used.
     """
-    names = ["seed", "split", "layer", "head", "metric", "baseline", "value", "delta", "p", "p_holm", "documents"]
+    names = ["seed", "split", "layer", "head", "metric", "baseline", "value", "delta", "p", "p_adjusted", "documents"]
     table = read_table(path, names)
     table = table[(table["split"] == TEST) & (table["metric"] == TOKEN)]
     mean = table[table["seed"] == MEAN]
     figure, axes = panels(4.2, 3.4, 2)
     draw_head_map(
-        axes[0], mean.assign(value=mean["delta"]), "Difference of token F1, points", "RdBu_r", mean[mean["p_holm"] < 0.05]
+        axes[0], mean.assign(value=mean["delta"]), "Difference of token F1, points", "RdBu_r", mean[mean["p_adjusted"] < 0.05]
     )
     axes[0].set_title("Mean over seeds")
     deltas = [head_rows["delta"].to_numpy() for _, head_rows in table[table["seed"] != MEAN].groupby("seed")]
@@ -50,7 +50,8 @@ def ablation(path: str | Path, label: RunLabel, pictures: Mapping[str, str | Pat
     axes[1].set_title("Each seed")
     note = (
         f"Token F1 with one head removed less that of the whole model ({mean['baseline'].iloc[0]:.1f}, mean of seeds), "
-        f"n = {mean['documents'].iloc[0]} test documents. A dot: p < 0.05 after Holm over {len(mean)} heads "
-        f"({(mean['p_holm'] < 0.05).sum()} of them; {(mean['p'] < 0.05).sum()} before)."
+        f"n = {mean['documents'].iloc[0]} test documents. A dot: p < 0.05 by a paired permutation test over documents, "
+        f"adjusted for {len(mean)} heads by the maximum statistic "
+        f"({(mean['p_adjusted'] < 0.05).sum()} of them; {(mean['p'] < 0.05).sum()} unadjusted)."
     )
     save_figure(figure, pictures, f"{label.line}\n{note}")
