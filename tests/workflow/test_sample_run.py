@@ -25,6 +25,7 @@ from tools.plan import jobs_in
 IN_SAMPLE = read_configuration(ROOT)["runs"]["sample"]
 ARTIFACTS = [(study, artifact) for study, artifact in artifacts() if study.id in IN_SAMPLE]
 """All artefacts of the studies that the sample run has."""
+EFFECT = "kind layer head metric score baseline delta ci_low ci_high p p_sacrebleu p_adjusted p_bh"
 CONTRACTS = {
     "clark2019": {
         "dependency_heads.tsv": "relation layer head direction n correct accuracy",
@@ -61,17 +62,17 @@ CONTRACTS = {
         "figure5.tsv": "task crop layer head value ci_low ci_high n seeds",
         "figure6.tsv": "task feature layer head value ci_low ci_high n seeds",
         "figure7.tsv": "task feature head value ci_low ci_high n seeds",
-        "figure8.tsv": "task action layer head metric baseline score delta ci_low ci_high p p_mcnemar p_holm p_bh seeds n",
-        "disabling_by_seed.tsv": "task seed kind layer head metric baseline value p p_holm",
-        "figure9.tsv": "task action layer metric baseline score delta ci_low ci_high p p_mcnemar p_holm p_bh seeds n",
+        "figure8.tsv": "task action layer head metric baseline score delta ci_low ci_high p p_mcnemar p_adjusted p_bh seeds n",
+        "disabling_by_seed.tsv": "task seed kind layer head metric baseline value p p_adjusted",
+        "figure9.tsv": "task action layer metric baseline score delta ci_low ci_high p p_mcnemar p_adjusted p_bh seeds n",
         "features.tsv": "task model mode feature layer head value value_zero n",
         "comparison.tsv": "id item quantity published ours ci_low ci_high n comparable why verdict",
     },
     "michel2019": {
-        "table1.tsv": "kind layer head metric score baseline delta ci_low ci_high p p_holm p_bh n",
-        "table2.tsv": "kind layer head metric score baseline delta ci_low ci_high p p_holm p_bh n heldout_delta",
-        "table3.tsv": "kind layer head metric score baseline delta ci_low ci_high p p_holm p_bh n heldout_delta",
-        "figure1.tsv": "experiment kind layer head metric score baseline delta ci_low ci_high p p_holm p_bh n",
+        "table1.tsv": f"{EFFECT} p_count n",
+        "table2.tsv": f"{EFFECT} n heldout_delta",
+        "table3.tsv": f"{EFFECT} n heldout_delta",
+        "figure1.tsv": f"experiment {EFFECT} p_count n",
         "figure2.tsv": "experiment kind layer head metric delta second_delta extreme",
         "figure3.tsv": "experiment order draw percent count heads metric score ci_low ci_high baseline delta floor n",
         "figure4.tsv": "kind percent count heads metric score ci_low ci_high baseline delta n",
@@ -94,7 +95,7 @@ CONTRACTS = {
         "head_ranking.tsv": "layer head auc average_precision cross_entropy cross_entropy_none slide_entropy share n",
         "logistic_regression.tsv": "layer head coefficient ci_low ci_high permutation_importance permutation_sd mix_weight",
         "fine_tuning.tsv": "seed model split heads_removed metric value ci_low ci_high delta delta_low delta_high documents",
-        "ablation.tsv": "seed split layer head metric baseline value delta ci_low ci_high p p_holm documents",
+        "ablation.tsv": "seed split layer head metric baseline value delta ci_low ci_high p p_adjusted documents",
         "cumulative_ablation.tsv": "seed order draw split percent heads_removed metric value documents",
         "baselines.tsv": "method metric value ci_low ci_high phrases documents",
         "comparison.tsv": "id item quantity published ours ci_low ci_high n comparable why verdict",
