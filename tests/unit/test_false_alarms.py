@@ -1,0 +1,175 @@
+"""Null simulations: how often each test of heads rejects when no head has an effect, and whether it finds a planted effect.
+
+Each simulated data set goes through the function that the tables call. Heads share the answers of the unchanged model, so that
+their tests are as dependent as in the tables. An exchange test has its level with any number of draws: few are enough here.
+"""
+
+from collections import defaultdict
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binom
+
+from attention_atlas.methods.names import KEYS
+from attention_atlas.methods.names import ONE as MASKED_ALONE
+from attention_atlas.studies.kovaleva2019 import disabling_tables
+from attention_atlas.studies.kovaleva2019.scoring import ACCURACY, CORRELATION, F1
+from attention_atlas.studies.michel2019 import effects
+from attention_atlas.studies.michel2019.bleu import sentence_counts
+from attention_atlas.studies.stefanik2021.names import DEVELOPMENT, METRICS, ONE, REMOVED, TEST
+from attention_atlas.studies.stefanik2021.removal_tables import Removals, ablation_rows
+
+HEADS, EXAMPLES, DRAWS = 6, 40, 200
+PLANTED = 2
+"""The head with an effect."""
+WORDS = "a cat sees the old red house near two dogs today".split()
+LEVELS = (0.01, 0.05)
+REPETITIONS = pytest.mark.parametrize("data_sets", [150, pytest.param(2000, marks=pytest.mark.long)])
+
+
+def disabled_heads(metric, seed, lost=0.0):
+    """A row a head of `disabling_tables.effect_rows`: every model errs at random; the planted head errs `lost` more often."""
+    generator = np.random.default_rng(seed)
+    if metric == CORRELATION:
+        truth = generator.normal(size=EXAMPLES)
+        answers = truth + 0.5 * (generator.normal(size=EXAMPLES) + generator.normal(size=(HEADS + 1, EXAMPLES)))
+        # Shuffled answers have the same values and no correlation.
+        wrong = generator.random(EXAMPLES) < lost
+        answers[1 + PLANTED, wrong] = generator.permutation(answers[1 + PLANTED, wrong])
+    else:
+        truth = generator.integers(0, 2, EXAMPLES).astype(float)
+        usual = np.where(generator.random(EXAMPLES) < 0.8, truth, 1 - truth)
+        answers = np.where(generator.random((HEADS + 1, EXAMPLES)) < 0.2, 1 - usual, usual)
+        wrong = generator.random(EXAMPLES) < lost
+        answers[1 + PLANTED, wrong] = 1 - truth[wrong]
+    made = disabling_tables.Effects(answers[None, 1:], answers[None, 0], truth, metric)
+    return disabling_tables.effect_rows(made, DRAWS, seed)[0]
+
+
+@pytest.fixture(scope="module")
+def translations():
+    """N-gram counts of good translations of each sentence, [sentence, variant, part], and of a bad one, [sentence, part]."""
+    generator = np.random.default_rng(0)
+    good, bad = [], []
+    for _ in range(EXAMPLES):
+        reference = [str(word) for word in generator.choice(WORDS, generator.integers(6, 12))]
+        variants = [
+            " ".join(word if generator.random() > share else str(generator.choice(WORDS)) for word in reference)
+            for share in [0.25] * 10 + [0.6]
+        ]
+        counts = sentence_counts(variants, [" ".join(reference)] * len(variants))
+        good.append(counts[:-1])
+        bad.append(counts[-1])
+    return np.stack(good), np.stack(bad)
+
+
+def masked_heads(metric, seed, lost=0.0, translations=None):
+    """A row a head of `effects.effect_rows`: half of the answers vary by chance; the planted head spoils a share `lost`."""
+    generator = np.random.default_rng(seed)
+    examples = np.arange(EXAMPLES)
+    if metric == effects.BLEU:
+        good, bad = translations
+        usual = generator.integers(good.shape[1], size=EXAMPLES)
+        drawn = generator.integers(good.shape[1], size=(HEADS + 1, EXAMPLES))
+        parts = good[examples, np.where(generator.random((HEADS + 1, EXAMPLES)) < 0.5, drawn, usual)]
+    else:
+        usual = generator.random(EXAMPLES) < 0.8
+        right = np.where(generator.random((HEADS + 1, EXAMPLES)) < 0.2, ~usual, usual)
+        parts, bad = np.stack([right, np.ones_like(right)], axis=-1).astype(float), np.array([[0.0, 1.0]] * EXAMPLES)
+    spoiled = generator.random(EXAMPLES) < lost
+    parts[1 + PLANTED, spoiled] = bad[spoiled]
+    keys = pd.DataFrame([(MASKED_ALONE, "enc_enc", 1, head + 1) for head in range(HEADS)], columns=KEYS)
+    return effects.effect_rows(effects.MaskedScores(metric, keys, parts[0], parts[1:]), DRAWS, seed)
+
+
+def removed_heads(seed, lost=0.0, documents=16):
+    """Families of rows of `ablation_rows`, by metric and split; the planted head loses a share of the right words."""
+    generator = np.random.default_rng(seed)
+    sets = [(ONE, split, 0, 0, int(head > 0), min(head, 1), head) for split in (DEVELOPMENT, TEST) for head in range(HEADS + 1)]
+    counts = {}
+    for metric in METRICS:
+        values = np.full((len(sets), 2 * documents, 3), np.nan)
+        for half in (0, 1):
+            expected = generator.integers(3, 15, documents)
+            answered = generator.binomial(expected, 0.9, (HEADS + 1, documents))
+            right = generator.binomial(answered, generator.uniform(0.4, 0.9, documents))
+            right[1 + PLANTED] = generator.binomial(right[1 + PLANTED], 1 - lost)
+            triples = np.stack(np.broadcast_arrays(right, answered, expected), axis=-1)
+            values[half * (HEADS + 1) : (half + 1) * (HEADS + 1), half * documents : (half + 1) * documents] = triples
+        counts[metric] = values
+    columns = ["order", "split", "draw", "percent", "count", "layer", "head"]
+    assert set(columns) == {*REMOVED, "layer", "head"}
+    table = ablation_rows({"1": Removals(pd.DataFrame(sets, columns=columns), counts)}, DRAWS, seed)
+    return [rows for _, rows in table[table["seed"] == "1"].groupby(["metric", "split"])]
+
+
+def p_by_test(families, planted=False):
+    """[data set] p of each test: of one head, the smallest adjusted one of the heads without an effect, and of their number."""
+    values = defaultdict(list)
+    for rows in families:
+        null_heads = rows[(np.arange(len(rows)) != PLANTED) | (not planted)]
+        for name in ("p", "p_mcnemar", "p_sacrebleu"):
+            if name in rows and rows[name].notna().all():
+                values[name].append(null_heads[name].iloc[0])
+        values["p_adjusted"].append(null_heads["p_adjusted"].min())
+        values["found"].append(rows["p_adjusted"].iloc[PLANTED] < 0.05)
+        if "p_count" in rows:
+            values["p_count"].append(rows["p_count"].iloc[0])
+    return {name: np.array(list_of_p) for name, list_of_p in values.items()}
+
+
+def assert_level(p, name, discrete=False):
+    """Numbers of p below each level are in the central 99.9 % of a binomial distribution, or below it if p is discrete."""
+    for level in LEVELS:
+        low, high = binom.interval(0.999, len(p), level)
+        alarms = int((p < level).sum())
+        print(f"{name}: P(p < {level}) = {alarms / len(p):.4f} in {len(p)} data sets")
+        assert alarms <= high, f"{name} rejects {alarms} of {len(p)} true null hypotheses at {level}"
+        assert discrete or alarms >= low, f"{name} rejects only {alarms} of {len(p)} true null hypotheses at {level}"
+
+
+@REPETITIONS
+@pytest.mark.parametrize("metric", [ACCURACY, F1, CORRELATION])
+def test_disabled_heads(metric, data_sets):
+    p = p_by_test(disabled_heads(metric, seed) for seed in range(data_sets))
+    for name in set(p) - {"found"}:
+        assert_level(p[name], f"kovaleva2019 {metric} {name}", discrete=metric != CORRELATION)
+
+
+@REPETITIONS
+@pytest.mark.parametrize("metric", [effects.BLEU, effects.ACCURACY])
+def test_masked_heads(metric, data_sets, translations):
+    p = p_by_test(masked_heads(metric, seed, translations=translations) for seed in range(data_sets))
+    uncentred = p.pop("p_sacrebleu", None)
+    for name in set(p) - {"found"}:
+        discrete = metric == effects.ACCURACY or name == "p_count"
+        assert_level(p[name], f"michel2019 {metric} {name}", discrete)
+    if uncentred is not None:
+        print(f"p_sacrebleu: {[float((uncentred < level).mean()) for level in LEVELS]}")
+        assert (uncentred < 0.05).sum() > (p["p"] < 0.05).sum(), "absolute values before centring"
+
+
+@REPETITIONS
+def test_removed_heads(data_sets):
+    p = p_by_test(rows for seed in range(data_sets // 4) for rows in removed_heads(seed))
+    for name in set(p) - {"found"}:
+        assert_level(p[name], f"stefanik2021 {name}")
+
+
+@pytest.mark.parametrize("data_sets", [40, pytest.param(400, marks=pytest.mark.long)])
+def test_a_planted_effect_is_found_and_the_other_heads_keep_their_level(data_sets, translations):
+    seeds = range(data_sets)
+    families = {
+        "kovaleva2019 accuracy": (disabled_heads(ACCURACY, seed, 0.9) for seed in seeds),
+        "kovaleva2019 F1": (disabled_heads(F1, seed, 0.9) for seed in seeds),
+        "kovaleva2019 correlation": (disabled_heads(CORRELATION, seed, 0.9) for seed in seeds),
+        "michel2019 BLEU": (masked_heads(effects.BLEU, seed, 0.9, translations) for seed in seeds),
+        "michel2019 accuracy": (masked_heads(effects.ACCURACY, seed, 0.9) for seed in seeds),
+        "stefanik2021 F1": (rows for seed in range(data_sets // 4) for rows in removed_heads(seed, 0.5)),
+    }
+    for name, rows in families.items():
+        p = p_by_test(rows, planted=True)
+        print(f"{name}: power {p['found'].mean():.3f}")
+        assert p["found"].mean() > 0.8, name
+        assert_level(p["p_adjusted"], f"{name} p_adjusted beside an effect", discrete=True)
