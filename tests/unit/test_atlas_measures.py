@@ -190,6 +190,8 @@ def test_pairs_without_enough_heads_are_left_out_and_holm_is_over_the_others():
     assert list(correlations.columns) == CORRELATIONS
     assert correlations[["measure_a", "measure_b"]].to_numpy().tolist() == [["a", "b"]]
     assert correlations["p_holm"].iloc[0] == correlations["p"].iloc[0]
+    few = Draws(resamples=300, shuffles=99, seed=0)
+    assert correlation_rows(table, ["a", "b"], few)["p_holm"].isna().all(), "1 / 100 is a fifth of the level"
     # A measure that is the same within each layer tells nothing beyond layers.
     same = table.assign(c=table["layer"].astype(float))
     row = correlation_rows(same, ["a", "c"], DRAWS).iloc[0]

@@ -158,6 +158,8 @@ def test_the_best_head_of_a_layer_is_found_and_measured_on_other_examples(files)
     best = best_by_layer(masked.only((masked.keys["masked"] == OTHERS).to_numpy()), 100, 0)
     assert best["layer"].tolist() == [1, 2]
     assert best["head"][0] == 2
+    kept = effect_rows(masked.only((masked.keys["masked"] == OTHERS).to_numpy()), 100, 0).set_index(["layer", "head"])
+    assert best["p_adjusted"].tolist() == kept.loc[list(zip(best["layer"], best["head"], strict=True)), "p_adjusted"].tolist()
     right = classified.assign(right=classified["answer"] == classified["expected"])
     wide = right.pivot(index=KEYS, columns="record", values="right").astype(float)
     base = wide.loc[(NONE, "", 0, 0)].to_numpy()
@@ -191,7 +193,7 @@ def test_tables_pages_and_figure(files, tmp_path):
     assert "the paper&#x27;s: 36.05" in page
     assert "tok:13a" in page
     assert "**" in page
-    assert "p_bh is empty: for 18 tests at level 0.01" in page
+    assert "p_bh is empty: its correction for 18 tests at level 0.01 needs at least 9,000 resamples" in page
     assert "Generated text" in page
     pictures = {kind: tmp_path / f"figure1.{kind}" for kind in ("svg", "png", "pdf")}
     figure1(tmp_path / "figure1.tsv", SETTINGS, pictures)

@@ -6,10 +6,10 @@ from statsmodels.stats.multitest import multipletests
 
 from attention_atlas.stats.simultaneous import (
     adjusted_p,
+    corrected_p,
     count_p,
     enough_draws,
     exchanged_differences,
-    false_discovery_rates,
     random_exchanges,
     too_few_draws,
     two_sided_p,
@@ -94,15 +94,16 @@ def test_the_p_of_a_count_is_that_of_draws_tested_one_by_one(significant):
     assert count_p(significant, observed, null, 0.05) == pytest.approx(slow)
 
 
-def test_a_correction_that_cannot_reach_its_level_is_refused():
+@pytest.mark.parametrize("method", ["holm", "fdr_bh"])
+def test_a_correction_that_cannot_reach_its_level_is_refused(method):
     p = np.array([0.001, 0.2, 0.03])
     enough = enough_draws(3, 0.05)
     assert enough == 300
-    reference = multipletests(p, method="fdr_bh")[1]
-    assert false_discovery_rates(p, 0.0, 0.05) == pytest.approx(reference)
-    assert false_discovery_rates(p, 1 / (1 + enough), 0.05) == pytest.approx(reference)
-    assert np.isnan(false_discovery_rates(p, 1 / enough, 0.05)).all()
-    assert too_few_draws(72, 0.05) == (
-        "p_bh is empty: for 72 tests at level 0.05 the correction by Benjamini and Hochberg needs at least 7,200 resamples "
-        "(setting resamples)."
+    reference = multipletests(p, method=method)[1]
+    assert corrected_p(p, method, 0.0, 0.05) == pytest.approx(reference)
+    assert corrected_p(p, method, 1 / (1 + enough), 0.05) == pytest.approx(reference)
+    assert np.isnan(corrected_p(p, method, 1 / enough, 0.05)).all()
+    assert len(corrected_p([], method, 0.0, 0.05)) == 0
+    assert too_few_draws("p_bh", 72, 0.05) == (
+        "p_bh is empty: its correction for 72 tests at level 0.05 needs at least 7,200 resamples (setting resamples)."
     )

@@ -179,7 +179,7 @@
     const isPair = (row) => [row.measure_a, row.measure_b].includes(one.measure) && [row.measure_a, row.measure_b].includes(other.measure);
     const pair = one.measure === other.measure ? undefined : data.correlations.find(isPair);
     find("scatter-note").textContent = pair
-      ? `Spearman ${shown(pair.spearman)} [${shown(pair.ci_low)}, ${shown(pair.ci_high)}] over ${pair.n} heads; within layers ${shown(pair.within_layers)}, p = ${shown(pair.p_holm)} after Holm over all pairs of measures.`
+      ? `Spearman ${shown(pair.spearman)} [${shown(pair.ci_low)}, ${shown(pair.ci_high)}] over ${pair.n} heads; within layers ${shown(pair.within_layers)}, ${pair.p_holm === null ? "not tested, or with too few shuffles for Holm's correction" : `p = ${shown(pair.p_holm)} after Holm over all pairs of measures`}.`
       : `${points.length} heads; no rank correlation is computed for this pair.`;
   };
 

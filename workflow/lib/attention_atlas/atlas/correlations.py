@@ -17,14 +17,16 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from scipy.stats import rankdata
-from statsmodels.stats.multitest import multipletests
 
 from attention_atlas.atlas.measures import numeric
 from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.stats.bootstrap import percentile_interval
+from attention_atlas.stats.simultaneous import corrected_p
 
 Floats = npt.NDArray[np.float64]
 CORRELATIONS = ["measure_a", "measure_b", "spearman", "ci_low", "ci_high", "within_layers", "p", "p_holm", "n"]
+LEVEL = 0.05
+"""Level of the correlations that figure and page mark."""
 LEAST = 8
 """Heads with both measures at the least."""
 
@@ -73,7 +75,7 @@ def _drawn_ranks(values: tuple[float, ...], draws: Draws) -> Floats:
 class Draws:
     """Numbers of bootstrap resamples of heads (intervals) and of shuffles within layers (p), and the seed of both.
 
-    With few shuffles no p is small enough to be one of many: p is never below 1 / (shuffles + 1).
+    p is never below 1 / (shuffles + 1): with few shuffles p_holm stays empty (`simultaneous.corrected_p`).
     """
 
     resamples: int
@@ -117,8 +119,7 @@ def correlation_rows(table: pd.DataFrame, names: Sequence[str], draws: Draws) ->
     frame = pd.DataFrame(rows, columns=[name for name in CORRELATIONS if name != "p_holm"])
     tested = frame["p"].notna()
     holm = pd.Series(np.nan, index=frame.index)
-    if tested.any():
-        holm[tested] = multipletests(frame.loc[tested, "p"], method="holm")[1]
+    holm[tested] = corrected_p(frame.loc[tested, "p"], "holm", 1 / (1 + draws.shuffles), LEVEL)
     return frame.assign(p_holm=holm)[CORRELATIONS]
 
 

@@ -10,10 +10,11 @@ import numpy as np
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
-from attention_atlas.atlas.correlations import CORRELATIONS
+from attention_atlas.atlas.correlations import CORRELATIONS, LEVEL
 from attention_atlas.atlas.measures import MEASURES
 from attention_atlas.figures.style import save_figure, use_style
 from attention_atlas.io.tables import read_table
+from attention_atlas.stats.simultaneous import too_few_draws
 
 Pictures = Mapping[str, str | Path]
 
@@ -38,7 +39,7 @@ def correlation_map(correlations: str | Path, measures: str | Path, line: str, p
     for row in table.itertuples():
         k, m = place[row.measure_a], place[row.measure_b]
         grid[k, m] = grid[m, k] = row.spearman
-        significant[k, m] = significant[m, k] = row.p_holm < 0.05
+        significant[k, m] = significant[m, k] = row.p_holm < LEVEL
     use_style()
     size = 0.34 * len(names) + 2.6
     figure, axis = plt.subplots(figsize=(size + 2.2, size), constrained_layout=True)
@@ -58,8 +59,11 @@ def correlation_map(correlations: str | Path, measures: str | Path, line: str, p
     axis.tick_params(length=0)
     figure.colorbar(image, ax=axis, shrink=0.7, label="Spearman over heads")
     heads = int(table["n"].max()) if len(table) else 0
+    tested = table["p"].notna()
     note = (
         f"Rank correlations over up to {heads} heads, measures in the order of average linkage of 1 - |Spearman|. A dot: p < "
-        f"0.05 after Holm over {len(table)} pairs when heads are shuffled within their layers."
+        f"{LEVEL} after Holm over {len(table)} pairs when heads are shuffled within their layers."
     )
+    if tested.any() and table.loc[tested, "p_holm"].isna().all():
+        note = f"{note} {too_few_draws('p_holm', int(tested.sum()), LEVEL, 'shuffles')}"
     save_figure(figure, pictures, f"{line}\n{note}")

@@ -122,28 +122,29 @@ def _in_spreads(observed: Floats, null: Floats) -> tuple[Floats, Floats]:
     return np.abs(observed) * scale, np.abs(null) * scale[:, None]
 
 
-def false_discovery_rates(p: npt.ArrayLike, smallest: float, level: float) -> Floats:
-    """[test] p corrected by Benjamini and Hochberg (1995); NaN if too few draws keep it from its level (`too_few_draws`).
+def corrected_p(p: npt.ArrayLike, method: str, smallest: float, level: float) -> Floats:
+    """[test] p corrected for all tests; NaN if too few draws keep it from its level (`too_few_draws`).
 
     Args:
         p: [test].
+        method: of statsmodels: `holm` (Holm 1979) or `fdr_bh` (Benjamini and Hochberg 1995).
         smallest: the smallest p that a test can have: 1 / (draws + 1), or 0 for an exact test.
         level: that the corrected p is compared with.
     """
     values = np.asarray(p, dtype=np.float64)
-    if smallest * len(values) >= level / _MARGIN:
+    if not len(values) or smallest * len(values) >= level / _MARGIN:
         return np.full(len(values), np.nan)
-    return multipletests(values, method="fdr_bh")[1]
+    return multipletests(values, method=method)[1]
 
 
-def too_few_draws(tests: int, level: float) -> str:
-    """A sentence for the reader: why `false_discovery_rates` gave no value for so many tests, and what would."""
+def too_few_draws(column: str, tests: int, level: float, setting: str = "resamples") -> str:
+    """A sentence for the reader: why `corrected_p` left a column empty, and what would fill it."""
     return (
-        f"p_bh is empty: for {tests} tests at level {level:g} the correction by Benjamini and Hochberg needs at least "
-        f"{enough_draws(tests, level):,} resamples (setting resamples)."
+        f"{column} is empty: its correction for {tests} tests at level {level:g} needs at least {enough_draws(tests, level):,} "
+        f"{setting} (setting {setting})."
     )
 
 
 def enough_draws(tests: int, level: float) -> int:
-    """The smallest number of draws for which `false_discovery_rates` corrects so many tests."""
+    """The smallest number of draws for which `corrected_p` corrects so many tests."""
     return math.floor(tests * _MARGIN / level + 1e-9)

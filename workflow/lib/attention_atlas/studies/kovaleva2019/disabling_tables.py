@@ -16,7 +16,7 @@ from attention_atlas.io.run_label import RunLabel, joint_lines
 from attention_atlas.io.tables import read_parquet, write_table
 from attention_atlas.stats.bootstrap import percentile_interval, resampled_counts
 from attention_atlas.stats.paired_tests import mcnemar
-from attention_atlas.stats.simultaneous import adjusted_p, false_discovery_rates, random_exchanges, too_few_draws, two_sided_p
+from attention_atlas.stats.simultaneous import adjusted_p, corrected_p, random_exchanges, too_few_draws, two_sided_p
 from attention_atlas.studies.kovaleva2019.names import BASELINE, DISABLED_COLUMNS, LEVEL, TASK_TITLES
 from attention_atlas.studies.kovaleva2019.scoring import ACCURACY, METRICS, as_numbers, score, swapped_differences
 
@@ -109,7 +109,7 @@ def disabling_tables(
     table = pd.DataFrame(summary)[columns]
     write_table(table, out)
     refusals = [
-        f"{name}: {too_few_draws(max(map(len, frames)), LEVEL)}"
+        f"{name}: {too_few_draws('p_bh', max(map(len, frames)), LEVEL)}"
         for name, frames in (("figure8.tsv", heads), ("figure9.tsv", layers))
         if any(frame["p_bh"].isna().any() for frame in frames)
     ]
@@ -144,7 +144,7 @@ def effect_rows(effects: Effects, resamples: int, seed: int) -> tuple[pd.DataFra
     p: paired permutation test, two-sided: predictions with and without the head are exchanged at random, example by example.
     p_mcnemar: McNemar's exact test on the first seed (accuracy alone).
     p_adjusted: adjusted for all conditions by the maximum statistic of the same exchanges (`simultaneous.adjusted_p`).
-    p_bh: p corrected by Benjamini and Hochberg, empty with too few exchanges (`simultaneous.false_discovery_rates`).
+    p_bh: p corrected by Benjamini and Hochberg, empty with too few exchanges (`simultaneous.corrected_p`).
 
     Args:
         effects: predictions under the conditions.
@@ -168,7 +168,7 @@ def effect_rows(effects: Effects, resamples: int, seed: int) -> tuple[pd.DataFra
             "p": p,
             "p_mcnemar": _mcnemar(effects) if effects.metric == ACCURACY else np.nan,
             "p_adjusted": p_adjusted,
-            "p_bh": false_discovery_rates(p, 1 / (1 + resamples), LEVEL),
+            "p_bh": corrected_p(p, "fdr_bh", 1 / (1 + resamples), LEVEL),
         }
     )
     best, worst = int(delta.argmax()), int(delta.argmin())

@@ -78,7 +78,7 @@ ARTIFACTS = (
         "figure8",
         "Figure 8",
         "What disabling a head does to the score of each task",
-        "Change of each task's score when one head attends to all tokens alike, with tests corrected for the number of heads "
+        "Change of each task's score when one head attends to all tokens alike, with tests adjusted for the number of heads "
         "(Kovaleva et al. 2019, Figure 8).",
     ),
     figure(
@@ -121,8 +121,8 @@ ARTIFACTS = (
         "disabling",
         "Figures 8 and 9, tests",
         "Largest differences, held out and against chance",
-        "The largest gain and loss from disabling a head or a layer, held out, and against the largest of as many chance "
-        "differences (Kovaleva et al. 2019, Figures 8 and 9).",
+        "The largest gain and loss from disabling a head or a layer, held out, and tested with an adjustment for the number of "
+        "heads or layers (Kovaleva et al. 2019, Figures 8 and 9).",
         files=["disabling_by_seed.tsv"],
     ),
     table(

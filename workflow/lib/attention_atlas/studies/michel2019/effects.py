@@ -17,9 +17,9 @@ from attention_atlas.stats.bootstrap import percentile_interval, resampled_count
 from attention_atlas.stats.paired_tests import mcnemar
 from attention_atlas.stats.simultaneous import (
     adjusted_p,
+    corrected_p,
     count_p,
     exchanged_differences,
-    false_discovery_rates,
     two_sided_p,
 )
 from attention_atlas.studies.michel2019.bleu import bleu, sentence_counts
@@ -140,7 +140,7 @@ def effect_rows(masked: MaskedScores, resamples: int, seed: int) -> pd.DataFrame
     p_adjusted: adjusted for all masks by the maximum statistic (`simultaneous.adjusted_p`), from random exchanges of the
     answers with and without the mask; at least p.
     p_bh: p corrected by Benjamini and Hochberg over all masks, empty with too few resamples
-    (`simultaneous.false_discovery_rates`).
+    (`simultaneous.corrected_p`).
     p_count: p that as many masks of this kind have p < `LEVEL` by chance, from the same exchanges (`simultaneous.count_p`).
 
     Args:
@@ -163,7 +163,7 @@ def effect_rows(masked: MaskedScores, resamples: int, seed: int) -> pd.DataFrame
         "p": p,
         "p_sacrebleu": p_sacrebleu,
         "p_adjusted": np.maximum(p, adjusted_p(delta, null)),
-        "p_bh": false_discovery_rates(p, smallest, LEVEL),
+        "p_bh": corrected_p(p, "fdr_bh", smallest, LEVEL),
         "p_count": _count_p(masked.keys["kind"], p, delta, null),
     }
     return masked.keys.assign(**columns, ci_low=low, ci_high=high, **tests, n=len(masked.base))
@@ -204,4 +204,4 @@ def best_by_layer(masked: MaskedScores, resamples: int, seed: int) -> pd.DataFra
         heldout_deltas.append(np.mean([test[places[selection[places].argmax()]] for selection, test in splits]))
     best = rows.loc[groups["delta"].idxmax()].assign(heldout_delta=heldout_deltas)
     smallest = 0.0 if masked.metric == ACCURACY else 1 / (1 + resamples)
-    return best.assign(p_bh=false_discovery_rates(best["p"], smallest, LEVEL)).reset_index(drop=True)
+    return best.assign(p_bh=corrected_p(best["p"], "fdr_bh", smallest, LEVEL)).reset_index(drop=True)

@@ -50,7 +50,7 @@ def table1(path: str | Path, label: RunLabel, out: str | Path, html_out: str | P
         "translations with and without a head after which at least as many heads of the kind are significant; the tests of "
         "heads are not independent. The paper counts 8 of 96 heads, uncorrected. p_sacrebleu: p as sacrebleu computes it, "
         "which is below its level about twice as often as p.",
-        *([too_few_draws(len(rows), LEVEL)] if rows["p_bh"].isna().any() else []),
+        *([too_few_draws("p_bh", len(rows), LEVEL)] if rows["p_bh"].isna().any() else []),
     ]
     grid.columns = ["layer", *(f"head {head}" for head in grid.columns[1:])]
     write_html_table(
