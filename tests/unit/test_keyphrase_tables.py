@@ -18,6 +18,7 @@ from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import write_parquet, write_table
 from attention_atlas.methods.names import ANSWERS
 from attention_atlas.models.card import ModelCard, write_card
+from attention_atlas.stats.simultaneous import adjusted_p, random_exchanges
 from attention_atlas.studies.stefanik2021 import detection_pages, removal_pages
 from attention_atlas.studies.stefanik2021.baselines import BASELINES, best_number
 from attention_atlas.studies.stefanik2021.comparison import comparison
@@ -144,6 +145,28 @@ def test_ablation_against_sums_of_counts(removals):
     assert mean.loc[(1, 1), "delta"] > 0
     assert mean.loc[(1, 1), "ci_low"] > 0
     assert (mean["delta"].drop((1, 1)) < 0).all()
+
+
+def test_removals_are_tested_by_exchanged_documents_in_all_seeds_alike(removals):
+    by_seed = {name: read_removals(path) for name, path in removals.items()}
+    table = ablation_rows(by_seed, 120, 5)
+    exchanges = np.concatenate(list(random_exchanges(DOCUMENTS, 120, 5)))
+    null = []
+    for seed in by_seed.values():
+        parts = seed.parts(TOKEN, seed.places(order=ONE, split=TEST))
+        for draw in exchanges:
+            exchanged = draw[:, None] == 1
+            for head in parts[1:]:
+                without, whole = np.where(exchanged, parts[0], head), np.where(exchanged, head, parts[0])
+                scores = [200 * right / (answered + expected) for right, answered, expected in (without.sum(0), whole.sum(0))]
+                null.append(scores[0] - scores[1])
+    by_draw = np.reshape(null, (len(by_seed), 120, LAYERS * HEADS))
+    for name, draws in [*zip(by_seed, by_draw, strict=True), ("mean", by_draw.mean(axis=0))]:
+        rows = table[(table["seed"] == name) & (table["split"] == TEST) & (table["metric"] == TOKEN)]
+        delta = rows["delta"].to_numpy()
+        slow = (1 + (np.abs(draws) >= np.abs(delta) - 1e-9).sum(axis=0)) / 121
+        assert rows["p"].to_numpy() == pytest.approx(slow)
+        assert rows["p_adjusted"].to_numpy() == pytest.approx(adjusted_p(delta, draws.T))
 
 
 def test_the_number_of_phrases_is_that_of_the_best_mean():
