@@ -70,5 +70,4 @@ def test_ablations_hurt_and_have_a_control(table):
 
 def test_no_number_is_taken_for_the_papers(table):
     comparison = table("comparison.tsv").set_index("id")
-    others = comparison.drop(index=["g_dim", "g_k", "g_stab_frac", "g_stab_runs"])
-    assert not others["verdict"].isin(["match", "differs"]).any()
+    assert not comparison["comparable"].isin(["exact", "close"]).any()

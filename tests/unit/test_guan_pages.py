@@ -221,7 +221,9 @@ def test_every_published_value_has_a_row_and_faults_are_named(tables, tmp_path):
     for name, fault in faults.items():
         assert fault.lower() in frame.loc[name, "why"].lower()
     assert "26.56" in page
-    assert frame.loc["g_dim", "verdict"] == frame.loc["g_k", "verdict"] == "match"
+    assert frame.loc["g_dim", "verdict"] == frame.loc["g_k", "verdict"] == "setting as published"
+    assert frame.loc["g_diag", "verdict"] == "contradicts other published values"
+    assert frame.loc["g_diag_repaired", "verdict"] == "recomputed from published values"
     assert frame.loc["g_t2_3_em", "verdict"] == "not comparable"
     assert frame.loc["g_t1_mrpc", "verdict"] == "not computed"
 
@@ -231,10 +233,13 @@ def test_numbers_are_compared_with_the_papers_own_model_and_questions(tables, tm
         "Paper run", "bert", "SQuAD", "bert-large-uncased-whole-word-masking-finetuned-squad", "squad-v1.1-dev"
     )
     frame, _, _ = compared(tables, tmp_path, paper_setting)
-    assert frame.loc["g_t2_5_em", "verdict"] == "match"  # 81.42 within 80 .. 82
+    assert frame.loc["g_t2_5_em", "verdict"] == "interval covers it"  # 81.42 within 80 .. 82
     assert frame.loc["g_t2_2_f1", "verdict"] == "differs"
     assert "paper 2.1" in frame.loc["g_t2_2_f1", "why"], "drops stand beside each other"
-    assert frame.loc["g_ref_hf_em", "verdict"] == "match"
+    assert frame.loc["g_ref_hf_em", "verdict"] == "interval covers it"
+    assert frame.loc["g_t2_5_em", "why"].startswith(
+        "same model bert-large-uncased-whole-word-masking-finetuned-squad and data squad-v1.1-dev; another recipe: which"
+    )
     # The printed 25.56 % is a slip: the repaired value is what counts.
     assert frame.loc["g_diag", "published"] == 25.56
     assert float(frame.loc["g_diag", "ours"]) == 25

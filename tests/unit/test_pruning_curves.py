@@ -243,7 +243,7 @@ def compare(folder, tmp_path, **changed):
 def test_every_published_value_has_a_row_and_none_is_compared_with_another_model(folder, tmp_path):
     frame, _ = compare(folder, tmp_path)
     assert list(frame.index) == list(load_published("michel2019"))
-    assert not frame["verdict"].isin(["match", "differs"]).any()
+    assert not frame["comparable"].isin(["exact", "close"]).any()
     assert frame.loc["m19.tab1.L2H04", "verdict"] == "not comparable"
     assert frame.loc["m19.tab1.L6H16", "verdict"] == "not computed", "this model has no such head"
     assert frame.loc["m19.tab4.b16.speedup", "why"].startswith("times differ")
@@ -257,7 +257,9 @@ def test_the_papers_own_classifier_is_compared(folder, tmp_path):
     papers_setting = RunLabel("Run", "bert", "MNLI", "bert-base-uncased-mnli", "mnli-dev")
     frame, _ = compare(folder, tmp_path, classification=papers_setting)
     assert set(frame.loc[["m19.tab3.L01", "m19.fig2b.pearson"], "comparable"]) == {"close"}
-    assert frame.loc["m19.tab3.L02", "verdict"] in ("match", "differs")
+    assert frame.loc["m19.tab3.L02", "verdict"] in ("match", "interval covers it", "differs")
+    assert frame.loc["m19.tab3.L02", "scope"] == "could be covered"
+    assert frame.loc["m19.tab1.L2H04", ["scope", "obstacle"]].tolist() == ["never", "another checkpoint (fairseq, WMT 2014)"]
     assert frame.loc["m19.rerun.mnli.importance_curve", "comparable"] == "no", "other steps than the rerun's"
 
 
@@ -271,9 +273,10 @@ def test_a_share_of_heads_printed_a_little_too_large_is_named(folder, tmp_path):
     pd.concat([table, *more]).to_csv(tmp_path / "wide/head_importance.tsv", sep="\t", index=False)
     frame, _ = compare(tmp_path / "wide", tmp_path)
     row = frame.loc["m19.sec43.param_bert"]
-    assert (row["ours"], row["verdict"]) == ("8.333", "match")
+    assert (row["ours"], row["verdict"]) == ("8.333", "setting as published")
+    assert row["recomputation_agrees"] == "no"
     assert row["why"].endswith("One of 12 is 8.33 %, printed as 8.34")
-    assert frame.loc["m19.sec43.param_wmt", "verdict"] == "not comparable"
+    assert frame.loc["m19.sec43.param_wmt", "verdict"] == "setting differs"
 
 
 def test_claims_follow_from_the_tables(folder, tmp_path):

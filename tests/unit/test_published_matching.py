@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.run_label import RunLabel
-from attention_atlas.published.compare import CLOSE, EXACT, NO, SETTING, verdict
+from attention_atlas.published.compare import CLOSE, EXACT, NO, SETTING, scope, verdict
 from attention_atlas.published.matching import Quantity, measure, quantities, read_tables
 from attention_atlas.published.values import Cell, Number, Published
 
@@ -31,8 +31,9 @@ def cell(column="value", where=None, interval="", n="", scale="1", artefact="hea
 
 
 def published(*numbers, comparable=EXACT, **fields) -> Published:
-    texts = {name: "" for name in Published.__dataclass_fields__ if name not in ("tolerance", "same", "details", "numbers")}
-    values = texts | {"id": "x", "comparable": comparable, "tolerance": None, "details": {}, "same": {}} | fields
+    others = {"tolerance": None, "same": {}, "size": None, "details": {}}
+    texts = {name: "" for name in Published.__dataclass_fields__ if name not in (*others, "numbers")}
+    values = texts | {"id": "x", "comparable": comparable} | others | fields
     return Published(**values, numbers=numbers)
 
 
@@ -118,7 +119,11 @@ ONE = cell(where={"task": "mrpc", "layer": "1", "head": "1"})
 @pytest.mark.parametrize(
     ("settings", "comparable", "why"),
     [
-        (SAME, CLOSE, "fine-tuned anew"),
+        (
+            SAME,
+            CLOSE,
+            "same model bert-base-uncased and data mrpc-dev; another recipe: fine-tuned anew; size not published",
+        ),
         (OTHER, NO, "another model than bert-base-uncased (here minilm) and another corpus than mrpc-dev (here sample)"),
         (
             {"task": RunLabel("Run", "bert", "RTE", "bert-base-uncased", "rte-dev")},
@@ -128,10 +133,35 @@ ONE = cell(where={"task": "mrpc", "layer": "1", "head": "1"})
     ],
 )
 def test_only_the_same_model_and_data_are_compared(settings, comparable, why):
-    value = published(number(0.11, ONE), comparable=CLOSE, why="fine-tuned anew", **SAMENESS)
+    value = published(number(0.11, ONE), comparable=CLOSE, recipe="fine-tuned anew", **SAMENESS)
     measured = ours(value, settings=settings)
     assert (measured.comparable, measured.why) == (comparable, why)
     assert verdict(value, measured) == ("match" if comparable == CLOSE else "not comparable")
+    assert scope(value, measured)[0] == ("could be covered" if comparable == CLOSE else "not in this run")
+
+
+def test_an_exact_value_says_that_model_data_recipe_and_size_are_the_same():
+    place = cell(where=ONE.where, n="n")
+    measured = {size: ours(published(number(0.11, place), size=size, **SAMENESS), settings=SAME) for size in (50, 60, None)}
+    start = "same model bert-base-uncased and data mrpc-dev; same recipe; "
+    assert {size: (value.comparable, value.why) for size, value in measured.items()} == {
+        50: (EXACT, start + "same size (50)"),
+        60: (CLOSE, start + "another size (50, published 60)"),
+        None: (EXACT, start + "size not published (here 50)"),
+    }
+    without = ours(published(number(0.11, ONE), size=60, **SAMENESS), settings=SAME)
+    assert (without.comparable, without.why) == (CLOSE, start + "size not measured (published 60)")
+
+
+def test_what_stands_in_the_way_is_said_in_a_few_words():
+    place = cell(where={"task": "rte", "layer": "12", "head": "1"})
+    assert ours(published(number(1.0, place))).obstacle == "a smaller model"
+    assert ours(published(number(1.0, cell(artefact="figure7")))).obstacle == "not measured"
+    both = published(number(1.0, place), **SAMENESS)
+    assert ours(both, settings=OTHER).obstacle == "another model and another corpus"
+    assert ours(both).obstacle == "no such role in this run"
+    never = published(number(0.11, ONE), comparable=NO, never="another checkpoint")
+    assert scope(never, ours(never)) == ("never", "another checkpoint")
 
 
 def test_a_baseline_needs_the_data_alone():
@@ -147,14 +177,15 @@ def test_a_role_that_the_run_does_not_name_is_not_measured():
 
 
 def test_remarks_take_columns_of_our_row_and_faults_follow():
-    value = published(number(0.11, ONE), why="same", remark="best head here: {layer}-{head}", fault="a slip")
-    assert ours(value).why == "same. Best head here: 1-1. A slip"
+    value = published(number(0.11, ONE), remark="best head here: {layer}-{head}", fault="a slip")
+    assert ours(value).why == "same recipe; size not published. Best head here: 1-1. A slip"
 
 
 def test_a_slip_is_compared_with_the_corrected_value():
     value = published(number(0.5, ONE, corrected=0.11))
     assert verdict(value, ours(value)) == "match"
-    assert verdict(value, ours(published(number(0.5, ONE)))) == "differs"
+    printed = published(number(0.5, ONE))
+    assert verdict(printed, ours(printed)) == "differs"
 
 
 def layers(*tasks):
@@ -189,16 +220,22 @@ def test_named_numbers_keep_their_names():
     assert verdict(value, ours(value)) == "match"
 
 
-def test_a_setting_is_exact_or_a_choice_of_the_run():
+def test_a_setting_has_verdicts_of_its_own():
     frames = {"quantities": quantities([Quantity("examples", 1000), Quantity("fits", 3)])}
-    measured = {
-        name: ours(published(number(1000, cell(where={"quantity": name}, artefact="quantities")), comparable=SETTING), frames)
-        for name in ("examples", "fits")
+    values = {
+        name: published(number(1000, cell(where={"quantity": name}, artefact="quantities")), comparable=SETTING)
+        for name in ("examples", "fits", "batch")
     }
+    measured = {name: ours(value, frames) for name, value in values.items()}
     examples = measured["examples"]
-    assert (examples.value, examples.comparable, examples.why) == (1000, EXACT, "as in the paper")
+    assert (examples.value, examples.comparable, examples.why) == (1000, SETTING, "a choice of this run")
     assert isinstance(examples.value, int)
-    assert (measured["fits"].comparable, measured["fits"].why) == (NO, "a choice of this run")
+    assert {name: verdict(value, measured[name]) for name, value in values.items()} == {
+        "examples": "setting as published",
+        "fits": "setting differs",
+        "batch": "not computed",
+    }
+    assert {scope(value, measured[name])[0] for name, value in values.items()} == {"setting"}
 
 
 def test_texts_are_compared_as_texts():

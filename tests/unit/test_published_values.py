@@ -8,8 +8,8 @@ import pytest
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.published import values as published_values
-from attention_atlas.published.compare import CLOSE, EXACT, NO, SETTING
-from attention_atlas.published.values import COLUMNS, Number, load_published, printed
+from attention_atlas.published.compare import CLOSE, EXACT, NO, QUALITATIVE, SETTING
+from attention_atlas.published.values import COLUMNS, Number, half_unit, load_published, printed
 from attention_atlas.workflow.studies import studies
 
 SIZES = {"clark2019": 183, "guan2020": 55, "kovaleva2019": 568, "michel2019": 193, "tenney2019": 130, "stefanik2021": 13}
@@ -22,12 +22,16 @@ def test_all_studies_have_their_values_with_all_fields():
         for identifier, value in load_published(study).items():
             for field in ("item", "quantity", "unit", "model", "dataset", "source", "confidence"):
                 assert getattr(value, field), (identifier, field)
-            assert value.comparable in ("", EXACT, CLOSE, SETTING, NO), identifier
+            assert value.comparable in ("", EXACT, CLOSE, SETTING, QUALITATIVE, NO), identifier
             measured = any(number.cell for number in value.numbers)
-            assert bool(value.comparable) == measured, identifier
+            assert (value.comparable in (EXACT, CLOSE, SETTING, NO)) == measured, identifier
             assert measured or not value.same, identifier
-            if value.comparable in (EXACT, CLOSE) and value.same:
+            if value.comparable in (EXACT, CLOSE):
+                assert value.same, f"{identifier}: what has no model and no data is a setting"
                 assert value.role, identifier
+            # A close value says what is not the same; what no run can match says why.
+            assert bool(value.recipe) == (value.comparable == CLOSE), identifier
+            assert bool(value.never) == (value.comparable in ("", NO)), identifier
 
 
 @pytest.mark.parametrize("study", SIZES)
@@ -60,10 +64,10 @@ def test_published_table_1_as_the_specification_has_it():
         entry.numbers[0].cell.where["relation"]: (
             entry.details["head"],
             entry.value,
-            printed(published, "Table 1", "baseline_accuracy", **entry.numbers[0].cell.where).value,
+            printed(published, "Table 1", "baseline_accuracy", relation=entry.numbers[0].cell.where["relation"]).value,
         )
         for entry in published.values()
-        if entry.item == "Table 1" and entry.numbers[0].cell.column == "accuracy"
+        if entry.item == "Table 1" and entry.numbers[0].cell.artefact == "dependency_heads"
     }
     assert len(rows) == 15
     assert rows["dobj"] == ("8-10", 86.8, 40.0)
@@ -113,6 +117,37 @@ def test_numbers_texts_and_lost_cells_keep_their_kind(tmp_path, monkeypatch):
     assert loaded["d"].numbers == (Number(None, "", None, None),)
 
 
+def test_the_rounding_is_that_of_the_text_with_its_trailing_zeros(tmp_path, monkeypatch):
+    texts = {"a": "9.40", "b": "9.4", "c": "5e-05", "d": "40", "e": "-0.00"}
+    written(tmp_path, monkeypatch, *({"id": name, "value": text} for name, text in texts.items()))
+    numbers = {name: value.numbers[0] for name, value in load_published("s").items()}
+    assert {name: half_unit(number, None) for name, number in numbers.items()} == pytest.approx(
+        {"a": 0.005, "b": 0.05, "c": 5e-06, "d": 0.5, "e": 0.005}
+    )
+    assert half_unit(numbers["a"], 0.3) == 0.3, "a stated tolerance counts instead"
+    corrected = [{"id": "f", "value": "82.5", "corrected": "94.12"}]
+    written(tmp_path, monkeypatch, *corrected)
+    assert half_unit(load_published("s")["f"].numbers[0], None) == pytest.approx(0.005)
+    assert half_unit(Number(34.5, "", None, None), None) == pytest.approx(0.05), "without a text, the shortest one"
+
+
+NAMED_HEAD = re.compile(r"\b(?:layer (\d+) head (\d+)|head (\d+)-(\d+), 1-indexed|1-indexed (\d+)-(\d+)|head (\d+)-(\d+))")
+
+
+def test_a_number_of_a_named_head_is_compared_with_that_of_the_head():
+    named = {}
+    for study in SIZES:
+        for identifier, value in load_published(study).items():
+            match = NAMED_HEAD.search(value.quantity)
+            if match and (cell := value.numbers[0].cell):
+                layer, head = (text for text in match.groups() if text)
+                assert (cell.where["layer"], cell.where["head"]) == (layer, head), identifier
+                named[identifier] = cell.artefact
+    assert Counter(named.values()) == {"dependency_heads": 48, "coreference_heads": 5, "figure8": 14, "figure3": 2}
+    cell = load_published("clark2019")["t1_pobj_acc"].numbers[0].cell
+    assert cell.where == {"relation": "pobj", "layer": "9", "head": "6", "direction": "head_to_dependent"}
+
+
 def test_a_file_of_another_form_is_named(tmp_path, monkeypatch):
     written(tmp_path, monkeypatch)
     (tmp_path / "s.csv").write_text("id,value\na,1\n", encoding="utf-8")
@@ -131,6 +166,7 @@ def test_a_file_of_another_form_is_named(tmp_path, monkeypatch):
         ([{"id": "a", "artefact": "t"}], r"s\.csv:2: the table t is named without a column"),
         ([{"id": "a", "artefact": "t", "column": "x", "where": "layer"}], r"s\.csv:2: 'layer' is not of the form name=value"),
         ([{"id": "a", "artefact": "t", "column": "x", "scale": "much"}], r"s\.csv:2: Invalid literal for Fraction: 'much'"),
+        ([{"id": "a", "formula": "mean"}], r"s\.csv:2: a formula and its inputs are named together"),
     ],
 )
 def test_a_row_that_cannot_be_used_is_named(tmp_path, monkeypatch, rows, message):

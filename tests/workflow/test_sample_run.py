@@ -16,6 +16,7 @@ from workspaces import FEW_EDGE_TASKS, FEW_TASKS, OVERLAY, ROOT, SMALL, Workspac
 
 from attention_atlas.attention.cache import read_attention
 from attention_atlas.methods.distance_features import FEATURES
+from attention_atlas.published.compare import VERDICTS
 from attention_atlas.studies.kovaleva2019.names import CLASSES, TASKS
 from attention_atlas.workflow.config import read_configuration
 from attention_atlas.workflow.costs import SNAKEMAKE
@@ -222,8 +223,9 @@ def test_tables_of_guan2020_hold_what_they_must(done):
     assert len(compared) == 4 * 2 * 72
     comparison = pd.read_csv(folder / "comparison.tsv", sep="\t").set_index("id")
     settings = ["g_dim", "g_k", "g_stab_frac"]
-    assert (comparison.loc[settings, "verdict"] == "match").all()
-    assert not comparison.drop(index=settings)["verdict"].isin(["match", "holds"]).any(), "sample numbers are not the papers'"
+    assert (comparison.loc[settings, "verdict"] == "setting as published").all()
+    assert not comparison["comparable"].isin(["exact", "close"]).any(), "sample numbers are not the papers'"
+    assert comparison.loc["g_diag", "verdict"] == "contradicts other published values"
 
 
 def test_the_atlas_has_all_measures_and_the_scoreboard_all_values(done):
@@ -254,7 +256,15 @@ def test_the_atlas_has_all_measures_and_the_scoreboard_all_values(done):
     comparison_sizes = [len(pd.read_csv(path, sep="\t")) for path in sorted(folder.glob("*2*/comparison.tsv"))]
     assert len(comparison_sizes) == 6
     assert len(values) == sum(comparison_sizes) == board.set_index("study").loc["all", "values"]
-    assert board["match"].iloc[:-1].sum() == board["match"].iloc[-1] == (values["verdict"] == "match").sum()
+    for verdict in VERDICTS:
+        counts = board[verdict.replace(" ", "_")]
+        assert counts.iloc[:-1].sum() == counts.iloc[-1] == (values["verdict"] == verdict).sum()
+    board = board.set_index("study")
+    assert board.loc["all", ["scope_could_match", "scope_could_be_covered"]].tolist() == [0, 0], (
+        "sample numbers are not the papers'"
+    )
+    assert board.loc["tenney2019", ["follow_from_others", "follow_and_agree"]].tolist() == [74, 74]
+    assert board.loc["stefanik2021", "why_never"] == "13 corpus not published"
 
 
 def test_tables_of_stefanik2021_hold_what_they_must(done):
@@ -297,9 +307,10 @@ def test_tables_of_kovaleva2019_hold_what_they_must(done):
     assert set(tables["figure8"].query("task == 'stsb'")["action"]) == {"uniform"}
     assert (tables["figure9"].groupby(["task", "action"]).size() == 6).all()
     comparison = pd.read_csv(folder / "comparison.tsv", sep="\t").set_index("id")
-    compared = comparison[comparison["verdict"].isin(["match", "differs", "holds", "does not hold"])]
     # Choices of the recipe and of the procedure can be compared, sample numbers cannot.
-    assert compared.index.str.match(r"k_setup_|k_41_(classes|layers|cap)|k_42_max").all()
+    settings = comparison.index[comparison["verdict"].isin(["setting as published", "setting differs"])]
+    assert settings.str.match(r"k_setup_|k_41_(classes|layers|cap)|k_42_(max|n)").all()
+    assert not comparison["comparable"].isin(["exact", "close"]).any()
 
 
 def test_tables_hold_what_they_must(done):
@@ -314,7 +325,7 @@ def test_tables_hold_what_they_must(done):
     assert (table1["accuracy"] <= table1["accuracy_ci_high"]).all()
     assert (table1["heldout_accuracy"] <= table1["accuracy"] + 1e-9).all()
     comparison = pd.read_csv(folder / "comparison.tsv", sep="\t")
-    assert not comparison["verdict"].isin(["match", "differs"]).any(), "sample numbers are never compared with the papers'"
+    assert not comparison["comparable"].isin(["exact", "close"]).any(), "sample numbers are never compared with the papers'"
     assert not comparison["why"].eq("nothing in this run measures it").any()
     distances = pd.read_csv(folder / "head_distances.tsv", sep="\t")
     assert len(distances) == 72 * 71 / 2

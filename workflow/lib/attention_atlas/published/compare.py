@@ -1,23 +1,65 @@
-"""Published values beside ours: one row for each value, with a verdict only where the data allow one."""
+"""Published values beside ours: one row for each value, with one verdict, and whether a run could match it at all."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
 import pandas as pd
 
-from attention_atlas.published.values import Published
+from attention_atlas.published.derivations import Recomputed, recompute
+from attention_atlas.published.values import Number, Published, half_unit
 
-COLUMNS = ("id", "item", "quantity", "published", "ours", "ci_low", "ci_high", "n", "comparable", "why", "verdict")
+_CONTRACT = ("id", "item", "quantity", "published", "ours", "ci_low", "ci_high", "n", "comparable", "why", "verdict")
+COLUMNS = (*_CONTRACT, "scope", "obstacle", "recomputed", "recomputation_agrees", "recomputation")
 
-# Kinds of comparison: the same quantity on the same data; the same quantity on similar data or a value read off a figure; a
-# claim (order, threshold) that can be tested on any model; a number that cannot be compared or was not computed.
-EXACT, CLOSE, QUALITATIVE, NO = "exact", "close", "qualitative", "no"
-SETTING = "setting"
-"""Only in the list of published values: a choice, which a run shares with the paper (exact) or not (no)."""
+# Kinds of comparison: model, data, recipe and size are the same; trained anew, data of the same making, or a value read off a
+# figure; a choice of the run; a claim (order, threshold) that can be tested on any model; a number that cannot be compared.
+EXACT, CLOSE, SETTING, QUALITATIVE, NO = "exact", "close", "setting", "qualitative", "no"
+
+MATCH = "match"
+COVERED = "interval covers it"
+DIFFERS = "differs"
+SETTING_AS_PUBLISHED = "setting as published"
+SETTING_DIFFERS = "setting differs"
+HOLDS, DOES_NOT_HOLD, UNDECIDED = "holds", "does not hold", "undecided"
+RECOMPUTED = "recomputed from published values"
+CONTRADICTS = "contradicts other published values"
+NOT_COMPARABLE = "not comparable"
+NOT_COMPUTED = "not computed"
+VERDICTS = {
+    MATCH: "the same quantity, and ours rounds to the published number",
+    COVERED: "the same quantity; ours does not round to the published number, but our interval contains it",
+    DIFFERS: "the same quantity, and neither of these",
+    SETTING_AS_PUBLISHED: "a choice of the run, not a result; it is the paper's",
+    SETTING_DIFFERS: "a choice of the run that is not the paper's",
+    HOLDS: "a claim that is tested on any model, and holds",
+    DOES_NOT_HOLD: "a claim that does not hold",
+    UNDECIDED: "a claim that the run's data do not decide",
+    RECOMPUTED: "ours is not comparable, but the number follows from other published numbers, within their rounding",
+    CONTRADICTS: "ours is not comparable, and the number is not the one that follows from other published numbers",
+    NOT_COMPARABLE: "another model, data set, recipe or size than the paper's",
+    NOT_COMPUTED: "this run has no such number",
+}
+"""Verdict -> what it means. Each published value has one; a comparison with the run comes before a recomputation."""
+
+COULD_MATCH = "could match"
+COULD_BE_COVERED = "could be covered"
+A_SETTING = "setting"
+A_CLAIM = "claim"
+ANOTHER_RUN = "not in this run"
+NEVER = "never"
+SCOPES = {
+    COULD_MATCH: "model, data, recipe and, where it is published, size are the same",
+    COULD_BE_COVERED: "same model and data, but trained anew, drawn anew, of another size or read off a figure: our interval "
+    "may cover it, a match would be chance",
+    A_SETTING: "a choice of the run",
+    A_CLAIM: "a claim that is tested on any model",
+    ANOTHER_RUN: "a run with the published model and data could compare it; this one does not",
+    NEVER: "no run of this workflow can match it",
+}
+"""Scope of a value in a run -> what it means. Each published value has one."""
 
 
 @dataclass(frozen=True)
@@ -26,11 +68,12 @@ class Measured:
 
     Attributes:
         value: number, list of numbers (by layer), numbers by name, or text; None when nothing was computed.
-        comparable: exact, close, qualitative or no.
+        comparable: exact, close, setting, qualitative or no.
         why: the reason, one sentence.
         ci_low, ci_high, n: interval and size, where there are any.
         holds: for qualitative comparisons, whether the claim holds here.
-        target: the value to compare with where the printed one is a known slip (the printed one stays in the table).
+        numbers: the published numbers that stand beside ours, in the order of ours; empty for all numbers of the value.
+        obstacle: what this run lacks for a comparison, in a few words; empty where it lacks nothing.
     """
 
     value: Any
@@ -40,14 +83,22 @@ class Measured:
     ci_high: float | None = None
     n: int | None = None
     holds: bool | None = None
-    target: Any = None
+    numbers: Sequence[Number] = ()
+    obstacle: str = ""
 
 
 def compare(published: Mapping[str, Published], measured: Mapping[str, Measured]) -> pd.DataFrame:
-    """One row for every published value, in the order of the list; columns `COLUMNS`."""
+    """One row for every published value, in the order of the list; columns `COLUMNS`.
+
+    Raises:
+        AtlasError: a formula of a published value cannot be used.
+    """
     rows = []
+    recomputed = recompute(published)
     for identifier, entry in published.items():
         ours = measured.get(identifier, Measured(None, NO, "nothing in this run measures it"))
+        numbers = recomputed.get(identifier, [])
+        where, obstacle = scope(entry, ours)
         rows.append(
             {
                 "id": identifier,
@@ -60,26 +111,51 @@ def compare(published: Mapping[str, Published], measured: Mapping[str, Measured]
                 "n": ours.n,
                 "comparable": ours.comparable,
                 "why": ours.why,
-                "verdict": verdict(entry, ours),
+                "verdict": verdict(entry, ours, numbers),
+                "scope": where,
+                "obstacle": obstacle,
+                "recomputed": as_text([number.value for number in numbers]) if numbers else None,
+                "recomputation_agrees": ("yes" if all(number.agrees for number in numbers) else "no") if numbers else None,
+                "recomputation": "; ".join(number.words for number in numbers) or None,
             }
         )
     frame = pd.DataFrame(rows, columns=list(COLUMNS))
     return frame.astype({"ci_low": float, "ci_high": float, "n": "Int64"})
 
 
-def verdict(entry: Published, ours: Measured) -> str:
-    """match, differs, holds, does not hold, not comparable or not computed.
+def verdict(entry: Published, ours: Measured, recomputed: Sequence[Recomputed] = ()) -> str:
+    """One of `VERDICTS`.
 
-    A number matches when it lies within the stated tolerance of the published value (half a unit of the last printed digit
-    where none is stated), or when the published value lies within our interval.
+    Args:
+        entry: the published value.
+        ours: this run's.
+        recomputed: the numbers of the value that follow from other published ones; they count where ours is not comparable.
     """
-    if ours.value is None:
-        return "not computed"
-    if ours.comparable == NO:
-        return "not comparable"
-    if ours.comparable == QUALITATIVE:
-        return "holds" if ours.holds else "does not hold"
-    return "match" if agrees(entry, ours) else "differs"
+    if ours.value is not None:
+        if ours.comparable == SETTING:
+            return SETTING_AS_PUBLISHED if agrees(entry, ours) else SETTING_DIFFERS
+        if ours.comparable == QUALITATIVE:
+            return HOLDS if ours.holds else DOES_NOT_HOLD
+        if ours.comparable in (EXACT, CLOSE):
+            if agrees(entry, ours):
+                return MATCH
+            return COVERED if covers(entry, ours) else DIFFERS
+    if recomputed:
+        return RECOMPUTED if all(number.agrees for number in recomputed) else CONTRADICTS
+    return NOT_COMPUTED if ours.value is None else NOT_COMPARABLE
+
+
+def scope(entry: Published, ours: Measured) -> tuple[str, str]:
+    """One of `SCOPES`, and in a few words what stands in the way of a comparison (empty where nothing does)."""
+    if entry.comparable == SETTING:
+        return A_SETTING, ours.obstacle
+    if QUALITATIVE in (entry.comparable, ours.comparable):
+        return A_CLAIM, ours.obstacle
+    if entry.never:
+        return NEVER, entry.never
+    if ours.value is not None and ours.comparable in (EXACT, CLOSE):
+        return COULD_MATCH if ours.comparable == EXACT else COULD_BE_COVERED, ""
+    return ANOTHER_RUN, ours.obstacle or "not measured"
 
 
 def as_text(value: Any) -> str | None:
@@ -96,24 +172,35 @@ def as_text(value: Any) -> str | None:
 
 
 def agrees(entry: Published, ours: Measured) -> bool:
-    """Whether ours is the published value: see `verdict`."""
-    target: Any = ours.target if ours.target is not None else entry.value
-    if isinstance(target, dict):
-        same = isinstance(ours.value, dict) and ours.value.keys() == target.keys()
-        return same and all(abs(target[key] - ours.value[key]) <= _tolerance(entry, target[key]) for key in target)
-    if isinstance(target, list):
-        same = isinstance(ours.value, list) and len(ours.value) == len(target)
-        return same and all(abs(a - b) <= _tolerance(entry, a) for a, b in zip(target, ours.value, strict=True))
-    if not isinstance(target, int | float):
-        return str(target) == str(ours.value)
-    if abs(target - ours.value) <= _tolerance(entry, target):
-        return True
-    return ours.ci_low is not None and ours.ci_high is not None and ours.ci_low <= target <= ours.ci_high
+    """Whether ours is the published value: texts are equal, numbers lie within the rounding of the published ones.
+
+    The rounding is half a unit of the last printed digit, or the tolerance that is stated for a value read off a figure. Where
+    a printed number is a known slip, the corrected one counts.
+    """
+    numbers = ours.numbers or entry.numbers
+    if isinstance(ours.value, dict):
+        if list(ours.value) != [number.part for number in numbers]:
+            return False
+        values = list(ours.value.values())
+    else:
+        values = ours.value if isinstance(ours.value, list) else [ours.value]
+    if len(values) != len(numbers) or isinstance(ours.value, list | dict) != (len(numbers) > 1):
+        return False
+    return all(_within_rounding(number, value, entry.tolerance) for number, value in zip(numbers, values, strict=True))
 
 
-def _tolerance(entry: Published, value: float) -> float:
-    if entry.tolerance is not None:
-        return entry.tolerance
-    # The shortest decimal that stands for the number: 34.5 has one decimal, 5e-05 five.
-    last_digit = min(int(Decimal(str(value)).as_tuple().exponent), 0)
-    return (0.5 + 1e-6) * 10.0**last_digit
+def covers(entry: Published, ours: Measured) -> bool:
+    """Whether our interval contains the published number; False where either is missing, or for several numbers."""
+    numbers = ours.numbers or entry.numbers
+    if len(numbers) != 1 or ours.ci_low is None or ours.ci_high is None:
+        return False
+    target = numbers[0].target
+    return isinstance(target, int | float) and ours.ci_low <= target <= ours.ci_high
+
+
+def _within_rounding(number: Number, value: Any, tolerance: float | None) -> bool:
+    target = number.target
+    if not isinstance(target, int | float) or not isinstance(value, int | float):
+        return str(target) == str(value)
+    # The last term is for values with as many digits as a floating-point number has.
+    return abs(target - value) <= half_unit(number, tolerance) * (1 + 2e-6) + 1e-12 * abs(target)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -14,17 +14,12 @@ import pandas as pd
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
-from attention_atlas.published.compare import EXACT, NO, SETTING, Measured, agrees
+from attention_atlas.published.compare import CLOSE, EXACT, NO, SETTING, Measured
 from attention_atlas.published.values import Cell, Number, Published, Scalar, joined, scalar
 
 _COLUMN = re.compile(r"(?:(mean|sum|max|min)\((\w+)\)|(\w+))")
 _LAST = "last"
-_DEFAULT = {
-    "exact": "same model and data",
-    "close": "same model; data of the same making, or a value read off a figure",
-    "setting": "a choice of this run",
-    "no": "not the same quantity",
-}
+_DEFAULT = {SETTING: "a choice of this run", NO: "not the same quantity"}
 
 
 class NotMeasured(Exception):
@@ -33,6 +28,20 @@ class NotMeasured(Exception):
 
 class SmallerModel(NotMeasured):
     """The run's model has no such layer or head."""
+
+
+class Sameness(NamedTuple):
+    """Whether a run measures the same quantity as a published value.
+
+    Attributes:
+        comparable: exact, close, setting or no.
+        why: model, data and recipe in words, or what differs.
+        obstacle: what differs, in a few words without names; empty where nothing does.
+    """
+
+    comparable: str
+    why: str
+    obstacle: str = ""
 
 
 @dataclass(frozen=True)
@@ -182,8 +191,8 @@ def quantities(rows: Iterable[Quantity]) -> pd.DataFrame:
     return pd.DataFrame(list(rows), columns=list(Quantity._fields)).astype({"value": object, "n": "Int64"})
 
 
-def sameness(value: Published, labels: Mapping[str, RunLabel]) -> tuple[str, str]:
-    """Kind of comparison between a number of a run and a published one, and its reason.
+def sameness(value: Published, labels: Mapping[str, RunLabel]) -> Sameness:
+    """Kind of comparison between a number of a run and a published one, and its reason; the size is not looked at.
 
     Raises:
         NotMeasured: the run names no model and corpus for its role.
@@ -191,16 +200,36 @@ def sameness(value: Published, labels: Mapping[str, RunLabel]) -> tuple[str, str
     role = next((role for role in value.role.split("|") if role in labels), None)
     if value.role and role is None:
         raise NotMeasured(f"this run names nothing for {value.role.replace('|', ' or ')}")
-    reason = value.why or _DEFAULT[value.comparable]
-    if role is None or value.comparable == NO:
-        return value.comparable, reason
-    label = labels[role]
-    differences = []
-    if "model" in value.same and label.model_reference != value.same["model"]:
-        differences.append(f"another model than {value.same['model']} (here {label.model})")
-    if "data" in value.same and label.corpus_reference != value.same["data"]:
-        differences.append(f"another corpus than {value.same['data']} (here {label.corpus})")
-    return (NO, " and ".join(differences)) if differences else (value.comparable, reason)
+    if value.comparable not in (EXACT, CLOSE):
+        return Sameness(value.comparable, value.why or _DEFAULT.get(value.comparable, ""))
+    if role is not None:
+        label = labels[role]
+        differences, obstacles = [], []
+        if "model" in value.same and label.model_reference != value.same["model"]:
+            differences.append(f"another model than {value.same['model']} (here {label.model})")
+            obstacles.append("another model")
+        if "data" in value.same and label.corpus_reference != value.same["data"]:
+            differences.append(f"another corpus than {value.same['data']} (here {label.corpus})")
+            obstacles.append("another corpus")
+        if differences:
+            return Sameness(NO, " and ".join(differences), " and ".join(obstacles))
+    same = [f"{name} {reference}" for name, reference in value.same.items()]
+    recipe = f"another recipe: {value.recipe}" if value.recipe else "same recipe"
+    return Sameness(value.comparable, "; ".join([f"same {' and '.join(same)}", recipe] if same else [recipe]))
+
+
+def _with_size(value: Published, kind: Sameness, n: int | None) -> tuple[str, str]:
+    """Kind of comparison and its reason with the number of units: an exact one needs the published number."""
+    if kind.comparable not in (EXACT, CLOSE):
+        return kind.comparable, kind.why
+    if value.size is None:
+        size = "size not published" if n is None else f"size not published (here {n})"
+    elif n is None:
+        size = f"size not measured (published {value.size})"
+    else:
+        size = f"same size ({n})" if n == value.size else f"another size ({n}, published {value.size})"
+    comparable = CLOSE if value.size is not None and n != value.size else kind.comparable
+    return comparable, f"{kind.why}; {size}"
 
 
 def _measured(value: Published, tables: Tables, labels: Mapping[str, RunLabel]) -> Measured:
@@ -210,33 +239,41 @@ def _measured(value: Published, tables: Tables, labels: Mapping[str, RunLabel]) 
     ours: list[tuple[Number, MeasuredNumber]] = []
     missing: NotMeasured | None = None
     try:
-        comparable, why = sameness(value, labels)
-        for number in compared:
-            try:
-                ours.append((number, tables.number(number)))
-            except NotMeasured as error:
-                missing = missing or error
-        if missing and not ours:
-            raise missing
+        kind = sameness(value, labels)
     except NotMeasured as error:
-        return Measured(None, NO, _sentences(_reason(value, error), value.fault))
+        return Measured(None, NO, _sentences(_reason(value, error), value.fault), obstacle="no such role in this run")
+    for number in compared:
+        try:
+            ours.append((number, tables.number(number)))
+        except NotMeasured as error:
+            missing = missing or error
+    obstacle = kind.obstacle or (_obstacle(missing) if missing else "")
+    if missing and not ours:
+        return Measured(None, NO, _sentences(_reason(value, missing), value.fault), obstacle=obstacle)
+    first = ours[0][1]
+    comparable, why = _with_size(value, kind, first.n)
     if missing:
         count_note = f"{len(ours)} of {len(compared)} values"
         why = _sentences(why, count_note) if comparable == NO else _sentences(count_note, _reason(value, missing))
         comparable = NO
     parts = [number.part for number, _ in ours]
-    targets = [number.target for number, _ in ours]
-    first = ours[0][1]
     low, high = first.interval if len(compared) == 1 else (None, None)
     values = [measured_number.value for _, measured_number in ours]
-    if len(compared) > 1 and not parts[0]:
-        measured = Measured(values, comparable, why, low, high, first.n, target=targets)
-    else:
-        measured = Measured(joined(values, parts), comparable, why, low, high, first.n, target=joined(targets, parts))
-    if comparable == SETTING:
-        same = agrees(value, measured)
-        measured = replace(measured, comparable=EXACT if same else NO, why="as in the paper" if same else why)
-    return replace(measured, why=_sentences(measured.why, value.remark.format_map(first.row), value.fault))
+    several = len(compared) > 1 and not parts[0]
+    return Measured(
+        values if several else joined(values, parts),
+        comparable,
+        _sentences(why, value.remark.format_map(first.row), value.fault),
+        low,
+        high,
+        first.n,
+        numbers=[number for number, _ in ours],
+        obstacle=obstacle,
+    )
+
+
+def _obstacle(error: NotMeasured) -> str:
+    return "a smaller model" if isinstance(error, SmallerModel) else "not measured"
 
 
 def _reason(value: Published, error: NotMeasured) -> str:

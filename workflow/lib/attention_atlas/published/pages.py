@@ -9,8 +9,7 @@ import pandas as pd
 
 from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.tables import write_table
-
-HOLDS, DOES_NOT_HOLD = "holds", "does not hold"
+from attention_atlas.published.compare import DOES_NOT_HOLD, HOLDS, NEVER, VERDICTS
 
 
 def write_comparison(
@@ -26,8 +25,14 @@ def write_comparison(
         note: explanation of this comparison.
     """
     write_table(frame, out)
-    counts = ", ".join(f"{n} {name}" for name, n in frame["verdict"].value_counts(sort=False).sort_index().items())
-    notes = [*lines, f"{len(frame)} published values: {counts}. {note}"]
+    verdicts = frame["verdict"].value_counts()
+    counts = ", ".join(f"{verdicts[name]} {name}" for name in VERDICTS if name in verdicts)
+    never = int((frame["scope"] == NEVER).sum())
+    notes = [
+        *lines,
+        f"{len(frame)} published values: {counts}. {never} of them can never match, in no run; the column obstacle says why.",
+        note,
+    ]
     formats = dict.fromkeys(("ci_low", "ci_high"), ".4g") | {"n": "d"}
     write_html_table(frame, html_out, title, notes, formats=formats)
 

@@ -1,4 +1,4 @@
-"""The scoreboard: every published value of all studies beside ours, a summary by study, and all claims."""
+"""The scoreboard: every published value of all studies beside ours, a summary by study with reasons, and all claims."""
 
 from __future__ import annotations
 
@@ -9,17 +9,36 @@ import pandas as pd
 
 from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.tables import read_table, write_table
-from attention_atlas.published.compare import COLUMNS
-from attention_atlas.published.pages import DOES_NOT_HOLD, HOLDS
+from attention_atlas.published.compare import (
+    ANOTHER_RUN,
+    COLUMNS,
+    DOES_NOT_HOLD,
+    HOLDS,
+    NEVER,
+    SCOPES,
+    UNDECIDED,
+    VERDICTS,
+)
 
-VERDICTS = ("match", "differs", "holds", "does not hold", "not comparable", "not computed")
-SUMMARY = ["study", "values", *(name.replace(" ", "_") for name in VERDICTS), "claims", "claims_hold"]
+
+def _name(words: str) -> str:
+    return words.replace(" ", "_")
+
+
+SCOPE_COLUMNS = {scope: f"scope_{_name(scope)}" for scope in SCOPES}
+CLAIM_VERDICTS = {HOLDS: "claims_hold", DOES_NOT_HOLD: "claims_do_not_hold", UNDECIDED: "claims_undecided"}
+SUMMARY = [
+    *("study", "values"),
+    *(_name(verdict) for verdict in VERDICTS),
+    *SCOPE_COLUMNS.values(),
+    *("why_never", "why_not_in_this_run", "follow_from_others", "follow_and_agree"),
+    *("claims", *CLAIM_VERDICTS.values()),
+]
 CLAIMS = ["study", "claim", "ours", "verdict"]
 
-
 _GENERATED = (
-    "Generated text and a small model: hardly any number is the papers' quantity, so that almost all are marked as not "
-    "comparable; what is judged are settings, recomputed values, and claims that can be tested on any model."
+    "Generated text and a small model: no number is the papers' quantity. What has a verdict are settings, published numbers "
+    "that follow from other published numbers, and claims that can be tested on any model."
 )
 _REAL = "A number is compared only with the same model on the same data."
 
@@ -44,7 +63,7 @@ def write_scoreboard(
         run: title of the run.
         generated: whether its corpora are generated text.
         out, html_out: values of all studies.
-        summary_out, summary_html: counts of verdicts by study.
+        summary_out, summary_html: counts of verdicts and scopes by study, with the reasons why values cannot be compared.
         claims_out, claims_html: claims of all studies.
 
     Raises:
@@ -60,24 +79,54 @@ def write_scoreboard(
     formats = dict.fromkeys(("ci_low", "ci_high"), ".4g") | {"n": "d"}
     write_html_table(values, html_out, "Published values of all studies and this run", lines, formats=formats)
     write_table(summary, summary_out)
-    verdict_note = (
-        "match: the published value within tolerance, or within our interval; differs: neither; holds: a claim that can be put "
-        "to any model; not comparable: another model or corpus than the paper's, with the reason in comparison.tsv; not "
-        "computed: nothing in this run measures it."
-    )
-    counts = dict.fromkeys(SUMMARY[1:], "d")
-    write_html_table(summary, summary_html, "Scoreboard", [*lines, verdict_note], formats=counts)
+    notes = [
+        *lines,
+        "Each value has one verdict. " + _glossary(VERDICTS),
+        "Each value has one scope: whether this run could match it. " + _glossary(SCOPES),
+        "Follow from others: values that a formula gives from other published values, whatever their verdict; follow and "
+        "agree: those within the rounding of all numbers. Claims: those of claims.tsv, apart from the values.",
+    ]
+    texts = ("study", "why_never", "why_not_in_this_run")
+    counts = dict.fromkeys((name for name in SUMMARY if name not in texts), "d")
+    write_html_table(summary, summary_html, "Scoreboard", notes, formats=counts)
     write_table(all_claims, claims_out)
     write_html_table(all_claims, claims_html, "Claims of all studies and this run", lines)
 
 
 def summary_rows(values: pd.DataFrame, claims: pd.DataFrame) -> pd.DataFrame:
-    """A row for each study, and one for all: number of values with each verdict, and of claims that hold; columns `SUMMARY`."""
+    """A row for each study, and one for all; columns `SUMMARY`.
+
+    The numbers of values with each verdict add up to all values, and so do those with each scope.
+    """
     rows = []
     for study in [*dict.fromkeys(values["study"]), "all"]:
         study_values = values if study == "all" else values[values["study"] == study]
         study_claims = claims if study == "all" else claims[claims["study"] == study]
-        counts = [int((study_values["verdict"] == name).sum()) for name in VERDICTS]
-        decided = study_claims[study_claims["verdict"].isin((HOLDS, DOES_NOT_HOLD))]
-        rows.append([study, len(study_values), *counts, len(decided), int((decided["verdict"] == HOLDS).sum())])
+        verdicts = study_values["verdict"].value_counts()
+        scopes = study_values["scope"].value_counts()
+        follow = study_values["recomputed"].notna()
+        contradictory = study_values["recomputation_agrees"] == "no"
+        decided = study_claims["verdict"].value_counts().reindex(list(CLAIM_VERDICTS), fill_value=0)
+        rows.append(
+            [
+                *(study, len(study_values)),
+                *(int(verdicts.get(verdict, 0)) for verdict in VERDICTS),
+                *(int(scopes.get(scope, 0)) for scope in SCOPES),
+                _reasons(study_values, NEVER),
+                _reasons(study_values, ANOTHER_RUN),
+                *(int(follow.sum()), int((follow & ~contradictory).sum())),
+                *(int(decided.sum()), *(int(count) for count in decided)),
+            ]
+        )
     return pd.DataFrame(rows, columns=SUMMARY)
+
+
+def _reasons(values: pd.DataFrame, scope: str) -> str:
+    """What stands in the way of a comparison, most frequent first, with the number of values."""
+    counts = values.loc[values["scope"] == scope, "obstacle"].value_counts()
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))
+    return "; ".join(f"{count} {reason}" for reason, count in ordered)
+
+
+def _glossary(words: Mapping[str, str]) -> str:
+    return "; ".join(f"{word}: {meaning}" for word, meaning in words.items()) + "."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -52,12 +53,17 @@ class Number:
         part: its name among several of one id; empty where they are in order.
         corrected: the value to compare with where the printed one is a known slip.
         cell: place of our number; None where no table has it.
+        decimals: printed decimals, with trailing zeros; None where they are those of the shortest text of the number.
+        formula, inputs: how it follows from other published numbers (see `derivations`); empty where it does not.
     """
 
     value: Scalar | None
     part: str
     corrected: Scalar | None
     cell: Cell | None
+    decimals: int | None = None
+    formula: str = ""
+    inputs: str = ""
 
     @property
     def target(self) -> Scalar | None:
@@ -76,8 +82,13 @@ class Published:
         tolerance: of values read off a figure; elsewhere half a unit of the last printed digit counts.
         role: of the run's model and corpus that our number is measured on; `a|b` takes the first that the run has.
         same: `model` and `data` that a run must look at for the same quantity.
-        comparable: exact, close, setting (a choice of the run) or no; empty where a claim or nothing is beside it.
-        why: reason, where the default sentence does not say it.
+        comparable: exact (model, data, recipe and size can all be the same), close (trained anew, data of the same making, or
+            a value read off a figure), setting (a choice of the run), qualitative (a claim, tested on any model) or no; empty
+            where nothing is beside it.
+        recipe: in what our way of measuring differs from the published one; empty where it does not.
+        size: number of units (sentences, examples) that the published value is measured on; None where it is not known.
+        never: why no run of this workflow can match it; empty where one can, and for settings and claims.
+        why: reason of settings and of what is not comparable, where the default sentence does not say it.
         absent: reason where the run has no such row.
         remark: how our number is measured; names in braces are columns of our row.
         fault: a known error of the paper.
@@ -94,6 +105,9 @@ class Published:
     role: str
     same: Mapping[str, str]
     comparable: str
+    recipe: str
+    size: int | None
+    never: str
     why: str
     absent: str
     remark: str
@@ -113,7 +127,8 @@ class Published:
         return joined([number.value for number in self.numbers], [number.part for number in self.numbers])
 
 
-_OF_NUMBER = ("artefact", "where", "column", "interval", "n", "scale", "value", "part", "corrected")
+_OF_CELL = ("artefact", "where", "column", "interval", "n", "scale")
+_OF_NUMBER = (*_OF_CELL, "value", "part", "corrected", "formula", "inputs")
 _OF_VALUE = tuple(field.name for field in fields(Published) if field.name != "numbers")
 COLUMNS = ("id", "item", "quantity", *_OF_NUMBER, *_OF_VALUE[3:])
 
@@ -189,6 +204,56 @@ def scalar(text: str) -> Scalar | None:
     return text or None
 
 
+def half_unit(number: Number, tolerance: float | None) -> float:
+    """Half a unit of the last digit of the printed number (of the corrected one where there is one).
+
+    Args:
+        number: the published number.
+        tolerance: stated for values read off a figure; it counts instead.
+    """
+    if tolerance is not None:
+        return tolerance
+    decimals = number.decimals
+    if decimals is None:
+        # The shortest decimal that stands for the number: 34.5 has one decimal, 5e-05 five.
+        decimals = _decimals(str(number.target)) or 0
+    return 0.5 * 10.0**-decimals
+
+
+def digitised_column(name: str, column: str, conditions: Sequence[tuple[str, str]]) -> list[str]:
+    """Numbers of a digitised table as the texts that stand in it.
+
+    Args:
+        name: of the table, published/digitised/{name}.csv.
+        column: of the numbers.
+        conditions: columns and the texts that a row must have in them.
+
+    Raises:
+        AtlasError: there is no such table or column, or no such row.
+    """
+    path = _FOLDER / "digitised" / f"{name}.csv"
+    if not path.is_file():
+        raise AtlasError(f"{path}: there is no such table of digitised values.")
+    with path.open(encoding="utf-8", newline="") as handle:
+        rows = list(csv.DictReader(handle))
+    absent = {column, *(name for name, _ in conditions)} - set(rows[0] if rows else ())
+    if absent:
+        raise AtlasError(f"{path}:1: the column '{min(absent)}' is missing.")
+    texts = [row[column] for row in rows if all(row[name] == text for name, text in conditions)]
+    if not texts:
+        raise AtlasError(f"{path}: no row has {', '.join(f'{name} {text}' for name, text in conditions)}.")
+    return texts
+
+
+def _decimals(text: str) -> int | None:
+    """Digits behind the decimal point of a number as it is written (5e-05 has five); None for other texts."""
+    try:
+        exponent = Decimal(text).as_tuple().exponent
+    except InvalidOperation:
+        return None
+    return max(-exponent, 0) if isinstance(exponent, int) else None
+
+
 def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     """Number of the line and cells of each row, as texts."""
     with path.open(encoding="utf-8", newline="") as handle:
@@ -209,11 +274,15 @@ def _value(row: Mapping[str, str]) -> Published:
             raise ValueError(f"the table {row['artefact']} is named without a column")
         where, scale = _pairs(row["where"]), Fraction(row["scale"] or 1)
         cell = Cell(row["artefact"], where, row["column"], row["interval"], row["n"], scale)
-    number = Number(scalar(row["value"]), row["part"], scalar(row["corrected"]), cell)
-    texts = {name: row[name] for name in _OF_VALUE if name not in ("tolerance", "same", "details")}
+    if bool(row["formula"]) != bool(row["inputs"]):
+        raise ValueError("a formula and its inputs are named together")
+    decimals = _decimals(row["corrected"] or row["value"])
+    number = Number(scalar(row["value"]), row["part"], scalar(row["corrected"]), cell, decimals, row["formula"], row["inputs"])
+    texts = {name: row[name] for name in _OF_VALUE if name not in ("tolerance", "same", "size", "details")}
     tolerance = float(row["tolerance"]) if row["tolerance"] else None
+    size = int(row["size"]) if row["size"] else None
     same, details = _pairs(row["same"]), _pairs(row["details"])
-    return Published(**texts, tolerance=tolerance, same=same, details=details, numbers=(number,))
+    return Published(**texts, tolerance=tolerance, size=size, same=same, details=details, numbers=(number,))
 
 
 def _pairs(text: str) -> dict[str, str]:

@@ -13,6 +13,7 @@ from attention_atlas.published.compare import NO, QUALITATIVE, Measured, compare
 from attention_atlas.published.matching import Quantity, measure, quantities, read_tables
 from attention_atlas.published.pages import write_comparison
 from attention_atlas.published.values import load_published
+from attention_atlas.studies.clark2019.systems import BEST_HEAD
 
 _BROAD_ENTROPY = 3.8
 _SMALL_GRADIENT = 0.1
@@ -41,12 +42,19 @@ def comparison(
     segments = frames["surface_summary"].set_index("quantity")["value"]
     frames["surface_summary"]["n"] = int(segments["segments"])
     frames["quantities"] = quantities(_quantities(frames, segments, thresholds))
+    best = frames["dependencies"].rename(columns={"accuracy_ci_low": "ci_low", "accuracy_ci_high": "ci_high"})
+    frames["dependency_heads"] = _with_best(frames["dependency_heads"], best, "relation")
+    if "coreference_heads" in frames:
+        table2 = frames["table2"]
+        best = table2[table2["system"] == BEST_HEAD]
+        frames["coreference_heads"] = _with_best(frames["coreference_heads"], best, "mention_type")
     published = load_published("clark2019")
     measured = measure(published, frames, labels) | dict(_claims(frames, labels))
     lines = list(dict.fromkeys(label.line for label in labels.values()))
     note = (
         "A number is compared only with the same model on the same data (exact) or on data of the same making and values "
-        "read off a figure (close); claims on order and thresholds are tested on any model."
+        "read off a figure (close). Numbers of a named head (Table 1, head 5-4 of Table 2) are compared with those of the head "
+        "at the same place. Claims on order and thresholds are tested on any model."
     )
     frame = compare(published, measured)
     write_comparison(frame, out, html_out, "Clark et al. 2019: published values and this run", lines, note)
@@ -64,6 +72,26 @@ def _quantities(frames: Mapping[str, pd.DataFrame], segments: pd.Series, thresho
         yield Quantity("middle_sep_highest", 100 * float(sep[first:last].max()), n)
     for probe, gain in _root_gains(frames).items():
         yield Quantity(f"root_gain_{probe}", gain)
+
+
+def _with_best(heads: pd.DataFrame, best: pd.DataFrame, kind: str) -> pd.DataFrame:
+    """Accuracies of all heads with the columns `best`, ci_low and ci_high.
+
+    Intervals are measured for the best heads alone: those of other heads are missing.
+
+    Args:
+        heads: kind, layer, head, direction, n, correct, accuracy.
+        best: kind, layer, head, direction, accuracy, ci_low, ci_high of the best head of each kind.
+        kind: column of the relation or type of mention.
+    """
+    place = [kind, "layer", "head", "direction"]
+    best = best[[*place, "accuracy", "ci_low", "ci_high"]].astype({"layer": int, "head": int})
+    named = [
+        f"{row.layer}-{row.head} {str(row.direction).replace('_', ' ')} {100 * row.accuracy:.1f} %" for row in best.itertuples()
+    ]
+    words = dict(zip(best[kind], named, strict=True))
+    merged = heads.merge(best.drop(columns="accuracy"), on=place, how="left")
+    return merged.assign(best=merged[kind].map(words).fillna("not measured"))
 
 
 def _root_gains(frames: Mapping[str, pd.DataFrame]) -> dict[str, float]:

@@ -176,6 +176,7 @@ PAGES = (
         inputs=tables("surface", "surface_summary", "dependencies", "dependency_heads", "dependency_summary", "figure3")
         | {
             "tables__table2": ("table_if", "coreference", "table2.tsv"),
+            "tables__coreference_heads": ("table_if", "coreference", "coreference_heads.tsv"),
             "tables__table3": ("table_if", "probe_training", "table3.tsv"),
             "tables__training": ("training_summary",),
         },

@@ -82,9 +82,12 @@ def table2_pages(
 def _paper_rows() -> str:
     """Table 2 of the paper in one sentence."""
     published = load_published("clark2019")
-    systems = {"nearest": "nearest", "head_match": "head match", "rule_based": "rule-based", "best_head": "head 5-4"}
+    cells: dict[str, dict[str, object]] = {
+        **{"nearest": {"system": "nearest"}, "head match": {"system": "head_match"}, "rule-based": {"system": "rule_based"}},
+        "head 5-4": {"layer": 5, "head": 4},
+    }
     rows = []
-    for system, name in systems.items():
-        values = (printed(published, "Table 2", "accuracy", system=system, mention_type=kind) for kind in ROWS)
+    for name, cell in cells.items():
+        values = (printed(published, "Table 2", "accuracy", mention_type=kind, **cell) for kind in ROWS)
         rows.append(f"{name} {' / '.join(str(value.value) for value in values if value)}")
     return f"The paper (CoNLL-2012; all / pronoun / proper / nominal): {'; '.join(rows)}."

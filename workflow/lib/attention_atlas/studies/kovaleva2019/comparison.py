@@ -143,7 +143,7 @@ def _by_head(
             title = TASK_TITLES.get(str(task), str(task))
             row: dict[str, Any] = {"figure": figure, "task": title, "heads": len(heads)}
             of_task = next(value for value in published.values() if value.role == task and value.comparable == CLOSE)
-            comparable, why = sameness(of_task, labels)
+            comparable, why, _ = sameness(of_task, labels)
             statistics = dict.fromkeys(("rho", "mean_difference", "largest_difference"), np.nan)
             if comparable != NO:
                 both = heads.merge(digitised[digitised["task"] == title], on=["layer", "head"])

@@ -6,7 +6,11 @@ from attention_atlas.workflow.page import Page, dropped_page, tables
 
 _PUBLISHED = ("published/kovaleva2019.csv",)
 _DIGITISED = tuple(
-    f"published/digitised/{name}.csv" for name in ("fig3_framenet", "fig5_cosine", "fig6_sep_cls", "fig8_disable_head")
+    f"published/digitised/{name}.csv"
+    for name in (
+        *("fig3_framenet", "fig5_cosine", "fig6_sep_cls", "fig7_cls_last_layer", "fig8_disable_head"),
+        "notebook_qqp_features",
+    )
 )
 _LABELS = {"labels": ("task_labels",)}
 _FRAMES = {"label": ("label", "frames")}
