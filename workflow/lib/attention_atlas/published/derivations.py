@@ -79,7 +79,8 @@ def _recomputed(value: Published, number: Number, published: Mapping[str, Publis
         raise AtlasError(f"{place}: {number.formula} cannot be computed from {number.inputs}: {error}.") from error
     allowed = half_unit(number, value.tolerance) + bound + _FLOAT_ERROR * max(abs(result), 1.0)
     agrees = abs(result - number.value) <= allowed
-    words = f"{number.formula.replace('_', ' ')} of {number.inputs}: {result:.6g} ± {bound:.1g}, printed {number.value}"
+    name = "same as" if number.formula == "same" else f"{number.formula.replace('_', ' ')} of"
+    words = f"{name} {number.inputs}: {result:.6g} ± {bound:.1g}, printed {number.value}"
     return Recomputed(result, bound, agrees, words)
 
 

@@ -10,7 +10,8 @@ ARTIFACTS = (
         "scoreboard",
         "Summary",
         "Verdicts by study",
-        "How many published values of each study match, differ, or cannot be compared, and how many claims hold.",
+        "How many published values of each study match, differ, or follow from others, how many could match in this run, why "
+        "the rest cannot, and how many claims hold.",
     ),
     table(
         "comparison",

@@ -1,0 +1,80 @@
+"""What the paper run could match: models and data of the published values against those that the configuration declares."""
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from attention_atlas.io.run_label import RunLabel
+from attention_atlas.published.compare import ANOTHER_RUN, COULD_BE_COVERED, COULD_MATCH, NEVER, NO, SCOPES, Measured, scope
+from attention_atlas.published.matching import sameness
+from attention_atlas.published.values import load_published
+from attention_atlas.workflow.config import read_configuration, resolve
+
+ROOT = Path(__file__).resolve().parents[2]
+STUDIES = ("clark2019", "guan2020", "kovaleva2019", "michel2019", "tenney2019", "stefanik2021")
+
+
+@pytest.fixture(scope="module")
+def config():
+    return resolve(read_configuration(ROOT))
+
+
+def labels(config, study) -> dict[str, RunLabel]:
+    """Role -> label of the paper run, with the references of the registries."""
+
+    def label(model, corpus) -> RunLabel:
+        references = (config[kind][name].get("reference", "") for kind, name in (("models", model), ("corpora", corpus)))
+        return RunLabel("Paper run", model, corpus, *references)
+
+    run = config["runs"]["paper"]
+    own = run[study]
+    if study == "clark2019":
+        return {role: label(run["model"], own[role]) for role in ("segments", "dependencies", "coreference", "probe_training")}
+    if study == "guan2020":
+        return {"questions": label(own["model"], own["questions"])}
+    if study == "kovaleva2019":
+        base = config["families"][own["family"]]["base"]
+        return {role: label(base, corpus) for role, corpus in [*own["tasks"].items(), ("frames", own["frames"])]}
+    if study == "michel2019":
+        return {
+            "translation": label(own["translator"], own["translation"]),
+            "classification": label(own["classifier"], own["classification"]),
+        }
+    if study == "tenney2019":
+        return {task: label(own["model"], corpora["development"]) for task, corpora in own["tasks"].items()}
+    return {}
+
+
+def scopes(config, study) -> Counter[str]:
+    """Scope -> number of values, if the paper run has measured all that it can."""
+    counts: Counter[str] = Counter()
+    run_labels = labels(config, study)
+    for value in load_published(study).values():
+        measured = Measured(None, NO, "")
+        if any(number.cell for number in value.numbers):
+            kind = sameness(value, run_labels) if value.role else None
+            measured = Measured(1.0, kind.comparable, kind.why, obstacle=kind.obstacle) if kind else Measured(1.0, NO, "")
+        counts[scope(value, measured)[0]] += 1
+    return counts
+
+
+def test_what_the_paper_run_could_match_is_what_the_readme_says(config):
+    rows = {study: scopes(config, study) for study in STUDIES}
+    rows["all"] = sum(rows.values(), Counter())
+    columns = (COULD_MATCH, COULD_BE_COVERED, ANOTHER_RUN, NEVER)
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for study, counts in rows.items():
+        assert set(counts) <= set(SCOPES)
+        row = f"| {study} | {counts.total()} | " + " | ".join(str(counts[column]) for column in columns) + " |"
+        assert row in readme, row
+    assert rows["michel2019"][NEVER] > 0.8 * rows["michel2019"].total(), "most of its values are of another checkpoint"
+    assert not rows["tenney2019"][COULD_MATCH], "probes are trained anew"
+    assert rows["all"][COULD_MATCH] == rows["clark2019"][COULD_MATCH], "all else needs training or a figure"
+
+
+def test_every_obstacle_is_short_enough_to_be_counted():
+    reasons = {value.never for study in STUDIES for value in load_published(study).values() if value.never}
+    assert all(len(reason) < 50 and not re.search(r"[.;]", reason) for reason in reasons)
+    assert len(reasons) < 20
