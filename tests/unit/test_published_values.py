@@ -29,6 +29,8 @@ def test_all_studies_have_their_values_with_all_fields():
             if value.comparable in (EXACT, CLOSE):
                 assert value.same, f"{identifier}: what has no model and no data is a setting"
                 assert value.role, identifier
+                compared = [number for number in value.numbers if number.cell]
+                assert all(number.target is not None for number in compared), f"{identifier}: nothing to compare with"
             # A close value says what is not the same; what no run can match says why.
             assert bool(value.recipe) == (value.comparable == CLOSE), identifier
             assert bool(value.never) == (value.comparable in ("", NO)), identifier
