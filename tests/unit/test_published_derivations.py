@@ -188,6 +188,13 @@ def test_patterns_and_details_are_inputs():
     assert one(following(3, "sum", "t.*"), *sources).value == 3
 
 
+def test_the_words_name_formula_and_inputs_but_not_a_hundred_of_them():
+    sources = [value(name, 1.0) for name in "abcdef"]
+    assert one(following(1, "same", "a"), *sources).words == "same as a: 1 ± 0.05, printed 1"
+    assert one(following(5, "sum", "a; b; c; d; e"), *sources).words.startswith("sum of a; b; c; d; e: 5")
+    assert one(following(6, "sum", "a; b; c; d; e; f"), *sources).words.startswith("sum of a and 5 others: 6")
+
+
 def test_numbers_read_off_a_figure_are_inputs():
     layer = {"k": value("k", Number(0.97, "", None, None, 3, "mean", "fig5_cosine.cosine(task=MRPC, layer=1)"))}
     ((result,),) = recompute(layer).values()

@@ -26,6 +26,7 @@ Formula = Callable[[Sequence[np.ndarray]], float]
 """From the inputs, one array of numbers for each, to the value."""
 
 _DIGITISED = re.compile(r"(\w+)\.(\w+)\((.*)\)")
+_SHOWN_INPUTS = 5
 _FLOAT_ERROR = 1e-9
 """Relative to the value: what the arithmetic of floating point may add."""
 
@@ -71,7 +72,8 @@ def _recomputed(value: Published, number: Number, published: Mapping[str, Publis
     if not isinstance(number.value, int | float):
         raise AtlasError(f"{place}: '{number.value}' is no number that {number.formula} could give.")
     formula = FORMULAS[number.formula]
-    inputs, errors = zip(*(_input(token, value, published) for token in number.inputs.split("; ")), strict=True)
+    tokens = number.inputs.split("; ")
+    inputs, errors = zip(*(_input(token, value, published) for token in tokens), strict=True)
     try:
         result = float(formula(inputs))
         bound = _bound(formula, inputs, errors, result)
@@ -80,7 +82,9 @@ def _recomputed(value: Published, number: Number, published: Mapping[str, Publis
     allowed = half_unit(number, value.tolerance) + bound + _FLOAT_ERROR * max(abs(result), 1.0)
     agrees = abs(result - number.value) <= allowed
     name = "same as" if number.formula == "same" else f"{number.formula.replace('_', ' ')} of"
-    words = f"{name} {number.inputs}: {result:.6g} ± {bound:.1g}, printed {number.value}"
+    # A table cell does not hold a hundred ids; the list of published values has them all.
+    shown = number.inputs if len(tokens) <= _SHOWN_INPUTS else f"{tokens[0]} and {len(tokens) - 1} others"
+    words = f"{name} {shown}: {result:.6g} ± {bound:.1g}, printed {number.value}"
     return Recomputed(result, bound, agrees, words)
 
 
