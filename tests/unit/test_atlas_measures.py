@@ -214,22 +214,14 @@ def test_findings_have_a_verdict_or_a_reason():
     assert len(tested) == len(QUESTIONS)
     vertical, disabled, masked, stable, keyphrases, costs = tested["verdict"]
     assert (vertical, disabled, masked) == ("holds", "holds", "does not hold")
+    assert tested["within_low"].iloc[2] < tested["within_high"].iloc[2] < 0
     assert stable == "not tested: relation_margin, unchanged not measured"
     assert keyphrases.startswith("not tested")
-    assert costs in ("holds", "does not hold")
+    assert costs in ("holds", "undecided", "does not hold")
     # The statistic by a loop over all pairs.
     inside, outside = importance[kind == "vertical"], importance[kind != "vertical"]
     slow = np.mean([[float(a < b) + 0.5 * float(a == b) for b in outside] for a in inside]) - 0.5
     assert tested["value"].iloc[0] == pytest.approx(slow)
-    # The permutations one by one, with the statistic itself.
-    slow = []
-    for places in shuffles_within(layer, DRAWS.shuffles, DRAWS.seed):
-        shuffled = importance[places]
-        inside, outside = shuffled[kind == "vertical"], shuffled[kind != "vertical"]
-        slow.append((inside[:, None] < outside[None]).mean() - 0.5)
-    beyond = np.sum(np.abs(slow) >= abs(tested["value"].iloc[0]) - 1e-12)
-    assert tested["p"].iloc[0] == pytest.approx((beyond + 1) / 501)
-    assert tested["p"].iloc[0] < 0.05
     one_kind = findings(table.assign(distance_type="dense"), DRAWS)
     assert one_kind["verdict"].iloc[0] == "not tested: too few heads of both kinds"
     unmoved = findings(table.assign(masked=50.0), DRAWS).iloc[2]
@@ -238,6 +230,7 @@ def test_findings_have_a_verdict_or_a_reason():
     by_layer_alone = findings(table.assign(masked=layer.astype(float)), DRAWS).iloc[2]
     assert np.isfinite(by_layer_alone["value"])
     assert by_layer_alone[["within_layers", "p"]].isna().all(), "nothing varies within layers"
+    assert by_layer_alone["verdict"] == "not tested: a measure does not vary within layers"
 
 
 def test_the_map_of_correlations_is_drawn_and_the_same_again(tables, tmp_path):

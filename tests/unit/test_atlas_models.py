@@ -120,6 +120,12 @@ def test_findings_model_by_model_and_what_is_left_with_random_weights():
     assert deeper[0] == "holds"
     assert deeper[2] == "not tested: to_sep not measured"
     assert broad[:2] == ("holds", "holds")
+    opposite = model_findings({"m": heads_of(0, to_sep=-layer)}, {"m": relations_of(0)}, {"m": False}, DRAWS)
+    assert opposite["verdict"].iloc[0] == "does not hold"
+    alternating = heads_of(0, to_sep=np.arange(20) % 2, entropy=np.ones(20))
+    same = model_findings({"m": alternating}, {"m": relations_of(0)}, {"m": False}, DRAWS)
+    assert same["verdict"].tolist()[:2] == ["undecided", "undecided"]
+    assert same["ci_low"].iloc[0] < 0 < same["ci_high"].iloc[0]
     assert neighbours[:2] == ("holds", "does not hold")
     assert relation == ("holds", "does not hold", "holds")
     assert findings.groupby("model", sort=False)["value"].last().tolist() == [3, 0, 1]
@@ -129,6 +135,8 @@ def test_findings_model_by_model_and_what_is_left_with_random_weights():
     assert texts[1] == "does not hold with random weights (0.9 trained, 0.1 random)"
     assert texts[2] == "does not hold with random weights (3 trained, 0 random)"
     assert surviving(findings[findings["model"] == "trained"]) == {}
+    unclear = findings.assign(verdict=findings["verdict"].mask(findings["random_weights"], "undecided"))
+    assert surviving(unclear)[STATEMENTS[4].text] == "undecided with random weights (3 trained, 0 random)"
 
 
 def test_tables_and_figure_are_written_and_the_same_again(tmp_path):

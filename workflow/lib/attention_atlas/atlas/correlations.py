@@ -29,6 +29,8 @@ LEVEL = 0.05
 """Level of the correlations that figure and page mark."""
 LEAST = 8
 """Heads with both measures at the least."""
+ROUNDING = 1e-12
+"""Correlations that differ by less are equal: their sums were taken in different orders."""
 
 
 def spearman(first: Floats, second: Floats) -> Floats:
@@ -94,17 +96,37 @@ def correlation(first: Floats, second: Floats, layer: npt.NDArray[np.intp], draw
     ci: by bootstrap over heads. within_layers: correlation of ranks less their means by layer. p: share of shuffles within
     layers whose correlation within layers is as far from 0 or farther, two-sided; NaN where nothing varies within layers.
     """
+    within, shuffled = within_layers(first, second, layer, draws)
+    return [*spearman_interval(first, second, draws), within, shuffle_p(within, shuffled)]
+
+
+def spearman_interval(first: Floats, second: Floats, draws: Draws) -> tuple[float, float, float]:
+    """Rank correlation over all heads, and the ends of its 95 % interval by bootstrap over heads."""
     ranks = [_drawn_ranks(tuple(values.tolist()), draws) for values in (first, second)]
     low, high = percentile_interval(_pearson(*ranks))
+    return float(spearman(first, second)), float(low), float(high)
+
+
+def within_layers(first: Floats, second: Floats, layer: npt.NDArray[np.intp], draws: Draws) -> tuple[float, Floats]:
+    """Correlation of the ranks of two measures less their means by layer, and [shuffle] its values after shuffles.
+
+    Shuffles within layers give its exact distribution where the two measures have nothing in common but the layer: heads of
+    one layer can then change places. NaN where a measure does not vary within any layer.
+    """
     first_ranks, second_ranks = centred_ranks(first, layer), centred_ranks(second, layer)
-    within = float(_pearson(first_ranks, second_ranks))
     # Heads that change places change neither the means (0) nor the spread.
     with np.errstate(invalid="ignore", divide="ignore"):
         spread = np.sqrt((first_ranks**2).sum() * (second_ranks**2).sum())
         shuffled = first_ranks[shuffles_within(layer, draws.shuffles, draws.seed)] @ second_ranks / spread
-    beyond = int((np.abs(shuffled) >= abs(within) - 1e-12).sum())
-    p = (beyond + 1) / (draws.shuffles + 1) if np.isfinite(within) else np.nan
-    return [float(spearman(first, second)), float(low), float(high), within, p]
+    return float(_pearson(first_ranks, second_ranks)), shuffled
+
+
+def shuffle_p(observed: float, shuffled: Floats) -> float:
+    """Share of shuffles [shuffle] as far from 0 as the observed value or farther, which counts as one; NaN if it is NaN."""
+    if not np.isfinite(observed):
+        return np.nan
+    beyond = int((np.abs(shuffled) >= abs(observed) - ROUNDING).sum())
+    return (beyond + 1) / (len(shuffled) + 1)
 
 
 def correlation_rows(table: pd.DataFrame, names: Sequence[str], draws: Draws) -> pd.DataFrame:

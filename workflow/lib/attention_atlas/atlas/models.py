@@ -12,7 +12,7 @@ import pandas as pd
 
 from attention_atlas.atlas.compared import mean_over_heads, read_compared
 from attention_atlas.atlas.correlations import Draws, correlation, drawn_heads, spearman
-from attention_atlas.atlas.findings import NOT_TESTED
+from attention_atlas.atlas.findings import NOT_TESTED, UNDECIDED
 from attention_atlas.atlas.measures import numeric
 from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.run_label import RunLabel
@@ -58,8 +58,8 @@ def _agreement(first_table: pd.DataFrame, table: pd.DataFrame, name: str, draws:
     return correlation(first_values, values, both["layer"].to_numpy(np.intp), draws)
 
 
-_Test = Callable[[pd.DataFrame, pd.DataFrame, Draws], tuple[float, float, float, int, bool]]
-"""From heads, relations and draws to value, ci_low, ci_high, n, and whether a finding holds."""
+_Test = Callable[[pd.DataFrame, pd.DataFrame, Draws], tuple[float, float, float, int, str]]
+"""From heads, relations and draws to value, ci_low, ci_high, n, and verdict."""
 
 
 @dataclass(frozen=True)
@@ -73,29 +73,30 @@ class _Statement:
 
 
 def _with_depth(name: str, sign: int) -> _Test:
-    def test(heads: pd.DataFrame, _: pd.DataFrame, draws: Draws) -> tuple[float, float, float, int, bool]:
+    def test(heads: pd.DataFrame, _: pd.DataFrame, draws: Draws) -> tuple[float, float, float, int, str]:
         measured_heads = heads.dropna(subset=[name])
         layer, values = measured_heads["layer"].to_numpy(np.float64), measured_heads[name].to_numpy(np.float64)
         drawn = drawn_heads(len(measured_heads), draws)
         low, high = percentile_interval(spearman(layer[drawn], values[drawn]))
-        holds = bool(low > 0 if sign > 0 else high < 0)
-        return float(spearman(layer, values)), float(low), float(high), len(measured_heads), holds
+        excludes_0 = bool(low > 0 or high < 0)
+        verdict = claim_verdict(bool(low > 0) == (sign > 0)) if excludes_0 else UNDECIDED
+        return float(spearman(layer, values)), float(low), float(high), len(measured_heads), verdict
 
     return test
 
 
 def _most(names: Sequence[str]) -> _Test:
-    def test(heads: pd.DataFrame, _: pd.DataFrame, __: Draws) -> tuple[float, float, float, int, bool]:
+    def test(heads: pd.DataFrame, _: pd.DataFrame, __: Draws) -> tuple[float, float, float, int, str]:
         largest = float(heads[list(names)].max(axis=None))
-        return largest, np.nan, np.nan, len(heads), largest > 0.5
+        return largest, np.nan, np.nan, len(heads), claim_verdict(largest > 0.5)
 
     return test
 
 
-def _relations(_: pd.DataFrame, relations: pd.DataFrame, __: Draws) -> tuple[float, float, float, int, bool]:
+def _relations(_: pd.DataFrame, relations: pd.DataFrame, __: Draws) -> tuple[float, float, float, int, str]:
     relation_rows = relations[relations["relation"] != "all"]
     above = (relation_rows["heldout_accuracy"] > relation_rows["heldout_baseline"]) & (relation_rows["p_holm"] < _SURE)
-    return float(above.sum()), np.nan, np.nan, len(relation_rows), bool(above.any())
+    return float(above.sum()), np.nan, np.nan, len(relation_rows), claim_verdict(bool(above.any()))
 
 
 STATEMENTS = (
@@ -132,6 +133,9 @@ def model_findings(
 ) -> pd.DataFrame:
     """A row a finding and model, columns `MODEL_FINDINGS`; "not tested" with the reason where a model lacks a measure.
 
+    A finding on depth holds where its interval lies on the side of 0 that it claims, does not hold where it lies on the
+    opposite side, and is undecided where the interval contains 0.
+
     Args:
         tables: model -> one row a head.
         relations: model -> a row a relation, as `clark2019/dependencies`.
@@ -146,8 +150,7 @@ def model_findings(
             if absent:
                 rows.append([*facts, np.nan, np.nan, np.nan, 0, f"{NOT_TESTED}: {', '.join(absent)} not measured"])
                 continue
-            *statistics, holds = statement.test(table, relations[model], draws)
-            rows.append([*facts, *statistics, claim_verdict(holds)])
+            rows.append([*facts, *statement.test(table, relations[model], draws)])
     return pd.DataFrame(rows, columns=MODEL_FINDINGS)
 
 
@@ -158,9 +161,13 @@ def surviving(findings: pd.DataFrame) -> dict[str, str]:
         first_model, controls = rows.iloc[0], rows[rows["random_weights"].astype(bool)]
         if first_model["verdict"] != claim_verdict(True) or controls.empty:
             continue
-        also_random = (controls["verdict"] == claim_verdict(True)).any()
         values = ", ".join(f"{value:.3g}" for value in controls["value"])
-        outcome = "holds with random weights as well" if also_random else "does not hold with random weights"
+        if (controls["verdict"] == claim_verdict(True)).any():
+            outcome = "holds with random weights as well"
+        elif (controls["verdict"] == UNDECIDED).any():
+            outcome = "undecided with random weights"
+        else:
+            outcome = "does not hold with random weights"
         outcomes[str(text)] = f"{outcome} ({first_model['value']:.3g} trained, {values} random)"
     return outcomes
 
@@ -196,7 +203,8 @@ def write_models(
     notes = [
         label.line,
         "Findings that a model's attention alone can show, tested on each model. Intervals: bootstrap over heads; a finding on "
-        "depth holds where its interval lies on its side of 0.",
+        "depth holds where its interval lies on the side of 0 that it claims, does not hold where it lies on the opposite "
+        "side, and is undecided where it contains 0.",
         *(f"{text}: {what}." for text, what in surviving(findings).items()),
     ]
     write_html_table(findings, html_out, f"{run}: findings model by model", notes, formats={"n": "d"})

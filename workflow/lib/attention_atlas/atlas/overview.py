@@ -39,7 +39,8 @@ ARTIFACTS = (
         "findings",
         "Findings",
         "Findings of one study, tested on what another measured of the same heads",
-        "Findings across papers, each with its statistic, interval, and verdict.",
+        "Findings across papers, each with its statistic over all heads and within layers, and a verdict by the test within "
+        "layers: holds, does not hold, or undecided.",
     ),
     figure(
         "models",
