@@ -143,7 +143,7 @@ def test_correlations_are_those_of_scipy_and_of_heads_drawn_one_by_one(folder):
         assert values["pearson"] == pytest.approx(pearsonr(head_rows["delta"], head_rows["second_delta"]).statistic, abs=1e-4)
         assert values["spearman"] == pytest.approx(spearmanr(head_rows["delta"], head_rows["second_delta"]).statistic, abs=1e-4)
         trimmed = head_rows[head_rows["extreme"] == 0]
-        assert len(trimmed) == len(head_rows) - 2
+        assert len(trimmed) == len(head_rows) - 3, "two extremes; the second is tied with a third"
         slow = pearsonr(trimmed["delta"], trimmed["second_delta"]).statistic
         assert values["pearson_without_extremes"] == pytest.approx(slow, abs=1e-4)
     assert (table["ci_low"] <= table["value"]).all()
@@ -187,6 +187,41 @@ def test_heads_far_from_the_median_of_either_corpus_are_extreme():
     first, second = np.asarray([0.0, 0.1, 9.0, 0.2, 0.1]), np.asarray([0.0, 0.3, 0.1, -0.1, 5.0])
     assert extreme_heads(first, second, 2).tolist() == [False, False, True, False, True]
     assert extreme_heads(first, first * 0, 1).tolist() == [False, False, True, False, False]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_tied_heads_are_extreme_together_in_any_order(seed):
+    generator = np.random.default_rng(seed)
+    # Multiples of 100 / 12 points, as twelve examples give them; many heads change no answer.
+    first, second = generator.choice([0, 0, 0, 1, -1, 2], (2, 40)) * 100 / 12 + 1e-13 * generator.normal(size=(2, 40))
+    order = generator.permutation(40)
+    for count in (1, 5, 40, 60):
+        extreme = extreme_heads(first, second, count)
+        assert extreme[order].tolist() == extreme_heads(first[order], second[order], count).tolist()
+        standard = [np.abs(values - np.median(values)) / values.std() for values in (first, second)]
+        distances = np.max(standard, axis=0).round(6)
+        farther = [(distances > distance).sum() for distance in distances]
+        slow = [bool(distance > 0 and number < count) for distance, number in zip(distances, farther, strict=True)]
+        assert extreme.tolist() == slow
+    assert not extreme_heads(np.zeros(5), np.ones(5), 2).any(), "no head differs from another"
+
+
+def test_without_the_extremes_no_head_may_be_left(tmp_path):
+    """Half of the heads spoil one answer, the others correct one: all are as far from the median."""
+    table = masked_table(CLASSIFICATION, 2, with_others=False)
+    table["answer"] = table["expected"]
+    records, odd = sorted(table["record"].unique()), table["head"] % 2 == 1
+    wrong = (table["masked"] == NONE) & (table["record"] == records[0])
+    wrong |= (table["masked"] == ONE) & odd & table["record"].isin(records[:2])
+    table.loc[wrong, "answer"] = "another answer"
+    write_parquet(table, tmp_path / "m.parquet")
+    outs = [tmp_path / name for name in ("figure2.tsv", "correlations.tsv", "correlations.html")]
+    paths = {CLASSIFICATION: tmp_path / "m.parquet"}
+    correlations(paths, paths, {CLASSIFICATION: SETTINGS[CLASSIFICATION]}, 1, 50, 0, *outs)
+    trimmed = read_table(outs[1]).set_index("statistic").loc["pearson_without_extremes"]
+    assert trimmed["heads"] == 0
+    assert np.isnan(trimmed["value"])
+    assert "all that are tied" in outs[2].read_text(encoding="utf-8")
 
 
 def test_curves_start_at_the_whole_model_and_have_the_floor_of_chance(folder):

@@ -22,6 +22,8 @@ FIGURE2 = ["experiment", *HEAD, "metric", "delta", "second_delta", "extreme"]
 CORRELATIONS = [
     *("experiment", "statistic", "value", "ci_low", "ci_high", "ci_examples_low", "ci_examples_high", "heads", "n", "second_n"),
 ]
+_ROUNDING = 1e-9
+"""Standard deviations by which tied heads may differ."""
 PEARSON, SPEARMAN, TRIMMED = "pearson", "spearman", "pearson_without_extremes"
 
 
@@ -42,7 +44,7 @@ def correlations(
         answers: experiment -> table of `masked_answers`.
         second_answers: experiment -> the same on its second corpus.
         labels: role -> model and corpus of the run.
-        extremes: number of heads that `TRIMMED` excludes, see `extreme_heads`.
+        extremes: number of heads that `TRIMMED` excludes (more if heads are tied), see `extreme_heads`.
         resamples, seed: of both bootstraps.
         out: columns `FIGURE2`.
         correlations_out, html_out: columns `CORRELATIONS`; intervals by bootstrap over heads, and over the examples of both
@@ -66,7 +68,8 @@ def correlations(
         *(label.line for label in labels.values()),
         "Correlation over heads between what masking a head does to the score on one corpus and on another, with intervals by "
         "bootstrap over heads, and over examples of both corpora. Without extremes: without the heads that lie farthest from "
-        f"the median, {extremes} of them; a correlation that they carry alone says little of the other heads.",
+        f"the median, {extremes} of them and all that are tied with the last of these (column heads: how many are left); a "
+        "correlation that they carry alone says little of the other heads.",
     ]
     shown = table.assign(experiment=[TITLES[name] for name in table["experiment"]])
     formats = dict.fromkeys(CORRELATIONS[2:7], ".2f") | dict.fromkeys(CORRELATIONS[7:], "d")
@@ -79,14 +82,23 @@ def _single_heads(path: str | Path, experiment: str) -> MaskedScores:
 
 
 def extreme_heads(first: Floats, second: Floats, count: int) -> npt.NDArray[np.bool_]:
-    """[head] whether a head is among the `count` farthest from the median on either corpus, in standard deviations."""
+    """[head] whether a head is among the `count` farthest from the median on either corpus, in standard deviations.
+
+    Heads at the same distance are extreme together: with few examples many heads change the score by the same amount, and their
+    order in the table must not choose among them. There can then be more than `count`. Heads at both medians are never extreme,
+    so that there can be fewer.
+
+    Args:
+        first, second: [head] change in score on each corpus.
+        count: number of extreme heads if none are tied.
+    """
     distances = np.zeros(len(first))
     for values in (first, second):
         if values.std() > 0:
             distances = np.maximum(distances, np.abs(values - np.median(values)) / values.std())
-    extreme = np.zeros(len(first), dtype=bool)
-    extreme[np.argsort(-distances, kind="stable")[:count]] = True
-    return extreme
+    smallest = np.sort(distances)[-min(count, len(distances))]
+    # Equal changes are summed in different orders: distances that differ by rounding are tied.
+    return (distances > _ROUNDING) & (distances >= smallest - _ROUNDING)
 
 
 def _agreement(
@@ -99,6 +111,10 @@ def _agreement(
     for statistic in (PEARSON, SPEARMAN, TRIMMED):
         included = ~extreme if statistic == TRIMMED else np.ones(len(deltas), dtype=bool)
         ranked = statistic == SPEARMAN
+        if not included.any():
+            empty = dict.fromkeys(CORRELATIONS[2:7], np.nan)
+            rows.append({"statistic": statistic, **empty, "heads": 0, **sizes})
+            continue
         pair = _values(deltas[included], ranked), _values(second_deltas[included], ranked)
         heads = np.concatenate(list(resampled_counts(int(included.sum()), resamples, seed)))
         low, high = percentile_interval(weighted_pearson(*pair, heads))

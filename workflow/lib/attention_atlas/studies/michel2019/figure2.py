@@ -61,9 +61,14 @@ def figure2(
         axis.set_title(TITLES[str(name)] + "\n" + "\n".join(words), fontsize=8.5)
         axis.legend(loc="best", fontsize=7.5)
     sizes = agreement.drop_duplicates("experiment")
-    examples = "; ".join(f"{TITLES[row.experiment]}: n = {row.n} and {row.second_n}" for row in sizes.itertuples())
+    left = agreement[agreement["statistic"] == TRIMMED].set_index("experiment")["heads"]
+    examples = "; ".join(
+        f"{TITLES[row.experiment]}: n = {row.n} and {row.second_n} examples, {row.heads} heads, {left[row.experiment]} of them "
+        "not extreme"
+        for row in sizes.itertuples()
+    )
     note = (
-        "A point a head: difference of the score when it is masked, on two corpora. Correlations over heads with 95 % "
-        f"intervals by bootstrap over heads. {examples}."
+        "Each point is one head: the change in score when it is masked, on two corpora. Correlations over heads with 95 % "
+        f"intervals by bootstrap over heads. {examples}. Heads tied with an extreme one are extreme as well."
     )
     save_figure(figure, pictures, "\n".join([*joint_lines(labels.values()), note]))
