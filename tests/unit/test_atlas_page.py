@@ -66,11 +66,24 @@ def data_of(page):
 
 
 def test_percentiles_are_scipys():
-    values = [3.0, 1.0, None, 2.0, 1.0]
+    values = [3.0, 1.0, None, 2.0, 1.0, 0.5, -4.0]
     known = [value for value in values if value is not None]
     slow = [None if value is None else percentileofscore(known, value, "mean") for value in values]
-    assert percentiles(values) == pytest.approx(slow, nan_ok=True)
+    assert percentiles(values) == pytest.approx(slow, nan_ok=True, abs=0.05), "one decimal"
     assert percentiles([None, None]) == [None, None]
+    assert percentiles([]) == []
+
+
+def test_measures_of_few_values_have_no_percentiles(tmp_path):
+    four, five = [0.0, 1.0, 2.0, 3.0] * 3, [0.0, 1.0, 2.0, 3.0] * 3 + [4.0]
+    assert percentiles([*four, None]) == [None] * 13
+    assert None not in percentiles(five)
+    table = write_tables(tmp_path, 3, 4)
+    write_table(table.assign(masked=np.arange(12) % 4 / 12), tmp_path / "heads.tsv")
+    data = data_of(build(tmp_path))
+    assert data["percentiles"]["masked"] == [None] * 12
+    assert None not in data["percentiles"]["entropy"]
+    assert data["values"]["masked"][1] == pytest.approx(1 / 12, rel=1e-5), "the value stays"
 
 
 def test_cards_hold_the_best_relations_above_their_offset():

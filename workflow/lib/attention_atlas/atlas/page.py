@@ -38,6 +38,8 @@ ASSETS = RESOURCES / "atlas"
 _STEPS = 255
 _RELATIONS = 5
 _SHORTEST = 6
+_LEAST_VALUES = 5
+"""Different values that a measure has at the least where the page shows percentiles."""
 _DIGITS = 6
 _RAMPS = {"plain": "viridis", "signed": "PuOr_r"}
 """Colours of measures: those of one sign, and those around 0."""
@@ -60,11 +62,17 @@ class Drawn:
 
 
 def percentiles(values: Sequence[float | None]) -> list[float | None]:
-    """Percentage of heads below each head, those with the same value counted half; None where there is no value."""
+    """Percentage of heads below each head, those with the same value counted half; None where there is no value.
+
+    None for all heads if they have fewer than `_LEAST_VALUES` different values: with few examples most heads are tied, and a
+    percentile would then say little but how many they are.
+    """
     numbers = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
     has_value = ~np.isnan(numbers)
     ranks = np.full(len(numbers), np.nan)
-    ranks[has_value] = 100 * (rankdata(numbers[has_value]) - 0.5) / max(int(has_value.sum()), 1)
+    if len(np.unique(numbers[has_value])) < _LEAST_VALUES:
+        return [None] * len(numbers)
+    ranks[has_value] = 100 * (rankdata(numbers[has_value]) - 0.5) / int(has_value.sum())
     return [None if np.isnan(rank) else round(float(rank), 1) for rank in ranks]
 
 
