@@ -15,7 +15,7 @@ from attention_atlas.corpora.examples import Example, write_examples
 from attention_atlas.corpora.layers import Keyphrase
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.run_label import RunLabel
-from attention_atlas.io.tables import write_parquet, write_table
+from attention_atlas.io.tables import read_table, write_parquet, write_table
 from attention_atlas.methods.names import ANSWERS
 from attention_atlas.models.card import ModelCard, write_card
 from attention_atlas.stats.simultaneous import adjusted_p, random_exchanges
@@ -62,8 +62,8 @@ def drawing(name):
     return getattr(importlib.import_module(f"attention_atlas.studies.stefanik2021.figures.{name}"), name)
 
 
-def answers(seed):
-    """Answers that get better without head 1-1, and worse without any other, on both parts."""
+def answers(seed, lost_without_heads=12):
+    """Answers that get better without head 1-1, and worse without any other, on both parts; all of 12 wrong without heads."""
     chance = np.random.default_rng(seed)
     frames = []
     for split, records in ((DEVELOPMENT, range(4)), (TEST, range(4, 4 + DOCUMENTS))):
@@ -84,7 +84,7 @@ def answers(seed):
             rows((split, ONE, 0, 0, 1), layer + 1, head + 1, 1 if (layer, head) == (0, 0) else 9)
         orders = [(WORST, 0), (IMPORTANCE, 0)] + ([(OPTIMISTIC, 0), (RANDOM, 0), (RANDOM, 1)] if split == TEST else [])
         for order, draw in orders:
-            for percent, count, lost in ((0, 0, 5), (25, 1, 1), (50, 2, 4), (100, 4, 12)):
+            for percent, count, lost in ((0, 0, 5), (25, 1, 1), (50, 2, 4), (100, 4, lost_without_heads)):
                 rows((split, order, draw, percent, count), 0, 0, lost)
     return pd.concat(frames, ignore_index=True)
 
@@ -127,6 +127,47 @@ def test_scores_whole_pruned_and_chosen_on_test(removals):
         assert mean["value"] == pytest.approx(seeds["value"].mean())
         assert mean["documents"] == DOCUMENTS
     assert set(table[table["model"] == PRUNED_ON_TEST]["split"]) == {TEST}
+    for name, answers in raw.items():
+        for split in (DEVELOPMENT, TEST):
+            without = answers[(answers["split"] == split) & (answers["order"] == WORST) & (answers["count"] == LAYERS * HEADS)]
+            of_metric = table[(table["split"] == split) & (table["metric"] == TOKEN) & (table["seed"] == name)]
+            row = of_metric[of_metric["model"] == "without_heads"].iloc[0]
+            assert (row["value"], row["heads_removed"]) == (pytest.approx(slow_f1(without, TOKEN)), LAYERS * HEADS)
+
+
+@pytest.mark.parametrize(("lost", "warned"), [(12, False), (10, False), (5, True), (1, True)])
+def test_pages_warn_where_taggers_score_as_well_without_heads(tmp_path, lost, warned):
+    """All taggers lose 5 of 12 words of a document with all heads."""
+    files = {str(seed): tmp_path / f"{seed}.parquet" for seed in (1, 2, 3)}
+    for seed, path in files.items():
+        write_parquet(answers(int(seed), lost), path)
+    names = ("fine_tuning", "ablation", "cumulative_ablation")
+    tables = {name: tmp_path / f"{name}.tsv" for name in names}
+    removal_tables(files, 200, 0, *tables.values())
+    rows = read_table(tables["fine_tuning"])
+    mean = rows.query("seed == 'mean' and model == 'without_heads' and split == @TEST and metric == @TOKEN").iloc[0]
+    assert (mean["delta_high"] >= 0) == warned
+    for name in names:
+        paths = [tables[table] for table in dict.fromkeys((name, "fine_tuning"))]
+        getattr(removal_pages, name)(*paths, SETTING, tmp_path / f"{name}.html")
+        page = (tmp_path / f"{name}.html").read_text(encoding="utf-8")
+        assert ("removals can say nothing" in page) == warned
+        assert (f"a difference of {mean['delta']:+.1f}" in page) == warned
+
+
+def scores_without_heads(delta_low, delta_high):
+    row = {"seed": "mean", "split": TEST, "metric": TOKEN, "value": 40.0, "documents": 14}
+    row |= {"delta": (delta_low + delta_high) / 2, "delta_low": delta_low, "delta_high": delta_high}
+    other = row | {"split": DEVELOPMENT, "delta_low": -9.0, "delta_high": -8.0}
+    models = [("whole", row), ("without_heads", row), ("without_heads", other)]
+    return pd.DataFrame([values | {"model": model} for model, values in models])
+
+
+@pytest.mark.parametrize(("low", "high", "sentences"), [(-13.5, 13.8, 1), (-5.0, 0.0, 1), (2.0, 5.0, 1), (-5.0, -0.1, 0)])
+def test_the_warning_is_that_of_the_interval_on_test_documents(low, high, sentences):
+    warning = removal_pages.removal_warning(scores_without_heads(low, high))
+    assert len(warning) == sentences
+    assert all(f"{low:+.1f} to {high:+.1f}" in sentence for sentence in warning)
 
 
 def test_ablation_against_sums_of_counts(removals):
@@ -222,7 +263,8 @@ def built(tmp_path_factory, removals):
     names = ("fine_tuning", "ablation", "cumulative_ablation")
     removal_tables(removals, 100, 0, *(folder / f"{name}.tsv" for name in names))
     for name in names:
-        getattr(removal_pages, name)(folder / f"{name}.tsv", SETTING, folder / f"{name}.html")
+        paths = [folder / f"{table}.tsv" for table in dict.fromkeys((name, "fine_tuning"))]
+        getattr(removal_pages, name)(*paths, SETTING, folder / f"{name}.html")
     metrics = ("f1_at_5", "f1_at_10", "f1_at_m", "phrase_f1")
     rows = [[method, metric, 40.0 + k, 35.0, 45.0, 3, 8] for k, method in enumerate(METHOD_TITLES) for metric in metrics]
     write_table(pd.DataFrame(rows, columns=BASELINES), folder / "baselines.tsv")

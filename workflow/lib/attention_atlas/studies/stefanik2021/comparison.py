@@ -27,6 +27,7 @@ from attention_atlas.studies.stefanik2021.names import (
     TEST,
     TOKEN,
 )
+from attention_atlas.studies.stefanik2021.removal_pages import removal_warning
 
 
 def comparison(
@@ -57,7 +58,8 @@ def comparison(
     lines = [label.line, tagging.line]
     note = "No value can be compared: the slides name neither corpus nor settings. Ours stand beside them for their size alone."
     write_comparison(frame, out, html_out, "Štefánik: published values and this run", lines, note)
-    notes = [*lines, "What the slides say or suggest of attention, tested on this run's model."]
+    warning = removal_warning(frames["fine_tuning"])
+    notes = [*lines, "What the slides say or suggest of attention, tested on this run's model.", *warning]
     write_claims(_claims(frames), claims_out, claims_html, "Štefánik: claims and this run", notes)
 
 

@@ -29,7 +29,7 @@ order, and how many heads are gone."""
 ONE = "one"
 MEAN = "mean"
 """In the column seed: the mean over seeds."""
-WHOLE, PRUNED, PRUNED_ON_TEST = "whole", "pruned", "pruned_on_test"
+WHOLE, PRUNED, PRUNED_ON_TEST, WITHOUT_HEADS = "whole", "pruned", "pruned_on_test", "without_heads"
 F1_5, F1_10, F1_M, EXACT = "f1_at_5", "f1_at_10", "f1_at_m", "phrase_f1"
 """Scores of ways to find keyphrases: F1 of the first phrases, of all that are proposed, and of phrases marked in the text."""
 FEATURE_KEYS = ["record", "document", "place", "key"]

@@ -69,9 +69,13 @@ PAGES = (
         megabytes=4000,
         minutes=60,
     ),
+    _table("fine_tuning", "removal_pages", "removal_tables/fine_tuning.tsv", _TAGGING),
     *(
-        _table(name, "removal_pages", f"removal_tables/{name}.tsv", _TAGGING)
-        for name in ("fine_tuning", "ablation", "cumulative_ablation")
+        replace(
+            _table(name, "removal_pages", f"removal_tables/{name}.tsv", _TAGGING),
+            inputs={"path": f"removal_tables/{name}.tsv", "fine_tuning_path": "removal_tables/fine_tuning.tsv"},
+        )
+        for name in ("ablation", "cumulative_ablation")
     ),
     _figure("fine_tuning", _TAGGING),
     _figure("ablation", _TAGGING),

@@ -4,14 +4,41 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pandas as pd
+
 from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
-from attention_atlas.studies.stefanik2021.names import MEAN, TEST, TOKEN
+from attention_atlas.studies.stefanik2021.names import MEAN, TEST, TOKEN, WHOLE, WITHOUT_HEADS
 from attention_atlas.studies.stefanik2021.removal_tables import ABLATION, CUMULATIVE, FINE_TUNING
 
 _FORMATS = dict.fromkeys(("value", "ci_low", "ci_high", "baseline"), ".1f")
 _FORMATS |= dict.fromkeys(("delta", "delta_low", "delta_high"), "+.2f") | {"layer": "d", "head": "d"}
+
+
+def removal_warning(scores: pd.DataFrame) -> list[str]:
+    """A sentence where removals can say nothing: the taggers score as well without any head as with all of them.
+
+    That is so unless the 95 % interval of the difference lies below 0 (bootstrap over documents, mean over seeds, token F1 on
+    test documents). A removal measures what a tagger uses a head for; without a loss it is not shown to use its heads at all.
+
+    Args:
+        scores: `FINE_TUNING` of `removal_tables`.
+
+    Returns:
+        The sentence; empty where the taggers lose by the removal of all heads.
+    """
+    rows = scores[(scores["seed"].astype(str) == MEAN) & (scores["split"] == TEST) & (scores["metric"] == TOKEN)]
+    by_model = rows.set_index("model")
+    whole, without = by_model.loc[WHOLE], by_model.loc[WITHOUT_HEADS]
+    if without["delta_high"] < 0:
+        return []
+    interval = f"{without['delta_low']:+.1f} to {without['delta_high']:+.1f}"
+    return [
+        "Warning: removals can say nothing of what heads contribute here. Without any head the taggers score "
+        f"{without['value']:.1f} % token F1, with all heads {whole['value']:.1f} %: a difference of {without['delta']:+.1f} "
+        f"percentage points with a 95 % interval of {interval} (mean over seeds, n = {whole['documents']} test documents)."
+    ]
 
 
 def fine_tuning(path: str | Path, label: RunLabel, html_out: str | Path) -> None:
@@ -26,16 +53,17 @@ def fine_tuning(path: str | Path, label: RunLabel, html_out: str | Path) -> None
         "Scores in percent. token F1: words of keyphrases, whether they begin one or not; phrase F1: both ends right "
         "(seqeval). Pruned: heads removed from the one whose removal helps most on development documents, as many as score "
         "best there; pruned on test: ranked, stopped and reported on the test documents, as in the slides, which is "
-        "optimistic. Intervals by bootstrap over documents; the mean is over seeds.",
+        "optimistic; without heads: all heads removed. Intervals by bootstrap over documents; the mean is over seeds.",
+        *removal_warning(table),
     ]
     write_html_table(table, html_out, "Štefánik: fine-tuned taggers, whole and pruned", notes, formats=_FORMATS)
 
 
-def ablation(path: str | Path, label: RunLabel, html_out: str | Path) -> None:
-    """Write the page of scores with each head removed, from `ABLATION` of `removal_tables`.
+def ablation(path: str | Path, fine_tuning_path: str | Path, label: RunLabel, html_out: str | Path) -> None:
+    """Write the page of scores with each head removed, from `ABLATION` and `FINE_TUNING` of `removal_tables`.
 
     Raises:
-        AtlasError: the table cannot be used.
+        AtlasError: a table cannot be used.
     """
     table = read_table(path, ABLATION)
     test_means = table[(table["seed"] == MEAN) & (table["split"] == TEST) & (table["metric"] == TOKEN)]
@@ -44,21 +72,26 @@ def ablation(path: str | Path, label: RunLabel, html_out: str | Path) -> None:
         "Token F1 on test documents with one head removed, mean over seeds, largest gain first; all seeds, both scores and "
         "both sets of documents are in ablation.tsv. p: paired permutation test over "
         "documents, two-sided; p_adjusted: adjusted for all heads by the maximum statistic.",
+        *removal_warning(read_table(fine_tuning_path, FINE_TUNING)),
     ]
     order = test_means.sort_values("delta", ascending=False, kind="stable")
     write_html_table(order, html_out, "Štefánik: each head removed", notes, formats=_FORMATS)
 
 
-def cumulative_ablation(path: str | Path, label: RunLabel, html_out: str | Path) -> None:
-    """Write the page of heads removed one after the other, from `CUMULATIVE` of `removal_tables`.
+def cumulative_ablation(path: str | Path, fine_tuning_path: str | Path, label: RunLabel, html_out: str | Path) -> None:
+    """Write the page of heads removed one after the other, from `CUMULATIVE` and `FINE_TUNING` of `removal_tables`.
 
     Raises:
-        AtlasError: the table cannot be used.
+        AtlasError: a table cannot be used.
     """
     table = read_table(path, CUMULATIVE)
     test_scores = table[(table["metric"] == TOKEN) & (table["split"] == TEST)]
     means = test_scores.groupby(["order", "percent", "heads_removed"], sort=False, as_index=False)["value"].mean()
-    notes = [label.line, "Token F1 on test documents, in percent, mean over seeds (and over random orders)."]
+    notes = [
+        label.line,
+        "Token F1 on test documents, in percent, mean over seeds (and over random orders).",
+        *removal_warning(read_table(fine_tuning_path, FINE_TUNING)),
+    ]
     wide = means.pivot(index=["percent", "heads_removed"], columns="order", values="value").reset_index()
     write_html_table(
         wide,

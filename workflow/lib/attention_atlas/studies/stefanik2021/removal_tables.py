@@ -30,6 +30,7 @@ from attention_atlas.studies.stefanik2021.names import (
     TEST,
     TOKEN,
     WHOLE,
+    WITHOUT_HEADS,
     WORST,
 )
 from attention_atlas.studies.stefanik2021.phrases import f1_of, percent, phrase_counts, resampled_percent, token_counts
@@ -106,7 +107,7 @@ def removal_tables(
     Args:
         files: seed -> table of `removal.remove_heads`.
         resamples, seed: of the bootstrap over documents.
-        fine_tuning_out: `FINE_TUNING`, scores of the whole and the pruned taggers.
+        fine_tuning_out: `FINE_TUNING`, scores of the whole and the pruned taggers, and of those without any head.
         ablation_out: `ABLATION`, scores with each head removed.
         cumulative_out: `CUMULATIVE`, scores with heads removed one after the other.
 
@@ -166,6 +167,12 @@ def _tagger_parts(by_seed: Mapping[str, Removals], metric: str) -> dict[tuple[st
                 if model == PRUNED or split == TEST:
                     place = removals.places(order=order, draw=0, split=split, count=count)[0]
                     by_model.setdefault((model, split), []).append((count, removals.parts(metric, [whole, place])))
+            # The last set of any order has all heads.
+            of_order = removals.places(order=WORST, draw=0, split=split)
+            counts = removals.sets["count"].to_numpy()[of_order]
+            all_heads = of_order[counts.argmax()]
+            parts = removals.parts(metric, [whole, all_heads])
+            by_model.setdefault((WITHOUT_HEADS, split), []).append((int(counts.max()), parts))
     return by_model
 
 
