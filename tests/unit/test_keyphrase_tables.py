@@ -153,6 +153,9 @@ def test_pages_warn_where_taggers_score_as_well_without_heads(tmp_path, lost, wa
         page = (tmp_path / f"{name}.html").read_text(encoding="utf-8")
         assert ("removals can say nothing" in page) == warned
         assert (f"a difference of {mean['delta']:+.1f}" in page) == warned
+        if name != "fine_tuning":
+            drawing(name)(*paths, SETTING, {"svg": tmp_path / f"{name}.svg"})
+            assert (b"Warning: removals" in (tmp_path / f"{name}.svg").read_bytes()) == warned
 
 
 def scores_without_heads(delta_low, delta_high):
@@ -278,7 +281,9 @@ def built(tmp_path_factory, removals):
 def test_every_figure_is_drawn_and_is_the_same_again(built, tmp_path):
     for name in FIGURES:
         for number in (1, 2):
-            drawing(name)(built / f"{name}.tsv", SETTING, {"svg": tmp_path / f"{name}{number}.svg"})
+            tables = [name, "fine_tuning"] if "ablation" in name else [name]
+            paths = [built / f"{table}.tsv" for table in tables]
+            drawing(name)(*paths, SETTING, {"svg": tmp_path / f"{name}{number}.svg"})
         first, second = ((tmp_path / f"{name}{number}.svg").read_bytes() for number in (1, 2))
         assert first == second
         assert len(first) > 5000

@@ -78,8 +78,10 @@ PAGES = (
         for name in ("ablation", "cumulative_ablation")
     ),
     _figure("fine_tuning", _TAGGING),
-    _figure("ablation", _TAGGING),
-    _figure("cumulative_ablation", _TAGGING),
+    *(
+        replace(_figure(name, _TAGGING), inputs={"path": f"{name}.tsv", "fine_tuning_path": "fine_tuning.tsv"})
+        for name in ("ablation", "cumulative_ablation")
+    ),
     _figure("baselines", ("label", "test")),
     Page(
         rule="stefanik2021_comparison",

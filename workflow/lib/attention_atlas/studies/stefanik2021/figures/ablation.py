@@ -14,18 +14,21 @@ from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 from attention_atlas.studies.stefanik2021.figures.head_map import draw_head_map
 from attention_atlas.studies.stefanik2021.names import MEAN, TEST, TOKEN
+from attention_atlas.studies.stefanik2021.removal_pages import removal_warning
+from attention_atlas.studies.stefanik2021.removal_tables import FINE_TUNING
 
 
-def ablation(path: str | Path, label: RunLabel, pictures: Mapping[str, str | Path]) -> None:
+def ablation(path: str | Path, fine_tuning_path: str | Path, label: RunLabel, pictures: Mapping[str, str | Path]) -> None:
     """Draw the change in token F1 on test documents when each head is removed: a map, and a histogram.
 
     Args:
         path: table `removal_tables.ABLATION`.
+        fine_tuning_path: table `removal_tables.FINE_TUNING`, for the caption.
         label: model and corpus.
         pictures: format -> file.
 
     Raises:
-        AtlasError: the table cannot be used.
+        AtlasError: a table cannot be used.
     """
     names = ["seed", "split", "layer", "head", "metric", "baseline", "value", "delta", "p", "p_adjusted", "documents"]
     table = read_table(path, names)
@@ -54,4 +57,5 @@ def ablation(path: str | Path, label: RunLabel, pictures: Mapping[str, str | Pat
         f"adjusted for {len(mean)} heads by the maximum statistic "
         f"({(mean['p_adjusted'] < 0.05).sum()} of them; {(mean['p'] < 0.05).sum()} unadjusted)."
     )
-    save_figure(figure, pictures, f"{label.line}\n{note}")
+    warning = removal_warning(read_table(fine_tuning_path, FINE_TUNING))
+    save_figure(figure, pictures, "\n".join([label.line, note, *warning]))

@@ -21,6 +21,8 @@ from attention_atlas.studies.stefanik2021.names import (
     TOKEN,
     WORST,
 )
+from attention_atlas.studies.stefanik2021.removal_pages import removal_warning
+from attention_atlas.studies.stefanik2021.removal_tables import FINE_TUNING
 
 _LINES = {
     WORST: (BLUE, "-", "o"),
@@ -30,16 +32,19 @@ _LINES = {
 }
 
 
-def cumulative_ablation(path: str | Path, label: RunLabel, pictures: Mapping[str, str | Path]) -> None:
+def cumulative_ablation(
+    path: str | Path, fine_tuning_path: str | Path, label: RunLabel, pictures: Mapping[str, str | Path]
+) -> None:
     """Draw scores on test documents by heads removed, in each order.
 
     Args:
         path: table `removal_tables.CUMULATIVE`.
+        fine_tuning_path: table `removal_tables.FINE_TUNING`, for the caption.
         label: model and corpus.
         pictures: format -> file.
 
     Raises:
-        AtlasError: the table cannot be used.
+        AtlasError: a table cannot be used.
     """
     table = read_table(path, ["seed", "order", "draw", "split", "heads_removed", "metric", "value", "documents"])
     table = table[table["split"] == TEST]
@@ -63,4 +68,5 @@ def cumulative_ablation(path: str | Path, label: RunLabel, pictures: Mapping[str
         f"Lines: mean over {table['seed'].nunique()} seeds (and {draws} random orders); bands: least and most of them. "
         f"n = {table['documents'].iloc[0]} test documents."
     )
-    save_figure(figure, pictures, f"{label.line}\n{note}")
+    warning = removal_warning(read_table(fine_tuning_path, FINE_TUNING))
+    save_figure(figure, pictures, "\n".join([label.line, note, *warning]))
