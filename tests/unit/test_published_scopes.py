@@ -29,21 +29,23 @@ def labels(config, study) -> dict[str, RunLabel]:
         return RunLabel("Paper run", model, corpus, *references)
 
     run = config["runs"]["paper"]
-    own = run[study]
+    settings = run[study]
     if study == "clark2019":
-        return {role: label(run["model"], own[role]) for role in ("segments", "dependencies", "coreference", "probe_training")}
+        return {
+            role: label(run["model"], settings[role]) for role in ("segments", "dependencies", "coreference", "probe_training")
+        }
     if study == "guan2020":
-        return {"questions": label(own["model"], own["questions"])}
+        return {"questions": label(settings["model"], settings["questions"])}
     if study == "kovaleva2019":
-        base = config["families"][own["family"]]["base"]
-        return {role: label(base, corpus) for role, corpus in [*own["tasks"].items(), ("frames", own["frames"])]}
+        base = config["families"][settings["family"]]["base"]
+        return {role: label(base, corpus) for role, corpus in [*settings["tasks"].items(), ("frames", settings["frames"])]}
     if study == "michel2019":
         return {
-            "translation": label(own["translator"], own["translation"]),
-            "classification": label(own["classifier"], own["classification"]),
+            "translation": label(settings["translator"], settings["translation"]),
+            "classification": label(settings["classifier"], settings["classification"]),
         }
     if study == "tenney2019":
-        return {task: label(own["model"], corpora["development"]) for task, corpora in own["tasks"].items()}
+        return {task: label(settings["model"], corpora["development"]) for task, corpora in settings["tasks"].items()}
     return {}
 
 

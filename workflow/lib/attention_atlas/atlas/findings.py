@@ -29,6 +29,7 @@ from attention_atlas.atlas.correlations import (
 )
 from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.tables import read_table, write_table
+from attention_atlas.published.compare import UNDECIDED
 from attention_atlas.published.pages import claim_verdict
 from attention_atlas.stats.bootstrap import percentile_interval
 
@@ -38,7 +39,6 @@ Overall = tuple[float, float, float]
 FINDINGS = [
     *("finding", "statistic", "value", "ci_low", "ci_high", "within_layers", "p", "n", "verdict", "within_low", "within_high"),
 ]
-UNDECIDED = "undecided"
 NOT_TESTED = "not tested"
 _VERTICAL = ("vertical", "dense_vertical")
 

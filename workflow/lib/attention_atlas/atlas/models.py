@@ -12,12 +12,13 @@ import pandas as pd
 
 from attention_atlas.atlas.compared import mean_over_heads, read_compared
 from attention_atlas.atlas.correlations import Draws, correlation, drawn_heads, spearman
-from attention_atlas.atlas.findings import NOT_TESTED, UNDECIDED
+from attention_atlas.atlas.findings import NOT_TESTED
 from attention_atlas.atlas.measures import numeric
 from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.methods.head_measures import PLACE
+from attention_atlas.published.compare import UNDECIDED
 from attention_atlas.published.pages import claim_verdict
 from attention_atlas.stats.bootstrap import percentile_interval
 

@@ -153,9 +153,9 @@ def _basis(smoothing: float, n: int) -> tuple[Floats, Floats]:
     # Descending, without directions that are rounding.
     kept = np.flatnonzero(values > 1e-12)[::-1]
     coefficients = scale[:, None] * vectors[:, kept] / np.sqrt(values[kept])
-    own = 2 * np.log(2) * (checked + least) - 2 * _sums(checked, np.array([least]))[:, 0]
+    with_itself = 2 * np.log(2) * (checked + least) - 2 * _sums(checked, np.array([least]))[:, 0]
     covered = np.cumsum((_kernel(checked, nodes, least) @ coefficients) ** 2, axis=1)
-    left_out = ((own[:, None] - covered) / (checked + 1 / n)[:, None]).max(axis=0)
+    left_out = ((with_itself[:, None] - covered) / (checked + 1 / n)[:, None]).max(axis=0)
     features = int(np.argmax(left_out <= TOLERANCE / 2)) + 1
     return nodes, coefficients[:, :features]
 

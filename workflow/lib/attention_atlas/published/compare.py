@@ -14,7 +14,7 @@ from attention_atlas.published.values import Number, Published, half_unit
 _CONTRACT = ("id", "item", "quantity", "published", "ours", "ci_low", "ci_high", "n", "comparable", "why", "verdict")
 COLUMNS = (*_CONTRACT, "scope", "obstacle", "recomputed", "recomputation_agrees", "recomputation")
 
-# Kinds of comparison: model, data, recipe and size are the same; trained anew, data of the same making, or a value read off a
+# Kinds of comparison: model, data, recipe and size are the same; trained again, data of the same making, or a value read off a
 # figure; a choice of the run; a claim (order, threshold) that can be tested on any model; a number that cannot be compared.
 EXACT, CLOSE, SETTING, QUALITATIVE, NO = "exact", "close", "setting", "qualitative", "no"
 
@@ -52,8 +52,8 @@ ANOTHER_RUN = "not in this run"
 NEVER = "never"
 SCOPES = {
     COULD_MATCH: "model, data, recipe and, where it is published, size are the same",
-    COULD_BE_COVERED: "same model and data, but trained anew, drawn anew, of another size or read off a figure: our interval "
-    "may cover it, a match would be chance",
+    COULD_BE_COVERED: "same model and data, but trained again, sampled again, of another size or read off a figure: our "
+    "interval may cover it, a match would be chance",
     A_SETTING: "a choice of the run",
     A_CLAIM: "a claim that is tested on any model",
     ANOTHER_RUN: "a run with the published model and data could compare it; this one does not",

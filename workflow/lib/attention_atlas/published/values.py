@@ -82,7 +82,7 @@ class Published:
         tolerance: of values read off a figure; elsewhere half a unit of the last printed digit counts.
         role: of the run's model and corpus that our number is measured on; `a|b` takes the first that the run has.
         same: `model` and `data` that a run must look at for the same quantity.
-        comparable: exact (model, data, recipe and size can all be the same), close (trained anew, data of the same making, or
+        comparable: exact (model, data, recipe and size can all be the same), close (trained again, data of the same making, or
             a value read off a figure), setting (a choice of the run), qualitative (a claim, tested on any model) or no; empty
             where nothing is beside it.
         recipe: in what our way of measuring differs from the published one; empty where it does not.

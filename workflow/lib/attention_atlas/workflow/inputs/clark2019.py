@@ -56,7 +56,7 @@ class Clark2019Inputs(StudyInputs):
 
         def paths(wildcards: Wildcards) -> list[str]:
             models = self.study_settings(wildcards)["probes"]["random_models"]
-            return [f"results/{wildcards.run}/{ID}/probes/{model}.{suffix}" for model in models]
+            return [self.study.path(f"probes/{model}.{suffix}", wildcards.run) for model in models]
 
         return paths
 

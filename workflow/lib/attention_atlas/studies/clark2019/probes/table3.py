@@ -17,9 +17,9 @@ from attention_atlas.methods.dependency_scoring import ALL
 from attention_atlas.published.values import load_published
 from attention_atlas.stats.bootstrap import bootstrap_ratio
 from attention_atlas.studies.clark2019.probes.names import ATTENTION, ATTENTION_WORDS, DISTANCES_WORDS
+from attention_atlas.studies.clark2019.systems import BEST_HEAD
 
 RIGHT_BRANCHING, BEST_OFFSET, RANDOM = "right_branching", "best_offset", "random_attention_words"
-BEST_HEAD = "best_head"
 OFFSETS = (-3, -2, -1, 1, 2, 3)
 COLUMNS = (
     *("probe", "root_alignment", "decoding", "punctuation", "seeds", "uas", "sd", "ci_low", "ci_high"),
