@@ -24,7 +24,7 @@ def comparison(path, verdicts, scopes, obstacle="another model", agrees=None):
 
 
 def written(tmp_path, comparisons, claims):
-    write_table(pd.DataFrame(claims, columns=CLAIMS[1:]), tmp_path / "claims-a.tsv")
+    write_table(pd.DataFrame(claims, columns=CLAIMS[1:4]).reindex(columns=CLAIMS[1:]), tmp_path / "claims-a.tsv")
     out = {name: tmp_path / name for name in OUTPUTS}
     write_scoreboard(comparisons, {"a2019": tmp_path / "claims-a.tsv"}, "Test run", False, **out)
     return out, pd.read_csv(out["summary_out"], sep="\t").set_index("study")

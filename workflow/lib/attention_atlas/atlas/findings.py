@@ -29,8 +29,8 @@ from attention_atlas.atlas.correlations import (
 )
 from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.tables import read_table, write_table
+from attention_atlas.published.claims import claim_verdict
 from attention_atlas.published.compare import UNDECIDED
-from attention_atlas.published.pages import claim_verdict
 from attention_atlas.stats.bootstrap import percentile_interval
 
 Floats = npt.NDArray[np.float64]

@@ -18,8 +18,8 @@ from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.methods.head_measures import PLACE
+from attention_atlas.published.claims import claim_verdict
 from attention_atlas.published.compare import UNDECIDED
-from attention_atlas.published.pages import claim_verdict
 from attention_atlas.stats.bootstrap import percentile_interval
 
 MODELS = ["model", "random_weights", "measure", "mean", "ci_low", "ci_high", "spearman", "spearman_low", "spearman_high"]

@@ -71,7 +71,7 @@ class Measured:
         comparable: exact, close, setting, qualitative or no.
         why: the reason, one sentence.
         ci_low, ci_high, n: interval and size, where there are any.
-        holds: for qualitative comparisons, whether the claim holds here.
+        holds: for qualitative comparisons, whether the claim holds here; None where the run does not decide it.
         numbers: the published numbers that stand beside ours, in the order of ours; empty for all numbers of the value.
         obstacle: what this run lacks for a comparison, in a few words; empty where it lacks nothing.
     """
@@ -135,6 +135,8 @@ def verdict(entry: Published, ours: Measured, recomputed: Sequence[Recomputed] =
         if ours.comparable == SETTING:
             return SETTING_AS_PUBLISHED if agrees(entry, ours) else SETTING_DIFFERS
         if ours.comparable == QUALITATIVE:
+            if ours.holds is None:
+                return UNDECIDED
             return HOLDS if ours.holds else DOES_NOT_HOLD
         if ours.comparable in (EXACT, CLOSE):
             if agrees(entry, ours):

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.tables import write_table
-from attention_atlas.published.compare import DOES_NOT_HOLD, HOLDS, NEVER, VERDICTS
+from attention_atlas.published.claims import CLAIM_COLUMNS, Claim
+from attention_atlas.published.compare import NEVER, VERDICTS
+
+CLAIM_FORMATS = dict.fromkeys(("value", "threshold", "ci_low", "ci_high", "level"), ".4g") | {"n": "d"}
+VERDICT_NOTE = (
+    "A claim holds where the whole interval of its statistic lies on the claim's side of the threshold, does not hold where it "
+    "lies on the other side, and is undecided where it contains the threshold. Intervals resample the unit that is named; a "
+    "claim about several things shows the one that decides."
+)
 
 
 def write_comparison(
@@ -38,14 +47,16 @@ def write_comparison(
 
 
 def write_claims(
-    claims: Iterable[tuple[str, str, str]], out: str | Path, html_out: str | Path, title: str, notes: list[str]
+    claims: Iterable[Claim | tuple[str, str, str]], out: str | Path, html_out: str | Path, title: str, notes: list[str]
 ) -> None:
-    """Write claims (claim, ours, verdict of `claim_verdict`) as a table and as a page."""
-    frame = pd.DataFrame(list(claims), columns=["claim", "ours", "verdict"])
+    """Write claims as a table and as a page, columns `CLAIM_COLUMNS`."""
+    frame = pd.DataFrame([_row(claim) for claim in claims], columns=list(CLAIM_COLUMNS)).astype({"n": "Int64"})
     write_table(frame, out)
-    write_html_table(frame, html_out, title, notes)
+    write_html_table(frame, html_out, title, [*notes, VERDICT_NOTE], formats=CLAIM_FORMATS)
 
 
-def claim_verdict(holds: bool) -> str:
-    """The verdict on a claim."""
-    return HOLDS if holds else DOES_NOT_HOLD
+def _row(claim: Claim | tuple[str, str, str]) -> list[Any]:
+    if isinstance(claim, tuple):
+        return [*claim, *[None] * (len(CLAIM_COLUMNS) - 3)]
+    numbers = (claim.value, claim.threshold, claim.ci_low, claim.ci_high, claim.level)
+    return [claim.statement, claim.ours, claim.verdict, claim.statistic, *numbers, claim.n, claim.unit]

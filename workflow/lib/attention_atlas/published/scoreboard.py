@@ -9,6 +9,7 @@ import pandas as pd
 
 from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.tables import read_table, write_table
+from attention_atlas.published.claims import CLAIM_COLUMNS
 from attention_atlas.published.compare import (
     ANOTHER_RUN,
     COLUMNS,
@@ -19,6 +20,7 @@ from attention_atlas.published.compare import (
     UNDECIDED,
     VERDICTS,
 )
+from attention_atlas.published.pages import CLAIM_FORMATS, VERDICT_NOTE
 
 
 def _name(words: str) -> str:
@@ -34,7 +36,7 @@ SUMMARY = [
     *("why_never", "why_not_in_this_run", "follow_from_others", "follow_and_agree"),
     *("claims", *CLAIM_VERDICTS.values()),
 ]
-CLAIMS = ["study", "claim", "ours", "verdict"]
+CLAIMS = ["study", *CLAIM_COLUMNS]
 
 _GENERATED = (
     "Generated text and a small model: no number is the papers' quantity. What has a verdict are settings, published numbers "
@@ -90,7 +92,9 @@ def write_scoreboard(
     counts = dict.fromkeys((name for name in SUMMARY if name not in texts), "d")
     write_html_table(summary, summary_html, "Scoreboard", notes, formats=counts)
     write_table(all_claims, claims_out)
-    write_html_table(all_claims, claims_html, "Claims of all studies and this run", lines)
+    write_html_table(
+        all_claims, claims_html, "Claims of all studies and this run", [*lines, VERDICT_NOTE], formats=CLAIM_FORMATS
+    )
 
 
 def summary_rows(values: pd.DataFrame, claims: pd.DataFrame) -> pd.DataFrame:

@@ -10,9 +10,10 @@ import pandas as pd
 
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.methods.head_type_names import DENSE, DENSE_VERTICAL, DIAGONAL, TITLES, TYPES, VERTICAL
+from attention_atlas.published.claims import claim_verdict
 from attention_atlas.published.compare import compare
 from attention_atlas.published.matching import Quantity, measure, quantities, read_tables
-from attention_atlas.published.pages import claim_verdict, write_claims, write_comparison
+from attention_atlas.published.pages import write_claims, write_comparison
 from attention_atlas.published.values import load_published
 from attention_atlas.studies.guan2020.ablation_rows import SEGMENTS, STOPS
 

@@ -14,9 +14,10 @@ from attention_atlas.corpora.frames import LONGEST_ELEMENT, LONGEST_SENTENCE
 from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.run_label import RunLabel, joint_lines
 from attention_atlas.io.tables import write_table
+from attention_atlas.published.claims import claim_verdict
 from attention_atlas.published.compare import CLOSE, NO, compare
 from attention_atlas.published.matching import Quantity, measure, quantities, read_tables, sameness
-from attention_atlas.published.pages import claim_verdict, write_claims, write_comparison
+from attention_atlas.published.pages import write_claims, write_comparison
 from attention_atlas.published.values import Published, load_digitised, load_published
 from attention_atlas.studies.kovaleva2019.names import (
     CHANNELS,

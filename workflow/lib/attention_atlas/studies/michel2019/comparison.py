@@ -10,9 +10,10 @@ import pandas as pd
 
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.methods.names import CLASSIFICATION, DEFINITIONS, PAPER, TRANSLATION
+from attention_atlas.published.claims import claim_verdict
 from attention_atlas.published.compare import compare
 from attention_atlas.published.matching import Quantity, measure, quantities, read_tables
-from attention_atlas.published.pages import claim_verdict, write_claims, write_comparison
+from attention_atlas.published.pages import write_claims, write_comparison
 from attention_atlas.published.values import load_published
 from attention_atlas.studies.michel2019.correlations import PEARSON, SPEARMAN, TRIMMED, in_words
 from attention_atlas.studies.michel2019.curves import mean_score, prunable

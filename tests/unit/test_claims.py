@@ -1,0 +1,50 @@
+"""Claims of papers: three verdicts by an interval and a threshold."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import nan
+
+import pandas as pd
+import pytest
+
+from attention_atlas.published.claims import CLAIM_COLUMNS, Claim, all_hold, level_of_parts
+from attention_atlas.published.pages import write_claims
+
+CLAIM = Claim("heads gain", "1.0", "gain, points", 1.0, 0.2, 1.8, 40, "examples")
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "threshold", "above", "verdict"),
+    [
+        (0.2, 1.8, 0.0, True, "holds"),
+        (-1.8, -0.2, 0.0, True, "does not hold"),
+        (-0.2, 1.8, 0.0, True, "undecided"),
+        (0.0, 1.8, 0.0, True, "undecided"),
+        (0.2, 1.8, 0.0, False, "does not hold"),
+        (-1.8, -0.2, 0.0, False, "holds"),
+        (0.6, 0.9, 0.5, True, "holds"),
+        (0.4, 0.9, 0.5, True, "undecided"),
+        (nan, nan, 0.0, True, "undecided"),
+    ],
+)
+def test_the_verdict_is_where_the_interval_lies(low: float, high: float, threshold: float, above: bool, verdict: str) -> None:
+    assert replace(CLAIM, ci_low=low, ci_high=high, threshold=threshold, above=above).verdict == verdict
+
+
+def test_a_claim_about_several_things_is_as_good_as_its_worst_part() -> None:
+    holds, clearer = CLAIM, replace(CLAIM, ci_low=0.5)
+    open_one, refuted = replace(CLAIM, ci_low=-0.1), replace(CLAIM, value=-1.0, ci_low=-2.0, ci_high=-0.5)
+    assert all_hold("all", "", [clearer, holds]).verdict == "holds"
+    assert all_hold("all", "", [clearer, holds]).ci_low == 0.2, "the part nearest to its threshold is shown"
+    assert all_hold("all", "", [holds, open_one]).verdict == "undecided"
+    assert all_hold("all", "", [holds, open_one, refuted]).verdict == "does not hold"
+    assert all_hold("all", "", [holds, refuted]).value == -1.0
+    assert level_of_parts(5) == pytest.approx(0.99)
+
+
+def test_claims_are_written_with_statistic_interval_and_n(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    write_claims([CLAIM], tmp_path / "c.tsv", tmp_path / "c.html", "Claims", ["a run"])
+    (row,) = pd.read_csv(tmp_path / "c.tsv", sep="\t").to_dict("records")
+    assert list(row) == list(CLAIM_COLUMNS)
+    assert (row["verdict"], row["n"], row["unit"], row["ci_low"]) == ("holds", 40, "examples", 0.2)

@@ -1,0 +1,96 @@
+"""Claims of a paper: the statistic that tests each of them, its interval, and one of three verdicts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from attention_atlas.published.compare import DOES_NOT_HOLD, HOLDS, UNDECIDED
+
+CLAIM_COLUMNS = (*("claim", "ours", "verdict", "statistic", "value", "threshold", "ci_low", "ci_high", "level", "n", "unit"),)
+LEVEL = 0.95
+"""Coverage of a claim's interval."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim that can be tested on any model.
+
+    Attributes:
+        statement: the claim, with the place in the paper.
+        ours: what this run measured, in words.
+        statistic: what is measured, in a few words with its unit.
+        value: of the statistic; NaN where it cannot be computed.
+        ci_low, ci_high: its interval; NaN where there are too few examples for one.
+        n: how many independent units the interval is over.
+        unit: what they are: sentences, documents, examples, heads, random sets, ...
+        threshold: the claim holds if the statistic lies above it.
+        above: False where the claim holds if the statistic lies below the threshold.
+        level: coverage of the interval.
+    """
+
+    statement: str
+    ours: str
+    statistic: str
+    value: float
+    ci_low: float
+    ci_high: float
+    n: int
+    unit: str
+    threshold: float = 0.0
+    above: bool = True
+    level: float = LEVEL
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether the whole interval lies on the claim's side of the threshold; None where it contains it or is missing."""
+        if math.isnan(self.ci_low) or math.isnan(self.ci_high):
+            return None
+        if self.ci_low > self.threshold:
+            return self.above
+        if self.ci_high < self.threshold:
+            return not self.above
+        return None
+
+    @property
+    def verdict(self) -> str:
+        """`holds`, `does not hold`, or `undecided`."""
+        return claim_verdict(self.holds)
+
+
+def all_hold(statement: str, ours: str, parts: Sequence[Claim]) -> Claim:
+    """A claim that says the same of several things (every task, every type): one row for it.
+
+    It holds if all parts hold, does not hold if one part does not, and is undecided otherwise. The row shows the part that
+    decides: one that does not hold, else one that is undecided, else the one nearest to its threshold. If all parts hold, each
+    was tested at its own level (intersection-union test: Berger 1982, Multiparameter hypothesis testing and acceptance
+    sampling); a part that refutes the claim is one of many, so the intervals of k parts have the coverage `level_of_parts(k)`.
+
+    Raises:
+        ValueError: no parts.
+    """
+    if not parts:
+        raise ValueError("a claim needs a part.")
+    order = {False: 0, None: 1, True: 2}
+    deciding = min(parts, key=lambda part: (order[part.holds], _distance(part)))
+    return replace(deciding, statement=statement, ours=ours)
+
+
+def level_of_parts(parts: int, level: float = LEVEL) -> float:
+    """Coverage of each of several intervals so that all of them cover with at least `level` (Bonferroni)."""
+    return 1 - (1 - level) / parts
+
+
+def claim_verdict(holds: bool | None) -> str:
+    """The verdict on a claim."""
+    if holds is None:
+        return UNDECIDED
+    return HOLDS if holds else DOES_NOT_HOLD
+
+
+def _distance(part: Claim) -> float:
+    """How far the near end of the interval lies on the claim's side of the threshold; negative where it does not."""
+    if part.holds is None and math.isnan(part.ci_low):
+        return -math.inf
+    return part.ci_low - part.threshold if part.above else part.threshold - part.ci_high
