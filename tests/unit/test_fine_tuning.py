@@ -71,6 +71,32 @@ def test_the_checkpoint_is_whole_and_the_loss_falls(base, tmp_path):
     describe("tiny-squad", entry, tmp_path / "card.json", tmp_path / "tokenizer.json")
 
 
+def test_without_dropout_the_seed_of_the_masks_changes_nothing(base, tmp_path, monkeypatch):
+    """Two trainings that differ in their random masks alone: equal weights only where nothing is masked."""
+
+    def weights(dropout, folder):
+        masks = iter(range(1000))
+        forward = torch.nn.Dropout.forward
+
+        def other_mask(self, x):
+            if folder.endswith("two"):
+                torch.manual_seed(next(masks))
+            return forward(self, x)
+
+        monkeypatch.setattr(torch.nn.Dropout, "forward", other_mask)
+        changed = {} if dropout is None else {"dropout": dropout}
+        trained = train(base, tmp_path / f"{dropout}-{folder}", epochs=1, **changed)
+        monkeypatch.undo()
+        return (trained / "model.safetensors").read_bytes(), json.loads((trained / "config.json").read_text())
+
+    (one, settings), (two, _) = weights(0.0, "one"), weights(0.0, "two")
+    assert one == two
+    assert {settings[name] for name in ("hidden_dropout_prob", "attention_probs_dropout_prob")} == {0.0}
+    (one, settings), (two, _) = weights(None, "one"), weights(None, "two")
+    assert one != two
+    assert settings["hidden_dropout_prob"] == BertConfig().hidden_dropout_prob
+
+
 def test_weights_kept_in_half_precision_take_half_the_room(base, tmp_path):
     whole, half = (train(base, tmp_path / name, epochs=1, stored_dtype=name) for name in ("float32", "float16"))
     sizes = [(folder / "model.safetensors").stat().st_size for folder in (whole, half)]

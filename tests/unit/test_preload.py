@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from attention_atlas.workflow.preload import Preloaded, one_thread
+from attention_atlas.workflow.preload import Preloaded, _record, one_thread
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes are copied on Linux alone")
 HEAVY = "colorsys"
@@ -37,8 +37,8 @@ def script(folder: Path, text: str) -> str:
     return str(path)
 
 
-def finished(preloaded: Preloaded, script: str, **environment: str) -> tuple[int, float | None]:
-    """Run a job to its end: exit status and processor seconds."""
+def finished(preloaded: Preloaded, script: str, **environment: str) -> tuple[int, dict[str, float]]:
+    """Run a job to its end: exit status and what it used."""
     return preloaded.start(script, {"PATH": os.environ["PATH"], **environment}).wait()
 
 
@@ -51,10 +51,10 @@ def test_a_job_is_a_process_of_its_own_with_the_libraries_loaded(preloaded, tmp_
         "facts |= {'input': sys.stdin.read(), 'process': open('/proc/self/comm').read()}",
     )
     started = preloaded.start(path, {"ONLY": "this"}, "clark2019_figure2")
-    status, seconds = started.wait()
+    status, used = started.wait()
     facts = json.loads((tmp_path / "facts.json").read_text())
     assert status == 0
-    assert seconds >= 0
+    assert used["cpu_time"] >= 0
     assert facts["pid"] == started.pid != os.getpid()
     assert facts["loaded"]
     assert (facts["name"], facts["argv"], facts["beside"]) == ("__main__", [path], str(tmp_path))
@@ -93,7 +93,7 @@ def test_the_traceback_of_a_job_can_be_read(tmp_path):
 
 
 def test_a_killed_job_is_a_failure(preloaded, tmp_path):
-    assert finished(preloaded, script(tmp_path, "os.kill(os.getpid(), signal.SIGKILL)")) == (-9, None)
+    assert finished(preloaded, script(tmp_path, "os.kill(os.getpid(), signal.SIGKILL)")) == (-9, {})
 
 
 def test_an_interrupt_ends_a_job_and_not_what_it_is_a_copy_of(preloaded, tmp_path):
@@ -134,11 +134,35 @@ def test_the_server_ends_with_the_workflow(tmp_path):
         time.sleep(0.01)
 
 
-def test_processor_seconds_are_those_of_the_job(preloaded, tmp_path):
-    path = script(tmp_path, "end = time.process_time() + 0.5\nwhile time.process_time() < end: pass")
-    status, seconds = finished(preloaded, path)
+def test_processor_seconds_are_those_of_the_job_and_its_processes(preloaded, tmp_path):
+    busy = "end = time.process_time() + 0.3\nwhile time.process_time() < end: pass"
+    (tmp_path / "busy.py").write_text(f"import time\n{busy}\n", encoding="utf-8")
+    path = script(tmp_path, f"import subprocess\n{busy}\nsubprocess.run([sys.executable, 'busy.py'])")
+    status, used = finished(preloaded, path)
     assert status == 0
-    assert 0.5 <= seconds < 1
+    assert 0.6 <= used["cpu_time"] < 1.5
+
+
+def test_memory_is_the_largest_that_the_job_had(preloaded, tmp_path):
+    before = finished(preloaded, script(tmp_path, ""))[1]
+    after = finished(preloaded, script(tmp_path, "held = bytearray(b'x') * (200 * 2**20)\ndel held"))[1]
+    assert 190 < after["max_rss"] - before["max_rss"] < 240
+    assert after["max_vms"] >= after["max_rss"]
+
+
+def test_what_a_job_used_becomes_snakemakes_record(preloaded, tmp_path):
+    from snakemake.benchmark import BenchmarkRecord
+
+    used = finished(preloaded, script(tmp_path, "open('written', 'wb').write(bytes(2**20)); os.sync()"))[1]
+    record = BenchmarkRecord()
+    _record(record, 2.0, used)
+    columns = dict(zip(record.get_header(), record.get_benchmarks(), strict=True))
+    assert (columns["s"], columns["cpu_time"], columns["max_rss"]) == (2.0, used["cpu_time"], used["max_rss"])
+    assert columns["mean_load"] == pytest.approx(50 * used["cpu_time"])
+    assert columns["io_out"] >= 0
+    killed = BenchmarkRecord()
+    _record(killed, 2.0, {})
+    assert dict(zip(killed.get_header(), killed.get_benchmarks(), strict=True))["max_rss"] == "NA"
 
 
 def test_one_thread_is_what_snakemake_gives_such_a_job():

@@ -62,6 +62,8 @@ rule michel2019_pruned:
         "results/{run}/logs/michel2019/pruned/{experiment}.log",
     benchmark:
         "results/{run}/benchmarks/michel2019/pruned/{experiment}.tsv"
+    # As for the answers with masked heads.
+    priority: 10
     conda:
         "../../envs/model.yaml"
     threads: michel2019.threads("pruned")

@@ -137,3 +137,5 @@ use rule fine_tune as fine_tune_by_epoch with:
         epochs="results/{run}/models/{model}/epochs.safetensors",
     wildcard_constraints:
         model=one_of(inputs.followed_models()),
+    # Three long jobs wait for it, one after another.
+    priority: 20

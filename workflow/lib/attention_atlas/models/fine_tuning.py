@@ -49,8 +49,8 @@ def fine_tune(
         example_files: examples of the training corpus, made with that model's tokenizer.
         limit: use at most this many records.
         training: task (questions, labels, translation, tags), regression, epochs, batch, learning_rate, warmup, weight_decay,
-            optimiser, seed; stored where the weights are kept in float16; label_smoothing and beta2 where they are not 0 and
-            0.999; keep_epochs where the weights after some epochs are kept.
+            optimiser, seed; stored_dtype where the weights are kept in float16; label_smoothing and beta2 where they are not 0
+            and 0.999; dropout where it is not the model's own; keep_epochs where the weights after some epochs are kept.
         threads: threads of the training.
         folder: of the checkpoint, files `CHECKPOINT`.
         summary_out: table to write: step, epoch, loss (mean since the row before), learning_rate.
@@ -75,7 +75,7 @@ def fine_tune(
     else:
         items = _answers(examples)
     set_seed(training["seed"])
-    model = _model(base_entry, training["task"], classes)
+    model = _model(base_entry, training["task"], classes, training.get("dropout"))
     keeper = _keeper(model, training.get("keep_epochs", ()))
     steps = -(-len(items) // training["batch"])
     _log.info("%d examples, %d steps an epoch, %s epochs", len(items), steps, training["epochs"])
@@ -200,13 +200,21 @@ def _tensor(targets: Sequence[Any]) -> torch.Tensor:
     return torch.tensor([numbers + [UNCOUNTED] * (longest - len(numbers)) for numbers in targets])
 
 
-def _model(entry: Mapping[str, Any], task: str, classes: tuple[str, ...] | None) -> PreTrainedModel:
+def _model(
+    entry: Mapping[str, Any], task: str, classes: tuple[str, ...] | None, dropout: float | None = None
+) -> PreTrainedModel:
     """The model with a new head: for answers, for classes, or for one score (no classes); or a translation model."""
+    from transformers import AutoConfig
+
     entry = {**entry, "dtype": "float32"}
+    options: dict[str, Any] = {}
+    if dropout is not None:
+        settings = AutoConfig.from_pretrained(locate(entry)).to_dict()
+        options = {name: dropout for name, value in settings.items() if "dropout" in name and isinstance(value, float | int)}
     if classes is None:
-        return initialised(class_with_head(task), entry)[0]
+        return initialised(class_with_head(task), entry, **options)[0]
     # One number is learnt by its squared error.
-    model, _ = initialised(class_with_head(task), entry, num_labels=len(classes) or 1)
+    model, _ = initialised(class_with_head(task), entry, num_labels=len(classes) or 1, **options)
     if classes:
         model.config.id2label = dict(enumerate(classes))
         model.config.label2id = {name: number for number, name in enumerate(classes)}

@@ -17,6 +17,7 @@ import runpy
 import signal
 import socket
 import sys
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -58,7 +59,7 @@ def _collect_ended(options: int) -> None:
 
 
 def _become(job: dict[str, Any], report: socket.socket) -> NoReturn:
-    """Run the script of a job in this process, and report the process, then its exit status and its processor seconds."""
+    """Run the script of a job in this process, and report the process, then its exit status and what it used."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     # Its name in lists of processes, of which the system keeps 15 letters.
@@ -77,10 +78,32 @@ def _become(job: dict[str, Any], report: socket.socket) -> NoReturn:
         status = end.code if isinstance(end.code, int) else int(end.code is not None)
         raise
     finally:
-        used = [resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-        seconds = sum(usage.ru_utime + usage.ru_stime for usage in used)
-        report.sendall(f"{status} {seconds:.2f}\n".encode())
+        report.sendall(f"{status} {json.dumps(usage())}\n".encode())
     sys.exit(0)
+
+
+def usage() -> dict[str, float]:
+    """What this process has used, by the names of Snakemake's benchmarks.
+
+    cpu_time: seconds, with those of the processes that it started and waited for; max_rss, max_vms: MiB; io_in, io_out: MiB
+    read from and written to disk.
+    """
+    times = [resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    memory, disk = _fields("/proc/self/status"), _fields("/proc/self/io")
+    return {
+        "cpu_time": round(sum(time.ru_utime + time.ru_stime for time in times), 2),
+        "max_rss": memory["VmHWM"] / 1024,
+        "max_vms": memory["VmPeak"] / 1024,
+        "io_in": disk["read_bytes"] / 1024**2,
+        "io_out": disk["write_bytes"] / 1024**2,
+    }
+
+
+def _fields(path: str) -> dict[str, int]:
+    """Lines "name: number" of a file of the system; 0 for names that it lacks."""
+    lines = (line.split() for line in Path(path).read_text(encoding="ascii", errors="replace").splitlines())
+    numbers = {words[0].rstrip(":"): int(words[1]) for words in lines if len(words) > 1 and words[1].isdigit()}
+    return defaultdict(int, numbers)
 
 
 if __name__ == "__main__":
