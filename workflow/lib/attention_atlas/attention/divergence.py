@@ -16,6 +16,7 @@ from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg.blas import ssyrk
 from threadpoolctl import ThreadpoolController
 
 Floats = npt.NDArray[np.float64]
@@ -28,8 +29,8 @@ A sixth of it would take two features more. Rounding to float32 comes on top, le
 """
 _NODES = 48
 """Weights whose kernels the features are made of; with twice as many there would be no fewer features."""
-_BLOCK = 512
-"""Entries of a map that are compared at a time: features of 144 heads are 2.6 MB, and stay in the processor's cache."""
+_BLOCK = 640
+"""Entries of a map that are compared at a time: features of 144 heads are 3.3 MB, and stay in the processor's cache."""
 _DEVICE_BLOCK = 8192
 """The same on a GPU, where features of 384 heads take some 140 MB."""
 _ONE = int(np.float16(1).view(np.uint16))
@@ -73,7 +74,8 @@ def head_divergence(
 
         def product(start: int) -> Singles:
             features = _features_of(entries[:, start : start + _BLOCK], smoothing, n)
-            return features @ features.T
+            # The upper triangle of features @ features.T; numpy fills the lower one as well, a tenth of the time.
+            return ssyrk(1.0, features.T, trans=1)
 
         # Blocks have a thread each. Threads within a product, too, would mostly wait for each other on a busy machine.
         with _linear_algebra().limit(limits=1, user_api="blas"), ThreadPoolExecutor(threads) as pool:
