@@ -37,11 +37,11 @@ def test_every_probe_of_every_task_is_there(table):
 
 
 def test_layers_add_to_what_words_tell(table):
-    table1 = table("table1")
-    first, last = (table1.groupby("task")["f1"].nth(place) for place in (0, -1))
-    print(table1[["task", "layer", "f1", "f1_random_encoder", "selectivity", "f1_equal_steps"]].round(1).to_string())
+    controls = table("controls")
+    first, last = (controls.groupby("task")["f1"].nth(place) for place in (0, -1))
+    print(controls[["task", "layer", "f1", "f1_random_encoder", "selectivity", "f1_equal_steps"]].round(1).to_string())
     assert (last.to_numpy() > first.to_numpy()).mean() > 0.8
-    at_end = table1.groupby("task").tail(1).set_index("task")
+    at_end = controls.groupby("task").tail(1).set_index("task")
     assert (
         at_end.loc[["pos", "dependencies", "relations"], "f1"]
         > at_end.loc[["pos", "dependencies", "relations"], "f1_random_encoder"]

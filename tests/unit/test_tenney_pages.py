@@ -15,6 +15,7 @@ from attention_atlas.io.shards import write_shard
 from attention_atlas.io.tables import read_parquet, read_table
 from attention_atlas.published.values import load_published
 from attention_atlas.studies.tenney2019.comparison import comparison
+from attention_atlas.studies.tenney2019.controls import controls_page
 from attention_atlas.studies.tenney2019.figure1 import figure1
 from attention_atlas.studies.tenney2019.figure2 import figure2
 from attention_atlas.studies.tenney2019.figure3 import figure3
@@ -26,19 +27,18 @@ from attention_atlas.studies.tenney2019.order import order_page
 from attention_atlas.studies.tenney2019.probing import Outputs, Plan, ProbedCorpus, ProbedTask, probe_tasks
 from attention_atlas.studies.tenney2019.scores import CASES, COUNTS, SCORES, WEIGHTS, f1_of
 from attention_atlas.studies.tenney2019.summary import (
+    CONTROLS,
     FIGURE1,
     FIGURE2,
     OPTIONS,
     ORDER,
     PROBE_SCORES,
-    TABLE1,
     SummaryOutputs,
     is_noise,
     order_of_tasks,
     resampled_f1,
     summarise,
 )
-from attention_atlas.studies.tenney2019.table1 import table1_page
 from attention_atlas.studies.tenney2019.traces import FIGURE3, traced_sentences
 from attention_atlas.studies.tenney2019.training import Recipe
 
@@ -125,9 +125,9 @@ def task_files(probed):
 @pytest.fixture(scope="module")
 def pages(probed, tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
-    names = ("probe_scores", "mixing_weights", "figure1", "figure2", "table1", "order", "options")
+    names = ("probe_scores", "mixing_weights", "figure1", "figure2", "controls", "order", "options")
     summarise("tiny", task_files(probed), 100, 0, SummaryOutputs(*(folder / name for name in names)))
-    for name, page in (("table1", table1_page), ("order", order_page), ("options", options_page)):
+    for name, page in (("controls", controls_page), ("order", order_page), ("options", options_page)):
         page(folder / name, SETTINGS, folder / f"{name}_html")
     traced_sentences([task_outputs.cases for (_, whole), task_outputs in probed.items() if whole], 2, folder / "figure3")
     return folder
@@ -188,10 +188,10 @@ def test_tables_follow_from_scores_and_weights(probed, pages):
     one = bars[bars["task"] == "pos"]
     assert one["delta"].iloc[1:].sum() == pytest.approx(points["pos"].iloc[-1] - points["pos"].iloc[0], abs=1e-3)
     assert one["weight"].sum() == pytest.approx(1, abs=1e-4)
-    table1 = read_table(pages / "table1", TABLE1)
-    assert (table1["selectivity"] - (table1["f1"] - table1["f1_control_task"])).abs().max() < 1e-3
-    assert table1["f1_random_encoder"].notna().all()
-    assert len(table1) == 2 * len(TASKS)
+    controls = read_table(pages / "controls", CONTROLS)
+    assert (controls["selectivity"] - (controls["f1"] - controls["f1_control_task"])).abs().max() < 1e-3
+    assert controls["f1_random_encoder"].notna().all()
+    assert len(controls) == 2 * len(TASKS)
     options = read_table(pages / "options", OPTIONS)
     assert set(options["condition"]) == {EARLY, "equal_steps"}
     assert set(options["layer0"]) == {EMBEDDINGS, LEXICAL}
@@ -276,7 +276,7 @@ def test_figures_are_drawn_and_the_same_twice(probed, pages, tmp_path):
 
 def compared(pages, folder, settings):
     files = [folder / name for name in ("c.tsv", "c.html", "claims.tsv", "claims.html")]
-    names = ("figure1", "figure2", "table1", "order", "options", "mixing_weights")
+    names = ("figure1", "figure2", "controls", "order", "options", "mixing_weights")
     comparison({name: pages / name for name in names}, settings, *files)
     return pd.read_csv(files[0], sep="\t").set_index("id"), read_table(files[2], ["claim", "ours", "verdict"])
 

@@ -88,7 +88,7 @@ CONTRACTS = {
         "figure1.tsv": "task f1_first f1_last f1_last_low f1_last_high expected_layer",
         "figure2.tsv": "model task layer weight weight_low weight_high f1 delta share",
         "figure3.tsv": "sentence source task id words target span1 span2 layer label gold probability",
-        "table1.tsv": "task labels sentences targets layer f1 f1_low f1_high",
+        "controls.tsv": "task labels sentences targets layer f1 f1_low f1_high",
         "comparison.tsv": "id item quantity published ours ci_low ci_high n comparable why verdict",
     },
     "stefanik2021": {

@@ -97,7 +97,7 @@ def _claims(frames: Mapping[str, pd.DataFrame]) -> Iterator[tuple[str, str, str]
             claim = "The same with as many steps for every task"
             words = ", ".join(f"{EDGE_TASKS[str(task)]} {value:.2f}" for task, value in equal.sort_values().items())
             yield claim, f"bits: {words}", claim_verdict(equal[semantic].max() < equal[other_tasks].min())
-    last = frames["table1"].sort_values("layer").groupby("task", sort=False).tail(1).set_index("task")
+    last = frames["controls"].sort_values("layer").groupby("task", sort=False).tail(1).set_index("task")
     words = ", ".join(f"{EDGE_TASKS[str(task)]} {value:+.1f}" for task, value in last["selectivity"].items())
     claim = "Probes find more than they memorise: F1 above that of the control task (Hewitt & Liang 2019)"
     yield claim, words, claim_verdict(bool((last["selectivity"] > _SELECTIVE).all()))

@@ -88,13 +88,13 @@ PAGES = (
         megabytes=4000,
         minutes=60,
     ),
-    _table("table1", "summary/ends.tsv"),
+    _table("controls", "summary/ends.tsv"),
     _table("order", "summary/order.tsv"),
     _table("options", "summary/options.tsv"),
     Page(
         rule="tenney2019_comparison",
         function="studies.tenney2019.comparison:comparison",
-        inputs=tables("figure1", "figure2", "table1", "order", "options")
+        inputs=tables("figure1", "figure2", "controls", "order", "options")
         | {"tables__mixing_weights": "summary/mixing_weights.tsv"},
         outputs={
             "out": "comparison.tsv",

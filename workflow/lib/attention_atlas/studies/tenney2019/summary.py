@@ -47,7 +47,7 @@ FIGURE2 = [
     "k_delta",
     "within_noise",
 ]
-TABLE1 = [
+CONTROLS = [
     "task", "labels", "sentences", "targets", "layer", "f1", "f1_low", "f1_high", "f1_random_encoder", "f1_control_task",
     "selectivity", "f1_equal_steps", "steps", "equal_steps", "seeds",
 ]  # fmt: skip
@@ -91,7 +91,7 @@ class SummaryOutputs:
         mixing_weights: `WEIGHTS` of all probes on several layers.
         tasks: `FIGURE1`, one row for each task.
         layers: `FIGURE2`, one row for each task and layer.
-        ends: `TABLE1`, scores at both ends.
+        ends: `CONTROLS`, scores at both ends.
         order: `ORDER`, neighbours in the order of tasks.
         options: `OPTIONS`, what they change.
     """
@@ -132,8 +132,8 @@ def summarise(
     write_table(pd.DataFrame(summary)[FIGURE1], outputs.tasks)
     figure2 = pd.concat([_bars(model, tables, resampled[task], seed) for task, tables in task_tables.items()])
     write_table(figure2[FIGURE2], outputs.layers)
-    table1 = pd.concat([_first_and_last(tables, resampled[task]) for task, tables in task_tables.items()])[TABLE1]
-    write_table(table1, outputs.ends)
+    controls = pd.concat([_first_and_last(tables, resampled[task]) for task, tables in task_tables.items()])[CONTROLS]
+    write_table(controls, outputs.ends)
     order = order_of_tasks({task: tables.points() for task, tables in task_tables.items()}, resampled)
     write_table(order, outputs.order)
     options = pd.concat([_options(tables, resamples, seed + k) for k, tables in enumerate(task_tables.values())])[OPTIONS]

@@ -1,4 +1,4 @@
-"""Table 1: the page of the scores of each task at both ends, with controls."""
+"""Controls: the page of the scores of each task at both ends, with controls."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from attention_atlas.corpora.layers import EDGE_TASKS
 from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.run_label import RunLabel, joint_lines
 from attention_atlas.io.tables import read_table
-from attention_atlas.studies.tenney2019.summary import TABLE1
+from attention_atlas.studies.tenney2019.summary import CONTROLS
 
 
-def table1_page(path: str | Path, labels: Mapping[str, RunLabel], html_out: str | Path) -> None:
+def controls_page(path: str | Path, labels: Mapping[str, RunLabel], html_out: str | Path) -> None:
     """Write the page.
 
     Args:
-        path: table `TABLE1` of `summary`.
+        path: table `CONTROLS` of `summary`.
         labels: task -> run, model and corpus.
         html_out: file to write.
 
     Raises:
         AtlasError: the table cannot be used.
     """
-    table = read_table(path, TABLE1)
+    table = read_table(path, CONTROLS)
     write_html_table(
         table.assign(task=table["task"].map(EDGE_TASKS)),
         html_out,
@@ -35,6 +35,6 @@ def table1_page(path: str | Path, labels: Mapping[str, RunLabel], html_out: str 
             "of its own, drawn by chance (Hewitt & Liang 2019); selectivity: F1 less that of the control task.",
         ],
         {"f1_random_encoder": "F1, random encoder", "f1_control_task": "F1, control task", "f1_equal_steps": "F1, equal steps"},
-        {name: ".1f" for name in TABLE1 if name.startswith("f1") or name == "selectivity"}
+        {name: ".1f" for name in CONTROLS if name.startswith("f1") or name == "selectivity"}
         | {"steps": ".0f", "equal_steps": ".0f"},
     )
