@@ -23,12 +23,15 @@ def test_as_many_tasks_as_a_run_says_share_a_job():
     names = ["pos-constituents-dependencies", "entities-roles-coreference", "protoroles-relations"]
     grouped = of_jobs(3)
     assert grouped.edge_files("counts.parquet")(wildcards()) == [f"{PROBES}/minilm/{name}.counts.parquet" for name in names]
-    assert grouped.random_edge_files(wildcards()) == [f"{PROBES}/minilm-random-1/{name}.scores.tsv" for name in names]
+    assert grouped.random_edge_files(wildcards()) == [
+        f"{PROBES}/minilm-random-1/{name}.{suffix}" for suffix in ("scores.tsv", "counts.parquet") for name in names
+    ]
     assert grouped.edge_tables(wildcards())["relations"] == {
         "scores": f"{PROBES}/minilm/protoroles-relations.scores.tsv",
         "weights": f"{PROBES}/minilm/protoroles-relations.weights.tsv",
         "counts": f"{PROBES}/minilm/protoroles-relations.counts.parquet",
         "random_scores": f"{PROBES}/minilm-random-1/protoroles-relations.scores.tsv",
+        "random_counts": f"{PROBES}/minilm-random-1/protoroles-relations.counts.parquet",
     }
     assert len(of_jobs(1).edge_files("scores.tsv")(wildcards())) == 8
 

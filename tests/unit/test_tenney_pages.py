@@ -13,6 +13,7 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.shards import write_shard
 from attention_atlas.io.tables import read_parquet, read_table
+from attention_atlas.published.claims import CLAIM_COLUMNS
 from attention_atlas.published.values import load_published
 from attention_atlas.studies.tenney2019.comparison import comparison
 from attention_atlas.studies.tenney2019.controls import controls_page
@@ -21,10 +22,11 @@ from attention_atlas.studies.tenney2019.figure2 import figure2
 from attention_atlas.studies.tenney2019.figure3 import figure3
 from attention_atlas.studies.tenney2019.figure_a3 import figure_a3
 from attention_atlas.studies.tenney2019.layers import centre_of_gravity, expected_layer
-from attention_atlas.studies.tenney2019.names import EARLY, EMBEDDINGS, LEXICAL
+from attention_atlas.studies.tenney2019.names import CONTROL_TASK, EARLY, EMBEDDINGS, LEXICAL, RANDOM_ENCODER
 from attention_atlas.studies.tenney2019.options import options_page
 from attention_atlas.studies.tenney2019.order import order_page
 from attention_atlas.studies.tenney2019.probing import Outputs, Plan, ProbedCorpus, ProbedTask, probe_tasks
+from attention_atlas.studies.tenney2019.resampling import is_noise, resampled_f1
 from attention_atlas.studies.tenney2019.scores import CASES, COUNTS, SCORES, WEIGHTS, f1_of
 from attention_atlas.studies.tenney2019.summary import (
     CONTROLS,
@@ -33,10 +35,9 @@ from attention_atlas.studies.tenney2019.summary import (
     OPTIONS,
     ORDER,
     PROBE_SCORES,
+    RESAMPLES,
     SummaryOutputs,
-    is_noise,
     order_of_tasks,
-    resampled_f1,
     summarise,
 )
 from attention_atlas.studies.tenney2019.traces import FIGURE3, traced_sentences
@@ -117,6 +118,7 @@ def task_files(probed):
         task: {
             **{name: getattr(probed[task, True], name) for name in ("scores", "weights", "counts")},
             "random_scores": probed[task, False].scores,
+            "random_counts": probed[task, False].counts,
         }
         for task in TASKS
     }
@@ -125,7 +127,7 @@ def task_files(probed):
 @pytest.fixture(scope="module")
 def pages(probed, tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
-    names = ("probe_scores", "mixing_weights", "figure1", "figure2", "controls", "order", "options")
+    names = ("probe_scores", "mixing_weights", "figure1", "figure2", "controls", "order", "options", "resamples")
     summarise("tiny", task_files(probed), 100, 0, SummaryOutputs(*(folder / name for name in names)))
     for name, page in (("controls", controls_page), ("order", order_page), ("options", options_page)):
         page(folder / name, SETTINGS, folder / f"{name}_html")
@@ -191,6 +193,19 @@ def test_tables_follow_from_scores_and_weights(probed, pages):
     controls = read_table(pages / "controls", CONTROLS)
     assert (controls["selectivity"] - (controls["f1"] - controls["f1_control_task"])).abs().max() < 1e-3
     assert controls["f1_random_encoder"].notna().all()
+    assert (controls["above_random_encoder"] - (controls["f1"] - controls["f1_random_encoder"])).abs().max() < 1e-3
+    for name in ("selectivity", "above_random_encoder"):
+        assert (controls[f"{name}_low"] <= controls[f"{name}_high"]).all()
+    resamples = read_parquet(pages / "resamples", RESAMPLES)
+    assert (resamples.groupby("task").size() == 100).all()
+    by_task = resamples.groupby("task")
+    for task, row in controls[controls["layer"] == LAYERS].set_index("task").iterrows():
+        draws = by_task.get_group(task)
+        assert np.percentile(draws["selectivity"], [2.5, 97.5]) == pytest.approx(
+            [row["selectivity_low"], row["selectivity_high"]], abs=1e-3
+        )
+        f1_gain = row["f1"] - controls.loc[(controls["task"] == task) & (controls["layer"] == 0), "f1"].iloc[0]
+        assert draws["gain"].mean() == pytest.approx(f1_gain, abs=3)
     assert len(controls) == 2 * len(TASKS)
     options = read_table(pages / "options", OPTIONS)
     assert set(options["condition"]) == {EARLY, "equal_steps"}
@@ -212,17 +227,38 @@ def test_resamples_are_drawn_from_sentences_and_seeds():
     cube = np.random.default_rng(0).integers(0, 5, size=(3, 2, 40, 3))
     resampled = resampled_f1(by_hand(cube), 3000, 1)
     generator = np.random.default_rng(5)
+    by_seed = f1_of(cube.sum(axis=2))
     slow = []
     for _ in range(3000):
-        drawn = generator.integers(40, size=40)
-        f1 = f1_of(cube[:, :, drawn].sum(axis=2))
-        slow.append([f1[generator.integers(3, size=3), top].mean() for top in range(2)])
+        f1 = f1_of(cube[:, :, generator.integers(40, size=40)].sum(axis=2)).mean(axis=0)
+        for top in range(2):
+            deviations = by_seed[:, top] - by_seed[:, top].mean()
+            f1[top] += np.sqrt(3 / 2) * np.mean([deviations[generator.integers(3)] for _ in range(3)])
+        slow.append(f1)
     assert resampled.mean(axis=0) == pytest.approx(np.mean(slow, axis=0), abs=0.4)
     assert resampled.std(axis=0) == pytest.approx(np.std(slow, axis=0), rel=0.1)
     same = np.repeat(cube[:1], 3, axis=0)[:, :, :1]
     assert resampled_f1(by_hand(same), 5, 0) == pytest.approx(np.repeat([f1_of(same[0, :, 0])], 5, axis=0)), (
         "nothing to draw from"
     )
+
+
+def test_seeds_alone_vary_as_the_mean_of_three_does():
+    # Every sentence alike: only seeds vary, and the variance of their mean is s^2 / 3.
+    right = np.array([[60, 50], [70, 55], [80, 54]])
+    counts = np.stack([right, 100 - right, 100 - right], axis=-1)
+    resampled = resampled_f1(by_hand(np.repeat(counts[:, :, None], 30, axis=2)), 4000, 0)
+    assert resampled.std(axis=0) == pytest.approx(right.std(axis=0, ddof=1) / np.sqrt(3), rel=0.05)
+    assert abs(np.corrcoef(resampled.T)[0, 1]) < 0.06, "probes of two layers are trained separately"
+
+
+def test_conditions_share_sentences_and_differ_by_their_seeds():
+    cube = np.random.default_rng(0).integers(0, 5, size=(1, 2, 40, 3))
+    counts = pd.concat([by_hand(cube), by_hand(cube).assign(condition=CONTROL_TASK)])
+    early, control = (resampled_f1(counts, 50, 3, condition=condition) for condition in (EARLY, CONTROL_TASK))
+    assert (early == control).all()
+    assert early.std() > 0
+    assert resampled_f1(counts, 50, 3, condition=RANDOM_ENCODER).shape == (50, 0)
 
 
 def test_a_gain_within_its_error_is_noise_and_leaves_the_order():
@@ -277,8 +313,8 @@ def test_figures_are_drawn_and_the_same_twice(probed, pages, tmp_path):
 def compared(pages, folder, settings):
     files = [folder / name for name in ("c.tsv", "c.html", "claims.tsv", "claims.html")]
     names = ("figure1", "figure2", "controls", "order", "options", "mixing_weights")
-    comparison({name: pages / name for name in names}, settings, *files)
-    return pd.read_csv(files[0], sep="\t").set_index("id"), read_table(files[2], ["claim", "ours", "verdict"])
+    comparison({name: pages / name for name in names}, pages / "resamples", settings, *files)
+    return pd.read_csv(files[0], sep="\t").set_index("id"), read_table(files[2], list(CLAIM_COLUMNS))
 
 
 def test_every_published_value_is_compared_or_has_a_reason(pages, tmp_path):
@@ -289,8 +325,9 @@ def test_every_published_value_is_compared_or_has_a_reason(pages, tmp_path):
     assert len(follow) == 74
     assert set(values["verdict"].drop(index=follow)) <= {"not comparable", "not computed", "setting as published"}
     assert values.loc["t19.case_threshold", "verdict"] == "setting as published"
-    assert set(claims["verdict"]) <= {"holds", "does not hold"}
+    assert set(claims["verdict"]) <= {"holds", "does not hold", "undecided"}
     assert len(claims) > 5
+    assert claims[["statistic", "n", "unit"]].notna().all(axis=None)
 
 
 def test_numbers_of_the_papers_model_and_data_are_compared(pages, tmp_path):

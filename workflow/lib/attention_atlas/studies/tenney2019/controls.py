@@ -9,6 +9,7 @@ from attention_atlas.corpora.layers import EDGE_TASKS
 from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.run_label import RunLabel, joint_lines
 from attention_atlas.io.tables import read_table
+from attention_atlas.studies.tenney2019.claims import NONE_STOPPED, stopped_early
 from attention_atlas.studies.tenney2019.summary import CONTROLS
 
 
@@ -27,14 +28,22 @@ def controls_page(path: str | Path, labels: Mapping[str, RunLabel], html_out: st
     write_html_table(
         table.assign(task=table["task"].map(EDGE_TASKS)),
         html_out,
-        "Tenney et al. 2019: scores of probes on the input of the first layer, and on all layers, with controls",
+        "Tenney et al. 2019: scores of probes on the input of the first layer, and on all layers, with controls (not a table "
+        "of the paper)",
         [
             *joint_lines(labels.values()),
             "F1 over targets and labels in percent, mean over seeds, 95 % interval by bootstrap over sentences and seeds. "
-            "Random encoder: the same probes on a model whose layers have random weights. Control task: every word has a label "
-            "of its own, drawn by chance (Hewitt & Liang 2019); selectivity: F1 less that of the control task.",
+            "Random encoder: the same probes on a model whose layers have random weights; above: F1 less that of those probes. "
+            "Control task: every word has a label of its own, drawn by chance (Hewitt & Liang 2019); selectivity: F1 less that "
+            "of the control task.",
+            *([] if stopped_early(table) else [f"Equal steps: {NONE_STOPPED}."]),
         ],
-        {"f1_random_encoder": "F1, random encoder", "f1_control_task": "F1, control task", "f1_equal_steps": "F1, equal steps"},
-        {name: ".1f" for name in CONTROLS if name.startswith("f1") or name == "selectivity"}
+        {
+            "f1_random_encoder": "F1, random encoder",
+            "above_random_encoder": "Above random encoder",
+            "f1_control_task": "F1, control task",
+            "f1_equal_steps": "F1, equal steps",
+        },
+        {name: ".1f" for name in CONTROLS if name.startswith(("f1", "selectivity", "above"))}
         | {"steps": ".0f", "equal_steps": ".0f"},
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 EMBEDDINGS, LEXICAL = "embeddings", "lexical"
 """Layer 0 as what goes into the first layer (words, places, segments), and as the words alone."""
 EARLY, EQUAL, CONTROL_TASK, RANDOM_ENCODER = "early_stopping", "equal_steps", "control_task", "random_encoder"
+CONDITIONS = (EARLY, EQUAL, CONTROL_TASK, RANDOM_ENCODER)
 AMBIGUOUS = 0.7
 """Highest mean probability of a label over layers of a target that is in doubt (footnote 6)."""
 TRACED_TASKS = ("pos", "constituents", "entities", "roles", "coreference")

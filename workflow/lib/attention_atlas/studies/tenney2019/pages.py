@@ -33,6 +33,7 @@ PAGES = (
             "outputs__ends": "summary/ends.tsv",
             "outputs__order": "summary/order.tsv",
             "outputs__options": "summary/options.tsv",
+            "outputs__resamples": "summary/resamples.parquet",
         },
         params={"model": ("model_of_study",), "tasks": ("edge_tables",), **_BOOTSTRAP},
         reads=(
@@ -95,7 +96,7 @@ PAGES = (
         rule="tenney2019_comparison",
         function="studies.tenney2019.comparison:comparison",
         inputs=tables("figure1", "figure2", "controls", "order", "options")
-        | {"tables__mixing_weights": "summary/mixing_weights.tsv"},
+        | {"tables__mixing_weights": "summary/mixing_weights.tsv", "resamples": "summary/resamples.parquet"},
         outputs={
             "out": "comparison.tsv",
             "html_out": "comparison.html",

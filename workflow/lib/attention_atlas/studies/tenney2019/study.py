@@ -54,7 +54,7 @@ ARTIFACTS = (
         "Controls",
         "Scores of each task at both ends, with controls",
         "F1 of probes on the input of the first layer and on all layers, with the same on a model with random layers, on a "
-        "control task, and after an equal number of steps (Tenney et al. 2019).",
+        "control task, and after an equal number of steps; not a table of Tenney et al. (2019).",
     ),
     table(
         "order",

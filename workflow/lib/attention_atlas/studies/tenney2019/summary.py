@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from attention_atlas.io.tables import read_parquet, read_table, write_table
-from attention_atlas.stats.bootstrap import percentile_interval, resampled_counts
+from attention_atlas.io.tables import read_parquet, read_table, write_parquet, write_table
+from attention_atlas.stats.bootstrap import percentile_interval
 from attention_atlas.studies.tenney2019.layers import (
     centre_of_gravity,
     differential_scores,
@@ -22,7 +22,8 @@ from attention_atlas.studies.tenney2019.layers import (
     expected_layer,
 )
 from attention_atlas.studies.tenney2019.names import CONTROL_TASK, EARLY, EMBEDDINGS, EQUAL, LEXICAL, RANDOM_ENCODER
-from attention_atlas.studies.tenney2019.scores import COUNTS, SCORES, WEIGHTS, f1_of
+from attention_atlas.studies.tenney2019.resampling import is_noise, resampled_f1, seed_interval
+from attention_atlas.studies.tenney2019.scores import COUNTS, SCORES, WEIGHTS
 
 Floats = npt.NDArray[np.float64]
 PROBE_SCORES = [
@@ -48,8 +49,10 @@ FIGURE2 = [
     "within_noise",
 ]
 CONTROLS = [
-    "task", "labels", "sentences", "targets", "layer", "f1", "f1_low", "f1_high", "f1_random_encoder", "f1_control_task",
-    "selectivity", "f1_equal_steps", "steps", "equal_steps", "seeds",
+    "task", "labels", "sentences", "targets", "layer", "f1", "f1_low", "f1_high",
+    "f1_random_encoder", "above_random_encoder", "above_random_encoder_low", "above_random_encoder_high",
+    "f1_control_task", "selectivity", "selectivity_low", "selectivity_high",
+    "f1_equal_steps", "steps", "equal_steps", "seeds",
 ]  # fmt: skip
 ORDER = [
     "task",
@@ -76,10 +79,15 @@ OPTIONS = [
     "within_noise",
 ]
 TaskFiles = Mapping[str, str | Path]
-"""Kind of table -> file with the rows of a task: scores, weights, counts, see `probing.Outputs`; random_scores, of the model
-with random weights, where there is one."""
-_ERRORS = 2.0
-"""Standard errors of the whole gain within which it is noise."""
+"""Kind of table -> file with the rows of a task: scores, weights, counts, see `probing.Outputs`; random_scores and
+random_counts, of the model with random weights, where there is one."""
+RESAMPLES = ["task", "resample", "expected_layer", "gain", "selectivity", "above_random_encoder"]
+"""Statistics of a task in a bootstrap resample of sentences and seeds.
+
+`expected_layer` is missing where layers gain nothing in that resample. Of the probes on all layers: `gain`, F1 less that of the
+probe on layer 0; `selectivity`, less that of the control task; `above_random_encoder`, less that on the model with random
+layers.
+"""
 
 
 @dataclass(frozen=True)
@@ -94,6 +102,7 @@ class SummaryOutputs:
         ends: `CONTROLS`, scores at both ends.
         order: `ORDER`, neighbours in the order of tasks.
         options: `OPTIONS`, what they change.
+        resamples: `RESAMPLES`, as Parquet, for the intervals of claims.
     """
 
     probe_scores: str | Path
@@ -103,6 +112,7 @@ class SummaryOutputs:
     ends: str | Path
     order: str | Path
     options: str | Path
+    resamples: str | Path
 
 
 def summarise(
@@ -127,15 +137,17 @@ def summarise(
     scores = pd.concat([tables.scores for tables in task_tables.values()]).rename(columns={"top": "layer"})
     write_table(scores[PROBE_SCORES], outputs.probe_scores)
     write_table(pd.concat([tables.weights for tables in task_tables.values()])[WEIGHTS], outputs.mixing_weights)
-    resampled = {task: resampled_f1(tables.counts, resamples, seed + k) for k, (task, tables) in enumerate(task_tables.items())}
-    summary = [_summary(tables, resampled[task], seed) for task, tables in task_tables.items()]
+    resampled = {task: _resampled(tables, resamples, seed + k) for k, (task, tables) in enumerate(task_tables.items())}
+    early = {task: task_resamples.early for task, task_resamples in resampled.items()}
+    summary = [_summary(tables, early[task], seed) for task, tables in task_tables.items()]
     write_table(pd.DataFrame(summary)[FIGURE1], outputs.tasks)
-    figure2 = pd.concat([_bars(model, tables, resampled[task], seed) for task, tables in task_tables.items()])
+    figure2 = pd.concat([_bars(model, tables, early[task], seed) for task, tables in task_tables.items()])
     write_table(figure2[FIGURE2], outputs.layers)
     controls = pd.concat([_first_and_last(tables, resampled[task]) for task, tables in task_tables.items()])[CONTROLS]
     write_table(controls, outputs.ends)
-    order = order_of_tasks({task: tables.points() for task, tables in task_tables.items()}, resampled)
-    write_table(order, outputs.order)
+    write_table(order_of_tasks({task: tables.points() for task, tables in task_tables.items()}, early), outputs.order)
+    statistics = pd.concat([task_resamples.statistics(task) for task, task_resamples in resampled.items()], ignore_index=True)
+    write_parquet(statistics[RESAMPLES], outputs.resamples)
     options = pd.concat([_options(tables, resamples, seed + k) for k, tables in enumerate(task_tables.values())])[OPTIONS]
     write_table(options, outputs.options)
 
@@ -148,6 +160,11 @@ class _Task:
     scores: pd.DataFrame
     weights: pd.DataFrame
     counts: pd.DataFrame
+
+    @property
+    def sentences(self) -> int:
+        """Number of sentences that probes are evaluated on."""
+        return int(self.counts.loc[self.counts["condition"] == EARLY, "record"].nunique())
 
     def f1(self, condition: str = EARLY, layer0: str = EMBEDDINGS) -> pd.DataFrame:
         """[seed, top] F1."""
@@ -170,42 +187,44 @@ def _read(task: str, files: TaskFiles) -> _Task:
         return table[table["task"] == task].reset_index(drop=True)
 
     scores = rows(read_table(files["scores"], SCORES))
+    counts = rows(read_parquet(files["counts"], COUNTS))
     if "random_scores" in files:
         scores = pd.concat([scores, rows(read_table(files["random_scores"], SCORES)).assign(condition=RANDOM_ENCODER)])
-    return _Task(task, scores, rows(read_table(files["weights"], WEIGHTS)), rows(read_parquet(files["counts"], COUNTS)))
+        random_counts = rows(read_parquet(files["random_counts"], COUNTS))
+        counts = pd.concat([counts, random_counts.assign(condition=RANDOM_ENCODER)], ignore_index=True)
+    return _Task(task, scores, rows(read_table(files["weights"], WEIGHTS)), counts)
 
 
-def resampled_f1(counts: pd.DataFrame, resamples: int, seed: int, layer0: str = EMBEDDINGS) -> Floats:
-    """[resample, top] F1 of probes that were stopped early, over resampled sentences and seeds.
+@dataclass(frozen=True)
+class _Resampled:
+    """[resample, top] F1 of the probes of each condition: on all layers one by one, or on layer 0 and on all layers.
 
-    A resample draws sentences, and for each layer as many seeds as there are, whose F1s are averaged: probes of different
-    layers are trained separately, so that their errors are independent.
+    Without a model with random layers, `random_encoder` has no column.
     """
-    rows = counts[(counts["condition"] == EARLY) & (counts["layer0"] == layer0)]
-    seeds, tops, records = (np.sort(rows[name].unique()) for name in ("seed", "top", "record"))
-    cube = rows.sort_values(["seed", "top", "record"])[["true", "false", "missed"]].to_numpy(np.float64)
-    cube = cube.reshape(len(seeds), len(tops), len(records), 3)
-    flat = cube.transpose(2, 0, 1, 3).reshape(len(records), -1)
-    generator = np.random.default_rng(seed)
-    chunks = []
-    for drawn in resampled_counts(len(records), resamples, seed):
-        scores = f1_of((drawn @ flat).reshape(len(drawn), len(seeds), len(tops), 3))
-        chosen = generator.integers(len(seeds), size=scores.shape)
-        chunks.append(np.take_along_axis(scores, chosen, axis=1).mean(axis=1))
-    return np.concatenate(chunks)
+
+    early: Floats
+    control_task: Floats
+    random_encoder: Floats
+
+    def statistics(self, task: str) -> pd.DataFrame:
+        """`RESAMPLES`."""
+        last, rest = self.early[:, -1], (self.control_task, self.random_encoder)
+        selectivity, above_random = (last - f1[:, -1] if f1.shape[1] else np.nan for f1 in rest)
+        return pd.DataFrame(
+            {
+                "task": task,
+                "resample": range(len(last)),
+                "expected_layer": expected_layer(self.early),
+                "gain": last - self.early[:, 0],
+                "selectivity": selectivity,
+                "above_random_encoder": above_random,
+            }
+        )
 
 
-def is_noise(points: Floats, resampled: Floats) -> bool:
-    """Whether the whole gain [top] is within two standard errors of nothing, by its resamples [resample, top]."""
-    gain = resampled[:, -1] - resampled[:, 0]
-    return bool(points[-1] - points[0] <= _ERRORS * gain.std(ddof=1))
-
-
-def _seed_interval(values: Floats, seed: int, resamples: int = 1000) -> tuple[float, float]:
-    """Interval of a mean over seeds, by bootstrap; few seeds give a rough one."""
-    drawn = np.random.default_rng(seed).integers(len(values), size=(resamples, len(values)))
-    low, high = percentile_interval(values[drawn].mean(axis=1))
-    return float(low), float(high)
+def _resampled(task: _Task, resamples: int, seed: int) -> _Resampled:
+    conditions = (EARLY, CONTROL_TASK, RANDOM_ENCODER)
+    return _Resampled(*(resampled_f1(task.counts, resamples, seed, condition=condition) for condition in conditions))
 
 
 def _summary(task: _Task, resampled: Floats, seed: int) -> dict[str, Any]:
@@ -217,7 +236,7 @@ def _summary(task: _Task, resampled: Floats, seed: int) -> dict[str, Any]:
         low, high = map(float, percentile_interval(expected_layer(resampled)))
     last_low, last_high = map(float, percentile_interval(resampled[:, -1]))
     centres = centre_of_gravity(mixing)
-    centre_low, centre_high = _seed_interval(centres, seed)
+    centre_low, centre_high = seed_interval(centres, seed)
     return {
         "task": task.name,
         "f1_first": points[0],
@@ -234,7 +253,7 @@ def _summary(task: _Task, resampled: Floats, seed: int) -> dict[str, Any]:
         "k_delta": float(divergence_of_gains(points)),
         "within_noise": int(noise),
         "layers": len(points) - 1,
-        "sentences": task.counts["record"].nunique(),
+        "sentences": task.sentences,
         "targets": int(task.scores["targets"].iloc[0]),
         "seeds": len(mixing),
     }
@@ -263,7 +282,7 @@ def _bars(model: str, task: _Task, resampled: Floats, seed: int) -> pd.DataFrame
     points, mixing = task.points(), task.mixing()
     deltas = np.concatenate([[np.nan], differential_scores(points)])
     span = points.max() - points[0]
-    intervals = [_seed_interval(mixing[:, layer], seed) for layer in range(mixing.shape[1])]
+    intervals = [seed_interval(mixing[:, layer], seed) for layer in range(mixing.shape[1])]
     return pd.DataFrame(
         {
             "model": model,
@@ -282,34 +301,36 @@ def _bars(model: str, task: _Task, resampled: Floats, seed: int) -> pd.DataFrame
     )
 
 
-def _first_and_last(task: _Task, resampled: Floats) -> pd.DataFrame:
+def _first_and_last(task: _Task, resampled: _Resampled) -> pd.DataFrame:
     rows = []
     early_f1s, control_f1s, random_f1s = task.f1(), task.f1(CONTROL_TASK), task.f1(RANDOM_ENCODER)
     equal_f1s, scores = task.f1(EQUAL), task.scores
     early = scores[(scores["condition"] == EARLY) & (scores["layer0"] == EMBEDDINGS)]
     for place, top in ((0, 0), (-1, int(early_f1s.columns.max()))):
-        low, high = map(float, percentile_interval(resampled[:, place]))
         f1 = float(early_f1s[top].mean())
-        control_f1 = float(control_f1s[top].mean())
-        rows.append(
-            {
-                "task": task.name,
-                "labels": int(scores["labels"].iloc[0]),
-                "sentences": task.counts["record"].nunique(),
-                "targets": int(scores["targets"].iloc[0]),
-                "layer": top,
-                "f1": f1,
-                "f1_low": low,
-                "f1_high": high,
-                "f1_random_encoder": float(random_f1s[top].mean()) if top in random_f1s else np.nan,
-                "f1_control_task": control_f1,
-                "selectivity": f1 - control_f1,
-                "f1_equal_steps": float(equal_f1s[top].mean()) if top in equal_f1s else np.nan,
-                "steps": float(early.loc[early["top"] == top, "steps"].mean()),
-                "equal_steps": float(scores.loc[scores["condition"] == EQUAL, "steps"].mean()) if top in equal_f1s else np.nan,
-                "seeds": len(early_f1s),
-            }
-        )
+        row: dict[str, Any] = {
+            "task": task.name,
+            "labels": int(scores["labels"].iloc[0]),
+            "sentences": task.sentences,
+            "targets": int(scores["targets"].iloc[0]),
+            "layer": top,
+            "f1": f1,
+            "f1_equal_steps": float(equal_f1s[top].mean()) if top in equal_f1s else np.nan,
+            "steps": float(early.loc[early["top"] == top, "steps"].mean()),
+            "equal_steps": float(scores.loc[scores["condition"] == EQUAL, "steps"].mean()) if top in equal_f1s else np.nan,
+            "seeds": len(early_f1s),
+        }
+        draws = resampled.early[:, place]
+        row["f1_low"], row["f1_high"] = map(float, percentile_interval(draws))
+        for f1_name, difference, f1s, control_draws in (
+            ("f1_random_encoder", "above_random_encoder", random_f1s, resampled.random_encoder),
+            ("f1_control_task", "selectivity", control_f1s, resampled.control_task),
+        ):
+            row[f1_name] = float(f1s[top].mean()) if top in f1s else np.nan
+            row[difference] = f1 - row[f1_name]
+            interval = percentile_interval(draws - control_draws[:, place]) if top in f1s else (np.nan, np.nan)
+            row[f"{difference}_low"], row[f"{difference}_high"] = map(float, interval)
+        rows.append(row)
     return pd.DataFrame(rows)
 
 

@@ -14,6 +14,8 @@ from attention_atlas.workflow.paths import shard_paths
 
 EDGE_TABLES = {"scores": "scores.tsv", "weights": "weights.tsv", "counts": "counts.parquet"}
 """Kind of table -> suffix of its file for a job of probes."""
+RANDOM_TABLES = {"random_scores": "scores.tsv", "random_counts": "counts.parquet"}
+"""The same for the model with random layers."""
 Tables = dict[str, dict[str, str]]
 """Task -> kind -> file."""
 
@@ -90,16 +92,21 @@ class Tenney2019Inputs(StudyInputs):
 
         return paths
 
-    def _random_scores(self, run: str) -> dict[str, str]:
-        """Task -> file with its scores on the model with random layers; empty where the run names none."""
+    def _random_tables(self, run: str) -> Tables:
+        """Task -> its files of the model with random layers; empty where the run names none."""
         model = self.config["runs"][run][ID].get("random_model")
         if model is None:
             return {}
-        return {task: edge_path(run, model, tasks, "scores.tsv") for tasks in self._edge_jobs(run) for task in tasks}
+        return {
+            task: {kind: edge_path(run, model, tasks, suffix) for kind, suffix in RANDOM_TABLES.items()}
+            for tasks in self._edge_jobs(run)
+            for task in tasks
+        }
 
     def random_edge_files(self, wildcards: Wildcards) -> list[str]:
-        """Scores of probes on the model with random layers, where the run names one."""
-        return list(dict.fromkeys(self._random_scores(wildcards.run).values()))
+        """Tables of probes on the model with random layers, where the run names one."""
+        tables = self._random_tables(wildcards.run)
+        return list(dict.fromkeys(path for kind in RANDOM_TABLES for files in tables.values() for path in [files[kind]]))
 
     def _model_tables(self, run: str, model: str) -> Tables:
         return {
@@ -112,8 +119,8 @@ class Tenney2019Inputs(StudyInputs):
         """Task -> its files by kind."""
         run = wildcards.run
         tables = self._model_tables(run, self.base_model(run))
-        for task, path in self._random_scores(run).items():
-            tables[task]["random_scores"] = path
+        for task, files in self._random_tables(run).items():
+            tables[task].update(files)
         return tables
 
     def both_models(self, wildcards: Wildcards) -> dict[str, Tables]:

@@ -1,0 +1,253 @@
+"""Claims of Tenney et al.: each can come out each of the three ways, and the paper's own numbers say what the paper says."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import spearmanr, ttest_ind
+
+from attention_atlas.corpora.layers import EDGE_TASKS
+from attention_atlas.published.values import load_published
+from attention_atlas.studies.tenney2019 import claims as module
+from attention_atlas.studies.tenney2019.claims import ABSTRACT, SECTION, Results, claims, stopped_early
+from attention_atlas.studies.tenney2019.layers import centre_of_gravity, expected_layer
+from attention_atlas.studies.tenney2019.names import EARLY, EMBEDDINGS, EQUAL
+from attention_atlas.studies.tenney2019.resampling import interval_of_resamples, interval_over_seeds
+
+PUBLISHED = load_published("tenney2019")
+RESAMPLES, LAYERS = 1000, 4
+IN_ORDER = {
+    **{"pos": 0.4, "constituents": 0.8, "dependencies": 1.1, "entities": 1.4, "roles": 1.7, "coreference": 2.6},
+    **{"protoroles": 3.2, "relations": 3.4},
+}
+
+
+def numbers(name):
+    """Numbers of a published value, in their order."""
+    return np.array([number.value for number in PUBLISHED[name].numbers])
+
+
+def results(layers, spread=0.05, *, difference=5.0, differences_spread=0.5, weights=None, steps=(40, 50), noise=(), seeds=4):
+    """Tables of tasks with these expected layers, whose resamples vary by `spread`; mixing weights [seed, layer] by task."""
+    chance = np.random.default_rng(0)
+    tasks = list(layers)
+    of_task = [
+        pd.DataFrame(
+            {
+                "task": task,
+                "resample": range(RESAMPLES),
+                "expected_layer": layers[task] + spread * chance.normal(size=RESAMPLES),
+                **{
+                    name: difference + differences_spread * chance.normal(size=RESAMPLES)
+                    for name in ("gain", "selectivity", "above_random_encoder")
+                },
+            }
+        )
+        for task in tasks
+    ]
+    figure1 = pd.DataFrame(
+        {
+            "task": tasks,
+            "f1_first": 50.0,
+            "f1_last": 50.0 + difference,
+            "expected_layer": [np.nan if task in noise else layers[task] for task in tasks],
+            "within_noise": [int(task in noise) for task in tasks],
+            "layers": LAYERS,
+            "sentences": [100 + place for place in range(len(tasks))],
+        }
+    )
+    controls = pd.DataFrame(
+        {
+            "task": tasks,
+            "layer": LAYERS,
+            "selectivity": difference,
+            "above_random_encoder": difference,
+            "steps": steps[0],
+            "equal_steps": steps[1],
+        }
+    )
+    if weights is None:
+        weights = {task: mixing(layers[task], seeds) for task in tasks}
+    rows = [
+        [task, EMBEDDINGS, condition, len(of_seed) - 1, seed, layer, weight]
+        for condition in (EARLY, EQUAL)
+        for task, by_seed in weights.items()
+        for seed, of_seed in enumerate(by_seed)
+        for layer, weight in enumerate(of_seed)
+    ]
+    table = pd.DataFrame(rows, columns=["task", "layer0", "condition", "top", "seed", "layer", "weight"])
+    return Results(figure1, controls, table, pd.concat(of_task, ignore_index=True))
+
+
+def mixing(centre, seeds=4, sharpness=2.0, jitter=0.02):
+    """[seed, layer] weights around a layer."""
+    chance = np.random.default_rng(int(1000 * centre))
+    weights = np.exp(-sharpness * np.abs(np.arange(LAYERS + 1) - centre - jitter * chance.normal(size=(seeds, 1))))
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
+def verdicts(tables):
+    """Claims by a word or two of their statements."""
+    names = {
+        "by expected layers: Parts of speech, Constituents, Dep": "section",
+        "by expected layers: Parts of speech, Constituents and": "abstract",
+        "by centres of gravity": "centres",
+        "gains from layers": "gain",
+        "lower half": "lower half",
+        "order tasks as": "agree",
+        "(K(s)": "spread",
+        "as many steps": "equal",
+        "memorise": "selectivity",
+        "learnt": "random",
+    }
+    found = {}
+    for claim in claims(tables, PUBLISHED):
+        (name,) = [name for words, name in names.items() if words in claim.statement]
+        found[name] = claim
+    return found
+
+
+UNIFORM = {"protoroles": mixing(2, sharpness=0.01), "relations": mixing(2, sharpness=0.02)}
+SHARP = {task: mixing(layer) for task, layer in IN_ORDER.items()}
+
+
+VAGUE = {task: mixing(layer, jitter=3) for task, layer in IN_ORDER.items()}
+TURNED = {task: mixing(LAYERS - layer) for task, layer in IN_ORDER.items()} | {"pos": mixing(2, sharpness=0.01)}
+
+
+@pytest.mark.parametrize(
+    ("verdict", "tables"),
+    [
+        ("holds", results(IN_ORDER, weights=SHARP | UNIFORM)),
+        (
+            "does not hold",
+            results({task: LAYERS - layer / 2 for task, layer in IN_ORDER.items()}, difference=-5.0, weights=TURNED),
+        ),
+        ("undecided", results(IN_ORDER, spread=3.0, difference=0.5, weights=VAGUE)),
+    ],
+    ids=["holds", "does not hold", "undecided"],
+)
+def test_every_claim_can_come_out_each_way(verdict, tables):
+    found = verdicts(tables)
+    if verdict == "does not hold":
+        # Both statistics are turned round together there, so that they agree.
+        assert found.pop("agree").verdict == "holds"
+    assert {name: claim.verdict for name, claim in found.items()} == dict.fromkeys(found, verdict)
+    assert all(claim.n and claim.unit and claim.statistic for claim in found.values())
+
+
+def test_centres_that_turn_the_order_round_disagree():
+    layers = {task: float(place) / 2 for place, task in enumerate(EDGE_TASKS)}
+    turned = results(layers, weights={task: mixing(4 - layer) for task, layer in layers.items()})
+    assert verdicts(turned)["agree"].verdict == "does not hold"
+    assert verdicts(turned)["agree"].value == pytest.approx(-1)
+
+
+def paper(spread):
+    """Tables with the expected layers and mixing weights of BERT-large that the paper's notebooks print."""
+    of_paper = {value.role: name.split(".")[2] for name, value in PUBLISHED.items() if name.startswith("t19.large.")}
+    layers = {task: float(expected_layer(numbers(f"t19.large.{name}.f1_by_layer"))) for task, name in of_paper.items()}
+    weights = {}
+    for task, name in of_paper.items():
+        published = numbers(f"t19.large.{name}.mix_weights")
+        weights[task] = published + 1e-5 * np.random.default_rng(0).normal(size=(4, len(published)))
+    return results(layers, spread, weights=weights), layers
+
+
+def test_the_papers_numbers_have_the_order_of_section_4_1_and_not_that_of_the_abstract():
+    tables, layers = paper(spread=0.05)
+    found = verdicts(tables)
+    assert layers["entities"] < layers["dependencies"], "4.64 and 5.69"
+    assert found["section"].verdict == "holds"
+    assert found["abstract"].verdict == "does not hold"
+    assert "Entities 4.64 before Dependencies 5.69" in found["abstract"].ours
+    assert "Entities less Dependencies" in found["abstract"].statistic
+    assert found["abstract"].value == pytest.approx(layers["entities"] - layers["dependencies"])
+    # Dependencies are not left out of either.
+    assert all("Dependencies" in found[name].statement for name in ("section", "abstract", "centres"))
+    assert found["centres"].verdict == "does not hold", "13.75 for dependencies, 13.63 for semantic roles"
+    assert "Semantic roles 13.63 before Dependencies 13.75" in found["centres"].ours
+    assert found["spread"].verdict == "holds"
+
+
+def test_the_papers_numbers_with_wide_intervals_leave_the_order_open():
+    assert {verdicts(paper(spread=1.5)[0])[name].verdict for name in ("section", "abstract")} == {"undecided"}
+
+
+def test_a_task_that_cannot_be_placed_leaves_the_order_open_and_is_named():
+    found = verdicts(results(IN_ORDER, noise=("dependencies",)))["section"]
+    assert found.verdict == "undecided"
+    assert "without an expected layer: Dependencies (gain within noise)" in found.ours
+    without = {task: layer for task, layer in IN_ORDER.items() if task != "constituents"}
+    absent = verdicts(results(without))["section"]
+    assert absent.verdict == "undecided"
+    assert "Constituents (not probed)" in absent.ours
+    # What is there can still refute it.
+    turned = verdicts(results(without | {"pos": 3.9}))["section"]
+    assert (turned.verdict, turned.statistic) == ("does not hold", "expected layer: Dependencies less Parts of speech")
+
+
+def test_differences_are_those_of_neighbouring_stages_at_a_level_for_all_of_them():
+    tables = results(IN_ORDER, spread=0.3)
+    claim = verdicts(tables)["abstract"]
+    draws = tables.draws("expected_layer")
+    assert claim.level == pytest.approx(1 - 0.05 / 6), (
+        "two parsing tasks, each with a neighbour on both sides, and two more pairs"
+    )
+    pairs = [("pos", "constituents"), ("pos", "dependencies"), ("constituents", "entities"), ("dependencies", "entities")]
+    pairs += [("entities", "roles"), ("roles", "coreference")]
+    tail = 100 * (1 - claim.level) / 2
+    lows = [np.percentile(draws[b] - draws[a], tail) for a, b in pairs]
+    assert claim.ci_low == pytest.approx(min(lows), abs=0.05)
+
+
+def test_the_share_of_tasks_in_the_lower_half_counts_unknown_layers_against_both():
+    tables = results({"pos": 1.0, "roles": 1.1, "coreference": 1.2})
+    assert verdicts(tables)["lower half"].verdict == "holds"
+    unknown = tables.resamples.copy()
+    unknown.loc[unknown["task"].isin(["pos", "roles"]), "expected_layer"] = np.nan
+    claim = verdicts(Results(tables.tasks, tables.controls, tables.weights, unknown))["lower half"]
+    assert (claim.verdict, claim.ci_low, claim.ci_high) == ("undecided", pytest.approx(1 / 3), 1.0)
+
+
+def test_probes_that_no_early_stopping_ended_say_nothing_about_equal_steps():
+    tables = results(IN_ORDER, steps=(50, 50), weights=SHARP | UNIFORM)
+    assert not stopped_early(tables.controls)
+    claim = verdicts(tables)["equal"]
+    assert claim.verdict == "undecided"
+    assert claim.ours.startswith("early stopping ended no probe on all layers before the largest number of steps")
+    assert stopped_early(results(IN_ORDER, steps=(40, 50)).controls)
+
+
+def test_one_seed_gives_no_interval_of_mixing_weights():
+    found = verdicts(results(IN_ORDER, seeds=1))
+    assert {found[name].verdict for name in ("centres", "spread", "equal")} == {"undecided"}
+    assert np.isnan(interval_over_seeds(np.array([1.0]), np.array([0.0, 1.0]), 0.95)).all()
+    later, earlier = np.array([2.0, 2.5, 2.2]), np.array([1.0, 1.6, 1.1])
+    low, high = interval_over_seeds(later, earlier, 0.9)
+    assert low < later.mean() - earlier.mean() < high
+    assert ttest_ind(later - low, earlier, equal_var=False).pvalue == pytest.approx(0.1)
+
+
+def test_resamples_without_a_value_widen_the_interval_to_both_sides():
+    values = np.arange(100.0)
+    assert interval_of_resamples(values, 0.9) == (4, 95)
+    values[:4] = np.nan
+    low, high = interval_of_resamples(values, 0.9)
+    assert (low, high) == (4, 99)
+    values[:6] = np.nan
+    assert interval_of_resamples(values, 0.9) == (-np.inf, np.inf)
+
+
+def test_spearman_of_resamples_is_that_of_scipy():
+    chance = np.random.default_rng(0)
+    first, second = chance.normal(size=(6, 20)), chance.integers(3, size=(6, 20)).astype(float)
+    slow = [spearmanr(a, b).statistic for a, b in zip(first.T, second.T, strict=True)]
+    assert module._spearman(first, second) == pytest.approx(slow)
+
+
+def test_stages_name_each_task_once():
+    for stages in (SECTION, ABSTRACT):
+        tasks = [task for stage in stages for task in stage]
+        assert len(set(tasks)) == len(tasks)
+        assert set(tasks) <= set(EDGE_TASKS)
+    assert centre_of_gravity([0, 1, 0]) == 1

@@ -1,0 +1,321 @@
+"""Claims of Tenney et al. (2019), and doubts about them: statistics, intervals and verdicts.
+
+Intervals of F1 and of expected layers resample evaluated sentences and probe seeds (`resampling.resampled_f1`), those of mixing
+weights probe seeds alone. A claim about several tasks is tested task by task, or pair by pair of tasks (`claims.all_hold`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise, product
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.stats import rankdata, spearmanr
+
+from attention_atlas.corpora.layers import EDGE_TASKS
+from attention_atlas.published.claims import LEVEL, Claim, all_hold, level_of_parts
+from attention_atlas.published.values import Published
+from attention_atlas.studies.tenney2019.layers import centre_of_gravity, divergence_of_weights
+from attention_atlas.studies.tenney2019.names import EARLY, EMBEDDINGS, EQUAL
+from attention_atlas.studies.tenney2019.resampling import interval_of_resamples, interval_over_seeds
+
+Floats = npt.NDArray[np.float64]
+Stages = Sequence[Sequence[str]]
+SECTION = (("pos",), ("constituents",), ("dependencies",), ("roles",), ("coreference",))
+"""Order of tasks in section 4.1; it does not name entities."""
+ABSTRACT = (("pos",), ("constituents", "dependencies"), ("entities",), ("roles",), ("coreference",))
+"""Order of stages in the abstract: tagging, parsing, entities, roles, coreference; parsing is both kinds of syntax."""
+SPREAD = ("protoroles", "relations")
+"""Tasks whose mixing weights are close to uniform (section 4.1)."""
+BY_SENTENCES = "sentences and probe seeds"
+BY_SEEDS = "probe seeds"
+_EXPECTED, _CENTRE = "expected_layer", "cog"
+_CORRELATED = 0.5
+NONE_STOPPED = (
+    "early stopping ended no probe on all layers before the largest number of steps, which is that of equal steps: the two "
+    "conditions are the same in this run, and their comparison says nothing"
+)
+
+
+@dataclass(frozen=True)
+class Results:
+    """Tables of the run, see `summary`.
+
+    Attributes:
+        tasks: `FIGURE1`.
+        controls: `CONTROLS`.
+        weights: mixing weights of all probes.
+        resamples: `RESAMPLES`.
+    """
+
+    tasks: pd.DataFrame
+    controls: pd.DataFrame
+    weights: pd.DataFrame
+    resamples: pd.DataFrame
+
+    def by_task(self, column: str) -> dict[str, Any]:
+        """Task -> value of `tasks`."""
+        return dict(zip(self.tasks["task"], self.tasks[column], strict=True))
+
+    def draws(self, statistic: str) -> dict[str, Floats]:
+        """Task -> [resample] statistic."""
+        return {str(task): rows[statistic].to_numpy() for task, rows in self.resamples.groupby("task", sort=False)}
+
+    def by_seed(self, statistic: Callable[[Floats], Floats], condition: str = EARLY) -> dict[str, Floats]:
+        """Task -> [seed] statistic of the mixing weights of the probes on all layers."""
+        rows = self.weights[(self.weights["condition"] == condition) & (self.weights["layer0"] == EMBEDDINGS)]
+        values = {}
+        for task, of_task in rows.groupby("task", sort=False):
+            top = of_task[of_task["top"] == of_task["top"].max()]
+            values[str(task)] = statistic(top.pivot(index="seed", columns="layer", values="weight").to_numpy())
+        return values
+
+    @property
+    def solved(self) -> dict[str, float]:
+        """Task -> expected layer, for tasks whose gain is more than noise."""
+        return {task: layer for task, layer in self.by_task("expected_layer").items() if not self.by_task("within_noise")[task]}
+
+
+def claims(results: Results, published: Mapping[str, Published]) -> Iterator[Claim]:
+    """All claims that the run's tables can test.
+
+    Args:
+        results: tables of the run.
+        published: the paper's values, whose own order of tasks is named beside the run's.
+    """
+    for stages, place in ((SECTION, "section 4.1"), (ABSTRACT, "abstract")):
+        yield order_by_expected_layers(results, stages, place, paper_layers(published, _EXPECTED))
+    yield order_by_centres(results, SECTION, "section 4.1", paper_layers(published, _CENTRE))
+    yield gains(results)
+    yield from lower_half(results)
+    yield from centres_agree(results)
+    yield from spread(results)
+    yield from above_controls(results)
+
+
+def paper_layers(published: Mapping[str, Published], statistic: str, model: str = "large") -> dict[str, float]:
+    """Task -> the paper's expected layer or centre of gravity."""
+    values = [value for name, value in published.items() if name.startswith(f"t19.{model}.") and name.endswith(f".{statistic}")]
+    return {value.role: float(number.value) for value in values for number in value.numbers if isinstance(number.value, float)}
+
+
+def order_by_expected_layers(results: Results, stages: Stages, place: str, paper: Mapping[str, float]) -> Claim:
+    """Tasks come in an order of stages, by their expected layers."""
+    layers, draws, sentences = results.solved, results.draws("expected_layer"), results.by_task("sentences")
+
+    def part(earlier: str, later: str, level: float) -> Claim:
+        interval = interval_of_resamples(draws[later] - draws[earlier], level)
+        value = layers[later] - layers[earlier]
+        return _difference(earlier, later, "expected layer", value, interval, min(sentences[earlier], sentences[later]), level)
+
+    missing = [task for task in _tasks(stages) if task not in layers]
+    reasons = {task: "gain within noise" if task in sentences else "not probed" for task in missing}
+    statement = f"Tasks come in the order of the pipeline, by expected layers: {_in_words(stages)} ({place})"
+    ours = f"expected layers: {_listed(layers, '.2f')}"
+    if missing:
+        words = ", ".join(f"{EDGE_TASKS[task]} ({reasons[task]})" for task in missing)
+        ours = f"{ours}; without an expected layer: {words}"
+    return _in_order(statement, ours, stages, layers, part, paper, BY_SENTENCES)
+
+
+def order_by_centres(results: Results, stages: Stages, place: str, paper: Mapping[str, float]) -> Claim:
+    """Tasks come in an order of stages, by the centres of gravity of their mixing weights."""
+    centres = results.by_seed(centre_of_gravity)
+    means = {task: float(values.mean()) for task, values in centres.items()}
+
+    def part(earlier: str, later: str, level: float) -> Claim:
+        interval = interval_over_seeds(centres[later], centres[earlier], level)
+        seeds = min(len(centres[earlier]), len(centres[later]))
+        return _difference(earlier, later, "centre of gravity", means[later] - means[earlier], interval, seeds, level, BY_SEEDS)
+
+    statement = f"Tasks come in the same order by centres of gravity: {_in_words(stages)} ({place})"
+    return _in_order(statement, f"centres: {_listed(means, '.2f')}", stages, means, part, paper, BY_SEEDS)
+
+
+def _in_order(
+    statement: str,
+    ours: str,
+    stages: Stages,
+    known: Mapping[str, float],
+    part: Callable[[str, str, float], Claim],
+    paper: Mapping[str, float],
+    unit: str,
+) -> Claim:
+    """Every task of a stage comes before every task of the next stage; a task that cannot be placed leaves it undecided."""
+    pairs = _pairs(stages, known)
+    level = level_of_parts(max(len(pairs), 1))
+    parts = [part(earlier, later, level) for earlier, later in pairs]
+    if len(known.keys() & set(_tasks(stages))) < len(_tasks(stages)):
+        parts.append(_untested(statement, ours, "difference of tasks that cannot be placed", unit, level))
+    inverted = [(later, earlier) for earlier, later in _pairs(stages, paper) if paper[later] <= paper[earlier]]
+    if inverted:
+        words = [f"{EDGE_TASKS[a]} {paper[a]:.2f} before {EDGE_TASKS[b]} {paper[b]:.2f}" for a, b in inverted]
+        ours += f"; the paper's own numbers are not in this order: {', '.join(words)}"
+    return all_hold(statement, ours, parts)
+
+
+def _pairs(stages: Stages, known: Mapping[str, float]) -> list[tuple[str, str]]:
+    """Pairs of tasks of neighbouring stages, of those stages that have a known task."""
+    kept = [[task for task in stage if task in known] for stage in stages]
+    return [pair for stage, later in pairwise([tasks for tasks in kept if tasks]) for pair in product(stage, later)]
+
+
+def gains(results: Results) -> Claim:
+    """Every task gains from the layers above layer 0."""
+    values = dict(zip(results.tasks["task"], results.tasks["f1_last"] - results.tasks["f1_first"], strict=True))
+    statement = "Every task gains from layers above 0: F1 on all layers above F1 on layer 0"
+    return _every_task(statement, "gain of F1, percentage points", values, results.draws("gain"), results)
+
+
+def above_controls(results: Results) -> Iterator[Claim]:
+    """Probes score higher than on a control task, and than on a model with random layers."""
+    last = results.controls.sort_values("layer").groupby("task", sort=False).tail(1).set_index("task")
+    for column, statement in (
+        ("selectivity", "Probes find more than they memorise: F1 above that of the control task (Hewitt & Liang 2019)"),
+        ("above_random_encoder", "What probes find is learnt: F1 above that on a model with random layers"),
+    ):
+        values = {str(task): float(value) for task, value in last[column].dropna().items()}
+        if values:
+            yield _every_task(statement, "difference of F1, percentage points", values, results.draws(column), results)
+
+
+def _every_task(
+    statement: str, statistic: str, values: Mapping[str, float], draws: Mapping[str, Floats], results: Results
+) -> Claim:
+    """A statistic lies above 0 for every task."""
+    sentences, level = results.by_task("sentences"), level_of_parts(len(values))
+    parts = []
+    for task, value in values.items():
+        low, high = interval_of_resamples(draws[task], level)
+        words = f"{EDGE_TASKS[task]}: {statistic}"
+        parts.append(Claim(statement, "", words, value, low, high, int(sentences[task]), BY_SENTENCES, level=level))
+    return all_hold(statement, _listed(values, "+.1f"), parts)
+
+
+def lower_half(results: Results) -> Iterator[Claim]:
+    """Most tasks have an expected layer in the lower half of the model; a task without one may have any."""
+    draws = results.draws("expected_layer")
+    if not draws:
+        return
+    middle = float(results.tasks["layers"].iloc[0]) / 2
+    layers = np.stack([draws[task] for task in results.tasks["task"]])
+    # Where a resample has no expected layer for a task, it counts against either verdict.
+    least, most = ((np.nan_to_num(layers, nan=unknown) < middle).mean(axis=0) for unknown in (np.inf, -np.inf))
+    low, high = interval_of_resamples(least, LEVEL)[0], interval_of_resamples(most, LEVEL)[1]
+    solved = results.solved
+    below = sum(layer < middle for layer in solved.values())
+    yield Claim(
+        "Most tasks are solved in the lower half of the layers",
+        f"{below} of {len(draws)} tasks have an expected layer below layer {middle:g}; "
+        f"{len(draws) - len(solved)} have none, because their gain is within noise",
+        "share of tasks with an expected layer in the lower half",
+        below / len(draws),
+        low,
+        high,
+        int(results.tasks["sentences"].min()),
+        BY_SENTENCES,
+        threshold=0.5,
+    )
+
+
+def centres_agree(results: Results) -> Iterator[Claim]:
+    """Centres of gravity order tasks as expected layers do."""
+    solved = results.solved
+    if len(solved) < 3:
+        return
+    tasks, draws, centres = list(solved), results.draws("expected_layer"), results.by_seed(centre_of_gravity)
+    means = [centres[task].mean() for task in tasks]
+    generator = np.random.default_rng(0)
+    resampled_layers = np.stack([draws[task] for task in tasks])
+    resampled_centres = np.stack(
+        [generator.choice(centres[task], size=(resampled_layers.shape[1], len(centres[task]))).mean(axis=1) for task in tasks]
+    )
+    by_resample = _spearman(resampled_layers, resampled_centres)
+    by_resample[np.isnan(resampled_layers).any(axis=0)] = np.nan
+    value = float(spearmanr([solved[task] for task in tasks], means).statistic)
+    yield Claim(
+        f"Centres of gravity order tasks as expected layers do (Spearman above {_CORRELATED})",
+        f"Spearman {value:.2f} over {len(tasks)} tasks",
+        f"Spearman correlation over {len(tasks)} tasks",
+        value,
+        *interval_of_resamples(by_resample, LEVEL),
+        int(results.tasks["sentences"].min()),
+        BY_SENTENCES,
+        threshold=_CORRELATED,
+    )
+
+
+def _spearman(first: Floats, second: Floats) -> Floats:
+    """[resample] rank correlation over tasks [task, resample]."""
+    ranks = [rankdata(values, axis=0) for values in (first, second)]
+    centred = [values - values.mean(axis=0) for values in ranks]
+    scale = np.sqrt((centred[0] ** 2).sum(axis=0) * (centred[1] ** 2).sum(axis=0))
+    return np.divide((centred[0] * centred[1]).sum(axis=0), scale, out=np.full(len(scale), np.nan), where=scale > 0)
+
+
+def spread(results: Results) -> Iterator[Claim]:
+    """The weights of proto-roles and relations are spread most evenly: also if all probes take as many steps?"""
+    for condition, statement in (
+        (EARLY, "Weights of proto-roles and relations are spread most evenly (K(s), section 4.1)"),
+        (EQUAL, "The same with as many steps for every task"),
+    ):
+        divergences = results.by_seed(divergence_of_weights, condition)
+        spread_tasks = [task for task in SPREAD if task in divergences]
+        rest = [task for task in divergences if task not in SPREAD]
+        if not spread_tasks or not rest:
+            continue
+        ours = f"bits: {_listed({task: float(values.mean()) for task, values in divergences.items()}, '.2f')}"
+        if condition == EQUAL and not stopped_early(results.controls):
+            ours = f"{NONE_STOPPED}; {ours}"
+            yield _untested(statement, ours, "difference of K(s), bits", BY_SEEDS, LEVEL)
+            continue
+        level = level_of_parts(len(spread_tasks) * len(rest))
+        parts = []
+        for task, other in product(spread_tasks, rest):
+            interval = interval_over_seeds(divergences[other], divergences[task], level)
+            value = divergences[other].mean() - divergences[task].mean()
+            parts.append(_difference(task, other, "K(s) in bits", value, interval, len(divergences[task]), level, BY_SEEDS))
+        yield all_hold(statement, ours, parts)
+
+
+def stopped_early(controls: pd.DataFrame) -> bool:
+    """Whether early stopping gave some task other steps than the condition of equal steps did (`CONTROLS`)."""
+    rows = controls.dropna(subset=["equal_steps"])
+    return bool((rows["steps"] != rows["equal_steps"]).any())
+
+
+def _difference(
+    earlier: str,
+    later: str,
+    statistic: str,
+    value: float,
+    interval: tuple[float, float],
+    n: int,
+    level: float,
+    unit: str = BY_SENTENCES,
+) -> Claim:
+    """The later task's statistic less the earlier one's."""
+    words = f"{statistic}: {EDGE_TASKS[later]} less {EDGE_TASKS[earlier]}"
+    return Claim("", "", words, float(value), *interval, int(n), unit, level=level)
+
+
+def _untested(statement: str, ours: str, statistic: str, unit: str, level: float) -> Claim:
+    """A claim without an interval: undecided."""
+    return Claim(statement, ours, statistic, np.nan, np.nan, np.nan, 0, unit, level=level)
+
+
+def _tasks(stages: Stages) -> list[str]:
+    return [task for stage in stages for task in stage]
+
+
+def _in_words(stages: Stages) -> str:
+    return ", ".join(" and ".join(EDGE_TASKS[task] for task in stage) for stage in stages)
+
+
+def _listed(values: Mapping[str, float], format_spec: str) -> str:
+    """Tasks with their values, from the smallest."""
+    return ", ".join(f"{EDGE_TASKS[task]} {values[task]:{format_spec}}" for task in sorted(values, key=values.__getitem__))

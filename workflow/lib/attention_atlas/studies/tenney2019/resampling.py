@@ -1,0 +1,77 @@
+"""Bootstrap over evaluated sentences and probe seeds: F1 of probes, and whether layers gain anything."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.stats import ttest_ind
+
+from attention_atlas.stats.bootstrap import percentile_interval, resampled_counts
+from attention_atlas.studies.tenney2019.names import CONDITIONS, EARLY, EMBEDDINGS
+from attention_atlas.studies.tenney2019.scores import f1_of
+
+Floats = npt.NDArray[np.float64]
+_ERRORS = 2.0
+"""Standard errors of the whole gain within which it is noise."""
+
+
+def resampled_f1(counts: pd.DataFrame, resamples: int, seed: int, layer0: str = EMBEDDINGS, condition: str = EARLY) -> Floats:
+    """[resample, top] F1 of probes of a condition, over resampled sentences and seeds; no columns without such probes.
+
+    A resample is the sum of two parts: the mean F1 over seeds on resampled sentences, and the mean deviation of resampled
+    seeds from that mean, drawn for each layer anew, because probes of different layers are trained separately. Deviations are
+    scaled by sqrt(S / (S - 1)) for S seeds: the mean of S unscaled ones has a variance that is too small by (S - 1) / S. The
+    interaction of sentences and seeds is in both parts, so that intervals are too wide rather than too narrow. All conditions
+    share the resampled sentences, not the seeds.
+    """
+    rows = counts[(counts["condition"] == condition) & (counts["layer0"] == layer0)]
+    seeds, tops, records = (np.sort(rows[name].unique()) for name in ("seed", "top", "record"))
+    if not len(rows):
+        return np.empty((resamples, 0))
+    cube = rows.sort_values(["seed", "top", "record"])[["true", "false", "missed"]].to_numpy(np.float64)
+    cube = cube.reshape(len(seeds), len(tops), len(records), 3)
+    flat = cube.transpose(2, 0, 1, 3).reshape(len(records), -1)
+    by_seed = f1_of(cube.sum(axis=2))
+    deviations = (by_seed - by_seed.mean(axis=0)) * np.sqrt(len(seeds) / max(len(seeds) - 1, 1))
+    generator = np.random.default_rng([seed, 1 + CONDITIONS.index(condition)])
+    chunks = []
+    for drawn in resampled_counts(len(records), resamples, seed):
+        on_sentences = f1_of((drawn @ flat).reshape(len(drawn), len(seeds), len(tops), 3)).mean(axis=1)
+        chosen = generator.integers(len(seeds), size=(len(drawn), len(seeds), len(tops)))
+        of_seeds = np.take_along_axis(deviations[None], chosen, axis=1).mean(axis=1)
+        chunks.append(np.clip(on_sentences + of_seeds, 0, 100))
+    return np.concatenate(chunks)
+
+
+def is_noise(points: Floats, resampled: Floats) -> bool:
+    """Whether the whole gain [top] is within two standard errors of nothing, by its resamples [resample, top]."""
+    gain = resampled[:, -1] - resampled[:, 0]
+    return bool(points[-1] - points[0] <= _ERRORS * gain.std(ddof=1))
+
+
+def seed_interval(values: Floats, seed: int, resamples: int = 1000) -> tuple[float, float]:
+    """Interval of a mean over seeds, by bootstrap; few seeds give a rough one."""
+    drawn = np.random.default_rng(seed).integers(len(values), size=(resamples, len(values)))
+    low, high = percentile_interval(values[drawn].mean(axis=1))
+    return float(low), float(high)
+
+
+def interval_of_resamples(values: Floats, level: float) -> tuple[float, float]:
+    """Percentile interval of a statistic [resample]; a resample without one (NaN) could have any value.
+
+    It counts as below all others for the lower end and as above all others for the upper end.
+    """
+    tail = (1 - level) / 2
+    unknown = np.isnan(values)
+    low = np.quantile(np.where(unknown, -np.inf, values), tail, method="lower")
+    high = np.quantile(np.where(unknown, np.inf, values), 1 - tail, method="higher")
+    return float(low), float(high)
+
+
+def interval_over_seeds(later: Floats, earlier: Floats, level: float) -> tuple[float, float]:
+    """Interval of the difference of two means over probe seeds (Welch); NaN where one of them has a single seed."""
+    if min(len(later), len(earlier)) < 2 or np.ptp(later) + np.ptp(earlier) == 0:
+        return np.nan, np.nan
+    interval = ttest_ind(later, earlier, equal_var=False).confidence_interval(level)
+    return float(interval.low), float(interval.high)
