@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
+from math import comb
 
 import numpy as np
 import pandas as pd
@@ -10,6 +12,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import chisquare
 from transformers import BertConfig, BertForQuestionAnswering
 
 from attention_atlas.attention.engine import install, watch
@@ -23,10 +26,14 @@ from attention_atlas.published.values import load_published
 from attention_atlas.studies.guan2020.ablation_rows import (
     BASELINE,
     INTRA,
+    OTHERS,
+    PERMUTED,
+    PRUNED,
     ROWS,
     SEGMENTS,
     SENTENCES,
     STOPS,
+    TYPE,
     UNIFORM,
     WHOLE,
     ZERO,
@@ -34,7 +41,7 @@ from attention_atlas.studies.guan2020.ablation_rows import (
 from attention_atlas.studies.guan2020.ablation_tables import ablation_table
 from attention_atlas.studies.guan2020.ablations import COLUMNS, answer_all, answered, answers_of, baselines, scored_rows
 from attention_atlas.studies.guan2020.baselines import baselines_table
-from attention_atlas.studies.guan2020.conditions import conditions, matched_sets, sentence_of_pieces
+from attention_atlas.studies.guan2020.conditions import conditions, other_sets, permuted_sets, sentence_of_pieces
 from attention_atlas.studies.guan2020.table2 import table2
 from attention_atlas.studies.guan2020.table3 import table3
 
@@ -101,26 +108,50 @@ def test_rows_are_those_of_the_paper():
 
 
 def test_conditions_change_the_heads_of_their_types(types):
-    row_conditions = conditions(types, HEADS, 3, False, 0)
-    assert len(row_conditions) == (10 + 8 * 2) * 4
+    row_conditions = conditions(types, HEADS, 3, 5, False, 0)
     rows = {row.number: row for row in ROWS}
-    for condition in row_conditions:
-        type_heads = sorted(place for place, name in types.items() if name in rows[condition.row].types)
-        if condition.draw == 0:
-            assert list(condition.heads) == type_heads
-        assert [layer for layer, _ in condition.heads] == [layer for layer, _ in type_heads]
-        assert len(set(condition.heads)) == len(type_heads)
-        assert condition.sentences in (SENTENCES if rows[condition.row].table == "table3" else (WHOLE,))
-    assert row_conditions == [] or conditions(types, HEADS, 3, False, 0)[7].heads == row_conditions[7].heads
+    for number, row in rows.items():
+        type_heads = sorted(place for place, name in types.items() if name in row.types)
+        own = [c for c in row_conditions if c.row == number]
+        assert {c.sentences for c in own} == set(SENTENCES if row.table == "table3" else (WHOLE,))
+        assert [list(c.heads) for c in own if c.drawn_from == TYPE] == [type_heads] * len({c.sentences for c in own})
+        assert sum(c.drawn_from == PERMUTED for c in own) == (5 if number in PRUNED.values() else 0)
+        for condition in own:
+            assert [layer for layer, _ in condition.heads] == [layer for layer, _ in type_heads]
+            assert len(set(condition.heads)) == len(type_heads)
+            assert (condition.drawn_from != OTHERS) or not set(condition.heads) & set(type_heads)
+    assert sum(c.drawn_from == OTHERS for c in row_conditions) > 0
+    assert conditions(types, HEADS, 3, 5, False, 0)[7].heads == row_conditions[7].heads
 
 
 @given(st.sets(st.tuples(st.integers(0, 3), st.integers(0, 5)), max_size=24), st.integers(0, 99))
-def test_random_sets_have_the_layers_of_the_type(heads, seed):
+def test_random_sets_are_other_heads_of_the_same_layers(heads, seed):
     type_heads = tuple(sorted(heads))
-    for drawn in matched_sets(type_heads, 6, 4, seed):
-        assert sorted(layer for layer, _ in drawn) == [layer for layer, _ in type_heads]
+    sets = other_sets(type_heads, 6, 4, seed)
+    for drawn in sets:
+        assert [layer for layer, _ in drawn] == [layer for layer, _ in type_heads]
+        assert not set(drawn) & heads
         assert len(set(drawn)) == len(type_heads)
         assert all(0 <= head < 6 for _, head in drawn)
+    assert len(set(sets)) == len(sets), "no set counts twice"
+    sizes = [sum(layer == k for layer, _ in heads) for k in range(4)]
+    possible = np.prod([comb(6 - size, size) for size in sizes]) if heads else 0
+    assert len(sets) == min(4, possible), "none where a layer has too few other heads"
+
+
+def test_other_heads_are_drawn_evenly_and_all_of_them_where_they_are_few():
+    assert other_sets(((0, 0), (0, 1)), 4, 10, 0) == [((0, 2), (0, 3))]
+    assert sorted(other_sets(((0, 0), (1, 3)), 4, 20, 0)) == [((0, a), (1, b)) for a in (1, 2, 3) for b in (0, 1, 2)]
+    counts = Counter(head for seed in range(300) for heads in other_sets(((0, 5),), 6, 1, seed) for _, head in heads)
+    assert sorted(counts) == [0, 1, 2, 3, 4]
+    assert chisquare(list(counts.values())).pvalue > 0.001
+
+
+def test_permuted_types_may_be_those_of_any_head_of_a_layer():
+    drawn = permuted_sets(((0, 0), (0, 1), (1, 2)), 4, 3000, 0)
+    counts = Counter(drawn)
+    assert len(counts) == comb(4, 2) * 4
+    assert chisquare(list(counts.values())).pvalue > 0.001
 
 
 def test_sentences_of_pieces():
@@ -135,7 +166,7 @@ def test_sentences_of_pieces():
 @pytest.mark.parametrize("special_tokens", ["none", "segment"])
 @pytest.mark.parametrize("renormalise", [False, True])
 def test_answers_are_those_of_one_evaluation_a_row(model, types, special_tokens, renormalise):
-    row_conditions = conditions(types, HEADS, 1, renormalise, 0)
+    row_conditions = conditions(types, HEADS, 1, 1, renormalise, 0)
     answers = answer_all(model, EXAMPLES, row_conditions, 0, special_tokens, batch_tokens=40)
     differ = 0
     for condition in row_conditions:
@@ -146,15 +177,15 @@ def test_answers_are_those_of_one_evaluation_a_row(model, types, special_tokens,
                 session.batch(torch.ones_like(ids), sentences if condition.sentences else None)
                 output = model(input_ids=ids, token_type_ids=torch.tensor([one.segment_ids]))
             ((text, value),) = answer_texts([one], output.start_logits, output.end_logits, passage_pieces([one], ids.shape[1]))
-            answer, answer_score = answers[condition.row, condition.sentences, condition.draw][one.record]
+            answer, answer_score = answers[condition.row, condition.sentences, condition.drawn_from, condition.draw][one.record]
             assert answer_score == pytest.approx(value, abs=1e-4)
             assert answer == text
-            differ += answer != answers[BASELINE, WHOLE, 0][one.record][0]
+            differ += answer != answers[BASELINE, WHOLE, TYPE, 0][one.record][0]
     assert differ > 0, "no ablation changed any answer"
 
 
 def test_shards_together_answer_as_all_questions_at_once(model, types, tmp_path):
-    row_conditions = conditions(types, HEADS, 1, False, 0)
+    row_conditions = conditions(types, HEADS, 1, 0, False, 0)
     whole, files = answer_all(model, EXAMPLES, row_conditions, 0, "none"), []
     for number, part in enumerate((EXAMPLES[:1], EXAMPLES[1:], [])):
         files.append(tmp_path / f"{number}.parquet")
@@ -174,28 +205,40 @@ def test_the_answer_is_the_best_of_all_windows():
     first, second = (
         Example(k, name, (2,), (0,), ("[CLS]",), (-1,), (), question=annotation) for k, name in enumerate(("q", "q#2"))
     )
-    answers = {(BASELINE, WHOLE, 0): {0: ("x", 1.0), 1: ("y", 2.0)}}
+    answers = {(BASELINE, WHOLE, TYPE, 0): {0: ("x", 1.0), 1: ("y", 2.0)}}
     ((*_, question, passage, answer, em, f1),) = scored_rows(answers, [first, second])
     assert (question, passage, answer, em, f1) == ("q", 1, "y", 100, 100)
-    table = baselines(answers[BASELINE, WHOLE, 0], [first, second]).set_index(["windows", "references"])["em"]
+    table = baselines(answers[BASELINE, WHOLE, TYPE, 0], [first, second]).set_index(["windows", "references"])["em"]
     assert table.to_dict() == {("first", "first"): 0, ("first", "all"): 100, ("all", "first"): 100, ("all", "all"): 100}
 
 
 def test_tables_have_drops_intervals_and_the_control(tmp_path):
     generator = np.random.default_rng(1)
     rows = []
-    levels = [(1, "", 0, 0.9), (2, "", 0, 0.2), (2, "", 1, 0.8), (2, "", 2, 0.7), (12, "stops", 0, 0.5)]
-    for number, sentences, draw, level in levels:
+    levels = [
+        (1, "", TYPE, 0, 0.9),
+        (2, "", TYPE, 0, 0.2),
+        (2, "", OTHERS, 1, 0.8),
+        (2, "", OTHERS, 2, 0.7),
+        (2, "", PERMUTED, 1, 0.1),
+        (4, "", TYPE, 0, 0.3),
+        (12, "stops", TYPE, 0, 0.5),
+    ]
+    for *condition, level in levels:
         hits = 100.0 * (generator.random(60) < level)
-        rows += [(number, sentences, draw, f"q{k}", k // 3, "x", hit, hit) for k, hit in enumerate(hits)]
-    answers, heads = tmp_path / "answers.parquet", tmp_path / "heads.tsv"
+        rows += [(*condition, f"q{k}", k // 3, "x", hit, hit) for k, hit in enumerate(hits)]
+    answers, heads = tmp_path / "answers.parquet", tmp_path / "head_types.tsv"
     frame = pd.DataFrame(rows, columns=COLUMNS)
     frame.to_parquet(answers, index=False)
-    heads.write_text("row\tsentences\tdraw\tlayer\thead\n2\t\t0\t1\t1\n2\t\t0\t1\t2\n2\t\t1\t1\t3\n12\tstops\t0\t2\t1\n")
+    # Layer 1 has two dense heads and two others, layer 2 three of one type and one other.
+    of_heads = [DENSE, DENSE, VERTICAL, VERTICAL, DENSE_VERTICAL, DENSE_VERTICAL, DENSE_VERTICAL, DIAGONAL]
+    places = [(layer, head) for layer in (1, 2) for head in (1, 2, 3, 4)]
+    rows = [(*place, kind) for place, kind in zip(places, of_heads, strict=True)]
+    pd.DataFrame(rows, columns=["layer", "head", "type"]).to_csv(heads, sep="\t", index=False)
     ablation_table("table2", answers, heads, 200, 0, tmp_path / "table2.tsv")
     table = pd.read_csv(tmp_path / "table2.tsv", sep="\t").set_index("row")
-    means = frame.groupby(["row", "draw"])["em"].mean()
-    assert list(table.index) == [1, 2]
+    means = frame[frame["drawn_from"] != PERMUTED].groupby(["row", "draw"])["em"].mean()
+    assert list(table.index) == [1, 2, 4]
     row = table.loc[2]
     assert row["em"] == pytest.approx(means[2, 0], abs=1e-3)
     assert row["em_drop"] == pytest.approx(means[1, 0] - means[2, 0], abs=1e-3)
@@ -204,7 +247,10 @@ def test_tables_have_drops_intervals_and_the_control(tmp_path):
     assert row["em_random_drop"] == pytest.approx(np.mean(drops), abs=1e-3)
     assert (row["em_random_min"], row["em_random_max"]) == pytest.approx((min(drops), max(drops)), abs=1e-3)
     assert row["em_random_share_below"] == 1
-    assert (row["heads"], row["n"], row["passages"]) == (2, 60, 20)
+    assert (row["heads"], row["n"], row["passages"], row["random_sets"]) == (2, 60, 20, 2)
+    assert np.isnan(row["random_absent"])
+    assert table.loc[4, ["random_sets", "random_absent"]].tolist() == [0, "too few other heads in layer 2"]
+    assert np.isnan(table.loc[4, "em_random_drop"])
     table3(answers, heads, 200, 0, SETTING, tmp_path / "table3.tsv", tmp_path / "table3.html")
     table = pd.read_csv(tmp_path / "table3.tsv", sep="\t")
     assert table["sentences"].tolist()[1:] == ["stops"]
@@ -216,9 +262,11 @@ def test_tables_have_drops_intervals_and_the_control(tmp_path):
 
 def test_table2_stands_beside_the_baselines_by_the_way_of_scoring(tmp_path):
     answers, heads, scored = (tmp_path / name for name in ("answers.parquet", "heads.tsv", "scored.tsv"))
-    rows = [(number, "", 0, f"q{k}", k // 2, "x", level, level) for number, level in ((1, 90.0), (2, 40.0)) for k in range(8)]
+    rows = [
+        (number, "", TYPE, 0, f"q{k}", k // 2, "x", level, level) for number, level in ((1, 90.0), (2, 40.0)) for k in range(8)
+    ]
     pd.DataFrame(rows, columns=COLUMNS).to_parquet(answers, index=False)
-    heads.write_text("row\tsentences\tdraw\tlayer\thead\n2\t\t0\t1\t1\n")
+    heads.write_text("layer\thead\ttype\n1\t1\tdense\n2\t1\tvertical\n")
     levels = {("all", "all"): 90.0, ("all", "first"): 80.0, ("first", "all"): 70.0, ("first", "first"): 60.0}
     ways = [(*way, f"q{k}", k // 2, level, level) for way, level in levels.items() for k in range(8)]
     columns = ["windows", "references", "question", "passage", "em", "f1"]
@@ -233,4 +281,5 @@ def test_table2_stands_beside_the_baselines_by_the_way_of_scoring(tmp_path):
     page = outs[1].read_text(encoding="utf-8")
     assert "here 90.0 / 90.0 with all windows and all references" in page
     assert "Test run: " in page
+    assert "none: too few other heads in layer 1" in page
     assert "60.0" in outs[3].read_text(encoding="utf-8")

@@ -3,6 +3,7 @@
 import pytest
 from shipped_runs import shipped, shipped_copy, wildcards
 
+from attention_atlas.methods.head_type_names import TYPES
 from attention_atlas.studies.guan2020.conditions import conditions
 from attention_atlas.workflow import resources
 from attention_atlas.workflow.cost_model import is_model_bound, measured_as, workload
@@ -98,13 +99,14 @@ def test_a_rule_of_which_nothing_is_declared_cannot_ask_for_anything():
             ask()
 
 
-@pytest.mark.parametrize("random_sets", [1, 3])
-def test_the_work_of_ablations_is_that_of_their_conditions(random_sets):
+@pytest.mark.parametrize(("random_sets", "permutations"), [(1, 0), (3, 2)])
+def test_the_work_of_ablations_is_that_of_their_conditions(random_sets, permutations):
     config = shipped_copy()
-    config["runs"]["sample"]["guan2020"]["ablations"]["random_sets"] = random_sets
-    types = {(0, 0): "dense", (0, 1): "vertical", (1, 0): "diagonal", (1, 1): "dense-vertical"}
+    config["runs"]["sample"]["guan2020"]["ablations"] |= {"random_sets": random_sets, "permutations": permutations}
+    # One head of each type in each layer of many: there are enough others for every row.
+    types = {(0, head): name for head, name in enumerate(TYPES)}
     # Every condition, and the unchanged model.
-    passes = len(conditions(types, 2, random_sets, False, 0)) + 1
+    passes = len(conditions(types, 8, random_sets, permutations, False, 0)) + 1
     work = workload(config, "guan2020_ablations", named())
     questions = config["corpora"]["sample-questions"]["limit"]
     assert work["records"] == questions * passes

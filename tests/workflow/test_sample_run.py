@@ -217,7 +217,10 @@ def test_tables_of_guan2020_hold_what_they_must(done):
     pruned = table2.set_index("row")["heads"]
     counts = types["type"].value_counts()
     assert (pruned[2], pruned[3]) == (counts["dense"], counts["diagonal"])
-    assert table2["em_random_drop"].notna().sum() == 10
+    controlled = table2["random_sets"] > 0
+    assert controlled.any()
+    assert table2["em_random_drop"].notna().tolist() == controlled.tolist()
+    assert table2.loc[1:, "random_absent"].isna().tolist() == controlled[1:].tolist(), "a row without a control says why"
     compared = pd.read_csv(folder / "figure4.tsv", sep="\t")
     assert list(dict.fromkeys(compared["model"])) == ["pretrain", "squad", "mrpc", "mnli"]
     assert len(compared) == 4 * 2 * 72

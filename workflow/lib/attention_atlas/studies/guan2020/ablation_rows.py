@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from attention_atlas.methods.head_type_names import DENSE, DENSE_VERTICAL, DIAGONAL, VERTICAL
@@ -12,6 +14,9 @@ SENTENCES = (SEGMENTS, STOPS)
 """Definitions of a sentence: question and passage, or text up to a full stop."""
 BASELINE = 1
 """Number of the row in which no head is changed."""
+TYPE, OTHERS, PERMUTED = "type", "others", "permuted"
+"""Heads of a condition: those of the row's types; as many other heads of the same layers (the control); those that have the
+types after a permutation of the types within each layer (the null distribution)."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +57,22 @@ ROWS = (
     Row(19, "table3", INTER, (DENSE, DIAGONAL, VERTICAL)),
 )
 
+PRUNED = {row.types[0]: row.number for row in ROWS if row.action == ZERO and len(row.types) == 1}
+"""Type -> the row in which its heads alone are pruned."""
+UNIFORMED = {row.types[0]: row.number for row in ROWS if row.action == UNIFORM}
+"""Type -> the row in which its heads attend uniformly."""
+
 
 def sentences_of(row: Row) -> tuple[str, ...]:
     """Definitions of a sentence under which a row is evaluated: both where its action depends on sentences."""
     return SENTENCES if row.action in (INTRA, INTER) else (WHOLE,)
+
+
+def crowded_layers(layers: Iterable[int], heads_a_layer: int) -> list[int]:
+    """Layers that have too few other heads for a random set.
+
+    Args:
+        layers: layer of each head of a row.
+        heads_a_layer: heads of a layer.
+    """
+    return sorted(layer for layer, size in Counter(layers).items() if 2 * size > heads_a_layer)

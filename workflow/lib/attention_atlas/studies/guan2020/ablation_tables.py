@@ -12,48 +12,71 @@ import pandas as pd
 from attention_atlas.io.tables import read_parquet, read_table, write_table
 from attention_atlas.published.values import Published, load_published, printed
 from attention_atlas.stats.bootstrap import bootstrap_ratio
-from attention_atlas.studies.guan2020.ablation_rows import BASELINE, ROWS
+from attention_atlas.studies.guan2020.ablation_rows import BASELINE, OTHERS, ROWS, TYPE, crowded_layers
 
 SCORES = ("em", "f1")
 SCORES_NOTE = (
-    "EM: exact match, in %; intervals by bootstrap over passages. Random: the same done to random heads, as many in each "
-    "layer; mean drop, and least to largest. Nothing is trained again."
+    "EM: exact match, in %; intervals by bootstrap over passages. Random: the same done to random sets of other heads, as many "
+    "in each layer; mean drop, least to largest, and number of sets; empty where a layer has too few other heads. "
+    "Nothing is trained again."
 )
 """Explanation of the columns of both tables."""
 
 
 def ablation_table(
-    name: str, answers_path: str | Path, heads_path: str | Path, resamples: int, seed: int, out: str | Path
+    name: str,
+    answers_path: str | Path,
+    types_path: str | Path,
+    resamples: int,
+    seed: int,
+    out: str | Path,
 ) -> None:
-    """Write the rows of a table: row, action, types, sentences, heads, n, and for em and f1 the score, its drop from the
-    baseline, their intervals, and mean, least and largest drop of the random sets.
+    """Write the rows of a table: row, action, types, sentences, heads, n, passages, for em and f1 the score, its drop from the
+    baseline, their intervals, and mean, least and largest drop of the random sets; random_sets, random_absent.
 
     Args:
         name: table2 or table3.
-        answers_path, heads_path: of `ablations.score_answers`.
+        answers_path: of `ablations.score_answers`.
+        types_path: head_types.tsv.
         resamples, seed: of the bootstrap over passages.
-        out: file to write; scores and drops in percent. em_random_share_below, f1_random_share_below:
-            share of random sets with a smaller drop.
+        out: file to write; scores and drops in percent. em_random_share_below, f1_random_share_below: share of random sets with
+            a smaller drop. random_sets: their number; random_absent: why there are none.
 
     Raises:
         AtlasError: the answers cannot be read.
     """
-    scored = read_parquet(answers_path, ["row", "sentences", "draw", "passage", *SCORES])
+    scored = read_parquet(answers_path, ["row", "sentences", "drawn_from", "draw", "passage", *SCORES])
     baseline = scored[scored["row"] == BASELINE]
-    changed = read_table(heads_path, ["row", "draw", "layer", "head"])
-    sizes = changed[changed["draw"] == 0].drop_duplicates(["row", "layer", "head"])["row"].value_counts()
+    types = read_table(types_path, ["layer", "head", "type"])
     records = [_record(baseline, baseline, {"row": BASELINE, "heads": 0}, resamples, seed)]
     for row in ROWS:
         row_answers = scored[scored["row"] == row.number]
+        heads = types[types["type"].isin(row.types)]
         for sentences in row_answers["sentences"].unique() if row.table == name else ():
             facts = {"row": row.number, "action": row.action, "types": "+".join(row.types), "sentences": sentences or None}
-            facts["heads"] = int(sizes.get(row.number, 0))
+            facts |= {"heads": len(heads), "random_absent": too_few_others(heads, int(types["head"].max()))}
             records.append(_record(row_answers[row_answers["sentences"] == sentences], baseline, facts, resamples, seed))
     write_table(pd.DataFrame(records), out)
 
 
+def too_few_others(heads: pd.DataFrame, heads_a_layer: int) -> str | None:
+    """Why there is no set of other heads with as many in each layer; None where there is one.
+
+    Args:
+        heads: heads of a row, layer from 1.
+        heads_a_layer: heads of a layer.
+    """
+    if heads.empty:
+        return "no heads"
+    crowded = crowded_layers(heads["layer"], heads_a_layer)
+    if not crowded:
+        return None
+    return f"too few other heads in {'layer' if len(crowded) == 1 else 'layers'} {', '.join(map(str, crowded))}"
+
+
 def _record(answers: pd.DataFrame, baseline: pd.DataFrame, facts: dict[str, Any], resamples: int, seed: int) -> dict[str, Any]:
-    type_answers = answers[answers["draw"] == 0]
+    type_answers = answers[answers["drawn_from"] == TYPE]
+    others = answers[answers["drawn_from"] == OTHERS]
     record = {name: facts.get(name) for name in ("row", "action", "types", "sentences", "heads")}
     record |= {"n": len(type_answers), "passages": int(type_answers["passage"].nunique())}
     for score in SCORES:
@@ -64,7 +87,7 @@ def _record(answers: pd.DataFrame, baseline: pd.DataFrame, facts: dict[str, Any]
         low, high = passage_interval(np.stack([values, drops], axis=1), type_answers["passage"].to_numpy(), resamples, seed)
         record |= {score: values.mean(), f"{score}_ci_low": low[0], f"{score}_ci_high": high[0]}
         record |= {f"{score}_drop": drops.mean(), f"{score}_drop_ci_low": low[1], f"{score}_drop_ci_high": high[1]}
-        random_drops = baseline[score].mean() - answers[answers["draw"] > 0].groupby("draw")[score].mean().to_numpy(float)
+        random_drops = baseline[score].mean() - others.groupby("draw")[score].mean().to_numpy(float)
         has_random_sets = len(random_drops) > 0
         record |= {
             f"{score}_random_drop": random_drops.mean() if has_random_sets else np.nan,
@@ -72,11 +95,11 @@ def _record(answers: pd.DataFrame, baseline: pd.DataFrame, facts: dict[str, Any]
             f"{score}_random_max": random_drops.max() if has_random_sets else np.nan,
             f"{score}_random_share_below": float((random_drops < drops.mean()).mean()) if has_random_sets else np.nan,
         }
-    return record
+    return record | {"random_sets": others["draw"].nunique(), "random_absent": facts.get("random_absent")}
 
 
 def passage_interval(
-    values: npt.NDArray[np.float64], passages: npt.NDArray[np.integer], resamples: int, seed: int
+    values: npt.NDArray[np.float64], passages: npt.NDArray[np.integer], resamples: int, seed: int, level: float = 0.95
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Interval of the means of columns over resampled passages.
 
@@ -84,13 +107,14 @@ def passage_interval(
         values: [question, column].
         passages: [question].
         resamples, seed: of the bootstrap.
+        level: coverage.
 
     Returns:
         Lower and upper ends, [column].
     """
     sums = pd.DataFrame(values).groupby(passages).sum().to_numpy(float)
     sizes = pd.Series(passages).groupby(passages).size().to_numpy(float)[:, None]
-    return bootstrap_ratio(sums, sizes, resamples, seed)
+    return bootstrap_ratio(sums, sizes, resamples, seed, level)
 
 
 def score_columns(table: pd.DataFrame, item: str) -> pd.DataFrame:
@@ -115,7 +139,10 @@ def score_columns(table: pd.DataFrame, item: str) -> pd.DataFrame:
 
 def _random(row: pd.Series, score: str) -> str:
     mean, least, most = (row[f"{score}_random_{name}"] for name in ("drop", "min", "max"))
-    return f"{mean:.1f} ({least:.1f} to {most:.1f})" if pd.notna(mean) else ""
+    if pd.isna(mean):
+        return f"none: {row['random_absent']}" if pd.notna(row["random_absent"]) else ""
+    number = int(row["random_sets"])
+    return f"{mean:.1f} ({least:.1f} to {most:.1f}; {number} {'set' if number == 1 else 'sets'})"
 
 
 def _with_interval(row: pd.Series, name: str) -> str:

@@ -23,15 +23,15 @@ from attention_atlas.models.answering import answer_texts, passage_pieces
 from attention_atlas.models.card import ModelCard, read_card
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.loading import load_trained
-from attention_atlas.studies.guan2020.ablation_rows import BASELINE, SENTENCES, WHOLE
+from attention_atlas.studies.guan2020.ablation_rows import BASELINE, SENTENCES, TYPE, WHOLE
 from attention_atlas.studies.guan2020.conditions import Condition, conditions, sentence_ids
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 _log = logging.getLogger(__name__)
-UNCHANGED = Condition(BASELINE, WHOLE, 0, (), Plan())
-KEY = ["row", "sentences", "draw"]
+UNCHANGED = Condition(BASELINE, WHOLE, TYPE, 0, (), Plan())
+KEY = ["row", "sentences", "drawn_from", "draw"]
 ANSWERED = [*KEY, "record", "answer", "score"]
 COLUMNS = [*KEY, "question", "passage", "answer", "em", "f1"]
 
@@ -55,7 +55,7 @@ def ablate(
         types_path: head_types.tsv of that model.
         examples_path: a shard of questions with windows of their passages.
         limit: use at most this many records.
-        settings: special_tokens, renormalise, random_sets.
+        settings: special_tokens, renormalise, random_sets, permutations.
         seed: of the random sets.
         threads: threads of the forward passes.
         out: Parquet, one row for each window and condition: `ANSWERED`.
@@ -91,7 +91,7 @@ def score_answers(
         example_files: shards of questions.
         answer_files: output of `ablate` for each.
         out: Parquet, one row for each question and condition: `COLUMNS`; passage numbers the passages.
-        heads_out: row, sentences, draw, layer, head: the heads that each condition changes.
+        heads_out: row, sentences, drawn_from, draw, layer, head: the heads that each condition changes.
         baselines_out: windows, references, question, passage, em, f1: the unchanged model under all ways of scoring.
 
     Raises:
@@ -101,9 +101,9 @@ def score_answers(
     examples = list(read_examples(example_files, limit))
     answers = answers_of([pd.read_parquet(path) for path in answer_files])
     write_parquet(pd.DataFrame(scored_rows(answers, examples), columns=COLUMNS), out)
-    changed = [(c.row, c.sentences, c.draw, layer + 1, head + 1) for c in row_conditions for layer, head in c.heads]
+    changed = [(*_key(c), layer + 1, head + 1) for c in row_conditions for layer, head in c.heads]
     write_table(pd.DataFrame(changed, columns=[*KEY, "layer", "head"]), heads_out)
-    write_table(baselines(answers[UNCHANGED.row, UNCHANGED.sentences, UNCHANGED.draw], examples), baselines_out)
+    write_table(baselines(answers[_key(UNCHANGED)], examples), baselines_out)
 
 
 def _conditions(card: ModelCard, types_path: str | Path, settings: Mapping[str, Any], seed: int) -> list[Condition]:
@@ -111,11 +111,18 @@ def _conditions(card: ModelCard, types_path: str | Path, settings: Mapping[str, 
     types = {(row.layer - 1, row.head - 1): str(row.type) for row in table.itertuples()}
     if len(types) != card.layers * card.heads:
         raise AtlasError(f"{types_path}: it has {len(types)} heads, the model {card.name} {card.layers * card.heads}.")
-    return conditions(types, card.heads, settings["random_sets"], settings["renormalise"], seed)
+    numbers = settings["random_sets"], settings["permutations"]
+    return conditions(types, card.heads, *numbers, settings["renormalise"], seed)
 
 
-Answers = dict[tuple[int, str, int], dict[int, tuple[str, float]]]
+Key = tuple[int, str, str, int]
+"""Row, sentences, drawn_from and draw of a condition."""
+Answers = dict[Key, dict[int, tuple[str, float]]]
 """Condition -> record of each window -> answer and its score."""
+
+
+def _key(condition: Condition) -> Key:
+    return condition.row, condition.sentences, condition.drawn_from, condition.draw
 
 
 def answered(answers: Answers) -> pd.DataFrame:
@@ -129,7 +136,7 @@ def answers_of(frames: Sequence[pd.DataFrame]) -> Answers:
     answers: Answers = {}
     # The table of a shard beyond the limit is empty.
     for row in pd.concat([frame for frame in frames if len(frame)]).itertuples(index=False):
-        answers.setdefault((row.row, row.sentences, row.draw), {})[row.record] = (row.answer, row.score)
+        answers.setdefault((row.row, row.sentences, row.drawn_from, row.draw), {})[row.record] = (row.answer, row.score)
     return answers
 
 
@@ -154,7 +161,7 @@ def answer_all(
         special_tokens: see `sentence_of_pieces`.
         batch_tokens: tokens of a batch, padding included.
     """
-    answers: Answers = {(c.row, c.sentences, c.draw): {} for c in (UNCHANGED, *row_conditions)}
+    answers: Answers = {_key(c): {} for c in (UNCHANGED, *row_conditions)}
     batches = list(batch_by_length(examples, batch_tokens))
     for batch in progress(batches, label="batches of questions"):
         inputs = model_inputs(model, batch, pad)
@@ -164,7 +171,7 @@ def answer_all(
         ids = {kind: sentence_ids(batch, length, kind, special_tokens).to(mask.device) for kind in SENTENCES}
         plans = ((condition.plan, ids.get(condition.sentences)) for condition in row_conditions)
         for condition, output in zip((UNCHANGED, *row_conditions), outputs_under(model, inputs, plans), strict=True):
-            _store(answers[condition.row, condition.sentences, condition.draw], batch, output, allowed)
+            _store(answers[_key(condition)], batch, output, allowed)
     return answers
 
 

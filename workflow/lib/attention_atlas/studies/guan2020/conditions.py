@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations, product
 
 import numpy as np
 import torch
 
 from attention_atlas.attention.plans import Plan
 from attention_atlas.corpora.examples import Example, question_of
-from attention_atlas.studies.guan2020.ablation_rows import INTRA, ROWS, STOPS, UNIFORM, ZERO, sentences_of
+from attention_atlas.studies.guan2020.ablation_rows import (
+    INTRA,
+    OTHERS,
+    PERMUTED,
+    PRUNED,
+    ROWS,
+    STOPS,
+    TYPE,
+    UNIFORM,
+    ZERO,
+    crowded_layers,
+    sentences_of,
+)
 
 Heads = tuple[tuple[int, int], ...]
 
@@ -22,6 +37,7 @@ class Condition:
     Attributes:
         row: number of the row.
         sentences: segments, stops, or empty where the action does not depend on sentences.
+        drawn_from: type, others or permuted, see `ablation_rows`.
         draw: 0 for the heads of the row's types, 1, 2 ... for random sets.
         heads: (layer, head) from 0.
         plan: the intervention.
@@ -29,46 +45,88 @@ class Condition:
 
     row: int
     sentences: str
+    drawn_from: str
     draw: int
     heads: Heads
     plan: Plan
 
 
 def conditions(
-    types: Mapping[tuple[int, int], str], heads_a_layer: int, random_sets: int, renormalise: bool, seed: int
+    types: Mapping[tuple[int, int], str],
+    heads_a_layer: int,
+    random_sets: int,
+    permutations: int,
+    renormalise: bool,
+    seed: int,
 ) -> list[Condition]:
     """Every row under every definition of a sentence, for the heads of its types and for random sets of the same layers.
 
     Args:
         types: (layer, head) from 0 -> type.
         heads_a_layer: heads of a layer.
-        random_sets: number of random sets; rows with the same types share them.
+        random_sets: number of sets of other heads; rows with the same types share them.
+        permutations: number of permutations of the types, for the rows that prune one type.
         renormalise: rescale rows with dropped weights to 1.
         seed: of the random sets.
     """
     row_conditions = []
     for row in ROWS:
         type_heads = tuple(sorted(head for head, name in types.items() if name in row.types))
-        sets = [type_heads, *matched_sets(type_heads, heads_a_layer, random_sets, seed)]
+        sets = [(TYPE, 0, type_heads)]
+        others = other_sets(type_heads, heads_a_layer, random_sets, seed)
+        sets += [(OTHERS, draw, heads) for draw, heads in enumerate(others, start=1)]
+        if row.number in PRUNED.values():
+            permuted = permuted_sets(type_heads, heads_a_layer, permutations, seed)
+            sets += [(PERMUTED, draw, heads) for draw, heads in enumerate(permuted, start=1)]
         for sentences in sentences_of(row):
-            for draw, heads in enumerate(sets):
+            for drawn_from, draw, heads in sets:
                 plan = plan_of(heads, row.action, renormalise)
-                row_conditions.append(Condition(row.number, sentences, draw, heads, plan))
+                row_conditions.append(Condition(row.number, sentences, drawn_from, draw, heads, plan))
     return row_conditions
 
 
-def matched_sets(heads: Heads, heads_a_layer: int, count: int, seed: int) -> list[Heads]:
-    """Random sets with as many heads in each layer as `heads`."""
-    layers = np.bincount([layer for layer, _ in heads]) if heads else np.zeros(0, dtype=int)
-    generator = np.random.default_rng([seed, *(number for pair in heads for number in pair)])
-    return [
-        tuple(
-            (layer, int(head))
-            for layer, number in enumerate(layers)
-            for head in sorted(generator.choice(heads_a_layer, number, replace=False))
-        )
-        for _ in range(count)
-    ]
+def other_sets(heads: Heads, heads_a_layer: int, count: int, seed: int) -> list[Heads]:
+    """Different random sets with as many heads in each layer as `heads` and none of these.
+
+    Returns:
+        `count` sets, or all that there are if these are fewer; none where a layer has too few other heads.
+    """
+    if not heads or crowded_layers((layer for layer, _ in heads), heads_a_layer):
+        return []
+    sizes = dict(Counter(layer for layer, _ in heads))
+    changed = set(heads)
+    others = {layer: [head for head in range(heads_a_layer) if (layer, head) not in changed] for layer in sizes}
+    generator = _generator(heads, seed)
+    if math.prod(math.comb(len(others[layer]), size) for layer, size in sizes.items()) <= count:
+        by_layer = ([tuple((layer, head) for head in c) for c in combinations(others[layer], n)] for layer, n in sizes.items())
+        return [tuple(head for layer_heads in chosen for head in layer_heads) for chosen in product(*by_layer)]
+    sets: dict[Heads, None] = {}
+    while len(sets) < count:
+        sets[_drawn(sizes, others, generator)] = None
+    return list(sets)
+
+
+def permuted_sets(heads: Heads, heads_a_layer: int, count: int, seed: int) -> list[Heads]:
+    """Heads that have the types of `heads` after random permutations of the types within each layer.
+
+    If types say nothing about heads, `heads` are one more such set: the rank of their effect among the sets is uniform.
+    """
+    sizes = dict(Counter(layer for layer, _ in heads))
+    all_heads = {layer: list(range(heads_a_layer)) for layer in sizes}
+    generator = _generator(heads, seed + 1)
+    return [_drawn(sizes, all_heads, generator) for _ in range(count)] if heads else []
+
+
+def _generator(heads: Heads, seed: int) -> np.random.Generator:
+    return np.random.default_rng([seed, *(number for pair in heads for number in pair)])
+
+
+def _drawn(sizes: Mapping[int, int], drawn_from: Mapping[int, Sequence[int]], generator: np.random.Generator) -> Heads:
+    return tuple(
+        (layer, int(head))
+        for layer, size in sizes.items()
+        for head in sorted(generator.choice(drawn_from[layer], size, replace=False))
+    )
 
 
 def plan_of(heads: Heads, action: str, renormalise: bool = False) -> Plan:

@@ -78,7 +78,7 @@ PAGES = (
         function="studies.guan2020.table2:table2",
         inputs={
             "answers_path": "answers.parquet",
-            "heads_path": "answer_heads.tsv",
+            "types_path": "head_types.tsv",
             "baselines_path": "baselines.tsv",
         },
         outputs={"out": "table2.tsv", "html_out": "table2.html"},
@@ -90,7 +90,7 @@ PAGES = (
     Page(
         rule="guan2020_table3",
         function="studies.guan2020.table3:table3",
-        inputs={"answers_path": "answers.parquet", "heads_path": "answer_heads.tsv"},
+        inputs={"answers_path": "answers.parquet", "types_path": "head_types.tsv"},
         outputs={"out": "table3.tsv", "html_out": "table3.html"},
         params={**_BOOTSTRAP, **_LABEL},
         resources=_PUBLISHED,

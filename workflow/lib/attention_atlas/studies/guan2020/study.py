@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.studies.guan2020.ablation_rows import ROWS, sentences_of
+from attention_atlas.studies.guan2020.ablation_rows import PRUNED, ROWS, sentences_of
 from attention_atlas.studies.guan2020.head_measures import MEASURES
 from attention_atlas.studies.guan2020.pages import PAGES
 from attention_atlas.workflow import costs
@@ -73,8 +73,8 @@ ARTIFACTS = (
         "Table 2",
         "Answers to questions with the heads of a type pruned or substituted, and random heads as a control",
         "Exact match and F1 of answers when the heads of a type are pruned or made uniform, drops from the run's own baseline "
-        "with bootstrap intervals over passages, and the drop when random heads of the same layers are treated alike (Guan "
-        "et al. 2020, Table 2).",
+        "with bootstrap intervals over passages, and the drop when as many other heads of the same layers, drawn at random, "
+        "are treated alike (Guan et al. 2020, Table 2).",
         needs=["questions"],
     ),
     table(
@@ -183,9 +183,10 @@ def check(config: Config, run: str, place: str) -> None:
 
 
 def _conditions(part: Part) -> int:
-    """Forward passes over each question: all rows with their definitions of a sentence and random sets, and one unchanged."""
+    """Forward passes over each question, at most: rows with their definitions of a sentence and random sets, one unchanged."""
     rows = sum(len(sentences_of(row)) for row in ROWS)
-    return rows * (1 + int(part.settings["ablations"]["random_sets"])) + 1
+    ablations = part.settings["ablations"]
+    return rows * (1 + int(ablations["random_sets"])) + len(PRUNED) * int(ablations["permutations"]) + 1
 
 
 def _ablations(part: Part) -> Work:

@@ -20,7 +20,7 @@ from attention_atlas.studies.guan2020.ablation_tables import (
 
 def table2(
     answers_path: str | Path,
-    heads_path: str | Path,
+    types_path: str | Path,
     baselines_path: str | Path,
     resamples: int,
     seed: int,
@@ -31,7 +31,8 @@ def table2(
     """Write Table 2 in the paper's shape.
 
     Args:
-        answers_path, heads_path: of `ablations.score_answers`.
+        answers_path: of `ablations.score_answers`.
+        types_path: head_types.tsv.
         baselines_path: of `baselines.baselines_table`.
         resamples, seed: of the bootstrap over passages.
         label: run, model and corpus.
@@ -40,7 +41,7 @@ def table2(
     Raises:
         AtlasError: a table cannot be used.
     """
-    ablation_table("table2", answers_path, heads_path, resamples, seed, out)
+    ablation_table("table2", answers_path, types_path, resamples, seed, out)
     _page(out, baselines_path, label, html_out)
 
 

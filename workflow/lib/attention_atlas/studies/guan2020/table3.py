@@ -19,7 +19,7 @@ _SENTENCES = {SEGMENTS: "question and passage", STOPS: "by full stops", WHOLE: "
 
 def table3(
     answers_path: str | Path,
-    heads_path: str | Path,
+    types_path: str | Path,
     resamples: int,
     seed: int,
     label: RunLabel,
@@ -29,7 +29,8 @@ def table3(
     """Write Table 3: intra- and inter-sentence attention removed, under both definitions of a sentence.
 
     Args:
-        answers_path, heads_path: of `ablations.score_answers`.
+        answers_path: of `ablations.score_answers`.
+        types_path: head_types.tsv.
         resamples, seed: of the bootstrap over passages.
         label: run, model and corpus.
         out, html_out: the rows, see `ablation_table`; their page has the paper's values and the control beside ours.
@@ -37,7 +38,7 @@ def table3(
     Raises:
         AtlasError: a table cannot be used.
     """
-    ablation_table("table3", answers_path, heads_path, resamples, seed, out)
+    ablation_table("table3", answers_path, types_path, resamples, seed, out)
     _page(out, label, html_out)
 
 
