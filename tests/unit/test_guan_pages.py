@@ -20,7 +20,8 @@ from attention_atlas.methods.distance_features import FEATURES, alternatives
 from attention_atlas.methods.head_type_names import DENSE, DENSE_VERTICAL, DIAGONAL, TYPES, VERTICAL
 from attention_atlas.models.card import ModelCard, write_card
 from attention_atlas.published.values import load_published
-from attention_atlas.studies.guan2020.ablation_rows import ROWS, SENTENCES, WHOLE
+from attention_atlas.studies.guan2020.ablation_rows import ROWS, SENTENCES, TYPE, WHOLE
+from attention_atlas.studies.guan2020.ablations import COLUMNS as ANSWER_COLUMNS
 from attention_atlas.studies.guan2020.agreement import agreement_page
 from attention_atlas.studies.guan2020.clustering import ClusterOptions, ClusterOutputs, by_layer, cluster_heads
 from attention_atlas.studies.guan2020.comparison import comparison
@@ -201,14 +202,18 @@ def tables(clustered, tmp_path_factory):
         write_table(pd.DataFrame([row for row in rows if row["row"] in wanted]), folder / name)
     row = {"windows": "all", "references": "all", "n": 50, "em": 86.9, "em_ci_low": 86, "em_ci_high": 88}
     write_table(pd.DataFrame([row | {"f1": 93.1, "f1_ci_low": 92.0, "f1_ci_high": 94.0}]), folder / "baselines")
-    names = ("table1", "table2", "table3", "baselines")
-    of_clusters = {"head_type_summary": "summary", "head_types": "types", "figure3": "layers"}
+    # Every question has the drops that the tables have.
+    answers = [(r["row"], r["sentences"] or WHOLE, TYPE, 0, f"q{k}", k, "x", r["em"], r["f1"]) for r in rows for k in range(20)]
+    pd.DataFrame(answers, columns=ANSWER_COLUMNS).to_parquet(folder / "answers", index=False)
+    names = ("table1", "table2", "table3", "baselines", "answers")
+    of_clusters = {"head_type_summary": "summary", "head_types": "types"}
     return {name: clustered / file for name, file in of_clusters.items()} | {name: folder / name for name in names}
 
 
 def compared(tables, folder, setting):
     outs = [folder / name for name in ("comparison.tsv", "comparison.html", "claims.tsv", "claims.html")]
-    comparison(tables, setting, 10, *outs)
+    read = {name: path for name, path in tables.items() if name != "answers"}
+    comparison(read, tables["answers"], setting, 10, 200, 0, *outs)
     frame = pd.read_csv(outs[0], sep="\t").set_index("id")
     return frame, pd.read_csv(outs[2], sep="\t").set_index("claim")["verdict"], outs[1].read_text()
 
@@ -252,6 +257,7 @@ def test_claims_follow_from_the_order_of_the_numbers(tables, tmp_path):
     verdicts = {claim.split(" (")[0]: verdict for claim, verdict in claims.items()}
     assert verdicts["Pruning Diagonal heads costs most of the four types"] == "holds"
     assert verdicts["Pruning Vertical heads costs least"] == "holds"
+    assert verdicts["Substitution by 1/L costs more than pruning, for every type"] == "holds"
     assert verdicts["Dense heads stand mainly in the lower half of the layers"] == "holds"
     assert verdicts["Vertical heads stand mainly in the upper half of the layers"] == "holds"
 

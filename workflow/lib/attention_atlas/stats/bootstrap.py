@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import norm, t
 
 Floats = npt.NDArray[np.float64]
 _CHUNK = 100
@@ -50,6 +51,16 @@ def percentile_interval(resampled: Floats, level: float = 0.95) -> tuple[Floats,
     quantile = np.nanquantile if np.isnan(filled).any() else np.quantile
     low, high = quantile(filled, [tail, 1 - tail], axis=0)
     return np.where(empty, np.nan, low), np.where(empty, np.nan, high)
+
+
+def expanded_level(level: float, units: int) -> float:
+    """Level of a percentile interval over few units so that it covers a mean with `level`.
+
+    The percentile interval of n units is too short, as one by the normal distribution with variances divided by n. The expanded
+    one has the tails that make it as long as Student's (Hesterberg 2015, What Teachers Should Know About the Bootstrap).
+    """
+    quantile = t.ppf((1 + level) / 2, units - 1) * np.sqrt(units / (units - 1))
+    return float(1 - 2 * norm.sf(quantile))
 
 
 def resampled_counts(clusters: int, resamples: int, seed: int) -> Iterator[Floats]:

@@ -116,14 +116,18 @@ PAGES = (
     Page(
         rule="guan2020_comparison",
         function="studies.guan2020.comparison:comparison",
-        inputs=tables("head_type_summary", "head_types", "figure3", "table1", "table2", "table3", "baselines"),
+        inputs={
+            **tables("head_type_summary", "head_types", "table1", "table2", "table3", "baselines"),
+            "answers_path": "answers.parquet",
+        },
         outputs={
             "out": "comparison.tsv",
             "html_out": "comparison.html",
             "claims_out": "claims.tsv",
             "claims_html": "claims.html",
         },
-        params={"fits": ("settings", "fits"), **_LABEL},
+        params={"fits": ("settings", "fits"), **_BOOTSTRAP, **_LABEL},
+        megabytes=2000,
         resources=_PUBLISHED,
     ),
 )

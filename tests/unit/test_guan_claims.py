@@ -1,0 +1,213 @@
+"""Claims of Guan et al.: each can come out three ways, intervals resample passages, and tests keep their level."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binom
+
+from attention_atlas.methods.head_type_names import DENSE, DENSE_VERTICAL, DIAGONAL, TITLES, TYPES, VERTICAL
+from attention_atlas.published.compare import DOES_NOT_HOLD, HOLDS, UNDECIDED
+from attention_atlas.stats.bootstrap import expanded_level
+from attention_atlas.studies.guan2020.ablation_rows import (
+    BASELINE,
+    OTHERS,
+    PERMUTED,
+    PRUNED,
+    ROWS,
+    TYPE,
+    UNIFORMED,
+    sentences_of,
+)
+from attention_atlas.studies.guan2020.ablation_tables import passage_interval
+from attention_atlas.studies.guan2020.ablations import COLUMNS
+from attention_atlas.studies.guan2020.claims import (
+    F1Drops,
+    beside_permutations,
+    claims,
+    fewest_permutations,
+    paired_parts,
+    read_drops,
+)
+
+PASSAGES, QUESTIONS, RESAMPLES = 20, 40, 400
+CHANGES = [(row.number, sentences) for row in ROWS for sentences in sentences_of(row)]
+VERDICTS = pytest.mark.parametrize("verdict", [HOLDS, DOES_NOT_HOLD, UNDECIDED])
+REPETITIONS = pytest.mark.parametrize("data_sets", [150, pytest.param(2000, marks=pytest.mark.long)])
+TYPES_BY_LAYER = pd.DataFrame(
+    [(layer, head, TYPES[(head + layer) % 4]) for layer in (1, 2, 3, 4) for head in range(1, 9)],
+    columns=["layer", "head", "type"],
+)
+
+
+def made_up(drop_of_row, permuted=(), passages=PASSAGES, noise=5.0, seed=0):
+    """Drops of all rows: 10 points, or those of `drop_of_row`, with noise of the passage and the question."""
+    generator = np.random.default_rng(seed)
+    numbers = np.arange(QUESTIONS) * passages // QUESTIONS
+    level = np.array([drop_of_row.get(number, 10.0) for number, _ in CHANGES])
+    of_passage = generator.normal(0, noise, (passages, len(CHANGES)))[numbers]
+    values = level + of_passage + generator.normal(0, noise, (QUESTIONS, len(CHANGES)))
+    frame = pd.DataFrame(values, columns=pd.MultiIndex.from_tuples(CHANGES))
+    return F1Drops(frame, numbers, dict.fromkeys(TYPES, np.asarray(permuted, dtype=float)))
+
+
+def verdict_of(text, drops, types=TYPES_BY_LAYER):
+    return next(claim for claim in claims(drops, types, RESAMPLES, 0) if claim.statement.startswith(text))
+
+
+def level_for(verdict, plain=10.0, moved=40.0):
+    """What a row's drop is beside 10 points so that the claim that it is larger gets a verdict."""
+    return {HOLDS: plain + moved, DOES_NOT_HOLD: plain - moved, UNDECIDED: plain}[verdict]
+
+
+@VERDICTS
+def test_diagonal_heads_cost_most(verdict):
+    claim = verdict_of("Pruning Diagonal heads costs most", made_up({PRUNED[DIAGONAL]: level_for(verdict)}))
+    assert claim.verdict == verdict
+    assert (claim.n, claim.unit) == (PASSAGES, "passages")
+    assert claim.level == pytest.approx(1 - 0.05 / 3)
+
+
+@VERDICTS
+def test_vertical_heads_cost_least(verdict):
+    drops = made_up({PRUNED[VERTICAL]: 20 - level_for(verdict)})
+    assert verdict_of("Pruning Vertical heads costs least", drops).verdict == verdict
+
+
+@VERDICTS
+def test_uniform_attention_costs_more_than_pruning(verdict):
+    rows = dict.fromkeys(UNIFORMED.values(), 50.0) | {UNIFORMED[DENSE]: level_for(verdict)}
+    claim = verdict_of("Substitution by 1/L costs more", made_up(rows))
+    assert claim.verdict == verdict
+    assert verdict == HOLDS or "Dense: 1/L - 0" in claim.statistic, "the part that decides is named"
+
+
+@VERDICTS
+@pytest.mark.parametrize(("kind", "more"), [(DIAGONAL, 12), (DENSE_VERTICAL, 15)])
+def test_heads_matter_within_or_between_sentences(verdict, kind, more):
+    for sentences in ("segments", "stops"):
+        (claim,) = [
+            claim
+            for claim in claims(made_up({more: level_for(verdict)}), TYPES_BY_LAYER, RESAMPLES, 0)
+            if claim.statement.startswith(f"{TITLES[kind]} heads matter more") and f"sentences: {sentences}" in claim.statement
+        ]
+        assert claim.verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "verdict"), [(14, 2, HOLDS), (2, 14, DOES_NOT_HOLD), (9, 7, UNDECIDED), (0, 0, UNDECIDED)]
+)
+@pytest.mark.parametrize(("kind", "half"), [(DENSE, "lower"), (VERTICAL, "upper")])
+def test_types_stand_in_one_half_of_the_layers(lower, upper, verdict, kind, half):
+    counts = (lower, upper) if half == "lower" else (upper, lower)
+    types = TYPES_BY_LAYER.assign(type=DIAGONAL)
+    for count, place in zip(counts, (types["layer"] <= 2, types["layer"] > 2), strict=True):
+        types.loc[types.index[place][:count], "type"] = kind
+    claim = verdict_of(f"{TITLES[kind]} heads stand mainly", made_up({}), types)
+    assert claim.verdict == verdict
+    assert claim.value == pytest.approx((lower - upper) / 16)
+    assert (claim.n, claim.unit) == (32, "heads")
+
+
+@pytest.mark.parametrize(
+    ("drop", "number", "verdict"),
+    [(50.0, 39, HOLDS), (-50.0, 39, DOES_NOT_HOLD), (10.0, 39, UNDECIDED), (50.0, 38, UNDECIDED), (50.0, 0, UNDECIDED)],
+)
+def test_a_type_matters_beside_permuted_types(drop, number, verdict):
+    permuted = np.linspace(5, 15, number)
+    drops = made_up({PRUNED[DENSE]: drop}, permuted, noise=0.0)
+    claim = verdict_of("The type matters, not the number and layers of its heads: pruning Dense heads", drops)
+    assert claim.verdict == verdict
+    assert claim.n == number
+    if number < 39:
+        assert "39 are needed (setting permutations)" in claim.ours
+    else:
+        assert (claim.ci_low, claim.ci_high) == pytest.approx((drop - 15, drop - 5))
+
+
+def test_a_permutation_that_costs_as_much_leaves_the_claim_open():
+    permuted = [10.0] * 38 + [50.0]
+    drops = made_up({PRUNED[DENSE]: 50.0}, permuted, noise=0.0)
+    assert verdict_of("The type matters, not the number and layers of its heads: pruning Dense heads", drops).holds is None
+    assert fewest_permutations() == 39
+
+
+def test_few_passages_decide_nothing():
+    claim = verdict_of("Pruning Diagonal heads costs most", made_up({PRUNED[DIAGONAL]: 90.0}, passages=9))
+    assert claim.verdict == UNDECIDED
+    assert claim.n == 9
+
+
+def test_questions_on_one_passage_are_drawn_together():
+    """The interval of a claim is that of a bootstrap that copies whole passages, and wider than one over questions."""
+    generator = np.random.default_rng(3)
+    numbers = np.repeat(np.arange(15), 6)
+    frame = pd.DataFrame(np.full((90, len(CHANGES)), 10.0), columns=pd.MultiIndex.from_tuples(CHANGES))
+    frame[12, "segments"] = 10 + generator.normal(3, 6, 15)[numbers] + generator.normal(0, 1, 90)
+    tested = claims(F1Drops(frame, numbers, {}), TYPES_BY_LAYER, 4000, 0)
+    claim = next(claim for claim in tested if "rows 12 and 13; sentences: segments" in claim.statement)
+    tails = 1 - expanded_level(0.95, 15)
+    difference = (frame[12, "segments"] - frame[13, "segments"]).to_numpy()
+    means = []
+    for _ in range(4000):
+        drawn = generator.choice(15, 15)
+        means.append(np.concatenate([difference[numbers == passage] for passage in drawn]).mean())
+    low, high = np.quantile(means, [tails / 2, 1 - tails / 2])
+    assert (claim.ci_low, claim.ci_high) == pytest.approx((low, high), abs=0.25)
+    by_question = 1.96 * difference.std() / np.sqrt(90)
+    assert claim.ci_high - claim.ci_low > 1.8 * 2 * by_question
+    assert claim.value == pytest.approx(difference.mean())
+
+
+def test_drops_are_read_by_question_and_by_permutation(tmp_path):
+    rows = []
+    for number, sentences in CHANGES:
+        rows += [(number, sentences, TYPE, 0, f"q{k}", k // 2, "x", 0.0, 80.0 - number - k) for k in (2, 0, 1)]
+        rows += [(number, sentences, OTHERS, 1, f"q{k}", k // 2, "x", 0.0, 1.0) for k in range(3)]
+    rows += [(BASELINE, "", TYPE, 0, f"q{k}", k // 2, "x", 0.0, 80.0) for k in range(3)]
+    rows += [(PRUNED[DENSE], "", PERMUTED, draw, f"q{k}", k // 2, "x", 0.0, 70.0 + draw) for draw in (1, 2) for k in range(3)]
+    pd.DataFrame(rows, columns=COLUMNS).to_parquet(tmp_path / "answers.parquet", index=False)
+    drops = read_drops(tmp_path / "answers.parquet")
+    assert drops.by_question[12, "stops"].tolist() == [12, 13, 14]
+    assert drops.passages.tolist() == [0, 0, 1]
+    assert {kind: values.tolist() for kind, values in drops.permuted.items()} == {DENSE: [9, 8]}
+    assert drops.mean((PRUNED[VERTICAL], "")) == 6
+
+
+def within_bounds(alarms, data_sets, level=0.05, discrete=False):
+    low, high = binom.interval(0.999, data_sets, level)
+    assert alarms <= high, f"{alarms} of {data_sets} decided though nothing differs"
+    assert discrete or alarms >= low, f"only {alarms} of {data_sets} decided: the interval is too wide"
+
+
+@REPETITIONS
+def test_types_that_say_nothing_of_heads_are_seldom_said_to_matter(data_sets):
+    """Types are drawn at random. One head of the layer has a large effect, the others small ones."""
+    decided = {0.0: 0, 60.0: 0}
+    for planted in decided:
+        for seed in range(data_sets):
+            generator = np.random.default_rng(seed)
+            effects = np.where(np.arange(12) == 0, 30.0, generator.exponential(2.0, 12))
+            typed, *permuted = generator.permuted(np.tile(effects, (100, 1)), axis=1)[:, :4].sum(axis=1)
+            decided[planted] += beside_permutations(DENSE, typed + planted, np.array(permuted)).holds is not None
+    within_bounds(decided[0.0], data_sets, discrete=True)
+    assert decided[60.0] > 0.9 * data_sets
+
+
+@REPETITIONS
+def test_equal_drops_are_seldom_said_to_differ(data_sets):
+    decided, found, too_short = 0, 0, 0
+    for seed in range(data_sets):
+        generator = np.random.default_rng(seed)
+        numbers = np.repeat(np.arange(12), 3)
+        noise = generator.normal(0, 5, (12, 2))[numbers] + generator.normal(0, 5, (36, 2))
+        frame = pd.DataFrame(noise, columns=pd.MultiIndex.from_tuples([(12, "stops"), (13, "stops")]))
+        pair = ("within - between", (12, "stops"), (13, "stops"))
+        (part,) = paired_parts(F1Drops(frame, numbers, {}), [pair], 1000, seed)
+        decided += part.holds is not None
+        (part,) = paired_parts(F1Drops(frame.add([10, 0]), numbers, {}), [pair], 1000, seed)
+        found += part.verdict == HOLDS
+        low, high = passage_interval(noise[:, :1] - noise[:, 1:], numbers, 1000, seed)
+        too_short += low[0] > 0 or high[0] < 0
+    within_bounds(decided, data_sets)
+    assert found > 0.9 * data_sets
+    assert too_short > decided, "the plain percentile interval of few passages is too short"

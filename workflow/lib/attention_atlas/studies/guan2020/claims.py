@@ -1,0 +1,211 @@
+"""The claims of Guan et al. (2020) on the order of their numbers, tested on the run's model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from statsmodels.stats.proportion import confint_proportions_2indep
+
+from attention_atlas.io.tables import read_parquet
+from attention_atlas.methods.head_type_names import DENSE, DENSE_VERTICAL, DIAGONAL, TITLES, TYPES, VERTICAL
+from attention_atlas.published.claims import LEVEL, Claim, all_hold, level_of_parts
+from attention_atlas.stats.bootstrap import expanded_level
+from attention_atlas.studies.guan2020.ablation_rows import (
+    BASELINE,
+    PERMUTED,
+    PRUNED,
+    SENTENCES,
+    TYPE,
+    UNIFORMED,
+    WHOLE,
+)
+from attention_atlas.studies.guan2020.ablation_tables import passage_interval
+
+Floats = npt.NDArray[np.float64]
+Change = tuple[int, str]
+"""Number of a row, and its definition of a sentence."""
+_FEWEST_PASSAGES = 10
+"""Bootstrap intervals over fewer passages are too short, and get no verdict."""
+_PAIRED = "mean over questions, points"
+
+
+@dataclass(frozen=True)
+class F1Drops:
+    """Drops of F1 from the unchanged model.
+
+    Attributes:
+        by_question: a row a question, a column for each row of Tables 2 and 3 and definition of a sentence.
+        passages: [question] number of its passage.
+        permuted: type -> mean drop when the heads are pruned that have the type after a permutation, [permutation].
+    """
+
+    by_question: pd.DataFrame
+    passages: npt.NDArray[np.integer]
+    permuted: dict[str, Floats]
+
+    def mean(self, change: Change) -> float:
+        """Mean drop over the questions."""
+        return float(self.by_question[change].mean())
+
+
+def read_drops(answers_path: str | Path) -> F1Drops:
+    """Read the drops of F1 under all conditions.
+
+    Args:
+        answers_path: of `ablations.score_answers`.
+
+    Raises:
+        AtlasError: the table cannot be read.
+    """
+    answers = read_parquet(answers_path, ["row", "sentences", "drawn_from", "draw", "question", "passage", "f1"])
+    unchanged = answers[answers["row"] == BASELINE].set_index("question")
+    of_types = answers[(answers["drawn_from"] == TYPE) & (answers["row"] != BASELINE)]
+    f1 = of_types.pivot(index="question", columns=["row", "sentences"], values="f1").loc[unchanged.index]
+    permuted = answers[answers["drawn_from"] == PERMUTED].groupby(["row", "draw"])["f1"].mean()
+    rows = set(permuted.index.get_level_values("row"))
+    return F1Drops(
+        f1.rsub(unchanged["f1"], axis=0),
+        unchanged["passage"].to_numpy(),
+        {kind: unchanged["f1"].mean() - permuted[row].to_numpy(float) for kind, row in PRUNED.items() if row in rows},
+    )
+
+
+def claims(drops: F1Drops, types: pd.DataFrame, resamples: int, seed: int) -> Iterator[Claim]:
+    """Claims that follow from the order of the paper's numbers, or that its text makes.
+
+    Args:
+        drops: of `read_drops`.
+        types: layer and type of each head.
+        resamples, seed: of the bootstrap over passages.
+    """
+    pruned = {kind: (row, WHOLE) for kind, row in PRUNED.items()}
+    uniform = {kind: (row, WHOLE) for kind, row in UNIFORMED.items()}
+    shown = "F1 drops: " + "; ".join(f"{TITLES[kind]} {drops.mean(change):.1f}" for kind, change in pruned.items())
+
+    def larger(pairs: Sequence[tuple[str, Change, Change]], statement: str, ours: str) -> Claim:
+        """The claim that the first change of each pair costs more than the second."""
+        return all_hold(statement, ours, paired_parts(drops, pairs, resamples, seed))
+
+    yield larger(
+        [(f"{TITLES[DIAGONAL]} - {TITLES[kind]}", pruned[DIAGONAL], pruned[kind]) for kind in TYPES if kind != DIAGONAL],
+        "Pruning Diagonal heads costs most of the four types (rows 2 to 5)",
+        shown,
+    )
+    yield larger(
+        [(f"{TITLES[kind]} - {TITLES[VERTICAL]}", pruned[kind], pruned[VERTICAL]) for kind in TYPES if kind != VERTICAL],
+        "Pruning Vertical heads costs least (rows 2 to 5)",
+        shown,
+    )
+    yield larger(
+        [(f"{TITLES[kind]}: 1/L - 0", uniform[kind], pruned[kind]) for kind in TYPES],
+        "Substitution by 1/L costs more than pruning, for every type (rows 8 to 11)",
+        "F1 drops, 0 and 1/L: "
+        + "; ".join(f"{TITLES[kind]} {drops.mean(pruned[kind]):.1f} and {drops.mean(uniform[kind]):.1f}" for kind in pruned),
+    )
+    for kind, intra, inter in ((DIAGONAL, 12, 13), (DENSE_VERTICAL, 14, 15)):
+        for sentences in SENTENCES:
+            within, between = (intra, sentences), (inter, sentences)
+            more, less = ("within", "between") if kind == DIAGONAL else ("between", "within")
+            pair = (within, between) if kind == DIAGONAL else (between, within)
+            yield larger(
+                [(f"{more} - {less}", *pair)],
+                f"{TITLES[kind]} heads matter more {more} sentences (rows {intra} and {inter}; sentences: {sentences})",
+                f"F1 drops: within {drops.mean(within):.1f}, between {drops.mean(between):.1f}",
+            )
+    for kind, lower_half in ((DENSE, True), (VERTICAL, False)):
+        yield _by_depth(types, kind, lower_half)
+    for kind, change in pruned.items():
+        yield beside_permutations(kind, drops.mean(change), drops.permuted.get(kind, np.empty(0)))
+
+
+def paired_parts(drops: F1Drops, pairs: Sequence[tuple[str, Change, Change]], resamples: int, seed: int) -> list[Claim]:
+    """For each pair the difference of two drops on the same questions, with an interval by bootstrap over passages.
+
+    Args:
+        drops: of `read_drops`.
+        pairs: name of the difference, and its two changes.
+        resamples: for one pair; several have smaller tails and so many more.
+        seed: of the bootstrap.
+    """
+    differences = np.stack([drops.by_question[first] - drops.by_question[second] for _, first, second in pairs], axis=1)
+    level = level_of_parts(len(pairs))
+    number = len(np.unique(drops.passages))
+    low = high = np.full(len(pairs), np.nan)
+    if number >= _FEWEST_PASSAGES:
+        tails = expanded_level(level, number)
+        low, high = passage_interval(differences, drops.passages, resamples * len(pairs), seed, tails)
+    return [
+        Claim("", "", f"difference of F1 drops, {name}; {_PAIRED}", value, low[k], high[k], number, "passages", level=level)
+        for k, ((name, _, _), value) in enumerate(zip(pairs, differences.mean(axis=0), strict=True))
+    ]
+
+
+def _by_depth(types: pd.DataFrame, kind: str, lower_half: bool) -> Claim:
+    """The claim that a type has a larger share of one half of the layers than of the other: Newcombe's interval over heads.
+
+    Heads count as drawn independently in each half; that does not fail where all heads of a layer have one type, as a
+    bootstrap within layers would.
+    """
+    is_lower = types["layer"] <= types["layer"].max() / 2
+    of_kind = types["type"] == kind
+    halves = [(int(of_kind[half].sum()), int(half.sum())) for half in (is_lower, ~is_lower)]
+    claimed, rest = halves if lower_half else halves[::-1]
+    shares = [count / heads if heads else math.nan for count, heads in halves]
+    low = high = math.nan
+    if of_kind.any() and claimed[1] and rest[1]:
+        low, high = confint_proportions_2indep(*claimed, *rest, method="newcomb", compare="diff", alpha=1 - LEVEL)
+    place, other_place = ("lower", "upper") if lower_half else ("upper", "lower")
+    return Claim(
+        f"{TITLES[kind]} heads stand mainly in the {place} half of the layers",
+        f"shares: lower {shares[0]:.0%}, upper {shares[1]:.0%}",
+        f"difference of shares of heads, {place} - {other_place} half",
+        (shares[0] - shares[1]) * (1 if lower_half else -1),
+        low,
+        high,
+        len(types),
+        "heads",
+    )
+
+
+def beside_permutations(kind: str, drop: float, permuted: Floats) -> Claim:
+    """The claim that pruning a type costs more than pruning the heads that have it after permuting the types within layers.
+
+    If types say nothing about heads, the type's drop is one more draw from the distribution of the permutations. The interval
+    leaves out as many draws on either side as keep its coverage at the level or above (a prediction interval without
+    assumptions on the distribution): 39 permutations are the fewest that give a 95 % interval.
+    """
+    number = len(permuted)
+    outside = math.floor((1 - LEVEL) / 2 * (number + 1) + 1e-9)
+    low = high = math.nan
+    ours = f"F1 drop {drop:.1f}; "
+    if outside:
+        ordered = np.sort(permuted)
+        low, high = drop - ordered[-outside], drop - ordered[outside - 1]
+    if number:
+        ours += f"permutations: mean {permuted.mean():.1f}, {permuted.min():.1f} to {permuted.max():.1f}"
+    else:
+        ours += "no permutations"
+    if not outside:
+        ours += f"; {fewest_permutations()} are needed (setting permutations)"
+    return Claim(
+        f"The type matters, not the number and layers of its heads: pruning {TITLES[kind]} heads costs more than pruning as "
+        "many heads of the same layers",
+        ours,
+        "F1 drop of the type - F1 drop of a permutation, points; value: mean over permutations",
+        drop - float(permuted.mean()) if number else math.nan,
+        low,
+        high,
+        number,
+        "permutations of the types within layers",
+    )
+
+
+def fewest_permutations() -> int:
+    """The smallest number of permutations that decides a claim at `LEVEL`."""
+    return math.ceil(2 / (1 - LEVEL) - 1e-9) - 1
