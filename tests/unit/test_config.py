@@ -61,6 +61,8 @@ def test_everything_that_is_not_said_has_its_default():
                 "skip": 0,
                 "format": "records",
                 "part": "all",
+                "files": "*gold_conll",
+                "language": "english",
                 "overlong": "drop",
                 "stemmed": False,
                 "stride": 128,

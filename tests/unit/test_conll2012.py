@@ -113,14 +113,60 @@ def archive(path, files):
 def test_folders_and_archives_are_read_in_the_order_of_names(tmp_path):
     files = {"z/b_gold_conll": "b b (0)\n", "a.conll": "a a (0)\n", "notes.txt": "no\n", "z/../../c.conll": "c c (0)\n"}
     packed = archive(tmp_path / "x.tar.xz", files)
-    assert [d.id for d in read_conll2012(packed)] == ["a", "c", "b"]
+    assert [d.id for d in read_conll2012(packed, "*conll")] == ["a", "c", "b"]
     # Nothing is unpacked, so a name that leads out of the folder leads nowhere.
     assert sorted(p.name for p in tmp_path.iterdir()) == ["x.tar.xz"]
     folder = tmp_path / "folder"
     (folder / "deep").mkdir(parents=True)
     (folder / "deep" / "b.v4_gold_conll").write_text("b b (0)\n")
     (folder / "a.conll").write_text("a a (0)\n")
-    assert [d.id for d in read_conll2012(folder)] == ["a", "b"]
+    assert [d.id for d in read_conll2012(folder, "*conll")] == ["a", "b"]
+
+
+def official_tree(folder):
+    """The tree of CoNLL-2012 in small: gold and automatic annotation in two languages."""
+    for language, name in (("english", "bc/cctv/00/cctv_0000"), ("chinese", "bc/cnn/00/cnn_0000")):
+        for kind in ("v4_gold_conll", "v4_auto_conll", "v4_gold_skel"):
+            file = folder / "v4/data/development/data" / language / "annotations" / f"{name}.{kind}"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            chain = "(0)" if "gold" in kind else "-"
+            file.write_text(f"#begin document ({name}); part 000\n{name} x {chain}\n#end document\n")
+    return folder
+
+
+def test_of_the_official_tree_gold_files_of_one_language_are_read(tmp_path, caplog):
+    caplog.set_level("INFO")
+    folder = official_tree(tmp_path / "conll-2012")
+    (document,) = read_conll2012(folder)
+    assert (document.id, len(document.spans)) == ("bc/cctv/00/cctv_0000", 1)
+    assert "1 files fit *gold_conll, 3 other files with coreference columns are not read" in caplog.text
+    assert [d.id for d in read_conll2012(folder, language="chinese")] == ["bc/cnn/00/cnn_0000"]
+    with pytest.raises(AtlasError, match=r"no file in arabic here whose name fits '\*gold_conll'"):
+        list(read_conll2012(folder, language="arabic"))
+    # A folder above the source is none of it.
+    assert len(list(read_conll2012(official_tree(tmp_path / "chinese") / "v4/data/development/data/english"))) == 1
+
+
+def test_other_names_are_read_where_the_pattern_says_so(tmp_path):
+    for name in ("a.conll", "b_brat.conll", "c.v4_gold_conll"):
+        (tmp_path / name).write_text(f"{name[0]} x (0)\n")
+    for pattern, names in (("*gold_conll", ["c"]), ("*_brat.conll", ["b"]), ("*.conll", ["a", "b"])):
+        assert [d.id for d in read_conll2012(tmp_path, pattern)] == names
+    with pytest.raises(AtlasError, match=r"fits '\*\.txt'\. It has 3 other files whose names end in conll; name them"):
+        list(read_conll2012(tmp_path, "*.txt"))
+
+
+def test_a_document_that_comes_twice_is_refused_with_both_files(tmp_path):
+    folder = official_tree(tmp_path / "tree")
+    with pytest.raises(AtlasError, match=r"cctv_0000 is in .*cctv_0000\.v4_auto_conll and in .*cctv_0000\.v4_gold_conll; take"):
+        list(read_conll2012(folder, "*_conll"))
+    packed = archive(tmp_path / "x.tar.xz", {"a/one_gold_conll": "d a (0)\n", "b/one_gold_conll": "d a (0)\n"})
+    with pytest.raises(AtlasError, match=r"document d is in .*:a/one_gold_conll and in .*:b/one_gold_conll"):
+        list(read_conll2012(packed))
+    part = "#begin document (d); part 000\nd a (0)\n#end document\n"
+    assert "document d is twice in" in refusal(tmp_path, part + part)
+    (tmp_path / "a.conll").write_text(part + part.replace("000", "001", 1))
+    assert [d.id for d in read_conll2012(tmp_path / "a.conll")] == ["d", "d/1"]
 
 
 def test_the_content_of_an_archive_is_checked_whatever_its_packing(tmp_path):
@@ -143,7 +189,7 @@ def test_a_truncated_archive_and_an_empty_folder_are_named(tmp_path):
     with pytest.raises(AtlasError, match=r"x\.tar\.xz"):
         list(read_conll2012(packed))
     (tmp_path / "empty").mkdir()
-    with pytest.raises(AtlasError, match="no file in this folder whose name ends in conll"):
+    with pytest.raises(AtlasError, match=r"no file here whose name fits '\*gold_conll'\.$"):
         list(read_conll2012(tmp_path / "empty"))
 
 

@@ -34,6 +34,7 @@ ENTRY = {
     **{"limit": SHARD, "shard": SHARD, "max_tokens": BOUND, "level": "tokens", "view": "none", "lines": "sentences"},
     **{"recipe": "authors", "segment_ids": "pair", "seed": 0, "windows": "all", "overlong": "drop", "skip": 0},
     "languages": ["en", "fr"],
+    **{"files": "*gold_conll", "language": "english"},
 }
 TREES = """# sent_id = one
 1\tThe\tthe\tDET\tDT\t_\t2\tdet\t_\t_

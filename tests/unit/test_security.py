@@ -113,16 +113,16 @@ def test_names_and_links_in_archives_lead_nowhere(tmp_path):
     packed = tmp_path / "inside" / "x.tar"
     packed.parent.mkdir()
     with tarfile.open(packed, "w") as out:
-        for name in ("../up.conll", "/tmp/atlas-absolute.conll", "a.conll"):
+        for number, name in enumerate(("../up.conll", "/tmp/atlas-absolute.conll", "a.conll")):
             info = tarfile.TarInfo(name)
-            info.size = len(b"a a (0)\n")
-            out.addfile(info, io.BytesIO(b"a a (0)\n"))
+            info.size = len(b"0 a (0)\n")
+            out.addfile(info, io.BytesIO(b"%d a (0)\n" % number))
         for kind, name in ((tarfile.SYMTYPE, "link.conll"), (tarfile.LNKTYPE, "hard.conll")):
             info = tarfile.TarInfo(name)
             info.type, info.linkname = kind, "../secret.conll"
             out.addfile(info)
     before = {str(p) for p in tmp_path.rglob("*")}
-    words = {word for document in read_conll2012(packed) for word in document.words}
+    words = {word for document in read_conll2012(packed, "*.conll") for word in document.words}
     assert words == {"a"}
     assert {str(p) for p in tmp_path.rglob("*")} == before
     assert not Path("/tmp/atlas-absolute.conll").exists()

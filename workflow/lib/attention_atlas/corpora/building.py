@@ -137,7 +137,9 @@ def _pairs(corpus: _Corpus, start: int, stop: int) -> _Items:
 
 def _edges(corpus: _Corpus, start: int, stop: int) -> _Items:
     entry = corpus.entry
-    edge_records = read_edge_records(entry["format"], entry["edge_tasks"], corpus.raw, corpus.companion, entry["part"])
+    edge_records = read_edge_records(
+        *(entry["format"], entry["edge_tasks"], corpus.raw, corpus.companion, entry["part"], entry["files"], entry["language"])
+    )
     for number, edges in _numbered(edge_records, start, stop):
         yield _from_edges(edges, number, corpus.pieces, corpus.bound)
 
@@ -222,7 +224,7 @@ def _all_windows(corpus: _Corpus) -> _Items:
     """The windows of all documents, in order."""
     entry, pieces, bound = corpus.entry, corpus.pieces, corpus.bound
     room = bound - pieces.single.specials
-    documents, trees = read_conll2012(corpus.raw), corpus.companion
+    documents, trees = read_conll2012(corpus.raw, entry["files"], entry["language"]), corpus.companion
     paired = trees_of_documents(documents, read_conllu(trees)) if trees is not None else ((d, None) for d in documents)
     record = 0
     for document, document_trees in paired:

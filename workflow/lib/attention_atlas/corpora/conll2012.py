@@ -9,15 +9,21 @@ With five or more columns the word is the fourth; with three it is the second (d
 the chains. Part of speech and parse (columns five and six), named entities (column eleven) and a column for each predicate
 (from the twelfth to the last but one) are read where there are twelve columns or more. A file, a folder of files or a tar
 archive of them can be read, packed or not; documents come in the order of the files' names.
+
+The tree of CoNLL-2012 holds each document several times, with gold and with automatic annotation, and in three languages:
+v4/data/development/data/{english,chinese,arabic}/annotations/bc/cctv/00/cctv_0000.v4_{gold,auto}_conll. Of a folder or an
+archive only the files that a pattern names are read, and only those of one language where folders are named by languages.
 """
 
 from __future__ import annotations
 
+import logging
 import re
 import tarfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from attention_atlas.errors import AtlasError
@@ -26,11 +32,17 @@ from attention_atlas.io.files import DAMAGED, raw_lines
 if TYPE_CHECKING:
     from nltk import Tree as Constituents
 
+_log = logging.getLogger(__name__)
+GOLD_FILES = "*gold_conll"
+"""Pattern of the names of files with gold annotation, as CoNLL-2012 calls them."""
+COREFERENCE_FILES = "*conll"
+"""Pattern of the names of all files with coreference columns."""
+LANGUAGES = ("english", "chinese", "arabic")
+"""Languages of CoNLL-2012, as its folders are called."""
 _BEGIN = re.compile(r"#begin document \(?(.*?)\)?;?(?: part (\d+))?\s*$")
 _CHAIN = re.compile(r"(\()?([^()|]+)(\))?")
 _BRACKET = re.compile(r"\(([^()*]+)|(\))")
 _NOTHING = {"-", "_", "", "*"}
-_SUFFIXES = ("conll", "v4_gold_conll", "v4_auto_conll", "gold_conll", "auto_conll")
 _FULL = 12
 _ENTITY, _FIRST_PREDICATE = 10, 11
 PREDICATE = "V"
@@ -80,30 +92,41 @@ class Document:
     propositions: tuple[tuple[LabelledSpan, ...], ...] = ()
 
 
-def read_conll2012(path: str | Path) -> Iterator[Document]:
+def read_conll2012(path: str | Path, files: str = GOLD_FILES, language: str = "english") -> Iterator[Document]:
     """Yield the documents of a file, a folder or an archive.
 
+    Args:
+        path: file, folder or archive; a single file is read whatever its name.
+        files: pattern of the names of the files that are read from a folder or an archive.
+        language: of `LANGUAGES`; files in folders of the other languages are not read.
+
     Raises:
-        AtlasError: nothing to read, or a malformed line; the message names file and line.
+        AtlasError: nothing to read, a document that comes twice, or a malformed line; the message names file and line.
     """
-    has_documents = False
-    for name, lines in column_files(Path(path)):
+    file_of: dict[str, str] = {}
+    for name, lines in column_files(Path(path), files=files, language=language):
         for document in _documents(name, lines):
-            has_documents = True
+            if document.id in file_of:
+                other = f"in {file_of[document.id]} and in {name}" if file_of[document.id] != name else f"twice in {name}"
+                raise AtlasError(
+                    f"{path}: document {document.id} is {other}; take one away, or choose files by a narrower `files`."
+                )
+            file_of[document.id] = name
             yield document
-    if not has_documents:
+    if not file_of:
         raise AtlasError(f"{path}: there is no document in this source; give files in the column format of CoNLL-2012.")
 
 
 def column_files(
-    path: Path, by_base_name: bool = False, suffixes: tuple[str, ...] = _SUFFIXES
+    path: Path, by_base_name: bool = False, files: str = COREFERENCE_FILES, language: str | None = None
 ) -> Iterator[tuple[str, Iterable[tuple[int, bytes]]]]:
     """Name and numbered lines of each file in a source, in the order of the names.
 
     Args:
         path: file, folder or archive.
         by_base_name: order by the names without their folders.
-        suffixes: of the names of the files that are read from a folder or an archive.
+        files: pattern of the names of the files that are read from a folder or an archive.
+        language: read no file in folders of other languages (`LANGUAGES`).
 
     Raises:
         AtlasError: nothing to read, or a damaged archive.
@@ -113,24 +136,42 @@ def column_files(
         return name.rsplit("/", 1)[-1] if by_base_name else name
 
     if path.is_dir():
-        inside = sorted((p for p in path.rglob("*") if p.is_file() and p.name.endswith(suffixes)), key=lambda p: order(str(p)))
-        if not inside:
-            raise AtlasError(f"{path}: there is no file in this folder whose name ends in {suffixes[0]}.")
-        for file in inside:
-            yield str(file), raw_lines(file)
+        names = {str(p): str(p.relative_to(path)) for p in path.rglob("*") if p.is_file()}
+        for name in sorted(_chosen(path, names, files, language), key=order):
+            yield name, raw_lines(Path(name))
     elif path.is_file() and _is_archive(path):
         try:
             with tarfile.open(path) as archive:
-                members = [m for m in archive.getmembers() if m.isfile() and m.name.endswith(suffixes)]
-                for member in sorted(members, key=lambda m: order(m.name)):
+                members = {m.name: m for m in archive.getmembers() if m.isfile()}
+                for name in sorted(_chosen(path, {name: name for name in members}, files, language), key=order):
                     # Read in memory: nothing is unpacked to the disk, so names in the archive lead nowhere.
-                    stream = archive.extractfile(member)
+                    stream = archive.extractfile(members[name])
                     assert stream is not None
-                    yield f"{path}:{member.name}", list(enumerate(stream, start=1))
+                    yield f"{path}:{name}", list(enumerate(stream, start=1))
         except (tarfile.TarError, *DAMAGED) as error:
             raise AtlasError(f"{path}: the archive is damaged ({error}); fetch it again.") from error
     else:
         yield str(path), raw_lines(path)
+
+
+def _chosen(path: Path, names: dict[str, str], files: str, language: str | None) -> list[str]:
+    """Those of some files that a pattern and a language choose; `names` holds their places below the source.
+
+    Raises:
+        AtlasError: there is none.
+    """
+    named = [name for name, inside in names.items() if fnmatchcase(PurePath(inside).name, files)]
+    others = set(LANGUAGES) - {language} if language else set()
+    chosen = [name for name in named if not others & set(PurePath(names[name]).parts[:-1])]
+    columns = sum(fnmatchcase(name, COREFERENCE_FILES) for name in names)
+    if not chosen:
+        where = f" in {language}" if named else ""
+        other = f" It has {columns} other files whose names end in conll; name them by `files`." if columns else ""
+        raise AtlasError(f"{path}: there is no file{where} here whose name fits {files!r}.{other}")
+    if columns > len(chosen):
+        _log.info("%s: %d files fit %s, %d other files with coreference columns are not read", path, len(chosen), files,
+                  columns - len(chosen))  # fmt: skip
+    return chosen
 
 
 def _is_archive(path: Path) -> bool:

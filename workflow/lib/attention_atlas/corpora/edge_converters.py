@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attention_atlas.corpora.conll2012 import (
+    GOLD_FILES,
     PREDICATE,
     Document,
     LabelledSpan,
@@ -56,7 +57,13 @@ _TRUE_PROTOROLE = 3
 
 
 def read_edge_records(
-    form: str, tasks: Sequence[str], raw: str | Path, companion: str | Path | None = None, part: str = "all"
+    form: str,
+    tasks: Sequence[str],
+    raw: str | Path,
+    companion: str | Path | None = None,
+    part: str = "all",
+    files: str = GOLD_FILES,
+    language: str = "english",
 ) -> Iterator[EdgeRecord]:
     """Yield the records of a corpus with the targets of some tasks; a record without targets is a record too.
 
@@ -66,13 +73,19 @@ def read_edge_records(
         raw: the file, folder or archive.
         companion: treebank with the sentences of annotations that come without them (form `decomp`).
         part: all records, or those that coin flips put into the training or the development part.
+        files, language: form conll2012 only; which files of a folder or an archive are read, as `read_conll2012`.
 
     Raises:
         AtlasError: a task that the form does not have, or a malformed file.
     """
     if absent := [task for task in tasks if task not in FORM_TASKS[form]]:
         raise AtlasError(f"{raw}: the form {form} has no targets for {absent[0]}, only {', '.join(FORM_TASKS[form])}.")
-    records = _named(raw, tasks) if form == "records" else _built(_SENTENCES[form](Path(raw), companion), tasks)
+    if form == "records":
+        records = _named(raw, tasks)
+    elif form == "conll2012":
+        records = _built(_document_sentences(Path(raw), files, language), tasks)
+    else:
+        records = _built(_SENTENCES[form](Path(raw), companion), tasks)
     for record, in_development in coin_flips(records):
         if part == "all" or in_development == (part == "development"):
             yield record
@@ -190,9 +203,9 @@ def _proposition_sentences(raw: Path, companion: str | Path | None) -> Iterator[
         yield tree.id, tree.words, builders | {"roles": partial(role_targets, tree, propositions)}
 
 
-def _document_sentences(raw: Path, companion: str | Path | None) -> Iterator[_Sentence]:
+def _document_sentences(raw: Path, files: str, language: str) -> Iterator[_Sentence]:
     """Sentences of documents with the columns of CoNLL-2012; a layer that a file lacks gives no targets."""
-    for document in read_conll2012(raw):
+    for document in read_conll2012(raw, files, language):
         for number, (start, stop) in enumerate(sentence_starts(document)):
             inside = partial(_inside, start=start, stop=stop)
             mentions = [
@@ -243,7 +256,7 @@ def _entity_sentences(raw: Path, companion: str | Path | None) -> Iterator[_Sent
     Raises:
         AtlasError: a tag that is none; names file and line.
     """
-    for name, lines in column_files(raw, suffixes=("tsv",)):
+    for name, lines in column_files(raw, files="*.tsv"):
         place, words, columns = 0, [], []
         for number, line in [*lines, (0, b"")]:
             cells = line.decode("utf-8", "replace").rstrip("\r\n").split("\t")
@@ -384,7 +397,6 @@ def _mean_response(judgements: Mapping[str, Mapping[str, int]]) -> float:
 _SENTENCES: dict[str, Callable[[Path, str | Path | None], Iterator[_Sentence]]] = {
     "conllu": _tree_sentences,
     "propositions": _proposition_sentences,
-    "conll2012": _document_sentences,
     "entities": _entity_sentences,
     "semeval": _relation_sentences,
     "decomp": _protorole_sentences,

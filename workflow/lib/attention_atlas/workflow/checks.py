@@ -50,7 +50,7 @@ _SAMPLE_SUFFIX = {
 _READER_KEYS = {
     "conllu": {"view"},
     "segments": {"lines", "recipe", "segment_ids", "seed"},
-    "conll2012": {"windows", "trees"},
+    "conll2012": {"windows", "trees", "files", "language"},
     "gap": set(),
     "vectors": {"encoding"},
     "squad": {"windows", "stride", "order", "seed"},
@@ -58,7 +58,7 @@ _READER_KEYS = {
     "frames": set(),
     "parallel": {"languages", "translations", "skip"},
     "lines": set(),
-    "edges": {"format", "edge_tasks", "part", "trees"},
+    "edges": {"format", "edge_tasks", "part", "trees", "files", "language"},
     "keyphrases": {"stemmed", "overlong", "skip"},
 }
 
