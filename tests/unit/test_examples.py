@@ -93,6 +93,19 @@ def test_a_tree_becomes_an_example_with_its_layers(build):
     )
 
 
+def test_a_tree_with_two_roots_is_dropped_with_its_words(build, caplog):
+    sound = trees("a b", "x", "y z")
+    two_roots = sound.replace("2\tb\tb\tNOUN\tNN\t_\t1\tdep", "2\tb\tb\tNOUN\tNN\t_\t0\troot")
+    examples, dropped = build(two_roots)
+    assert [(example.record, example.id) for example in examples] == [(1, "n2"), (2, "n3")]
+    assert dropped == ["0\tn1\tseveral roots\tseveral words have head 0: 1 'a' and 2 'b'"]
+    assert "dropped 1: several roots" in caplog.text
+    # The next shard counts it, too; what is no tree in another way ends the run.
+    assert [example.record for example in build(two_roots, start=2)[0]] == [2]
+    with pytest.raises(AtlasError, match="the heads run in a circle"):
+        build(sound.replace("1\ta\ta\tNOUN\tNN\t_\t0\troot", "1\ta\ta\tNOUN\tNN\t_\t2\troot"))
+
+
 def test_layers_that_the_corpus_does_not_have_are_left_out(build):
     (example,), _ = build("1\tcat\t_\t_\tNN\t_\t0\troot\t_\t_\n\n")
     assert example.layers == {"heads": (0,), "relations": ("root",), "xpos": ("NN",)}

@@ -14,7 +14,7 @@ import pandas as pd
 
 from attention_atlas.corpora.alignment import Pieces, WordPieces, last_that_fits
 from attention_atlas.corpora.conll2012 import read_conll2012
-from attention_atlas.corpora.conllu import read_conllu
+from attention_atlas.corpora.conllu import SeveralRootsError, parse_block, read_conllu, sentence_blocks
 from attention_atlas.corpora.edge_converters import read_edge_records
 from attention_atlas.corpora.edges import EdgeRecord
 from attention_atlas.corpora.examples import WORD_LAYERS, Example, write_examples
@@ -124,7 +124,12 @@ def _segments(corpus: _Corpus, start: int, stop: int) -> _Items:
 
 
 def _trees(corpus: _Corpus, start: int, stop: int) -> _Items:
-    for number, tree in enumerate(read_conllu(corpus.raw, start, stop), start=start):
+    for number, block in _numbered(sentence_blocks(Path(corpus.raw)), start, stop):
+        try:
+            tree = parse_block(block, number, corpus.raw)
+        except SeveralRootsError as error:
+            yield Dropped(number, error.sentence, "several roots", error.fault)
+            continue
         converted = to_stanford(tree) if corpus.entry["view"] == "stanford" else tree
         yield _from_tree(converted, number, corpus.pieces, corpus.bound)
 

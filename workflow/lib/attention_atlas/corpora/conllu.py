@@ -14,7 +14,7 @@ from pathlib import Path
 import conllu
 from conllu.exceptions import ParseException
 
-from attention_atlas.corpora.trees import Tree, tree_fault
+from attention_atlas.corpora.trees import Tree, several_roots, tree_fault
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import raw_lines
 
@@ -31,6 +31,15 @@ class SentenceBlock:
 
     first_line: int
     lines: list[bytes]
+
+
+class SeveralRootsError(AtlasError):
+    """A sentence with several words at ROOT, as converters leave some: `sentence` names it, `fault` the words."""
+
+    def __init__(self, message: str, sentence: str, fault: str) -> None:
+        super().__init__(message)
+        self.sentence = sentence
+        self.fault = fault
 
 
 def read_conllu(path: str | Path, start: int = 0, stop: int | None = None) -> Iterator[Tree]:
@@ -94,6 +103,7 @@ def parse_block(block: SentenceBlock, position: int, path: str | Path) -> Tree:
     """The tree of a sentence, the one at a position (from 0) of a file.
 
     Raises:
+        SeveralRootsError: several words at ROOT, and nothing else wrong.
         AtlasError: a malformed line or tree; names file and line.
     """
     numbers, lines = [], []
@@ -136,7 +146,8 @@ def parse_block(block: SentenceBlock, position: int, path: str | Path) -> Tree:
     if fault := tree_fault(tree):
         word, text = fault
         number = words[word - 1][0] if word else block.first_line
-        raise AtlasError(f"{path}:{number}: {text}; correct column 7 (HEAD) or take the sentence out.")
+        message = f"{path}:{number}: {text}; correct column 7 (HEAD) or take the sentence out."
+        raise SeveralRootsError(message, tree.id, text) if fault == several_roots(tree) else AtlasError(message)
     return tree
 
 

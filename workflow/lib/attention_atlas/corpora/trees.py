@@ -87,7 +87,7 @@ def find_cycle(heads: Sequence[int]) -> list[int]:
 def tree_fault(tree: Tree) -> tuple[int, str] | None:
     """The first thing that keeps `tree` from being a tree: (position of the word at fault, 0 for none, sentence).
 
-    A tree has one word at ROOT, and every other word reaches it through heads inside the sentence.
+    A tree has one word at ROOT (see `several_roots`), and every other word reaches it through heads inside the sentence.
     """
     size = len(tree.words)
     if size == 0:
@@ -103,11 +103,16 @@ def tree_fault(tree: Tree) -> tuple[int, str] | None:
     if cycle := find_cycle(tree.heads):
         circle = " -> ".join(_named(tree, word) for word in [*cycle, cycle[0]])
         return cycle[0], f"the heads run in a circle: {circle}"
-    roots = children(tree.heads)[0]
-    if len(roots) > 1:
-        named = " and ".join(_named(tree, word) for word in roots)
-        return roots[1], f"several words have head 0: {named}"
-    return None
+    return several_roots(tree)
+
+
+def several_roots(tree: Tree) -> tuple[int, str] | None:
+    """The second word at ROOT and a sentence that names all of them; None where there are not several."""
+    roots = [word for word, head in enumerate(tree.heads, start=1) if head == 0]
+    if len(roots) < 2:
+        return None
+    named = " and ".join(_named(tree, word) for word in roots)
+    return roots[1], f"several words have head 0: {named}"
 
 
 def check_tree(tree: Tree, where: str) -> None:
