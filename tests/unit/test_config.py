@@ -66,7 +66,7 @@ def test_everything_that_is_not_said_has_its_default():
                 "overlong": "drop",
                 "stemmed": False,
                 "stride": 128,
-                "order": "file",
+                "order": "shuffled",
                 "encoding": "utf-8",
                 "view": "none",
                 "lines": "paragraphs",

@@ -67,7 +67,7 @@ MISTAKES = [
         ABSENT,
         "config: models.tiny: the key 'source' is missing. Exactly one of package, path, hub, fine_tuned, untrained.",
     ),
-    ("corpora/pairs/limit", ABSENT, "config: corpora.pairs: the key 'limit' is missing. Records read at most"),
+    ("corpora/pairs/limit", ABSENT, "config: corpora.pairs: the key 'limit' is missing. Records used at most"),
     ("corpora/pairs/reader", ABSENT, "config: corpora.pairs: the key 'reader' is missing. conllu: dependency trees"),
     (
         "runs/one/clark2019/dependencies",
@@ -106,7 +106,7 @@ MISTAKES = [
         "1e-3",
         "options.entropy_smoothing: '1e-3' should be of type number (write 1.0e-3, not 1e-3: YAML reads the latter as text).",
     ),
-    ("corpora/pairs/limit", "10", "config: corpora.pairs.limit: '10' should be of type integer. Records read at most"),
+    ("corpora/pairs/limit", "10", "config: corpora.pairs.limit: '10' should be of type integer. Records used at most"),
     ("corpora/pairs/limit", 0, "config: corpora.pairs.limit: 0 is less than the minimum of 1."),
     ("models/tiny/layers", True, "config: models.tiny.layers: True should be of type integer."),
     ("data_mirror", 3, "config: data_mirror: 3 should be of type string or null."),
@@ -121,7 +121,7 @@ MISTAKES = [
         (f"corpora/trees/{key}", value, f"corpora.trees.{key}: this key belongs to the reader segments, not to conllu.")
         for key, value in (("lines", "sentences"), ("recipe", "clean"), ("segment_ids", "pair"))
     ],
-    ("corpora/trees/seed", 1, "corpora.trees.seed: this key belongs to the reader segments and squad, not to conllu."),
+    ("corpora/pairs/skip", 1, "corpora.pairs.skip: this key belongs to the reader conllu and gap and glue and frames and"),
     ("corpora/pairs/windows", "all", "corpora.pairs.windows: this key belongs to the reader conll2012 and squad, not to"),
     ("corpora/Ähre", SMALL["corpora"]["pairs"], "config: corpora: 'Ähre' does not match"),
     ("runs/with space", {}, "config: runs: 'with space' does not match"),

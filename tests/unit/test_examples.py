@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from small_entries import FILE_ORDER
 from small_tokenizer import save_tokenizer
 
 from attention_atlas.corpora.alignment import WordPieces
@@ -31,7 +32,7 @@ ENTRY = {
     "lines": "sentences",
     "recipe": "authors",
     "segment_ids": "zeros",
-    "seed": 0,
+    **FILE_ORDER,
 }
 SEGMENTS = ENTRY | {"reader": "segments"}
 NOTHING = "\u200b"

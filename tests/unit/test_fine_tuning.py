@@ -8,6 +8,7 @@ import json
 import pandas as pd
 import pytest
 import torch
+from small_entries import FILE_ORDER
 from small_tokenizer import save_tokenizer
 from transformers import BertConfig, BertModel
 
@@ -48,7 +49,7 @@ def base(tmp_path_factory):
         for a, b, c in zip(letters, letters[1:] + letters[0], letters[3:] + letters[:3], strict=True)
     ]
     (folder / "raw.json").write_text(json.dumps(questions))
-    corpus = {"reader": "squad", "order": "file", "seed": 0, "windows": "all", "stride": 4, "max_tokens": 16, "shard": 40}
+    corpus = {"reader": "squad", **FILE_ORDER, "windows": "all", "stride": 4, "max_tokens": 16, "shard": 40}
     build_shard(corpus, folder / "raw.json", folder / "pieces.json", 64, 0, folder / "examples.parquet", folder / "dropped.tsv")
     return folder, entry
 
@@ -130,7 +131,7 @@ def pairs(base, tmp_path_factory):
         ]
         rows += [f"{k + 16}\tthe cat {a}\tthe {'bcdf'[k % 4]}\t{labels[1]}" for k, a in enumerate(letters)]
         (folder / f"{task}.tsv").write_text("\n".join([header, *rows]) + "\n")
-        entry = {"reader": "glue", "task": task, "overlong": "drop", "skip": 0, "max_tokens": 16, "shard": 40}
+        entry = {"reader": "glue", "task": task, "overlong": "drop", **FILE_ORDER, "max_tokens": 16, "shard": 40}
         out = (folder / f"{task}.parquet", folder / f"{task}.dropped.tsv")
         build_shard(entry, folder / f"{task}.tsv", base[0] / "pieces.json", 64, 0, *out)
     return folder

@@ -8,6 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 from sample_corpus.frames import frames_json
+from small_entries import FILE_ORDER
 from small_tokenizer import save_tokenizer
 
 from attention_atlas.attention.cache import CachedExample
@@ -40,7 +41,7 @@ ENTRIES = [
 def examples(tmp_path):
     (tmp_path / "frames.json").write_text(json.dumps(ENTRIES))
     save_tokenizer(tmp_path / "tokenizer.json")
-    entry = {"reader": "frames", "max_tokens": 20, "shard": 4}
+    entry = {"reader": "frames", "max_tokens": 20, "shard": 4, **FILE_ORDER}
     outs = (tmp_path / "examples.parquet", tmp_path / "dropped.tsv")
     build_shard(entry, tmp_path / "frames.json", tmp_path / "tokenizer.json", 20, 0, *outs)
     return list(read_examples([outs[0]]))

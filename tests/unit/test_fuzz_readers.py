@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from small_entries import FILE_ORDER
 from small_tokenizer import save_tokenizer
 
 from attention_atlas.corpora.building import build_shard
@@ -32,7 +33,7 @@ FUZZ = settings(
 BOUND, SHARD = 24, 6
 ENTRY = {
     **{"limit": SHARD, "shard": SHARD, "max_tokens": BOUND, "level": "tokens", "view": "none", "lines": "sentences"},
-    **{"recipe": "authors", "segment_ids": "pair", "seed": 0, "windows": "all", "overlong": "drop", "skip": 0},
+    **{"recipe": "authors", "segment_ids": "pair", "windows": "all", "overlong": "drop", **FILE_ORDER},
     "languages": ["en", "fr"],
     **{"files": "*gold_conll", "language": "english"},
 }

@@ -10,6 +10,7 @@ from sample_corpus import LABELLED_TASKS
 from sample_corpus.generate import generate_documents
 from sample_corpus.pairs import ENTAILED, NEUTRAL, NOT_ENTAILED, OTHER, SAME, task_lines
 from sample_corpus.write import write_sample
+from small_entries import FILE_ORDER
 from small_tokenizer import save_tokenizer
 
 from attention_atlas.corpora.alignment import WordPieces
@@ -93,7 +94,7 @@ def test_damaged_files_raise_nothing_else(tmp_path, data, task):
 def test_pairs_become_examples_with_their_label(tmp_path):
     raw, out, dropped = tmp_path / "raw.tsv", tmp_path / "out.parquet", tmp_path / "dropped.tsv"
     raw.write_text("sentence1\tsentence2\tgold_label\nThe cat.\ta cats\tneutral\n" + "a\tb\t-\n" + "w " * 60 + "\tb\tneutral\n")
-    entry = {"reader": "glue", "task": "mnli", "overlong": "drop", "skip": 0, "max_tokens": 24, "shard": 8}
+    entry = {"reader": "glue", "task": "mnli", "overlong": "drop", **FILE_ORDER, "max_tokens": 24, "shard": 8}
     build_shard(entry, raw, save_tokenizer(tmp_path / "tokenizer.json"), 64, 0, out, dropped)
     (example,) = read_examples([out])
     assert example.tokens == ("[CLS]", "the", "cat", ".", "[SEP]", "a", "cat", "##s", "[SEP]")

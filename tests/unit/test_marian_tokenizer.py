@@ -7,6 +7,7 @@ import shutil
 import pytest
 import sentencepiece
 from sample_corpus.parallel import parallel_lines
+from small_entries import FILE_ORDER
 from tokenizers import Tokenizer
 from transformers import MarianConfig, MarianMTModel, MarianTokenizer
 
@@ -74,7 +75,7 @@ def test_a_model_of_the_hub_is_described_and_translates(folder, tmp_path):
     describe("opus", entry, tmp_path / "card.json", tmp_path / "tokenizer.json")
     raw = tmp_path / "raw.jsonl"
     raw.write_text("".join(parallel_lines(6, 3)), encoding="utf-8")
-    corpus = {"reader": "parallel", "languages": ["en", "fr"], "max_tokens": 48, "shard": 8}
+    corpus = {"reader": "parallel", "languages": ["en", "fr"], "max_tokens": 48, "shard": 8, **FILE_ORDER}
     build_shard(corpus, raw, tmp_path / "tokenizer.json", 48, 0, tmp_path / "e.parquet", tmp_path / "d.tsv")
     examples = list(read_examples([tmp_path / "e.parquet"]))
     assert len(examples) == 6

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from sample_corpus.parallel import parallel_lines
+from small_entries import FILE_ORDER
 from small_tokenizer import save_tokenizer
 
 from attention_atlas.corpora.building import build_shard
@@ -115,7 +116,7 @@ def test_examples_hold_the_translation_and_what_is_unusable_is_counted(tmp_path)
         tmp_path / "a.jsonl",
         '{"en": "the cat sat", "fr": "le chat"}\n{"en": "", "fr": "x"}\n{"en": "the ' + "cat " * 30 + '", "fr": "y"}\n',
     )
-    entry = {"reader": "parallel", "languages": ["en", "fr"], "max_tokens": 20, "shard": 4}
+    entry = {"reader": "parallel", "languages": ["en", "fr"], "max_tokens": 20, "shard": 4, **FILE_ORDER}
     build_shard(entry, raw, tokenizer, 64, 0, tmp_path / "e.parquet", tmp_path / "d.tsv")
     (example,) = read_examples([tmp_path / "e.parquet"])
     assert (example.words, example.label) == (("the", "cat", "sat"), "le chat")

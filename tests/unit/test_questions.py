@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sample_corpus.generate import generate_documents
 from sample_corpus.questions import squad_json
+from small_entries import FILE_ORDER
 from small_tokenizer import save_tokenizer
 
 from attention_atlas.corpora.alignment import WordPieces
@@ -97,7 +98,7 @@ def test_examples_keep_what_is_asked(tmp_path, tokenizer):
     entries = [{"context": CONTEXT, "question": text, "answer": "dog"} for text in ("Who slept?", "who " * 200)]
     raw, out, dropped = tmp_path / "raw.json", tmp_path / "out.parquet", tmp_path / "dropped.tsv"
     raw.write_text(json.dumps(entries))
-    entry = {"reader": "squad", "order": "file", "seed": 0, "windows": "all", "stride": 8, "max_tokens": 128, "shard": 4}
+    entry = {"reader": "squad", **FILE_ORDER, "windows": "all", "stride": 8, "max_tokens": 128, "shard": 4}
     build_shard(entry, raw, tokenizer, 512, 0, out, dropped)
     examples = list(read_examples([out]))
     assert [e.id for e in examples] == ["1"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import random
+from dataclasses import replace
 from itertools import islice
 
 import pytest
@@ -31,6 +32,11 @@ def document(sizes: list[list[int]], name: str, closed: bool = True) -> TextDocu
     """A document of one paragraph: pieces of each word of each sentence."""
     sentences = (" ".join(f"{name}-{i}-{j}:{n}" for j, n in enumerate(sentence)) for i, sentence in enumerate(sizes))
     return TextDocument((tuple(sentences),), closed)
+
+
+def numbered(documents: list[TextDocument]) -> list[TextDocument]:
+    """Documents with their places in a file."""
+    return [replace(one, number=number) for number, one in enumerate(documents, start=1)]
 
 
 def pieces(words: list) -> list[str]:
@@ -83,7 +89,7 @@ DOCUMENTS = st.lists(
 @settings(max_examples=150, deadline=None)
 @given(sizes=DOCUMENTS, room=st.integers(2, 25), seed=st.integers(0, 5))
 def test_the_authors_recipe_equals_a_second_writing_of_it(sizes, room, seed):
-    documents = [document(sentences, f"d{i}", closed) for i, (sentences, closed) in enumerate(sizes)]
+    documents = numbered([document(sentences, f"d{i}", closed) for i, (sentences, closed) in enumerate(sizes)])
     segments = list(authors_recipe(iter(documents), spell, room, seed))
     assert [(pieces(s.first), pieces(s.second)) for s in segments] == by_hand(documents, room, random.Random(seed))
     for segment in segments:
@@ -99,13 +105,13 @@ def test_the_authors_recipe_equals_a_second_writing_of_it(sizes, room, seed):
 @settings(max_examples=30, deadline=None)
 @given(sizes=DOCUMENTS, room=st.integers(2, 25), stop=st.integers(0, 6))
 def test_a_larger_number_of_segments_begins_with_the_same_ones(sizes, room, stop):
-    documents = [document(sentences, f"d{i}", closed) for i, (sentences, closed) in enumerate(sizes)]
+    documents = numbered([document(sentences, f"d{i}", closed) for i, (sentences, closed) in enumerate(sizes)])
     everything = list(authors_recipe(documents, spell, room, 0))
     assert list(islice(authors_recipe(documents, spell, room, 0), stop)) == everything[:stop]
 
 
 def test_segments_come_in_the_order_of_the_file_and_name_where_they_begin():
-    documents = [document([[2], [2], [2], [2]], "a"), document([[1], [1]], "b")]
+    documents = numbered([document([[2], [2], [2], [2]], "a"), document([[1], [1]], "b")])
     segments = list(authors_recipe(documents, spell, 4, 0))
     assert [s.origin for s in segments] == ["document 1, sentence 1", "document 1, sentence 3", "document 2, sentence 1"]
     assert [pieces(s.first)[0] for s in segments] == ["a-0-0.0", "a-2-0.0", "b-0-0.0"]
@@ -113,7 +119,7 @@ def test_segments_come_in_the_order_of_the_file_and_name_where_they_begin():
 
 def test_a_chunk_of_one_sentence_ends_its_document_and_the_loss_is_counted():
     # The first sentence alone fills the room: nothing of this document is used, nor the next one's left-over sentence.
-    documents = [document([[5], [1], [1]], "a"), document([[3], [3], [1]], "b"), document([[1], [1]], "c")]
+    documents = numbered([document([[5], [1], [1]], "a"), document([[3], [3], [1]], "b"), document([[1], [1]], "c")])
     segments = list(authors_recipe(documents, spell, 5, 0))
     assert [s.origin for s in segments] == ["document 2, sentence 1", "document 3, sentence 1"]
     assert [s.lost for s in segments] == [{LOST: 3}, {LOST: 1}]
@@ -162,7 +168,7 @@ def corpus(sizes: list[list[int]]) -> list[TextDocument]:
             words = [f"{d}-{p}-{w}:1" for w in range(count)]
             built.append(tuple(" ".join(words[i : i + 3]) for i in range(0, count, 3)))
         documents.append(TextDocument(tuple(built), closed=False))
-    return documents
+    return numbered(documents)
 
 
 def place(word: tuple) -> tuple[int, int, int]:
@@ -227,9 +233,9 @@ def test_pairs_that_keep_nothing_on_one_side_are_left_out_with_a_count(caplog):
     empty = TextDocument((("a:0",), ("b:1",)), closed=True)
     huge = TextDocument((("a:9",), ("b:9",)), closed=True)
     good = TextDocument((("c:1",), ("d:1",)), closed=True)
-    assert list(clean_recipe([empty, huge], spell, 5, 0)) == []
+    assert list(clean_recipe(numbered([empty, huge]), spell, 5, 0)) == []
     assert caplog.records[-1].getMessage() == "behind the last segment 2 pairs with an empty side were lost"
-    lost = [sum(s.lost.values()) for seed in range(8) for s in clean_recipe([empty, huge, good], spell, 5, seed)]
+    lost = [sum(s.lost.values()) for seed in range(8) for s in clean_recipe(numbered([empty, huge, good]), spell, 5, seed)]
     assert set(lost) == {0, 1, 2}
 
 

@@ -108,6 +108,7 @@ def test_a_new_model_is_initialised_from_parallel_text():
     assert INPUTS.untrained_settings(new) == {
         **{"corpus": "sample-parallel-train", "vocabulary": 1500, "hidden_size": 128, "feed_forward": 512, "positions": 128},
         **{"layers": 2, "heads": 8, "languages": ["en", "fr"], "records": 2400},
+        **{"order": "shuffled", "seed": 0, "skip": 0},
     }
     with pytest.raises(AtlasError, match="model minilm has weights already"):
         INPUTS.vocabulary_files(wildcards(model="minilm"))

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 import torch
 from sample_corpus.parallel import parallel_lines
+from small_entries import FILE_ORDER
 from transformers import AutoTokenizer, MarianMTModel
 
 from attention_atlas.attention.batches import batch_by_length, model_inputs
@@ -36,7 +37,7 @@ TRAINING = {
     **{"weight_decay": 0.01, "seed": 1, "optimiser": "adamw", "label_smoothing": 0.1, "beta2": 0.98},
 }
 ENTRY = {"layers": 2, "heads": 4, "hidden_size": 16, "seed": 0, "dtype": "float32"}
-CORPUS = {"reader": "parallel", "languages": ["en", "fr"], "max_tokens": 48, "shard": 64}
+CORPUS = {"reader": "parallel", "languages": ["en", "fr"], "max_tokens": 48, "shard": 64, **FILE_ORDER}
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +46,7 @@ def new_model(tmp_path_factory):
     folder = tmp_path_factory.mktemp("untrained")
     raw = folder / "raw.jsonl"
     raw.write_text("".join(parallel_lines(60, 3)), encoding="utf-8")
-    write_untrained_model({**SHAPE, "languages": ["en", "fr"], "records": 60}, [raw], folder / "untrained")
+    write_untrained_model({**SHAPE, **FILE_ORDER, "languages": ["en", "fr"], "records": 60}, [raw], folder / "untrained")
     entry = {"source": {"path": str(folder / "untrained")}, "init": "random", **ENTRY}
     describe("new", entry, folder / "card.json", folder / "tokenizer.json")
     build_shard(CORPUS, raw, folder / "tokenizer.json", 48, 0, folder / "e.parquet", folder / "d.tsv")

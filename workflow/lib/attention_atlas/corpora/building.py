@@ -6,16 +6,17 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 
 from attention_atlas.corpora.alignment import Pieces, WordPieces, last_that_fits
 from attention_atlas.corpora.conll2012 import read_conll2012
-from attention_atlas.corpora.conllu import SeveralRootsError, parse_block, read_conllu, sentence_blocks
-from attention_atlas.corpora.edge_converters import read_edge_records
+from attention_atlas.corpora.conllu import SeveralRootsError, tree_builders
+from attention_atlas.corpora.edge_converters import edge_record_builders
 from attention_atlas.corpora.edges import EdgeRecord
 from attention_atlas.corpora.examples import WORD_LAYERS, Example, write_examples
 from attention_atlas.corpora.frames import ELEMENT, TARGET, FrameSentence, first_occurrence, read_frames
@@ -25,6 +26,7 @@ from attention_atlas.corpora.keyphrases import KeyphraseDocument, read_keyphrase
 from attention_atlas.corpora.mentions import Mention
 from attention_atlas.corpora.parallel import Translated, read_parallel
 from attention_atlas.corpora.questions import QuestionWindow, question_windows, read_questions
+from attention_atlas.corpora.sampling import in_record_order, sampled
 from attention_atlas.corpora.segments import RECIPES, Segment, Word
 from attention_atlas.corpora.stanford import to_stanford
 from attention_atlas.corpora.text import WORD, read_documents
@@ -102,17 +104,26 @@ class _Corpus:
 
 
 _Items = Iterator[Example | Dropped]
+_Record = TypeVar("_Record")
 
 
-def _numbered(records: Iterable[Any], start: int, stop: int, skip: int = 0) -> Iterator[tuple[int, Any]]:
-    """Records from start to before stop with their numbers, counted from the first that is not skipped."""
-    return enumerate(islice(records, skip + start, skip + stop), start=start)
+def _numbered(corpus: _Corpus, read: Callable[[], Iterable[_Record]], start: int, stop: int) -> Iterator[tuple[int, _Record]]:
+    """Records start .. stop - 1 of a corpus with their numbers, counted in its order from the first that is not skipped.
+
+    Args:
+        corpus: whose order, seed and skip count.
+        read: reads all records of the file, see `sampled`.
+        start, stop: numbers of the records.
+    """
+    entry = corpus.entry
+    records = sampled(read, entry["order"], entry["seed"], entry["skip"] + start, entry["skip"] + stop)
+    return ((number, record) for number, (_, record) in enumerate(records, start=start))
 
 
 def _segments(corpus: _Corpus, start: int, stop: int) -> _Items:
     entry, pieces = corpus.entry, corpus.pieces
     room = corpus.bound - pieces.pair.specials
-    documents = read_documents(corpus.raw, entry["lines"])
+    documents = read_documents(corpus.raw, entry["lines"], order=entry["order"], seed=entry["seed"])
     segments = RECIPES[entry["recipe"]](documents, _speller(pieces), room, entry["seed"])
     lost: Counter[str] = Counter()
     for number, segment in enumerate(islice(segments, stop)):
@@ -124,9 +135,9 @@ def _segments(corpus: _Corpus, start: int, stop: int) -> _Items:
 
 
 def _trees(corpus: _Corpus, start: int, stop: int) -> _Items:
-    for number, block in _numbered(sentence_blocks(Path(corpus.raw)), start, stop):
+    for number, build in _numbered(corpus, partial(tree_builders, corpus.raw), start, stop):
         try:
-            tree = parse_block(block, number, corpus.raw)
+            tree = build()
         except SeveralRootsError as error:
             yield Dropped(number, error.sentence, "several roots", error.fault)
             continue
@@ -135,28 +146,27 @@ def _trees(corpus: _Corpus, start: int, stop: int) -> _Items:
 
 
 def _pairs(corpus: _Corpus, start: int, stop: int) -> _Items:
-    pairs = read_parallel(corpus.raw, corpus.entry["languages"], corpus.companion)
-    for number, pair in _numbered(pairs, start, stop, corpus.entry.get("skip", 0)):
+    pairs = partial(read_parallel, corpus.raw, corpus.entry["languages"], corpus.companion)
+    for number, pair in _numbered(corpus, pairs, start, stop):
         yield _from_translated(pair, number, corpus.pieces, corpus.bound)
 
 
 def _edges(corpus: _Corpus, start: int, stop: int) -> _Items:
     entry = corpus.entry
-    edge_records = read_edge_records(
-        *(entry["format"], entry["edge_tasks"], corpus.raw, corpus.companion, entry["part"], entry["files"], entry["language"])
-    )
-    for number, edges in _numbered(edge_records, start, stop):
-        yield _from_edges(edges, number, corpus.pieces, corpus.bound)
+    places = (corpus.raw, corpus.companion, entry["part"], entry["files"], entry["language"])
+    builders = partial(edge_record_builders, entry["format"], entry["edge_tasks"], *places)
+    for number, build in _numbered(corpus, builders, start, stop):
+        yield _from_edges(build(), number, corpus.pieces, corpus.bound)
 
 
 def _passages(corpus: _Corpus, start: int, stop: int) -> _Items:
-    for number, passage in _numbered(read_gap(corpus.raw), start, stop):
+    for number, passage in _numbered(corpus, partial(read_gap, corpus.raw), start, stop):
         yield _from_passage(passage, number, corpus.pieces, corpus.bound)
 
 
 def _labelled(corpus: _Corpus, start: int, stop: int) -> _Items:
     entry = corpus.entry
-    for number, item in _numbered(read_glue(corpus.raw, entry["task"]), start, stop, entry["skip"]):
+    for number, item in _numbered(corpus, partial(read_glue, corpus.raw, entry["task"]), start, stop):
         yield (
             Dropped(number, item, "no label")
             if isinstance(item, str)
@@ -165,14 +175,13 @@ def _labelled(corpus: _Corpus, start: int, stop: int) -> _Items:
 
 
 def _frames(corpus: _Corpus, start: int, stop: int) -> _Items:
-    for number, sentence in _numbered(read_frames(corpus.raw), start, stop):
+    for number, sentence in _numbered(corpus, partial(read_frames, corpus.raw), start, stop):
         yield _from_frame(sentence, number, corpus.pieces, corpus.bound)
 
 
 def _documents(corpus: _Corpus, start: int, stop: int) -> _Items:
     entry = corpus.entry
-    documents = read_keyphrases(corpus.raw, entry["stemmed"])
-    for number, document in _numbered(documents, start, stop, entry["skip"]):
+    for number, document in _numbered(corpus, partial(read_keyphrases, corpus.raw, entry["stemmed"]), start, stop):
         yield from_document(document, number, corpus.pieces, corpus.bound, entry["overlong"], entry["stemmed"])
 
 
@@ -226,13 +235,17 @@ def _from_words(
 
 
 def _all_windows(corpus: _Corpus) -> _Items:
-    """The windows of all documents, in order."""
+    """The windows of all documents: documents in the order of the corpus, the windows of each one after the other."""
     entry, pieces, bound = corpus.entry, corpus.pieces, corpus.bound
     room = bound - pieces.single.specials
     documents, trees = read_conll2012(corpus.raw, entry["files"], entry["language"]), corpus.companion
-    paired = trees_of_documents(documents, read_conllu(trees)) if trees is not None else ((d, None) for d in documents)
+    # Only the trees of documents that are asked for are parsed.
+    paired = (
+        trees_of_documents(documents, tree_builders(trees)) if trees is not None else ((d, None) for d in documents)
+    )  # fmt: skip
     record = 0
-    for document, document_trees in paired:
+    for document, builders in in_record_order(list(paired), entry["order"], entry["seed"]):
+        document_trees = None if builders is None else [build() for build in builders]
         sizes = [len(ids) for ids in pieces.pieces(document.words)]
         mentions = document_mentions(document, document_trees)
         for number, (first, last) in enumerate(document_windows(document.sentence, sizes, room, entry["windows"]), start=1):
@@ -320,7 +333,7 @@ def _from_translated(pair: Translated, record: int, pieces: WordPieces, bound: i
 
 
 def _all_questions(corpus: _Corpus) -> _Items:
-    """The windows of all questions, in order."""
+    """The windows of all questions: questions in the order of the corpus, the windows of each one after the other."""
     entry, pieces, bound = corpus.entry, corpus.pieces, corpus.bound
     record = 0
     for question in read_questions(corpus.raw, entry["order"], entry["seed"]):

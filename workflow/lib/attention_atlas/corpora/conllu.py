@@ -7,8 +7,9 @@ that is wrong with a file into a message that names the line.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import conllu
@@ -68,6 +69,11 @@ def read_conllu(path: str | Path, start: int = 0, stop: int | None = None) -> It
             return
     if start == 0 and position < 0:
         raise AtlasError(f"{path}: there is no sentence in this file; give a CoNLL-U file with at least one sentence.")
+
+
+def tree_builders(path: str | Path) -> Iterator[Callable[[], Tree]]:
+    """What parses each sentence of a CoNLL-U file, in its order; errors as those of `parse_block`, when it is called."""
+    return (partial(parse_block, block, position, path) for position, block in enumerate(sentence_blocks(Path(path))))
 
 
 def count_sentences(path: str | Path) -> int:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from attention_atlas.corpora.conll2012 import (
     GOLD_FILES,
@@ -27,7 +27,7 @@ from attention_atlas.corpora.conll2012 import (
     sentence_starts,
 )
 from attention_atlas.corpora.conllu import read_conllu
-from attention_atlas.corpora.edges import EdgeRecord, read_edges
+from attention_atlas.corpora.edges import EdgeRecord, edge_line_builders
 from attention_atlas.corpora.layers import EDGE_TASKS, EdgeTarget, WordSpan
 from attention_atlas.corpora.propositions import Proposition, read_propositions
 from attention_atlas.corpora.text import WORD
@@ -50,13 +50,19 @@ FORM_TASKS = {
     "decomp": ("protoroles",),
 }
 """How a file is written -> the tasks that it has targets for."""
+_Record = TypeVar("_Record")
 _Sentence = tuple[str, tuple[str, ...], Mapping[str, Callable[[], Iterable[EdgeTarget]]]]
 """Name, words, and for each task what makes the targets."""
 _TRUE_PROTOROLE = 3
 """Mean response from 0 to 4 from which a property counts as true: 4 from 1 to 5 (published code, SPR2)."""
 
 
-def read_edge_records(
+def read_edge_records(*arguments: Any, **options: Any) -> Iterator[EdgeRecord]:
+    """Yield the records of a corpus; arguments as in `edge_record_builders`."""
+    return (build() for build in edge_record_builders(*arguments, **options))
+
+
+def edge_record_builders(
     form: str,
     tasks: Sequence[str],
     raw: str | Path,
@@ -64,8 +70,10 @@ def read_edge_records(
     part: str = "all",
     files: str = GOLD_FILES,
     language: str = "english",
-) -> Iterator[EdgeRecord]:
-    """Yield the records of a corpus with the targets of some tasks; a record without targets is a record too.
+) -> Iterator[Callable[[], EdgeRecord]]:
+    """Yield what makes the records of a corpus, with the targets of some tasks; a record without targets is a record too.
+
+    To make targets takes far longer than to read the file, so that those of a sample alone are made.
 
     Args:
         form: a key of `FORM_TASKS`: how the file is written.
@@ -81,17 +89,17 @@ def read_edge_records(
     if absent := [task for task in tasks if task not in FORM_TASKS[form]]:
         raise AtlasError(f"{raw}: the form {form} has no targets for {absent[0]}, only {', '.join(FORM_TASKS[form])}.")
     if form == "records":
-        records = _named(raw, tasks)
-    elif form == "conll2012":
-        records = _built(_document_sentences(Path(raw), files, language), tasks)
+        builders: Iterable[Callable[[], EdgeRecord]] = (partial(_named, build, raw, tasks) for build in edge_line_builders(raw))
     else:
-        records = _built(_SENTENCES[form](Path(raw), companion), tasks)
-    for record, in_development in coin_flips(records):
+        by_columns = form == "conll2012"
+        sentences = _document_sentences(Path(raw), files, language) if by_columns else _SENTENCES[form](Path(raw), companion)
+        builders = (partial(_built, sentence, tasks) for sentence in sentences)
+    for build, in_development in coin_flips(builders):
         if part == "all" or in_development == (part == "development"):
-            yield record
+            yield build
 
 
-def coin_flips(records: Iterable[EdgeRecord], seed: int = 42, share: float = 0.15) -> Iterator[tuple[EdgeRecord, bool]]:
+def coin_flips(records: Iterable[_Record], seed: int = 42, share: float = 0.15) -> Iterator[tuple[_Record, bool]]:
     """Each record with whether it belongs to the development set: a coin flip a record, as the published code parts SemEval.
 
     With its seed this gives the 6,851 and 1,149 records of the authors' corrected table.
@@ -101,20 +109,20 @@ def coin_flips(records: Iterable[EdgeRecord], seed: int = 42, share: float = 0.1
         yield record, generator.random() > 1 - share
 
 
-def _named(raw: str | Path, tasks: Sequence[str]) -> Iterator[EdgeRecord]:
-    """Records of the field's JSON lines; targets without a task are of the only one."""
-    for record in read_edges(raw):
-        if len(tasks) != 1 and any(not target.task for target in record.targets):
-            raise AtlasError(
-                f"{raw}: record {record.id} has a target that names no task, and there are several: {', '.join(tasks)}."
-            )
-        named = (replace(target, task=target.task or tasks[0]) for target in record.targets)
-        yield replace(record, targets=tuple(target for target in named if target.task in tasks))
+def _named(build: Callable[[], EdgeRecord], raw: str | Path, tasks: Sequence[str]) -> EdgeRecord:
+    """A record of the field's JSON lines; targets without a task are of the only one."""
+    record = build()
+    if len(tasks) != 1 and any(not target.task for target in record.targets):
+        raise AtlasError(
+            f"{raw}: record {record.id} has a target that names no task, and there are several: {', '.join(tasks)}."
+        )
+    named = (replace(target, task=target.task or tasks[0]) for target in record.targets)
+    return replace(record, targets=tuple(target for target in named if target.task in tasks))
 
 
-def _built(sentences: Iterable[_Sentence], tasks: Sequence[str]) -> Iterator[EdgeRecord]:
-    for name, words, builders in sentences:
-        yield EdgeRecord(name, words, tuple(target for task in tasks for target in builders[task]()))
+def _built(sentence: _Sentence, tasks: Sequence[str]) -> EdgeRecord:
+    name, words, builders = sentence
+    return EdgeRecord(name, words, tuple(target for task in tasks for target in builders[task]()))
 
 
 def tag_targets(tree: Tree) -> list[EdgeTarget]:

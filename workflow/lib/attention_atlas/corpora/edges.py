@@ -9,8 +9,9 @@ target may name its task, so that a file can hold several tasks on the same text
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -62,26 +63,31 @@ def edge_line(record: EdgeRecord) -> str:
 
 
 def read_edges(path: str | Path) -> Iterator[EdgeRecord]:
-    """Yield the records of a file in its order.
+    """Yield the records of a file in its order; errors as of `edge_line_builders`."""
+    return (build() for build in edge_line_builders(path))
+
+
+def edge_line_builders(path: str | Path) -> Iterator[Callable[[], EdgeRecord]]:
+    """Yield what reads each record of a file, in its order.
 
     Raises:
-        AtlasError: no JSON object, no text, or a target whose spans or labels are not what they should be; names file and line.
-            All targets of a task must have one span, or all two.
+        AtlasError: (when a record is read) no JSON object, no text, or a target whose spans or labels are not what they should
+            be; names file and line. All targets of a task must have one span, or all two.
     """
     pairs: dict[str, bool] = {}
-    for number, line in read_lines(path):
-        if not line.strip():
-            continue
-        where = f"{path}:{number}"
-        row = json_object(line, where)
-        record = _record(row, where, number)
-        for target in record.targets:
-            if pairs.setdefault(target.task, target.span2 is not None) != (target.span2 is not None):
-                raise AtlasError(
-                    f"{where}: some targets of a task have one span, others two: name the task of each target, or keep tasks "
-                    "in files of their own."
-                )
-        yield record
+    return (partial(_read, line, f"{path}:{number}", number, pairs) for number, line in read_lines(path) if line.strip())
+
+
+def _read(line: str, where: str, number: int, pairs: dict[str, bool]) -> EdgeRecord:
+    """The record of a line; `pairs` says of each task that came before whether its targets have two spans."""
+    record = _record(json_object(line, where), where, number)
+    for target in record.targets:
+        if pairs.setdefault(target.task, target.span2 is not None) != (target.span2 is not None):
+            raise AtlasError(
+                f"{where}: some targets of a task have one span, others two: name the task of each target, or keep tasks "
+                "in files of their own."
+            )
+    return record
 
 
 def _record(row: Mapping[str, Any], where: str, number: int) -> EdgeRecord:

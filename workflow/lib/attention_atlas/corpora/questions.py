@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from attention_atlas.corpora.alignment import WordPieces, last_that_fits
 from attention_atlas.corpora.layers import QuestionAnnotation
+from attention_atlas.corpora.sampling import in_record_order
 from attention_atlas.corpora.squad import Answer, Question, read_squad
 from attention_atlas.corpora.text import WORD
 
@@ -31,15 +31,12 @@ class QuestionWindow:
 
 
 def read_questions(path: str | Path, order: str, seed: int) -> Iterator[Question]:
-    """The questions of a file, in its order or (order shuffled) in a seeded random one, so that the first n are a sample.
+    """The questions of a file, in the order of its records.
 
     Raises:
         AtlasError: as `read_squad`.
     """
-    questions = list(read_squad(path))
-    if order == "shuffled":
-        random.Random(seed).shuffle(questions)
-    yield from questions
+    return in_record_order(list(read_squad(path)), order, seed)
 
 
 def question_windows(question: Question, pieces: WordPieces, bound: int, windows: str, stride: int) -> list[QuestionWindow]:

@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
+from attention_atlas.corpora.sampling import in_record_order
 from attention_atlas.corpora.text import TextDocument
 from attention_atlas.errors import AtlasError
 
@@ -34,19 +35,20 @@ def authors_recipe(documents: Iterable[TextDocument], spell: Speller, room: int,
     """Segments as the authors' script makes them, with its known faults.
 
     Sentences are joined until they fill `room` pieces, the chunk is split at a random sentence and pieces are dropped from
-    either end of the longer side until it fits. Faults kept: the segments are the first ones in file order; a chunk of one
-    sentence ends its document, whose rest is lost; a last document without a blank line after it is lost. The script's final
-    shuffle changes no statistic and is left out, so that a larger limit begins with the same segments.
+    either end of the longer side until it fits. Faults kept: the segments are the first ones of the documents in their
+    order (the script's is that of the file); a chunk of one sentence ends its document, whose rest is lost; a last document
+    without a blank line after it is lost. The script's final shuffle changes no statistic and is left out, so that a larger
+    limit begins with the same segments.
 
     Args:
-        documents: documents in file order.
+        documents: documents in the order of the corpus.
         spell: text -> words with their pieces.
         room: pieces that fit beside the special tokens (the authors: 128 - 3).
         seed: of the splits and cuts (the authors: 0, in another generator).
     """
     chance = random.Random(seed)
     lost: dict[str, int] = {}
-    for number, document in enumerate(documents):
+    for document in documents:
         if not document.closed:
             _count(lost, "sentences of a last document without a blank line after it", len(document.sentences))
             continue
@@ -64,7 +66,7 @@ def authors_recipe(documents: Iterable[TextDocument], spell: Speller, room: int,
             split = chance.randint(1, len(chunk) - 1)
             first, second = _flat(chunk[:split]), _flat(chunk[split:])
             _cut_at_random(first, second, room, chance)
-            yield Segment(_words(first), _words(second), f"document {number + 1}, sentence {start + 1}", lost)
+            yield Segment(_words(first), _words(second), f"document {document.number}, sentence {start + 1}", lost)
             lost = {}
     _report(lost)
 
@@ -79,22 +81,21 @@ def clean_recipe(documents: Iterable[TextDocument], spell: Speller, room: int, s
     Raises:
         AtlasError: no document has two paragraphs.
     """
-    by_document = {number: [" ".join(p) for p in document.paragraphs] for number, document in enumerate(documents)}
+    by_document = {document.number: [" ".join(p) for p in document.paragraphs] for document in documents}
     candidates = [(number, i) for number, paragraphs in by_document.items() for i in range(len(paragraphs) - 1)]
     if not candidates:
         raise AtlasError(
             "the clean recipe needs documents of at least two paragraphs, and this corpus has none (lines: paragraphs)."
         )
-    random.Random(seed).shuffle(candidates)
     lost: dict[str, int] = {}
-    for number, i in candidates:
+    for number, i in in_record_order(candidates, "shuffled", seed):
         first, second = spell(by_document[number][i]), spell(by_document[number][i + 1])
         _cut_apart(first, second, room)
         # A paragraph without a piece, or of a single word longer than the room.
         if not (_size(first) and _size(second)):
             _count(lost, "pairs with an empty side", 1)
             continue
-        yield Segment(first, second, f"document {number + 1}, paragraph {i + 1}", lost)
+        yield Segment(first, second, f"document {number}, paragraph {i + 1}", lost)
         lost = {}
     _report(lost)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import sentencex
 
+from attention_atlas.corpora.sampling import in_record_order
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import read_lines
 
@@ -22,17 +23,26 @@ _HEADING = re.compile(r"=( =)* .* (= )*=")
 
 @dataclass(frozen=True)
 class TextDocument:
-    """A document: paragraphs, each a tuple of sentences; `closed` tells whether a blank line (or title) follows it."""
+    """A document.
+
+    Attributes:
+        paragraphs: each a tuple of sentences.
+        closed: whether a blank line (or title) follows it.
+        number: its place in the file, from 1.
+    """
 
     paragraphs: tuple[tuple[str, ...], ...]
     closed: bool
+    number: int = field(default=1, compare=False)
 
     @property
     def sentences(self) -> tuple[str, ...]:
         return tuple(sentence for paragraph in self.paragraphs for sentence in paragraph)
 
 
-def read_documents(path: str | Path, lines: str, language: str = "en") -> Iterator[TextDocument]:
+def read_documents(
+    path: str | Path, lines: str, language: str = "en", order: str = "file", seed: int = 0
+) -> Iterator[TextDocument]:
     """Yield the documents of a text file.
 
     Args:
@@ -41,14 +51,16 @@ def read_documents(path: str | Path, lines: str, language: str = "en") -> Iterat
             paragraph a line, a blank line between documents) or `wikitext` (paragraphs, ` = Title = ` opens a document,
             deeper headings are left out).
         language: for the sentence splitter.
+        order, seed: of the documents, see `record_order`; in another order than the file's it is held in memory.
 
     Raises:
         AtlasError: missing or empty file, bytes that are not UTF-8.
     """
     empty = True
-    for block, closed in _blocks(path, lines):
+    numbered = enumerate(_blocks(path, lines), start=1)
+    for number, (block, closed) in numbered if order == "file" else in_record_order(list(numbered), order, seed):
         empty = False
-        yield _document(block, lines, language, closed)
+        yield replace(_document(block, lines, language, closed), number=number)
     if empty:
         raise AtlasError(f"{path}: the file has no text. A text corpus needs at least one line that is not blank.")
 

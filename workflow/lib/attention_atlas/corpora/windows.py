@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from attention_atlas.corpora.alignment import last_that_fits
 from attention_atlas.corpora.conll2012 import Document, sentence_parse, sentence_starts
@@ -15,6 +15,9 @@ from attention_atlas.errors import AtlasError
 
 if TYPE_CHECKING:
     from nltk import Tree as Constituents
+
+
+_Tree = TypeVar("_Tree")
 
 
 def document_windows(sentence: Sequence[int], sizes: Sequence[int], room: int, windows: str) -> list[tuple[int, int]]:
@@ -90,8 +93,8 @@ def mentions_between(mentions: Sequence[Mention], start: int, stop: int) -> tupl
     return tuple(_moved(m, start) for m in whole), cut
 
 
-def trees_of_documents(documents: Iterator[Document], trees: Iterator[Tree]) -> Iterator[tuple[Document, list[Tree]]]:
-    """Each document with the dependency trees of its sentences, read side by side.
+def trees_of_documents(documents: Iterator[Document], trees: Iterator[_Tree]) -> Iterator[tuple[Document, list[_Tree]]]:
+    """Each document with the dependency trees of its sentences (or what makes them), read side by side.
 
     Raises:
         AtlasError: the trees end before the documents do.

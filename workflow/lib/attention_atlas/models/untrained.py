@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from itertools import islice
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from attention_atlas.corpora.parallel import read_parallel
+from attention_atlas.corpora.sampling import sampled
 from attention_atlas.io.files import whole_files
 
 _log = logging.getLogger(__name__)
@@ -20,7 +21,8 @@ def write_untrained_model(settings: Mapping[str, Any], texts: Sequence[str | Pat
     """Write tokenizer and configuration of a model of Marian's architecture (post-norm transformer, sinusoids, one embedding).
 
     Args:
-        settings: layers, heads, hidden, feed_forward, positions, vocabulary; languages and records of the text.
+        settings: layers, heads, hidden, feed_forward, positions, vocabulary; of the text languages, and order, seed,
+            skip and records as those of the corpus, so that the vocabulary is learnt from its records.
         texts: files of a parallel corpus, see `read_parallel`.
         folder: where `FILES` are written, the configuration last.
 
@@ -34,8 +36,10 @@ def write_untrained_model(settings: Mapping[str, Any], texts: Sequence[str | Pat
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     tokenizer.decoder = decoders.Metaspace()
     special = [_PAD, _END, _UNKNOWN]
-    pairs = islice(read_parallel(texts[0], settings["languages"], *texts[1:]), settings["records"])
-    sentences = [text for pair in pairs for text in (pair.source, pair.target)]
+    read = partial(read_parallel, texts[0], settings["languages"], *texts[1:])
+    first = settings["skip"]
+    pairs = sampled(read, settings["order"], settings["seed"], first, first + settings["records"])
+    sentences = [text for _, pair in pairs for text in (pair.source, pair.target)]
     trainer = trainers.BpeTrainer(vocab_size=settings["vocabulary"], special_tokens=special, show_progress=False)
     tokenizer.train_from_iterator(sentences, trainer)
     pad, end = tokenizer.token_to_id(_PAD), tokenizer.token_to_id(_END)

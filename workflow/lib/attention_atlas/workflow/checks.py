@@ -47,19 +47,20 @@ _SAMPLE_SUFFIX = {
     "edges": ".jsonl",
     "keyphrases": ".jsonl",
 }
+_SAMPLED = {"order", "seed"}
 _READER_KEYS = {
-    "conllu": {"view"},
-    "segments": {"lines", "recipe", "segment_ids", "seed"},
-    "conll2012": {"windows", "trees", "files", "language"},
-    "gap": set(),
+    "conllu": {"view", "skip", *_SAMPLED},
+    "segments": {"lines", "recipe", "segment_ids", *_SAMPLED},
+    "conll2012": {"windows", "trees", "files", "language", *_SAMPLED},
+    "gap": {"skip", *_SAMPLED},
     "vectors": {"encoding"},
-    "squad": {"windows", "stride", "order", "seed"},
-    "glue": {"task", "overlong", "skip"},
-    "frames": set(),
-    "parallel": {"languages", "translations", "skip"},
+    "squad": {"windows", "stride", *_SAMPLED},
+    "glue": {"task", "overlong", "skip", *_SAMPLED},
+    "frames": {"skip", *_SAMPLED},
+    "parallel": {"languages", "translations", "skip", *_SAMPLED},
     "lines": set(),
-    "edges": {"format", "edge_tasks", "part", "trees", "files", "language"},
-    "keyphrases": {"stemmed", "overlong", "skip"},
+    "edges": {"format", "edge_tasks", "part", "trees", "files", "language", "skip", *_SAMPLED},
+    "keyphrases": {"stemmed", "overlong", "skip", *_SAMPLED},
 }
 
 

@@ -105,12 +105,13 @@ class SharedInputs:
         return [raw_path(self.config, wildcards.run, name) for name in (corpus, translations) if name]
 
     def untrained_settings(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Shape of a new model, and the languages and records of the text for its vocabulary."""
+        """Shape of a new model, and the languages and records of the corpus for its vocabulary."""
         entry, source = self.config["models"][wildcards.model], self._untrained_source(wildcards)
+        corpus = self.config["corpora"][source["corpus"]]
         return source | {
             "layers": entry["layers"],
             "heads": entry["heads"],
-            "languages": self.config["corpora"][source["corpus"]]["languages"],
+            **{key: corpus[key] for key in ("languages", "order", "seed", "skip")},
             "records": limit_of(self.config, wildcards.run, source["corpus"]),
         }
 
