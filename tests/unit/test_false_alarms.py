@@ -13,12 +13,17 @@ from scipy.stats import binom
 
 from attention_atlas.methods.names import KEYS
 from attention_atlas.methods.names import ONE as MASKED_ALONE
+from attention_atlas.stats.bootstrap import percentile_interval
+from attention_atlas.stats.paired_tests import mean_interval
+from attention_atlas.stats.simultaneous import simultaneous_interval
 from attention_atlas.studies.kovaleva2019 import disabling_tables
 from attention_atlas.studies.kovaleva2019.scoring import ACCURACY, CORRELATION, F1
 from attention_atlas.studies.michel2019 import effects
 from attention_atlas.studies.michel2019.bleu import sentence_counts
+from attention_atlas.studies.stefanik2021.detection import _relative_rows
 from attention_atlas.studies.stefanik2021.names import DEVELOPMENT, METRICS, ONE, REMOVED, TEST
-from attention_atlas.studies.stefanik2021.removal_tables import Removals, ablation_rows
+from attention_atlas.studies.stefanik2021.phrases import percent, resampled_percent
+from attention_atlas.studies.stefanik2021.removal_tables import Removals, _exchanged, ablation_rows
 
 HEADS, EXAMPLES, DRAWS = 6, 40, 200
 PLANTED = 2
@@ -155,6 +160,60 @@ def test_removed_heads(data_sets):
     p = p_by_test(rows for seed in range(data_sets // 4) for rows in removed_heads(seed))
     for name in set(p) - {"found"}:
         assert_level(p[name], f"stefanik2021 {name}")
+
+
+@REPETITIONS
+def test_intervals_of_removed_heads(data_sets):
+    """Claims rest on intervals of all heads at once, and of the one difference between whole and pruned taggers."""
+    families = [rows for seed in range(data_sets // 4) for rows in removed_heads(seed)]
+    alarms = sum(((rows["adjusted_low"] > 0) | (rows["adjusted_high"] < 0)).any() for rows in families)
+    single, bootstrap = 0, 0
+    for seed in range(data_sets):
+        generator = np.random.default_rng(seed)
+        expected = generator.integers(1, 8, 14)
+        answered = generator.binomial(expected + 2, 0.6, (2, 14))
+        counts = np.stack([generator.binomial(np.minimum(answered, expected), 0.5), answered, [expected] * 2], axis=-1)
+        parts = counts.astype(float)
+        (low,), (high,) = simultaneous_interval(np.diff(percent(parts)), _exchanged(parts, DRAWS, seed))
+        single += int(not low <= 0 <= high)
+        resampled = resampled_percent(parts, DRAWS, seed)
+        low, high = percentile_interval(resampled[:, 1] - resampled[:, 0])
+        bootstrap += int(not low <= 0 <= high)
+    for name, count, size in (("all heads", alarms, len(families)), ("one difference", single, data_sets)):
+        print(f"stefanik2021, {name}: {count / size:.4f} of {size} intervals exclude 0")
+        assert count <= binom.ppf(0.9995, size, 0.05), name
+    print(f"a percentile bootstrap: {bootstrap / data_sets:.4f}")
+
+
+@REPETITIONS
+def test_differences_between_methods_by_document(data_sets):
+    """F1 of a document is often 0, and few documents are tested: Student's interval keeps its level."""
+    alarms = 0
+    for seed in range(data_sets):
+        generator = np.random.default_rng(seed)
+        f1 = np.where(generator.random((2, 14)) < 0.3, 0, 100 * generator.beta(2, 4, (2, 14)))
+        low, high = mean_interval(f1[0] - f1[1])
+        alarms += int(not low <= 0 <= high)
+    print(f"stefanik2021, differences by document: {alarms / data_sets:.4f}")
+    assert alarms <= binom.ppf(0.9995, data_sets, 0.05)
+    planted = (100 * np.random.default_rng(seed).beta([[4], [2]], 4, (2, 14)) for seed in range(50))
+    found = [mean_interval(better - worse)[0] > 0 for better, worse in planted]
+    assert np.mean(found) > 0.5, "a planted difference of 17 percentage points"
+
+
+@REPETITIONS
+def test_the_head_with_the_largest_relative_attention(data_sets):
+    """24 documents, 6 heads that share noise: the best of them is above 0 half of the time, its interval seldom."""
+    alarms = 0
+    for seed in range(data_sets):
+        generator = np.random.default_rng(seed)
+        by_document = generator.normal(size=(24, 1, HEADS)) + generator.normal(size=(24, 1, 1))
+        rows = _relative_rows(by_document, DRAWS, seed)
+        alarms += int((rows["adjusted_low"] > 0).any() or (rows["adjusted_high"] < 0).any())
+        planted = _relative_rows(by_document + 1.5 * (np.arange(HEADS) == PLANTED), DRAWS, seed)
+        assert planted["adjusted_high"].iloc[PLANTED] > 0
+    print(f"stefanik2021, relative attention: {alarms / data_sets:.4f}")
+    assert alarms <= binom.ppf(0.9995, data_sets, 0.05)
 
 
 @pytest.mark.parametrize("data_sets", [40, pytest.param(400, marks=pytest.mark.long)])

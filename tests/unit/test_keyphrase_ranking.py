@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.studies.stefanik2021.ranking import RANKING, head_ranking
+from attention_atlas.studies.stefanik2021.ranking import RANKING, calibrated_heads, head_ranking
 
 WORDS, DOCUMENTS = 400, 10
 CHANCE = np.random.default_rng(0)
@@ -15,13 +15,17 @@ GROUPS = [f"d{k % DOCUMENTS}" for k in range(WORDS)]
 NOISE = CHANCE.random(WORDS) * 0.02 + 0.01
 
 
+def ranking(received, key, documents, folds=5):
+    return head_ranking(received, key, documents, calibrated_heads(received, key, documents, folds))
+
+
 def features():
     """[word, 1, 3]: a head that detects key words, one that detects the opposite, one without information."""
     return np.stack([NOISE + 0.03 * KEY, NOISE + 0.03 * ~KEY, NOISE], axis=1)[:, None, :]
 
 
 def test_a_head_that_detects_is_first_and_its_opposite_is_as_good_once_calibrated():
-    table = head_ranking(features(), KEY, GROUPS)
+    table = ranking(features(), KEY, GROUPS)
     assert list(table.columns) == RANKING
     by_head = table.set_index("head")
     assert table["head"].iloc[-1] == 3
@@ -36,7 +40,7 @@ def test_a_head_that_detects_is_first_and_its_opposite_is_as_good_once_calibrate
 
 def test_quantities_are_those_of_loops():
     values = features()[:, 0, 2]
-    row = head_ranking(features(), KEY, GROUPS).set_index("head").loc[3]
+    row = ranking(features(), KEY, GROUPS).set_index("head").loc[3]
     above = [(a > b) + 0.5 * (a == b) for a in values[KEY] for b in values[~KEY]]
     assert row["auc"] == pytest.approx(sum(above) / len(above))
     slide = -sum(math.log(v if flag else 1 - v) for v, flag in zip(values, KEY, strict=True))
@@ -45,13 +49,45 @@ def test_quantities_are_those_of_loops():
 
 def test_attention_of_0_and_1_has_an_entropy():
     sure = np.stack([KEY.astype(float), (~KEY).astype(float)], axis=1)[:, None, :]
-    table = head_ranking(sure, KEY, GROUPS).set_index("head")
+    table = ranking(sure, KEY, GROUPS).set_index("head")
     assert table.loc[1, "slide_entropy"] == pytest.approx(0, abs=1e-6)
     assert np.isfinite(table.loc[2, "slide_entropy"])
 
 
 def test_too_few_documents_or_words_of_one_kind_are_refused():
     with pytest.raises(AtlasError, match="2 documents cannot be split into 5 folds"):
-        head_ranking(features()[:2], KEY[:2], ["a", "b"])
+        ranking(features()[:2], KEY[:2], ["a", "b"])
     with pytest.raises(AtlasError, match="needs words of keyphrases and other words"):
-        head_ranking(features(), np.ones(WORDS, bool), GROUPS)
+        ranking(features(), np.ones(WORDS, bool), GROUPS)
+
+
+def test_sums_by_document_are_those_of_a_loop_over_words():
+    received = features()
+    calibrated = calibrated_heads(received, KEY, GROUPS, 5)
+    names = list(dict.fromkeys(GROUPS))
+    for number, name in enumerate(names):
+        words = [place for place, group in enumerate(GROUPS) if group == name]
+        slide = sum(-math.log(received[k, 0, 1] if KEY[k] else 1 - received[k, 0, 1]) for k in words)
+        assert calibrated.slide[number, 1] == pytest.approx(slide)
+    table = ranking(received, KEY, GROUPS).set_index("head")
+    for head in (1, 2, 3):
+        assert calibrated.cross_entropy[:, head - 1].sum() / WORDS == pytest.approx(table.loc[head, "cross_entropy"])
+    assert (table["documents"] == DOCUMENTS).all()
+    assert table.loc[3, "auc_low"] < table.loc[3, "auc"] < table.loc[3, "auc_high"]
+
+
+def test_calibrated_cross_entropy_is_that_of_a_fit_to_other_documents():
+    received = features()
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.metrics import log_loss
+
+    from attention_atlas.studies.stefanik2021.ranking import splits_of
+
+    probabilities = np.empty(WORDS)
+    for training, heldout in splits_of(GROUPS, 5):
+        values = received[:, 0, 0]
+        mean, deviation = values[training].mean(), values[training].std()
+        model = LogisticRegression().fit(((values[training] - mean) / deviation)[:, None], KEY[training])
+        probabilities[heldout] = model.predict_proba(((values[heldout] - mean) / deviation)[:, None])[:, 1]
+    row = ranking(received, KEY, GROUPS).set_index("head").loc[1]
+    assert row["cross_entropy"] == pytest.approx(log_loss(KEY, probabilities))

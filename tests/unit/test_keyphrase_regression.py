@@ -2,14 +2,19 @@
 
 import numpy as np
 import pytest
+from scipy.special import expit
+from scipy.stats import spearmanr, ttest_1samp
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from attention_atlas.errors import AtlasError
+from attention_atlas.stats.held_out import folds_of
+from attention_atlas.stats.jackknife import correlation_interval
 from attention_atlas.studies.stefanik2021.names import HEAD, MIX, REGRESSION
-from attention_atlas.studies.stefanik2021.ranking import splits_of
+from attention_atlas.studies.stefanik2021.rank_correlations import rank_correlation_rows
+from attention_atlas.studies.stefanik2021.ranking import calibrated_heads, head_ranking, splits_of
 from attention_atlas.studies.stefanik2021.regression import (
     COEFFICIENTS,
     DETECTORS,
@@ -18,6 +23,7 @@ from attention_atlas.studies.stefanik2021.regression import (
     _permuted,
     coefficient_rows,
     detector_rows,
+    heldout_regression,
     heldout_scores,
 )
 
@@ -114,3 +120,61 @@ def test_too_few_documents_or_words_of_one_kind_are_errors():
         splits_of(np.zeros(10), 2)
     with pytest.raises(AtlasError, match="needs words of keyphrases and other words"):
         heldout_scores(FEATURES, np.zeros(WORDS, bool), DOCUMENTS, FIT)
+
+
+def test_detectors_are_compared_within_documents_and_paired():
+    """Scores of half of the documents have another scale: AUC over all words falls, within documents it does not."""
+    chance = np.random.default_rng(5)
+    scores = KEY + 0.5 * chance.normal(size=WORDS)
+    scaled = expit(np.where(DOCUMENTS < 10, scores, 10 + scores))
+    table = detector_rows({REGRESSION: scaled, HEAD: scores - 0.8 * KEY}, KEY, DOCUMENTS).set_index("detector")
+    by_document = {
+        name: [roc_auc_score(KEY[k == DOCUMENTS], values[k == DOCUMENTS]) for k in range(20)]
+        for name, values in ((REGRESSION, scaled), (HEAD, scores - 0.8 * KEY))
+    }
+    row = table.loc[REGRESSION]
+    assert row["auc"] < row["document_auc"] - 0.1
+    assert row["document_auc"] == pytest.approx(np.mean(by_document[REGRESSION]))
+    difference = np.subtract(by_document[REGRESSION], by_document[HEAD])
+    low, high = ttest_1samp(difference, 0).confidence_interval(0.95)
+    assert [row["difference"], row["difference_low"], row["difference_high"]] == pytest.approx([difference.mean(), low, high])
+    assert table.loc[HEAD, "difference"] == 0
+    one_kind = np.where(DOCUMENTS == 3, False, KEY)
+    assert (detector_rows({HEAD: scores}, one_kind, DOCUMENTS)["n"] == 19).all(), "a document without key words has no AUC"
+
+
+def test_the_control_is_fitted_to_other_documents():
+    probabilities = heldout_regression(FEATURES, KEY, DOCUMENTS, FIT)
+    assert np.array_equal(probabilities, heldout_scores(FEATURES, KEY, DOCUMENTS, FIT)[REGRESSION])
+    with pytest.raises(AtlasError, match="needs words of keyphrases and other words"):
+        heldout_regression(FEATURES, np.zeros(WORDS, bool), DOCUMENTS, FIT)
+
+
+def test_rank_correlations_leave_out_groups_of_documents():
+    calibrated = calibrated_heads(FEATURES[:, None, :], KEY, DOCUMENTS, FIT.folds)
+    table = rank_correlation_rows(calibrated, FEATURES, KEY, DOCUMENTS, FIT).set_index("correlation")
+    assert (table["documents"].tolist(), table["groups"].tolist()) == ([20, 20], [10, 10])
+    heads = coefficient_rows(FEATURES[:, None, :], KEY, DOCUMENTS, FIT)
+    whole = spearmanr(heads["coefficient"].abs(), heads["permutation_importance"]).statistic
+    assert table.loc["coefficients", "value"] == pytest.approx(whole)
+    group = folds_of(20, 10, FIT.seed)
+    left = []
+    for number in range(10):
+        words = group[DOCUMENTS] != number
+        rows = coefficient_rows(FEATURES[words][:, None, :], KEY[words], DOCUMENTS[words], FIT)
+        left.append(spearmanr(rows["coefficient"].abs(), rows["permutation_importance"]).statistic)
+    low, high = correlation_interval(whole, left)
+    assert [table.loc["coefficients", "ci_low"], table.loc["coefficients", "ci_high"]] == pytest.approx([low, high])
+    ranked = head_ranking(FEATURES[:, None, :], KEY, DOCUMENTS, calibrated)
+    value = spearmanr(ranked["slide_entropy"], ranked["cross_entropy"]).statistic
+    assert table.loc["slide_entropy", "value"] == pytest.approx(value)
+
+
+def test_too_few_documents_for_the_jackknife_give_no_interval():
+    few = DOCUMENTS < 4
+    fit = Fit(folds=4, l2_penalty=1.0, fits=10, permutations=1, seed=0)
+    calibrated = calibrated_heads(FEATURES[few][:, None, :], KEY[few], DOCUMENTS[few], fit.folds)
+    table = rank_correlation_rows(calibrated, FEATURES[few], KEY[few], DOCUMENTS[few], fit).set_index("correlation")
+    assert table.loc["coefficients", "groups"] == 0
+    assert np.isnan(table.loc["coefficients", "ci_low"])
+    assert table.loc["slide_entropy", "groups"] == 4

@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import ttest_1samp
 from workspaces import ROOT
 
 from attention_atlas.attention.cache import CachedExample
@@ -20,12 +21,23 @@ from attention_atlas.methods.names import ANSWERS
 from attention_atlas.models.card import ModelCard, write_card
 from attention_atlas.stats.simultaneous import adjusted_p, random_exchanges
 from attention_atlas.studies.stefanik2021 import detection_pages, removal_pages
-from attention_atlas.studies.stefanik2021.baselines import BASELINES, best_number
+from attention_atlas.studies.stefanik2021.baselines import (
+    BaselineOptions,
+    Evaluated,
+    Scores,
+    baseline_rows,
+    best_number,
+    reference_method,
+)
 from attention_atlas.studies.stefanik2021.comparison import comparison
 from attention_atlas.studies.stefanik2021.detection import detection_tables
 from attention_atlas.studies.stefanik2021.documents import write_documents
 from attention_atlas.studies.stefanik2021.names import (
+    ATTENTION_METHODS,
     DEVELOPMENT,
+    F1_5,
+    F1_10,
+    F1_M,
     IMPORTANCE,
     METHOD_TITLES,
     ONE,
@@ -33,7 +45,9 @@ from attention_atlas.studies.stefanik2021.names import (
     PHRASE,
     PRUNED_ON_TEST,
     RANDOM,
+    REGRESSION,
     REMOVED,
+    TAGGER,
     TEST,
     TOKEN,
     WORST,
@@ -248,6 +262,40 @@ def test_words_have_the_attention_that_they_receive(tmp_path):
         list(_frames(maps[:1], [tagged(1, 4)], diagonal=True))
 
 
+def evaluated_methods(change=None):
+    """All methods with F1 of 8 test and 4 development documents by chance; `change` adds to a method's F1 on test documents."""
+    chance = np.random.default_rng(3)
+    evaluated = {}
+    for method in METHOD_TITLES:
+        scores = []
+        for size in (4, 8):
+            added = (change or {}).get(method, 0.0) if size == 8 else 0.0
+            f1 = {metric: added + chance.uniform(20, 60, size) for metric in (F1_5, F1_10, F1_M)}
+            right = chance.integers(0, 4, (2, size))
+            scores.append(Scores(f1, np.stack([right, right + 2, right + 1], axis=-1).astype(float)))
+        evaluated[method] = Evaluated(None if method == TAGGER else 3, None if method == TAGGER else scores[0], scores[1])
+    return evaluated
+
+
+def test_the_reference_is_chosen_on_development_documents_and_differences_are_paired():
+    """Test scores choose no reference: a method that is best there alone does not become it."""
+    chosen = reference_method(evaluated_methods())
+    assert chosen not in (*ATTENTION_METHODS, TAGGER)
+    other = next(name for name in METHOD_TITLES if name not in (*ATTENTION_METHODS, TAGGER, chosen))
+    evaluated = evaluated_methods({other: 500.0, REGRESSION: 900.0})
+    assert reference_method(evaluated) == chosen
+    table = baseline_rows(evaluated, BaselineOptions(3, 100, 0)).query("metric == @F1_M").set_index("method")
+    assert (table["reference"] == chosen).all()
+    by_document = evaluated[REGRESSION].test.f1[F1_M] - evaluated[chosen].test.f1[F1_M]
+    ends = ttest_1samp(by_document, 0).confidence_interval(0.95)
+    row = table.loc[REGRESSION]
+    assert [row["difference"], row["difference_low"], row["difference_high"]] == pytest.approx([by_document.mean(), *ends])
+    assert row["development"] == pytest.approx(evaluated[REGRESSION].development.f1[F1_M].mean())
+    assert (row["documents"], row["development_documents"]) == (8, 4)
+    assert table.loc[chosen, "difference"] == 0
+    assert np.isnan(table.loc[TAGGER, "development"])
+
+
 @pytest.fixture(scope="module")
 def built(tmp_path_factory, removals):
     """All tables of the study."""
@@ -256,7 +304,7 @@ def built(tmp_path_factory, removals):
     write_parquet(pd.concat(_frames(maps, examples, diagonal=True)), folder / "words.parquet")
     card = ModelCard("tiny", "here", "bert", LAYERS, HEADS, 64, "[CLS]", "[SEP]", 0, "", "random", 0, "float32")
     write_card(card, folder / "card.json")
-    tables = ("relative_attention", "head_ranking", "logistic_regression", "detectors")
+    tables = ("relative_attention", "head_ranking", "logistic_regression", "detectors", "rank_correlations")
     named = {name: folder / f"{name}.tsv" for name in tables}
     fit = Fit(folds=3, l2_penalty=1.0, fits=10, permutations=1, seed=0)
     detection_tables(folder / "words.parquet", folder / "card.json", "max", fit, 100, named, folder / "s.parquet")
@@ -268,9 +316,7 @@ def built(tmp_path_factory, removals):
     for name in names:
         paths = [folder / f"{table}.tsv" for table in dict.fromkeys((name, "fine_tuning"))]
         getattr(removal_pages, name)(*paths, SETTING, folder / f"{name}.html")
-    metrics = ("f1_at_5", "f1_at_10", "f1_at_m", "phrase_f1")
-    rows = [[method, metric, 40.0 + k, 35.0, 45.0, 3, 8] for k, method in enumerate(METHOD_TITLES) for metric in metrics]
-    write_table(pd.DataFrame(rows, columns=BASELINES), folder / "baselines.tsv")
+    write_table(baseline_rows(evaluated_methods(), BaselineOptions(3, 100, 0)), folder / "baselines.tsv")
     viewed = Viewed(
         ("a b", "c"), ("[CLS]", "a", "b", "[SEP]", "c", "[SEP]"), 4, np.full((LAYERS, HEADS, 6, 6), 1 / 6, np.float32)
     )
@@ -301,7 +347,7 @@ def test_figures_need_no_torch():
 
 
 def test_no_published_value_is_compared_and_every_claim_has_a_verdict(built, tmp_path):
-    names = ("relative_attention", "head_ranking", "logistic_regression", "detectors", "fine_tuning", "ablation", "baselines")
+    names = ("relative_attention", "head_ranking", "detectors", "fine_tuning", "ablation", "baselines", "rank_correlations")
     inputs = {name: built / f"{name}.tsv" for name in names}
     outs = [tmp_path / name for name in ("c.tsv", "c.html", "claims.tsv", "claims.html")]
     comparison(inputs, SETTING, SETTING, *outs)
@@ -315,8 +361,10 @@ def test_no_published_value_is_compared_and_every_claim_has_a_verdict(built, tmp
     # The slides count layers from 0: l_2 is the third, which this model lacks.
     assert table.loc["s21.entropy.l_2_h_0_max", "verdict"] == "not computed"
     claims = pd.read_csv(outs[2], sep="\t")
-    assert len(claims) == 8
-    assert set(claims["verdict"]) <= {"holds", "does not hold"}
+    assert len(claims) == 7
+    assert set(claims["verdict"]) <= {"holds", "does not hold", "undecided"}
+    assert (claims["unit"] == "documents").all()
+    assert claims[["statistic", "value", "ci_low", "ci_high", "n"]].notna().all(axis=None)
 
 
 def test_documents_are_counted(tmp_path):

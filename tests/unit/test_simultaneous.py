@@ -10,7 +10,10 @@ from attention_atlas.stats.simultaneous import (
     count_p,
     enough_draws,
     exchanged_differences,
+    largest_interval,
+    largest_size_interval,
     random_exchanges,
+    simultaneous_interval,
     too_few_draws,
     two_sided_p,
 )
@@ -50,6 +53,29 @@ def test_p_is_the_share_of_draws_and_the_adjusted_p_that_of_maxima_of_the_heads_
     assert (adjusted >= p).all()
     assert adjusted[6] == 1, "a head that never changes anything"
     assert (adjusted[3] == 1 / (1 + DRAWS)) == (effect > 0), "the floor is that of one test"
+
+
+@pytest.mark.parametrize("effect", [0, 9])
+@pytest.mark.parametrize("seed", range(4))
+def test_an_interval_excludes_0_where_the_head_is_significant_among_all(seed, effect):
+    observed, null = statistics(seed, effect)
+    low, high = simultaneous_interval(observed, null)
+    spread = [np.sqrt(np.mean(np.square([observed[k], *null[k]]))) or 1.0 for k in range(HEADS)]
+    sizes = [max(abs(values[k]) / spread[k] for k in range(HEADS)) for values in (observed, *null.T)]
+    bound = sorted(sizes)[189]  # the 190th of 200: ten are larger
+    for head in range(HEADS):
+        half = bound * spread[head] if head != 6 else 0.0
+        assert [low[head], high[head]] == pytest.approx([observed[head] - half, observed[head] + half])
+    first = int(np.argmax(np.abs(observed) / spread))
+    assert (not low[first] <= 0 <= high[first]) == (adjusted_p(observed, null)[first] <= 0.05)
+    assert low[6] == high[6] == 0, "a head that never changes anything"
+
+
+def test_the_interval_of_the_largest_effect():
+    low, high = np.array([-1.0, -5.0, 2.0]), np.array([1.0, -3.0, 4.0])
+    assert largest_interval(low, high) == (2.0, 4.0)
+    assert largest_size_interval(low, high) == (3.0, 5.0), "the loss of 3 to 5 is larger than the gain of 2 to 4"
+    assert largest_size_interval(np.array([-1.0]), np.array([0.5])) == (0.0, 1.0)
 
 
 def test_the_adjusted_p_ignores_units_of_the_score():

@@ -40,6 +40,7 @@ rule stefanik2021_detection:
         head_ranking="results/{run}/stefanik2021/detection/head_ranking.tsv",
         logistic_regression="results/{run}/stefanik2021/detection/logistic_regression.tsv",
         detectors="results/{run}/stefanik2021/detection/detectors.tsv",
+        rank_correlations="results/{run}/stefanik2021/detection/rank_correlations.tsv",
         scores="results/{run}/stefanik2021/detection/scores.parquet",
     log:
         "results/{run}/logs/stefanik2021/detection.log",

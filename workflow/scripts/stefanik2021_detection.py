@@ -4,7 +4,7 @@ from attention_atlas.workflow.job import job
 
 with job(snakemake):
     outputs = dict(snakemake.output.items())
-    tables = ("relative_attention", "head_ranking", "logistic_regression", "detectors")
+    tables = ("relative_attention", "head_ranking", "logistic_regression", "detectors", "rank_correlations")
     detection_tables(
         words_path=snakemake.input.words,
         card_path=snakemake.input.card,

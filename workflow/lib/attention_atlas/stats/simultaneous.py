@@ -93,6 +93,37 @@ def adjusted_p(observed: Floats, null: Floats) -> Floats:
     return adjusted
 
 
+def simultaneous_interval(observed: Floats, null: Floats, level: float = 0.95) -> tuple[Floats, Floats]:
+    """Intervals that contain the effects of all heads at once with a probability of at least `level`; of one head, its own.
+
+    The test by the largest statistic turned round: an interval excludes 0 if the head is significant in the first step of
+    `adjusted_p`. Exchanges include the observed effect in the spread, so that intervals of large effects are wider than needed.
+
+    Args:
+        observed: [head] statistic, 0 where there is no effect.
+        null: [head, draw] statistic under the null hypothesis, centred at 0; all heads share the draws.
+        level: coverage.
+
+    Returns:
+        Lower and upper end, [head]; both are the statistic where no draw differs from 0.
+    """
+    spread, scale = _spreads(observed, null)
+    # The observed statistic counts as a draw, as in the tests.
+    largest = np.append((np.abs(null) * scale[:, None]).max(axis=0), (np.abs(observed) * scale).max())
+    half = np.quantile(largest, level, method="inverted_cdf") * np.where(scale > 0, spread, 0.0)
+    return observed - half, observed + half
+
+
+def largest_interval(low: Floats, high: Floats) -> tuple[float, float]:
+    """Interval of the largest effect over heads, from intervals that contain all effects at once."""
+    return float(np.max(low)), float(np.max(high))
+
+
+def largest_size_interval(low: Floats, high: Floats) -> tuple[float, float]:
+    """Interval of the largest absolute effect over heads, from intervals that contain all effects at once."""
+    return float(max(0.0, np.max(low), np.max(-high))), float(max(np.max(high), np.max(-low)))
+
+
 def count_p(significant: int, observed: Floats, null: Floats, level: float) -> float:
     """p that at least so many heads have p < level when no head has an effect.
 
@@ -116,10 +147,15 @@ def _in_spreads(observed: Floats, null: Floats) -> tuple[Floats, Floats]:
 
     The observed statistic counts as a draw: under the null hypothesis it is one.
     """
+    scale = _spreads(observed, null)[1]
+    return np.abs(observed) * scale, np.abs(null) * scale[:, None]
+
+
+def _spreads(observed: Floats, null: Floats) -> tuple[Floats, Floats]:
+    """[head] root mean square of a head's draws and of its observed statistic, and 1 over it; 0 where all draws are 0."""
     spread = np.sqrt((observed**2 + (null**2).sum(axis=1)) / (1 + null.shape[1]))
     # Below 1e-12 of a score there is rounding only.
-    scale = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 1e-12)
-    return np.abs(observed) * scale, np.abs(null) * scale[:, None]
+    return spread, np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 1e-12)
 
 
 def corrected_p(p: npt.ArrayLike, method: str, smallest: float, level: float) -> Floats:

@@ -19,7 +19,9 @@ from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_parquet, write_table
 from attention_atlas.methods.names import ANSWERS
 from attention_atlas.stats.bootstrap import bootstrap_ratio, percentile_interval
+from attention_atlas.stats.paired_tests import mean_interval
 from attention_atlas.studies.stefanik2021.names import (
+    ATTENTION_METHODS,
     DEVELOPMENT,
     EMBEDDING,
     EXACT,
@@ -33,6 +35,7 @@ from attention_atlas.studies.stefanik2021.names import (
     REGRESSION,
     REMOVED,
     SPLITS,
+    STATISTICS,
     TAGGER,
     TEST,
     TF_IDF,
@@ -54,7 +57,10 @@ from attention_atlas.studies.stefanik2021.rankers import Rankings, by_embedding,
 
 _log = logging.getLogger(__name__)
 Floats = npt.NDArray[np.float64]
-BASELINES = ["method", "metric", "value", "ci_low", "ci_high", "phrases", "documents"]
+BASELINES = [
+    *("method", "metric", "value", "ci_low", "ci_high", "phrases", "documents"),
+    *("development", "development_documents", "reference", "difference", "difference_low", "difference_high"),
+]
 _MOST = 20
 """Largest number of phrases of a ranker that is tried on development documents."""
 
@@ -71,6 +77,34 @@ class BaselineOptions:
     max_phrase_words: int
     resamples: int
     seed: int
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Of one method, mean over its repetitions (seeds).
+
+    Attributes:
+        f1: metric -> [document] F1 in percent.
+        phrases: [repetition, document, 3] right, answered and expected phrases in the text.
+    """
+
+    f1: Mapping[str, Floats]
+    phrases: Floats
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """A method on the documents.
+
+    Attributes:
+        count: number of phrases that it proposes; None where it says so itself.
+        development: None of a method that ranks nothing.
+        test: of the test documents.
+    """
+
+    count: int | None
+    development: Scores | None
+    test: Scores
 
 
 @dataclass(frozen=True)
@@ -100,6 +134,10 @@ def write_baselines(
     best F1 on development documents. phrase_f1: exact match of these phrases in the text, over all documents. Only phrases
     that occur in the text are gold, and only documents with such a phrase are used.
 
+    development: the same score on development documents, of the methods that rank. reference: the method without attention and
+    fine-tuning with the best f1_at_m there. difference: of a method from it on test documents, paired, with Student's 95 %
+    interval over documents; empty for phrase_f1, which is no mean over documents.
+
     Args:
         files, limits: `DEVELOPMENT` and `TEST` -> examples, and the number of records to use at most.
         scores_path: scores of the words of all documents by name, see `detection`.
@@ -116,7 +154,7 @@ def write_baselines(
     from attention_atlas.models.loading import locate
 
     documents = {split: _documents(read_examples(files[split], limits[split]), options.max_phrase_words) for split in SPLITS}
-    scores = read_parquet(scores_path, ["document", "place", REGRESSION, HEAD])
+    scores = read_parquet(scores_path, ["document", "place", REGRESSION, HEAD, STATISTICS])
     folder, device = locate(model_entry), pick_device()
 
     def rank_by_embedding(split: Documents) -> Rankings:
@@ -130,29 +168,39 @@ def write_baselines(
         TF_IDF: lambda split: by_tf_idf(split.candidates),
         YAKE: lambda split: by_yake([e.words for e in split.examples], options.max_phrase_words),
         EMBEDDING: rank_by_embedding,
+        STATISTICS: lambda split: rank_by_scores(split, STATISTICS),
         HEAD: lambda split: rank_by_scores(split, HEAD),
         REGRESSION: lambda split: rank_by_scores(split, REGRESSION),
     }
-    frames = []
+    evaluated = {}
     for name, rank in rankers.items():
-        count = best_number(rank(documents[DEVELOPMENT]), documents[DEVELOPMENT].gold)
-        ranked = rank(documents[TEST])
-        proposed = [ranking[:count] for ranking in ranked]
+        development, test = rank(documents[DEVELOPMENT]), rank(documents[TEST])
+        count = best_number(development, documents[DEVELOPMENT].gold)
         _log.info("%s: %d phrases a document", name, count)
-        frames.append(_rows(name, [ranked], [proposed], documents[TEST], options).assign(phrases=count))
+        evaluated[name] = Evaluated(
+            count,
+            _scores_by_document([development], [[ranking[:count] for ranking in development]], documents[DEVELOPMENT]),
+            _scores_by_document([test], [[ranking[:count] for ranking in test]], documents[TEST]),
+        )
     tagged = [_tagged(path, documents[TEST].examples) for path in removals.values()]
-    frames.append(_rows(TAGGER, tagged, tagged, documents[TEST], options))
-    table = pd.concat(frames, ignore_index=True)[BASELINES]
+    evaluated[TAGGER] = Evaluated(None, None, _scores_by_document(tagged, tagged, documents[TEST]))
+    table = baseline_rows(evaluated, options)
     write_table(table, out)
     notes = [
         label.line,
         f"Test documents with a keyphrase in their text ({table['documents'].iloc[0]}). F1 in percent: of the first 5 and 10 "
         "phrases and of all that a method proposes (a ranker as many as score best on development documents: phrases), by "
         "stems, mean over documents; phrase F1: both ends right in the text. Intervals by bootstrap over documents. The "
-        "fine-tuned model: mean over seeds. Attention: of one head, or of all by logistic regression, of other documents.",
+        "fine-tuned model: mean over seeds. Attention: of one head, or of all by logistic regression, of other documents; the "
+        "regression over place, frequency and form of words, a control without attention, is fitted to the same documents. "
+        f"Difference: from {METHOD_TITLES[table['reference'].iloc[0]]}, the best method without attention and fine-tuning "
+        f"on {table['development_documents'].iloc[0]} development documents (F1@M), with Student's 95 % interval over "
+        "documents.",
     ]
-    shown = table.assign(method=[METHOD_TITLES[name] for name in table["method"]])
-    formats = dict.fromkeys(("value", "ci_low", "ci_high"), ".1f") | {"phrases": ".0f", "documents": "d"}
+    shown = table.drop(columns=["reference", "development_documents"])
+    shown["method"] = [METHOD_TITLES[name] for name in table["method"]]
+    formats = dict.fromkeys(("value", "ci_low", "ci_high", "development"), ".1f") | {"phrases": ".0f", "documents": "d"}
+    formats |= dict.fromkeys(("difference", "difference_low", "difference_high"), "+.1f")
     write_html_table(shown, html_out, "Štefánik: attention beside other ways to find keyphrases", notes, formats=formats)
 
 
@@ -194,11 +242,39 @@ def best_number(ranked: Rankings, gold: Sequence[set[Phrase]]) -> int:
     return int(np.argmax(means)) + 1
 
 
-def _rows(
-    name: str, ranked: Sequence[Rankings], proposed: Sequence[Rankings], documents: Documents, options: BaselineOptions
-) -> pd.DataFrame:
-    """Rows of one method, mean over its repetitions (seeds)."""
+def reference_method(evaluated: Mapping[str, Evaluated]) -> str:
+    """The method without attention and fine-tuning with the best F1@M on development documents; of equal ones the first."""
+    by_method = {
+        name: float(method.development.f1[F1_M].mean())
+        for name, method in evaluated.items()
+        if method.development is not None and name not in ATTENTION_METHODS
+    }
+    return max(by_method, key=by_method.__getitem__)
+
+
+def baseline_rows(evaluated: Mapping[str, Evaluated], options: BaselineOptions) -> pd.DataFrame:
+    """A row a method and metric, columns `BASELINES`, see `write_baselines`."""
+    reference = reference_method(evaluated)
     rows = []
+    for name, method in evaluated.items():
+        development, test = method.development, method.test
+        for metric, values in test.f1.items():
+            size = len(values)
+            low, high = bootstrap_ratio(values, np.ones(size), options.resamples, options.seed)
+            difference = values - evaluated[reference].test.f1[metric]
+            before = development.f1[metric] if development else np.empty(0)
+            row = [name, metric, values.mean(), float(low), float(high), method.count, size]
+            row += [before.mean() if len(before) else np.nan, len(before) or None, reference, difference.mean()]
+            rows.append([*row, *mean_interval(difference)])
+        low, high = percentile_interval(resampled_percent(test.phrases, options.resamples, options.seed).mean(axis=1))
+        row = [name, EXACT, percent(test.phrases).mean(), float(low), float(high), method.count, test.phrases.shape[1]]
+        row += [percent(development.phrases).mean(), development.phrases.shape[1]] if development else [np.nan, None]
+        rows.append([*row, reference, np.nan, np.nan, np.nan])
+    return pd.DataFrame(rows, columns=BASELINES).astype({"phrases": "Int64", "development_documents": "Int64"})
+
+
+def _scores_by_document(ranked: Sequence[Rankings], proposed: Sequence[Rankings], documents: Documents) -> Scores:
+    """Scores of the repetitions of one method."""
     ranked_pairs = [list(zip(rankings, documents.gold, strict=True)) for rankings in ranked]
     proposed_pairs = [list(zip(rankings, documents.gold, strict=True)) for rankings in proposed]
     f1_by_metric = {
@@ -206,21 +282,12 @@ def _rows(
         F1_10: [[agreement(*pair, 10)[2] for pair in pairs] for pairs in ranked_pairs],
         F1_M: [[agreement(*pair, len(pair[0]))[2] for pair in pairs] for pairs in proposed_pairs],
     }
-    size = len(documents.examples)
-    for metric, values in f1_by_metric.items():
-        mean = 100 * np.mean(values, axis=0)
-        low, high = bootstrap_ratio(mean, np.ones(size), options.resamples, options.seed)
-        rows.append([name, metric, mean.mean(), float(low), float(high), np.nan, size])
-    counts = np.array(
+    counts = [
         [
-            [
-                phrase_counts(marked(example.words, phrases), "".join(example.layers["tags"]))
-                for example, phrases in zip(documents.examples, rankings, strict=True)
-            ]
-            for rankings in proposed
-        ],
-        dtype=np.float64,
-    )
-    low, high = percentile_interval(resampled_percent(counts, options.resamples, options.seed).mean(axis=1))
-    rows.append([name, EXACT, percent(counts).mean(), float(low), float(high), np.nan, size])
-    return pd.DataFrame(rows, columns=BASELINES)
+            phrase_counts(marked(example.words, phrases), "".join(example.layers["tags"]))
+            for example, phrases in zip(documents.examples, rankings, strict=True)
+        ]
+        for rankings in proposed
+    ]
+    f1 = {metric: 100 * np.mean(values, axis=0) for metric, values in f1_by_metric.items()}
+    return Scores(f1, np.array(counts, dtype=np.float64))

@@ -12,17 +12,20 @@ ORDER_TITLES = {
     OPTIMISTIC: "Worst to best, ranked on test (optimistic)",
     RANDOM: "Random orders",
 }
-HEAD, REGRESSION, MIX = "best_head", "regression", "mix"
+HEAD, REGRESSION, MIX, STATISTICS = "best_head", "regression", "mix", "word_statistics"
 POSITION, TF_IDF, YAKE, EMBEDDING, TAGGER = "position", "tf_idf", "yake", "embedding", "fine_tuned"
 METHOD_TITLES = {
     POSITION: "Position (first come, first)",
     TF_IDF: "TF-IDF",
     YAKE: "YAKE",
     EMBEDDING: "Embedding ranker (KeyBERT)",
+    STATISTICS: "Regression over place, frequency and form of words",
     HEAD: "Attention of the best head",
     REGRESSION: "Regression over all heads",
     TAGGER: "Model fine-tuned on tags",
 }
+ATTENTION_METHODS = (HEAD, REGRESSION)
+"""Methods that use attention without fine-tuning; labels of other documents choose the head, or fit the regression."""
 REMOVED = ["split", "order", "draw", "percent", "count"]
 """Columns that name a set of removed heads: the documents, the order (`ORDER_TITLES`, or `ONE` head), the number of a random
 order, and how many heads are gone."""
@@ -32,8 +35,11 @@ MEAN = "mean"
 WHOLE, PRUNED, PRUNED_ON_TEST, WITHOUT_HEADS = "whole", "pruned", "pruned_on_test", "without_heads"
 F1_5, F1_10, F1_M, EXACT = "f1_at_5", "f1_at_10", "f1_at_m", "phrase_f1"
 """Scores of ways to find keyphrases: F1 of the first phrases, of all that are proposed, and of phrases marked in the text."""
-FEATURE_KEYS = ["record", "document", "place", "key"]
-"""Columns of a table of words before its features: record and name of the document, place of the word, whether it is key."""
+SLIDE_RANKS, COEFFICIENT_RANKS = "slide_entropy", "coefficients"
+"""Rank correlations: of the slides' ranking with the calibrated one, and of coefficients with permutation importance."""
+FEATURE_KEYS = ["record", "document", "place", "word", "key"]
+"""Columns of a table of words before its features: record and name of the document, place of the word, the word, whether it
+is part of a keyphrase."""
 
 
 def feature(layer: int, head: int, reduction: str) -> str:

@@ -86,9 +86,8 @@ PAGES = (
     Page(
         rule="stefanik2021_comparison",
         function="studies.stefanik2021.comparison:comparison",
-        inputs=tables(
-            "relative_attention", "head_ranking", "logistic_regression", "detectors", "fine_tuning", "ablation", "baselines"
-        ),
+        inputs=tables("relative_attention", "head_ranking", "detectors", "fine_tuning", "ablation", "baselines")
+        | {"tables__rank_correlations": "detection/rank_correlations.tsv"},
         outputs={
             "out": "comparison.tsv",
             "html_out": "comparison.html",

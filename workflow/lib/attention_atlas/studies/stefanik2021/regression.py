@@ -19,14 +19,19 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from attention_atlas.errors import AtlasError
+from attention_atlas.stats.auc import aucs
 from attention_atlas.stats.bootstrap import percentile_interval, resampled_counts
-from attention_atlas.studies.stefanik2021.names import HEAD, MIX, REGRESSION
+from attention_atlas.stats.paired_tests import mean_interval
+from attention_atlas.studies.stefanik2021.names import HEAD, MIX, REGRESSION, STATISTICS
 from attention_atlas.studies.stefanik2021.ranking import splits_of
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 COEFFICIENTS = ["layer", "head", "coefficient", "ci_low", "ci_high", "permutation_importance", "permutation_sd", "mix_weight"]
-DETECTORS = ["detector", "auc", "average_precision", "f1", "cross_entropy", "share", "words", "documents"]
+DETECTORS = [
+    *("detector", "auc", "average_precision", "f1", "cross_entropy", "share", "words", "documents"),
+    *("document_auc", "ci_low", "ci_high", "difference", "difference_low", "difference_high", "n"),
+]
 
 
 @dataclass(frozen=True)
@@ -60,33 +65,60 @@ def heldout_scores(features: Floats, key: Bools, documents: Sequence[object], fi
     Raises:
         AtlasError: fewer documents than folds, or a fold with only one kind of words to fit to.
     """
-    scores = {name: np.zeros(len(key)) for name in (REGRESSION, MIX, HEAD)}
+    scores = {REGRESSION: heldout_regression(features, key, documents, fit)}
+    scores |= {name: np.zeros(len(key)) for name in (MIX, HEAD)}
     for training, heldout in splits_of(documents, fit.folds):
-        if key[training].all() or not key[training].any():
-            raise AtlasError("a fold needs words of keyphrases and other words to fit to: use more documents.")
-        model = _regression(fit.l2_penalty).fit(features[training], key[training])
-        scores[REGRESSION][heldout] = model.predict_proba(features[heldout])[:, 1]
         scores[MIX][heldout] = Mix.fitted(features[training], key[training]).probabilities(features[heldout])
-        best = np.argmax([roc_auc_score(key[training], features[training, head]) for head in range(features.shape[1])])
+        best = np.argmax(aucs(features[training], key[training]))
         scores[HEAD][heldout] = features[heldout, best]
     return scores
 
 
+def heldout_regression(features: Floats, key: Bools, documents: Sequence[object], fit: Fit) -> Floats:
+    """[word] probability from a regression over features [word, feature] that is fitted to other documents.
+
+    Raises:
+        AtlasError: as `heldout_scores`.
+    """
+    probabilities = np.zeros(len(key))
+    for training, heldout in splits_of(documents, fit.folds):
+        if key[training].all() or not key[training].any():
+            raise AtlasError("a fold needs words of keyphrases and other words to fit to: use more documents.")
+        model = _regression(fit.l2_penalty).fit(features[training], key[training])
+        probabilities[heldout] = model.predict_proba(features[heldout])[:, 1]
+    return probabilities
+
+
 def detector_rows(scores: dict[str, Floats], key: Bools, documents: Sequence[object]) -> pd.DataFrame:
-    """A row a detector (`DETECTORS`); f1 at probability 0.5 of the balanced regression, none for a head's attention."""
+    """A row a detector (`DETECTORS`).
+
+    auc, average_precision: over all words; detectors of different folds have different scales, which lowers both. f1: at
+    probability 0.5 of the balanced regression, none for a head's attention. document_auc: mean over documents of the AUC of
+    the words of a document, which no scale changes, with its interval over the n documents that have both kinds of words.
+    difference: of it from that of the best head, paired by document.
+    """
+    groups = pd.Series(range(len(key))).groupby(pd.factorize(np.asarray(documents, dtype=object))[0]).indices.values()
+    both = [places for places in groups if key[places].any() and not key[places].all()]
+    columns = np.column_stack(list(scores.values()))
+    document_aucs = np.array([aucs(columns[places], key[places]) for places in both]).reshape(len(both), len(scores))
+    by_name = dict(zip(scores, document_aucs.T, strict=True))
     rows = []
     for name, values in scores.items():
         is_probability = name != HEAD
+        difference = by_name[name] - by_name[HEAD]
         rows.append(
             [
                 name,
                 roc_auc_score(key, values),
                 average_precision_score(key, values),
-                f1_score(key, values >= 0.5) if name == REGRESSION else np.nan,
+                f1_score(key, values >= 0.5) if name in (REGRESSION, STATISTICS) else np.nan,
                 log_loss(key, values) if is_probability else np.nan,
                 key.mean(),
                 len(key),
                 len(set(documents)),
+                *(by_name[name].mean(), *mean_interval(by_name[name])),
+                *(difference.mean(), *mean_interval(difference)),
+                len(both),
             ]
         )
     return pd.DataFrame(rows, columns=DETECTORS)
@@ -108,14 +140,27 @@ def coefficient_rows(features: Floats, key: Bools, documents: Sequence[object], 
     """
     words, layers, heads = features.shape
     flat = features.reshape(words, -1)
-    splits = splits_of(documents, fit.folds)
-    coefficients = _coefficients(_regression(fit.l2_penalty).fit(flat, key))
+    coefficients, auc_losses = coefficients_and_importances(flat, key, documents, fit)
     low, high = percentile_interval(_resampled_coefficients(flat, key, documents, fit))
-    auc_losses = np.stack([_permuted(flat, key, split, fit, number) for number, split in enumerate(splits)])
     layer, head = np.indices((layers, heads)).reshape(2, -1) + 1
     mix = Mix.fitted(flat, key).weights
     columns = (layer, head, coefficients, low, high, auc_losses.mean(axis=(0, 1)), auc_losses.std(axis=(0, 1)), mix)
     return pd.DataFrame(dict(zip(COEFFICIENTS, columns, strict=True)))
+
+
+def coefficients_and_importances(features: Floats, key: Bools, documents: Sequence[object], fit: Fit) -> tuple[Floats, Floats]:
+    """[head] coefficients of the regression, and [fold, shuffling, head] AUC that is lost on the documents of a fold.
+
+    Args:
+        features: [word, head].
+        key, documents, fit: see `heldout_scores`.
+
+    Raises:
+        AtlasError: fewer documents than folds.
+    """
+    splits = splits_of(documents, fit.folds)
+    coefficients = _coefficients(_regression(fit.l2_penalty).fit(features, key))
+    return coefficients, np.stack([_permuted(features, key, split, fit, number) for number, split in enumerate(splits)])
 
 
 def _regression(l2_penalty: float) -> Pipeline:
@@ -157,9 +202,8 @@ def _permuted(
     lost = np.zeros((fit.permutations, features.shape[1]))
     for draw in range(fit.permutations):
         order = generator.permutation(len(heldout))
-        for head in range(features.shape[1]):
-            changed = score + weights[head] * (scaled[order, head] - scaled[:, head])
-            lost[draw, head] = whole - roc_auc_score(key[heldout], changed)
+        changed = score[:, None] + weights * (scaled[order] - scaled)
+        lost[draw] = whole - aucs(changed, key[heldout])
     return lost
 
 

@@ -15,7 +15,7 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.io.tables import read_parquet, write_table
 from attention_atlas.methods.names import ANSWERS
 from attention_atlas.stats.bootstrap import percentile_interval
-from attention_atlas.stats.simultaneous import adjusted_p, exchanged_differences, two_sided_p
+from attention_atlas.stats.simultaneous import adjusted_p, exchanged_differences, simultaneous_interval, two_sided_p
 from attention_atlas.studies.stefanik2021.names import (
     DEVELOPMENT,
     MEAN,
@@ -42,7 +42,7 @@ FINE_TUNING = [
 ]  # fmt: skip
 ABLATION = [
     "seed", "split", "layer", "head", "metric", "baseline", "value", "delta", "ci_low", "ci_high", "p", "p_adjusted",
-    "documents",
+    "documents", "adjusted_low", "adjusted_high",
 ]  # fmt: skip
 CUMULATIVE = ["seed", "order", "draw", "split", "percent", "heads_removed", "metric", "value", "documents"]
 _COUNTS: Mapping[str, Callable[[str, str], tuple[int, int, int]]] = {TOKEN: token_counts, PHRASE: phrase_counts}
@@ -134,19 +134,28 @@ def best_count(removals: Removals, order: str, split: str) -> int:
 
 
 def fine_tuning_rows(by_seed: Mapping[str, Removals], resamples: int, seed: int) -> pd.DataFrame:
-    """A row a seed (and their mean), model, split and metric; columns `FINE_TUNING`."""
+    """A row a seed (and their mean), model, split and metric; columns `FINE_TUNING`.
+
+    delta: score minus that of the whole tagger; delta_low, delta_high: 95 % interval by the paired permutation test over
+    documents (`simultaneous_interval`); a bootstrap over few documents is too narrow.
+    """
     rows = []
     for metric in METRICS:
         for (model, split), by_tagger in _tagger_parts(by_seed, metric).items():
             scores = np.array([percent(parts) for _, parts in by_tagger])
             resampled = np.array([resampled_percent(parts, resamples, seed) for _, parts in by_tagger])
+            exchanged = np.array([_exchanged(parts, resamples, seed)[0] for _, parts in by_tagger])
             counts = [count for count, _ in by_tagger]
-            of_seeds: list[tuple[str, float, Floats, Floats]] = [*zip(by_seed, counts, scores, resampled, strict=True)]
-            of_seeds.append((MEAN, float(np.mean(counts)), scores.mean(axis=0), resampled.mean(axis=0)))
-            for name, heads_removed, score, samples in of_seeds:
+            means = tuple(values.mean(axis=0) for values in (scores, resampled, exchanged))
+            of_seeds: list[tuple[str, float, Floats, Floats, Floats]] = [
+                *zip(by_seed, counts, scores, resampled, exchanged, strict=True),
+                (MEAN, float(np.mean(counts)), *means),
+            ]
+            for name, heads_removed, score, samples, null in of_seeds:
                 low, high = percentile_interval(samples[:, 1])
-                delta_low, delta_high = percentile_interval(samples[:, 1] - samples[:, 0])
-                values = (score[1], low, high, score[1] - score[0], delta_low, delta_high)
+                delta = score[1:] - score[0]
+                delta_low, delta_high = simultaneous_interval(delta, null[None])
+                values = (score[1], low, high, delta[0], delta_low[0], delta_high[0])
                 documents = by_tagger[0][1].shape[1]
                 rows.append([name, model, split, heads_removed, metric, *map(float, values), documents])
     return pd.DataFrame(rows, columns=FINE_TUNING)
@@ -181,7 +190,8 @@ def ablation_rows(by_seed: Mapping[str, Removals], resamples: int, seed: int) ->
 
     p: paired permutation test, two-sided: the answers with and without the head are exchanged at random, document by document.
     p_adjusted: adjusted for all heads of a seed, split and metric by the maximum statistic of the same exchanges
-    (`simultaneous.adjusted_p`). A bootstrap over few documents rejects too often.
+    (`simultaneous.adjusted_p`). A bootstrap over few documents rejects too often. adjusted_low, adjusted_high: 95 % intervals
+    of delta for all these heads at once, by the same exchanges.
     """
     frames = []
     for split in (TEST, DEVELOPMENT):
@@ -192,7 +202,7 @@ def ablation_rows(by_seed: Mapping[str, Removals], resamples: int, seed: int) ->
                 parts = removals.parts(metric, places)
                 scores.append(percent(parts))
                 resampled.append(resampled_percent(parts, resamples, seed))
-                exchanged.append(exchanged_differences(_percent_of_sums, parts[0], parts[1:], resamples, seed))
+                exchanged.append(_exchanged(parts, resamples, seed))
             heads = removals.sets.loc[places[1:], ["layer", "head"]].reset_index(drop=True)
             means = (MEAN, np.mean(scores, axis=0), np.mean(resampled, axis=0), np.mean(exchanged, axis=0))
             for name, score, samples, null in [*zip(by_seed, scores, resampled, exchanged, strict=True), means]:
@@ -200,8 +210,14 @@ def ablation_rows(by_seed: Mapping[str, Removals], resamples: int, seed: int) ->
                 delta = score[1:] - score[0]
                 columns = {"baseline": score[0], "value": score[1:], "delta": delta, "ci_low": low, "ci_high": high}
                 tests = {"p": two_sided_p(delta, null), "p_adjusted": adjusted_p(delta, null), "documents": parts.shape[1]}
+                tests |= dict(zip(("adjusted_low", "adjusted_high"), simultaneous_interval(delta, null), strict=True))
                 frames.append(heads.assign(seed=name, split=split, metric=metric, **columns, **tests)[ABLATION])
     return pd.concat(frames, ignore_index=True)
+
+
+def _exchanged(parts: Floats, draws: int, seed: int) -> Floats:
+    """[set, draw] differences of F1 from the first set after random exchanges of documents, for counts [set, document, 3]."""
+    return exchanged_differences(_percent_of_sums, parts[0], parts[1:], draws, seed)
 
 
 def _percent_of_sums(sums: Floats) -> Floats:

@@ -49,6 +49,7 @@ def _frames(maps: Iterable[CachedExample], examples: Iterable[Example], diagonal
             "record": example.record,
             "document": example.id,
             "place": np.arange(len(key)),
+            "word": example.words,
             "key": key,
         }
         word_maps = cached.word_maps()

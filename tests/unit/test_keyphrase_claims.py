@@ -1,0 +1,115 @@
+"""Claims about attention and keyphrases: each can hold, not hold and stay undecided; what chooses is not what is reported."""
+
+from __future__ import annotations
+
+from math import nan
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from attention_atlas.published.claims import Claim
+from attention_atlas.published.values import load_published
+from attention_atlas.studies.stefanik2021.claims import claims
+from attention_atlas.studies.stefanik2021.comparison import _gain
+
+HOLDS, FAILS, OPEN = "holds", "does not hold", "undecided"
+
+
+def frames() -> dict[str, pd.DataFrame]:
+    """Tables of a run in which every claim holds."""
+    relative = {"reduction": ["mean", "mean", "max"], "value": [0.02, -0.01, 0.5], "n": [30, 30, 30]}
+    relative |= {"adjusted_low": [0.01, -0.02, 0.4], "adjusted_high": [0.03, -0.005, 0.6]}
+    detectors = {"detector": ["regression", "best_head", "word_statistics"], "document_auc": [0.9, 0.8, 0.85], "n": [30] * 3}
+    detectors |= {"difference": [0.1, 0.0, 0.05], "difference_low": [0.05, 0.0, 0.0], "difference_high": [0.15, 0.0, 0.1]}
+    correlations = {"correlation": ["slide_entropy", "coefficients"], "value": [0.7, 0.9], "ci_low": [0.6, 0.85]}
+    correlations |= {"ci_high": [0.8, 0.95], "heads": [72, 72], "documents": [30, 30], "groups": [10, 10]}
+    of_test = {"seed": "mean", "split": "test", "metric": "token_f1"}
+    fine_tuning = pd.DataFrame(
+        {"model": ["pruned", "pruned_on_test"], "heads_removed": [3, 5], "delta": [4.0, 9.0], "documents": [14, 14]}
+    ).assign(delta_low=[1.0, 8.0], delta_high=[7.0, 10.0], **of_test)
+    ablation = pd.DataFrame({"delta": [-4.0, 0.5], "p_adjusted": [0.01, 0.9], "documents": [14, 14]})
+    ablation = ablation.assign(adjusted_low=[-6.0, -0.2], adjusted_high=[-2.0, 1.2], **of_test)
+    baselines = pd.DataFrame(
+        {
+            "method": ["tf_idf", "best_head", "regression"],
+            "value": [20.0, 25.0, 30.0],
+            "development": [21.0, 25.0, 31.0],
+            "difference": [0.0, 5.0, 10.0],
+            "difference_low": [0.0, -1.0, 4.0],
+            "difference_high": [0.0, 11.0, 16.0],
+        }
+    ).assign(metric="f1_at_m", documents=14, development_documents=8, reference="tf_idf")
+    return {
+        "relative_attention": pd.DataFrame(relative),
+        "detectors": pd.DataFrame(detectors),
+        "rank_correlations": pd.DataFrame(correlations),
+        "fine_tuning": fine_tuning,
+        "ablation": ablation,
+        "baselines": baselines,
+    }
+
+
+def made(changes: dict[str, dict[str, list[float]]]) -> list[Claim]:
+    tables = frames()
+    for name, columns in changes.items():
+        tables[name] = tables[name].assign(**columns)
+    return list(claims(tables, 1.0))
+
+
+RELATIVE, ALL_HEADS, SLIDES, COEFFICIENTS, WORST, SINGLE, ATTENTION = range(7)
+
+
+@pytest.mark.parametrize(
+    ("claim", "table", "columns", "verdict"),
+    [
+        (RELATIVE, "relative_attention", {}, HOLDS),
+        # The reduction "max" and an interval of one head alone do not count.
+        (RELATIVE, "relative_attention", {"adjusted_low": [-0.01, -0.02, 0.4]}, OPEN),
+        (RELATIVE, "relative_attention", {"adjusted_low": [-0.03] * 3, "adjusted_high": [-0.01, -0.005, 0.6]}, FAILS),
+        (ALL_HEADS, "detectors", {}, HOLDS),
+        (ALL_HEADS, "detectors", {"difference_low": [-0.01, 0.0, 0.0]}, OPEN),
+        (ALL_HEADS, "detectors", {"difference_low": [-0.1] * 3, "difference_high": [-0.02, 0.0, 0.0]}, FAILS),
+        (SLIDES, "rank_correlations", {}, HOLDS),
+        (SLIDES, "rank_correlations", {"ci_low": [0.4, 0.85]}, OPEN),
+        (SLIDES, "rank_correlations", {"ci_low": [nan, nan], "ci_high": [nan, nan]}, OPEN),
+        (SLIDES, "rank_correlations", {"ci_low": [0.1, 0.85], "ci_high": [0.45, 0.95]}, FAILS),
+        (COEFFICIENTS, "rank_correlations", {}, HOLDS),
+        (COEFFICIENTS, "rank_correlations", {"ci_low": [0.6, 0.7]}, OPEN),
+        (COEFFICIENTS, "rank_correlations", {"ci_low": [0.6, 0.2], "ci_high": [0.8, 0.7]}, FAILS),
+        (WORST, "fine_tuning", {}, HOLDS),
+        # The gain where heads were chosen on the reported documents decides nothing.
+        (WORST, "fine_tuning", {"delta_low": [-1.0, 8.0]}, OPEN),
+        (WORST, "fine_tuning", {"delta": [-4.0, 9.0], "delta_low": [-7.0, 8.0], "delta_high": [-1.0, 10.0]}, FAILS),
+        (SINGLE, "ablation", {}, HOLDS),
+        (SINGLE, "ablation", {"adjusted_high": [-0.5, 1.2]}, OPEN),
+        (SINGLE, "ablation", {"adjusted_low": [-0.9, -0.2], "adjusted_high": [-0.1, 0.8]}, FAILS),
+        (ATTENTION, "baselines", {}, HOLDS),
+        (ATTENTION, "baselines", {"difference_low": [0.0, -1.0, -4.0]}, OPEN),
+        (ATTENTION, "baselines", {"difference_low": [0.0, -1.0, -9.0], "difference_high": [0.0, 11.0, -2.0]}, FAILS),
+        # Development documents choose the best head, whose interval contains 0, although the regression is better on test.
+        (ATTENTION, "baselines", {"development": [21.0, 35.0, 31.0]}, OPEN),
+    ],
+)
+def test_each_verdict_is_possible(claim: int, table: str, columns: dict[str, list[float]], verdict: str) -> None:
+    result = made({table: columns})[claim]
+    assert result.verdict == verdict
+    assert result.unit == "documents"
+    assert result.n in (14, 30)
+
+
+def test_the_size_of_a_change_counts_and_not_its_sign() -> None:
+    gain = made({"ablation": {"delta": [4.0, 0.5], "adjusted_low": [2.0, -0.2], "adjusted_high": [6.0, 1.2]}})[SINGLE]
+    loss = made({})[SINGLE]
+    assert (gain.value, gain.ci_low, gain.ci_high) == (loss.value, loss.ci_low, loss.ci_high) == (4.0, 2.0, 6.0)
+
+
+def test_the_gain_of_the_slides_is_the_difference_of_their_two_scores() -> None:
+    assert _gain(load_published("stefanik2021")) == 1.0
+
+
+def test_claims_say_what_was_measured() -> None:
+    made_claims = made({})
+    assert "+9.00, which is optimistic" in made_claims[WORST].ours
+    assert "best of their kind on 8 development documents" in made_claims[ATTENTION].ours
+    assert np.isclose(made_claims[ATTENTION].value, 10.0)
