@@ -177,7 +177,7 @@ def test_tables_pages_and_figure(files, tmp_path):
     folder = files[0]
     paths = {name: tmp_path / f"{name}.tsv" for name in ("figure1", "table2", "table3", "table1")}
     answers = {TRANSLATION: folder / "translations.parquet", CLASSIFICATION: folder / "classes.parquet"}
-    ablation_tables(answers, 200, 0, *list(paths.values())[:3])
+    ablation_tables(answers, 200, 0, *list(paths.values())[:3], tmp_path / "statistics.tsv")
     table1(paths["figure1"], SETTINGS[TRANSLATION], paths["table1"], tmp_path / "table1.html")
     tables = {name: pd.read_csv(path, sep="\t") for name, path in paths.items()}
     for name, columns in {"table1": TABLE1, "table2": BEST, "table3": BEST, "figure1": FIGURE1}.items():

@@ -51,6 +51,7 @@ ROLES = [f"{name}{part}" for name in SHAPES for part in ("", "_other", "_importa
 SETTINGS = {role: RunLabel("Small run", "tiny", f"corpus of {role}", sample=True) for role in ROLES}
 WORDS = "a cat sees the old red house near two dogs today while it rains".split()
 N = 60
+ABLATION_FILES = ("figure1.tsv", "table2.tsv", "table3.tsv", "ablation_statistics.tsv")
 
 
 def answers(experiment, wrong, seed=0):
@@ -113,14 +114,15 @@ def folder(tmp_path_factory):
         derivatives = Derivatives(heads_table, values, np.abs(values), np.full(values.shape, 5.0))
         write_parquet(_gradient_rows(derivatives, [type("E", (), {"record": k})() for k in range(9)]), gradients[name])
     both_settings = {name: SETTINGS[name] for name in SHAPES}
-    ablation_tables(masked, 100, 0, *(folder / name for name in ("figure1.tsv", "table2.tsv", "table3.tsv")))
+    ablation_tables(masked, 100, 0, *(folder / name for name in ABLATION_FILES))
     table1(folder / "figure1.tsv", SETTINGS[TRANSLATION], folder / "table1.tsv", folder / "table1.html")
     outs = [folder / name for name in ("figure2.tsv", "correlations.tsv", "correlations.html")]
     correlations(masked, second, {role: SETTINGS[role] for role in ROLES if "importance" not in role}, 2, 200, 0, *outs)
     scored = {f"{name}_importance": SETTINGS[f"{name}_importance"] for name in SHAPES}
     models = dict.fromkeys(SHAPES, "tiny")
-    importance_table(gradients, models, scored, 4, 100, 0, folder / "head_importance.tsv", folder / "head_importance.html")
-    outs = [folder / name for name in ("figure3.tsv", "figure4.tsv", "pruning.tsv", "pruning.html")]
+    outs = [folder / name for name in ("head_importance.tsv", "head_importance.html", "importance_statistics.tsv")]
+    importance_table(gradients, models, scored, 4, 100, 0, *outs)
+    outs = [folder / f for f in ("figure3.tsv", "figure4.tsv", "pruning.tsv", "pruning.html", "pruning_statistics.tsv")]
     pruning_curves(pruned, both_settings, 100, 0, *outs)
     epochs = [
         answers(TRANSLATION, min(1.0, (percent / 100) / epoch + 0.4 / epoch), 1).assign(
@@ -130,7 +132,7 @@ def folder(tmp_path_factory):
         for percent in (0, 20, 40, 100)
     ]
     write_parquet(pd.concat(epochs, ignore_index=True), folder / "dynamics.parquet")
-    dynamics_table(folder / "dynamics.parquet", 100, 0, folder / "figure5.tsv")
+    dynamics_table(folder / "dynamics.parquet", 100, 0, folder / "figure5.tsv", folder / "figure5_statistics.tsv")
     return folder
 
 
@@ -149,6 +151,8 @@ def test_correlations_are_those_of_scipy_and_of_heads_drawn_one_by_one(folder):
     assert (table["ci_low"] <= table["value"]).all()
     assert (table["value"] <= table["ci_high"]).all()
     assert set(table["n"]) == {N}
+    assert (points["ci_low"] <= points["delta"]).mean() > 0.95, "a percentile interval may miss a head"
+    assert set(points["second_n"]) == {N}
 
 
 @settings(max_examples=40)
@@ -268,6 +272,7 @@ def test_heads_can_go_up_to_the_first_step_that_loses_more_than_a_point(deltas, 
 
 def compare(folder, tmp_path, **changed):
     names = ("table1", "table2", "table3", "correlations", "pruning", "figure3", "figure4", "figure5", "head_importance")
+    names += tuple(f"{part}_statistics" for part in ("ablation", "pruning", "importance", "figure5"))
     tables = {name: folder / f"{name}.tsv" for name in names}
     outs = [tmp_path / name for name in ("comparison.tsv", "comparison.html", "claims.tsv", "claims.html")]
     comparison(tables, SETTINGS | changed, "paper", *outs)
@@ -322,22 +327,26 @@ def test_claims_follow_from_the_tables(folder, tmp_path):
         return matching
 
     assert verdict("Encoder-decoder attention suffers") == "holds"
-    assert verdict("Translation: importance orders") == "holds"
-    assert verdict("Classification: importance beats") == "holds"
+    assert verdict("Translation: importance orders heads better than scores") == "holds"
     assert verdict("Heads become redundant") == "holds"
-    table3 = pd.read_csv(folder / "table3.tsv", sep="\t")
-    worse = int(((table3["p"] < 0.01) & (table3["delta"] < 0)).sum())
-    claim_row = claims.loc["Classification: in most layers one head is enough (Tables 2 and 3)"]
-    assert claim_row["ours"].startswith(f"{3 - worse} of 3 layers")
-    assert claim_row["verdict"] == ("holds" if worse < 1.5 else "does not hold")
+    assert verdict("Encoder attention: masking a head raises") == "does not hold", "each head spoils sentences"
+    assert claims.loc["Classification: in most layers one head is enough: less than a point is lost (Tables 2 and 3)", "n"] == N
+    table1 = pd.read_csv(folder / "table1.tsv", sep="\t")
+    lowered = int(((table1["kind"] == "enc_enc") & (table1["delta"] < 0)).sum())
+    claim_row = next(row for claim, row in claims.iterrows() if claim.startswith("Encoder attention: masking a head raises"))
+    assert f"{lowered} lower it" in claim_row["ours"]
     summary = pd.read_csv(folder / "pruning.tsv", sep="\t").set_index(["experiment", "order"])
     claim_row = next(row for claim, row in claims.iterrows() if claim.startswith("Translation: 20 %"))
-    assert claim_row["ours"] == f"{summary.loc[(TRANSLATION, IMPORTANCE), 'prunable']} %"
+    assert f"up to {summary.loc[(TRANSLATION, IMPORTANCE), 'prunable']} %" in claim_row["ours"]
+    means = summary.loc[TRANSLATION]
+    assert ((means["mean_low"] <= means["mean"]) & (means["mean"] <= means["mean_high"])).all()
+    assert set(means["n"]) == {N}
 
 
 def test_figures_are_drawn_and_say_what_they_show(folder, tmp_path):
     tables = {name: folder / f"{name}.tsv" for name in ("figure1", "figure2", "figure3", "figure4", "correlations")}
     epochs = {"path": folder / "dynamics.parquet", "resamples": 100, "seed": 0, "out": tmp_path / "figure5.tsv"}
+    epochs |= {"statistics_out": tmp_path / "figure5_statistics.tsv"}
     drawn = {
         "Heads": partial(figure1, tables["figure1"], SETTINGS),
         "without extremes": partial(figure2, tables["figure2"], tables["correlations"], SETTINGS),

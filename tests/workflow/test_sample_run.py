@@ -74,7 +74,7 @@ CONTRACTS = {
         "table2.tsv": f"{EFFECT} n heldout_delta",
         "table3.tsv": f"{EFFECT} n heldout_delta",
         "figure1.tsv": f"experiment {EFFECT} p_count n",
-        "figure2.tsv": "experiment kind layer head metric delta second_delta extreme",
+        "figure2.tsv": "experiment kind layer head metric delta second_delta extreme ci_low ci_high",
         "figure3.tsv": "experiment order draw percent count heads metric score ci_low ci_high baseline delta floor n",
         "figure4.tsv": "kind percent count heads metric score ci_low ci_high baseline delta n",
         "figure5.tsv": "epoch percent count heads metric score ci_low ci_high baseline delta share n",

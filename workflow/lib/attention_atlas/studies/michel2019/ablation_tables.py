@@ -9,6 +9,11 @@ import pandas as pd
 
 from attention_atlas.io.tables import write_table
 from attention_atlas.methods.names import CLASSIFICATION, KEYS, ONE, OTHERS, TRANSLATION
+from attention_atlas.studies.michel2019.claim_statistics import (
+    one_head_statistics,
+    single_head_statistics,
+    statistics_table,
+)
 from attention_atlas.studies.michel2019.effects import TESTS, MaskedScores, best_by_layer, effect_rows, read_answers
 
 _EFFECT = ["kind", "layer", "head", "metric", "score", "baseline", "delta", "ci_low", "ci_high", *TESTS]
@@ -24,6 +29,7 @@ def ablation_tables(
     out: str | Path,
     translation_out: str | Path,
     classification_out: str | Path,
+    statistics_out: str | Path,
 ) -> None:
     """Write the tables; scores and differences in points.
 
@@ -33,6 +39,7 @@ def ablation_tables(
         out: `FIGURE1`, every head of both models masked alone.
         translation_out: `BEST` of the translation model: each layer with all heads masked but the best one.
         classification_out: the same of the classifier.
+        statistics_out: what the claims test, `claim_statistics.STATISTICS`.
 
     Raises:
         AtlasError: a table cannot be used.
@@ -42,8 +49,12 @@ def ablation_tables(
         effect_rows(_only(masked, ONE), resamples, seed).assign(experiment=name) for name, masked in measured.items()
     ]
     write_table(pd.concat(single_head, ignore_index=True)[FIGURE1], out)
+    statistics = list(single_head_statistics(_only(measured[TRANSLATION], ONE), TRANSLATION, resamples, seed))
     for name, path in ((TRANSLATION, translation_out), (CLASSIFICATION, classification_out)):
-        write_table(best_by_layer(_only(measured[name], OTHERS), resamples, seed)[BEST], path)
+        one_left = _only(measured[name], OTHERS)
+        write_table(best_by_layer(one_left, resamples, seed)[BEST], path)
+        statistics += one_head_statistics(one_left, name, resamples, seed)
+    write_table(statistics_table(statistics), statistics_out)
 
 
 def _only(masked: MaskedScores, unit: str) -> MaskedScores:

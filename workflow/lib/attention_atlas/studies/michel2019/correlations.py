@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +18,10 @@ from attention_atlas.studies.michel2019.effects import MaskedScores, read_answer
 from attention_atlas.studies.michel2019.names import TITLES
 
 Floats = npt.NDArray[np.float64]
-FIGURE2 = ["experiment", *HEAD, "metric", "delta", "second_delta", "extreme"]
+FIGURE2 = [
+    *("experiment", *HEAD, "metric", "delta", "second_delta", "extreme", "ci_low", "ci_high", "second_low", "second_high"),
+    *("n", "second_n"),
+]
 CORRELATIONS = [
     *("experiment", "statistic", "value", "ci_low", "ci_high", "ci_examples_low", "ci_examples_high", "heads", "n", "second_n"),
 ]
@@ -46,7 +49,7 @@ def correlations(
         labels: role -> model and corpus of the run.
         extremes: number of heads that `TRIMMED` excludes (more if heads are tied), see `extreme_heads`.
         resamples, seed: of both bootstraps.
-        out: columns `FIGURE2`.
+        out: columns `FIGURE2`; intervals of both differences by bootstrap over examples.
         correlations_out, html_out: columns `CORRELATIONS`; intervals by bootstrap over heads, and over the examples of both
             corpora (which adds their noise once more, so that it lies below the value where differences are small).
 
@@ -58,9 +61,13 @@ def correlations(
         first, second = _single_heads(path, name), _single_heads(second_answers[name], name)
         extreme = extreme_heads(first.deltas, second.deltas, extremes)
         deltas = {"delta": first.deltas, "second_delta": second.deltas}
-        columns = {"metric": first.metric, **deltas, "extreme": extreme.astype(int)}
+        by_example = [resampled_deltas(masked, resamples, seed + k) for k, masked in enumerate((first, second))]
+        (low, high), (second_low, second_high) = map(percentile_interval, by_example)
+        ends = {"ci_low": low, "ci_high": high, "second_low": second_low, "second_high": second_high}
+        sizes = {"n": len(first.base), "second_n": len(second.base)}
+        columns = {"metric": first.metric, **deltas, "extreme": extreme.astype(int), **ends, **sizes}
         points.append(first.keys[HEAD].assign(experiment=name, **columns))
-        rows.append(_agreement(first, second, extreme, resamples, seed).assign(experiment=name))
+        rows.append(_agreement(first.deltas, second.deltas, by_example, extreme, seed).assign(experiment=name, **sizes))
     write_table(pd.concat(points, ignore_index=True)[FIGURE2], out)
     table = pd.concat(rows, ignore_index=True)[CORRELATIONS]
     write_table(table, correlations_out)
@@ -102,18 +109,17 @@ def extreme_heads(first: Floats, second: Floats, count: int) -> npt.NDArray[np.b
 
 
 def _agreement(
-    first: MaskedScores, second: MaskedScores, extreme: npt.NDArray[np.bool_], resamples: int, seed: int
+    deltas: Floats, second_deltas: Floats, by_example: Sequence[Floats], extreme: npt.NDArray[np.bool_], seed: int
 ) -> pd.DataFrame:
-    deltas, second_deltas = first.deltas, second.deltas
-    by_example = [resampled_deltas(masked, resamples, seed + k) for k, masked in enumerate((first, second))]
-    sizes = {"n": len(first.base), "second_n": len(second.base)}
+    """Row a statistic: value, intervals and heads of `CORRELATIONS`; by_example: [resample, head] of each corpus."""
+    resamples = len(by_example[0])
     rows = []
     for statistic in (PEARSON, SPEARMAN, TRIMMED):
         included = ~extreme if statistic == TRIMMED else np.ones(len(deltas), dtype=bool)
         ranked = statistic == SPEARMAN
         if not included.any():
             empty = dict.fromkeys(CORRELATIONS[2:7], np.nan)
-            rows.append({"statistic": statistic, **empty, "heads": 0, **sizes})
+            rows.append({"statistic": statistic, **empty, "heads": 0})
             continue
         pair = _values(deltas[included], ranked), _values(second_deltas[included], ranked)
         heads = np.concatenate(list(resampled_counts(int(included.sum()), resamples, seed)))
@@ -125,7 +131,7 @@ def _agreement(
                 "statistic": statistic,
                 "value": weighted_pearson(*pair, np.ones((1, included.sum())))[0],
                 **dict(zip(CORRELATIONS[3:7], map(float, (low, high, *examples)), strict=True)),
-                **{"heads": int(included.sum()), **sizes},
+                "heads": int(included.sum()),
             }
         )
     return pd.DataFrame(rows)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from attention_atlas.io.html_tables import write_html_table
@@ -13,18 +14,20 @@ from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_parquet, write_table
 from attention_atlas.methods.names import ALL, ANSWERS, CLASSIFICATION, STEP, TRANSLATION
 from attention_atlas.stats.bootstrap import percentile_interval
+from attention_atlas.studies.michel2019.claim_statistics import (
+    curves_of,
+    mean_of_curve,
+    pruning_statistics,
+    statistics_table,
+    training_statistics,
+)
 from attention_atlas.studies.michel2019.effects import MaskedScores, masked_terms, read_answers, resampled_scores
-from attention_atlas.studies.michel2019.names import CURVE, ORDER_TITLES, RANDOM, TITLES
+from attention_atlas.studies.michel2019.names import CURVE, LEAST_BLEU, ORDER_TITLES, RANDOM, TITLES, TOLERATED
 
+Floats = npt.NDArray[np.float64]
 FIGURE3 = ["experiment", "order", "draw", "percent", "count", "heads", *CURVE, "floor", "n"]
 FIGURE4 = ["kind", "percent", "count", "heads", *CURVE, "n"]
 FIGURE5 = ["epoch", "percent", "count", "heads", *CURVE, "share", "n"]
-TOLERATED = 1.0
-"""Largest loss that counts as not noticeable, in percentage points (the paper does not define the word)."""
-
-
-LEAST_BLEU = 3.0
-"""Least score of a whole model at which pruned scores are shown as shares of it: the paper's after its first epoch."""
 
 
 def pruning_curves(
@@ -36,6 +39,7 @@ def pruning_curves(
     by_kind_out: str | Path,
     out: str | Path,
     html_out: str | Path,
+    statistics_out: str | Path,
 ) -> None:
     """Write the scores of all steps, with intervals by bootstrap over examples.
 
@@ -45,15 +49,22 @@ def pruning_curves(
         resamples, seed: of the bootstrap.
         curves_out: `FIGURE3`, heads of all kinds of attention together; floor: share of the most frequent label.
         by_kind_out: `FIGURE4`, curves within one kind of attention of the translation model.
-        out, html_out: experiment, order, baseline, scores at some shares of heads, mean of the curve, `prunable`; its page.
+        out, html_out: experiment, order, baseline, scores at some shares of heads, mean of the curve with its interval,
+            `prunable`, n; its page. Random orders: the interval is the range of their means.
+        statistics_out: what the claims test, `claim_statistics.STATISTICS`.
 
     Raises:
         AtlasError: a table cannot be used.
     """
-    tables = {}
+    tables, statistics, means = {}, [], []
     for name, path in answers.items():
-        rows = curve_rows(read_answers(path, STEP, name), resamples, seed)
+        masked = read_answers(path, STEP, name)
+        resampled = resampled_scores(masked, resamples, seed)
+        rows = curve_rows(masked, resampled)
         tables[name] = rows.assign(heads=rows.groupby("scope")["count"].transform("max"))
+        statistics += list(pruning_statistics(masked, resampled, name, resamples, seed))
+        means.append(_mean_intervals(masked, resampled).assign(experiment=name))
+    write_table(statistics_table(statistics), statistics_out)
     all_heads = [
         rows[rows["scope"] == ALL].assign(experiment=name, floor=_floor(answers[name], name)) for name, rows in tables.items()
     ]
@@ -61,15 +72,32 @@ def pruning_curves(
     write_table(figure3, curves_out)
     by_kind = tables[TRANSLATION]
     write_table(by_kind[by_kind["scope"] != ALL].rename(columns={"scope": "kind"})[FIGURE4], by_kind_out)
-    _summary(figure3, labels, out, html_out)
+    _summary(figure3, pd.concat(means), labels, out, html_out)
 
 
-def curve_rows(masked: MaskedScores, resamples: int, seed: int) -> pd.DataFrame:
-    """A row a step: its keys, `CURVE`, n."""
-    low, high = percentile_interval(resampled_scores(masked, resamples, seed))
+def curve_rows(masked: MaskedScores, resampled: Floats) -> pd.DataFrame:
+    """A row a step: its keys, `CURVE`, n.
+
+    Args:
+        masked: the steps.
+        resampled: [resample, step] their scores.
+    """
+    low, high = percentile_interval(resampled)
     delta = masked.deltas
     columns = {"metric": masked.metric, "score": masked.baseline + delta, "baseline": masked.baseline, "delta": delta}
     return masked.keys.assign(**columns, ci_low=low, ci_high=high, n=len(masked.base))
+
+
+def _mean_intervals(masked: MaskedScores, resampled: Floats) -> pd.DataFrame:
+    """Row a curve over all heads: order, mean_low, mean_high; the random orders are one row with the range of their means."""
+    curves = {name: rows for name, rows in curves_of(masked.keys).items() if name[1] == ALL}
+    scores = masked.baseline + masked.deltas
+    random = [float(mean_of_curve(rows, scores)) for name, rows in curves.items() if name[0] == RANDOM]
+    ends = {name[0]: percentile_interval(mean_of_curve(rows, resampled)) for name, rows in curves.items() if name[0] != RANDOM}
+    low_high = {order: (float(low), float(high)) for order, (low, high) in ends.items()} | {RANDOM: (min(random), max(random))}
+    return pd.DataFrame(
+        [(order, *interval) for order, interval in low_high.items()], columns=["order", "mean_low", "mean_high"]
+    )
 
 
 def _floor(path: str | Path, experiment: str) -> float:
@@ -103,14 +131,21 @@ def mean_curves(figure3: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([figure3[~random], mean[FIGURE3]], ignore_index=True)
 
 
-def _summary(figure3: pd.DataFrame, labels: Mapping[str, RunLabel], out: str | Path, html_out: str | Path) -> None:
+def _summary(
+    figure3: pd.DataFrame,
+    intervals: pd.DataFrame,
+    labels: Mapping[str, RunLabel],
+    out: str | Path,
+    html_out: str | Path,
+) -> None:
     rows = []
-    means = mean_curves(figure3)
-    for (name, order), curve in means.groupby(["experiment", "order"], sort=False):
+    ends = intervals.set_index(["experiment", "order"])
+    for (name, order), curve in mean_curves(figure3).groupby(["experiment", "order"], sort=False):
         scores = curve.set_index("percent")["score"]
         at = {f"at_{percent}": scores[percent] for percent in (20, 40, 50, 60, 80) if percent in scores.index}
         facts = {"experiment": name, "order": order, "baseline": curve["baseline"].iloc[0]}
-        rows.append({**facts, **at, "mean": mean_score(curve), "prunable": prunable(curve)})
+        mean = {"mean": mean_score(curve), **ends.loc[(name, order)]}
+        rows.append({**facts, **at, **mean, "prunable": prunable(curve), "n": curve["n"].iloc[0]})
     table = pd.DataFrame(rows)
     write_table(table, out)
     shown = table.assign(
@@ -121,30 +156,34 @@ def _summary(figure3: pd.DataFrame, labels: Mapping[str, RunLabel], out: str | P
     notes = [
         *(label.line for label in labels.values()),
         "BLEU and accuracy (%) with the heads that come first in an order masked: at_20 with 20 % of them; mean: of the whole "
-        "curve. prunable: percent of heads up to which no "
+        "curve, with its interval by bootstrap over the n examples (sentences). prunable: percent of heads up to which no "
         f"step loses more than {TOLERATED:g} point; the paper says 20 % and 40 % by importance, without saying what it counts "
-        f"as a loss. Random: mean of {draws} orders. The most frequent label alone scores {floor:.1f} %.",
+        f"as a loss. Random: mean of {draws} orders, with the range of their means. The most frequent label alone scores "
+        f"{floor:.1f} %.",
         "The order by scores with one head masked is chosen on the examples that it is measured on, as in the paper; beside "
         "it, each half of the examples pruned in the order of the other half.",
     ]
-    formats = dict.fromkeys(table.columns[2:-1], ".1f") | {"prunable": "d"}
+    formats = dict.fromkeys(table.columns[2:-2], ".1f") | {"prunable": "d", "n": "d"}
     write_html_table(shown, html_out, "Michel et al. 2019, Figure 3: pruning in several orders", notes, formats=formats)
 
 
-def dynamics_table(path: str | Path, resamples: int, seed: int, out: str | Path) -> None:
+def dynamics_table(path: str | Path, resamples: int, seed: int, out: str | Path, statistics_out: str | Path) -> None:
     """Write `FIGURE5`: share is the score over that of the whole model after the same epoch, from `LEAST_BLEU` on.
 
     Args:
         path: table of `dynamics`.
         resamples, seed: of the bootstrap.
         out: file to write.
+        statistics_out: what the claims test, `claim_statistics.STATISTICS`.
 
     Raises:
         AtlasError: the table cannot be used.
     """
     keys = ["epoch", "percent", "count"]
     frame = read_parquet(path, [*keys, *ANSWERS])
-    epochs = [masked_terms(answers, keys, TRANSLATION) for _, answers in frame.groupby("epoch", sort=True)]
-    table = pd.concat([curve_rows(masked, resamples, seed) for masked in epochs], ignore_index=True)
+    epochs = {int(epoch): masked_terms(answers, keys, TRANSLATION) for epoch, answers in frame.groupby("epoch", sort=True)}
+    resampled = {epoch: resampled_scores(masked, resamples, seed) for epoch, masked in epochs.items()}
+    table = pd.concat([curve_rows(masked, resampled[epoch]) for epoch, masked in epochs.items()], ignore_index=True)
     share = table["score"] / table["baseline"].where(table["baseline"] >= LEAST_BLEU)
     write_table(table.assign(heads=table["count"].max(), share=share)[FIGURE5], out)
+    write_table(statistics_table(list(training_statistics(epochs, resampled, TRANSLATION))), statistics_out)

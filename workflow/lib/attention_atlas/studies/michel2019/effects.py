@@ -27,6 +27,8 @@ from attention_atlas.studies.michel2019.names import LEVEL
 
 Floats = npt.NDArray[np.float64]
 BLEU, ACCURACY = "BLEU", "accuracy"
+ENOUGH_SENTENCES = 40
+"""Sentences from which the bootstrap of BLEU has its level, in simulations."""
 TESTS = ["p", "p_sacrebleu", "p_adjusted", "p_bh"]
 """Tests of a mask, see `effect_rows`."""
 
@@ -53,9 +55,9 @@ class MaskedScores:
             return bleu(sums)
         return 100 * sums[..., 0] / sums[..., 1]
 
-    def only(self, chosen: npt.NDArray[np.bool_]) -> MaskedScores:
-        """Some of the masks."""
-        return MaskedScores(self.metric, self.keys[chosen].reset_index(drop=True), self.base, self.parts[chosen])
+    def only(self, chosen: npt.NDArray[np.bool_] | npt.NDArray[np.intp]) -> MaskedScores:
+        """Some of the masks, as a mask of masks or by their places."""
+        return MaskedScores(self.metric, self.keys.iloc[chosen].reset_index(drop=True), self.base, self.parts[chosen])
 
     def of_examples(self, chosen: npt.NDArray[np.bool_]) -> MaskedScores:
         """Some of the examples."""
@@ -133,7 +135,7 @@ def effect_rows(masked: MaskedScores, resamples: int, seed: int) -> pd.DataFrame
     """One row per mask: its keys, metric, score, baseline, delta, ci_low, ci_high, `TESTS`, p_count and n.
 
     p: two-sided. BLEU: paired bootstrap (Koehn 2004), share of resamples whose difference minus the observed difference is at
-    least as large as the observed difference; below about 40 sentences it rejects more often than its level says. Accuracy:
+    least as large as the observed difference; below `ENOUGH_SENTENCES` it rejects more often than its level says. Accuracy:
     McNemar's exact test.
     p_sacrebleu: BLEU only; sacrebleu's paired bootstrap, which takes absolute values before it centres and so rejects true null
     hypotheses about twice as often as its level says.
@@ -169,6 +171,13 @@ def effect_rows(masked: MaskedScores, resamples: int, seed: int) -> pd.DataFrame
     return masked.keys.assign(**columns, ci_low=low, ci_high=high, **tests, n=len(masked.base))
 
 
+def few_sentences(metric: str, n: int) -> list[str]:
+    """A sentence for the reader where BLEU's bootstrap has fewer than `ENOUGH_SENTENCES`."""
+    if metric != BLEU or n >= ENOUGH_SENTENCES:
+        return []
+    return [f"n = {n} sentences: below about {ENOUGH_SENTENCES} the bootstrap of BLEU rejects more often than its level says."]
+
+
 def _uncentred_bootstrap(differences: Floats, delta: Floats) -> Floats:
     """[mask] p by the formula of `sacrebleu.significance`."""
     sizes = np.abs(differences)
@@ -194,14 +203,20 @@ def best_by_layer(masked: MaskedScores, resamples: int, seed: int) -> pd.DataFra
     corrected over the returned rows.
     """
     rows = effect_rows(masked, resamples, seed)
-    even = np.arange(len(masked.base)) % 2 == 0
-    halves = [masked.of_examples(half).deltas for half in (even, ~even)]
     groups = rows.groupby(["kind", "layer"], sort=False)
-    heldout_deltas = []
-    for _, layer_rows in groups:
-        places = layer_rows.index.to_numpy()
-        splits = (halves, halves[::-1])
-        heldout_deltas.append(np.mean([test[places[selection[places].argmax()]] for selection, test in splits]))
+    heldout_deltas = np.mean([measured.only(chosen).deltas for chosen, measured in chosen_by_layer(masked)], axis=0)
     best = rows.loc[groups["delta"].idxmax()].assign(heldout_delta=heldout_deltas)
     smallest = 0.0 if masked.metric == ACCURACY else 1 / (1 + resamples)
     return best.assign(p_bh=corrected_p(best["p"], "fdr_bh", smallest, LEVEL)).reset_index(drop=True)
+
+
+def chosen_by_layer(masked: MaskedScores) -> list[tuple[npt.NDArray[np.intp], MaskedScores]]:
+    """For each half of the examples the best mask of each kind and layer on it, [layer] places, and the other half."""
+    even = np.arange(len(masked.base)) % 2 == 0
+    groups = [rows.index.to_numpy() for _, rows in masked.keys.groupby(["kind", "layer"], sort=False)]
+    chosen = []
+    for half in (even, ~even):
+        deltas = masked.of_examples(half).deltas
+        places = np.array([places[deltas[places].argmax()] for places in groups])
+        chosen.append((places, masked.of_examples(~half)))
+    return chosen

@@ -11,11 +11,18 @@ import numpy as np
 from attention_atlas.figures.style import panels, save_figure
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
-from attention_atlas.studies.michel2019.curves import FIGURE5, LEAST_BLEU, dynamics_table
+from attention_atlas.studies.michel2019.curves import FIGURE5, dynamics_table
+from attention_atlas.studies.michel2019.names import LEAST_BLEU
 
 
 def figure5(
-    path: str | Path, resamples: int, seed: int, label: RunLabel, out: str | Path, pictures: Mapping[str, str | Path]
+    path: str | Path,
+    resamples: int,
+    seed: int,
+    label: RunLabel,
+    out: str | Path,
+    statistics_out: str | Path,
+    pictures: Mapping[str, str | Path],
 ) -> None:
     """Write `FIGURE5` and draw BLEU by percent of heads masked after several epochs of training, also as a share of the whole
     model's.
@@ -24,13 +31,13 @@ def figure5(
         path: table of `dynamics`.
         resamples, seed: of the bootstrap.
         label: model and corpus of the run.
-        out: table of `curves.dynamics_table` to write.
+        out, statistics_out: tables of `curves.dynamics_table` to write.
         pictures: format -> file.
 
     Raises:
         AtlasError: the table cannot be used.
     """
-    dynamics_table(path, resamples, seed, out)
+    dynamics_table(path, resamples, seed, out, statistics_out)
     table = read_table(out, FIGURE5)
     figure, axes = panels(4.1, 3.5)
     epochs = sorted(table["epoch"].unique())

@@ -14,6 +14,7 @@ from attention_atlas.io.tables import write_table
 from attention_atlas.methods.importance import Derivatives, importance, normalised, read_derivatives, unnormalised
 from attention_atlas.methods.names import CODE, DEFINITIONS, HEAD, PAPER
 from attention_atlas.stats.bootstrap import percentile_interval, resampled_counts
+from attention_atlas.studies.michel2019.claim_statistics import agreement_statistics, statistics_table
 from attention_atlas.studies.michel2019.names import TITLES
 
 COLUMNS = [
@@ -31,6 +32,7 @@ def importance_table(
     seed: int,
     out: str | Path,
     html_out: str | Path,
+    statistics_out: str | Path,
 ) -> None:
     """Write head_importance.tsv, columns `COLUMNS`, and a page with the rank correlations of the definitions.
 
@@ -44,17 +46,20 @@ def importance_table(
         batch: examples of a batch, for definitions over batches.
         resamples, seed: of the bootstrap.
         out, html_out: files to write.
+        statistics_out: what the claims test, `claim_statistics.STATISTICS`.
 
     Raises:
         AtlasError: a table cannot be used.
     """
-    frames = []
+    frames, statistics = [], []
     for name, path in derivatives.items():
         task_derivatives = read_derivatives(path)
         frames += [
             _rows(task_derivatives, definition, batch, resamples, seed).assign(model=models[name], task=name)
             for definition in DEFINITIONS
         ]
+        statistics += list(agreement_statistics(task_derivatives, name, batch, resamples, seed))
+    write_table(statistics_table(statistics), statistics_out)
     table = pd.concat(frames, ignore_index=True)[COLUMNS]
     write_table(table, out)
     summary = table.groupby(["task", "definition"], sort=False).agg({"spearman": "first", "n": "first", "head": "size"})

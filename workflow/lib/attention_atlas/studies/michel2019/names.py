@@ -15,6 +15,11 @@ ORDER_TITLES = {
     HELDOUT: "Score with one head masked, other examples",
     RANDOM: "Random",
 }
-
+TOLERATED = 1.0
+"""Largest loss that counts as not noticeable, in points (the paper does not define the word)."""
+PRUNABLE = {TRANSLATION: 20, CLASSIFICATION: 40}
+"""Percent of heads that can go without noticeable loss (section 4.2)."""
+LEAST_BLEU = 3.0
+"""Least score of a whole model at which pruned scores are shown as shares of it: the paper's after its first epoch."""
 CURVE = ["metric", "score", "ci_low", "ci_high", "baseline", "delta"]
 """Columns of a step of pruning, in points: the score with its interval, that of the whole model, their difference."""

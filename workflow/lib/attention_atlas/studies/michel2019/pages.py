@@ -24,6 +24,7 @@ PAGES = (
             "out": "ablation.tsv",
             "translation_out": "ablation_best_translation.tsv",
             "classification_out": "ablation_best_classification.tsv",
+            "statistics_out": "ablation_statistics.tsv",
         },
         params={"answers": ("each_experiment", _MASKED), **_BOOTSTRAP},
         reads=(("files_of_experiments", _MASKED),),
@@ -74,7 +75,11 @@ PAGES = (
         rule="michel2019_head_importance",
         grouped=False,
         function="studies.michel2019.head_importance:importance_table",
-        outputs={"out": "head_importance.tsv", "html_out": "head_importance.html"},
+        outputs={
+            "out": "head_importance.tsv",
+            "html_out": "head_importance.html",
+            "statistics_out": "importance_statistics.tsv",
+        },
         params={
             "derivatives": ("each_experiment", _GRADIENTS),
             "models": ("experiment_models",),
@@ -95,6 +100,7 @@ PAGES = (
             "by_kind_out": "pruning_curves_by_kind.tsv",
             "out": "pruning.tsv",
             "html_out": "pruning.html",
+            "statistics_out": "pruning_statistics.tsv",
         },
         params={"answers": ("each_experiment", _PRUNED), **_BOTH, **_BOOTSTRAP},
         reads=(("files_of_experiments", _PRUNED),),
@@ -137,7 +143,7 @@ PAGES = (
         rule="michel2019_figure5",
         function="studies.michel2019.figure5:figure5",
         inputs={"path": "dynamics.parquet"},
-        outputs={"out": "figure5.tsv"},
+        outputs={"out": "figure5.tsv", "statistics_out": "figure5_statistics.tsv"},
         pictures="figure5",
         params={"label": ("label", "dynamics"), **_BOOTSTRAP},
         megabytes=2000,
@@ -146,8 +152,11 @@ PAGES = (
     Page(
         rule="michel2019_comparison",
         function="studies.michel2019.comparison:comparison",
-        inputs=tables("table1", "table2", "table3", "correlations", "pruning", "figure3", "figure4", "head_importance")
-        | {"tables__figure5": ("table_if", "dynamics", "figure5.tsv")},
+        inputs=tables(
+            *("table1", "table2", "table3", "correlations", "pruning", "figure3", "figure4", "head_importance"),
+            *("ablation_statistics", "pruning_statistics", "importance_statistics"),
+        )
+        | {f"tables__{name}": ("table_if", "dynamics", f"{name}.tsv") for name in ("figure5", "figure5_statistics")},
         outputs={
             "out": "comparison.tsv",
             "html_out": "comparison.html",

@@ -1,0 +1,225 @@
+"""The claims of Michel et al. (2019), and what later work holds against them, tested on a run's models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from attention_atlas.methods.names import CLASSIFICATION, TRANSLATION
+from attention_atlas.published.claims import Claim, all_hold
+from attention_atlas.studies.michel2019 import claim_statistics as tested
+from attention_atlas.studies.michel2019.correlations import PEARSON, SPEARMAN, TRIMMED, in_words
+from attention_atlas.studies.michel2019.curves import mean_score
+from attention_atlas.studies.michel2019.names import (
+    ABLATION,
+    HELDOUT,
+    IMPORTANCE,
+    KIND_TITLES,
+    LEAST_BLEU,
+    LEVEL,
+    PRUNABLE,
+    RANDOM,
+    TITLES,
+    TOLERATED,
+)
+
+UNITS = {TRANSLATION: "sentences", CLASSIFICATION: "examples"}
+_LEAST_AGREEMENT = 0.9
+"""Least rank correlation of two definitions that order heads alike."""
+_LEAST_SHARE = 0.85
+"""Least share of the whole model's BLEU that the paper leaves without 40 % of the heads."""
+
+
+def claims(frames: Mapping[str, pd.DataFrame], definition: str) -> Iterator[Claim]:
+    """Claims with what this run measured.
+
+    Args:
+        frames: tables by name: statistics (`claim_statistics.STATISTICS` of all jobs), table1, correlations, pruning, figure3
+            and figure4; figure5 where the run follows a training.
+        definition: of importance, by which this run orders heads.
+    """
+    statistics = frames["statistics"]
+    yield from _single_head_claims(statistics, frames["table1"])
+    for name, table in ((TRANSLATION, frames["table2"]), (CLASSIFICATION, frames["table3"])):
+        (row,) = _rows(statistics, tested.ONE_HEAD, name)
+        worse = int(((table["p"] < LEVEL) & (table["delta"] < 0)).sum())
+        yield _claim(
+            row,
+            f"{TITLES[name]}: in most layers one head is enough: less than a point is lost (Tables 2 and 3)",
+            f"median over {len(table)} layers {row.value:+.2f}, the head chosen on other examples; chosen on the same ones, as "
+            f"in the paper, {worse} layers are worse with p < {LEVEL}",
+            "median over layers of the change in score with one head left, points",
+            -TOLERATED,
+        )
+    yield from _correlation_claims(frames["correlations"])
+    yield from _pruning_claims(frames)
+    for name in (TRANSLATION, CLASSIFICATION):
+        rows = _rows(statistics, tested.AGREEMENT, name)
+        statement = (
+            f"{TITLES[name]}: published code ranks heads as the paper's definition does "
+            f"(Spearman above {_LEAST_AGREEMENT} for each)"
+        )
+        statistic = "Spearman correlation of two definitions over heads"
+        yield all_hold(
+            statement,
+            f"{_listed(rows, '.2f')}; heads are ordered by: {definition}",
+            [_claim(row, statement, "", f"{statistic}, {row.part}", _LEAST_AGREEMENT) for row in rows],
+        )
+    if "figure5" in frames:
+        yield from _training_claims(statistics, frames["figure5"])
+
+
+def _single_head_claims(statistics: pd.DataFrame, table1: pd.DataFrame) -> Iterator[Claim]:
+    for kind, head_rows in table1.groupby("kind", sort=False):
+        name, heads = f"{KIND_TITLES[str(kind)]} attention", len(head_rows)
+        of_kind = {
+            statistic: _rows(statistics, statistic, TRANSLATION, str(kind))[0]
+            for statistic in (tested.MEDIAN_CHANGE, tested.LARGEST_CHANGE, tested.BALANCE)
+        }
+        significant = head_rows["p"] < LEVEL
+        worse = int((significant & (head_rows["delta"] < 0)).sum())
+        row = of_kind[tested.MEDIAN_CHANGE]
+        yield _claim(
+            row,
+            f"{name}: most heads can be masked, one at a time, for less than a point of BLEU (section 3.2)",
+            f"median {row.value:+.2f}; {worse} of {heads} heads worse with p < {LEVEL}",
+            "median over heads of the change in BLEU",
+            -TOLERATED,
+        )
+        row = of_kind[tested.LARGEST_CHANGE]
+        adjusted, chance = int((head_rows["p_adjusted"] < LEVEL).sum()), float(head_rows["p_count"].iloc[0])
+        yield _claim(
+            row,
+            f"{name}: some head changes BLEU by more than a point (Table 1; the paper corrects for no number of tests)",
+            f"largest change {row.value:.2f}; {int(significant.sum())} of {heads} heads with p < {LEVEL}, {heads * LEVEL:.1f} "
+            f"expected by chance (p = {chance:.2g}); adjusted for all heads {adjusted}",
+            "largest absolute change in BLEU over heads, simultaneous interval",
+            TOLERATED,
+        )
+        row = of_kind[tested.BALANCE]
+        raised, lowered = int((head_rows["delta"] > 0).sum()), int((head_rows["delta"] < 0).sum())
+        yield _claim(
+            row,
+            f"{name}: masking a head raises BLEU more often than it lowers it (71 of 96 in the paper)",
+            f"{raised} heads raise it, {lowered} lower it, {heads - raised - lowered} leave it as it is",
+            "heads that raise BLEU minus heads that lower it",
+        )
+
+
+def _correlation_claims(table: pd.DataFrame) -> Iterator[Claim]:
+    rows = {(row.experiment, row.statistic): row for row in table.itertuples()}
+    for name in (TRANSLATION, CLASSIFICATION):
+        whole, trimmed = rows[name, PEARSON], rows[name, TRIMMED]
+        statement = f"{TITLES[name]}: what a head does on one corpus, it does on another (Figure 2)"
+        yield _correlation(whole, statement, f"r = {in_words(whole.value, whole.ci_low, whole.ci_high)}")
+        extremes = whole.heads - trimmed.heads
+        statement = f"{TITLES[name]}: the same without the {extremes} heads farthest out, so that it does not rest on these"
+        ours = f"r = {in_words(trimmed.value, trimmed.ci_low, trimmed.ci_high)}; Spearman {rows[name, SPEARMAN].value:.2f}"
+        yield _correlation(trimmed, statement, ours)
+
+
+def _correlation(row: Any, statement: str, ours: str) -> Claim:
+    # Heads of a layer share what they do to an example, which a bootstrap over heads takes for agreement; over examples alone
+    # the interval says nothing of other heads. The claim needs both.
+    low, high = min(row.ci_low, row.ci_examples_low), max(row.ci_high, row.ci_examples_high)
+    statistic = "Pearson correlation over heads of changes in score on two corpora; the wider of two intervals at each end"
+    return Claim(statement, ours, statistic, row.value, low, high, row.heads, "heads; and examples of both corpora")
+
+
+def _pruning_claims(frames: Mapping[str, pd.DataFrame]) -> Iterator[Claim]:
+    statistics, figure3 = frames["statistics"], frames["figure3"]
+    summary = frames["pruning"].set_index(["experiment", "order"])
+    for name in (TRANSLATION, CLASSIFICATION):
+        (row,) = _rows(statistics, tested.PRUNED_CHANGE, name)
+        yield _claim(
+            row,
+            f"{TITLES[name]}: {PRUNABLE[name]} % of the heads can go by importance without noticeable loss (here: less than a "
+            "point; section 4.2)",
+            f"{row.value:+.2f} points; no step up to {summary.loc[(name, IMPORTANCE), 'prunable']} % loses more than a point",
+            f"change in score without {PRUNABLE[name]} % of the heads, points",
+            -TOLERATED,
+        )
+        means = {order: float(summary.loc[(name, order), "mean"]) for order in (IMPORTANCE, ABLATION, HELDOUT)}
+        for row in _rows(statistics, tested.OVER_SINGLE, name):
+            yield _claim(
+                row,
+                f"{TITLES[name]}: importance orders heads better than scores of single heads on other examples (section 4.2)",
+                f"mean of the curve: importance {means[IMPORTANCE]:.1f}, single heads {means[HELDOUT]:.1f}; chosen on the same "
+                f"examples, as in the paper, {means[ABLATION]:.1f}",
+                "difference of the means of two pruning curves, points",
+            )
+        (row,) = _rows(statistics, tested.OVER_RANDOM, name)
+        in_random = (figure3["experiment"] == name) & (figure3["order"] == RANDOM)
+        random = [mean_score(curve) for _, curve in figure3[in_random].groupby("draw")]
+        lacking = "" if len(random) > 1 else "; an interval needs two random orders"
+        yield _claim(
+            row,
+            f"{TITLES[name]}: importance orders heads better than chance (later work: random is about as good)",
+            f"mean of the curve: importance {means[IMPORTANCE]:.1f}, {len(random)} random orders {min(random):.1f} to "
+            f"{max(random):.1f}{lacking}",
+            "mean of the pruning curve minus that of random orders, points; interval predicts a further random order",
+            unit="random orders",
+        )
+    parts = _rows(statistics, tested.OVER_CROSS, TRANSLATION)
+    if parts:
+        areas = {str(kind): mean_score(curve) for kind, curve in frames["figure4"].groupby("kind", sort=False)}
+        statement = "Encoder-decoder attention suffers most from pruning (section 5, mean of the curve)"
+        statistic = "minus encoder-decoder attention: difference of the means of two pruning curves, points"
+        yield all_hold(
+            statement,
+            ", ".join(f"{KIND_TITLES[kind]} {area:.1f}" for kind, area in areas.items()),
+            [_claim(row, statement, "", f"{KIND_TITLES[row.part]} {statistic}") for row in parts],
+        )
+
+
+def _training_claims(statistics: pd.DataFrame, figure5: pd.DataFrame) -> Iterator[Claim]:
+    (gained,) = _rows(statistics, tested.SHARE_GAINED)
+    (left,) = _rows(statistics, tested.SHARE_LEFT)
+    percent = tested.TRAINED_WITHOUT
+    shares = figure5[figure5["percent"] == percent].set_index("epoch")["share"].dropna().sort_index()
+    words = ", ".join(f"{share:.0%} after epoch {epoch}" for epoch, share in shares.items())
+    too_few = f"; {'one epoch' if len(shares) else 'no epoch'} with a BLEU of {LEAST_BLEU:g} or more"
+    yield _claim(
+        gained,
+        f"Heads become redundant in the course of training: {percent} % of them matter less at its end than at its start "
+        "(Figure 5)",
+        f"share of BLEU left without {percent} % of heads: {words or 'none'}{too_few if len(shares) < 2 else ''}",
+        "share of BLEU left after the last epoch minus that after the first",
+        unit=UNITS[TRANSLATION],
+    )
+    yield _claim(
+        left,
+        f"At the end of training {percent} % of the heads can go with {100 * _LEAST_SHARE:.0f} % of the BLEU left (Figure 5)",
+        f"{left.value:.0%} left" if len(shares) else f"none{too_few}",
+        "share of BLEU left after the last epoch",
+        _LEAST_SHARE,
+        unit=UNITS[TRANSLATION],
+    )
+
+
+def _rows(statistics: pd.DataFrame, statistic: str, experiment: str = "", part: str = "") -> Sequence[Any]:
+    chosen = statistics["statistic"] == statistic
+    for column, value in (("experiment", experiment), ("part", part)):
+        chosen &= (statistics[column] == value) | (not value)
+    return list(statistics[chosen].itertuples())
+
+
+def _listed(rows: Sequence[Any], form: str) -> str:
+    return ", ".join(f"{row.part} {row.value:{form}} ({row.ci_low:{form}} to {row.ci_high:{form}})" for row in rows)
+
+
+def _claim(row: Any, statement: str, ours: str, statistic: str, threshold: float = 0.0, unit: str = "") -> Claim:
+    return Claim(
+        statement,
+        ours,
+        statistic,
+        row.value,
+        row.ci_low,
+        row.ci_high,
+        int(row.n),
+        unit or UNITS[row.experiment],
+        threshold,
+        level=row.level,
+    )
