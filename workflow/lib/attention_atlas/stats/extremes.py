@@ -1,0 +1,87 @@
+"""Intervals of several statistics at once, and of the smallest and the largest of them.
+
+The most extreme of many heads, tasks or layers is extreme by chance as well, so that the interval of the one that is seen to be
+the largest misses the largest of all. Here both ends cover: the end towards the others is that of intervals that cover all
+statistics together (maximum statistic), the far end that of an interval of each statistic by itself.
+
+Deviations are those of resamples from the observed value (bootstrap), or statistics after random exchanges of pairs
+(`simultaneous.random_exchanges`): an interval of these contains 0 where the test by exchanges does not reject at its level.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import norm, t
+
+from attention_atlas.stats.bootstrap import resampled_counts
+
+Floats = npt.NDArray[np.float64]
+_ROUNDING = 1e-9
+"""Relative; equal deviations differ by it where their sums were taken in different orders."""
+
+
+def widths(deviations: Floats, level: float) -> Floats:
+    """[statistic] half the width of the interval of each statistic by itself; NaN with too few draws for the level.
+
+    Args:
+        deviations: [statistic, draw].
+        level: coverage of the interval.
+    """
+    draws = deviations.shape[1]
+    # The observed value counts as a draw: one beyond the width has p <= 1 - level (`simultaneous.two_sided_p`).
+    beyond = math.floor((1 - level) * (1 + draws) + 1e-9) - 1
+    if beyond < 0:
+        return np.full(len(deviations), np.nan)
+    sizes = np.abs(deviations)
+    return np.partition(sizes, draws - 1 - beyond, axis=1)[:, draws - 1 - beyond] * (1 + _ROUNDING)
+
+
+def simultaneous_widths(deviations: Floats, level: float) -> Floats:
+    """[statistic] half the widths of intervals that cover all statistics together (maximum statistic, in units of spread).
+
+    Args:
+        deviations: [statistic, draw]; all statistics share the draws.
+        level: coverage of all intervals together.
+    """
+    spread = np.sqrt((deviations**2).mean(axis=1))
+    scale = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 1e-12)
+    largest = (np.abs(deviations) * scale[:, None]).max(axis=0)
+    return spread * widths(largest[None], level)[0]
+
+
+def largest_interval(values: Floats, deviations: Floats, level: float) -> tuple[float, float]:
+    """Interval of the largest of several true values.
+
+    Args:
+        values: [statistic] observed.
+        deviations: [statistic, draw].
+        level: coverage.
+    """
+    low = (values - simultaneous_widths(deviations, level)).max()
+    return float(low), float((values + widths(deviations, level)).max())
+
+
+def smallest_interval(values: Floats, deviations: Floats, level: float) -> tuple[float, float]:
+    """Interval of the smallest of several true values; see `largest_interval`."""
+    low, high = largest_interval(-values, deviations, level)
+    return -high, -low
+
+
+def mean_deviations(values: Floats, resamples: int, seed: int) -> Floats:
+    """[statistic, draw] bootstrap means of units minus their mean, spread as Student's t where there are few units.
+
+    Resampled means of few units are spread too little, by the spread and by the tails: both are corrected.
+
+    Args:
+        values: [unit, statistic]; at least two units.
+        resamples, seed: of the bootstrap.
+    """
+    units = len(values)
+    spread = values.std(axis=0, ddof=1) / math.sqrt(units)
+    centred = (values - values.mean(axis=0)) * math.sqrt(units / (units - 1))
+    drawn = np.concatenate([counts @ centred for counts in resampled_counts(units, resamples, seed)]).T / units
+    scores = np.divide(drawn, spread[:, None], out=np.zeros_like(drawn), where=spread[:, None] > 0)
+    return spread[:, None] * np.sign(scores) * -t.ppf(norm.sf(np.abs(scores)), units - 1)
