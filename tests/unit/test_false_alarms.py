@@ -5,6 +5,7 @@ their tests are as dependent as in the tables. An exchange test has its level wi
 """
 
 from collections import defaultdict
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -33,8 +34,9 @@ LEVELS = (0.01, 0.05)
 REPETITIONS = pytest.mark.parametrize("data_sets", [150, pytest.param(2000, marks=pytest.mark.long)])
 
 
-def disabled_heads(metric, seed, lost=0.0):
-    """A row a head of `disabling_tables.effect_rows`: every model errs at random; the planted head errs `lost` more often."""
+@cache
+def disabled_heads(metric, seed, lost=0.0, gained=0.0):
+    """`disabling_tables.effect_rows`: every model errs at random; the planted head errs `lost` more often, or `gained` less."""
     generator = np.random.default_rng(seed)
     if metric == CORRELATION:
         truth = generator.normal(size=EXAMPLES)
@@ -48,8 +50,10 @@ def disabled_heads(metric, seed, lost=0.0):
         answers = np.where(generator.random((HEADS + 1, EXAMPLES)) < 0.2, 1 - usual, usual)
         wrong = generator.random(EXAMPLES) < lost
         answers[1 + PLANTED, wrong] = 1 - truth[wrong]
+    right = generator.random(EXAMPLES) < gained
+    answers[1 + PLANTED, right] = truth[right]
     made = disabling_tables.Effects(answers[None, 1:], answers[None, 0], truth, metric)
-    return disabling_tables.effect_rows(made, DRAWS, seed)[0]
+    return disabling_tables.effect_rows(made, DRAWS, seed)
 
 
 @pytest.fixture(scope="module")
@@ -137,9 +141,23 @@ def assert_level(p, name, discrete=False):
 @REPETITIONS
 @pytest.mark.parametrize("metric", [ACCURACY, F1, CORRELATION])
 def test_disabled_heads(metric, data_sets):
-    p = p_by_test(disabled_heads(metric, seed) for seed in range(data_sets))
+    p = p_by_test(disabled_heads(metric, seed)[0] for seed in range(data_sets))
     for name in set(p) - {"found"}:
         assert_level(p[name], f"kovaleva2019 {metric} {name}", discrete=metric != CORRELATION)
+
+
+@REPETITIONS
+@pytest.mark.parametrize("metric", [ACCURACY, F1, CORRELATION])
+def test_gains_of_disabling_a_head(metric, data_sets):
+    facts = [disabled_heads(metric, seed)[1] for seed in range(data_sets)]
+    above = np.mean([row["best_ci_low"] > 0 for row in facts])
+    outside = np.mean([row["heldout_ci_low"] > 0 or row["heldout_ci_high"] < 0 for row in facts])
+    print(f"kovaleva2019 {metric}: largest gain above 0 {above:.4f}, held-out gain not 0 {outside:.4f}")
+    for share in (above, outside):
+        assert share * data_sets <= binom.interval(0.999, data_sets, 0.05)[1]
+    planted = [disabled_heads(metric, seed, gained=0.95)[1] for seed in range(40)]
+    for name in ("best", "heldout"):
+        assert np.mean([row[f"{name}_ci_low"] > 0 for row in planted]) > 0.5, name
 
 
 @REPETITIONS
@@ -220,9 +238,9 @@ def test_the_head_with_the_largest_relative_attention(data_sets):
 def test_a_planted_effect_is_found_and_the_other_heads_keep_their_level(data_sets, translations):
     seeds = range(data_sets)
     families = {
-        "kovaleva2019 accuracy": (disabled_heads(ACCURACY, seed, 0.9) for seed in seeds),
-        "kovaleva2019 F1": (disabled_heads(F1, seed, 0.9) for seed in seeds),
-        "kovaleva2019 correlation": (disabled_heads(CORRELATION, seed, 0.9) for seed in seeds),
+        "kovaleva2019 accuracy": (disabled_heads(ACCURACY, seed, 0.9)[0] for seed in seeds),
+        "kovaleva2019 F1": (disabled_heads(F1, seed, 0.9)[0] for seed in seeds),
+        "kovaleva2019 correlation": (disabled_heads(CORRELATION, seed, 0.9)[0] for seed in seeds),
         "michel2019 BLEU": (masked_heads(effects.BLEU, seed, 0.9, translations) for seed in seeds),
         "michel2019 accuracy": (masked_heads(effects.ACCURACY, seed, 0.9) for seed in seeds),
         "stefanik2021 F1": (rows for seed in range(data_sets // 4) for rows in removed_heads(seed, 0.5)),

@@ -403,7 +403,10 @@ def test_differences_tests_and_halves_are_those_of_plain_formulas():
     for selection, evaluation in ((even, ~even), (~even, even)):
         best = (right[:, selection].mean(axis=1)).argmax()
         gains.append(right[best, evaluation].mean() - before[evaluation].mean())
-    assert heldout_gain(effects) == pytest.approx(np.mean(gains))
+    gain, low, high = heldout_gain(effects, 200, 0, 0.95)
+    assert gain == pytest.approx(np.mean(gains))
+    assert low < gain < high
+    assert facts["heldout_delta"] == pytest.approx(100 * gain)
     assert facts["above"] == pytest.approx((right.mean(axis=1) > before.mean()).mean())
 
 

@@ -117,6 +117,7 @@ rule kovaleva2019_changes:
         first_row="results/{run}/kovaleva2019/changes/first_row.tsv",
         features="results/{run}/kovaleva2019/changes/features.tsv",
         options="results/{run}/kovaleva2019/changes/options.tsv",
+        statistics="results/{run}/kovaleva2019/changes/statistics.tsv",
     log:
         "results/{run}/logs/kovaleva2019/changes.log",
     benchmark:

@@ -15,12 +15,12 @@ from scipy.stats import spearmanr
 from attention_atlas.io.tables import write_table
 from attention_atlas.methods.head_tables import head_rows, mean_rows
 from attention_atlas.stats.bootstrap import bootstrap_ratio
+from attention_atlas.studies.kovaleva2019.change_statistics import ChangeStatistics
 from attention_atlas.studies.kovaleva2019.measured import ANNOTATORS, MEASURED, MODELS, SEP_SUM, Measures, read_measures
-from attention_atlas.studies.kovaleva2019.names import CLASSES, TUNED
+from attention_atlas.studies.kovaleva2019.names import CLASSES, PADDED, REAL, TUNED
 from attention_atlas.studies.kovaleva2019.word_features import AS_PUBLISHED, CLS, CORRECTED, MODES, NEG, SEP, TAGGED
 
 Floats = npt.NDArray[np.floating]
-REAL, PADDED = "real", "padded"
 OPTIONS = ["task", "option", "option_a", "option_b", "mean_change", "largest_change", "rho", "n"]
 
 
@@ -37,6 +37,7 @@ class ChangeOutputs:
         features: task, model, mode, feature, layer, head, value (examples with the feature), value_zero (all examples, 0
             without it), n.
         options: `OPTIONS`.
+        statistics: `change_statistics.STATISTICS`.
     """
 
     classes: str | Path
@@ -46,6 +47,7 @@ class ChangeOutputs:
     first_row: str | Path
     features: str | Path
     options: str | Path
+    statistics: str | Path
 
 
 def change_tables(
@@ -65,6 +67,7 @@ def change_tables(
         AtlasError: measures cannot be read.
     """
     classes, of_heads, cosine, special, first_row, features, options = [], [], [], [], [], [], []
+    statistics = ChangeStatistics(len(files), resamples, seed)
     for task, paths in files.items():
         seed_measures = [read_measures(path) for path in paths.values()]
         facts = {"task": task, "seeds": len(seed_measures)}
@@ -89,6 +92,7 @@ def change_tables(
                 for mode_name in MODES
             ]
         options += _option_rows(task, seed_measures)
+        statistics.add(task, seed_measures)
     head = ["layer", "head"]
     measured = ["value", "ci_low", "ci_high", "n", "seeds"]
     write_table(pd.DataFrame(classes), outputs.classes)
@@ -100,6 +104,7 @@ def change_tables(
     grid = pd.concat(features, ignore_index=True)[[*keys, *head, "value", "value_zero", "n"]]
     write_table(grid, outputs.features)
     write_table(pd.DataFrame(options)[OPTIONS], outputs.options)
+    write_table(statistics.table(), outputs.statistics)
 
 
 def _class_shares(task: str, seed_measures: Sequence[Measures], resamples: int, seed: int) -> list[dict[str, Any]]:

@@ -14,18 +14,14 @@ from attention_atlas.corpora.frames import LONGEST_ELEMENT, LONGEST_SENTENCE
 from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.run_label import RunLabel, joint_lines
 from attention_atlas.io.tables import write_table
-from attention_atlas.published.claims import claim_verdict
 from attention_atlas.published.compare import CLOSE, NO, compare
 from attention_atlas.published.matching import Quantity, measure, quantities, read_tables, sameness
 from attention_atlas.published.pages import write_claims, write_comparison
 from attention_atlas.published.values import Published, load_digitised, load_published
+from attention_atlas.studies.kovaleva2019.claims import claims
 from attention_atlas.studies.kovaleva2019.names import (
     CHANNELS,
-    DIAGONAL,
-    HETEROGENEOUS,
-    LEVEL,
     NETWORK,
-    RANDOM,
     TASK_TITLES,
     TUNED,
     UNTRAINED,
@@ -81,7 +77,7 @@ def comparison(
     ]
     write_html_table(heads, digitised_html, "Kovaleva et al. 2019: heads against digitised figures", notes, {"rho": "Rho"})
     notes = [*lines, "Claims of the paper on order and size, tested on this run's models."]
-    write_claims(_claims(frames), claims_out, claims_html, "Kovaleva et al. 2019: claims and this run", notes)
+    write_claims(claims(frames), claims_out, claims_html, "Kovaleva et al. 2019: claims and this run", notes)
 
 
 def _quantities(frames: Mapping[str, pd.DataFrame], recipe: Mapping[str, Any]) -> Iterator[Quantity]:
@@ -152,57 +148,3 @@ def _by_head(
                 rho = float(spearmanr(both["value"], both[column]).statistic)
                 statistics = {"rho": rho, "mean_difference": difference.mean(), "largest_difference": difference.max()}
             yield row | statistics | {"comparable": comparable, "why": why}
-
-
-def _claims(frames: Mapping[str, pd.DataFrame]) -> Iterator[tuple[str, str, str]]:
-    """Claims of the text, tested on the run's models."""
-    figure5 = frames["figure5"]
-    crop = "padded" if (figure5["crop"] == "padded").any() else "real"
-    means = figure5[figure5["crop"] == crop].groupby(["task", "layer"])["value"].mean().unstack()
-    last = means.shape[1]
-    lowest = {task: int(row.idxmin()) for task, row in means.iterrows()}
-    changed = [task for task, layer in lowest.items() if layer > last - 2]
-    yield (
-        "Fine-tuning changes the last two layers most (in all tasks but QQP)",
-        "layer of the smallest mean cosine: " + ", ".join(f"{TASK_TITLES[str(t)]} {layer}" for t, layer in lowest.items()),
-        claim_verdict(set(lowest) - {"qqp"} <= set(changed)),
-    )
-    summary = frames["disabling"]
-    heads = summary[(summary["action"] == "uniform") & (summary["unit"] == "heads")].set_index("task")
-    yield (
-        "In every task some head can be disabled with a gain",
-        "largest gain (held out): "
-        + ", ".join(f"{TASK_TITLES[t]} {row['best_delta']:+.1f} ({row['heldout_delta']:+.1f})" for t, row in heads.iterrows()),
-        claim_verdict(bool((heads["best_delta"] > 0).all())),
-    )
-    yield (
-        f"These gains are more than chance (p < {LEVEL}, adjusted for all heads; not tested in the paper)",
-        "adjusted p of the largest gain: "
-        + ", ".join(f"{TASK_TITLES[t]} {row['best_p_adjusted']:.2g}" for t, row in heads.iterrows()),
-        claim_verdict(bool(((heads["best_p_adjusted"] < LEVEL) & (heads["best_delta"] > 0)).all())),
-    )
-    table1 = frames["table1"]
-    score_by_state = table1[table1["metric"] != "f1"].pivot(index="task", columns="state", values="value")
-    both = score_by_state.reindex(columns=[TUNED, RANDOM]).dropna()
-    if len(both):
-        tasks = len(score_by_state)
-        part = f" ({len(both)} of {tasks} tasks trained from random weights)" if len(both) < tasks else ""
-        yield (
-            f"Fine-tuning from pre-trained weights beats random weights in every task{part}",
-            ", ".join(f"{TASK_TITLES[str(t)]} {row[TUNED]:.1f} / {row[RANDOM]:.1f}" for t, row in both.iterrows()),
-            claim_verdict(bool((both[TUNED] > both[RANDOM]).all())),
-        )
-    figure2 = frames["figure2"]
-    network = figure2[figure2["annotator"] == NETWORK].groupby("class")["share"].mean()
-    yield (
-        "Vertical and heterogeneous maps are the two most frequent classes, diagonal ones rare",
-        ", ".join(f"{name} {share:.0%}" for name, share in network.items()),
-        claim_verdict(set(network.nlargest(2).index) == {VERTICAL, HETEROGENEOUS} and network[DIAGONAL] < 0.1),
-    )
-    if "figure3" in frames:
-        best = frames["figure3"].nlargest(2, "value")
-        yield (
-            "The heads with the most attention on frame links exceed what the distance of the pieces explains",
-            ", ".join(f"{r.layer}-{r.head} {r.value:.2f} (control {r.control:.2f})" for r in best.itertuples()),
-            claim_verdict(bool((best["margin_ci_low"] > 0).all())),
-        )

@@ -14,7 +14,9 @@ import pandas as pd
 from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.run_label import RunLabel, joint_lines
 from attention_atlas.io.tables import read_parquet, write_table
+from attention_atlas.published.claims import level_of_parts
 from attention_atlas.stats.bootstrap import percentile_interval, resampled_counts
+from attention_atlas.stats.extremes import largest_interval, widths
 from attention_atlas.stats.paired_tests import mcnemar
 from attention_atlas.stats.simultaneous import adjusted_p, corrected_p, random_exchanges, too_few_draws, two_sided_p
 from attention_atlas.studies.kovaleva2019.names import BASELINE, DISABLED_COLUMNS, LEVEL, TASK_TITLES
@@ -47,6 +49,12 @@ class Effects:
         changed = score(self.metric, self.changed, self.truth, counts)
         return changed - score(self.metric, self.base, self.truth, counts)[:, None]
 
+    def among(self, examples: npt.NDArray[np.bool_], condition: int | None = None) -> Effects:
+        """The effects on some of the examples, of one condition where it is given."""
+        conditions = slice(None) if condition is None else slice(condition, condition + 1)
+        changed = self.changed[:, conditions][:, :, examples]
+        return Effects(changed, self.base[:, examples], self.truth[examples], self.metric)
+
     def by_seed(self) -> list[Effects]:
         """The effects of each seed by itself."""
         pairs = zip(self.changed, self.base, strict=True)
@@ -73,7 +81,8 @@ def disabling_tables(
         by_seed_out: `BY_SEED`, every model by itself; kind is the action, head is empty for a whole layer.
         heads_out, layers_out: `FIGURE8`, `FIGURE9`; scores and differences are means over seeds, in percent.
         out, html_out: the summary: best and worst, the held-out gain (chosen on one half of the examples, measured on the
-            other), and p_adjusted of the best and of the worst.
+            other), p_adjusted of the best and of the worst, and intervals of the largest true gain (best_ci_low, best_ci_high)
+            and of the held-out gain that cover for all tasks together (level).
 
     Raises:
         AtlasError: a table cannot be used.
@@ -90,7 +99,7 @@ def disabling_tables(
             keys, effects = _effects(task, frames, action)
             for unit, chosen, rows in (("heads", keys["head"] > 0, heads), ("layers", keys["head"] == 0, layers)):
                 unit_effects = Effects(effects.changed[:, chosen.to_numpy()], effects.base, effects.truth, effects.metric)
-                table, facts = effect_rows(unit_effects, resamples, seed)
+                table, facts = effect_rows(unit_effects, resamples, seed, level_of_parts(len(files)))
                 places = keys[chosen].reset_index(drop=True)
                 by_seed = [table]
                 if len(paths) > 1:
@@ -103,7 +112,8 @@ def disabling_tables(
     write_table(pd.concat(single, ignore_index=True)[BY_SEED], by_seed_out)
     write_table(pd.concat(heads, ignore_index=True)[FIGURE8], heads_out)
     write_table(pd.concat(layers, ignore_index=True)[FIGURE9], layers_out)
-    best = ["best", "best_delta", "heldout_delta", "best_p_adjusted"]
+    intervals = ["best_ci_low", "best_ci_high", "heldout_delta", "heldout_ci_low", "heldout_ci_high", "level"]
+    best = ["best", "best_delta", *intervals, "best_p_adjusted"]
     worst = ["worst", "worst_delta", "worst_p_adjusted"]
     columns = ["task", "action", "unit", "metric", "baseline", *best, *worst, "mean_delta", "above", "seeds", "n"]
     table = pd.DataFrame(summary)[columns]
@@ -138,7 +148,7 @@ def _effects(task: str, frames: Sequence[pd.DataFrame], action: str) -> tuple[pd
     return keys, Effects(np.stack(changed), np.stack(base), truth, METRICS[task][0])
 
 
-def effect_rows(effects: Effects, resamples: int, seed: int) -> tuple[pd.DataFrame, dict[str, Any]]:
+def effect_rows(effects: Effects, resamples: int, seed: int, level: float = 1 - LEVEL) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Score, difference, interval and tests of every condition, and what holds for all of them together.
 
     p: paired permutation test, two-sided: predictions with and without the head are exchanged at random, example by example.
@@ -150,6 +160,7 @@ def effect_rows(effects: Effects, resamples: int, seed: int) -> tuple[pd.DataFra
         effects: predictions under the conditions.
         resamples: of the bootstrap, and exchanges.
         seed: of both.
+        level: coverage of the intervals of the largest and of the held-out gain.
     """
     examples = len(effects.truth)
     delta = effects.deltas().mean(axis=0)
@@ -172,12 +183,19 @@ def effect_rows(effects: Effects, resamples: int, seed: int) -> tuple[pd.DataFra
         }
     )
     best, worst = int(delta.argmax()), int(delta.argmin())
+    best_low, best_high = largest_interval(delta, null, level)
+    heldout, heldout_low, heldout_high = heldout_gain(effects, resamples, seed, level)
     facts = {
         "baseline": 100 * baseline,
         "best": best,
         "best_delta": 100 * float(delta[best]),
+        "best_ci_low": 100 * best_low,
+        "best_ci_high": 100 * best_high,
         "best_p_adjusted": float(p_adjusted[best]),
-        "heldout_delta": 100 * heldout_gain(effects),
+        "heldout_delta": 100 * heldout,
+        "heldout_ci_low": 100 * heldout_low,
+        "heldout_ci_high": 100 * heldout_high,
+        "level": level,
         "worst": worst,
         "worst_delta": 100 * float(delta[worst]),
         "worst_p_adjusted": float(p_adjusted[worst]),
@@ -204,19 +222,26 @@ def _mcnemar(effects: Effects) -> Floats:
     return mcnemar(effects.base[0] == effects.truth, effects.changed[0] == effects.truth)
 
 
-def heldout_gain(effects: Effects) -> float:
-    """The difference on one half of the examples of the condition that is best on the other half, mean of both ways."""
+def heldout_gain(effects: Effects, draws: int, seed: int, level: float) -> tuple[float, float, float]:
+    """The difference on one half of the examples of the condition that is best on the other half, mean of both ways.
+
+    Args:
+        effects: predictions under the conditions.
+        draws, seed: of the exchanges with the unchanged model on the half that measures.
+        level: coverage of the interval.
+
+    Returns:
+        The difference, and the ends of its interval.
+    """
     even = np.arange(len(effects.truth)) % 2 == 0
-    gains = []
-    for chosen, reported in ((even, ~even), (~even, even)):
-        first, second = (
-            Effects(effects.changed[:, :, half], effects.base[:, half], effects.truth[half], effects.metric)
-            .deltas()
-            .mean(axis=0)
-            for half in (chosen, reported)
-        )
-        gains.append(second[first.argmax()])
-    return float(np.mean(gains))
+    gains, null = [], []
+    for number, (chosen, reported) in enumerate(((even, ~even), (~even, even))):
+        best = int(effects.among(chosen).deltas().mean(axis=0).argmax())
+        measured = effects.among(reported, best)
+        gains.append(float(measured.deltas().mean()))
+        null.append(_exchanged(measured, draws, seed + number))
+    gain, width = float(np.mean(gains)), float(widths(np.mean(null, axis=0), level)[0])
+    return gain, gain - width, gain + width
 
 
 def _named(facts: dict[str, Any], places: pd.DataFrame) -> dict[str, Any]:
@@ -234,7 +259,10 @@ def _page(
     notes = [
         *joint_lines(labels.values()),
         "Scores and differences in points. best_delta is the largest of many differences on the very examples that it "
-        "is chosen on; heldout_delta chooses on one half of the examples and measures on the other. best_p_adjusted and "
+        "is chosen on; heldout_delta chooses on one half of the examples and measures on the other. best_ci_low to "
+        "best_ci_high: interval of the largest true difference, corrected for the choice (maximum statistic); heldout_ci_low "
+        "to heldout_ci_high: that of heldout_delta. Both come from exchanges as below, and cover for all tasks together with "
+        "95 % (level is that of one task). best_p_adjusted and "
         "worst_p_adjusted: p of these differences, two-sided, adjusted for all heads (or layers) by the maximum statistic when "
         f"predictions with and without the head are exchanged at random ({resamples} exchanges; Westfall and Young 1993). "
         "above: share of heads (or layers) whose disabling raises the score. uniform: attends to all real tokens alike "
@@ -242,7 +270,8 @@ def _page(
         "In the paper the largest gain on RTE, 1.1 points, is three of 277 examples, that on SST-2 two of 872.",
         *refusals,
     ]
-    points = ("baseline", "best_delta", "heldout_delta", "worst_delta", "mean_delta")
-    formats = {"seeds": "d", "n": "d", "above": ".0%"} | dict.fromkeys(points, ".2f")
+    intervals = ("best_ci_low", "best_ci_high", "heldout_ci_low", "heldout_ci_high")
+    points = ("baseline", "best_delta", "heldout_delta", "worst_delta", "mean_delta", *intervals)
+    formats = {"seeds": "d", "n": "d", "above": ".0%", "level": ".4g"} | dict.fromkeys(points, ".2f")
     formats |= dict.fromkeys(("best_p_adjusted", "worst_p_adjusted"), ".3f")
     write_html_table(shown, path, "Kovaleva et al. 2019, Figures 8 and 9: disabling heads and layers", notes, formats=formats)

@@ -31,14 +31,14 @@ def figure3(path: str | Path, direction: str, pairing: str, label: RunLabel, pic
     Raises:
         AtlasError: the table cannot be used.
     """
-    table = read_table(path, ["layer", "head", "value", "control", "margin", "margin_ci_low", "n"])
+    table = read_table(path, ["layer", "head", "value", "control", "margin", "margin_all_low", "n"])
     layers, heads = int(table["layer"].max()), int(table["head"].max())
     use_style()
     size = (max(3.2, 0.3 * heads), max(2.4, 0.27 * layers + 0.9))
     figure, axes = plt.subplots(1, 2, figsize=(2 * size[0] + 1.2, size[1]), constrained_layout=True)
     value_range = float(table["value"].min()), float(table["value"].max())
     bound = float(table["margin"].abs().max())
-    sure = table[table["margin_ci_low"] > 0].nlargest(max(1, len(table) // 20), "margin")
+    sure = table[table["margin_all_low"] > 0].nlargest(max(1, len(table) // 20), "margin")
     marked = list(zip(sure["layer"], sure["head"], strict=True))
     first = draw_head_grid(axes[0], table, "value", "YlOrRd", *value_range)
     second = draw_head_grid(axes[1], table, "margin", "PuOr_r", -bound, bound, marked)
@@ -52,6 +52,6 @@ def figure3(path: str | Path, direction: str, pairing: str, label: RunLabel, pic
     tops = " and ".join(f"{row.layer}-{row.head} ({row.value:.2f}, control {row.control:.2f})" for row in best.itertuples())
     note = (
         f"n = {int(table['n'].iloc[0])} sentences; pieces paired by {pairing}, attention {_WORDS[direction]}. Largest: {tops}. "
-        "Dots: largest differences (a twentieth of the heads) whose 95 % interval lies above 0."
+        "Dots: largest differences (at most a twentieth of the heads) whose intervals (95 % for all heads together) exclude 0."
     )
     save_figure(figure, pictures, f"{label.line}\n{note}")

@@ -24,7 +24,10 @@ from attention_atlas.io.progress import progress
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import write_table
 from attention_atlas.methods.head_tables import head_rows
+from attention_atlas.published.claims import LEVEL
 from attention_atlas.stats.bootstrap import bootstrap_ratio
+from attention_atlas.stats.extremes import mean_deviations, simultaneous_widths
+from attention_atlas.studies.kovaleva2019.names import FEWEST_EXAMPLES
 
 Floats = npt.NDArray[np.float64]
 ZIP, ALL = "zip", "all"
@@ -44,7 +47,8 @@ class FrameOutputs:
 
     Attributes:
         heads: layer, head, value (mean over sentences of the largest weight), ci_low, ci_high, control (the same
-            for pairs of other pieces at the same distance), margin, margin_ci_low, margin_ci_high, n.
+            for pairs of other pieces at the same distance), margin, margin_ci_low, margin_ci_high, margin_all_low,
+            margin_all_high (an interval that covers for all heads together), n.
         options: pairing, direction, places, layer, head, value, control, rho (Spearman's with the figure's).
         options_html: its page.
         sentence: word, role, frame, example, of one sentence.
@@ -178,7 +182,12 @@ def _rows(scores: Floats, controls: Floats, resamples: int, seed: int) -> pd.Dat
     margin_low, margin_high = bootstrap_ratio(scores - controls, ones, resamples, seed)
     frame = head_rows(scores.mean(axis=0), "value").assign(ci_low=low.ravel(), ci_high=high.ravel())
     frame = frame.assign(control=controls.mean(axis=0).ravel(), margin=(scores - controls).mean(axis=0).ravel())
-    return frame.assign(margin_ci_low=margin_low.ravel(), margin_ci_high=margin_high.ravel(), n=len(scores))
+    frame = frame.assign(margin_ci_low=margin_low.ravel(), margin_ci_high=margin_high.ravel())
+    width: Floats | float = np.nan
+    if len(scores) >= FEWEST_EXAMPLES:
+        margins = (scores - controls).reshape(len(scores), -1)
+        width = simultaneous_widths(mean_deviations(margins, resamples, seed), LEVEL)
+    return frame.assign(margin_all_low=frame["margin"] - width, margin_all_high=frame["margin"] + width, n=len(scores))
 
 
 def _options(

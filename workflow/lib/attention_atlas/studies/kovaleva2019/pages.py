@@ -33,7 +33,7 @@ PAGES = (
     Page(
         rule="kovaleva2019_table1",
         function="studies.kovaleva2019.table1:table1",
-        outputs={"out": "table1.tsv", "html_out": "table1.html"},
+        outputs={"out": "table1.tsv", "gains_out": "table1_gains.tsv", "html_out": "table1.html"},
         params={"predictions": ("predictions",), **_BOOTSTRAP, **_LABELS},
         reads=(("prediction_files",),),
         resources=_PUBLISHED,
@@ -96,7 +96,7 @@ PAGES = (
     Page(
         rule="kovaleva2019_features",
         function="studies.kovaleva2019.features:features_page",
-        inputs={"path": "changes/features.tsv"},
+        inputs={"path": "changes/features.tsv", "statistics_path": "changes/statistics.tsv"},
         outputs={"html_out": "features.html"},
         copies={"features.tsv": "path"},
         params=_LABELS,
@@ -116,6 +116,7 @@ PAGES = (
         inputs=tables(
             "table1", "figure2", "figure5", "figure6", "figure7", "figure8", "figure9", "features", "disabling", "patterns"
         )
+        | {"tables__statistics": "changes/statistics.tsv", "tables__gains": "table1_gains.tsv"}
         | {"tables__figure3": ("frame_table",)},
         outputs={
             "out": "comparison.tsv",

@@ -13,8 +13,11 @@ import pandas as pd
 from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.run_label import RunLabel, joint_lines
 from attention_atlas.io.tables import read_parquet, write_table
+from attention_atlas.published.claims import level_of_parts
 from attention_atlas.published.values import load_published, printed
 from attention_atlas.stats.bootstrap import percentile_interval, resampled_counts
+from attention_atlas.stats.extremes import widths
+from attention_atlas.stats.simultaneous import random_exchanges
 from attention_atlas.studies.kovaleva2019.names import (
     PREDICTION_COLUMNS,
     RANDOM,
@@ -23,9 +26,17 @@ from attention_atlas.studies.kovaleva2019.names import (
     TUNED,
     UNTRAINED,
 )
-from attention_atlas.studies.kovaleva2019.scoring import METRICS, as_numbers, best_constant, majority, score
+from attention_atlas.studies.kovaleva2019.scoring import (
+    METRICS,
+    as_numbers,
+    best_constant,
+    majority,
+    score,
+    swapped_differences,
+)
 
 Floats = npt.NDArray[np.float64]
+GAINS = ["task", "metric", "value", "ci_low", "ci_high", "level", "seeds", "random_seeds", "n"]
 MAJORITY, CONSTANT = "majority", "constant"
 _TITLES = {
     UNTRAINED: "Pre-trained, no fine-tuning",
@@ -42,26 +53,37 @@ def table1(
     resamples: int,
     seed: int,
     out: str | Path,
+    gains_out: str | Path,
     html_out: str | Path,
 ) -> None:
     """Write Table 1: task, metric, state, value (mean over seeds, in percent), sd, min, max, ci_low, ci_high, seeds, n.
+
+    And what pre-training gains, in points: task, metric, value (fine-tuned from pre-trained weights minus from random ones),
+    ci_low, ci_high, level, seeds, random_seeds, n. Its intervals are those of the test that exchanges the predictions of both
+    at random, example by example, and cover for all tasks together.
 
     Args:
         predictions: task -> predictions of its models (`predictions.predict`).
         labels: task -> run, model and corpus.
         resamples, seed: of the bootstrap over examples, of the mean over seeds.
-        out, html_out: table and page.
+        out, gains_out, html_out: tables and page.
 
     Raises:
         AtlasError: a table cannot be used.
     """
     rows: list[dict[str, Any]] = []
+    gains: list[dict[str, Any]] = []
     for task, path in predictions.items():
         frame = read_parquet(path, PREDICTION_COLUMNS)
         truth = truth_of(task, frame)
+        tuned, random = (by_seed(task, frame[frame["state"] == state]) for state in (TUNED, RANDOM))
         counts = np.concatenate(list(resampled_counts(len(truth), resamples, seed)))
         for metric in METRICS[task]:
             facts = {"task": task, "metric": metric, "n": len(truth)}
+            if len(tuned) and len(random):
+                seeds = {"seeds": len(tuned), "random_seeds": len(random)}
+                gain = exchanged_gain(metric, tuned, random, truth, level_of_parts(len(predictions)), resamples, seed)
+                gains.append(facts | seeds | gain)
             for state in STATES:
                 seed_predictions = by_seed(task, frame[frame["state"] == state])
                 if len(seed_predictions):
@@ -74,7 +96,30 @@ def table1(
     columns = ["task", "metric", "state", "value", "sd", "min", "max", "ci_low", "ci_high", "seeds", "n"]
     table = pd.DataFrame(rows, columns=columns)
     write_table(table, out)
+    write_table(pd.DataFrame(gains, columns=GAINS), gains_out)
     _page(table, labels, html_out)
+
+
+def exchanged_gain(
+    metric: str, tuned: Floats, random: Floats, truth: Floats, level: float, draws: int, seed: int
+) -> dict[str, float]:
+    """value, ci_low, ci_high (in points) and level of the difference of two models' mean scores over seeds.
+
+    Args:
+        metric: see `scoring.score`.
+        tuned, random: [seed, example] predictions; a seed of the one is paired with a seed of the other, in turn.
+        truth: [example].
+        level: coverage of the interval.
+        draws, seed: of the exchanges of the predictions of a pair.
+    """
+    pairs = [(k % len(random), k % len(tuned)) for k in range(max(len(tuned), len(random)))]
+    null = [
+        np.mean([swapped_differences(metric, random[r], tuned[t][None], truth, exchanges) for r, t in pairs], axis=0)
+        for exchanges in random_exchanges(len(truth), draws, seed)
+    ]
+    value = float(np.mean([score(metric, tuned[t], truth) - score(metric, random[r], truth) for r, t in pairs]))
+    width = float(widths(np.concatenate(null, axis=1), level)[0])
+    return {"value": 100 * value, "ci_low": 100 * (value - width), "ci_high": 100 * (value + width), "level": level}
 
 
 def truth_of(task: str, frame: pd.DataFrame) -> Floats:

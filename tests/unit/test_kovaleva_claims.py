@@ -1,0 +1,174 @@
+"""Claims of Kovaleva et al.: each comes out each of the three ways, and the statistics that they rest on."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from attention_atlas.studies.kovaleva2019.change_statistics import (
+    CHANGE,
+    FREQUENT,
+    LAST_LAYERS,
+    RARE,
+    STATISTICS,
+    ChangeStatistics,
+)
+from attention_atlas.studies.kovaleva2019.claims import claims
+from attention_atlas.studies.kovaleva2019.frame_heads import _rows as frame_rows
+from attention_atlas.studies.kovaleva2019.measured import MEASURED, Measures
+from attention_atlas.studies.kovaleva2019.names import CLASSES, NETWORK
+from attention_atlas.studies.kovaleva2019.table1 import GAINS, exchanged_gain
+
+HOLDS, FAILS, OPEN = "holds", "does not hold", "undecided"
+INTERVALS = {HOLDS: (0.1, 0.3), FAILS: (-0.3, -0.1), OPEN: (-0.1, 0.1)}
+TASKS = ("mrpc", "rte", "qqp")
+
+
+def tables(verdict, task="rte"):
+    """Tables in which all claims hold but for the statistic of one task, or of all tasks."""
+    low, high = INTERVALS[verdict]
+    by_task = dict.fromkeys(TASKS, (0.1, 0.3)) | {task: (low, high)}
+    rows = [(LAST_LAYERS, "real", name, 0.2, *ends, 0.98, 40) for name, ends in by_task.items()]
+    rows.append((FREQUENT, NETWORK, "", 0.2, low, high, 0.95, 120))
+    rows.append((RARE, NETWORK, "", 0.1, 0.1 - high, 0.1 - low, 0.95, 120))
+    gains = [(name, "accuracy", 0.2, *ends, 0.98, 1, 1, 40) for name, ends in by_task.items()]
+    disabling = [
+        dict.fromkeys(("best_delta", "heldout_delta"), 0.2)
+        | {"action": "uniform", "unit": "heads", "task": name, "level": 0.98, "n": 40}
+        | dict(zip(("best_ci_low", "best_ci_high"), ends, strict=True))
+        | dict(zip(("heldout_ci_low", "heldout_ci_high"), ends, strict=True))
+        for name, ends in by_task.items()
+    ]
+    heads = pd.DataFrame(
+        {"layer": [1, 1, 1], "head": [1, 2, 3], "value": [0.1, 0.3, 0.2], "control": 0.05, "margin": 0.2, "n": 30}
+    )
+    heads["margin_all_low"], heads["margin_all_high"] = [-0.9, 0.1, low], [-0.8, 0.3, high]
+    return {
+        "statistics": pd.DataFrame(rows, columns=STATISTICS),
+        "gains": pd.DataFrame(gains, columns=GAINS),
+        "disabling": pd.DataFrame(disabling),
+        "figure2": pd.DataFrame({"annotator": NETWORK, "class": CLASSES, "share": 0.2}),
+        "figure3": heads,
+        "table1": pd.DataFrame({"task": TASKS}),
+    }
+
+
+@pytest.mark.parametrize("verdict", [HOLDS, FAILS, OPEN])
+def test_each_claim_comes_out_each_way(verdict):
+    tested = list(claims(tables(verdict)))
+    assert len(tested) == 7
+    assert {claim.statement: claim.verdict for claim in tested} == {claim.statement: verdict for claim in tested}
+    assert all(claim.n and claim.unit in ("examples", "sentences") and claim.statistic for claim in tested)
+
+
+def test_the_exception_of_the_paper_decides_nothing():
+    tested = {claim.statement: claim.verdict for claim in claims(tables(FAILS, task="qqp"))}
+    (last_layers,) = (verdict for statement, verdict in tested.items() if "last two layers" in statement)
+    assert last_layers == HOLDS
+
+
+def test_a_task_without_an_interval_leaves_the_claim_undecided_and_is_named():
+    made = tables(HOLDS)
+    made["statistics"].loc[1, ["ci_low", "ci_high", "n"]] = np.nan, np.nan, 4
+    claim = next(claim for claim in claims(made) if "last two layers" in claim.statement)
+    assert claim.verdict == OPEN
+    assert "fewer than 8 examples: RTE" in claim.ours
+
+
+def measures(cosine, classes, tuned=0.0, examples=30, seed=0):
+    """Measures with mean cosines [layer] and shares of classes, noise on both; the tuned model's columns are larger."""
+    generator = np.random.default_rng(seed)
+    layers, heads = len(cosine), 6
+    columns = generator.random((2, 2, examples, len(MEASURED), layers, heads)) * 0.1
+    columns[1] += tuned
+    values = np.asarray(cosine)[None, :, None] + generator.normal(0, 0.05, (examples, layers, heads))
+    drawn = generator.choice(len(CLASSES), (2, examples, layers, heads), p=classes)
+    none = np.zeros((0, layers, heads))
+    return Measures(np.arange(examples), np.arange(0), values, none, columns, columns[..., -1, :], drawn, True)
+
+
+def statistics(made):
+    collected = ChangeStatistics(len(made), 400, 0)
+    for task, seeds in made.items():
+        collected.add(task, seeds)
+    return collected.table()
+
+
+@pytest.mark.parametrize(
+    ("cosine", "verdict"),
+    [
+        ([0.9, 0.9, 0.9, 0.6, 0.6], HOLDS),
+        # The last layer is the lowest, but the one before it is not below the first.
+        ([0.7, 0.9, 0.9, 0.8, 0.6], FAILS),
+        ([0.9, 0.7, 0.9, 0.7, 0.6], OPEN),
+    ],
+)
+def test_last_layers_are_those_whose_cosine_is_below_every_other(cosine, verdict):
+    table = statistics({"mrpc": [measures(cosine, [0.2] * 5)]})
+    (row,) = table[table["statistic"] == LAST_LAYERS].to_dict("records")
+    assert {HOLDS: row["ci_low"] > 0, FAILS: row["ci_high"] < 0, OPEN: row["ci_low"] < 0 < row["ci_high"]}[verdict], row
+    assert row["value"] == pytest.approx(min(cosine[:3]) - max(cosine[3:]), abs=0.03)
+
+
+@pytest.mark.parametrize(
+    ("classes", "sign"), [([0.4, 0.05, 0.1, 0.05, 0.4], 1), ([0.2, 0.05, 0.35, 0.0, 0.4], -1), ([0.3, 0.05, 0.3, 0.0, 0.35], 0)]
+)
+def test_the_two_most_frequent_classes(classes, sign):
+    table = statistics({task: [measures([0.9] * 4, classes, seed=k)] for k, task in enumerate(TASKS)})
+    row = table[(table["statistic"] == FREQUENT) & (table["of"] == NETWORK)].iloc[0]
+    assert int(row["ci_low"] > 0) - int(row["ci_high"] < 0) == sign, row
+    rare = table[(table["statistic"] == RARE) & (table["of"] == NETWORK)].iloc[0]
+    assert rare["ci_low"] < 0.05 < rare["ci_high"] < 0.1
+    assert rare["n"] == 90
+
+
+def test_the_change_of_a_feature_is_over_the_examples_that_have_it():
+    made = measures([0.9] * 4, [0.2] * 5, tuned=0.05, seed=1)
+    made.columns[:, :, 10:, MEASURED.index("noun")] = np.nan
+    made.columns[:, :, 5:, MEASURED.index("neg")] = np.nan
+    table = statistics({"mrpc": [made]})
+    change = table[table["statistic"] == CHANGE].set_index("of")
+    assert change.loc["noun", "n"] == 10
+    assert 0 < change.loc["noun", "ci_low"] < 0.05 < change.loc["noun", "ci_high"]
+    assert change.loc["neg", ["ci_low", "ci_high"]].isna().all(), "five examples"
+
+
+def test_one_example_of_forty_decides_nothing_about_pretraining():
+    truth = np.arange(40) % 2 * 1.0
+    random = truth.copy()
+    random[:16] = 1 - random[:16]
+    tuned = random.copy()
+    tuned[0] = truth[0]
+    gain = exchanged_gain("accuracy", tuned[None], random[None], truth, 0.99, 1000, 0)
+    assert gain["value"] == pytest.approx(2.5)
+    assert gain["ci_low"] <= 0 < gain["ci_high"]
+    clear = exchanged_gain("accuracy", truth[None], random[None], truth, 0.99, 1000, 0)
+    assert clear["ci_low"] > 0
+    worse = exchanged_gain("accuracy", random[None], np.stack([truth, truth, tuned]), truth, 0.99, 1000, 0)
+    assert worse["value"] == pytest.approx(100 * (24 / 40 - (40 + 40 + 25) / 120))
+    assert worse["ci_high"] < 0
+
+
+def test_no_gain_by_pretraining_is_seldom_taken_for_one():
+    alarms = 0
+    for data_set in range(200):
+        generator = np.random.default_rng(data_set)
+        truth = generator.integers(0, 2, 40) * 1.0
+        tuned, random = (np.where(generator.random((1, 40)) < 0.7, truth, 1 - truth) for _ in range(2))
+        gain = exchanged_gain("accuracy", tuned, random, truth, 0.95, 200, data_set)
+        alarms += not gain["ci_low"] <= 0 <= gain["ci_high"]
+    assert alarms <= 200 * 0.05 + 3 * np.sqrt(200 * 0.05 * 0.95), alarms
+
+
+def test_frame_margins_have_intervals_for_all_heads_together():
+    found = 0
+    for data_set in range(100):
+        generator = np.random.default_rng(data_set)
+        scores, controls = generator.random((2, 25, 4, 6))
+        scores[:, 2, 3] += 0.5
+        table = frame_rows(scores, controls, 300, 0).set_index(["layer", "head"])
+        assert table.loc[(3, 4), "margin_all_low"] > 0
+        found += (table.drop(index=(3, 4))["margin_all_low"] > 0).any()
+        assert (table["margin_all_low"] <= table["margin_ci_low"] + 0.02).all()
+    assert found <= 100 * 0.05 + 3 * np.sqrt(100 * 0.05 * 0.95), found
