@@ -27,7 +27,9 @@ from attention_atlas.studies.kovaleva2019.frame_heads import (
     control_weights,
     example_sentence,
     frame_pairs,
+    frame_rows,
     largest_weights,
+    linked_pairs,
     variant_scores,
 )
 
@@ -184,18 +186,56 @@ def test_the_score_is_the_largest_weight_over_the_pairs(examples):
         assert largest_weights(maps, pairs) == pytest.approx(np.asarray(slow))
 
 
-def test_the_control_looks_at_the_same_distances_only(examples):
-    example = examples[0]
-    n = len(example.tokens)
-    pairs = frame_pairs(example, ZIP, FROM_ELEMENT, SPANS)
-    distances = {b - a for a, b in pairs}
-    maps = np.zeros((1, 1, n, n), np.float32)
-    for a in range(1, n - 1):
-        for b in range(1, n - 1):
-            maps[0, 0, a, b] = 1.0 if b - a in distances else 0.0
+def test_the_control_is_every_other_pair_at_the_same_distance(examples):
+    """Against a loop over all pairs of pieces, of which none links an element with the target."""
+    compared = 0
+    for example, pairing, direction, places in product(examples, (ZIP, ALL), (FROM_ELEMENT, BOTH), (FIRST, SPANS)):
+        pairs, linked = frame_pairs(example, pairing, direction, places), linked_pairs(example)
+        assert set(pairs) <= linked
+        inside = [k for k, word in enumerate(example.word) if word >= 0]
+        n = len(example.tokens)
+        others = np.zeros((1, 1, n, n), np.float32)
+        for query, key in product(inside, inside):
+            others[0, 0, query, key] = key - query in {b - a for a, b in pairs} and (query, key) not in linked
+        words = [word >= 0 for word in example.word]
+        if any(np.diagonal(others[0, 0], b - a).sum() == 0 for a, b in pairs):
+            assert np.isnan(control_weights(others, pairs, linked, words, np.random.default_rng(0))).all()
+            continue
+        compared += 1
+        assert control_weights(others, pairs, linked, words, np.random.default_rng(0)) == pytest.approx(1)
+        assert control_weights(1 - others, pairs, linked, words, np.random.default_rng(0)) == pytest.approx(0)
+    assert compared >= 8, "all readings of the second sentence"
+
+
+def test_the_control_is_the_mean_over_other_pairs(examples):
+    example = examples[1]
+    maps = maps_of(example)
+    pairs, linked, n = frame_pairs(example, ZIP, FROM_ELEMENT, SPANS), linked_pairs(example), len(example.tokens)
+    (distance,) = {b - a for a, b in pairs}
+    others = [k for k in range(1, n - 1 - distance) if (k, k + distance) not in linked]
+    expected = np.mean([maps[:, :, k, k + distance] for k in others], axis=0)
     words = [word >= 0 for word in example.word]
-    assert control_weights(maps, pairs, words, np.random.default_rng(0)) == pytest.approx(1)
-    assert control_weights(1 - maps, pairs, words, np.random.default_rng(0)) == pytest.approx(0)
+    drawn = [control_weights(maps, pairs, linked, words, np.random.default_rng(k)) for k in range(400)]
+    assert np.mean(drawn, axis=0) == pytest.approx(expected, abs=0.01)
+
+
+def test_a_sentence_without_another_pair_at_the_distance_has_no_control(examples):
+    example = examples[1]
+    inside = [k for k, word in enumerate(example.word) if word >= 0]
+    pairs = [(inside[0], inside[-1])]
+    words = [word >= 0 for word in example.word]
+    assert np.isnan(control_weights(maps_of(example), pairs, set(pairs), words, np.random.default_rng(0))).all()
+    scores = np.full((10, 2, 3), 0.5)
+    controls = np.full((10, 2, 3), 0.3)
+    controls[4] = np.nan
+    table = frame_rows(scores, controls, 50, 0)
+    assert (table["n"] == 10).all()
+    assert (table["n_margin"] == 9).all()
+    assert table["margin"].to_numpy() == pytest.approx(0.2)
+    assert table["control"].to_numpy() == pytest.approx(0.3)
+    assert table.notna().all(axis=None)
+    controls[:] = np.nan
+    assert frame_rows(scores, controls, 50, 0)["margin"].isna().all()
 
 
 def test_a_head_of_fixed_distance_has_no_margin_and_one_of_links_has(examples):
@@ -212,8 +252,8 @@ def test_a_head_of_fixed_distance_has_no_margin_and_one_of_links_has(examples):
         )
 
     scores, controls = variant_scores(((e, cached(e)) for e in examples), [(ALL, FROM_ELEMENT, SPANS)], 0)
-    margin = (scores[0] - controls[0]).mean(axis=0)
-    assert margin[0, 0] > 0.2, margin
+    margin = np.nanmean(scores[0] - controls[0], axis=0)
+    assert margin[0, 0] == 1, margin
     assert margin[0, 1] == pytest.approx(0)
 
 

@@ -15,7 +15,7 @@ from attention_atlas.studies.kovaleva2019.change_statistics import (
     ChangeStatistics,
 )
 from attention_atlas.studies.kovaleva2019.claims import claims
-from attention_atlas.studies.kovaleva2019.frame_heads import _rows as frame_rows
+from attention_atlas.studies.kovaleva2019.frame_heads import frame_rows
 from attention_atlas.studies.kovaleva2019.measured import MEASURED, Measures
 from attention_atlas.studies.kovaleva2019.names import CLASSES, NETWORK
 from attention_atlas.studies.kovaleva2019.table1 import GAINS, exchanged_gain
@@ -41,7 +41,7 @@ def tables(verdict, task="rte"):
         for name, ends in by_task.items()
     ]
     heads = pd.DataFrame(
-        {"layer": [1, 1, 1], "head": [1, 2, 3], "value": [0.1, 0.3, 0.2], "control": 0.05, "margin": 0.2, "n": 30}
+        {"layer": [1, 1, 1], "head": [1, 2, 3], "value": [0.1, 0.3, 0.2], "control": 0.05, "margin": 0.2, "n_margin": 30}
     )
     heads["margin_all_low"], heads["margin_all_high"] = [-0.9, 0.1, low], [-0.8, 0.3, high]
     return {

@@ -145,6 +145,7 @@ def built(tmp_path_factory):
         "margin_all_low": 0.005,
         "margin_all_high": 0.105,
         "n": 9,
+        "n_margin": 9,
     }
     write_table(head_rows(values, "value").assign(**margins), folder / "figure3.tsv")
     rows = [

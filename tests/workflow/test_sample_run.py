@@ -60,7 +60,7 @@ CONTRACTS = {
         "figure1.tsv": "class probability task example layer head query key",
         "figure2.tsv": "task annotator class share ci_low ci_high maps n",
         "figure3.tsv": "layer head value ci_low ci_high control "
-        "margin margin_ci_low margin_ci_high margin_all_low margin_all_high n",
+        "margin margin_ci_low margin_ci_high margin_all_low margin_all_high n n_margin",
         "figure5.tsv": "task crop layer head value ci_low ci_high n seeds",
         "figure6.tsv": "task feature layer head value ci_low ci_high n seeds",
         "figure7.tsv": "task feature head value ci_low ci_high n seeds",

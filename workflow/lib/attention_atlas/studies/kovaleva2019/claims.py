@@ -98,7 +98,9 @@ def _frame_heads(heads: pd.DataFrame) -> Claim:
     best = [row for _, row in heads.nlargest(2, "value").iterrows()]
     statistic = "attention on frame links above pairs at the same distance (interval for all heads together)"
     parts = [
-        Claim("", "", statistic, row["margin"], row["margin_all_low"], row["margin_all_high"], int(row["n"]), "sentences")
+        Claim(
+            "", "", statistic, row["margin"], row["margin_all_low"], row["margin_all_high"], int(row["n_margin"]), "sentences"
+        )
         for row in best
     ]
     ours = ", ".join(f"{row['layer']:.0f}-{row['head']:.0f} {row['value']:.2f} (control {row['control']:.2f})" for row in best)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -47,8 +47,9 @@ class FrameOutputs:
 
     Attributes:
         heads: layer, head, value (mean over sentences of the largest weight), ci_low, ci_high, control (the same
-            for pairs of other pieces at the same distance), margin, margin_ci_low, margin_ci_high, margin_all_low,
-            margin_all_high (an interval that covers for all heads together), n.
+            for other pairs of pieces at the same distance, none of which links an element with the target), margin,
+            margin_ci_low, margin_ci_high, margin_all_low, margin_all_high (an interval that covers for all heads together), n,
+            n_margin (sentences with such pairs).
         options: pairing, direction, places, layer, head, value, control, rho (Spearman's with the figure's).
         options_html: its page.
         sentence: word, role, frame, example, of one sentence.
@@ -91,7 +92,7 @@ def frame_heads(
         progress(with_attention(examples, read_attention(shards, limit)), label="sentences"), variants, seed
     )
     chosen = variants.index((pairing, direction, FIRST))
-    write_table(_rows(scores[chosen], controls[chosen], resamples, seed), outputs.heads)
+    write_table(frame_rows(scores[chosen], controls[chosen], resamples, seed), outputs.heads)
     options = _options(variants, scores, controls, chosen)
     write_table(options, outputs.options)
     _page(options, len(scores[0]), label, outputs.options_html)
@@ -114,12 +115,13 @@ def variant_scores(
     scores: list[list[Floats]] = [[] for _ in variants]
     controls: list[list[Floats]] = [[] for _ in variants]
     for example, cached in pairs:
-        maps = widened(cached.maps)
+        maps, linked = widened(cached.maps), linked_pairs(example)
+        words = [word != SPECIAL for word in example.word]
         for number, (pairing, direction, places) in enumerate(variants):
             chosen = frame_pairs(example, pairing, direction, places)
             generator = np.random.default_rng([seed, example.record, number])
             scores[number].append(largest_weights(maps, chosen))
-            controls[number].append(control_weights(maps, chosen, [w != SPECIAL for w in example.word], generator))
+            controls[number].append(control_weights(maps, chosen, linked, words, generator))
     if not scores[0]:
         raise AtlasError("there is no sentence with a frame: every record was dropped, or the limit is too small.")
     return [np.stack(sentences) for sentences in scores], [np.stack(sentences) for sentences in controls]
@@ -154,40 +156,63 @@ def largest_weights(maps: npt.NDArray[np.float32], pairs: Sequence[tuple[int, in
     return maps[:, :, list(rows), list(columns)].max(axis=-1).astype(np.float64)
 
 
+def linked_pairs(example: Example) -> set[tuple[int, int]]:
+    """All pairs of pieces that link an element with the target, by any reading."""
+    return {pair for places in PLACES for pair in frame_pairs(example, ALL, BOTH, places)}
+
+
 def control_weights(
     maps: npt.NDArray[np.float32],
     pairs: Sequence[tuple[int, int]],
+    linked: Collection[tuple[int, int]],
     words: Sequence[bool],
     generator: np.random.Generator,
 ) -> Floats:
     """[layer, head] the mean, over random sets, of the largest weight of as many pairs at the same distances.
 
+    NaN where the sentence has no other pair at one of the distances.
+
     Args:
         maps: [layer, head, n, n].
         pairs: random pairs at their distances replace them, anywhere in the sentence except on special tokens.
+        linked: pairs that are not drawn: those of an element and the target.
         words: [n] whether each piece is no special token.
         generator: of the random pairs.
     """
-    allowed = np.flatnonzero(words)
-    inside = set(allowed.tolist())
-    starts = {offset: [k for k in allowed.tolist() if k + offset in inside] for offset in {b - a for a, b in pairs}}
+    allowed = np.flatnonzero(words).tolist()
+    inside = set(allowed)
+    starts = {
+        offset: [k for k in allowed if k + offset in inside and (k, k + offset) not in linked]
+        for offset in {b - a for a, b in pairs}
+    }
+    if not all(starts.values()):
+        return np.full(maps.shape[:2], np.nan)
     drawn = np.stack([generator.choice(starts[b - a], _CONTROLS) for a, b in pairs])
     offsets = np.asarray([b - a for a, b in pairs])[:, None]
     return maps[:, :, drawn, drawn + offsets].max(axis=2).mean(axis=-1).astype(np.float64)
 
 
-def _rows(scores: Floats, controls: Floats, resamples: int, seed: int) -> pd.DataFrame:
-    ones = np.ones((len(scores), 1, 1))
-    low, high = bootstrap_ratio(scores, ones, resamples, seed)
-    margin_low, margin_high = bootstrap_ratio(scores - controls, ones, resamples, seed)
+def frame_rows(scores: Floats, controls: Floats, resamples: int, seed: int) -> pd.DataFrame:
+    low, high = bootstrap_ratio(scores, np.ones((len(scores), 1, 1)), resamples, seed)
     frame = head_rows(scores.mean(axis=0), "value").assign(ci_low=low.ravel(), ci_high=high.ravel())
-    frame = frame.assign(control=controls.mean(axis=0).ravel(), margin=(scores - controls).mean(axis=0).ravel())
-    frame = frame.assign(margin_ci_low=margin_low.ravel(), margin_ci_high=margin_high.ravel())
-    width: Floats | float = np.nan
-    if len(scores) >= FEWEST_EXAMPLES:
-        margins = (scores - controls).reshape(len(scores), -1)
-        width = simultaneous_widths(mean_deviations(margins, resamples, seed), LEVEL)
-    return frame.assign(margin_all_low=frame["margin"] - width, margin_all_high=frame["margin"] + width, n=len(scores))
+    controlled = _controlled(controls)
+    margins = (scores - controls)[controlled]
+    ends = (np.full(scores.shape[1:], np.nan),) * 2
+    means, width = (ends[0], ends[0]), np.full(ends[0].size, np.nan)
+    if len(margins):
+        means = controls[controlled].mean(axis=0), margins.mean(axis=0)
+        ends = bootstrap_ratio(margins, np.ones((len(margins), 1, 1)), resamples, seed)
+    if len(margins) >= FEWEST_EXAMPLES:
+        width = simultaneous_widths(mean_deviations(margins.reshape(len(margins), -1), resamples, seed), LEVEL)
+    frame = frame.assign(control=means[0].ravel(), margin=means[1].ravel())
+    frame = frame.assign(margin_ci_low=ends[0].ravel(), margin_ci_high=ends[1].ravel())
+    frame = frame.assign(margin_all_low=frame["margin"] - width, margin_all_high=frame["margin"] + width)
+    return frame.assign(n=len(scores), n_margin=len(margins))
+
+
+def _controlled(controls: Floats) -> npt.NDArray[np.bool_]:
+    """[sentence] which have a control."""
+    return ~np.isnan(controls[:, 0, 0])
 
 
 def _options(
@@ -204,8 +229,14 @@ def _options(
         rho = float(spearmanr(means.ravel(), reference.ravel()).statistic)
         facts: Mapping[str, Any] = {"pairing": pairing, "direction": direction, "places": places}
         best = {"layer": int(layer) + 1, "head": int(head) + 1, "value": float(means[layer, head])}
-        rows.append({**facts, **best, "control": float(control_scores.mean(axis=0)[layer, head]), "rho": rho})
+        rows.append({**facts, **best, "control": _mean_control(control_scores, layer, head), "rho": rho})
     return pd.DataFrame(rows)
+
+
+def _mean_control(controls: Floats, layer: np.intp, head: np.intp) -> float:
+    """Of a head, over the sentences that have a control; NaN where none has one."""
+    values = controls[_controlled(controls), layer, head]
+    return float(values.mean()) if len(values) else float("nan")
 
 
 def example_sentence(examples: Sequence[Example]) -> pd.DataFrame:
@@ -226,7 +257,7 @@ def _page(options: pd.DataFrame, sentences: int, label: RunLabel, path: str | Pa
         f"The head with the largest mean over {sentences} sentences under every reading of Figure 3. zip: pieces of elements "
         "are paired with those of the target one by one, so that with a target of one piece only the first piece of the first "
         "element counts (published code); all: each with each (the paper's text). first_piece: pieces are looked for by their "
-        "spelling, from the start of the sentence (published code). control: the same for pairs at the same distance elsewhere "
-        "in the sentence. rho: Spearman's with the heads' values in the figure.",
+        "spelling, from the start of the sentence (published code). control: the same for other pairs at the same distance in "
+        "the sentence, none of which links an element with the target. rho: Spearman's with the heads' values in the figure.",
     ]
     write_html_table(options, path, "Kovaleva et al. 2019, Figure 3: readings of the procedure", notes, {"rho": "Rho"})
