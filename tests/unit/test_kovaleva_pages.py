@@ -186,6 +186,19 @@ def test_means_are_over_examples_and_seeds(built):
     assert row["value_zero"].iloc[0] == pytest.approx(np.nansum(values) / EXAMPLES, rel=1e-4)
 
 
+def test_figure7_compares_pieces_by_spelling_and_shows_those_by_word_beside_them(built, tmp_path):
+    from attention_atlas.studies.kovaleva2019.measured import read_measures
+    from attention_atlas.studies.kovaleva2019.word_features import MODES
+
+    table = read(built, "figure7").query("task == 'sst2' and feature == 'pron'").groupby("mode")["value"].mean()
+    values = read_measures(built / "m-sst2-1").first_row[1, :, :, MEASURED.index("pron")].mean(axis=(1, 2))
+    assert table[list(MODES)].to_numpy() == pytest.approx(values, rel=1e-4)
+    assert abs(values[0] - values[1]) > 1e-3
+    same = {task: RunLabel("Run", "bert", task, "bert-base-uncased", f"{task}-dev") for task in TASKS}
+    compared_values = compared(built, tmp_path, same)[0].set_index("id")
+    assert float(compared_values.loc["k_f7_sst-2_pron", "ours"]) == pytest.approx(table["as_published"], rel=1e-3)
+
+
 def test_features_without_tags_are_left_out_and_the_page_says_so(built):
     features = read(built, "features").query("task == 'qnli'").groupby("feature")["value"].count()
     assert features["noun"] == 0
@@ -202,6 +215,10 @@ def test_options_move_what_they_move(built):
     assert (sums["mean_change"] > 0).all()
     zero = options[options["option"].str.contains("neg: examples without it")]
     assert (zero["mean_change"] < 0).all()
+    spelling = options[options["option"] == "Figure 7, pron: pieces by spelling, or by word"].set_index("task")["mean_change"]
+    by_mode = read(built, "figure7").query("task == 'stsb' and feature == 'pron'").groupby("mode")["value"].mean()
+    assert spelling["stsb"] == pytest.approx(by_mode["corrected"] - by_mode["as_published"], abs=1e-4)
+    assert "qnli" not in spelling.index, "no tags"
 
 
 def test_the_head_that_matters_is_found(built):

@@ -63,7 +63,7 @@ CONTRACTS = {
         "margin margin_ci_low margin_ci_high margin_all_low margin_all_high n n_margin",
         "figure5.tsv": "task crop layer head value ci_low ci_high n seeds",
         "figure6.tsv": "task feature layer head value ci_low ci_high n seeds",
-        "figure7.tsv": "task feature head value ci_low ci_high n seeds",
+        "figure7.tsv": "task mode feature head value ci_low ci_high n seeds",
         "figure8.tsv": "task action layer head metric baseline score delta ci_low ci_high p p_mcnemar p_adjusted p_bh seeds n",
         "disabling_by_seed.tsv": "task seed kind layer head metric baseline value p p_adjusted",
         "figure9.tsv": "task action layer metric baseline score delta ci_low ci_high p p_mcnemar p_adjusted p_bh seeds n",
@@ -361,7 +361,7 @@ def test_cached_maps_are_attention(done, corpus):
 
 STYLES = {
     "clark2019_figure2": ("studies/clark2019/figure2.py", "figsize=(5.6, 6.2)", "figsize=(5.8, 6.2)"),
-    "kovaleva2019_figure7": ("studies/kovaleva2019/figure7.py", "0.22 * len(present) + 1.2", "0.22 * len(present) + 1.3"),
+    "kovaleva2019_figure7": ("studies/kovaleva2019/figure7.py", "* len(present) + 1.2", "* len(present) + 1.3"),
     "michel2019_figure2": ("studies/michel2019/figure2.py", "panels(4.1, 4.2)", "panels(4.1, 4.4)"),
     "tenney2019_figure1": ("studies/tenney2019/figure1.py", "0.62 * len(table) + 1.2", "0.62 * len(table) + 1.3"),
     "stefanik2021_ablation_figure": ("studies/stefanik2021/figures/ablation.py", "panels(4.2, 3.4, 2)", "panels(4.2, 3.6, 2)"),

@@ -33,7 +33,8 @@ class ChangeOutputs:
         head_classes: task, annotator, layer, head, class, maps: how many maps of a head are of a class.
         cosine: task, crop (real, padded), layer, head, value, ci_low, ci_high, n, seeds.
         special: task, feature (sep, cls, sep_sum), layer, head, value, ci_low, ci_high, n, seeds.
-        first_row: task, feature, head, value, ci_low, ci_high, n, seeds.
+        first_row: task, mode (as_published: pieces by their spelling; corrected: by their words), feature, head, value, ci_low,
+            ci_high, n, seeds.
         features: task, model, mode, feature, layer, head, value (examples with the feature), value_zero (all examples, 0
             without it), n.
         options: `OPTIONS`.
@@ -80,10 +81,10 @@ def change_tables(
             values = np.mean([m.feature(TUNED, AS_PUBLISHED, feature) for m in seed_measures], axis=0)
             special.append(mean_rows(values, resamples, seed).assign(feature=feature, **facts))
         for place, feature in enumerate(MEASURED):
-            mode = MODES.index(CORRECTED)
-            values = np.mean([m.first_row[MODELS.index(TUNED), mode, :, place] for m in seed_measures], axis=0)
-            rows = mean_rows(values[:, None], resamples, seed)
-            first_row.append(rows.drop(columns="layer").assign(feature=feature, **facts))
+            for number, mode in enumerate(MODES):
+                values = np.mean([m.first_row[MODELS.index(TUNED), number, :, place] for m in seed_measures], axis=0)
+                rows = mean_rows(values[:, None], resamples, seed)
+                first_row.append(rows.drop(columns="layer").assign(feature=feature, mode=mode, **facts))
             features += [
                 _feature_rows(seed_measures, model, mode_name, feature).assign(
                     task=task, model=model, mode=mode_name, feature=feature
@@ -99,7 +100,7 @@ def change_tables(
     write_table(pd.concat(of_heads, ignore_index=True), outputs.head_classes)
     write_table(pd.concat(cosine, ignore_index=True)[["task", "crop", *head, *measured]], outputs.cosine)
     write_table(pd.concat(special, ignore_index=True)[["task", "feature", *head, *measured]], outputs.special)
-    write_table(pd.concat(first_row, ignore_index=True)[["task", "feature", "head", *measured]], outputs.first_row)
+    write_table(pd.concat(first_row, ignore_index=True)[["task", "mode", "feature", "head", *measured]], outputs.first_row)
     keys = ["task", "model", "mode", "feature"]
     grid = pd.concat(features, ignore_index=True)[[*keys, *head, "value", "value_zero", "n"]]
     write_table(grid, outputs.features)
@@ -155,6 +156,8 @@ def _option_rows(task: str, seed_measures: Sequence[Measures]) -> list[dict[str,
         if feature in (*TAGGED, NEG):
             name = f"Section 4.4, {feature}: pieces by spelling, or by word"
             rows.append(_moved(task, name, *MODES, *(by_mode[mode] for mode in MODES)))
+            tuned_rows = first.first_row[MODELS.index(TUNED), :, :, MEASURED.index(feature), None]
+            rows.append(_moved(task, f"Figure 7, {feature}: pieces by spelling, or by word", *MODES, *tuned_rows))
             corrected = by_mode[CORRECTED]
             name = f"Section 4.4, {feature}: examples without it"
             rows.append(_moved(task, name, "skip", "zero", corrected, np.nan_to_num(corrected)))
