@@ -11,7 +11,7 @@ from attention_atlas.io.shards import write_shard
 
 
 def write_example_shards(
-    folder: Path, sizes: Sequence[int], layers: int, heads: int, seed: int = 0
+    folder: Path, sizes: Sequence[int], layers: int, heads: int, seed: int = 0, documents: Sequence[str | None] | None = None
 ) -> tuple[list[Path], list[np.ndarray]]:
     """Write a shard of two examples at a time, with [CLS] first and [SEP] last; paths and the maps as they are read back."""
     generator = np.random.default_rng(seed)
@@ -26,6 +26,7 @@ def write_example_shards(
             {
                 "record": record,
                 "id": f"e{record}",
+                "document": documents[record] if documents else None,
                 "tokens": ["[CLS]", *(f"w{k}" for k in range(sizes[record] - 2)), "[SEP]"],
                 "word": [-1, *range(sizes[record] - 2), -1],
                 "words": [f"w{k}" for k in range(sizes[record] - 2)],

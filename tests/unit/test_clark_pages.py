@@ -47,7 +47,7 @@ def surface_frame(layers=3, heads=2) -> pd.DataFrame:
         for head in range(1, heads + 1)
     ]
     frame = pd.DataFrame(rows, columns=["measure", "layer", "head", "value"])
-    return frame.assign(ci_low=frame["value"] - 0.01, ci_high=frame["value"] + 0.01, n=40)
+    return frame.assign(ci_low=frame["value"] - 0.01, ci_high=frame["value"] + 0.01, n=40, unit="documents", units=9)
 
 
 def relations_frame() -> pd.DataFrame:
@@ -58,7 +58,8 @@ def relations_frame() -> pd.DataFrame:
     numbers = ("accuracy", "accuracy_ci_low", "accuracy_ci_high", "heldout_accuracy", "baseline_accuracy", "heldout_baseline")
     for k, name in enumerate(numbers):
         frame[name] = [0.5 + 0.011 * k + 0.05 * i for i in range(n)]
-    return frame.assign(baseline_offset=[1, -1, 0, 2, -3], margin=0.1, margin_ci_low=0.0, margin_ci_high=0.2, p_holm=0.0123)
+    frame = frame.assign(baseline_offset=[1, -1, 0, 2, -3], margin=0.1, margin_ci_low=0.0, margin_ci_high=0.2, p_holm=0.0123)
+    return frame.assign(unit="documents", units=[37, 30, 9, 8, 7])
 
 
 # --- pages -----------------------------------------------------------------------------------------------------------
@@ -119,6 +120,7 @@ def test_the_page_of_no_op_heads_shows_the_papers_relations(tmp_path):
     rows += [("dep", 1, 1, "relation", "dep")]
     frame = pd.DataFrame(rows, columns=["relation", "layer", "head", "group_by", "group"])
     frame = frame.assign(n=7, sep_attention=[0.1, 0.8, 0.5, 0.6], ci_low=[0.05, 0.7, 0.4, 0.5], ci_high=0.9)
+    frame = frame.assign(unit="documents", units=5)
     write_table(frame, tmp_path / "n.tsv")
     noop_page(tmp_path / "n.tsv", SAMPLE, tmp_path / "n.html")
     page = read(tmp_path / "n.html")
@@ -133,7 +135,8 @@ def test_the_page_of_positions_shows_the_strongest_head_of_each_layer(tmp_path):
     write_table(surface_frame(), tmp_path / "s.tsv")
     positions(tmp_path / "s.tsv", SAMPLE, tmp_path / "p.tsv", tmp_path / "p.html")
     table = read_table(tmp_path / "p.tsv")
-    assert table.columns.tolist() == ["position", "layer", "head", "mean_attention", "ci_low", "ci_high", "n"]
+    columns = ["position", "layer", "head", "mean_attention", "ci_low", "ci_high", "n", "unit", "units"]
+    assert table.columns.tolist() == columns
     assert table.groupby("position").size().to_dict() == {"next": 6, "previous": 6, "current": 6}
     page = read(tmp_path / "p.html")
     assert f"<p>{LINE}</p>" in page

@@ -195,7 +195,7 @@ def test_tables_and_figure_from_shards(tmp_path):
     figure6_test(paths[2], tmp_path / "b.tsv", 1000, setting, tmp_path / "test.html")
     page = (tmp_path / "test.html").read_text(encoding="utf-8")
     assert "9 heads." in page
-    assert "shuffled 1000 times. Interval: bootstrap over 4 groups of segments." in page
+    assert "shuffled 1000 times. Interval: bootstrap over 4 segments." in page
     pictures = {kind: tmp_path / f"f.{kind}" for kind in ("svg", "png", "pdf")}
     figure6(paths[0], paths[1], paths[2], tmp_path / "surface_summary.tsv", setting, pictures)
     assert all(path.stat().st_size > 1000 for path in pictures.values())

@@ -11,6 +11,7 @@ from attention_atlas.corpora.mentions import Mention
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
+from attention_atlas.methods.units import Units
 from attention_atlas.stats.held_out import Resampling
 from attention_atlas.studies.clark2019.antecedents import (
     BASELINES,
@@ -30,7 +31,7 @@ from attention_atlas.studies.clark2019.coreference import (
     table2_frame,
 )
 from attention_atlas.studies.clark2019.gap import baselines_of, choice_of, measure_gap, preferred
-from attention_atlas.studies.clark2019.systems import heldout_of_clusters
+from attention_atlas.studies.clark2019.systems import heldout_of_units
 from attention_atlas.studies.clark2019.table2 import table2_pages
 
 #        0       1     2     3     4      5     6       7     8      9
@@ -228,10 +229,9 @@ def test_heldout_choice_never_sees_its_own_documents():
     heads = np.zeros((20, 2, 1, 2), dtype=bool)
     heads[:10, 0, 0, 0] = True
     heads[10:, 0, 0, 1] = True
-    outcome = Outcome(
-        np.repeat([0, 1], 10), np.array(["pronoun"] * 20), heads, {name: np.zeros(20) for name in ("chance", *BASELINES)}
-    )
-    assert not heldout_of_clusters(outcome.heads, outcome.document, Resampling(2, 100, 0)).any()
+    systems = {name: np.zeros(20) for name in ("chance", *BASELINES)}
+    outcome = Outcome(Units(np.repeat([0, 1], 10), 2, "documents"), np.array(["pronoun"] * 20), heads, systems)
+    assert not heldout_of_units(outcome.heads, outcome.units, Resampling(2, 100, 0)).any()
     table = table2_frame(outcome, Resampling(2, 100, 0)).set_index(["system", "mention_type"])
     assert table.loc[("best_head", "all"), "accuracy"] == 0.5
     assert table.loc[("best_head", "all"), "heldout_accuracy"] == 0

@@ -181,7 +181,7 @@ def test_segments_of_different_lengths_count_alike(tmp_path, options):
     texts = [PAIR, SINGLE, ["[CLS]", ".", "[SEP]"]]
     maps = [random_maps(len(t), seed=i) for i, t in enumerate(texts)]
     surface, _, summary = measure(tmp_path, write_cache(tmp_path, texts, maps), options=options)
-    assert surface.columns.tolist() == ["measure", "layer", "head", "value", "ci_low", "ci_high", "n"]
+    assert surface.columns.tolist() == ["measure", "layer", "head", "value", "ci_low", "ci_high", "n", "unit", "units"]
     assert len(surface) == len(MEASURES) * 6
     for row in surface.itertuples():
         heads = [half(m)[row.layer - 1, row.head - 1].astype(float).tolist() for m in maps]

@@ -68,7 +68,8 @@ def _marks(mentions: Sequence[Mention], chains: dict[str, int], size: int) -> li
 def gap_lines(documents: Iterable[Document]) -> Iterator[str]:
     """Passages in the columns of GAP: a pronoun and two persons of its gender by name, one of them the antecedent.
 
-    A sentence with a pronoun gives at most one passage; most sentences give none.
+    A sentence with a pronoun gives at most one passage; most sentences give none. The column URL (in GAP, the page of the
+    passage) has the name of the document.
     """
     yield "\t".join(COLUMNS) + "\n"
     for document in documents:
@@ -114,7 +115,7 @@ def _passage(document: Document, pronoun: Mention, named: dict[str, list[Mention
     cells = [f"{document.id}-{pronoun.sentence}", text, *place(pronoun)]
     for mention in (first, second):
         cells += [*place(mention), "TRUE" if mention is right else "FALSE"]
-    return "\t".join([*cells, ""]) + "\n"
+    return "\t".join([*cells, document.id]) + "\n"
 
 
 def _last_before(mentions: Sequence[Mention], pronoun: Mention) -> Mention | None:

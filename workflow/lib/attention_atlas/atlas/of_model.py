@@ -61,7 +61,8 @@ def measure_model(
         card_path: card of the model.
         limit: use at most this many records of the corpus.
         min_count: relations with fewer words get no best head.
-        resampling: folds of the held-out choice of heads, bootstrap over sentences.
+        resampling: folds of the held-out choice of heads, and bootstrap: both over documents, or sentences where the corpus
+            names none.
         out: files to write.
 
     Raises:
@@ -77,7 +78,8 @@ def measure_model(
     # The first to run, since it refuses a cache over words.
     features, _ = mean_features(cached("distances"), card.cls, card.sep, [DEFAULT])
     mean = features[0].mean(axis=0)
-    write_table(surface_frame(cached("surface"), card, AS_PUBLISHED, resampling.resamples, resampling.seed), out.surface)
+    surface = surface_frame(cached("surface"), card, AS_PUBLISHED, resampling.resamples, resampling.seed, items="sentences")
+    write_table(surface, out.surface)
     predictions = predict(examples, cached("relations"), (AS_PUBLISHED.word_mode,), card.sep)
     scores = score(predictions.picked[AS_PUBLISHED.word_mode], gold, AS_PUBLISHED)
     write_table(heads_frame(scores, gold, AS_PUBLISHED), out.heads)

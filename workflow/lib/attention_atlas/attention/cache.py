@@ -39,6 +39,7 @@ class CachedExample:
         word: for each piece the position of its word, -1 for a special token.
         gold_words: the words without special tokens.
         maps: [layer, head, n, n] float16, row = query token, rows sum to 1; n pieces or, at level `words`, words and specials.
+        document: the document that the example is taken from; None where the corpus does not say.
     """
 
     record: int
@@ -48,6 +49,7 @@ class CachedExample:
     word: tuple[int, ...]
     gold_words: tuple[str, ...]
     maps: npt.NDArray[np.float16]
+    document: str | None = None
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -104,9 +106,16 @@ def read_attention(
                         word=tuple(example["word"]),
                         gold_words=tuple(example["words"]),
                         maps=shard.get_tensor(tensor_name(example["record"])),
+                        document=example.get("document"),
                     )
         except (SafetensorError, OSError) as error:
             raise damaged(path, str(error)) from error
+
+
+def cached_documents(source: str | Path | Sequence[str | Path], limit: int | None = None) -> list[str | None]:
+    """The document of each cached example, from the descriptions alone; arguments and errors as of `read_attention`."""
+    described = (example for path in _paths(source) for example in read_description(path)["examples"])
+    return [example.get("document") for example in described if limit is None or example["record"] < limit]
 
 
 def _paths(source: str | Path | Sequence[str | Path]) -> Iterable[Path]:

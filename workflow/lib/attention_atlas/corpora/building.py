@@ -211,7 +211,7 @@ _READERS: dict[str, Callable[[_Corpus, int, int], _Items]] = {
 def _from_tree(tree: Tree, record: int, pieces: WordPieces, bound: int) -> Example | Dropped:
     known = {name: getattr(tree, name) for name in WORD_LAYERS if hasattr(tree, name)}
     layers = {name: values for name, values in known.items() if any(value not in ("_", "") for value in values)}
-    return _from_words(tree.words, record, tree.id, pieces, bound, layers)
+    return _of_document(_from_words(tree.words, record, tree.id, pieces, bound, layers), tree.document)
 
 
 def _from_words(
@@ -232,6 +232,11 @@ def _from_words(
     if len(assembled.input_ids) > bound:
         return Dropped(record, name, "too long", f"{len(assembled.input_ids)} pieces, {bound} allowed")
     return replace(_example(record, name, assembled, words, layers), mentions=mentions)
+
+
+def _of_document(item: Example | Dropped, document: str | None) -> Example | Dropped:
+    """An example with the name of its document."""
+    return replace(item, document=document) if isinstance(item, Example) else item
 
 
 def _all_windows(corpus: _Corpus) -> _Items:
@@ -257,7 +262,9 @@ def _all_windows(corpus: _Corpus) -> _Items:
             if any(tag != "_" for tag in document.tags):
                 layers["xpos"] = document.tags[first:last]
             name = document.id if entry["windows"] == "first" else f"{document.id}#{number}"
-            yield _from_words(document.words[first:last], record, name, pieces, bound, layers, inside)
+            yield _of_document(
+                _from_words(document.words[first:last], record, name, pieces, bound, layers, inside), document.id
+            )
             record += 1
 
 
@@ -271,7 +278,7 @@ def _from_passage(passage: Passage, record: int, pieces: WordPieces, bound: int)
         Mention(start, stop, "pronoun" if coreferent else role, heads={"last": stop - 1}, role=role)
         for role, (start, stop), coreferent in spans
     )
-    return _from_words(passage.words, record, passage.id, pieces, bound, {}, mentions)
+    return _of_document(_from_words(passage.words, record, passage.id, pieces, bound, {}, mentions), passage.document)
 
 
 def _from_edges(edges: EdgeRecord, record: int, pieces: WordPieces, bound: int) -> Example | Dropped:
@@ -407,7 +414,7 @@ def _from_segment(segment: Segment, record: int, pieces: WordPieces, segment_ids
     if segment_ids == "zeros":
         assembled = Pieces(assembled.input_ids, assembled.tokens, (0,) * len(assembled.input_ids), assembled.word)
     words = tuple(spelling for spelling, _ in (*segment.first, *segment.second))
-    return _example(record, segment.origin, assembled, words, {})
+    return replace(_example(record, segment.origin, assembled, words, {}), document=segment.document)
 
 
 def _example(record: int, name: str, pieces: Pieces, words: Sequence[str], layers: Mapping[str, tuple[Any, ...]]) -> Example:

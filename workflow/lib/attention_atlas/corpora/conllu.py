@@ -23,15 +23,24 @@ _COLUMNS = 10
 _BOM = b"\xef\xbb\xbf"
 _NOT_A_WORD = re.compile(r"\d+(-|\.)\d+")
 _SPACES = re.compile(" {2,}")
+_NEW_DOCUMENT = re.compile(rb"#\s*newdoc(?:\s+id\s*=\s*(.*?))?\s*")
 _AS_TEXT = {name: lambda line, i: line[i] for name in ("id", "xpos", "feats", "head", "deps")}
 
 
 @dataclass(frozen=True)
 class SentenceBlock:
-    """The lines of one sentence: comments and token lines, undecoded, with the file's line number of the first."""
+    """One sentence of a file.
+
+    Attributes:
+        first_line: the file's line number of its first line.
+        lines: comments and token lines, undecoded.
+        document: the document that it belongs to: the id in the last comment `newdoc`, or the number of that comment; None
+            where the file has none so far.
+    """
 
     first_line: int
     lines: list[bytes]
+    document: str | None = None
 
 
 class SeveralRootsError(AtlasError):
@@ -88,17 +97,21 @@ def count_sentences(path: str | Path) -> int:
 def sentence_blocks(path: Path) -> Iterator[SentenceBlock]:
     """Blocks between blank lines that hold at least one line that is no comment."""
     lines: list[bytes] = []
-    number = 0
+    number = documents = 0
+    document: str | None = None
     for number, line in raw_lines(path):
         content = line.removeprefix(_BOM) if number == 1 else line
         if content.strip():
             lines.append(content)
+            if content.startswith(b"#") and (new := _NEW_DOCUMENT.fullmatch(content.rstrip())):
+                documents += 1
+                document = new[1].decode("utf-8", errors="replace") if new[1] else f"document {documents}"
             continue
         if _has_words(lines):
-            yield SentenceBlock(number - len(lines), lines)
+            yield SentenceBlock(number - len(lines), lines, document)
         lines = []
     if _has_words(lines):
-        yield SentenceBlock(number + 1 - len(lines), lines)
+        yield SentenceBlock(number + 1 - len(lines), lines, document)
 
 
 def _has_words(lines: list[bytes]) -> bool:
@@ -148,6 +161,7 @@ def parse_block(block: SentenceBlock, position: int, path: str | Path) -> Tree:
         feats=tuple(token["feats"] for _, token in words),
         text=sentence.metadata.get("text") or "",
         spaces_after=_spaces_after([token for _, token in tokens], len(words)),
+        document=block.document,
     )
     if fault := tree_fault(tree):
         word, text = fault

@@ -56,6 +56,7 @@ SCHEMA = pa.schema(
     [
         ("record", pa.int64()),
         ("id", pa.string()),
+        ("document", pa.string()),
         ("input_ids", pa.list_(pa.int32())),
         ("segment_ids", pa.list_(pa.int8())),
         ("tokens", pa.list_(pa.string())),
@@ -87,6 +88,7 @@ class Example:
         label: class, a number as text, or the translation of the text; None where the corpus has none.
         edges: targets of edge probing, spans over `words`; None where the corpus has no such layer.
         keyphrases: gold phrases of a document, those that are not in its text too; None where the corpus has no such layer.
+        document: the document, article or text that the example is taken from; None where the corpus does not say.
     """
 
     record: int
@@ -102,6 +104,7 @@ class Example:
     label: str | None = None
     edges: tuple[EdgeTarget, ...] | None = None
     keyphrases: tuple[Keyphrase, ...] | None = None
+    document: str | None = None
 
 
 def question_of(example: Example) -> QuestionAnnotation:
@@ -158,6 +161,7 @@ def read_examples(paths: Iterable[str | Path], limit: int | None = None) -> Iter
                 label=row["label"],
                 edges=_items(row["edges"], _edge),
                 keyphrases=_items(row["keyphrases"], _keyphrase),
+                document=row["document"],
             )
 
 

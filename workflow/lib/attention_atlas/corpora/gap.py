@@ -23,6 +23,7 @@ class Passage:
         words: the text in words and marks.
         pronoun, a, b: words start .. stop - 1 (from 0) of the pronoun and the two names.
         a_coreferent, b_coreferent: whether the pronoun refers to them; both may be false.
+        document: address of the page that it is taken from; None where the file has none.
     """
 
     id: str
@@ -32,6 +33,7 @@ class Passage:
     b: tuple[int, int]
     a_coreferent: bool
     b_coreferent: bool
+    document: str | None = None
 
 
 def read_gap(path: str | Path) -> Iterator[Passage]:
@@ -77,4 +79,5 @@ def _passage(row: dict[str, str], where: str) -> Passage:
         b=spans["B"],
         a_coreferent=_TRUTH[row["A-coref"].upper()],
         b_coreferent=_TRUTH[row["B-coref"].upper()],
+        document=row.get("URL") or None,
     )

@@ -7,7 +7,7 @@ sentence with the roles of the words that head its arguments ("V" for the predic
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from attention_atlas.corpora.conllu import SentenceBlock, parse_block, sentence_blocks
@@ -43,7 +43,7 @@ def read_propositions(path: str | Path) -> Iterator[tuple[Tree, tuple[Propositio
     position = -1
     for position, block in enumerate(sentence_blocks(Path(path))):
         plain, predicate_columns = _split_columns(block, path)
-        tree = parse_block(SentenceBlock(block.first_line, plain), position, path)
+        tree = parse_block(replace(block, lines=plain), position, path)
         yield tree, _propositions(predicate_columns, f"{path}:{block.first_line}")
     if position < 0:
         raise AtlasError(f"{path}: there is no sentence in this file; give a Universal PropBank file with at least one.")

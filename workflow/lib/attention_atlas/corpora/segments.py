@@ -19,12 +19,20 @@ Word = tuple[str, tuple[int, ...]]
 
 @dataclass
 class Segment:
-    """Two runs of words; `lost` counts what was left out on the way here."""
+    """Two runs of words.
+
+    Attributes:
+        first, second: the words.
+        origin: document and place in it.
+        lost: what was left out on the way here, with counts.
+        document: name of the document.
+    """
 
     first: list[Word]
     second: list[Word]
     origin: str
     lost: dict[str, int] = field(default_factory=dict)
+    document: str | None = None
 
 
 Speller = Callable[[str], list[Word]]
@@ -66,7 +74,8 @@ def authors_recipe(documents: Iterable[TextDocument], spell: Speller, room: int,
             split = chance.randint(1, len(chunk) - 1)
             first, second = _flat(chunk[:split]), _flat(chunk[split:])
             _cut_at_random(first, second, room, chance)
-            yield Segment(_words(first), _words(second), f"document {document.number}, sentence {start + 1}", lost)
+            name = f"document {document.number}"
+            yield Segment(_words(first), _words(second), f"{name}, sentence {start + 1}", lost, name)
             lost = {}
     _report(lost)
 
@@ -95,7 +104,8 @@ def clean_recipe(documents: Iterable[TextDocument], spell: Speller, room: int, s
         if not (_size(first) and _size(second)):
             _count(lost, "pairs with an empty side", 1)
             continue
-        yield Segment(first, second, f"document {number}, paragraph {i + 1}", lost)
+        name = f"document {number}"
+        yield Segment(first, second, f"{name}, paragraph {i + 1}", lost, name)
         lost = {}
     _report(lost)
 

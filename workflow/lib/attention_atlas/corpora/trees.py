@@ -23,6 +23,7 @@ class Tree:
         lemmas, upos, xpos, feats: n entries each; left out or empty entries are stored as "_".
         text: the sentence as it was written, "" when unknown.
         spaces_after: whether a space follows each word in the text; left out, it is True everywhere.
+        document: the document that the sentence belongs to; None where the source does not say.
     """
 
     id: str
@@ -35,6 +36,7 @@ class Tree:
     feats: tuple[str, ...] = ()
     text: str = ""
     spaces_after: tuple[bool, ...] = ()
+    document: str | None = None
 
     def __post_init__(self) -> None:
         size = len(self.words)

@@ -17,6 +17,7 @@ from attention_atlas.attention.pairing import with_attention
 from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError
 from attention_atlas.methods.options import Options
+from attention_atlas.methods.units import Units, independent_units
 
 Ints = npt.NDArray[np.int16]
 Bools = npt.NDArray[np.bool_]
@@ -46,6 +47,7 @@ class Gold:
         upos: [token] part of speech, "_" where unknown.
         before_possessive: [token] the next word is 's.
         ids: [sentence] names of the sentences.
+        documents: [sentence] names of their documents, None where the corpus does not say; empty if it says nothing.
     """
 
     sentence: npt.NDArray[np.intp]
@@ -56,6 +58,7 @@ class Gold:
     upos: npt.NDArray[np.str_]
     before_possessive: Bools
     ids: tuple[str, ...]
+    documents: tuple[str | None, ...] = ()
 
     def __len__(self) -> int:
         return len(self.position)
@@ -63,6 +66,12 @@ class Gold:
     @cached_property
     def sentences(self) -> int:
         return len(self.ids)
+
+    @cached_property
+    def units(self) -> Units:
+        """Units of the tokens, for intervals and folds: documents, or sentences where the corpus names no documents."""
+        units = independent_units(self.documents or [None] * self.sentences, "sentences")
+        return Units(units.of_item[self.sentence], units.count, units.name)
 
     def tokens_of(self, relation: str, options: Options) -> Bools:
         """[token] which tokens count for a row of the table; `all` is every token, or every word, as the options say."""
@@ -90,12 +99,13 @@ def gather_gold(examples: Iterable[Example]) -> Gold:
     columns: dict[str, list[object]] = {
         name: [] for name in ("sentence", "position", "length", "head", "relation", "upos", "poss")
     }
-    ids = []
+    ids, documents = [], []
     for number, example in enumerate(examples):
         n = len(example.words)
         if "heads" not in example.layers or "relations" not in example.layers:
             raise AtlasError(f"example {example.id} has no dependency tree: Table 1 needs a corpus of reader conllu.")
         ids.append(example.id)
+        documents.append(example.document)
         columns["sentence"] += [number] * n
         columns["position"] += range(1, n + 1)
         columns["length"] += [n] * n
@@ -114,6 +124,7 @@ def gather_gold(examples: Iterable[Example]) -> Gold:
         upos=np.asarray(columns["upos"], dtype=str),
         before_possessive=np.asarray(columns["poss"], dtype=bool),
         ids=tuple(ids),
+        documents=tuple(documents),
     )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from attention_atlas.methods.units import UNIT_COLUMNS, Units, independent_units
 from attention_atlas.stats.bootstrap import bootstrap_ratio
 from attention_atlas.stats.held_out import Bools
 
@@ -18,16 +19,25 @@ def head_rows(values: npt.NDArray[np.generic], name: str) -> pd.DataFrame:
     return pd.DataFrame({"layer": layers.ravel() + 1, "head": heads.ravel() + 1, name: values.ravel()})
 
 
-def mean_rows(values: npt.NDArray[np.floating], resamples: int, seed: int) -> pd.DataFrame:
-    """Means of every head over clusters, [cluster, layer, head]: layer, head, value, ci_low, ci_high, n.
+def mean_rows(values: npt.NDArray[np.floating], resamples: int, seed: int, units: Units | None = None) -> pd.DataFrame:
+    """Means of every head over items, [item, layer, head]: layer, head, value, ci_low, ci_high, n.
 
-    Clusters without a value (NaN) do not count; there is no row where none has one.
+    Items without a value (NaN) do not count; there is no row where none has one.
+
+    Args:
+        values: [item, layer, head].
+        resamples, seed: of the bootstrap.
+        units: what it resamples, for the further columns `unit` and `units` (how many); without them, the items.
     """
-    present = values[~np.isnan(values[:, 0, 0])]
-    if not len(present):
-        return pd.DataFrame(columns=["layer", "head", "value", "ci_low", "ci_high", "n"])
-    low, high = bootstrap_ratio(present, np.ones((len(present), 1, 1)), resamples, seed)
-    return head_rows(present.mean(axis=0), "value").assign(ci_low=low.ravel(), ci_high=high.ravel(), n=len(present))
+    has_value = ~np.isnan(values[:, 0, 0])
+    columns = ["layer", "head", "value", "ci_low", "ci_high", "n"]
+    if not has_value.any():
+        return pd.DataFrame(columns=columns if units is None else [*columns, *UNIT_COLUMNS])
+    present = values[has_value]
+    drawn = independent_units([None] * len(present), "") if units is None else units.at(has_value)
+    low, high = bootstrap_ratio(drawn.sums(present), drawn.sizes()[:, None, None], resamples, seed)
+    rows = head_rows(present.mean(axis=0), "value").assign(ci_low=low.ravel(), ci_high=high.ravel(), n=len(present))
+    return rows if units is None else rows.assign(unit=drawn.name, units=drawn.count)
 
 
 def accuracy_rows(right: Bools, directions: Sequence[str]) -> pd.DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -37,12 +38,13 @@ def heads_frame(scores: Scores, gold: Gold, options: Options) -> pd.DataFrame:
 def relations_frame(scores: Scores, gold: Gold, options: Options, min_count: int, resampling: Resampling) -> pd.DataFrame:
     """The best head of each relation with at least `min_count` tokens, and of All.
 
-    Columns: relation, n, layer, head, direction, accuracy with its interval (head fixed, bootstrap over sentences);
-    heldout_accuracy with its interval (head chosen on the other folds of sentences); baseline_offset, baseline_accuracy (best
+    Columns: relation, n, layer, head, direction, accuracy with its interval (head fixed, bootstrap over units);
+    heldout_accuracy with its interval (head chosen on the other folds of units); baseline_offset, baseline_accuracy (best
     offset in sample); margin (accuracy - baseline) with its interval; heldout_baseline (offset chosen on the other folds);
-    p_value (exact McNemar test of the held-out choices of head and offset) and p_holm (Holm over the rows).
+    p_value (exact McNemar test of the held-out choices of head and offset, over tokens) and p_holm (Holm over the rows); unit
+    (documents, or sentences where the corpus names no documents) and units (how many of them have the relation).
     """
-    folds = folds_of(gold.sentences, resampling.folds, resampling.seed)[gold.sentence]
+    folds = folds_of(gold.units.count, resampling.folds, resampling.seed)[gold.units.of_item]
     rows = [
         _relation_row(relation, *scores.of(relation), gold, gold.tokens_of(relation, options), folds, options, resampling)
         for relation in [ALL, *gold.relations(min_count)]
@@ -63,7 +65,7 @@ def _relation_row(
     options: Options,
     resampling: Resampling,
 ) -> dict[str, Any]:
-    sentence, fold = gold.sentence[chosen], folds[chosen]
+    units, fold = replace(gold.units, of_item=gold.units.of_item[chosen]), folds[chosen]
     right, offset_right = heads[chosen], offsets[chosen]
     best = best_head(right.sum(axis=0))
     offset = int(offset_right.sum(axis=0).argmax())
@@ -71,9 +73,8 @@ def _relation_row(
     heldout_offset_right = heldout(offset_right, fold, lambda counts: (int(counts.argmax()),))
     answers = [right[:, *best], offset_right[:, offset], heldout_right, heldout_offset_right]
     columns = np.stack(answers, axis=1).astype(np.float64)
-    sums = np.zeros((gold.sentences, 6))
-    np.add.at(sums, sentence, np.column_stack([columns, columns[:, 0] - columns[:, 1], np.ones(len(columns))]))
-    low, high = bootstrap_ratio(sums[:, :5], sums[:, 5:], resampling.resamples, resampling.seed)
+    sums = units.sums(np.column_stack([columns, columns[:, 0] - columns[:, 1]]))
+    low, high = bootstrap_ratio(sums, units.sizes()[:, None], resampling.resamples, resampling.seed)
     mean = columns.mean(axis=0)
     direction, layer, head = best
     return {
@@ -95,6 +96,8 @@ def _relation_row(
         "margin_ci_high": high[4],
         "heldout_baseline": mean[3],
         "p_value": float(mcnemar(heldout_right, heldout_offset_right)),
+        "unit": units.name,
+        "units": int((units.sizes() > 0).sum()),
     }
 
 

@@ -19,6 +19,7 @@ from attention_atlas.corpora.alignment import without_space_mark
 from attention_atlas.errors import AtlasError
 from attention_atlas.methods.head_tables import mean_rows
 from attention_atlas.methods.options import Options
+from attention_atlas.methods.units import UNIT_COLUMNS, Units, independent_units
 from attention_atlas.models.card import ModelCard
 
 Floats = npt.NDArray[np.float64]
@@ -32,6 +33,9 @@ POSITIONS = ("next", "previous", "current")
 ENTROPIES = ("entropy", "entropy_cls")
 
 MEASURES = (*TARGETS, *POSITIONS, *ENTROPIES, "row_maximum")
+
+COLUMNS = ("measure", "layer", "head", "value", "ci_low", "ci_high", "n", *UNIT_COLUMNS)
+"""Of a table of measures: mean over n examples, its interval, and what the interval resamples."""
 
 _PUNCTUATION = {".", ","}
 
@@ -121,36 +125,46 @@ GROUPS: dict[str, tuple[Callable[[npt.NDArray[np.floating], TokenClasses, Option
 
 
 def surface_frame(
-    cached: Iterable[CachedExample], card: ModelCard, options: Options, resamples: int, seed: int
+    cached: Iterable[CachedExample], card: ModelCard, options: Options, resamples: int, seed: int, items: str = "segments"
 ) -> pd.DataFrame:
-    """All measures of every head: measure, layer, head, value, ci_low, ci_high, n, as `measure_surface` writes them.
+    """All measures of every head, columns `COLUMNS`.
 
     Args:
         cached: examples with maps over word pieces.
         card: of the model.
-        options, resamples, seed: as there.
+        options: the options of the measures.
+        resamples, seed: of the bootstrap over documents, or examples where the corpus names none.
+        items: what the examples are: segments or sentences.
 
     Raises:
         AtlasError: there is no example.
     """
     values_by_measure: dict[str, list[Floats]] = {}
+    documents: list[str | None] = []
     for example in cached:
+        documents.append(example.document)
         maps, classes = widened(example.maps), token_classes(example.tokens, card.cls, card.sep)
         for group, _ in GROUPS.values():
             for measure, values in group(maps, classes, options).items():
                 values_by_measure.setdefault(measure, []).append(values)
     if not values_by_measure:
         raise AtlasError("there is no example to measure: every record was dropped, or the limit is too small.")
-    return mean_frame(values_by_measure, resamples, seed)
+    return mean_frame(values_by_measure, independent_units(documents, items), resamples, seed)
 
 
-def mean_frame(values_by_measure: Mapping[str, Sequence[Floats]], resamples: int, seed: int) -> pd.DataFrame:
-    """Means over examples with intervals, columns as of `surface_frame`, from measure -> [layer, head] of every example."""
+def mean_frame(values_by_measure: Mapping[str, Sequence[Floats]], units: Units, resamples: int, seed: int) -> pd.DataFrame:
+    """Means over examples with intervals, columns `COLUMNS`, from measure -> [layer, head] of every example.
+
+    Args:
+        values_by_measure: measure -> values of every example.
+        units: what the bootstrap resamples.
+        resamples, seed: of the bootstrap.
+    """
     frames = [
-        mean_rows(np.stack(values), resamples, seed).assign(measure=measure) for measure, values in values_by_measure.items()
+        mean_rows(np.stack(values), resamples, seed, units).assign(measure=measure)
+        for measure, values in values_by_measure.items()
     ]
-    columns = ["measure", "layer", "head", "value", "ci_low", "ci_high", "n"]
-    return pd.concat([frame for frame in frames if len(frame)], ignore_index=True)[columns]
+    return pd.concat([frame for frame in frames if len(frame)], ignore_index=True)[list(COLUMNS)]
 
 
 def _diagonal(a: npt.NDArray[np.float32], offset: int) -> Floats:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 Half = npt.NDArray[np.float16]
+_DESCRIBED = ("record", "id", "document", "tokens", "word", "words")
+"""What the description of a shard says of each example."""
 
 
 def extract_shard(
@@ -72,7 +74,7 @@ def extract_shard(
         "level": level,
         "layers": card.layers,
         "heads": card.heads,
-        "examples": [{"record": e.record, "id": e.id, "tokens": e.tokens, "word": e.word, "words": e.words} for e in examples],
+        "examples": [{name: getattr(e, name) for name in _DESCRIBED} for e in examples],
     }
     with new_shard(out, description_out, shapes, facts) as shard:
         for example, example_maps in maps:

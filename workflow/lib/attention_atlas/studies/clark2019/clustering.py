@@ -68,11 +68,11 @@ def cluster_heads(
     Args:
         tables: the tables to read.
         options: broad_entropy (nats), position, special (shares), permutations.
-        resamples: of the bootstrap over blocks of segments.
+        resamples: of the bootstrap over blocks of documents or segments.
         seed: of layout, permutations and bootstrap.
         out: layer, head, x, y, behaviour, relation.
-        layers_out: layer_distance, pairs, js, ci_low, ci_high.
-        test_out: quantity, value, ci_low, ci_high, n, meaning.
+        layers_out: layer_distance, pairs, js, ci_low, ci_high, unit, units.
+        test_out: quantity, value, ci_low, ci_high, n (heads), unit, units, meaning.
 
     Raises:
         AtlasError: a table cannot be used.
@@ -88,8 +88,9 @@ def cluster_heads(
         named_heads(relations, coreference).get(pair, "") for pair in zip(table["layer"], table["head"], strict=True)
     ]
     write_table(table, out)
-    blocks = read_table(tables.blocks, ["block", "layer_distance", "pairs", "tokens", "js"])
-    write_table(by_layer_distance(blocks, resamples, seed), layers_out)
+    blocks = read_table(tables.blocks, ["block", "layer_distance", "pairs", "tokens", "js", "unit"])
+    unit, units = blocks["unit"].iloc[0], blocks["block"].nunique()
+    write_table(by_layer_distance(blocks, resamples, seed).assign(unit=unit, units=units), layers_out)
     labels = heads["layer"].to_numpy()
     test = layout_quality(distances, layout, reseeded) | {
         "within_layer": mean_within(distances, labels),
@@ -102,6 +103,8 @@ def cluster_heads(
     is_difference = summary["quantity"] == "difference"
     summary["ci_low"], summary["ci_high"] = np.where(is_difference, low, np.nan), np.where(is_difference, high, np.nan)
     summary["n"] = len(heads)
+    summary["unit"] = np.where(is_difference, unit, "")
+    summary["units"] = pd.Series(np.where(is_difference, units, pd.NA), dtype="Int64")
     summary["meaning"] = summary["quantity"].map(_MEANING)
     write_table(summary, test_out)
 

@@ -19,6 +19,7 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.io.progress import progress
 from attention_atlas.io.tables import write_quantities, write_table
 from attention_atlas.methods.head_tables import accuracy_rows
+from attention_atlas.methods.units import Units, independent_units
 from attention_atlas.stats.held_out import Bools, Resampling
 from attention_atlas.studies.clark2019.antecedents import (
     BASELINES,
@@ -44,13 +45,13 @@ class Outcome:
     """Correct choices of heads and baselines under one set of options, one entry for each scored mention.
 
     Attributes:
-        document: [mention] number of its document.
+        units: of the mentions, for folds and intervals: documents.
         type: [mention] pronoun, proper or nominal.
         heads: [mention, direction, layer, head].
         systems: system -> [mention], as 0 and 1, or as a share for chance.
     """
 
-    document: npt.NDArray[np.intp]
+    units: Units
     type: npt.NDArray[np.str_]
     heads: Bools
     systems: Mapping[str, npt.NDArray[np.float64]]
@@ -103,9 +104,9 @@ def outcomes(
     Raises:
         AtlasError: cache and examples are not of the same corpus.
     """
-    names = list(dict.fromkeys(_document(e) for e in examples))
+    units = independent_units([example.document for example in examples], "windows")
     scored: list[list[tuple[int, Task, Bools]]] = [[] for _ in variants]
-    for example, maps in with_attention(examples, cached):
+    for (example, maps), unit in zip(with_attention(examples, cached), units.of_item, strict=True):
         by_mode: dict[str, npt.NDArray[np.float32]] = {}
         for options, rule, scored_windows in zip(variants, rules, scored, strict=True):
             task = task_of(example, options, rule)
@@ -113,22 +114,19 @@ def outcomes(
                 if options.word_mode not in by_mode:
                     by_mode[options.word_mode] = maps.word_maps(options.word_mode)
                 picked = picked_words(by_mode[options.word_mode], maps.special_units, task)
-                scored_windows.append((names.index(_document(example)), task, judge(picked, task)))
-    return [_joined(scored_windows) for scored_windows in scored]
+                scored_windows.append((int(unit), task, judge(picked, task)))
+    return [_joined(scored_windows, units.name) for scored_windows in scored]
 
 
-def _document(example: Example) -> str:
-    return example.id.split("#")[0]
-
-
-def _joined(parts: list[tuple[int, Task, Bools]]) -> Outcome:
+def _joined(parts: list[tuple[int, Task, Bools]], unit_name: str) -> Outcome:
     if not parts:
         raise AtlasError("no mention has an antecedent in its window: the corpus has no chains, or the windows are too short.")
     systems = {CHANCE: np.concatenate([task.chance for _, task, _ in parts])}
     for name in BASELINES:
         systems[name] = np.concatenate([judge(task.baselines[name], task) for _, task, _ in parts]).astype(float)
+    present, numbers = np.unique([unit for unit, task, _ in parts for _ in task.heads], return_inverse=True)
     return Outcome(
-        np.concatenate([np.full(len(task.heads), document) for document, task, _ in parts]),
+        Units(numbers.astype(np.intp), len(present), unit_name),
         np.concatenate([np.asarray(task.types) for _, task, _ in parts]),
         np.concatenate([heads for _, _, heads in parts]),
         systems,
@@ -136,9 +134,9 @@ def _joined(parts: list[tuple[int, Task, Bools]]) -> Outcome:
 
 
 def table2_frame(outcome: Outcome, resampling: Resampling) -> pd.DataFrame:
-    """Rows of Table 2: every system on every type of mention, columns `COLUMNS`; clusters are documents."""
+    """Rows of Table 2: every system on every type of mention, columns `COLUMNS`."""
     groups = ("mention_type", {name: outcome.of_type(name) for name in ROWS})
-    return system_rows(outcome.heads, DIRECTIONS, outcome.systems, groups, outcome.document, resampling)
+    return system_rows(outcome.heads, DIRECTIONS, outcome.systems, groups, outcome.units, resampling)
 
 
 def heads_frame(outcome: Outcome) -> pd.DataFrame:
@@ -198,17 +196,17 @@ def measure_coreference(
     for (name, variant, variant_rule), outcome in zip(variants, results, strict=True):
         shown = variant_rule if name == "head_rule" else variant.option_text(name) if name else "the run's own"
         frame = table2_frame(outcome, replace(resampling, resamples=100))
-        frame = frame[frame["mention_type"] == ALL].drop(columns=["correct", "ci_low", "ci_high"])
+        frame = frame[frame["mention_type"] == ALL]
         rows.append(frame.assign(option=name or "none", setting=shown))
     columns = ["option", "setting", "system", "layer", "head", "direction", "n", "accuracy", "heldout_accuracy"]
     write_table(pd.concat(rows, ignore_index=True)[columns], options_out)
     summary = {
         "windows": len(examples),
-        "documents": len({_document(e) for e in examples}),
+        "documents": len({e.document for e in examples}),
         "words": sum(len(e.words) for e in examples),
         "mentions": sum(len(e.mentions or ()) for e in examples),
         "singletons": sum(m.singleton for e in examples for m in e.mentions or ()),
-        "scored": len(results[0].document),
+        "scored": len(results[0].type),
         "head_rule": rule,
         "tags": "part of speech" if any("xpos" in e.layers for e in examples) else "surface",
     }

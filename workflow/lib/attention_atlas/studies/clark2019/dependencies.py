@@ -27,12 +27,13 @@ from attention_atlas.methods.dependency_scoring import (
 )
 from attention_atlas.methods.options import AS_PUBLISHED, Options, alternatives
 from attention_atlas.methods.relation_tables import heads_frame, relations_frame
+from attention_atlas.methods.units import UNIT_COLUMNS
 from attention_atlas.models.card import read_card
 from attention_atlas.stats.bootstrap import bootstrap_ratio
 from attention_atlas.stats.held_out import Resampling, best_head
 
 WORD_MODES = ("mean", "first", "max")
-NOOP_COLUMNS = ["relation", "layer", "head", "group_by", "group", "n", "sep_attention", "ci_low", "ci_high"]
+NOOP_COLUMNS = ["relation", "layer", "head", "group_by", "group", "n", "sep_attention", "ci_low", "ci_high", *UNIT_COLUMNS]
 _SURFACE_OPTIONS = {"sep_sep_denominator", "position_denominator", "entropy_smoothing"}
 
 
@@ -156,7 +157,7 @@ def noop_frame(predictions: Predictions, gold: Gold, relations: pd.DataFrame, re
     and by part of speech.
 
     Columns: relation (whose best head), layer, head, group_by (relation or upos), group, n, sep_attention, ci_low, ci_high
-    (bootstrap over sentences).
+    (bootstrap over documents, or sentences where the corpus names none), unit, units (how many have such words).
     """
     frames = []
     for row in relations.itertuples():
@@ -168,8 +169,7 @@ def noop_frame(predictions: Predictions, gold: Gold, relations: pd.DataFrame, re
         groups += [("upos", tag, gold.upos == tag) for tag in sorted(set(gold.upos.tolist()) - {"_"})]
         groups = [group for group in groups if group[2].any()]
         members = np.stack([group[2] for group in groups], axis=1).astype(np.float64)
-        sums = np.zeros((gold.sentences, 2, len(groups)))
-        np.add.at(sums, gold.sentence, np.stack([members * mass[:, None], members], axis=1))
+        sums = gold.units.sums(np.stack([members * mass[:, None], members], axis=1))
         low, high = bootstrap_ratio(sums[:, 0], sums[:, 1], resampling.resamples, resampling.seed)
         frames.append(
             pd.DataFrame(
@@ -183,6 +183,8 @@ def noop_frame(predictions: Predictions, gold: Gold, relations: pd.DataFrame, re
                     "sep_attention": sums[:, 0].sum(axis=0) / sums[:, 1].sum(axis=0),
                     "ci_low": low,
                     "ci_high": high,
+                    "unit": gold.units.name,
+                    "units": (sums[:, 1] > 0).sum(axis=0),
                 }
             )
         )

@@ -25,7 +25,7 @@ BOTTOM = [
 
 
 def figure2(surface_path: str | Path, label: RunLabel, out: str | Path, pictures: Mapping[str, str | Path]) -> None:
-    """Write the plotted numbers (target, layer, head, mean_attention, ci_low, ci_high, n) and draw both panels."""
+    """Write the plotted numbers (target, layer, head, mean_attention, ci_low, ci_high, n, unit, units) and draw both panels."""
     surface = read_table(surface_path, ["measure", "layer", "head", "value", "ci_low", "ci_high", "n"])
     table = surface[surface["measure"].isin(TARGETS)].rename(columns={"measure": "target", "value": "mean_attention"})
     write_table(table, out)

@@ -18,7 +18,7 @@ _SOURCES = {"entropy": "all", "entropy_cls": "cls"}
 def figure4(
     surface_path: str | Path, summary_path: str | Path, label: RunLabel, out: str | Path, pictures: Mapping[str, str | Path]
 ) -> None:
-    """Write the plotted numbers (source, layer, head, entropy, ci_low, ci_high, n) in nats and draw both panels."""
+    """Write the plotted numbers in nats (source, layer, head, entropy, ci_low, ci_high, n, unit, units); draw both panels."""
     surface = read_table(surface_path, ["measure", "layer", "head", "value", "ci_low", "ci_high", "n"])
     summary = read_quantities(summary_path)
     table = surface[surface["measure"].isin(_SOURCES)].rename(columns={"measure": "source", "value": "entropy"})

@@ -25,12 +25,14 @@ def figure6_test(
         AtlasError: a table cannot be used.
     """
     test = read_table(test_path, ["quantity", "value", "ci_low", "ci_high", "n", "meaning"])
-    blocks = read_table(blocks_path, ["block"])
+    blocks = read_table(blocks_path, ["block", "unit"])
     notes = [
         label.line,
         f"{test['n'].iloc[0]} heads. Divergence: Jensen-Shannon, natural logarithm, mean over all tokens of all segments; the "
         "published code writes the sum, which is the same picture at another scale. Permutation test: the layer labels of the "
         f"heads are shuffled {permutations} times. "
-        f"Interval: bootstrap over {blocks['block'].nunique()} groups of segments.",
+        f"Interval: bootstrap over {blocks['block'].nunique()} {blocks['unit'].iloc[0]}.",
     ]
-    write_html_table(test, html_out, "Clark et al. 2019, Figure 6: are heads of one layer alike?", notes, formats={"n": "d"})
+    write_html_table(
+        test, html_out, "Clark et al. 2019, Figure 6: are heads of one layer alike?", notes, formats={"n": "d", "units": "d"}
+    )

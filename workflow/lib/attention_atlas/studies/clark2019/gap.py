@@ -20,6 +20,7 @@ from attention_atlas.io.progress import progress
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import write_table
 from attention_atlas.methods.head_tables import accuracy_rows
+from attention_atlas.methods.units import Units, independent_units
 from attention_atlas.stats.held_out import Bools, Resampling
 from attention_atlas.studies.clark2019.systems import ALL, BEST_HEAD, shown_rows, system_columns, system_rows
 
@@ -117,7 +118,7 @@ def measure_gap(
     Args:
         shards, example_files: attention and examples of the passages, in order.
         limit: use at most this many records of the corpus.
-        resampling: folds and bootstrap, over passages.
+        resampling: folds and bootstrap, over the pages that passages are taken from, or passages where the corpus names none.
         label: run, model and corpus.
         out: columns `COLUMNS`.
         heads_out: gender, layer, head, direction, n, correct, accuracy.
@@ -128,14 +129,13 @@ def measure_gap(
     """
     examples = list(read_examples(example_files, limit))
     cached = progress(read_attention(shards, limit), total=len(examples), label="passages")
-    choices, heads = _scored(examples, cached)
+    choices, heads, units = _scored(examples, cached)
     masculine = np.asarray([choice.masculine for choice in choices])
     of_gender = {ALL: np.ones(len(choices), bool), "masculine": masculine, "feminine": ~masculine}
     by_rule = [baselines_of(choice) for choice in choices]
     baselines = {CHANCE: np.full(len(choices), 0.5)}
     baselines |= {name: np.asarray([right[name] for right in by_rule], float) for name in (FIRST, NEAREST)}
-    passage = np.arange(len(choices))
-    table = system_rows(heads, DIRECTIONS, baselines, ("gender", of_gender), passage, resampling)
+    table = system_rows(heads, DIRECTIONS, baselines, ("gender", of_gender), units, resampling)
     write_table(table, out)
     frames = []
     for gender, members in of_gender.items():
@@ -146,16 +146,17 @@ def measure_gap(
     _page(table, len(examples) - len(choices), label, html_out)
 
 
-def _scored(examples: Sequence[Example], cached: Iterable[CachedExample]) -> tuple[list[Choice], Bools]:
-    choices, heads = [], []
+def _scored(examples: Sequence[Example], cached: Iterable[CachedExample]) -> tuple[list[Choice], Bools, Units]:
+    choices, heads, documents = [], [], []
     for example, maps in with_attention(examples, cached):
         choice = choice_of(example)
         if choice is not None:
             choices.append(choice)
+            documents.append(example.document)
             heads.append(preferred(maps.word_maps(), maps.special_units, choice))
     if not choices:
         raise AtlasError("no passage has exactly one name that the pronoun refers to: there is nothing to choose.")
-    return choices, np.stack(heads)
+    return choices, np.stack(heads), independent_units(documents, "passages")
 
 
 def _page(table: pd.DataFrame, undecided: int, label: RunLabel, path: str | Path) -> None:
@@ -163,11 +164,13 @@ def _page(table: pd.DataFrame, undecided: int, label: RunLabel, path: str | Path
     accuracy = table.pivot(index="system", columns="gender", values="accuracy")
     ratio = (accuracy["feminine"] / accuracy["masculine"]).loc[list(_NAMES)]
     heldout = best["heldout_accuracy"]
-    rows = shown_rows(table, "gender", _NAMES, "Head chosen on other passages")
+    unit = best.loc[ALL, "unit"]
+    rows = shown_rows(table, "gender", _NAMES, f"Head chosen on other {unit}")
     rows["ratio"] = [*ratio, heldout["feminine"] / heldout["masculine"], np.nan]
     notes = [
         label.line,
-        "Share of passages, in %, in which the right one of two names is preferred; interval: bootstrap over passages. "
+        "Share of passages, in %, in which the right one of two names is preferred; interval: bootstrap over "
+        f"{best.loc[ALL, 'units']} {unit}. "
         f"{undecided} passages in which the pronoun refers to neither name are left out. Best head: "
         f"{best.loc[ALL, 'direction']}, chosen on the same passages. Not the official score of GAP, which judges each name by "
         "itself.",

@@ -26,6 +26,7 @@ from attention_atlas.io.progress import progress
 from attention_atlas.io.tables import write_table
 from attention_atlas.methods.head_tables import mean_rows
 from attention_atlas.methods.surface import token_classes
+from attention_atlas.methods.units import UNIT_COLUMNS, Units, independent_units
 from attention_atlas.models.card import ModelCard, read_card
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.masking import Masked, mask_pieces, unmasked
@@ -34,7 +35,7 @@ from attention_atlas.models.mlm_head import MaskedModel, load_masked_model, read
 MASKINGS = ("masked", "unmasked")
 MEASURES = ("per_weight", "per_query", "gradient_x_attention")
 TARGETS = ("sep", "punct", "other")
-COLUMNS = ("masking", "measure", "target", "layer", "head", "value", "ci_low", "ci_high", "n", "mlm_head")
+COLUMNS = ("masking", "measure", "target", "layer", "head", "value", "ci_low", "ci_high", "n", *UNIT_COLUMNS, "mlm_head")
 Floats = npt.NDArray[np.float64]
 
 
@@ -84,7 +85,8 @@ def measure_gradients(
         example_files: examples of the segments, in order.
         limit: use at most this many records of the corpus.
         options: cls_is_other (whether [CLS] counts among the other tokens).
-        resamples, seed: of the bootstrap over segments; the masking uses the same seed.
+        resamples, seed: of the bootstrap over documents, or segments where the corpus names none; the masking uses the same
+            seed.
         threads: threads of the forward and backward passes.
         outputs: files to write.
 
@@ -99,10 +101,11 @@ def measure_gradients(
         if not examples:
             raise AtlasError("there is no segment to take gradients on: every record was dropped, or the limit is too small.")
         masked_model = load_masked_model(model.entry, model.mlm_head, facts, pick_device())
+        units = independent_units([example.document for example in examples], "segments")
         frames = []
         for masking in MASKINGS:
             by_measure = gradients(masked_model, card, examples, masking, seed, options["cls_is_other"])
-            frames += [_frame(by_measure[m], masking, m, resamples, seed) for m in MEASURES]
+            frames += [_frame(by_measure[m], masking, m, units, resamples, seed) for m in MEASURES]
         frame = pd.concat(frames, ignore_index=True).assign(mlm_head=facts.words)
     write_table(frame, outputs.table)
     write_table(variants_table(frame), outputs.variants)
@@ -232,9 +235,11 @@ def _classes(
     return columns, everywhere, predicted
 
 
-def _frame(values: Floats, masking: str, measure: str, resamples: int, seed: int) -> pd.DataFrame:
+def _frame(values: Floats, masking: str, measure: str, units: Units, resamples: int, seed: int) -> pd.DataFrame:
     """Means over segments with intervals, a row a target and head."""
-    frames = [mean_rows(values[:, number], resamples, seed).assign(target=target) for number, target in enumerate(TARGETS)]
+    frames = [
+        mean_rows(values[:, number], resamples, seed, units).assign(target=target) for number, target in enumerate(TARGETS)
+    ]
     table = pd.concat([frame for frame in frames if len(frame)], ignore_index=True)
     return table.assign(masking=masking, measure=measure)[list(COLUMNS[:-1])]
 

@@ -9,11 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from attention_atlas.attention.cache import read_attention
+from attention_atlas.attention.cache import cached_documents, read_attention
 from attention_atlas.attention.divergence import head_divergence
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.progress import progress
 from attention_atlas.io.tables import read_table, write_table
+from attention_atlas.methods.units import independent_units
 from attention_atlas.models.devices import pick_device
 
 COLUMNS = ["layer_a", "head_a", "layer_b", "head_b", "js"]
@@ -35,10 +36,12 @@ def measure_head_distances(
         shards: attention shards of the segments, in order.
         limit: use at most this many records of the corpus.
         smoothing: share of the uniform distribution mixed into every row.
-        blocks: number of groups of segments with separate sums, for the bootstrap; segments are assigned in turn.
+        blocks: number of groups with separate sums, for the bootstrap; documents (segments where the corpus names no documents)
+            are assigned in turn, so that no document is in two groups.
         threads: threads of the computation.
         out: layer_a, head_a, layer_b, head_b, js: every unordered pair once, a before b; js in nats, mean over all tokens.
-        blocks_out: block, layer_distance, pairs, tokens, js: mean divergence of pairs at each distance of layers.
+        blocks_out: block, layer_distance, pairs, tokens, js: mean divergence of pairs at each distance of layers; unit: what a
+            block is (documents, segments, or groups of them).
 
     Raises:
         AtlasError: a shard cannot be used, or there is no segment.
@@ -46,6 +49,7 @@ def measure_head_distances(
     sums: Floats | None = None
     tokens = np.zeros(blocks)
     shape = (0, 0)
+    units = independent_units(cached_documents(shards, limit), "segments")
     gpu = "cuda" if pick_device() == "cuda" else None
     for number, example in enumerate(progress(read_attention(shards, limit), total=limit, label="segments")):
         layers, heads, n = example.maps.shape[:3]
@@ -53,13 +57,15 @@ def measure_head_distances(
         if sums is None:
             shape = (layers, heads)
             sums = np.zeros((blocks, layers * heads, layers * heads))
-        sums[number % blocks] += divergence
-        tokens[number % blocks] += n
+        block = units.of_item[number] % blocks
+        sums[block] += divergence
+        tokens[block] += n
     if sums is None:
         raise AtlasError("there is no segment to compare heads on: every record was dropped, or the limit is too small.")
     filled = tokens > 0
     write_table(pairs_frame(sums.sum(axis=0) / tokens.sum(), shape[1]), out)
-    write_table(_blocks_frame(sums[filled], tokens[filled], shape[1]), blocks_out)
+    unit = units.name if units.count <= blocks else f"groups of {units.name}"
+    write_table(_blocks_frame(sums[filled], tokens[filled], shape[1]).assign(unit=unit), blocks_out)
 
 
 def pairs_frame(distances: Floats, heads: int) -> pd.DataFrame:

@@ -12,12 +12,13 @@ from attention_atlas.methods.dependency_scoring import PAPER_RELATIONS
 
 def noop_page(noop_path: str | Path, label: RunLabel, html_out: str | Path) -> None:
     """Write the page of the no-op table: for the paper's relations, [SEP] attention with and without the relation."""
-    table = read_table(noop_path, ["relation", "layer", "head", "group_by", "group", "n", "sep_attention"])
+    table = read_table(noop_path, ["relation", "layer", "head", "group_by", "group", "n", "sep_attention", "unit"])
+    unit = table["unit"].iloc[0] if len(table) else "documents"
     shown = table[table["relation"].isin(PAPER_RELATIONS) & (table["group_by"] == "relation")]
     notes = [
         label.line,
         "For the best head of each relation: mean attention from a word to [SEP], over words that have the relation and over "
-        "all others, with 95 % bootstrap intervals over sentences. A head that does nothing where its relation does not hold "
+        f"all others, with 95 % bootstrap intervals over {unit}. A head that does nothing where its relation does not hold "
         "sends more attention to [SEP] there. The tab-separated table has parts of speech as well.",
     ]
     write_html_table(shown, html_out, "Clark et al. 2019, section 3.2: [SEP] as a no-op", notes)

@@ -11,18 +11,19 @@ from attention_atlas.methods.surface import POSITIONS
 
 
 def positions(surface_path: str | Path, label: RunLabel, out: str | Path, html_out: str | Path) -> None:
-    """Write position, layer, head, mean_attention, ci_low, ci_high, n; the page shows the strongest head of each layer.
+    """Write position, layer, head, mean_attention, ci_low, ci_high, n, unit, units; the page has the strongest of each layer.
 
     The authors' notebook swaps the legend of next and previous; here next is the token at i + 1.
     """
-    surface = read_table(surface_path, ["measure", "layer", "head", "value", "ci_low", "ci_high", "n"])
+    surface = read_table(surface_path, ["measure", "layer", "head", "value", "ci_low", "ci_high", "n", "unit", "units"])
     table = surface[surface["measure"].isin(POSITIONS)].rename(columns={"measure": "position", "value": "mean_attention"})
     write_table(table, out)
     strongest = table.loc[table.groupby(["position", "layer"], sort=False)["mean_attention"].idxmax()]
+    units = f"{int(table['units'].max())} {table['unit'].iloc[0]}"
     notes = [
         label.line,
         f"Mean attention to the token at i + 1 (next), i - 1 (previous) and i (current) over {int(table['n'].max())} segments, "
-        "the strongest head of each layer; all heads are in the tab-separated table. The authors' notebook draws these with "
-        "the labels of next and previous swapped.",
+        f"the strongest head of each layer; intervals: bootstrap over {units}. All heads are in the tab-separated table. The "
+        "authors' notebook draws these with the labels of next and previous swapped.",
     ]
     write_html_table(strongest, html_out, "Clark et al. 2019, section 3.1: relative position", notes)

@@ -83,7 +83,7 @@ ARTIFACTS = (
         "table1",
         "Table 1",
         "The best head of each dependency relation, with intervals and held-out choice",
-        "For each dependency relation the head that follows it best, its accuracy with a bootstrap interval over sentences, "
+        "For each dependency relation the head that follows it best, its accuracy with a bootstrap interval over documents, "
         "the accuracy of a head chosen on held-out folds, and the best fixed offset (Clark et al. 2019, Table 1), beside the "
         "published values.",
         needs=["dependencies"],

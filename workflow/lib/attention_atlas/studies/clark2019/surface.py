@@ -19,6 +19,7 @@ from attention_atlas.io.tables import write_quantities, write_table
 from attention_atlas.methods.head_tables import head_rows
 from attention_atlas.methods.options import AS_PUBLISHED, Options, alternatives
 from attention_atlas.methods.surface import ENTROPIES, GROUPS, Floats, mean_frame, token_classes
+from attention_atlas.methods.units import independent_units
 from attention_atlas.models.card import read_card
 
 AFFECTED_MEASURES: dict[str, tuple[str, ...]] = {
@@ -47,8 +48,8 @@ def measure_surface(
         card_path: card of the model.
         limit: use at most this many records of the corpus.
         options: the run's options.
-        resamples, seed: of the bootstrap over segments.
-        out: measure, layer, head, value, ci_low, ci_high, n.
+        resamples, seed: of the bootstrap over documents, or segments where the corpus names no documents.
+        out: columns `surface.COLUMNS` of the methods.
         options_out: option, setting, measure, layer, head, value: the measures that an option affects, as published and with
             that option changed alone.
         summary_out: quantity, value (number of segments, their lengths, entropy of a uniform head).
@@ -60,6 +61,7 @@ def measure_surface(
     by_measure: dict[str, list[Floats]] = {}
     by_option: dict[tuple[str, str, str], list[Floats]] = {}
     lengths: list[int] = []
+    documents: list[str | None] = []
     for example in progress(read_attention(shards, limit), total=limit, label="segments"):
         if example.level != "tokens":
             raise AtlasError(
@@ -80,9 +82,10 @@ def measure_surface(
                     key = (str(option), variant.option_text(str(option)), measure)
                     by_option.setdefault(key, []).append(computed[value][measure])
         lengths.append(len(example.tokens))
+        documents.append(example.document)
     if not lengths:
         raise AtlasError("there is no segment to measure: every record was dropped, or the limit is too small.")
-    write_table(mean_frame(by_measure, resamples, seed), out)
+    write_table(mean_frame(by_measure, independent_units(documents, "segments"), resamples, seed), out)
     write_table(_options_frame(by_option), options_out)
     write_quantities(summary(lengths), summary_out)
 

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from attention_atlas.methods.units import UNIT_COLUMNS, Units
 from attention_atlas.stats.bootstrap import bootstrap_ratio
 from attention_atlas.stats.held_out import Bools, Resampling, best_head, folds_of, heldout
 
@@ -18,7 +19,7 @@ def system_columns(group: str) -> list[str]:
     """Columns of `system_rows`."""
     return [
         *("system", group, "layer", "head", "direction", "n", "correct", "accuracy"),
-        *("ci_low", "ci_high", "heldout_accuracy"),
+        *("ci_low", "ci_high", "heldout_accuracy", "heldout_ci_low", "heldout_ci_high", *UNIT_COLUMNS),
     ]
 
 
@@ -27,34 +28,36 @@ def system_rows(
     directions: Sequence[str],
     baselines: Mapping[str, npt.NDArray[np.float64]],
     groups: tuple[str, Mapping[str, Bools]],
-    cluster: npt.NDArray[np.intp],
+    units: Units,
     resampling: Resampling,
 ) -> pd.DataFrame:
     """Accuracy of the baselines and of the best head in every group.
 
     The best head has the highest accuracy over all items, as in the paper. Its held-out accuracy is that of heads that are
-    chosen on the other folds of clusters.
+    chosen on the other folds of units.
 
     Args:
         heads: [item, direction, layer, head] whether each head is right.
         directions: their names.
         baselines: system -> [item], as 0 and 1, or as a share for chance.
         groups: name of the column, and group -> [item] which items belong to it.
-        cluster: [item] number of the document or passage, for folds and bootstrap.
+        units: of the items (documents or passages), for folds and bootstrap.
         resampling: folds and bootstrap.
 
     Returns:
         `system_columns`, one row for each system and group; the best head comes last.
     """
     direction, layer, head = best_head(heads.sum(axis=0))
-    heldout_right = heldout_of_clusters(heads, cluster, resampling)
+    heldout_right = heldout_of_units(heads, units, resampling)
     column, members = groups
     rows = []
     for system, right in {**baselines, BEST_HEAD: heads[:, direction, layer, head].astype(float)}.items():
         is_head = system == BEST_HEAD
         for name, of_group in members.items():
-            group_right = right[of_group]
-            low, high = _interval(group_right, cluster[of_group], resampling)
+            group_right, group_units = right[of_group], units.at(of_group)
+            low, high = _interval(group_right, group_units, resampling)
+            group_heldout = heldout_right[of_group].astype(float) if is_head else np.empty(0)
+            heldout_low, heldout_high = _interval(group_heldout, group_units, resampling)
             rows.append(
                 {
                     "system": system,
@@ -67,25 +70,27 @@ def system_rows(
                     "accuracy": group_right.mean() if len(group_right) else np.nan,
                     "ci_low": low,
                     "ci_high": high,
-                    "heldout_accuracy": heldout_right[of_group].mean() if is_head and len(group_right) else np.nan,
+                    "heldout_accuracy": group_heldout.mean() if len(group_heldout) else np.nan,
+                    "heldout_ci_low": heldout_low,
+                    "heldout_ci_high": heldout_high,
+                    "unit": group_units.name,
+                    "units": group_units.count,
                 }
             )
     return pd.DataFrame(rows, columns=system_columns(column)).astype({"layer": "Int64", "head": "Int64"})
 
 
-def heldout_of_clusters(heads: Bools, cluster: npt.NDArray[np.intp], resampling: Resampling) -> Bools:
-    """[item] whether the head that is best on the other folds of clusters is right."""
-    present, number = np.unique(cluster, return_inverse=True)
-    fold = folds_of(len(present), min(resampling.folds, len(present)), resampling.seed)[number]
+def heldout_of_units(heads: Bools, units: Units, resampling: Resampling) -> Bools:
+    """[item] whether the head that is best on the other folds of units is right."""
+    fold = folds_of(units.count, min(resampling.folds, units.count), resampling.seed)[units.of_item]
     return heldout(heads, fold)
 
 
-def _interval(right: npt.NDArray[np.float64], cluster: npt.NDArray[np.intp], resampling: Resampling) -> tuple[float, float]:
+def _interval(right: npt.NDArray[np.float64], units: Units, resampling: Resampling) -> tuple[float, float]:
     if not len(right):
         return np.nan, np.nan
-    hits, total = np.bincount(cluster, weights=right), np.bincount(cluster)
-    present = total > 0
-    low, high = bootstrap_ratio(hits[present][:, None], total[present][:, None], resampling.resamples, resampling.seed)
+    sums, sizes = units.sums(right[:, None]), units.sizes()[:, None]
+    low, high = bootstrap_ratio(sums, sizes, resampling.resamples, resampling.seed)
     return float(low[0]), float(high[0])
 
 

@@ -16,7 +16,7 @@ from attention_atlas.published.values import load_published, printed
 _OURS = (
     *("relation", "n", "layer", "head", "direction", "accuracy", "accuracy_ci_low", "accuracy_ci_high"),
     *("heldout_accuracy", "baseline_offset", "baseline_accuracy"),
-    *("margin", "margin_ci_low", "margin_ci_high", "heldout_baseline", "p_holm"),
+    *("margin", "margin_ci_low", "margin_ci_high", "heldout_baseline", "p_holm", "unit", "units"),
 )
 
 
@@ -58,12 +58,13 @@ def table1(relations_path: str | Path, label: RunLabel, out: str | Path, html_ou
         "notebook_baseline": "Notebook baseline %",
     }
     percent = ("accuracy", "heldout_accuracy", "baseline_accuracy", *(c for c in published.columns if c != "paper_head"))
+    unit = f"{table['units'].max()} {table['unit'].iloc[0]}" if len(table) else "sentences"
     shown = shown[list(columns)].assign(**{name: 100 * shown[name].astype(float) for name in percent})
     notes = [
         label.line,
         "Accuracy: share of the tokens with this relation whose head word the attention head picks; best of all heads in both "
-        "directions, chosen on the same sentences as in the paper. Interval: bootstrap over sentences with the head fixed. "
-        "Held-out: head chosen on the other folds of sentences. Baseline: best fixed offset. p: exact McNemar test of the "
+        f"directions, chosen on the same sentences as in the paper. Interval: bootstrap over {unit} with the head fixed. "
+        f"Held-out: head chosen on the other folds of {unit}. Baseline: best fixed offset. p: exact McNemar test of the "
         "held-out choices of head and offset, Holm-corrected over relations. Layers and heads count from 1.",
         "The paper prints 82.5 / 40.5 for auxpass; in the authors' notebook the head has 94.1 and 82.5 is its baseline.",
     ]

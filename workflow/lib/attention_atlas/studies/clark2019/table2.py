@@ -59,12 +59,13 @@ def table2_pages(
     notes = [
         label.line,
         "Share of mentions, in %, whose head word picks the head word of one of their antecedents; interval: bootstrap over "
-        f"documents. {summary['documents']} documents, {summary['mentions']} mentions. Head words: {summary['head_rule']}; "
+        f"{best['units']} {best['unit']}. {summary['documents']} documents, {summary['mentions']} mentions. Head words: "
+        f"{summary['head_rule']}; "
         f"types of mentions: by {summary['tags']}. Best head: {best['direction']}, chosen on the same documents.",
         _paper_rows(),
     ]
     names = {"system": "System", "all": "All", "pronoun": "Pronoun", "proper": "Proper", "nominal": "Nominal"}
-    rows = shown_rows(table, "mention_type", _SYSTEM_NAMES, "Head chosen on other documents")
+    rows = shown_rows(table, "mention_type", _SYSTEM_NAMES, f"Head chosen on other {best['unit']}")
     write_html_table(rows, out, "Clark et al. 2019, Table 2", notes, names)
     shown = options[options["system"] != CHANCE].pivot(index=["option", "setting"], columns="system", values="accuracy")
     heads = options[options["system"] == BEST_HEAD].set_index(["option", "setting"])

@@ -14,6 +14,7 @@ from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_quantities, read_table, write_table
 from attention_atlas.methods.dependency_scoring import ALL
+from attention_atlas.methods.units import independent_units
 from attention_atlas.published.values import load_published
 from attention_atlas.stats.bootstrap import bootstrap_ratio
 from attention_atlas.studies.clark2019.probes.names import ATTENTION, ATTENTION_WORDS, DISTANCES_WORDS
@@ -23,7 +24,7 @@ RIGHT_BRANCHING, BEST_OFFSET, RANDOM = "right_branching", "best_offset", "random
 OFFSETS = (-3, -2, -1, 1, 2, 3)
 COLUMNS = (
     *("probe", "root_alignment", "decoding", "punctuation", "seeds", "uas", "sd", "ci_low", "ci_high"),
-    *("root_accuracy", "n", "model", "vectors"),
+    *("root_accuracy", "n", "unit", "units", "model", "vectors"),
 )
 _KEYS = ["probe", "root_alignment", "decoding"]
 # Row of the page -> probe, and the published value.
@@ -75,7 +76,7 @@ def table3(
     Args:
         tables: the tables to read.
         limit: use at most this many records of the evaluation treebank.
-        resamples, seed: of the bootstrap over sentences.
+        resamples, seed: of the bootstrap over documents, or sentences where the treebank names no documents.
         label: model and evaluation treebank.
         training_title: title of the training treebank.
         out, seeds_out, html_out: files to write.
@@ -90,11 +91,13 @@ def table3(
     results = pd.concat([model_results, *random_results], ignore_index=True)
     # Every seed of every random model is one draw.
     results["draw"] = results["model"] + "/" + results["seed"].astype(str)
-    parts = [_summarised(frame, resamples, seed) for _, frame in results.groupby(_KEYS, sort=False)]
-    baselines = [_summarised(frame, resamples, seed) for frame in _baselines(list(read_examples(tables.examples, limit)))]
+    examples = list(read_examples(tables.examples, limit))
+    units = _units_of_records(examples)
+    parts = [_summarised(frame, units, resamples, seed) for _, frame in results.groupby(_KEYS, sort=False)]
+    baselines = [_summarised(frame, units, resamples, seed) for frame in _baselines(examples)]
     heads = read_table(tables.heads, ["relation", "layer", "head", "direction", "n", "correct"])
     best_head = _best_head(heads, str(model_results["model"].iloc[0]))
-    table = pd.concat([*baselines, best_head, *parts], ignore_index=True)
+    table = pd.concat([*baselines, best_head, *parts], ignore_index=True).astype({"units": "Int64"})
     has_vectors = table["probe"].str.endswith("words")
     table["vectors"] = np.where(has_vectors, training["vectors"], "")
     order = {name: k for k, name in enumerate(_ROWS)}
@@ -110,9 +113,14 @@ def table3(
     _page(table, training, random_training, label, training_title, html_out)
 
 
-def _summarised(frame: pd.DataFrame, resamples: int, seed: int) -> pd.DataFrame:
-    """Mean over draws (seeds, models), their standard deviation, and an interval over sentences, with and without
-    punctuation."""
+def _units_of_records(examples: Sequence[Example]) -> tuple[pd.Series, str]:
+    """Record -> number of its document (of the sentence, where the treebank names no documents), and what they are."""
+    units = independent_units([example.document for example in examples], "sentences")
+    return pd.Series(units.of_item, index=[example.record for example in examples]), units.name
+
+
+def _summarised(frame: pd.DataFrame, units: tuple[pd.Series, str], resamples: int, seed: int) -> pd.DataFrame:
+    """Mean over draws (seeds, models), their standard deviation, and an interval over units, with and without punctuation."""
     rows = []
     first = frame.iloc[0]
     by_draw = frame.groupby("draw")
@@ -121,8 +129,8 @@ def _summarised(frame: pd.DataFrame, resamples: int, seed: int) -> pd.DataFrame:
     for punctuation, right, words in (("without", "right", "words"), ("with", "right_all", "words_all")):
         sums = by_draw[[right, words]].sum()
         accuracies = sums[right] / sums[words]
-        by_sentence = frame.groupby("record")[[right, words]].sum()
-        low, high = bootstrap_ratio(by_sentence[[right]].to_numpy(), by_sentence[[words]].to_numpy(), resamples, seed)
+        by_unit = frame.groupby(frame["record"].map(units[0]))[[right, words]].sum()
+        low, high = bootstrap_ratio(by_unit[[right]].to_numpy(), by_unit[[words]].to_numpy(), resamples, seed)
         rows.append(
             {name: first[name] for name in _KEYS}
             | {
@@ -134,6 +142,8 @@ def _summarised(frame: pd.DataFrame, resamples: int, seed: int) -> pd.DataFrame:
                 "ci_high": float(high[0]),
                 "root_accuracy": roots,
                 "n": int(sums[words].iloc[0]),
+                "unit": units[1],
+                "units": len(by_unit),
                 "model": ", ".join(dict.fromkeys(frame["model"])),
             }
         )

@@ -1,0 +1,129 @@
+"""What intervals and folds resample: documents where the corpus names them, from the reader to the tables."""
+
+import numpy as np
+import pytest
+from small_shards import write_example_shards
+from test_relations import RESAMPLING, make_gold, random_scores, row_of
+
+from attention_atlas.attention.cache import cached_documents, read_attention
+from attention_atlas.corpora.conllu import read_conllu
+from attention_atlas.corpora.examples import Example, read_examples, write_examples
+from attention_atlas.corpora.segments import RECIPES
+from attention_atlas.corpora.text import TextDocument
+from attention_atlas.io.tables import read_table
+from attention_atlas.methods.head_tables import mean_rows
+from attention_atlas.methods.options import AS_PUBLISHED
+from attention_atlas.methods.relation_tables import relations_frame
+from attention_atlas.methods.units import DOCUMENTS, Units, independent_units
+from attention_atlas.stats.bootstrap import bootstrap_ratio
+from attention_atlas.stats.held_out import best_head, folds_of
+from attention_atlas.studies.clark2019.head_distances import measure_head_distances
+
+WORD = "1\tgo\tgo\tX\t_\t_\t0\troot\t_\t_\n\n"
+
+
+def test_sentences_belong_to_the_last_document_that_was_opened(tmp_path):
+    path = tmp_path / "t.conllu"
+    # The second comment stands before a block without words, the third has no id.
+    path.write_text(
+        f"{WORD}# newdoc id = a b \n# sent_id = x\n{WORD}{WORD}# newdoc id = c\n\n# newdocument = no\n{WORD}# newdoc\n{WORD}"
+    )
+    documents = [None, "a b", "a b", "c", "document 3"]
+    assert [tree.document for tree in read_conllu(path)] == documents
+    # The document was opened before the first sentence of a later shard.
+    assert [tree.document for tree in read_conllu(path, 2, 4)] == documents[2:4]
+
+
+def test_documents_are_kept_with_the_examples_and_with_their_maps(tmp_path):
+    examples = [Example(k, f"e{k}", (1,), (0,), ("t",), (0,), ("t",), document=d) for k, d in enumerate(("a", None))]
+    write_examples(tmp_path / "e.parquet", examples)
+    assert [example.document for example in read_examples([tmp_path / "e.parquet"])] == ["a", None]
+    shards, _ = write_example_shards(tmp_path, [4, 5, 6], 1, 2, documents=["a", "b", "b"])
+    assert [example.document for example in read_attention(shards)] == ["a", "b", "b"]
+    assert cached_documents(shards) == ["a", "b", "b"]
+    assert cached_documents(shards, 2) == ["a", "b"]
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_segments_name_their_document(recipe):
+    paragraphs = (("one two three .", "four five six ."), ("seven eight .", "nine ten ."))
+    documents = [TextDocument(paragraphs, True), TextDocument(paragraphs, True)]
+    segments = RECIPES[recipe](documents, lambda text: [(word, (1,)) for word in text.split()], 8, 0)
+    assert {segment.document for segment in segments} == {"document 1", "document 2"}
+
+
+def test_units_are_documents_or_the_items_themselves():
+    units = independent_units(["b", "a", "b"], "segments")
+    assert (units.of_item.tolist(), units.count, units.name) == ([0, 1, 0], 2, DOCUMENTS)
+    assert units.sums([1.0, 2.0, 4.0]).tolist() == [5, 2]
+    assert units.sizes().tolist() == [2, 1]
+    rest = units.at(np.array([False, True, False]))
+    assert (rest.of_item.tolist(), rest.count, rest.name) == ([0], 1, DOCUMENTS)
+    for documents in (["a", None, "b"], ["a", "a", "a"]):
+        units = independent_units(documents, "segments")
+        assert (units.of_item.tolist(), units.count, units.name) == ([0, 1, 2], 3, "segments")
+
+
+def test_the_interval_of_a_mean_resamples_documents():
+    generator = np.random.default_rng(0)
+    values = generator.normal(size=(12, 2, 3))
+    values[4] = np.nan
+    documents = [f"d{k // 3}" for k in range(12)]
+    rows = mean_rows(values, 300, 5, independent_units(documents, "segments"))
+    present = np.delete(values, 4, axis=0)
+    names = [document for k, document in enumerate(documents) if k != 4]
+    sums = np.stack([sum(present[k] for k in range(11) if names[k] == f"d{d}") for d in range(4)])
+    low, high = bootstrap_ratio(sums, np.array([3, 2, 3, 3.0])[:, None, None], 300, 5)
+    np.testing.assert_allclose(rows["value"], present.mean(axis=0).ravel())
+    np.testing.assert_allclose(rows["ci_low"], low.ravel())
+    np.testing.assert_allclose(rows["ci_high"], high.ravel())
+    assert set(zip(rows["n"], rows["unit"], rows["units"], strict=True)) == {(11, DOCUMENTS, 4)}
+
+
+def test_intervals_over_documents_cover_where_those_over_segments_do_not():
+    """Segments of one document are alike: of 200 samples with mean 0, an interval must contain 0 in about 95 %."""
+    covered = {DOCUMENTS: 0, "segments": 0}
+    for seed in range(200):
+        generator = np.random.default_rng(seed)
+        values = np.repeat(generator.normal(size=30), 6) + 0.5 * generator.normal(size=180)
+        by_document = independent_units([str(k // 6) for k in range(180)], "segments")
+        for units in (by_document, independent_units([None] * 180, "segments")):
+            (row,) = mean_rows(values[:, None, None], 200, seed, units).itertuples()
+            covered[units.name] += row.ci_low <= 0 <= row.ci_high
+    assert covered[DOCUMENTS] > 178  # a binomial variable of 200 and .95 falls below once in a thousand
+    assert covered["segments"] < 150
+
+
+def test_relations_are_chosen_and_resampled_by_document():
+    gold = make_gold(24, 6, ["det", "dobj"])
+    gold = type(gold)(**{**vars(gold), "documents": tuple(f"d{k // 4}" for k in range(24))})
+    scores = random_scores(gold)
+    row = row_of(relations_frame(scores, gold, AS_PUBLISHED, 1, RESAMPLING), "det")
+    document = gold.sentence // 4
+    fold = folds_of(6, RESAMPLING.folds, RESAMPLING.seed)[document]
+    chosen = gold.relation == "det"
+    right = scores.heads[chosen]
+    heldout_right = np.zeros(len(right), bool)
+    for number in set(fold.tolist()):
+        inside = fold[chosen] == number
+        heldout_right[inside] = right[inside][(slice(None), *best_head(right[~inside].sum(axis=0)))]
+    assert row["heldout_accuracy"] == pytest.approx(heldout_right.mean())
+    sums = [[heldout_right[document[chosen] == d].sum(), (document[chosen] == d).sum()] for d in range(6)]
+    low, high = bootstrap_ratio(*np.array(sums, float).T[:, :, None], RESAMPLING.resamples, RESAMPLING.seed)
+    assert (row["heldout_ci_low"], row["heldout_ci_high"]) == pytest.approx((low[0], high[0]))
+    assert (row["unit"], row["units"]) == (DOCUMENTS, 6)
+
+
+def test_no_document_is_in_two_groups_of_segments(tmp_path):
+    sizes = [3, 4, 5, 6, 7, 8]
+    shards, _ = write_example_shards(tmp_path, sizes, 2, 2, documents=["a", "a", "b", "b", "c", "c"])
+    for blocks, tokens, unit in ((5, [7, 11, 15], DOCUMENTS), (2, [22, 11], "groups of documents")):
+        measure_head_distances(shards, 9, 0.001, blocks, 1, tmp_path / "d.tsv", tmp_path / "b.tsv")
+        table = read_table(tmp_path / "b.tsv")
+        assert table.groupby("block")["tokens"].first().tolist() == tokens
+        assert set(table["unit"]) == {unit}
+
+
+def test_an_empty_unit_counts_for_nothing():
+    units = Units(np.array([0, 0, 2]), 3, DOCUMENTS)
+    assert units.sizes().tolist() == [2, 0, 1]
