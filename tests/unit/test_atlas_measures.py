@@ -1,4 +1,4 @@
-"""The atlas: measures read from tables, best relations, correlations beyond layers; against loops and scipy."""
+"""The atlas: measures read from tables, correlations beyond layers; against loops and scipy."""
 
 from pathlib import Path
 
@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import spearmanr
-from statsmodels.stats.proportion import proportion_confint
 
 from attention_atlas.atlas.correlations import (
     CORRELATIONS,
@@ -29,7 +28,6 @@ from attention_atlas.atlas.measures import (
 )
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.tables import write_table
-from attention_atlas.methods.relation_tables import best_relations
 from attention_atlas.studies.kovaleva2019.head_measures import most_frequent_class
 from attention_atlas.workflow.studies import studies
 
@@ -107,28 +105,6 @@ def test_another_shape_or_two_rows_for_a_head_are_errors(tables, tmp_path):
         read_measures(tables, LAYERS, HEADS)
     with pytest.raises(AtlasError, match="no study"):
         write_heads({}, "tiny", (LAYERS, HEADS), {}, {}, *(tmp_path / name for name in "abc"), "Test run")
-
-
-def test_the_best_relation_is_that_of_the_largest_margin():
-    table = pd.DataFrame(
-        [
-            ("det", 1, 1, "a", 100, 80, 0.8),
-            ("det", 1, 1, "b", 100, 85, 0.85),
-            ("dobj", 1, 1, "a", 50, 30, 0.6),
-            ("rare", 1, 1, "a", 5, 5, 1.0),
-            ("all", 1, 1, "a", 1000, 999, 0.999),
-            ("det", 1, 2, "a", 100, 10, 0.1),
-        ],
-        columns=["relation", "layer", "head", "direction", "n", "correct", "accuracy"],
-    )
-    baselines = pd.DataFrame({"relation": ["det", "dobj", "rare", "all"], "baseline_accuracy": [0.7, 0.2, 0.0, 0.1]})
-    best = best_relations(table, baselines).set_index(["layer", "head"])
-    assert best.loc[(1, 1), "best_relation"] == "dobj", "0.4 above its baseline; det is 0.15 above"
-    assert best.loc[(1, 1), "relation_margin"] == pytest.approx(0.4)
-    low, high = proportion_confint(30, 50, method="wilson")
-    assert best.loc[(1, 1), "relation_margin_low"] == pytest.approx(low - 0.2)
-    assert best.loc[(1, 1), "relation_margin_high"] == pytest.approx(high - 0.2)
-    assert best.loc[(1, 2), "best_relation"] == "det"
 
 
 def test_the_pattern_of_a_head_is_that_of_most_of_its_maps_over_tasks():

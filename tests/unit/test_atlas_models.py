@@ -33,6 +33,7 @@ NAMES = {
     "clark2019/surface": "surface",
     "clark2019/dependency_heads": "heads",
     "clark2019/dependencies": "dependencies",
+    "clark2019/dependency_head_relations": "head_relations",
     "guan2020/head_types": "types",
 }
 
@@ -51,10 +52,11 @@ def test_measures_of_a_model_are_those_of_the_studies(tmp_path):
     surface = [tmp_path / f"{name}.tsv" for name in ("surface", "surface_options", "segments")]
     measure_surface(shards, card, 12, AS_PUBLISHED, 200, 3, *surface)
     assert tables["clark2019/surface"].read_bytes() == surface[0].read_bytes().replace(b"segments", b"sentences")
-    outs = [tmp_path / f"{name}.tsv" for name in ("heads", "dependencies", "options", "noop", "summary")]
+    outs = [tmp_path / f"{name}.tsv" for name in ("heads", "dependencies", "head_relations", "options", "noop", "summary")]
     measure_dependencies(shards, [tmp_path / "0.parquet"], card, 12, AS_PUBLISHED, 1, RESAMPLING, DependencyOutputs(*outs))
     assert tables["clark2019/dependency_heads"].read_bytes() == outs[0].read_bytes()
     assert tables["clark2019/dependencies"].read_bytes() == outs[1].read_bytes()
+    assert tables["clark2019/dependency_head_relations"].read_bytes() == outs[2].read_bytes()
     heads, absent = read_measures(tables, 2, 2)
     assert {"entropy", "to_sep", "best_relation", "relation_margin"} <= set(heads)
     assert "does not build" in absent["importance"]

@@ -19,6 +19,7 @@ from attention_atlas.corpora.examples import read_examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import write_table
+from attention_atlas.methods.head_relations import HEAD_RELATIONS
 from attention_atlas.workflow.render import render
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
@@ -55,7 +56,7 @@ def write_tables(folder, layers, heads):
 NO_SENTENCES = Drawn(None, None, 2, 24)
 
 
-def build(folder, drawn=NO_SENTENCES, relations=()):
+def build(folder, drawn=NO_SENTENCES, relations=None):
     paths = [folder / f"{name}.tsv" for name in ("heads", "measures", "correlations")]
     write_page(*paths, relations, drawn, "Test run", RunLabel("Test run", "tiny", "text"), folder / "atlas.html")
     return (folder / "atlas.html").read_text(encoding="utf-8")
@@ -86,17 +87,34 @@ def test_measures_of_few_values_have_no_percentiles(tmp_path):
     assert data["values"]["masked"][1] == pytest.approx(1 / 12, rel=1e-5), "the value stays"
 
 
-def test_cards_hold_the_best_relations_above_their_offset():
-    rows = [(f"r{k}", 1, 1, "a", 50, 0.5 + k / 20) for k in range(8)] + [
-        ("r0", 1, 1, "b", 50, 0.99),
-        ("rare", 1, 1, "a", 3, 1.0),
+def relations_table():
+    """Head 1-1 finds r1 and r3 alone; the margin of r0 has no q, that of r2 is negative, and r4's interval contains 0."""
+    rows = [
+        (1, 1, 1, "r0", "a", 50, 0.9, 1, 0.5, 0.4, 0.1, 0.6, 0.04, 0.06),
+        (1, 1, 3, "r1", "b", 40, 0.8, 1, 0.5, 0.3, 0.2, 0.4, 0.001, 0.01),
+        (1, 1, 4, "r2", "a", 40, 0.2, 1, 0.5, -0.3, -0.4, -0.2, 0.001, 0.01),
+        (1, 1, 2, "r3", "a", 30, 0.7, -1, 0.6, 0.1, 0.05, 0.2, 0.001, 0.01),
+        (1, 1, 5, "r4", "a", 30, 0.7, -1, 0.6, 0.1, -0.01, 0.2, 0.001, 0.01),
+        (1, 2, 1, "none", "", 0, *[np.nan] * 8),
     ]
-    heads = pd.DataFrame(rows, columns=["relation", "layer", "head", "direction", "n", "accuracy"])
-    baselines = pd.DataFrame({"relation": [*(f"r{k}" for k in range(8)), "rare"], "baseline_accuracy": 0.5})
-    places = pd.DataFrame({"layer": [1, 1], "head": [1, 2]})
-    one, two = relation_cards(heads, baselines, places)
-    assert [(row["relation"], row["direction"]) for row in one] == [("r0", "b"), *((f"r{k}", "a") for k in (7, 6, 5, 4))]
+    return pd.DataFrame(rows, columns=HEAD_RELATIONS)
+
+
+def test_cards_hold_the_relations_above_their_offset_by_rank():
+    one, two = relation_cards(relations_table(), pd.DataFrame({"layer": [1, 1], "head": [1, 2]}))
+    assert [(row["relation"], row["direction"]) for row in one] == [("r3", "a"), ("r1", "b")]
+    assert one[1] == {
+        **{"relation": "r1", "direction": "b", "accuracy": 0.8, "baseline": 0.5, "margin": 0.3, "low": 0.2, "high": 0.4},
+        "n": 40,
+    }
     assert two == []
+
+
+def test_the_page_reads_the_table_of_relations(tmp_path):
+    write_tables(tmp_path, 3, 4)
+    write_table(relations_table(), tmp_path / "relations.tsv")
+    cards = data_of(build(tmp_path, relations=tmp_path / "relations.tsv"))["relations"]
+    assert [len(card) for card in cards] == [2, *[0] * 11]
 
 
 def test_weights_come_back_within_a_step(tmp_path):
@@ -135,7 +153,7 @@ def test_the_job_of_a_run_without_sentences_and_relations_renders_the_page(tmp_p
     write_tables(tmp_path, 3, 4)
     page = build(tmp_path)
     files = {f"{name}_path": tmp_path / f"{name}.tsv" for name in ("heads", "measures", "correlations")}
-    absent = {name: [] for name in ("relation_paths", "drawn__shard", "drawn__examples")}
+    absent = {name: [] for name in ("relations_path", "drawn__shard", "drawn__examples")}
     params = {"drawn": {"count": 2, "max_tokens": 24}, "run": "Test run", "label": None}
     render("atlas.page:write_page", files | absent, {"out": tmp_path / "rendered.html"}, params)
     rendered = (tmp_path / "rendered.html").read_text(encoding="utf-8")
@@ -176,14 +194,16 @@ def opened(browser, tmp_path):
     """A page of a model of 2 x 2 heads, opened from the file system; with its errors, its requests and heads.tsv."""
     write_treebank(tmp_path)
     table = write_tables(tmp_path, 2, 2)
-    relations = pd.DataFrame(
-        [("det", layer, head, "dependent_to_head", 40, 0.2 * layer + 0.1 * head) for layer in (1, 2) for head in (1, 2)],
-        columns=["relation", "layer", "head", "direction", "n", "accuracy"],
-    )
-    write_table(relations, tmp_path / "relation_heads.tsv")
-    write_table(pd.DataFrame({"relation": ["det"], "baseline_accuracy": [0.25]}), tmp_path / "relations.tsv")
-    files = tmp_path / "relation_heads.tsv", tmp_path / "relations.tsv"
-    build(tmp_path, Drawn(tmp_path / "0.safetensors", tmp_path / "0.parquet", 2, 24), files)
+    rows = [
+        (layer, head, 1, "det", "dependent_to_head", 40, 0.2 * layer + 0.1 * head, 1, 0.25, 0.2 * layer, 0.1, 0.5, 0.01, 0.02)
+        for layer in (1, 2)
+        for head in (1, 2)
+    ]
+    relations = pd.DataFrame(rows, columns=HEAD_RELATIONS)
+    # The last head finds nothing that is above the baseline.
+    relations.loc[3, "q"] = 0.2
+    write_table(relations, tmp_path / "relations.tsv")
+    build(tmp_path, Drawn(tmp_path / "0.safetensors", tmp_path / "0.parquet", 2, 24), tmp_path / "relations.tsv")
     page = browser.new_page()
     errors, requests = [], []
     page.on("console", lambda message: errors.append(message.text) if message.type in ("error", "warning") else None)
@@ -220,9 +240,14 @@ def test_a_click_shows_the_numbers_of_the_head(opened):
     for index in (3, 1):
         page.locator("#grid button").nth(index).click()
         check_card(page, table.iloc[index])
-        accuracy = page.locator("#relations tbody tr td").nth(1).inner_text()
-        layer, head = table.loc[index, ["layer", "head"]]
-        assert accuracy == f"{100 * (0.2 * layer + 0.1 * head):.1f} %"
+    cells = page.locator("#relations tbody tr td").all_inner_texts()
+    layer, head = table.loc[1, ["layer", "head"]]
+    margin = f"{20 * layer:.1f} [10.0, 50.0]"
+    assert cells == ["dependent to head", f"{100 * (0.2 * layer + 0.1 * head):.1f} %", "25.0 %", margin, "40"]
+    assert page.locator("#no-relations").is_hidden()
+    page.locator("#grid button").nth(3).click()
+    assert page.locator("#relations").is_hidden()
+    assert page.locator("#no-relations").inner_text() == "None."
     # Head 1-1 puts 0.7 of its attention on the next word.
     page.locator("#grid button").nth(0).click()
     assert "w0 → w1 0.70" in page.locator("#strongest").inner_text()

@@ -18,7 +18,7 @@ from attention_atlas.atlas.findings import (
     write_findings,
 )
 from attention_atlas.io.tables import write_table
-from attention_atlas.published.pages import DOES_NOT_HOLD, HOLDS
+from attention_atlas.published.compare import DOES_NOT_HOLD, HOLDS
 
 LAYERS, HEADS = 6, 12
 LEVELS = (0.01, 0.05)

@@ -12,8 +12,7 @@ from attention_atlas.workflow.targets import built_tables
 INPUTS = AtlasInputs(shipped())
 SENTENCES = {
     "clark2019/surface": "surface",
-    "clark2019/dependency_heads": "dependency_heads",
-    "clark2019/dependencies": "dependencies",
+    "clark2019/dependency_head_relations": "dependency_head_relations",
     "guan2020/head_types": "head_types",
 }
 """Tables that the atlas can make on its own sentences."""
@@ -32,7 +31,7 @@ def with_classifier(entry: dict) -> AtlasInputs:
 def test_tables_of_single_heads_are_those_that_the_studies_make():
     tables = INPUTS.head_tables(wildcards())
     assert set(tables) == SAMPLE_SOURCES
-    assert tables["clark2019/dependencies"] == "results/sample/clark2019/dependencies.tsv"
+    assert tables["clark2019/dependency_head_relations"] == "results/sample/clark2019/dependency_head_relations.tsv"
     assert tables["guan2020/head_types"] == "results/sample/guan2020/head_types.tsv"
     assert sorted(INPUTS.head_files(wildcards())) == sorted(tables.values())
     assert INPUTS.skipped_tables(wildcards()) == {}
@@ -75,10 +74,10 @@ def test_what_no_study_of_the_run_makes_is_measured_on_the_atlas_sentences():
     # The run has Clark et al. without a corpus of segments, and nothing of Guan et al.
     assert tables["clark2019/surface"] == f"{folder}/surface.tsv"
     assert tables["guan2020/head_types"] == f"{folder}/head_types.tsv"
-    assert tables["clark2019/dependencies"] == "results/any/clark2019/dependencies.tsv"
+    assert tables["clark2019/dependency_head_relations"] == "results/any/clark2019/dependency_head_relations.tsv"
     models = INPUTS.head_models(wildcards("any"))
     assert models["clark2019/surface"] == "minilm, on the atlas's sentences"
-    assert models["clark2019/dependencies"] == "minilm"
+    assert models["clark2019/dependency_head_relations"] == "minilm"
     assert INPUTS.study_models(wildcards("any"))["clark2019"] == "minilm, on the atlas's sentences, minilm"
 
 
@@ -87,12 +86,12 @@ def test_tables_of_another_shape_are_replaced_by_those_on_the_sentences():
     config["runs"]["any"]["clark2019"]["model"] = "bert-base-uncased"
     inputs = AtlasInputs(config)
     assert set(inputs.skipped_tables(wildcards("any"))) == {
-        *("clark2019/dependency_heads", "clark2019/dependencies", "clark2019/coreference_heads")
+        *("clark2019/dependency_head_relations", "clark2019/coreference_heads")
     }
     tables = inputs.head_tables(wildcards("any"))
-    assert tables["clark2019/dependencies"] == "results/any/atlas/models/minilm/dependencies.tsv"
+    assert tables["clark2019/dependency_head_relations"] == "results/any/atlas/models/minilm/dependency_head_relations.tsv"
     assert "clark2019/coreference_heads" not in tables
-    assert inputs.head_models(wildcards("any"))["clark2019/dependencies"] == "minilm, on the atlas's sentences"
+    assert inputs.head_models(wildcards("any"))["clark2019/dependency_head_relations"] == "minilm, on the atlas's sentences"
 
 
 def test_an_atlas_without_sentences_shows_none():
@@ -104,11 +103,10 @@ def test_an_atlas_without_sentences_shows_none():
     assert INPUTS.page_label(wildcards())["corpus"] == "generated sample, Stanford Dependencies"
 
 
-def test_the_page_shows_tables_of_relations():
-    assert INPUTS.relation_files(wildcards()) == [
-        "results/sample/clark2019/dependency_heads.tsv",
-        "results/sample/clark2019/dependencies.tsv",
-    ]
+def test_the_page_shows_the_relations_of_each_head():
+    assert INPUTS.relation_file(wildcards()) == "results/sample/clark2019/dependency_head_relations.tsv"
+    without_sentences = AtlasInputs(resolve(changed("runs/one/atlas", {})))
+    assert without_sentences.relation_file(wildcards("one")) == []
 
 
 def test_compared_models_and_their_files():
@@ -119,8 +117,9 @@ def test_compared_models_and_their_files():
         ("minilm-random-1", True),
     ]
     assert compared[2] | {"layers": 6, "heads": 12} == compared[2]
+    names = SENTENCES | {"clark2019/dependencies": "dependencies"}
     assert compared[1]["tables"] == {
-        table: f"results/sample/atlas/models/minilm-squad/{name}.tsv" for table, name in SENTENCES.items()
+        table: f"results/sample/atlas/models/minilm-squad/{name}.tsv" for table, name in names.items()
     }
     assert len(INPUTS.compared_files(wildcards())) == 12
 

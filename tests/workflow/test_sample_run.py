@@ -30,6 +30,8 @@ EFFECT = "kind layer head metric score baseline delta ci_low ci_high p p_sacrebl
 CONTRACTS = {
     "clark2019": {
         "dependency_heads.tsv": "relation layer head direction n correct accuracy",
+        "dependency_head_relations.tsv": "layer head rank relation direction n accuracy baseline_offset baseline_accuracy "
+        "margin ci_low ci_high p q",
         "table1.tsv": "relation n layer head direction accuracy accuracy_ci_low accuracy_ci_high heldout_accuracy "
         "baseline_offset baseline_accuracy",
         "figure2.tsv": "target layer head mean_attention",

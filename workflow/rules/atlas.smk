@@ -18,6 +18,7 @@ rule atlas_of_model:
         surface="results/{run}/atlas/models/{model}/surface.tsv",
         heads="results/{run}/atlas/models/{model}/dependency_heads.tsv",
         dependencies="results/{run}/atlas/models/{model}/dependencies.tsv",
+        head_relations="results/{run}/atlas/models/{model}/dependency_head_relations.tsv",
         types="results/{run}/atlas/models/{model}/head_types.tsv",
     log:
         "results/{run}/logs/atlas/models/{model}.log",

@@ -61,6 +61,7 @@ rule clark2019_dependencies:
     output:
         heads="results/{run}/clark2019/dependency_heads.tsv",
         dependencies="results/{run}/clark2019/dependencies.tsv",
+        head_relations="results/{run}/clark2019/dependency_head_relations.tsv",
         options="results/{run}/clark2019/dependency_options.tsv",
         noop="results/{run}/clark2019/dependency_noop.tsv",
         summary="results/{run}/clark2019/dependency_summary.tsv",
@@ -89,6 +90,7 @@ use rule clark2019_dependencies as clark2019_dependencies_variant with:
     output:
         heads="results/{run}/clark2019/variants/{variant}/dependency_heads.tsv",
         dependencies="results/{run}/clark2019/variants/{variant}/dependencies.tsv",
+        head_relations="results/{run}/clark2019/variants/{variant}/dependency_head_relations.tsv",
         options="results/{run}/clark2019/variants/{variant}/dependency_options.tsv",
         noop="results/{run}/clark2019/variants/{variant}/dependency_noop.tsv",
         summary="results/{run}/clark2019/variants/{variant}/dependency_summary.tsv",

@@ -15,6 +15,7 @@ with job(snakemake):
         outputs=DependencyOutputs(
             heads=snakemake.output.heads,
             dependencies=snakemake.output.dependencies,
+            head_relations=snakemake.output.head_relations,
             options=snakemake.output.options,
             noop=snakemake.output.noop,
             summary=snakemake.output.summary,

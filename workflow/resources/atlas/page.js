@@ -7,6 +7,7 @@
   const there = data.measures.filter((measure) => !measure.note);
   // Okabe and Ito's colours: told apart under the common kinds of colour blindness.
   const NAMES = ["#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#f0e442", "#8a8a8a"];
+  const NO_NAME = "#e6e6e6";
   const state = { measure: there[0].measure, second: (there.find((m, k) => k > 0 && m.kind === "number") || there[0]).measure, head: 0, sentence: 0 };
 
   const element = (name, attributes = {}, text = "") => {
@@ -33,7 +34,8 @@
     let scale;
     if (byName.get(name).kind === "name") {
       const kinds = [...new Set(values)].sort();
-      scale = { kinds, colour: (value) => NAMES[kinds.indexOf(value) % NAMES.length] };
+      const named = kinds.filter((kind) => kind !== "none");
+      scale = { kinds, colour: (value) => (value === "none" ? NO_NAME : NAMES[named.indexOf(value) % NAMES.length]) };
     } else {
       const [low, high] = [Math.min(...values), Math.max(...values)];
       const signed = low < 0 && high > 0;
@@ -270,12 +272,16 @@
     }
     const relations = data.relations[state.head] || [];
     find("relations-part").hidden = !data.relations.length;
+    find("relations").hidden = !relations.length;
+    find("no-relations").hidden = relations.length > 0;
     find("relations").tBodies[0].replaceChildren(
       ...relations.map((relation) => {
         const row = element("tr");
         row.append(element("th", { scope: "row" }, relation.relation));
         row.append(element("td", {}, relation.direction.replaceAll("_", " ")));
-        for (const share of [relation.accuracy, relation.baseline]) row.append(element("td", {}, `${(100 * share).toFixed(1)} %`));
+        const percent = (share) => (100 * share).toFixed(1);
+        for (const share of [relation.accuracy, relation.baseline]) row.append(element("td", {}, `${percent(share)} %`));
+        row.append(element("td", {}, `${percent(relation.margin)} [${percent(relation.low)}, ${percent(relation.high)}]`));
         row.append(element("td", {}, relation.n));
         return row;
       }),

@@ -18,6 +18,7 @@ from attention_atlas.io.progress import progress
 from attention_atlas.io.tables import write_table
 from attention_atlas.methods.dependency_scoring import gather_gold, predict, score
 from attention_atlas.methods.distance_features import DEFAULT, mean_features
+from attention_atlas.methods.head_relations import head_relations
 from attention_atlas.methods.head_tables import head_rows
 from attention_atlas.methods.head_types import types_of
 from attention_atlas.methods.options import AS_PUBLISHED
@@ -36,12 +37,14 @@ class Outputs:
     Attributes:
         surface: as `clark2019/surface`.
         heads, dependencies: as `clark2019/dependency_heads` and `clark2019/dependencies`.
+        head_relations: as `clark2019/dependency_head_relations`.
         types: as `guan2020/head_types`, without the features; no row where the heads have no types that can be named.
     """
 
     surface: str | Path
     heads: str | Path
     dependencies: str | Path
+    head_relations: str | Path
     types: str | Path
 
 
@@ -61,8 +64,8 @@ def measure_model(
         card_path: card of the model.
         limit: use at most this many records of the corpus.
         min_count: relations with fewer words get no best head.
-        resampling: folds of the held-out choice of heads, and bootstrap: both over documents, or sentences where the corpus
-            names none.
+        resampling: folds and halves of the held-out choices, and bootstrap: over documents, or sentences where the corpus names
+            none.
         out: files to write.
 
     Raises:
@@ -84,6 +87,7 @@ def measure_model(
     scores = score(predictions.picked[AS_PUBLISHED.word_mode], gold, AS_PUBLISHED)
     write_table(heads_frame(scores, gold, AS_PUBLISHED), out.heads)
     write_table(relations_frame(scores, gold, AS_PUBLISHED, min_count, resampling), out.dependencies)
+    write_table(head_relations(scores, gold, AS_PUBLISHED, resampling), out.head_relations)
     write_table(type_rows(mean, resampling.seed), out.types)
 
 

@@ -32,11 +32,10 @@ from attention_atlas.io.files import write_text
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 from attention_atlas.methods.head_measures import PLACE
-from attention_atlas.methods.relation_tables import above_offsets
+from attention_atlas.methods.head_relations import HEAD_RELATIONS, above_baseline
 
 ASSETS = RESOURCES / "atlas"
 _STEPS = 255
-_RELATIONS = 5
 _SHORTEST = 6
 _LEAST_VALUES = 5
 """Different values that a measure has at the least where the page shows percentiles."""
@@ -76,32 +75,28 @@ def percentiles(values: Sequence[float | None]) -> list[float | None]:
     return [None if np.isnan(rank) else round(float(rank), 1) for rank in ranks]
 
 
-def relation_cards(heads: pd.DataFrame, relations: pd.DataFrame, places: pd.DataFrame) -> list[list[dict[str, Any]]]:
-    """[head] its relations with the largest margins over the best fixed offset, five at the most.
+def relation_cards(table: pd.DataFrame, places: pd.DataFrame) -> list[list[dict[str, Any]]]:
+    """[head] its relations that are above their baseline on the half that did not choose them, in the order of their rank.
 
     Args:
-        heads: as `clark2019/dependency_heads`.
-        relations: as `clark2019/dependencies`.
+        table: as `clark2019/dependency_head_relations`.
         places: layer, head of the model's heads, in order.
     """
-    rows_by_margin = above_offsets(heads, relations)
-    by_place = dict(list(rows_by_margin.groupby(PLACE, sort=False)))
-    cards = []
-    for place in places.itertuples(index=False, name=None):
-        best_rows = by_place.get(place, rows_by_margin.iloc[:0]).drop_duplicates("relation").head(_RELATIONS)
-        cards.append(
-            [
-                {
-                    "relation": row.relation,
-                    "direction": row.direction,
-                    "accuracy": round(row.accuracy, _DIGITS),
-                    "baseline": round(row.baseline_accuracy, _DIGITS),
-                    "n": int(row.n),
-                }
-                for row in best_rows.itertuples()
-            ]
-        )
-    return cards
+    rows = table[above_baseline(table)].sort_values("rank")
+    by_place = dict(list(rows.groupby(PLACE, sort=False)))
+    shares = {"accuracy": "accuracy", "baseline": "baseline_accuracy", "margin": "margin", "low": "ci_low", "high": "ci_high"}
+    return [
+        [
+            {
+                "relation": row.relation,
+                "direction": row.direction,
+                **{name: round(getattr(row, column), _DIGITS) for name, column in shares.items()},
+                "n": int(row.n),
+            }
+            for row in by_place.get(place, rows.iloc[:0]).itertuples()
+        ]
+        for place in places.itertuples(index=False, name=None)
+    ]
 
 
 def sentence_data(cached: Iterable[CachedExample], examples: Mapping[int, Example], drawn: Drawn) -> list[dict[str, Any]]:
@@ -171,7 +166,7 @@ def write_page(
     heads_path: str | Path,
     measures_path: str | Path,
     correlations_path: str | Path,
-    relation_paths: Sequence[str | Path],
+    relations_path: str | Path | None,
     drawn: Drawn,
     run: str,
     label: RunLabel | None,
@@ -182,7 +177,7 @@ def write_page(
     Args:
         heads_path, measures_path: of `measures.write_heads`.
         correlations_path: of `correlations.write_correlations`.
-        relation_paths: tables as `clark2019/dependency_heads` and `clark2019/dependencies`; empty where the run has none.
+        relations_path: table as `clark2019/dependency_head_relations`; None where the run has none.
         drawn: sentences with attention.
         run: title of the run.
         label: what the sentences are.
@@ -197,10 +192,8 @@ def write_page(
     if len(heads) != places["layer"].max() * places["head"].max():
         raise AtlasError(f"{heads_path}: {len(heads)} rows are not those of all heads of all layers.")
     relations: list[list[dict[str, Any]]] = []
-    if relation_paths:
-        needed = ["relation", *PLACE, "direction", "n", "accuracy"], ["relation", "baseline_accuracy"]
-        head_scores, baselines = (read_table(path, columns) for path, columns in zip(relation_paths, needed, strict=True))
-        relations = relation_cards(head_scores, baselines, places)
+    if relations_path is not None:
+        relations = relation_cards(read_table(relations_path, HEAD_RELATIONS), places)
     sentences: list[dict[str, Any]] = []
     if drawn.shard is not None and drawn.examples is not None:
         examples = {example.record: example for example in read_examples([drawn.examples], None)}

@@ -69,7 +69,7 @@ PAGES = (
             "heads_path": "heads.tsv",
             "measures_path": "measures.tsv",
             "correlations_path": "correlations.tsv",
-            "relation_paths": ("relation_files",),
+            "relations_path": ("relation_file",),
             "drawn__shard": ("first_sentences", "attention", "safetensors"),
             "drawn__examples": ("first_sentences", "examples", "parquet"),
         },

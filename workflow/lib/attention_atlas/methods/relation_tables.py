@@ -9,18 +9,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from statsmodels.stats.multitest import multipletests
-from statsmodels.stats.proportion import proportion_confint
 
 from attention_atlas.methods.dependency_scoring import ALL, DIRECTIONS, Gold, Scores
-from attention_atlas.methods.head_measures import PLACE
 from attention_atlas.methods.head_tables import accuracy_rows
 from attention_atlas.methods.options import Options
 from attention_atlas.stats.bootstrap import bootstrap_ratio
 from attention_atlas.stats.held_out import Bools, Resampling, best_head, folds_of, heldout
 from attention_atlas.stats.paired_tests import mcnemar
-
-_LEAST = 20
-"""Words of a relation in the evaluated text at the least, for the best relation of a head."""
 
 
 def heads_frame(scores: Scores, gold: Gold, options: Options) -> pd.DataFrame:
@@ -99,41 +94,3 @@ def _relation_row(
         "unit": units.name,
         "units": int((units.sizes() > 0).sum()),
     }
-
-
-def above_offsets(table: pd.DataFrame, baselines: pd.DataFrame) -> pd.DataFrame:
-    """Rows of heads with baseline_accuracy and margin, largest margin first; without relations of few words and the row All.
-
-    Args:
-        table: a row a relation, head and direction: relation, layer, head, n, accuracy.
-        baselines: a row a relation: relation, baseline_accuracy.
-    """
-    known = table.merge(baselines[["relation", "baseline_accuracy"]], on="relation")
-    comparable = known[(known["n"] >= _LEAST) & (known["relation"] != "all") & known["baseline_accuracy"].notna()]
-    margin = comparable["accuracy"] - comparable["baseline_accuracy"]
-    return comparable.assign(margin=margin).sort_values("margin", ascending=False, kind="stable")
-
-
-def best_relations(table: pd.DataFrame, baselines: pd.DataFrame) -> pd.DataFrame:
-    """For each head the relation with the largest margin over the best fixed offset, with the margin and its 95 % interval.
-
-    Args:
-        table: a row a relation, head and direction: relation, layer, head, n, correct, accuracy.
-        baselines: a row a relation: relation, baseline_accuracy.
-
-    Returns:
-        layer, head, best_relation, relation_accuracy, relation_margin, relation_margin_low, relation_margin_high: Wilson's
-        interval of the accuracy less the baseline, that of one choice; the relation was picked for being best.
-    """
-    best = above_offsets(table, baselines).drop_duplicates(PLACE).sort_values(PLACE)
-    low, high = proportion_confint(best["correct"].to_numpy(), best["n"].to_numpy(), method="wilson")
-    return pd.DataFrame(
-        {
-            **{name: best[name].to_numpy() for name in PLACE},
-            "best_relation": best["relation"].to_numpy(),
-            "relation_accuracy": best["accuracy"].to_numpy(),
-            "relation_margin": best["margin"].to_numpy(),
-            "relation_margin_low": low - best["baseline_accuracy"].to_numpy(),
-            "relation_margin_high": high - best["baseline_accuracy"].to_numpy(),
-        }
-    )

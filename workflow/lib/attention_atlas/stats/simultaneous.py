@@ -70,6 +70,22 @@ def two_sided_p(observed: Floats, null: Floats) -> Floats:
     return (1 + (null_size >= observed_size[:, None] - _ROUNDING).sum(axis=1)) / (1 + null.shape[1])
 
 
+def exchange_p(differences: Floats, draws: int, seed: int) -> Floats:
+    """[head] two-sided p of summed differences of pairs, by random exchanges; as `two_sided_p`, a few draws at a time.
+
+    Args:
+        differences: [unit, head] whole numbers: terms of one of the pair less those of the other one.
+        draws: number of exchanges; the same for all heads.
+        seed: of the exchanges.
+    """
+    observed = differences.sum(axis=0)
+    beyond = np.zeros(differences.shape[1], dtype=np.intp)
+    for exchanges in random_exchanges(len(differences), draws, seed):
+        null = observed - 2 * (exchanges @ differences)
+        beyond += (np.abs(null) >= np.abs(observed)).sum(axis=0)
+    return (1 + beyond) / (1 + draws)
+
+
 def adjusted_p(observed: Floats, null: Floats) -> Floats:
     """[head] two-sided p adjusted for all heads: step-down maximum statistic (Westfall and Young 1993, algorithm 4.1).
 

@@ -25,6 +25,7 @@ from attention_atlas.methods.dependency_scoring import (
     predict,
     score,
 )
+from attention_atlas.methods.head_relations import head_relations
 from attention_atlas.methods.options import AS_PUBLISHED, Options, alternatives
 from attention_atlas.methods.relation_tables import heads_frame, relations_frame
 from attention_atlas.methods.units import UNIT_COLUMNS
@@ -44,6 +45,7 @@ class DependencyOutputs:
     Attributes:
         heads: relation, layer, head, direction, n, correct, accuracy: all relations x heads x directions.
         dependencies: the best head of each relation, see `relations_frame`.
+        head_relations: the relations of each head, see `head_relations`.
         options: the same best heads with each option changed alone, see `options_frame`.
         noop: attention to [SEP] with and without the relation, see `noop_frame`.
         summary: quantity, value (sentences, words, share of words with several word pieces).
@@ -51,6 +53,7 @@ class DependencyOutputs:
 
     heads: str | Path
     dependencies: str | Path
+    head_relations: str | Path
     options: str | Path
     noop: str | Path
     summary: str | Path
@@ -93,6 +96,7 @@ def measure_dependencies(
     write_table(heads_frame(scores, gold, options), outputs.heads)
     relations = relations_frame(scores, gold, options, min_count, resampling)
     write_table(relations, outputs.dependencies)
+    write_table(head_relations(scores, gold, options, resampling), outputs.head_relations)
     write_table(options_frame(predictions, gold, min_count), outputs.options)
     write_table(noop_frame(predictions, gold, relations, resampling), outputs.noop)
     write_quantities(summary(examples), outputs.summary)

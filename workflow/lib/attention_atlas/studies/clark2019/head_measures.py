@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def best_relations(table: pd.DataFrame, baselines: pd.DataFrame) -> pd.DataFrame:
-    """See `methods.relation_tables.best_relations`."""
-    from attention_atlas.methods import relation_tables
+def best_relations(table: pd.DataFrame) -> pd.DataFrame:
+    """See `methods.head_relations.best_relations`."""
+    from attention_atlas.methods import head_relations
 
-    return relation_tables.best_relations(table, baselines)
+    return head_relations.best_relations(table)
 
 
 _VALUE = ("layer", "head", "value")
@@ -39,9 +39,15 @@ _COLUMNS_OF_SURFACE = {
     "current": "to_itself",
 }
 _RELATION = (
-    Measure("best_relation", "Relation found most above its offset baseline", "Table 1", ""),
-    Measure("relation_accuracy", "Accuracy on that relation", "Table 1", "share", "finds the relation's words"),
-    Measure("relation_margin", "Accuracy on it above the best fixed offset", "Table 1", "share", "finds more than a place"),
+    Measure("best_relation", "Relation of the head, better than the best fixed offset (held out)", "Table 1", ""),
+    Measure("relation_accuracy", "Held-out accuracy on the head's first relation", "Table 1", "share", "finds its words"),
+    Measure(
+        "relation_margin",
+        "Held-out accuracy on the head's first relation, less that of the best fixed offset",
+        "Table 1",
+        "share",
+        "follows the relation beyond what word distance predicts",
+    ),
     Measure("relation_margin_low", "Lower end of that margin's interval", "Table 1", "share", part=True),
     Measure("relation_margin_high", "Upper end of that margin's interval", "Table 1", "share", part=True),
 )
@@ -62,11 +68,10 @@ MEASURES = (
         ("masking", "measure", "target", *_VALUE),
     ),
     Source(
-        "clark2019/dependency_heads",
+        "clark2019/dependency_head_relations",
         best_relations,
         _RELATION,
-        ("relation", "layer", "head", "n", "correct", "accuracy"),
-        ("clark2019/dependencies", ("relation", "baseline_accuracy")),
+        ("layer", "head", "rank", "relation", "accuracy", "margin", "ci_low", "ci_high", "q"),
         attention_alone=True,
     ),
     Source(

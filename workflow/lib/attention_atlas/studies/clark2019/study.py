@@ -87,7 +87,7 @@ ARTIFACTS = (
         "the accuracy of a head chosen on held-out folds, and the best fixed offset (Clark et al. 2019, Table 1), beside the "
         "published values.",
         needs=["dependencies"],
-        files=["dependencies.tsv", "dependency_heads.tsv"],
+        files=["dependencies.tsv", "dependency_heads.tsv", "dependency_head_relations.tsv"],
     ),
     figure(
         "figure5",

@@ -12,8 +12,10 @@ from attention_atlas.workflow.lookups import Config, study_model
 from attention_atlas.workflow.studies import studies
 from attention_atlas.workflow.targets import built_tables
 
-RELATION_TABLES = ("clark2019/dependency_heads", "clark2019/dependencies")
-"""Tables of single heads and relations that the page of the atlas shows."""
+HEAD_RELATIONS = "clark2019/dependency_head_relations"
+"""Table of the relations of each head, which the page of the atlas shows."""
+DEPENDENCIES = "clark2019/dependencies"
+"""Table of the best head of each relation, which the compared models are tested on."""
 
 
 def head_sources() -> dict[str, Source]:
@@ -76,7 +78,10 @@ class AtlasInputs(StudyInputs):
     def _tables_of(self, run: str, model: str) -> dict[str, str]:
         """Table -> file of the job that measures a model on the atlas's sentences."""
         tables = [table for table, source in head_sources().items() if source.attention_alone]
-        return {table: f"results/{run}/{ID}/models/{model}/{table.partition('/')[2]}.tsv" for table in tables}
+        return {table: self._table_of(run, model, table) for table in tables}
+
+    def _table_of(self, run: str, model: str, table: str) -> str:
+        return f"results/{run}/{ID}/models/{model}/{table.partition('/')[2]}.tsv"
 
     def head_files(self, wildcards: Wildcards) -> list[str]:
         """The same as a list."""
@@ -110,10 +115,9 @@ class AtlasInputs(StudyInputs):
                 listed.append(model)
         return {study: ", ".join(listed) for study, listed in names.items()}
 
-    def relation_files(self, wildcards: Wildcards) -> list[str]:
-        """Tables of single heads and relations that the page shows; none where the run has none."""
-        tables = self.head_tables(wildcards)
-        return [tables[name] for name in RELATION_TABLES if name in tables]
+    def relation_file(self, wildcards: Wildcards) -> str | list[str]:
+        """The table of the relations of each head; none where the run has none."""
+        return self.head_tables(wildcards).get(HEAD_RELATIONS, [])
 
     def draws(self, wildcards: Wildcards) -> dict[str, int]:
         """Resamples and permutations of heads, and their seed."""
@@ -151,7 +155,8 @@ class AtlasInputs(StudyInputs):
                     "layers": layers,
                     "heads": heads,
                     "random_weights": self._has_random_weights(model),
-                    "tables": self._tables_of(wildcards.run, model),
+                    "tables": self._tables_of(wildcards.run, model)
+                    | {DEPENDENCIES: self._table_of(wildcards.run, model, DEPENDENCIES)},
                 }
             )
         return compared

@@ -1,0 +1,183 @@
+"""The relations of each head: against a slow loop, on random picks, and with a planted head."""
+
+from collections import defaultdict
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binom
+from statsmodels.stats.multitest import multipletests
+from test_relations import make_gold
+
+from attention_atlas.methods.dependency_scoring import DIRECTIONS, Scores, score
+from attention_atlas.methods.head_relations import HEAD_RELATIONS, NONE, above_baseline, best_relations, head_relations
+from attention_atlas.methods.options import AS_PUBLISHED
+from attention_atlas.stats.bootstrap import bootstrap_ratio
+from attention_atlas.stats.held_out import Resampling, folds_of
+from attention_atlas.stats.simultaneous import exchange_p, random_exchanges, two_sided_p
+
+SHAPE = (2, 3)  # layers, heads
+LABELS = [f"r{k}" for k in range(8)]
+RESAMPLING = Resampling(folds=5, resamples=200, seed=3)
+PLANTED = (1, 2)
+
+
+def scores_of(gold, seed, planted=0.0, relation="r2"):
+    """Heads that pick words at random; the planted head picks the gold head for a share of the words of a relation."""
+    generator = np.random.default_rng(seed)
+    picked = generator.integers(1, gold.length[:, None, None, None] + 1, (len(gold), len(DIRECTIONS), *SHAPE)).astype(np.int16)
+    moved = np.flatnonzero((gold.relation == relation) & (generator.random(len(gold)) < planted))
+    picked[moved, 0, PLANTED[0] - 1, PLANTED[1] - 1] = gold.head[moved]
+    return score(picked, gold, AS_PUBLISHED)
+
+
+def slow_relations(scores, gold, unit, layer, head):
+    """Relations of one head by a loop over words: (relation, direction, offset, differences and words by unit of the test)."""
+    second = folds_of(max(unit) + 1, 2, RESAMPLING.seed)
+    candidates = []
+    for relation in sorted(set(gold.relation) - {"root"}, key=lambda name: -(gold.relation == name).sum()):
+        words = [i for i in range(len(gold)) if gold.relation[i] == relation]
+        first_words = [i for i in words if second[unit[i]] == 0]
+        if len(words) < 20:
+            continue
+        hits = [sum(scores.offsets[i, k] for i in first_words) for k in range(len(AS_PUBLISHED.offsets))]
+        offset = hits.index(max(hits))
+        lows = []
+        for direction in range(2):
+            by_unit = defaultdict(lambda: [0, 0])
+            for i in first_words:
+                by_unit[unit[i]][0] += int(scores.heads[i, direction, layer, head]) - int(scores.offsets[i, offset])
+                by_unit[unit[i]][1] += 1
+            n = len(first_words)
+            margin = sum(d for d, _ in by_unit.values()) / n
+            spread = sum((d - margin * size) ** 2 for d, size in by_unit.values()) * len(by_unit) / (len(by_unit) - 1)
+            lows.append(margin - 1.96 * spread**0.5 / n if margin > 0 else -np.inf)
+        direction = lows.index(max(lows))
+        tested = defaultdict(lambda: [0, 0, 0])
+        for i in words:
+            if second[unit[i]] == 1:
+                tested[unit[i]][0] += int(scores.heads[i, direction, layer, head])
+                tested[unit[i]][1] += int(scores.offsets[i, offset])
+                tested[unit[i]][2] += 1
+        if max(lows) > -np.inf:
+            every_unit = [tested[k] for k in range(max(unit) + 1) if second[k] == 1]
+            candidates.append((-max(lows), relation, direction, offset, np.array(every_unit, dtype=float)))
+    return [entry[1:] for entry in sorted(candidates, key=lambda entry: entry[0])[:5]]
+
+
+@pytest.mark.parametrize("sentences_a_unit", [1, 3])
+def test_a_slow_loop_chooses_and_reports_the_same(sentences_a_unit):
+    gold = make_gold(90, 7, [*LABELS, *LABELS[:2], "r0"])
+    scores = scores_of(gold, 1, planted=0.7)
+    unit = gold.sentence // sentences_a_unit
+    table = head_relations(scores, gold, AS_PUBLISHED, RESAMPLING, None if sentences_a_unit == 1 else unit)
+    assert list(table.columns) == HEAD_RELATIONS
+    assert table[["layer", "head"]].drop_duplicates().to_numpy().tolist() == [[1, 1], [1, 2], [1, 3], [2, 1], [2, 2], [2, 3]]
+    for (layer, head), rows in table.groupby(["layer", "head"]):
+        slow = slow_relations(scores, gold, unit, layer - 1, head - 1)
+        assert rows["relation"].tolist() == ([entry[0] for entry in slow] or [NONE])
+        assert rows["rank"].tolist() == list(range(1, max(len(slow), 1) + 1))
+        for row, (_, direction, offset, sums) in zip(rows.itertuples(), slow, strict=False):
+            right, offset_right, n = sums.sum(axis=0)
+            assert (row.direction, row.baseline_offset) == (DIRECTIONS[direction], AS_PUBLISHED.offsets[offset])
+            assert (row.n, row.accuracy, row.baseline_accuracy) == (n, right / n, offset_right / n)
+            assert row.margin == pytest.approx((right - offset_right) / n)
+            difference = sums[:, 0] - sums[:, 1]
+            low, high = bootstrap_ratio(difference, sums[:, 2], 200, RESAMPLING.seed)
+            assert (row.ci_low, row.ci_high) == (pytest.approx(low), pytest.approx(high))
+            # As many draws as the correction over the heads of the rank needs.
+            same_rank = table[(table["rank"] == row.rank) & (table["relation"] != NONE)]
+            draws = max(RESAMPLING.resamples, 100 * len(same_rank))
+            null = [difference.sum() - 2 * (e @ difference) for e in random_exchanges(len(sums), draws, RESAMPLING.seed)]
+            p = two_sided_p(np.array([difference.sum()]), np.concatenate(null)[None])
+            assert row.p == pytest.approx(p[0])
+    for _, rows in table[table["relation"] != NONE].groupby("rank"):
+        assert rows["q"].tolist() == pytest.approx(multipletests(rows["p"], method="fdr_bh")[1])
+
+
+def test_exchanges_are_those_of_the_tests_of_many_heads():
+    generator = np.random.default_rng(0)
+    differences = generator.integers(-3, 4, (30, 5)).astype(float)
+    differences[:, 4] = 0
+    null = np.concatenate([differences.sum(axis=0) - 2 * (e @ differences) for e in random_exchanges(30, 333, 7)]).T
+    assert exchange_p(differences, 333, 7) == pytest.approx(two_sided_p(differences.sum(axis=0), null))
+    assert exchange_p(differences, 333, 7)[4] == 1
+
+
+def test_choice_and_test_use_different_sentences():
+    """A head that is right on the first half alone is chosen for its relation and not said to find it."""
+    gold = make_gold(80, 7, LABELS[:3])
+    second = folds_of(80, 2, RESAMPLING.seed).astype(bool)[gold.sentence]
+    scores = scores_of(gold, 0)
+    heads = np.zeros_like(scores.heads)
+    heads[~second & (gold.relation == "r1"), 0, 0, 0] = True
+    table = head_relations(Scores(heads, scores.offsets, heads, scores.offsets), gold, AS_PUBLISHED, RESAMPLING)
+    row = table.iloc[0]
+    assert (row["relation"], row["rank"], row["accuracy"]) == ("r1", 1, 0)
+    assert row["margin"] < 0
+    assert row["n"] == (second & (gold.relation == "r1")).sum()
+    best = best_relations(table)
+    assert best["best_relation"].tolist() == [NONE] * 6
+    assert best["relation_margin"].iloc[0] == row["margin"]
+    assert best["relation_margin"].iloc[1:].isna().all(), "no head but the first has a relation that could be chosen"
+    assert (table["relation"].iloc[1:] == NONE).all()
+
+
+def test_relations_of_few_words_or_one_unit_are_not_chosen():
+    gold = make_gold(80, 7, LABELS[:2])
+    rare = gold.relation.copy()
+    rare[np.flatnonzero(gold.relation == "r0")[19:]] = "r1"
+    few = type(gold)(**{**vars(gold), "relation": rare})
+    scores = scores_of(few, 0)
+    right = np.ones_like(scores.heads)
+    table = head_relations(Scores(right, scores.offsets, right, scores.offsets), few, AS_PUBLISHED, RESAMPLING)
+    assert set(table["relation"]) == {"r1"}, "r0 has 19 words"
+    document = np.where(gold.relation == "r0", 0, 1 + gold.sentence % 6)
+    table = head_relations(Scores(right, scores.offsets, right, scores.offsets), gold, AS_PUBLISHED, RESAMPLING, document)
+    assert set(table["relation"]) == {"r1"}, "r0 is in one document"
+
+
+def test_no_relation_has_enough_words():
+    gold = make_gold(5, 4, LABELS)
+    table = head_relations(scores_of(gold, 0), gold, AS_PUBLISHED, RESAMPLING)
+    assert table["relation"].tolist() == [NONE] * 6
+    assert best_relations(table)["relation_margin"].isna().all()
+    assert not above_baseline(table).any()
+
+
+@pytest.mark.parametrize("data_sets", [40, pytest.param(400, marks=pytest.mark.long)])
+def test_heads_at_random_have_no_relation_and_a_planted_head_has_its_own(data_sets):
+    alarms = {"best": 0, "list": 0}
+    planted = 0
+    for seed in range(data_sets):
+        gold = make_gold(60, 7, LABELS[:5], seed)
+        resampling = Resampling(folds=5, resamples=200, seed=seed)
+        # Heads and offsets are right equally often.
+        chance = np.random.default_rng(seed).random((len(gold), len(DIRECTIONS), *SHAPE)) < 0.3
+        offsets = np.random.default_rng(seed + 10**6).random((len(gold), len(AS_PUBLISHED.offsets))) < 0.3
+        null = head_relations(Scores(chance, offsets, chance, offsets), gold, AS_PUBLISHED, resampling)
+        alarms["best"] += bool((best_relations(null)["best_relation"] != NONE).any())
+        alarms["list"] += bool(above_baseline(null[null["rank"] == 2]).any())
+        found = best_relations(head_relations(scores_of(gold, seed, planted=0.8), gold, AS_PUBLISHED, resampling))
+        planted += found.set_index(["layer", "head"]).loc[PLANTED, "best_relation"] == "r2"
+    for name, count in alarms.items():
+        print(f"{name}: some head has a relation in {count / data_sets:.3f} of null data sets")
+        assert count <= binom.ppf(0.9995, data_sets, 0.05), name
+    print(f"planted head: its relation in {planted / data_sets:.3f}")
+    assert planted / data_sets > 0.8
+
+
+def test_the_best_relation_is_that_of_rank_1_where_it_is_shown():
+    rows = [
+        (1, 1, 1, "det", 0.9, 0.3, 0.2, 0.4, 0.01),
+        (1, 1, 2, "dobj", 0.9, 0.5, 0.4, 0.6, 0.001),
+        (1, 2, 1, "det", 0.6, 0.1, 0.01, 0.2, 0.2),
+        (1, 3, 1, "det", 0.1, -0.4, -0.5, -0.3, 0.001),
+        (1, 4, 1, NONE, *[np.nan] * 5),
+    ]
+    table = pd.DataFrame(rows, columns=["layer", "head", "rank", "relation", "accuracy", "margin", "ci_low", "ci_high", "q"])
+    best = best_relations(table)
+    assert best["best_relation"].tolist() == ["det", NONE, NONE, NONE]
+    assert best["relation_margin"].tolist()[:3] == [0.3, 0.1, -0.4]
+    assert best[["relation_margin_low", "relation_margin_high"]].iloc[0].tolist() == [0.2, 0.4]
+    assert np.isnan(best["relation_margin"].iloc[3])

@@ -1,0 +1,218 @@
+"""The dependency relations of each head: chosen on one half of the sentences, tested on the other half.
+
+Among dozens of relations and two directions every head has one that it finds best, with random weights too. What a relation
+was chosen on can therefore not show that the head finds it: choice and test use different sentences.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.sparse import csr_array
+
+from attention_atlas.methods.dependency_scoring import DIRECTIONS, Gold, Scores
+from attention_atlas.methods.head_measures import PLACE
+from attention_atlas.methods.options import Options
+from attention_atlas.stats.bootstrap import bootstrap_ratio
+from attention_atlas.stats.held_out import Bools, Resampling, folds_of
+from attention_atlas.stats.simultaneous import corrected_p, enough_draws, exchange_p
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.intp]
+HEAD_RELATIONS = [
+    *("layer", "head", "rank", "relation", "direction", "n", "accuracy", "baseline_offset", "baseline_accuracy", "margin"),
+    *("ci_low", "ci_high", "p", "q"),
+]
+NONE = "none"
+"""What stands for the relation of a head that has none."""
+LEVEL = 0.05
+"""Level of the q of relations that a head is said to find."""
+_LEAST = 20
+"""Words of a relation in the text at the least."""
+_RANKS = 5
+"""Relations that are chosen for a head at the most."""
+_NORMAL = 1.96
+"""Standard errors on each side of a 95 % interval."""
+
+
+@dataclass(frozen=True)
+class _Candidates:
+    """Relations with enough words, each with the direction that suits a head best on the first half.
+
+    Attributes:
+        relations: their labels.
+        offsets: [relation] place of the best offset on the first half.
+        directions: [relation, head] place of the direction.
+        lows: [relation, head] lower end of the margin's interval on the first half; -inf where the margin is not positive.
+        right: [unit, relation, head] words that the head gets right, units of the second half alone.
+        offset_right: [unit, relation] words that the offset gets right.
+        words: [unit, relation] words of the relation.
+    """
+
+    relations: list[str]
+    offsets: Ints
+    directions: Ints
+    lows: Floats
+    right: Floats
+    offset_right: Floats
+    words: Floats
+
+
+def head_relations(
+    scores: Scores, gold: Gold, options: Options, resampling: Resampling, unit: Ints | None = None
+) -> pd.DataFrame:
+    """Up to five relations of every head, best first, columns `HEAD_RELATIONS`.
+
+    The sentences are split at random into two halves. The first half ranks relations for each head by the lower end of the 95 %
+    interval of their margin, the accuracy of the head in its better direction less that of the best fixed offset of that half;
+    only relations with a positive margin are chosen. Everything else comes from the second half: n (words of the relation),
+    accuracy, baseline_accuracy (that of the offset that the first half chose), margin and its interval ci_low to ci_high by
+    bootstrap over units, p by random exchanges of head and offset within units, and q (Benjamini and Hochberg) over the
+    relations of the same rank of all heads. A head without a chosen relation has one row, relation `NONE`.
+
+    A relation needs 20 words, in at least two units of each half.
+
+    Args:
+        scores, gold, options: of the same treebank.
+        resampling: of split, bootstrap and exchanges; there are enough exchanges for q < `LEVEL`.
+        unit: [token] number of the independent unit of each token, such as its document; the sentence if not given.
+    """
+    layers, heads = scores.heads.shape[2:]
+    candidates = _candidates(scores, gold, options, gold.sentence if unit is None else unit, resampling.seed)
+    frames = []
+    for rank, chosen in enumerate(_chosen(candidates.lows), start=1):
+        head = np.flatnonzero(chosen >= 0)
+        if len(head):
+            frame = _tested(candidates, chosen[head], head, options, resampling)
+            frames.append(frame.assign(rank=rank, layer=head // heads + 1, head=head % heads + 1))
+    frames.append(_without(frames, layers, heads))
+    table = pd.concat([frame for frame in frames if len(frame)], ignore_index=True).reindex(columns=HEAD_RELATIONS)
+    # Whole numbers, though a head without a relation has none.
+    table["baseline_offset"] = table["baseline_offset"].astype("Int64")
+    return table.sort_values([*PLACE, "rank"], ignore_index=True)
+
+
+def _candidates(scores: Scores, gold: Gold, options: Options, unit: Ints, seed: int) -> _Candidates:
+    units = int(unit.max()) + 1
+    second = folds_of(units, 2, seed).astype(bool)
+    heads = int(np.prod(scores.heads.shape[2:]))
+    relations, offsets, directions, lows, right, offset_right, words = [], [], [], [], [], [], []
+    for relation in gold.relations():
+        tokens = np.flatnonzero(gold.relation == relation)
+        size = np.bincount(unit[tokens], minlength=units).astype(np.float64)
+        if len(tokens) < _LEAST or min(np.count_nonzero(size[half]) for half in (~second, second)) < 2:
+            continue
+        in_unit = csr_array((np.ones(len(tokens)), (unit[tokens], np.arange(len(tokens)))), shape=(units, len(tokens)))
+        head_right, offsets_right = scores.of(relation)
+        by_unit = in_unit @ head_right[tokens].reshape(len(tokens), -1).astype(np.float64)
+        offsets_by_unit = in_unit @ offsets_right[tokens].astype(np.float64)
+        offset = int(offsets_by_unit[~second].sum(axis=0).argmax())
+        margins = (by_unit - offsets_by_unit[:, [offset]])[~second]
+        low = _lower_ends(margins, size[~second]).reshape(len(DIRECTIONS), heads)
+        direction = low.argmax(axis=0)
+        relations.append(relation)
+        offsets.append(offset)
+        directions.append(direction)
+        lows.append(low.max(axis=0))
+        right.append(by_unit[second].reshape(-1, len(DIRECTIONS), heads)[:, direction, np.arange(heads)])
+        offset_right.append(offsets_by_unit[second, offset])
+        words.append(size[second])
+    count, tested = len(relations), int(second.sum())
+    return _Candidates(
+        relations=relations,
+        offsets=np.array(offsets, dtype=np.intp),
+        directions=np.array(directions, dtype=np.intp).reshape(count, heads),
+        lows=np.array(lows).reshape(count, heads),
+        right=np.stack(right, axis=1) if count else np.empty((tested, 0, heads)),
+        offset_right=np.stack(offset_right, axis=1) if count else np.empty((tested, 0)),
+        words=np.stack(words, axis=1) if count else np.empty((tested, 0)),
+    )
+
+
+def _lower_ends(differences: Floats, words: Floats) -> Floats:
+    """[column] lower end of the 95 % interval of a margin, by the standard error of a ratio; -inf if it is not positive.
+
+    Args:
+        differences: [unit, column] words that the head gets right less those of the offset.
+        words: [unit] words of the relation; units without any do not count.
+    """
+    present = words > 0
+    margins = differences.sum(axis=0) / words.sum()
+    residuals = (differences - margins * words[:, None])[present]
+    clusters = len(residuals)
+    errors = np.sqrt((residuals**2).sum(axis=0) * clusters / (clusters - 1)) / words.sum()
+    return np.where(margins > 0, margins - _NORMAL * errors, -np.inf)
+
+
+def _chosen(lows: Floats) -> Ints:
+    """[rank, head] place of the relation of each rank; -1 where a head has none. Ties go to the more frequent relation."""
+    order = np.argsort(-lows, axis=0, kind="stable")[:_RANKS]
+    return np.where(np.isfinite(np.take_along_axis(lows, order, axis=0)), order, -1)
+
+
+def _tested(candidates: _Candidates, relation: Ints, head: Ints, options: Options, resampling: Resampling) -> pd.DataFrame:
+    """A row a head: what the second half says of the relation that was chosen for it."""
+    right, words = candidates.right[:, relation, head], candidates.words[:, relation]
+    offset_right = candidates.offset_right[:, relation]
+    differences = right - offset_right
+    low, high = bootstrap_ratio(differences, words, resampling.resamples, resampling.seed)
+    draws = max(resampling.resamples, enough_draws(len(head), LEVEL))
+    p = exchange_p(differences, draws, resampling.seed)
+    n = words.sum(axis=0)
+    return pd.DataFrame(
+        {
+            "relation": np.asarray(candidates.relations, dtype=object)[relation],
+            "direction": np.asarray(DIRECTIONS, dtype=object)[candidates.directions[relation, head]],
+            "n": n.astype(int),
+            "accuracy": right.sum(axis=0) / n,
+            "baseline_offset": np.asarray(options.offsets)[candidates.offsets[relation]],
+            "baseline_accuracy": offset_right.sum(axis=0) / n,
+            "margin": differences.sum(axis=0) / n,
+            "ci_low": low,
+            "ci_high": high,
+            "p": p,
+            "q": corrected_p(p, "fdr_bh", 1 / (draws + 1), LEVEL),
+        }
+    )
+
+
+def _without(frames: list[pd.DataFrame], layers: int, heads: int) -> pd.DataFrame:
+    """Rows of the heads that no frame has."""
+    known = {place for frame in frames for place in zip(frame["layer"], frame["head"], strict=True)}
+    missing = [(layer + 1, head + 1) for layer, head in np.ndindex(layers, heads) if (layer + 1, head + 1) not in known]
+    return pd.DataFrame(missing, columns=PLACE).assign(rank=1, relation=NONE, direction="", n=0)
+
+
+def above_baseline(table: pd.DataFrame) -> Bools:
+    """[row] whether the second half shows that the head finds the relation better than the offset."""
+    return np.asarray((table["q"] < LEVEL) & (table["margin"] > 0) & (table["ci_low"] > 0))
+
+
+def best_relations(table: pd.DataFrame) -> pd.DataFrame:
+    """The relation of rank 1 of each head.
+
+    Args:
+        table: columns `HEAD_RELATIONS`.
+
+    Returns:
+        layer, head; best_relation: `NONE` unless the second half shows it (`above_baseline`); relation_accuracy,
+        relation_margin, relation_margin_low and relation_margin_high of rank 1, whether it is shown or not; NaN for heads
+        without a chosen relation.
+    """
+    first = table[table["rank"] == 1]
+    measures = {
+        "relation_accuracy": "accuracy",
+        "relation_margin": "margin",
+        "relation_margin_low": "ci_low",
+        "relation_margin_high": "ci_high",
+    }
+    return pd.DataFrame(
+        {
+            **{name: first[name].to_numpy() for name in PLACE},
+            "best_relation": first["relation"].where(above_baseline(first), NONE).to_numpy(),
+            **{name: first[column].to_numpy() for name, column in measures.items()},
+        }
+    )
