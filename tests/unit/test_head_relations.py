@@ -1,6 +1,7 @@
 """The relations of each head: against a slow loop, on random picks, and with a planted head."""
 
 from collections import defaultdict
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -20,6 +21,12 @@ SHAPE = (2, 3)  # layers, heads
 LABELS = [f"r{k}" for k in range(8)]
 RESAMPLING = Resampling(folds=5, resamples=200, seed=3)
 PLANTED = (1, 2)
+
+
+def in_documents(gold, unit):
+    """The trees with a document for each token's unit."""
+    first = np.searchsorted(gold.sentence, np.arange(gold.sentences))
+    return replace(gold, documents=tuple(f"document {unit[token]}" for token in first))
 
 
 def scores_of(gold, seed, planted=0.0, relation="r2"):
@@ -70,7 +77,8 @@ def test_a_slow_loop_chooses_and_reports_the_same(sentences_a_unit):
     gold = make_gold(90, 7, [*LABELS, *LABELS[:2], "r0"])
     scores = scores_of(gold, 1, planted=0.7)
     unit = gold.sentence // sentences_a_unit
-    table = head_relations(scores, gold, AS_PUBLISHED, RESAMPLING, None if sentences_a_unit == 1 else unit)
+    corpus = gold if sentences_a_unit == 1 else in_documents(gold, unit)
+    table = head_relations(scores, corpus, AS_PUBLISHED, RESAMPLING)
     assert list(table.columns) == HEAD_RELATIONS
     assert table[["layer", "head"]].drop_duplicates().to_numpy().tolist() == [[1, 1], [1, 2], [1, 3], [2, 1], [2, 2], [2, 3]]
     for (layer, head), rows in table.groupby(["layer", "head"]):
@@ -132,8 +140,9 @@ def test_relations_of_few_words_or_one_unit_are_not_chosen():
     right = np.ones_like(scores.heads)
     table = head_relations(Scores(right, scores.offsets, right, scores.offsets), few, AS_PUBLISHED, RESAMPLING)
     assert set(table["relation"]) == {"r1"}, "r0 has 19 words"
-    document = np.where(gold.relation == "r0", 0, 1 + gold.sentence % 6)
-    table = head_relations(Scores(right, scores.offsets, right, scores.offsets), gold, AS_PUBLISHED, RESAMPLING, document)
+    in_first = gold.sentence < 40
+    apart = in_documents(replace(gold, relation=np.where(in_first, "r0", "r1")), np.where(in_first, 0, gold.sentence))
+    table = head_relations(Scores(right, scores.offsets, right, scores.offsets), apart, AS_PUBLISHED, RESAMPLING)
     assert set(table["relation"]) == {"r1"}, "r0 is in one document"
 
 

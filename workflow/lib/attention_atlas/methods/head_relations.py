@@ -1,7 +1,8 @@
-"""The dependency relations of each head: chosen on one half of the sentences, tested on the other half.
+"""The dependency relations of each head: chosen on one half of the documents, tested on the other half.
 
 Among dozens of relations and two directions every head has one that it finds best, with random weights too. What a relation
-was chosen on can therefore not show that the head finds it: choice and test use different sentences.
+was chosen on can therefore not show that the head finds it: choice and test use different documents (sentences, where the
+corpus names no documents).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from scipy.sparse import csr_array
 from attention_atlas.methods.dependency_scoring import DIRECTIONS, Gold, Scores
 from attention_atlas.methods.head_measures import PLACE
 from attention_atlas.methods.options import Options
+from attention_atlas.methods.units import Units
 from attention_atlas.stats.bootstrap import bootstrap_ratio
 from attention_atlas.stats.held_out import Bools, Resampling, folds_of
 from attention_atlas.stats.simultaneous import corrected_p, enough_draws, exchange_p
@@ -61,27 +63,25 @@ class _Candidates:
     words: Floats
 
 
-def head_relations(
-    scores: Scores, gold: Gold, options: Options, resampling: Resampling, unit: Ints | None = None
-) -> pd.DataFrame:
+def head_relations(scores: Scores, gold: Gold, options: Options, resampling: Resampling) -> pd.DataFrame:
     """Up to five relations of every head, best first, columns `HEAD_RELATIONS`.
 
-    The sentences are split at random into two halves. The first half ranks relations for each head by the lower end of the 95 %
-    interval of their margin, the accuracy of the head in its better direction less that of the best fixed offset of that half;
-    only relations with a positive margin are chosen. Everything else comes from the second half: n (words of the relation),
-    accuracy, baseline_accuracy (that of the offset that the first half chose), margin and its interval ci_low to ci_high by
-    bootstrap over units, p by random exchanges of head and offset within units, and q (Benjamini and Hochberg) over the
-    relations of the same rank of all heads. A head without a chosen relation has one row, relation `NONE`.
+    The units (documents, or sentences where the corpus names no documents) are split at random into two halves. The first half
+    ranks relations for each head by the lower end of the 95 % interval of their margin, the accuracy of the head in its better
+    direction less that of the best fixed offset of that half; only relations with a positive margin are chosen. Everything else
+    comes from the second half: n (words of the relation), accuracy, baseline_accuracy (that of the offset that the first half
+    chose), margin and its interval ci_low to ci_high by bootstrap over units, p by random exchanges of head and offset within
+    units, and q (Benjamini and Hochberg) over the relations of the same rank of all heads. A head without a chosen relation has
+    one row, relation `NONE`.
 
     A relation needs 20 words, in at least two units of each half.
 
     Args:
         scores, gold, options: of the same treebank.
         resampling: of split, bootstrap and exchanges; there are enough exchanges for q < `LEVEL`.
-        unit: [token] number of the independent unit of each token, such as its document; the sentence if not given.
     """
     layers, heads = scores.heads.shape[2:]
-    candidates = _candidates(scores, gold, options, gold.sentence if unit is None else unit, resampling.seed)
+    candidates = _candidates(scores, gold, options, gold.units, resampling.seed)
     frames = []
     for rank, chosen in enumerate(_chosen(candidates.lows), start=1):
         head = np.flatnonzero(chosen >= 0)
@@ -95,8 +95,8 @@ def head_relations(
     return table.sort_values([*PLACE, "rank"], ignore_index=True)
 
 
-def _candidates(scores: Scores, gold: Gold, options: Options, unit: Ints, seed: int) -> _Candidates:
-    units = int(unit.max()) + 1
+def _candidates(scores: Scores, gold: Gold, options: Options, all_units: Units, seed: int) -> _Candidates:
+    unit, units = all_units.of_item, all_units.count
     second = folds_of(units, 2, seed).astype(bool)
     heads = int(np.prod(scores.heads.shape[2:]))
     relations, offsets, directions, lows, right, offset_right, words = [], [], [], [], [], [], []
