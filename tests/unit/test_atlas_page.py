@@ -3,7 +3,6 @@
 import base64
 import json
 import re
-import shutil
 
 import numpy as np
 import pandas as pd
@@ -22,7 +21,6 @@ from attention_atlas.io.tables import write_table
 from attention_atlas.methods.head_relations import HEAD_RELATIONS
 from attention_atlas.workflow.render import render
 
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 MOST_BYTES = 8_000_000
 
 
@@ -175,18 +173,6 @@ def test_tables_of_other_heads_are_errors(tmp_path):
     write_table(table.iloc[1:], tmp_path / "heads.tsv")
     with pytest.raises(AtlasError, match="11 rows are not those of all heads"):
         build(tmp_path)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    if CHROMIUM is None:
-        pytest.skip("no chromium on this machine: apt-get install chromium")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as play:
-        started = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield started
-        started.close()
 
 
 @pytest.fixture

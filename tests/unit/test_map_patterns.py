@@ -12,15 +12,26 @@ import torch
 from small_tokenizer import save_tokenizer
 from tiny_models import installed
 
+from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError
 from attention_atlas.models.card import ModelCard, write_card
 from attention_atlas.studies.kovaleva2019 import annotations
-from attention_atlas.studies.kovaleva2019.annotations import FOLDER, LABELS, TEXTS, annotated_maps, read_labels
-from attention_atlas.studies.kovaleva2019.map_network import MapNetwork, as_pictures, classify, train_network
+from attention_atlas.studies.kovaleva2019.annotations import (
+    FOLDER,
+    LABELS,
+    TEXTS,
+    LabelledMap,
+    annotated_maps,
+    by_annotator,
+    read_labels,
+)
+from attention_atlas.studies.kovaleva2019.labelling_page import write_labelling_page
+from attention_atlas.studies.kovaleva2019.map_network import VIEWS, MapNetwork, as_pictures, classify, train_network
 from attention_atlas.studies.kovaleva2019.names import (
     BLOCK,
     CLASSES,
     DIAGONAL,
+    FOLDS,
     HETEROGENEOUS,
     NETWORK,
     RULES,
@@ -28,9 +39,11 @@ from attention_atlas.studies.kovaleva2019.names import (
     VERTICAL_DIAGONAL,
 )
 from attention_atlas.studies.kovaleva2019.patterns import (
+    MAJORITY,
     PatternOutputs,
     PatternSettings,
     agreement,
+    between_annotators,
     read_patterns,
     train_patterns,
 )
@@ -101,29 +114,34 @@ def test_thresholds_are_tuned_on_labels():
 
 def test_pictures_are_means_over_areas():
     maps = torch.rand(2, 8, 8)
-    small = as_pictures(maps, 4, "none")[:, 0]
+    special = torch.tensor([True] + [False] * 6 + [True])
+    small, largest, columns, rows = as_pictures(maps, special, 4, "none").unbind(1)
     slow = [[[float(m[2 * i : 2 * i + 2, 2 * j : 2 * j + 2].mean()) for j in range(4)] for i in range(4)] for m in maps]
     assert small.numpy() == pytest.approx(np.asarray(slow))
-    assert as_pictures(maps, 8, "sqrt")[:, 0].square().numpy() == pytest.approx(maps.numpy(), abs=1e-6)
-    logarithms = as_pictures(torch.tensor([[[1.0, 0.001], [0.1, 0.0]]]), 2, "log")[0, 0]
+    slow = [[[float(m[2 * i : 2 * i + 2, 2 * j : 2 * j + 2].max()) for j in range(4)] for i in range(4)] for m in maps]
+    assert largest.numpy() == pytest.approx(np.asarray(slow))
+    assert columns[1].tolist() == [[1, 0, 0, 1]] * 4
+    assert rows[1].tolist() == [[1] * 4, [0] * 4, [0] * 4, [1] * 4]
+    assert as_pictures(maps, special, 8, "sqrt")[:, 0].square().numpy() == pytest.approx(maps.numpy(), abs=1e-6)
+    logarithms = as_pictures(torch.tensor([[[1.0, 0.001], [0.1, 0.0]]]), torch.zeros(2), 2, "log")[0, 0]
     assert logarithms.flatten().tolist() == pytest.approx([1, 0, 2 / 3, 0], abs=1e-6)
-    assert as_pictures(torch.rand(1, 5, 5), 16, "sqrt").shape == (1, 1, 16, 16)
+    assert as_pictures(torch.rand(1, 5, 5), torch.ones(5), 16, "sqrt").shape == (1, VIEWS, 16, 16)
 
 
 def test_the_network_has_eight_convolutions_and_learns():
     network = MapNetwork()
     assert sum(isinstance(module, torch.nn.Conv2d) for module in network.modules()) == 8
     pictures = torch.cat(
-        [as_pictures(pure(kind, noise=1, seed=seed)[None], 16, "sqrt") for seed in range(12) for kind in CLASSES]
+        [as_pictures(pure(kind, noise=1, seed=seed)[None], SPECIAL, 16, "sqrt") for seed in range(12) for kind in CLASSES]
     )
     labels = list(range(len(CLASSES))) * 12
-    trained = train_network(pictures[:40], labels[:40], 25, 0)
+    trained = train_network([pictures[:40]], labels[:40], 25, 0)
     probabilities = classify(trained, pictures[40:])
     assert probabilities.sum(axis=1) == pytest.approx(1, abs=1e-5)
     assert (probabilities.argmax(axis=1) == labels[40:]).mean() > 0.8
     # One map more than a batch holds.
-    train_network(pictures[:33], labels[:33], 1, 0)
-    again = train_network(pictures[:40], labels[:40], 25, 0)
+    train_network([pictures[:33]], labels[:33], 1, 0)
+    again = train_network([pictures[:40]], labels[:40], 25, 0)
     assert all(torch.equal(a, b) for a, b in zip(trained.state_dict().values(), again.state_dict().values(), strict=True))
 
 
@@ -169,6 +187,20 @@ def test_agreement_counts_as_scikit_learn_and_groups_texts():
     assert kappa[RULES, "hand"] == kappa[NETWORK, RULES] < 1
 
 
+def test_a_second_annotator_is_compared_on_the_maps_that_both_labelled():
+    def label(text, kind, annotator):
+        return LabelledMap(text, 1, 1, CLASSES.index(kind), annotator)
+
+    first = [label(f"t{k}", kind, "A") for k, kind in enumerate([BLOCK, BLOCK, VERTICAL, VERTICAL, DIAGONAL])]
+    second = [label(f"t{k}", kind, "B") for k, kind in enumerate([BLOCK, BLOCK, VERTICAL, BLOCK])] + [label("new", BLOCK, "B")]
+    (row,) = between_annotators([*second, *first, label("t9", BLOCK, "A")]).to_dict("records")
+    assert (row["annotator"], row["with"], row["n"]) == ("B", "A", 4)
+    # Alike in 3 of 4; by chance 3/4 * 2/4 + 1/4 * 2/4.
+    assert row["kappa"] == pytest.approx((0.75 - 0.5) / 0.5)
+    assert between_annotators(first).empty
+    assert [maps[0].annotator for maps in by_annotator([*second, *first, label("t9", BLOCK, "A")])] == ["A", "B"]
+
+
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     """Patterns of a tiny model on a few labelled maps of its own."""
@@ -199,9 +231,11 @@ def test_patterns_are_trained_written_and_read(trained, monkeypatch):
     network, thresholds, size, scale = read_patterns(outputs.network, outputs.thresholds)
     assert (size, scale) == (16, "sqrt")
     assert isinstance(thresholds, Thresholds)
-    assert classify(network, torch.rand(3, 1, 16, 16)).shape == (3, 5)
+    assert classify(network, torch.rand(3, VIEWS, 16, 16)).shape == (3, 5)
     table = pd.read_csv(outputs.table, sep="\t")
-    assert {NETWORK, RULES} == set(table["annotator"])
+    assert {NETWORK, RULES, MAJORITY} == set(table["annotator"])
+    macro = table[table["class"] == "macro"].set_index(["annotator", "folds"])["f1"]
+    assert set(macro.index) == {(name, folds) for name in (NETWORK, RULES, MAJORITY) for folds in FOLDS}
     page = outputs.labelling.read_text(encoding="utf-8")
     data = json.loads(re.search(r"const data = (.*);\n", page)[1])
     assert [kind["name"] for kind in data["classes"]] == list(CLASSES)
@@ -209,11 +243,40 @@ def test_patterns_are_trained_written_and_read(trained, monkeypatch):
     shown = [(m["text"], m["layer"], m["head"]) for m in data["maps"]]
     assert len(shown) == len(set(shown)) == 6 * 12 - len(labelled)
     assert not labelled & set(shown)
+    again = {(m["text"], m["layer"], m["head"]): m["label"] for m in data["labelled"]}
+    assert again == {(m.text, m.layer, m.head): CLASSES[m.label] for m in read_labels(files[1])}
+    assert all(map_["label"] is None for map_ in data["maps"])
     assert "http://" not in page
     assert "https://" not in page
     outputs.network.write_bytes(b"x")
     with pytest.raises(AtlasError, match="not the network of maps"):
         read_patterns(outputs.network, outputs.thresholds)
+
+
+def test_the_labelling_page_compares_a_second_annotator_with_the_first(browser, tmp_path):
+    generator = np.random.default_rng(0)
+    example = Example(
+        id="e", record=0, tokens=["a"] * 6, input_ids=[1] * 6, segment_ids=[0] * 6, word=[-1, 0, 1, 2, 3, -1], words=["a"] * 4
+    )
+    kinds = [BLOCK, BLOCK, VERTICAL, VERTICAL]
+    maps = [(f"t{k}", 1, 1, generator.random((6, 6)), example, CLASSES.index(kind)) for k, kind in enumerate(kinds)]
+    write_labelling_page([(*maps[0][:5], None)], maps, tmp_path / "labelling.html")
+    page = browser.new_page()
+    page.goto((tmp_path / "labelling.html").as_uri())
+    page.click("#compare")
+    assert "None of the maps" in page.inner_text("#kappa")
+    page.select_option("#set", "labelled")
+    assert "Map 1 of 4" in page.inner_text("#place")
+    assert not page.locator('button[aria-pressed="true"]').count(), "the first annotator's label stays hidden"
+    for kind in (BLOCK, BLOCK, VERTICAL, BLOCK):
+        page.keyboard.press(str(1 + CLASSES.index(kind)))
+    page.click("#compare")
+    # As in the test of the table: (0.75 - 0.5) / 0.5.
+    assert page.inner_text("#kappa") == "4 maps labelled by both: 75 % alike, Cohen's kappa 0.50"
+    assert page.evaluate("csv()").splitlines()[1:] == [
+        f"t{k},1,1,{kind},B" for k, kind in enumerate((BLOCK, BLOCK, VERTICAL, BLOCK))
+    ]
+    page.close()
 
 
 def test_a_label_of_a_map_that_is_not_there_is_refused(trained, tmp_path):

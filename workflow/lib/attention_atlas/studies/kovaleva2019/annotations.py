@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,7 +54,8 @@ class Annotated:
     """Labelled maps with their examples, and all maps of the same texts.
 
     Attributes:
-        examples, maps, labelled: map by map the example, the weights [n, n] in float32, and the label.
+        examples, maps, labelled: map by map the example, the weights [n, n] in float32, and the label by the annotator with
+            the most labels.
         whole: text -> its example and all maps of the model, [layer, head, n, n].
     """
 
@@ -92,6 +94,12 @@ def read_labels(path: str | Path = FOLDER / LABELS) -> list[LabelledMap]:
     return labelled_maps
 
 
+def by_annotator(labelled_maps: Sequence[LabelledMap]) -> list[list[LabelledMap]]:
+    """The labels of each annotator, those of the one with the most labels first; the classifiers learn from these."""
+    annotators = Counter(map_.annotator for map_ in labelled_maps)
+    return [[map_ for map_ in labelled_maps if map_.annotator == name] for name, _ in annotators.most_common()]
+
+
 def annotated_maps(
     model_entry: Mapping[str, Any],
     card_path: str | Path,
@@ -122,7 +130,7 @@ def annotated_maps(
         if not isinstance(example, Example):
             raise AtlasError(f"{texts}:{line}: this text cannot be labelled: {example.reason}, {example.detail}.")
         examples[example.id] = example
-    labelled = read_labels(labels)
+    labelled = by_annotator(read_labels(labels))[0]
     for map_ in labelled:
         if map_.text not in examples or not (1 <= map_.layer <= card.layers and 1 <= map_.head <= card.heads):
             raise AtlasError(

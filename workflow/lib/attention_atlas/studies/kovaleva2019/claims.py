@@ -13,7 +13,7 @@ from attention_atlas.studies.kovaleva2019.names import (
     CLASS_TITLES,
     CLASSES,
     FEWEST_EXAMPLES,
-    NETWORK,
+    HEADLINE,
     PADDED,
     REAL,
     TASK_TITLES,
@@ -75,9 +75,9 @@ def _pretraining(gains: pd.DataFrame, tasks: int) -> Iterator[Claim]:
 
 
 def _classes(statistics: pd.DataFrame, figure2: pd.DataFrame) -> Iterator[Claim]:
-    shares = figure2[figure2["annotator"] == NETWORK].groupby("class")["share"].mean()
+    shares = figure2[figure2["annotator"] == HEADLINE].groupby("class")["share"].mean()
     ours = ", ".join(f"{CLASS_TITLES[name]} {shares[name]:.0%}" for name in CLASSES)
-    rows = statistics[statistics["of"] == NETWORK].set_index("statistic")
+    rows = statistics[statistics["of"] == HEADLINE].set_index("statistic")
     yield _claim(
         "Vertical and heterogeneous maps are the two most frequent classes",
         ours,

@@ -23,6 +23,7 @@ from attention_atlas.studies.kovaleva2019.names import (
     CHANNELS,
     NETWORK,
     TASK_TITLES,
+    TEXT,
     TUNED,
     UNTRAINED,
     VERTICAL,
@@ -89,7 +90,7 @@ def _quantities(frames: Mapping[str, pd.DataFrame], recipe: Mapping[str, Any]) -
     yield Quantity("longest_element", LONGEST_ELEMENT)
     yield Quantity("convolutions", len(CHANNELS))
     patterns = frames["patterns"]
-    labelled = patterns[patterns["annotator"] == NETWORK].set_index("class")["n"]
+    labelled = patterns[(patterns["annotator"] == NETWORK) & (patterns["folds"] == TEXT)].set_index("class")["n"]
     yield Quantity("classes", len(labelled.index.difference(["macro", "all"])))
     yield Quantity("vertical_labels", 100 * float(labelled[VERTICAL] / labelled["macro"]))
     table1 = frames["table1"]

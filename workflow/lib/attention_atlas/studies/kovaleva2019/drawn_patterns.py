@@ -1,4 +1,4 @@
-"""The maps that Figure 1 shows: for each class the map of one example that the network is surest of."""
+"""The maps of Figure 1: for each class, of one example, the map that the network is surest of among those of the rules."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 import torch
 
+from attention_atlas.corpora.alignment import SPECIAL
 from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.tables import write_table
@@ -22,6 +23,7 @@ from attention_atlas.models.loading import load_model
 from attention_atlas.studies.kovaleva2019.map_network import as_pictures, classify
 from attention_atlas.studies.kovaleva2019.names import CLASSES
 from attention_atlas.studies.kovaleva2019.patterns import read_patterns
+from attention_atlas.studies.kovaleva2019.rule_labels import map_numbers, rule_labels
 
 _LONGEST = 40
 """Pieces of an example whose tokens can be read, at most, where there is such an example."""
@@ -57,19 +59,23 @@ def draw_patterns(
     card = read_card(card_path)
     examples = _drawn(list(read_examples(example_files, limit)), seed)
     maps = attention_maps(load_model(model_entry, pick_device()), examples, card.pad or 0)
-    network, _, size, scale = read_patterns(network_path, thresholds_path)
-    class_probabilities = {}
+    network, thresholds, size, scale = read_patterns(network_path, thresholds_path)
+    probabilities_of, classes_of = {}, {}
     for example in examples:
         flat = torch.from_numpy(maps[example.record].astype(np.float32)).flatten(0, 1)
-        class_probabilities[example.record] = classify(network, as_pictures(flat, size, scale))
+        special = torch.tensor([word == SPECIAL for word in example.word])
+        probabilities_of[example.record] = classify(network, as_pictures(flat, special, size, scale))
+        numbers = map_numbers(flat, special, torch.tensor(example.segment_ids))
+        classes_of[example.record] = rule_labels(numbers.numpy(), thresholds)
     # One example for all classes, as in the paper: that with the most classes, then the surest.
-    best = max(examples, key=lambda example: _coverage(class_probabilities[example.record]))
+    best = max(examples, key=lambda example: _coverage(probabilities_of[example.record], classes_of[example.record]))
+    probabilities, classes = probabilities_of[best.record], classes_of[best.record]
     frames = []
     for place, name in enumerate(CLASSES):
-        probabilities = class_probabilities[best.record]
-        head = int(probabilities[:, place].argmax())
-        if probabilities[head].argmax() != place:
+        of_class = np.flatnonzero(classes == place)
+        if not len(of_class):
             continue
+        head = int(of_class[probabilities[of_class, place].argmax()])
         layer, column = divmod(head, card.heads)
         cells = map_rows(best.tokens, maps[best.record][layer, column])
         frames.append(
@@ -86,9 +92,10 @@ def draw_patterns(
     write_table(pd.concat(frames, ignore_index=True)[order], out)
 
 
-def _coverage(probabilities: npt.NDArray[np.float32]) -> tuple[int, np.float32]:
-    """How many classes the maps of an example have, and the sum of the highest probability of each class."""
-    return len(set(probabilities.argmax(axis=1).tolist())), probabilities.max(axis=0).sum()
+def _coverage(probabilities: npt.NDArray[np.float32], classes: npt.NDArray[np.intp]) -> tuple[int, float]:
+    """How many classes the maps of an example have by the rules, and the sum of their highest probabilities."""
+    present = np.unique(classes)
+    return len(present), float(sum(probabilities[classes == place, place].max() for place in present))
 
 
 def _drawn(examples: Sequence[Example], seed: int) -> list[Example]:

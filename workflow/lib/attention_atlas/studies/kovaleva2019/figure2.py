@@ -18,6 +18,7 @@ from attention_atlas.studies.kovaleva2019.names import (
     CLASSES,
     DIAGONAL,
     HETEROGENEOUS,
+    LAYER,
     NETWORK,
     RULES,
     TASK_TITLES,
@@ -45,12 +46,12 @@ def figure2(
         AtlasError: a table cannot be used.
     """
     table = read_table(path, ["task", "annotator", "class", "share", "maps", "n"])
-    patterns = read_table(patterns_path, ["annotator", "class", "f1"])
-    macro = patterns[patterns["class"] == "macro"].set_index("annotator")["f1"]
+    patterns = read_table(patterns_path, ["annotator", "folds", "class", "f1"])
+    macro = patterns[(patterns["class"] == "macro") & (patterns["folds"] == LAYER)].set_index("annotator")["f1"]
     tasks = list(dict.fromkeys(table["task"]))
     use_style()
     figure, axes = plt.subplots(1, 2, figsize=(2.6 + 1.15 * len(tasks), 3.7), constrained_layout=True, sharey=True)
-    for axis, annotator in zip(axes, (NETWORK, RULES), strict=True):
+    for axis, annotator in zip(axes, (RULES, NETWORK), strict=True):
         _bars(axis, table[table["annotator"] == annotator], tasks)
         axis.set_title(f"{_TITLES[annotator]} (macro F1 {macro[annotator]:.2f})")
     axes[0].set_ylabel("Share of maps, %")
@@ -67,7 +68,8 @@ def figure2(
         )
     lines = "\n".join(joint_lines(labels.values()))
     note = (
-        f"n examples: {numbers}; all heads of the fine-tuned models.{floor} The text's 'up to 61 % heterogeneous' is "
+        f"n examples: {numbers}; all heads of the fine-tuned models. Macro F1: on labelled maps of other "
+        f"layers.{floor} The text's 'up to 61 % heterogeneous' is "
         "heterogeneous and block together in the paper's own figure."
     )
     save_figure(figure, pictures, f"{lines}\n{note}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attention_atlas.methods.head_measures import PLACE, Measure, Select, Source, where
-from attention_atlas.studies.kovaleva2019.names import CLASSES, NETWORK, TASK_TITLES, TASKS
+from attention_atlas.studies.kovaleva2019.names import CLASSES, HEADLINE, TASK_TITLES, TASKS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,7 +32,7 @@ def _task_measures(name: str, title: str, item: str, unit: str, higher_means: st
 
 
 def most_frequent_class(table: pd.DataFrame) -> pd.DataFrame:
-    """The class that most maps of each head have over all tasks, by the network; ties go to the first class of the paper.
+    """The class that most maps of each head have over all tasks, by `HEADLINE`; ties go to the first class of the paper.
 
     Args:
         table: task, annotator, layer, head, class, maps.
@@ -42,8 +42,8 @@ def most_frequent_class(table: pd.DataFrame) -> pd.DataFrame:
     """
     import pandas as pd
 
-    network_rows = table[table["annotator"] == NETWORK]
-    maps = network_rows.pivot_table(index=PLACE, columns="class", values="maps", aggfunc="sum", fill_value=0).reindex(
+    rows = table[table["annotator"] == HEADLINE]
+    maps = rows.pivot_table(index=PLACE, columns="class", values="maps", aggfunc="sum", fill_value=0).reindex(
         columns=list(CLASSES), fill_value=0
     )
     classes = pd.DataFrame({"pattern_class": maps.idxmax(axis=1), "pattern_share": maps.max(axis=1) / maps.sum(axis=1)})
@@ -51,7 +51,7 @@ def most_frequent_class(table: pd.DataFrame) -> pd.DataFrame:
 
 
 _CLASS = (
-    Measure("pattern_class", "Most frequent class of its maps, by the network", "Figure 2", ""),
+    Measure("pattern_class", "Most frequent class of its maps, by the rules", "Figure 2", ""),
     Measure("pattern_share", "Share of its maps that are of that class", "Figure 2", "share", "one pattern"),
 )
 _FRAMES = (

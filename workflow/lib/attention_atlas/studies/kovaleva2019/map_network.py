@@ -12,6 +12,8 @@ from torch import nn
 from attention_atlas.studies.kovaleva2019.names import CHANNELS, CLASSES
 
 _BATCH, _RATE, _DECAY = 32, 2e-3, 1e-2
+VIEWS = 4
+"""Of a map that the network sees: see `as_pictures`."""
 
 
 class MapNetwork(nn.Module):
@@ -22,7 +24,7 @@ class MapNetwork(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        input_channels = (1, *CHANNELS[:-1])
+        input_channels = (VIEWS, *CHANNELS[:-1])
         layers: list[nn.Module] = []
         for place, (in_channels, out_channels) in enumerate(zip(input_channels, CHANNELS, strict=True)):
             convolution = nn.Conv2d(in_channels, out_channels, 3, stride=1 + place % 2, padding=1)
@@ -31,38 +33,48 @@ class MapNetwork(nn.Module):
         self.output = nn.Linear(CHANNELS[-1], len(CLASSES))
 
     def forward(self, pictures: torch.Tensor) -> torch.Tensor:
-        """Scores [map, class] of pictures [map, 1, size, size]."""
+        """Scores [map, class] of pictures [map, view, size, size]."""
         return self.output(self.convolutions(pictures).mean((-2, -1)))
 
 
-def as_pictures(maps: torch.Tensor, size: int, scale: str) -> torch.Tensor:
-    """[map, 1, size, size] maps [map, n, n] resized by area, weights on a scale of 0 to 1.
+def as_pictures(maps: torch.Tensor, special: torch.Tensor, size: int, scale: str) -> torch.Tensor:
+    """[map, view, size, size] maps [map, n, n] resized, weights on a scale of 0 to 1, with the places of special tokens.
+
+    The views: the mean weight of each area; the largest, since a stripe of a long map is pale in the mean; columns and rows of
+    special tokens, which the annotator saw marked as well.
 
     Args:
         maps: without padding.
+        special: [n] which pieces are special tokens.
         size: rows and columns of the pictures.
         scale: sqrt, log (from a weight of 0.001 on) or none.
     """
-    resized = nn.functional.adaptive_avg_pool2d(maps.float()[:, None], size)
+    weights = maps.float()[:, None]
+    resized = torch.cat(
+        [pool(weights, size) for pool in (nn.functional.adaptive_avg_pool2d, nn.functional.adaptive_max_pool2d)], 1
+    )
     if scale == "sqrt":
-        return resized.sqrt()
-    if scale == "log":
-        return 1 + resized.clamp(min=1e-3).log10() / 3
-    return resized
+        resized = resized.sqrt()
+    elif scale == "log":
+        resized = 1 + resized.clamp(min=1e-3).log10() / 3
+    marked = nn.functional.adaptive_max_pool1d(special.to(resized)[None], size)
+    columns = marked.expand(size, size)
+    marks = torch.stack([columns, columns.T]).expand(len(maps), 2, size, size)
+    return torch.cat([resized, marks], 1)
 
 
-def train_network(pictures: torch.Tensor, labels: Sequence[int], epochs: int, seed: int) -> MapNetwork:
+def train_network(pictures: Sequence[torch.Tensor], labels: Sequence[int], epochs: int, seed: int) -> MapNetwork:
     """Train on labelled pictures; classes count alike, however many maps they have.
 
     Args:
-        pictures: [map, 1, size, size].
+        pictures: sets of pictures of the same maps, each [map, view, size, size]; every epoch takes the next one.
         labels: [map] places in `CLASSES`.
         epochs: passes over them.
         seed: of the weights and the order.
     """
     torch.manual_seed(seed)
-    network = MapNetwork().to(pictures.device)
-    targets = torch.tensor(labels, device=pictures.device)
+    network = MapNetwork().to(pictures[0].device)
+    targets = torch.tensor(labels, device=pictures[0].device)
     counts = torch.bincount(targets, minlength=len(CLASSES)).float()
     weights = torch.where(counts > 0, counts.sum() / counts.clamp(min=1), 0.0)
     loss = nn.CrossEntropyLoss(weights / weights.max())
@@ -70,12 +82,13 @@ def train_network(pictures: torch.Tensor, labels: Sequence[int], epochs: int, se
     steps = epochs * -(-len(targets) // _BATCH)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, _RATE, total_steps=steps)
     network.train()
-    for _ in range(epochs):
+    for epoch in range(epochs):
+        shown = pictures[epoch % len(pictures)]
         # BatchNorm needs at least two maps: all batches have nearly the same size.
         for indices in torch.randperm(len(targets)).tensor_split(-(-len(targets) // _BATCH)):
-            batch = indices.to(pictures.device)
+            batch = indices.to(shown.device)
             optimiser.zero_grad()
-            loss(network(pictures[batch]), targets[batch]).backward()
+            loss(network(shown[batch]), targets[batch]).backward()
             optimiser.step()
             schedule.step()
     return network.eval()

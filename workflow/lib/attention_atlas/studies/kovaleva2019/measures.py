@@ -168,8 +168,8 @@ def _measure_batch(
         for k, example in enumerate(batch):
             n = len(example.input_ids)
             example_maps = maps[k, :, :n, :n]
-            pictures[k].append(as_pictures(example_maps, size, scale).cpu())
             special = torch.tensor([word == SPECIAL for word in example.word], device=example_maps.device)
+            pictures[k].append(as_pictures(example_maps, special, size, scale).cpu())
             segment = torch.tensor(example.segment_ids, device=example_maps.device)
             numbers[k].append(map_numbers(example_maps, special, segment).cpu())
 

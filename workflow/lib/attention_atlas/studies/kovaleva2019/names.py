@@ -50,3 +50,9 @@ REAL, PADDED = "real", "padded"
 """Maps that are compared: of real length, or padded to one length (the published code)."""
 FEWEST_EXAMPLES = 8
 """For an interval of a statistic over examples; resamples of fewer do not cover as they should."""
+HEADLINE = RULES
+"""Whose classes stand for the maps in claims and measures of heads: the rules, until the network beats them on layers that
+neither was trained on (`patterns.tsv`)."""
+TEXT, HEAD, LAYER = "text", "head", "layer"
+FOLDS = (TEXT, HEAD, LAYER)
+"""What the classifiers of maps have not seen in training where they are judged."""
