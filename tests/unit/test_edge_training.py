@@ -12,6 +12,7 @@ from sklearn.metrics import f1_score
 
 from attention_atlas.corpora.layers import EdgeTarget
 from attention_atlas.errors import AtlasError
+from attention_atlas.studies.tenney2019.names import CONTROL_TASK, SHUFFLED_LABELS
 from attention_atlas.studies.tenney2019.probes import EdgeProbes, ProbeKey, optimiser
 from attention_atlas.studies.tenney2019.scores import f1_of
 from attention_atlas.studies.tenney2019.targets import control_labels, piece_spans, probed_cases, task_targets
@@ -101,6 +102,33 @@ def test_a_control_task_gives_every_word_one_label_as_often_as_the_task():
     assert control_labels("pos", [one], 0)[edge_example(0, "pos", False), one] == ("only",)
 
 
+def test_shuffled_labels_are_those_of_the_training_targets_in_another_order():
+    task = word_task(training=60, most=4)
+    truth, shuffled = (np.concatenate([getattr(s, name) for s in task.training]) for name in ("truth", "shuffled"))
+    assert shuffled.sum(0).tolist() == truth.sum(0).tolist(), "each label as often"
+    assert (shuffled.sum(1) == 1).all()
+    agreement = (shuffled == truth).all(1).mean()
+    by_chance = ((truth.sum(0) / len(truth)) ** 2).sum()
+    assert agreement == pytest.approx(by_chance, abs=0.1)
+    assert all((sentence.shuffled == sentence.truth).all() for sentence in task.development), "evaluated on the real labels"
+    again, other = word_task(training=60, most=4), word_task(training=60, most=4, seed=1)
+    assert all((a.shuffled == b.shuffled).all() for a, b in zip(task.training, again.training, strict=True))
+    assert any(
+        a.shuffled.shape != b.shuffled.shape or (a.shuffled != b.shuffled).any()
+        for a, b in zip(task.training, other.training, strict=True)
+    )
+
+
+def test_a_probe_of_shuffled_labels_finds_nothing():
+    task = word_task("pos")
+    keys = [ProbeKey(LAYERS, 1), ProbeKey(LAYERS, 1, labels=SHUFFLED_LABELS)]
+    trained = train_probes(task, telling_states, keys, RECIPE)
+    counts = count_answers(trained.probes, task.development, telling_states, torch.from_numpy(task.scored), 5)
+    f1, shuffled_f1 = f1_of(counts.sum(1))
+    assert f1 > 90
+    assert shuffled_f1 < 55
+
+
 def test_a_sentence_may_give_some_of_its_targets_alone():
     few, all_ = word_task(most=2), word_task()
     assert {len(sentence.targets) for sentence in few.training} == {2}
@@ -116,7 +144,8 @@ def test_other_sentences_keep_the_targets_whose_labels_are_known():
     assert sentence.targets == example.edges[:2]
 
 
-KEYS = [ProbeKey(top, 1) for top in range(LAYERS + 1)] + [ProbeKey(LAYERS, 1, equal=True), ProbeKey(LAYERS, 1, control=True)]
+KEYS = [ProbeKey(top, 1) for top in range(LAYERS + 1)]
+KEYS += [ProbeKey(LAYERS, 1, equal=True), ProbeKey(LAYERS, 1, labels=CONTROL_TASK)]
 
 
 @pytest.mark.parametrize("pairs", [False, True])

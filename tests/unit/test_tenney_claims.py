@@ -38,7 +38,7 @@ def results(layers, spread=0.05, *, difference=5.0, differences_spread=0.5, weig
                 "expected_layer": layers[task] + spread * chance.normal(size=RESAMPLES),
                 **{
                     name: difference + differences_spread * chance.normal(size=RESAMPLES)
-                    for name in ("gain", "selectivity", "above_random_encoder")
+                    for name in ("gain", "selectivity", "above_shuffled_labels", "above_random_encoder")
                 },
             }
         )
@@ -60,6 +60,7 @@ def results(layers, spread=0.05, *, difference=5.0, differences_spread=0.5, weig
             "task": tasks,
             "layer": LAYERS,
             "selectivity": difference,
+            "above_shuffled_labels": difference,
             "above_random_encoder": difference,
             "steps": steps[0],
             "equal_steps": steps[1],
@@ -97,6 +98,7 @@ def verdicts(tables):
         "(K(s)": "spread",
         "as many steps": "equal",
         "memorise": "selectivity",
+        "shares of labels": "shuffled",
         "learnt": "random",
     }
     found = {}

@@ -144,6 +144,7 @@ def test_a_task_writes_all_its_probes(probed):
         (LEXICAL, EARLY): list(range(LAYERS + 1)),
         (EMBEDDINGS, "equal_steps"): [LAYERS],
         (EMBEDDINGS, "control_task"): [0, LAYERS],
+        (EMBEDDINGS, "shuffled_labels"): [LAYERS],
     }
     assert set(scores["seed"]) == set(SEEDS)
     assert (scores["targets"] == 8 * 6).all()
@@ -196,6 +197,8 @@ def test_tables_follow_from_scores_and_weights(probed, pages):
     assert (controls["above_random_encoder"] - (controls["f1"] - controls["f1_random_encoder"])).abs().max() < 1e-3
     for name in ("selectivity", "above_random_encoder"):
         assert (controls[f"{name}_low"] <= controls[f"{name}_high"]).all()
+    assert controls.groupby("layer")["f1_shuffled_labels"].count().to_dict() == {0: 0, LAYERS: len(TASKS)}
+    assert (controls.loc[controls["layer"] == LAYERS, "above_shuffled_labels_low"] > 0).all()
     resamples = read_parquet(pages / "resamples", RESAMPLES)
     assert (resamples.groupby("task").size() == 100).all()
     by_task = resamples.groupby("task")

@@ -101,7 +101,7 @@ def hidden_memory(model: Mapping[str, Any], corpus: Mapping[str, Any]) -> int:
 def edge_probe_memory(model: Mapping[str, Any], corpus: Mapping[str, Any], variants: int, batch: int) -> int:
     """Edge probes of a seed on all layers with optimiser and best weights, and a batch of sentences mixed for each of them."""
     shape = shape_of(model)
-    probes = variants * (shape.layers + 1) + 3
+    probes = variants * (shape.layers + 1) + 4
     weights = 4 * 7 * probes * 2 * EDGE_WIDTH * (shape.hidden + EDGE_WIDTH)
     mixed = 4 * 4 * probes * batch * corpus["max_tokens"] * (shape.hidden + 2 * EDGE_WIDTH)
     return _memory(TORCH, weights + mixed + 8 * batch * corpus["max_tokens"] * (shape.layers + 2) * shape.hidden)

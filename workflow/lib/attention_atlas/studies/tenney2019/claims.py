@@ -172,10 +172,11 @@ def gains(results: Results) -> Claim:
 
 
 def above_controls(results: Results) -> Iterator[Claim]:
-    """Probes score higher than on a control task, and than on a model with random layers."""
+    """Probes score higher than on a control task, with shuffled labels, and on a model with random layers."""
     last = results.controls.sort_values("layer").groupby("task", sort=False).tail(1).set_index("task")
     for column, statement in (
         ("selectivity", "Probes find more than they memorise: F1 above that of the control task (Hewitt & Liang 2019)"),
+        ("above_shuffled_labels", "Probes find more than the shares of labels: F1 above that of probes of shuffled labels"),
         ("above_random_encoder", "What probes find is learnt: F1 above that on a model with random layers"),
     ):
         values = {str(task): float(value) for task, value in last[column].dropna().items()}

@@ -34,14 +34,18 @@ def controls_page(path: str | Path, labels: Mapping[str, RunLabel], html_out: st
             *joint_lines(labels.values()),
             "F1 over targets and labels in percent, mean over seeds, 95 % interval by bootstrap over sentences and seeds. "
             "Random encoder: the same probes on a model whose layers have random weights; above: F1 less that of those probes. "
-            "Control task: every word has a label of its own, drawn by chance (Hewitt & Liang 2019); selectivity: F1 less that "
-            "of the control task.",
+            "Control task: every word has a label of its own, drawn by chance (Hewitt & Liang 2019), so that a probe can "
+            "memorise labels but learns nothing of the task; selectivity: F1 less that of the control task. Shuffled labels: "
+            "trained on labels shuffled among all training targets, which leaves nothing to learn but how frequent each label "
+            "is, and evaluated on the right ones; above: F1 less that of those probes.",
             *([] if stopped_early(table) else [f"Equal steps: {NONE_STOPPED}."]),
         ],
         {
             "f1_random_encoder": "F1, random encoder",
             "above_random_encoder": "Above random encoder",
             "f1_control_task": "F1, control task",
+            "f1_shuffled_labels": "F1, shuffled labels",
+            "above_shuffled_labels": "Above shuffled labels",
             "f1_equal_steps": "F1, equal steps",
         },
         {name: ".1f" for name in CONTROLS if name.startswith(("f1", "selectivity", "above"))}

@@ -15,6 +15,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from attention_atlas.studies.tenney2019.names import TRUTH
+
 SIZE = 256
 """Width of a span (published code)."""
 MIX_DROPOUT, CLASS_DROPOUT = 0.2, 0.3
@@ -30,14 +32,14 @@ class ProbeKey:
         top: it mixes the layers from 0 (what goes into the first) to this one.
         seed: of its first weights.
         lexical: layer 0 is the words alone, without their places.
-        control: it learns the control task.
+        labels: that it is trained on, a key of `names.LABELS`.
         equal: it takes a fixed number of steps, whatever its score; else it stops early.
     """
 
     top: int
     seed: int
     lexical: bool = False
-    control: bool = False
+    labels: str = TRUTH
     equal: bool = False
 
     def uses(self, row: int, rows: int) -> bool:

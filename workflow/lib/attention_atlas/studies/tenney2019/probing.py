@@ -19,7 +19,17 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.io.tables import write_parquet, write_table
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.hidden_states import HiddenStates
-from attention_atlas.studies.tenney2019.names import AMBIGUOUS, CONTROL_TASK, EARLY, EMBEDDINGS, EQUAL, LEXICAL, TRACED_TASKS
+from attention_atlas.studies.tenney2019.names import (
+    AMBIGUOUS,
+    CONTROL_TASK,
+    EARLY,
+    EMBEDDINGS,
+    EQUAL,
+    LEXICAL,
+    SHUFFLED_LABELS,
+    TRACED_TASKS,
+    TRUTH,
+)
 from attention_atlas.studies.tenney2019.probes import ProbeKey
 from attention_atlas.studies.tenney2019.scores import CASES, COUNTS, SCORES, WEIGHTS, f1_of
 from attention_atlas.studies.tenney2019.targets import ProbedSentence, TaskTargets, probed_cases, span_words, task_targets
@@ -46,7 +56,7 @@ class Plan:
         seeds: of each kind.
         layer0: `embeddings`, `lexical` or both.
         whole: for every layer; else for layer 0 and the last layer alone (a control model).
-        controls: with equal steps, and on a control task.
+        controls: with equal steps, on a control task, and on shuffled labels.
         max_targets: targets of a training sentence at most; None takes all.
         max_traced_sentences: sentences of the development set in which ambiguous targets are looked for.
     """
@@ -64,7 +74,8 @@ class Plan:
         keys = [ProbeKey(top, seed, name == LEXICAL) for name in self.layer0 for top in tops]
         if self.controls:
             keys.append(ProbeKey(layers, seed, equal=True))
-            keys += [ProbeKey(top, seed, control=True) for top in (0, layers)]
+            keys += [ProbeKey(top, seed, labels=CONTROL_TASK) for top in (0, layers)]
+            keys.append(ProbeKey(layers, seed, labels=SHUFFLED_LABELS))
         return keys
 
 
@@ -174,7 +185,9 @@ def _states_of_both(targets: TaskTargets, caches: Sequence[HiddenStates]) -> Sta
 
 def condition_of(key: ProbeKey) -> str:
     """How a probe was trained."""
-    return CONTROL_TASK if key.control else EQUAL if key.equal else EARLY
+    if key.labels != TRUTH:
+        return key.labels
+    return EQUAL if key.equal else EARLY
 
 
 def _key_columns(key: ProbeKey) -> dict[str, Any]:

@@ -54,7 +54,7 @@ ARTIFACTS = (
         "Controls",
         "Scores of each task at both ends, with controls",
         "F1 of probes on the input of the first layer and on all layers, with the same on a model with random layers, on a "
-        "control task, and after an equal number of steps; not a table of Tenney et al. (2019).",
+        "control task, with shuffled labels, and after an equal number of steps; not a table of Tenney et al. (2019).",
     ),
     table(
         "order",
@@ -165,7 +165,7 @@ def _probes(part: Part) -> Work:
     training = settings["training"]
     # Of a model with random layers, only the first and the last layer are probed.
     whole = part.model_name in (study_model(part.place.config, part.place.run, ID), settings.get("second_model"))
-    probes_per_seed = len(settings["layer0"]) * (part.shape.layers + 1) + 3 if whole else 2
+    probes_per_seed = len(settings["layer0"]) * (part.shape.layers + 1) + 4 if whole else 2
     probes = len(tasks_in_path(part.place.wildcards)) * len(settings["seeds"]) * probes_per_seed
     return {"kprobed": probes * training["max_steps"] * training["batch"] * part.shape.hidden / 1e6}
 

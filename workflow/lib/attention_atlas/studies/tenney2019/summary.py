@@ -21,7 +21,15 @@ from attention_atlas.studies.tenney2019.layers import (
     divergence_of_weights,
     expected_layer,
 )
-from attention_atlas.studies.tenney2019.names import CONTROL_TASK, EARLY, EMBEDDINGS, EQUAL, LEXICAL, RANDOM_ENCODER
+from attention_atlas.studies.tenney2019.names import (
+    CONTROL_TASK,
+    EARLY,
+    EMBEDDINGS,
+    EQUAL,
+    LEXICAL,
+    RANDOM_ENCODER,
+    SHUFFLED_LABELS,
+)
 from attention_atlas.studies.tenney2019.resampling import is_noise, resampled_f1, seed_interval
 from attention_atlas.studies.tenney2019.scores import COUNTS, SCORES, WEIGHTS
 
@@ -52,6 +60,7 @@ CONTROLS = [
     "task", "labels", "sentences", "targets", "layer", "f1", "f1_low", "f1_high",
     "f1_random_encoder", "above_random_encoder", "above_random_encoder_low", "above_random_encoder_high",
     "f1_control_task", "selectivity", "selectivity_low", "selectivity_high",
+    "f1_shuffled_labels", "above_shuffled_labels", "above_shuffled_labels_low", "above_shuffled_labels_high",
     "f1_equal_steps", "steps", "equal_steps", "seeds",
 ]  # fmt: skip
 ORDER = [
@@ -81,12 +90,12 @@ OPTIONS = [
 TaskFiles = Mapping[str, str | Path]
 """Kind of table -> file with the rows of a task: scores, weights, counts, see `probing.Outputs`; random_scores and
 random_counts, of the model with random weights, where there is one."""
-RESAMPLES = ["task", "resample", "expected_layer", "gain", "selectivity", "above_random_encoder"]
+RESAMPLES = ["task", "resample", "expected_layer", "gain", "selectivity", "above_shuffled_labels", "above_random_encoder"]
 """Statistics of a task in a bootstrap resample of sentences and seeds.
 
 `expected_layer` is missing where layers gain nothing in that resample. Of the probes on all layers: `gain`, F1 less that of the
-probe on layer 0; `selectivity`, less that of the control task; `above_random_encoder`, less that on the model with random
-layers.
+probe on layer 0; `selectivity`, less that of the control task; `above_shuffled_labels`, less that of probes trained on
+shuffled labels; `above_random_encoder`, less that on the model with random layers.
 """
 
 
@@ -199,17 +208,19 @@ def _read(task: str, files: TaskFiles) -> _Task:
 class _Resampled:
     """[resample, top] F1 of the probes of each condition: on all layers one by one, or on layer 0 and on all layers.
 
-    Without a model with random layers, `random_encoder` has no column.
+    Probes of shuffled labels are on all layers only. Without a model with random layers, `random_encoder` has no column.
     """
 
     early: Floats
     control_task: Floats
+    shuffled_labels: Floats
     random_encoder: Floats
 
     def statistics(self, task: str) -> pd.DataFrame:
         """`RESAMPLES`."""
-        last, rest = self.early[:, -1], (self.control_task, self.random_encoder)
-        selectivity, above_random = (last - f1[:, -1] if f1.shape[1] else np.nan for f1 in rest)
+        last = self.early[:, -1]
+        controls = (self.control_task, self.shuffled_labels, self.random_encoder)
+        selectivity, above_shuffled, above_random = (last - f1[:, -1] if f1.shape[1] else np.nan for f1 in controls)
         return pd.DataFrame(
             {
                 "task": task,
@@ -217,13 +228,14 @@ class _Resampled:
                 "expected_layer": expected_layer(self.early),
                 "gain": last - self.early[:, 0],
                 "selectivity": selectivity,
+                "above_shuffled_labels": above_shuffled,
                 "above_random_encoder": above_random,
             }
         )
 
 
 def _resampled(task: _Task, resamples: int, seed: int) -> _Resampled:
-    conditions = (EARLY, CONTROL_TASK, RANDOM_ENCODER)
+    conditions = (EARLY, CONTROL_TASK, SHUFFLED_LABELS, RANDOM_ENCODER)
     return _Resampled(*(resampled_f1(task.counts, resamples, seed, condition=condition) for condition in conditions))
 
 
@@ -325,6 +337,7 @@ def _first_and_last(task: _Task, resampled: _Resampled) -> pd.DataFrame:
         for f1_name, difference, f1s, control_draws in (
             ("f1_random_encoder", "above_random_encoder", random_f1s, resampled.random_encoder),
             ("f1_control_task", "selectivity", control_f1s, resampled.control_task),
+            ("f1_shuffled_labels", "above_shuffled_labels", task.f1(SHUFFLED_LABELS), resampled.shuffled_labels),
         ):
             row[f1_name] = float(f1s[top].mean()) if top in f1s else np.nan
             row[difference] = f1 - row[f1_name]

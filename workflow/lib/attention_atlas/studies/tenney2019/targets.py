@@ -1,11 +1,11 @@
-"""Targets of a task as tensors: spans of pieces, labels as a matrix, and the labels of a control task."""
+"""Targets of a task as tensors: spans of pieces, labels as a matrix, and the labels of controls."""
 
 from __future__ import annotations
 
 import random
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,7 @@ class ProbedSentence:
         first, second: [target, 2] pieces from and to before; `second` is None for tasks with one span.
         truth: [target, label] which labels are right.
         control: [target, label] those of the control task.
+        shuffled: [target, label] those of another target of the training set, drawn at random; in evaluation the right ones.
     """
 
     example: Example
@@ -39,6 +40,7 @@ class ProbedSentence:
     second: Ints | None
     truth: Flags
     control: Flags
+    shuffled: Flags
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ def task_targets(
         task: name of the task.
         training, development: examples with edges.
         most: targets of a training sentence at most, drawn at random; None takes all.
-        seed: of that draw and of the control task.
+        seed: of that draw, of the control task and of the shuffled labels.
 
     Raises:
         AtlasError: no targets of this task, or a span that is not one of whole words in the pieces.
@@ -107,7 +109,17 @@ def task_targets(
                 sampled = tuple(targets[k] for k in sorted(generator.sample(range(len(targets)), most)))
             sentences.append(_probed(example, sampled, labels, pairs, drawn))
         probed_parts.append(tuple(sentences))
-    return TaskTargets(task, labels, pairs, *probed_parts)
+    training_part, development_part = probed_parts
+    return TaskTargets(task, labels, pairs, _with_shuffled_labels(training_part, seed), development_part)
+
+
+def _with_shuffled_labels(sentences: Sequence[ProbedSentence], seed: int) -> tuple[ProbedSentence, ...]:
+    """Sentences whose targets have each other's labels: a permutation of all of them, so that only labels' shares are kept."""
+    truth = np.concatenate([sentence.truth for sentence in sentences])
+    shuffled = truth[np.random.default_rng(seed).permutation(len(truth))]
+    stops = np.cumsum([len(sentence.truth) for sentence in sentences])
+    parts = np.split(shuffled, stops[:-1])
+    return tuple(replace(sentence, shuffled=part) for sentence, part in zip(sentences, parts, strict=True))
 
 
 def _of_task(example: Example, task: str) -> tuple[EdgeTarget, ...]:
@@ -141,7 +153,7 @@ def _probed(
         truth[row, [number[label] for label in target.labels]] = True
         if drawn is not None:
             control[row, [number[label] for label in drawn[example, target]]] = True
-    return ProbedSentence(example, targets, first, second, truth, control)
+    return ProbedSentence(example, targets, first, second, truth, control, truth)
 
 
 def piece_spans(example: Example) -> list[tuple[int, int]]:

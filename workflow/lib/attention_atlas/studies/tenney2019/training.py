@@ -17,6 +17,7 @@ import torch
 
 from attention_atlas.corpora.examples import Example
 from attention_atlas.io.progress import progress
+from attention_atlas.studies.tenney2019.names import LABELS
 from attention_atlas.studies.tenney2019.probes import EdgeProbes, ProbeKey, Spans, clip_by_probe, optimiser, probe_losses
 from attention_atlas.studies.tenney2019.scores import f1_of
 from attention_atlas.studies.tenney2019.targets import ProbedSentence, TaskTargets
@@ -188,10 +189,9 @@ def collate(batch: Sequence[ProbedSentence], states: States, keys: Sequence[Prob
     for row, tensor in enumerate(tensors):
         padded[row, :, : tensor.shape[1]] = tensor
     rows = torch.from_numpy(np.repeat(np.arange(len(batch)), [len(sentence.first) for sentence in batch]))
-    truth = _joined(batch, "truth")
-    if any(key.control for key in keys):
-        control = _joined(batch, "control")
-        truth = torch.stack([control if key.control else truth for key in keys])
+    fields = [LABELS[key.labels] for key in keys]
+    labels = {name: _joined(batch, name) for name in dict.fromkeys(fields)}
+    truth = labels[fields[0]] if len(labels) == 1 else torch.stack([labels[name] for name in fields])
 
     def spans(name: str) -> Spans:
         bounds = _joined(batch, name).to(device)
