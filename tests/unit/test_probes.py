@@ -1,6 +1,7 @@
 """Table 3: probes equal the formulas written out in loops, however they are batched, stacked and streamed."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -19,7 +20,14 @@ from attention_atlas.models.card import ModelCard, write_card
 from attention_atlas.studies.clark2019.probes import training as module
 from attention_atlas.studies.clark2019.probes.decoding import decode
 from attention_atlas.studies.clark2019.probes.early_stopping import EarlyStopping, development_sentences
-from attention_atlas.studies.clark2019.probes.features import Sentence, batch_of, distance_features, laid_out, sentences
+from attention_atlas.studies.clark2019.probes.features import (
+    HeadDistances,
+    Sentence,
+    batch_of,
+    distance_features,
+    laid_out,
+    sentences,
+)
 from attention_atlas.studies.clark2019.probes.models import AttentionProbe, AttentionWordsProbe, DistanceProbe, _over_pairs
 from attention_atlas.studies.clark2019.probes.table3 import ProbeTables, table3
 from attention_atlas.studies.clark2019.probes.training import (
@@ -198,17 +206,19 @@ def test_probes_trained_side_by_side_are_probes_trained_alone():
             assert torch.equal(a, b)
 
 
-def test_training_learns_a_planted_head():
-    def planted(record):
-        s = sentence(6, record)
-        maps = s.pairs[:, :K, 2:].transpose(1, 0, 2) * 0.1
-        for i, head in enumerate(s.heads):
-            if head:
-                maps[1, i, head - 1] += 1
-        cls, sep = np.zeros((2, 2 * K, len(s.heads)), np.float32)
-        cls[1] = s.heads == 0
-        return Sentence(s.record, s.words, laid_out(maps, cls, sep), s.vectors, s.heads, s.punctuation)
+def planted(record):
+    """A sentence whose second map shows the heads."""
+    s = sentence(6, record)
+    maps = s.pairs[:, :K, 2:].transpose(1, 0, 2) * 0.1
+    for i, head in enumerate(s.heads):
+        if head:
+            maps[1, i, head - 1] += 1
+    cls, sep = np.zeros((2, 2 * K, len(s.heads)), np.float32)
+    cls[1] = s.heads == 0
+    return Sentence(s.record, s.words, laid_out(maps, cls, sep), s.vectors, s.heads, s.punctuation)
 
+
+def test_training_learns_a_planted_head():
     group = [planted(k) for k in range(60)]
     recipe = Recipe(4, 6, 0.05, "shuffled", (0, 1))
     probes = make_probes(["attention_only"], recipe, K, D)
@@ -218,6 +228,43 @@ def test_training_learns_a_planted_head():
     results = predictions(probes, iter(group), ["argmax", "tree"])
     totals = results.groupby("decoding")[["right_all", "words_all"]].sum()
     assert (totals["right_all"] / totals["words_all"]).loc["argmax"] > 0.95
+
+
+def test_shuffled_heads_have_the_distances_of_the_treebank_and_say_nothing_of_the_sentence():
+    group = [planted(record) for record in range(300)]
+    distances = HeadDistances(s.heads for s in group)
+    shuffled = np.stack([distances.shuffled(6, s.record) for s in group])
+    heads = np.stack([s.heads for s in group])
+    assert (shuffled == [distances.shuffled(6, s.record) for s in group]).all()
+    places = np.arange(1, 7)
+    assert (shuffled != places).all(), "no word is its own head"
+    assert ((shuffled >= 0) & (shuffled <= 6)).all()
+    for word in range(6):
+        # Each distance that fits, as often as in the treebank.
+        weights = [(heads == 0).sum(), *(((heads - places == j - word) & (heads > 0)).sum() for j in range(6))]
+        expected = np.array(weights) / np.sum(weights)
+        assert np.bincount(shuffled[:, word], minlength=7) / 300 == pytest.approx(expected, abs=0.09)
+    assert (shuffled == heads).mean() == pytest.approx(1 / 6, abs=0.04)
+    assert HeadDistances([[0]]).shuffled(3, 0).tolist() == [0, 0, 0], "nothing but ROOT is known"
+
+
+def test_a_probe_of_shuffled_heads_does_not_find_what_attention_shows():
+    group = [planted(record) for record in range(80)]
+    distances = HeadDistances(s.heads for s in group)
+    group = [replace(s, shuffled_heads=distances.shuffled(6, s.record)) for s in group]
+    assert batch_of(group[:3]).shuffled_heads.tolist() == [s.shuffled_heads.tolist() for s in group[:3]]
+    recipe = Recipe(4, 12, 0.05, "shuffled", (0, 1))
+    probes = make_probes(["attention_words", "shuffled_attention_words"], recipe, K, D)
+    train(probes, lambda epoch: iter(group), recipe)
+    batch = batch_of([planted(record) for record in range(80, 120)])
+    losses = {}
+    for name, probe in probes.items():
+        slots = [k for k, (alignment, _) in enumerate(probe.slots) if alignment == "fixed"]
+        scores = probe(batch)[slots][:, batch.mask]
+        gold = batch.heads[batch.mask].expand(len(slots), -1)
+        losses[name] = torch.nn.functional.cross_entropy(scores.transpose(1, 2), gold).item()
+    assert losses["attention_words"] < 0.5
+    assert losses["shuffled_attention_words"] > 0.9 * np.log(6), "no better than a guess"
 
 
 def test_every_sentence_is_seen_once_an_epoch_in_either_order(monkeypatch):
@@ -545,7 +592,7 @@ def test_the_table_from_shards_is_the_same_each_time(tmp_path):
     facts = read_table(summary).set_index("quantity")["value"]
     # Sentence 1 of the training set is in the evaluation set, too.
     assert (facts["sentences"], facts["duplicates"]) == ("5", "1")
-    assert set(read_table(model_results)["probe"]) == {"attention_only", "attention_words", "distances_words"}
+    assert set(read_table(model_results)["probe"]) == set(ALL_PROBES)
     assert set(read_table(random)["probe"]) == {"attention_words"}
     first = model_results.read_bytes()
     assert run("m", ALL_PROBES)[0].read_bytes() == first
@@ -563,8 +610,8 @@ def test_the_table_from_shards_is_the_same_each_time(tmp_path):
     )
     table = read_table(outs[0])
     assert list(dict.fromkeys(table["probe"])) == [
-        *("right_branching", "best_offset", "best_head", "distances_words", "random_attention_words", "attention_only"),
-        "attention_words",
+        *("right_branching", "best_offset", "best_head", "distances_words", "random_attention_words"),
+        *("shuffled_attention_words", "attention_only", "attention_words"),
     ]
     scored = table.query("punctuation == 'without' and decoding == 'argmax'").set_index(["probe", "root_alignment"])
     heads = [np.array(e.layers["heads"]) for e in evaluation[2]]
@@ -579,7 +626,7 @@ def test_the_table_from_shards_is_the_same_each_time(tmp_path):
     assert scored.loc[("attention_only", "-"), "sd"] == pytest.approx(accuracies.std(ddof=1), abs=1e-5)
     assert scored.loc[("attention_only", "-"), "seeds"] == 3
     assert scored.loc[("distances_words", "fixed"), "vectors"] == "own vectors"
-    assert len(read_table(outs[1])) == 2 * 3 * (5 + 2)
+    assert len(read_table(outs[1])) == 2 * 3 * (5 + 1 + 2), "two decodings, three seeds; the control has one alignment"
     assert "ROOT in place" in outs[2].read_text()
     assert "Epochs: 2, the same for every probe." in outs[2].read_text()
     assert isinstance(table, pd.DataFrame)

@@ -338,8 +338,8 @@ def test_tables_hold_what_they_must(done):
     assert distances["js"].between(0, np.log(2)).all()
     probes = pd.read_csv(folder / "table3.tsv", sep="\t").set_index(["probe", "root_alignment", "decoding", "punctuation"])
     assert set(probes.index.get_level_values(0)) == {
-        *("right_branching", "best_offset", "best_head", "distances_words", "random_attention_words", "attention_only"),
-        "attention_words",
+        *("right_branching", "best_offset", "best_head", "distances_words", "random_attention_words"),
+        *("shuffled_attention_words", "attention_only", "attention_words"),
     }
     assert probes["uas"].between(0, 1).all()
     # The row All of Table 1 is over every token.

@@ -258,8 +258,9 @@ def _probes(part: Part) -> Work:
     share = probes["development_share"]
     passes = probes["epochs"] * (1 - share + share / 3)
     words = passes * len(probes["seeds"]) * part.records * part.tokens / 1000
-    # With both alignments of ROOT: attention, attention and words, distances; for random models attention and words alone.
-    kinds = 5 if is_run_model else 2
+    # With both alignments of ROOT: attention, attention and words, distances, a control with one alignment; for random models
+    # attention and words alone.
+    kinds = 6 if is_run_model else 2
     evaluated = limit_of(part.place.config, part.place.run, part.settings["dependencies"])
     decoded = kinds * len(probes["seeds"]) * len(probes["decodings"]) * evaluated / 1000
     return {"kwords": words, "distance_kwords": words if is_run_model else 0.0, "kdecoded": decoded}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,8 @@ from attention_atlas.corpora.examples import Example
 from attention_atlas.corpora.word_vectors import WordVectors
 from attention_atlas.errors import AtlasError
 
-ALIGNMENTS = ("legacy", "fixed")
+LEGACY, FIXED = "legacy", "fixed"
+ALIGNMENTS = (LEGACY, FIXED)
 DISTANCES = 8
 
 
@@ -29,6 +31,7 @@ class Sentence:
         vectors: [n, d] word vectors; equal words have equal vectors.
         heads: [n] gold heads, 0 = ROOT.
         punctuation: [n] which words have the relation punct.
+        shuffled_heads: [n] heads of a control, see `HeadDistances`; None where no probe is trained on them.
     """
 
     record: int
@@ -37,6 +40,36 @@ class Sentence:
     vectors: npt.NDArray[np.float32]
     heads: npt.NDArray[np.int64]
     punctuation: npt.NDArray[np.bool_]
+    shuffled_heads: npt.NDArray[np.int64] | None = None
+
+
+class HeadDistances:
+    """How far heads are from their words in a treebank, for a control whose heads say nothing of the sentence.
+
+    Each word gets the distance of a random word of the treebank, of those whose head would lie in its sentence. Heads shuffled
+    within a sentence would be no control: they are still those words that attention marks as heads.
+
+    Args:
+        heads: of the words of each sentence, 0 = ROOT.
+    """
+
+    def __init__(self, heads: Iterable[Sequence[int]]) -> None:
+        self._counts: Counter[int] = Counter()
+        self._roots = 0
+        for sentence_heads in heads:
+            self._counts.update(head - word for word, head in enumerate(sentence_heads, start=1) if head)
+            self._roots += sum(not head for head in sentence_heads)
+
+    def shuffled(self, words: int, record: int) -> npt.NDArray[np.int64]:
+        """[word] heads of a sentence of so many words; the same for a record each time."""
+        distances = np.arange(words)[None, :] - np.arange(words)[:, None]
+        lookup = np.array([self._counts[distance] for distance in range(1 - words, words)], dtype=np.float64)
+        weights = np.concatenate([np.full((words, 1), float(self._roots)), lookup[distances + words - 1]], axis=1)
+        # Where no word of the treebank has such a distance, only ROOT is left.
+        weights[weights.sum(axis=1) == 0, 0] = 1
+        shares = np.cumsum(weights / weights.sum(axis=1, keepdims=True), axis=1)
+        drawn = np.random.default_rng([record, words]).random((words, 1))
+        return np.minimum((drawn >= shares).sum(axis=1), words)
 
 
 def laid_out(
@@ -67,6 +100,7 @@ def sentences(
     cls: str | None,
     sep: str | None,
     wanted: Callable[[Example], bool] = lambda example: True,
+    distances: HeadDistances | None = None,
 ) -> Iterator[Sentence]:
     """Sentences of a treebank with their attention, one in memory at a time.
 
@@ -76,6 +110,7 @@ def sentences(
         vectors: word vectors.
         cls, sep: vocabulary entries of the special tokens, None where the model has none.
         wanted: which examples become sentences.
+        distances: for sentences that get shuffled heads.
 
     Raises:
         AtlasError: cache and examples are not of the same corpus, or there are no trees.
@@ -84,7 +119,12 @@ def sentences(
         if "heads" not in example.layers:
             raise AtlasError(f"example {example.id} has no dependency tree: Table 3 needs corpora of reader conllu.")
         if wanted(example):
-            yield _sentence(example, maps, vectors, cls, sep)
+            sentence = _sentence(example, maps, vectors, cls, sep)
+            yield (
+                replace(sentence, shuffled_heads=distances.shuffled(len(sentence.heads), example.record))
+                if distances
+                else sentence
+            )
 
 
 def _sentence(example: Example, cached: CachedExample, vectors: WordVectors, cls: str | None, sep: str | None) -> Sentence:
@@ -119,6 +159,7 @@ class Batch:
         words: [U + 1, d] vectors of the distinct words of the batch; the first row is zeros, for padding.
         word: [b, N] row of `words`.
         heads: [b, N] gold heads, -100 for padding.
+        shuffled_heads: [b, N] heads of a control, the gold ones where sentences have none.
         mask: [b, N] real words.
     """
 
@@ -127,6 +168,7 @@ class Batch:
     words: torch.Tensor
     word: torch.Tensor
     heads: torch.Tensor
+    shuffled_heads: torch.Tensor
     mask: torch.Tensor
 
     def candidates(self, alignment: str) -> torch.Tensor:
@@ -150,7 +192,7 @@ def batch_of(group: Sequence[Sentence], device: str = "cpu") -> Batch:
     special = np.zeros((*size, group[0].pairs.shape[1], 2), np.float32)
     rows: dict[str, int] = {}
     words = [np.zeros_like(group[0].vectors[0])]
-    word, heads = np.zeros(size, np.int64), np.full(size, -100)
+    word, heads, shuffled_heads = np.zeros(size, np.int64), np.full(size, -100), np.full(size, -100)
     for row, s in enumerate(group):
         n = len(s.heads)
         special[row, :n] = s.pairs[..., :2]
@@ -160,6 +202,7 @@ def batch_of(group: Sequence[Sentence], device: str = "cpu") -> Batch:
                 words.append(s.vectors[k])
             word[row, k] = rows[name]
         heads[row, :n] = s.heads
+        shuffled_heads[row, :n] = s.heads if s.shuffled_heads is None else s.shuffled_heads
     gold_heads = torch.from_numpy(heads).to(device)
     return Batch(
         pairs=tuple(torch.from_numpy(s.pairs).to(device) for s in group),
@@ -167,6 +210,7 @@ def batch_of(group: Sequence[Sentence], device: str = "cpu") -> Batch:
         words=torch.from_numpy(np.stack(words)).to(device),
         word=torch.from_numpy(word).to(device),
         heads=gold_heads,
+        shuffled_heads=torch.from_numpy(shuffled_heads).to(device),
         mask=gold_heads >= 0,
     )
 

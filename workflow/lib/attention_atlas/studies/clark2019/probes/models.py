@@ -38,10 +38,14 @@ class Probe(nn.Module):
         self.alignments = tuple(alignments)
         self.slots = tuple(product(alignments, seeds))
 
+    def targets(self, batch: Batch) -> torch.Tensor:
+        """[b, N] heads that it is trained on."""
+        return batch.heads
+
     def loss(self, batch: Batch) -> torch.Tensor:
         """[slot] cross-entropy in nats summed over all words of the batch, punctuation included."""
         scores = self(batch)
-        targets = batch.heads[batch.mask].expand(scores.shape[0], -1)
+        targets = self.targets(batch)[batch.mask].expand(scores.shape[0], -1)
         return nn.functional.cross_entropy(scores[:, batch.mask].transpose(1, 2), targets, reduction="none").sum(-1)
 
 
@@ -92,6 +96,13 @@ class AttentionWordsProbe(Probe):
         of_root = nn.functional.embedding(candidates[:, 0] * (2 * slots) + of_slot[slots:], word_terms).roll(maps // 2, dims=-1)
         to_root = rows[..., :2] + torch.einsum("bsk,bikc->sbic", of_root, batch.special)
         return _masked(_with_root(self.root, to_root, rows[..., 2:] + columns[:, :, 2:]), batch)
+
+
+class ShuffledHeadsProbe(AttentionWordsProbe):
+    """A control: the same probe, trained on shuffled heads (`features.HeadDistances`)."""
+
+    def targets(self, batch: Batch) -> torch.Tensor:
+        return batch.shuffled_heads
 
 
 class DistanceProbe(Probe):

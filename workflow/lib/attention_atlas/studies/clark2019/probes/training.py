@@ -24,11 +24,17 @@ from attention_atlas.models.card import ModelCard, read_card
 from attention_atlas.models.devices import pick_device
 from attention_atlas.studies.clark2019.probes.decoding import decode
 from attention_atlas.studies.clark2019.probes.early_stopping import EarlyStopping, development_sentences
-from attention_atlas.studies.clark2019.probes.features import ALIGNMENTS, Sentence, batch_of, sentences
-from attention_atlas.studies.clark2019.probes.models import AttentionProbe, AttentionWordsProbe, DistanceProbe, Probe
-from attention_atlas.studies.clark2019.probes.names import ATTENTION, ATTENTION_WORDS, DISTANCES_WORDS
+from attention_atlas.studies.clark2019.probes.features import ALIGNMENTS, FIXED, HeadDistances, Sentence, batch_of, sentences
+from attention_atlas.studies.clark2019.probes.models import (
+    AttentionProbe,
+    AttentionWordsProbe,
+    DistanceProbe,
+    Probe,
+    ShuffledHeadsProbe,
+)
+from attention_atlas.studies.clark2019.probes.names import ATTENTION, ATTENTION_WORDS, DISTANCES_WORDS, SHUFFLED_WORDS
 
-ALL_PROBES = (ATTENTION, ATTENTION_WORDS, DISTANCES_WORDS)
+ALL_PROBES = (ATTENTION, ATTENTION_WORDS, DISTANCES_WORDS, SHUFFLED_WORDS)
 RANDOM_PROBES = (ATTENTION_WORDS,)
 """Probes of a randomly initialised model."""
 _EVALUATION_BATCH = 32
@@ -77,11 +83,13 @@ class Trained:
 
 
 def make_probes(names: Sequence[str], recipe: Recipe, maps: int, dimensions: int) -> dict[str, Probe]:
-    """The named probes, each for all seeds and, where it sees word vectors, both alignments."""
+    """The named probes, each for all seeds and, where it sees word vectors, both alignments (a control: one)."""
     makers: dict[str, Callable[[], Probe]] = {
         ATTENTION: lambda: AttentionProbe(recipe.seeds, maps),
         ATTENTION_WORDS: lambda: AttentionWordsProbe(ALIGNMENTS, recipe.seeds, maps, dimensions),
         DISTANCES_WORDS: lambda: DistanceProbe(ALIGNMENTS, recipe.seeds, dimensions),
+        # A control needs no second alignment of ROOT.
+        SHUFFLED_WORDS: lambda: ShuffledHeadsProbe([FIXED], recipe.seeds, maps, dimensions),
     }
     return {name: makers[name]() for name in names}
 
@@ -323,10 +331,15 @@ def run_probes(
     for_development = development_sentences(unseen, recipe.development_share, recipe.development_seed)
     for_training = frozenset(unseen) - for_development
 
+    distances = None
+    if SHUFFLED_WORDS in probe_names:
+        training_examples = read_examples(training.examples, training.limit)
+        distances = HeadDistances(e.layers["heads"] for e in training_examples if e.words in for_training)
+
     def read(chosen: frozenset[tuple[str, ...]], verify: bool) -> Iterator[Sentence]:
         examples = read_examples(training.examples, training.limit)
         cached = read_attention(training.shards, training.limit, verify=verify)
-        return sentences(examples, cached, vectors, card.cls, card.sep, lambda example: example.words in chosen)
+        return sentences(examples, cached, vectors, card.cls, card.sep, lambda example: example.words in chosen, distances)
 
     device = pick_device()
     probes = make_probes(probe_names, recipe, card.layers * card.heads, vectors.dimensions)
