@@ -20,7 +20,7 @@ from attention_atlas.corpora.examples import Example
 from attention_atlas.corpora.layers import QuestionAnnotation
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.run_label import RunLabel
-from attention_atlas.methods.head_type_names import DENSE, DENSE_VERTICAL, DIAGONAL, TYPES, VERTICAL
+from attention_atlas.methods.head_type_names import DENSE, DENSE_VERTICAL, DIAGONAL, TYPES, UNNAMED, VERTICAL
 from attention_atlas.models.answering import answer_texts, passage_pieces
 from attention_atlas.published.values import load_published
 from attention_atlas.studies.guan2020.ablation_rows import (
@@ -233,8 +233,8 @@ def test_tables_have_drops_intervals_and_the_control(tmp_path):
     # Layer 1 has two dense heads and two others, layer 2 three of one type and one other.
     of_heads = [DENSE, DENSE, VERTICAL, VERTICAL, DENSE_VERTICAL, DENSE_VERTICAL, DENSE_VERTICAL, DIAGONAL]
     places = [(layer, head) for layer in (1, 2) for head in (1, 2, 3, 4)]
-    rows = [(*place, kind) for place, kind in zip(places, of_heads, strict=True)]
-    pd.DataFrame(rows, columns=["layer", "head", "type"]).to_csv(heads, sep="\t", index=False)
+    rows = [(*place, UNNAMED if kind == DENSE else kind, kind) for place, kind in zip(places, of_heads, strict=True)]
+    pd.DataFrame(rows, columns=["layer", "head", "type", "cluster"]).to_csv(heads, sep="\t", index=False)
     ablation_table("table2", answers, heads, 200, 0, tmp_path / "table2.tsv")
     table = pd.read_csv(tmp_path / "table2.tsv", sep="\t").set_index("row")
     means = frame[frame["drawn_from"] != PERMUTED].groupby(["row", "draw"])["em"].mean()
@@ -251,6 +251,7 @@ def test_tables_have_drops_intervals_and_the_control(tmp_path):
     assert np.isnan(row["random_absent"])
     assert table.loc[4, ["random_sets", "random_absent"]].tolist() == [0, "too few other heads in layer 2"]
     assert np.isnan(table.loc[4, "em_random_drop"])
+    assert table["unnamed"].fillna("").tolist() == ["", DENSE, ""]
     table3(answers, heads, 200, 0, SETTING, tmp_path / "table3.tsv", tmp_path / "table3.html")
     table = pd.read_csv(tmp_path / "table3.tsv", sep="\t")
     assert table["sentences"].tolist()[1:] == ["stops"]
@@ -266,7 +267,7 @@ def test_table2_stands_beside_the_baselines_by_the_way_of_scoring(tmp_path):
         (number, "", TYPE, 0, f"q{k}", k // 2, "x", level, level) for number, level in ((1, 90.0), (2, 40.0)) for k in range(8)
     ]
     pd.DataFrame(rows, columns=COLUMNS).to_parquet(answers, index=False)
-    heads.write_text("layer\thead\ttype\n1\t1\tdense\n2\t1\tvertical\n")
+    heads.write_text("layer\thead\ttype\tcluster\n1\t1\tunnamed\tdense\n2\t1\tvertical\tvertical\n")
     levels = {("all", "all"): 90.0, ("all", "first"): 80.0, ("first", "all"): 70.0, ("first", "first"): 60.0}
     ways = [(*way, f"q{k}", k // 2, level, level) for way, level in levels.items() for k in range(8)]
     columns = ["windows", "references", "question", "passage", "em", "f1"]
@@ -282,4 +283,6 @@ def test_table2_stands_beside_the_baselines_by_the_way_of_scoring(tmp_path):
     assert "here 90.0 / 90.0 with all windows and all references" in page
     assert "Test run: " in page
     assert "none: too few other heads in layer 1" in page
+    assert "<th>Unnamed (for Dense)</th>" in page
+    assert "not Dense: the cluster that is left for this name, which does not fit it" in page
     assert "60.0" in outs[3].read_text(encoding="utf-8")

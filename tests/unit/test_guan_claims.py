@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy.stats import binom
 
-from attention_atlas.methods.head_type_names import DENSE, DENSE_VERTICAL, DIAGONAL, TITLES, TYPES, VERTICAL
+from attention_atlas.methods.head_type_names import DENSE, DENSE_VERTICAL, DIAGONAL, TITLES, TYPES, UNNAMED, VERTICAL
 from attention_atlas.published.compare import DOES_NOT_HOLD, HOLDS, UNDECIDED
 from attention_atlas.stats.bootstrap import expanded_level
 from attention_atlas.studies.guan2020.ablation_rows import (
@@ -37,6 +37,7 @@ TYPES_BY_LAYER = pd.DataFrame(
     [(layer, head, TYPES[(head + layer) % 4]) for layer in (1, 2, 3, 4) for head in range(1, 9)],
     columns=["layer", "head", "type"],
 )
+TYPES_BY_LAYER["cluster"] = TYPES_BY_LAYER["type"]
 
 
 def made_up(drop_of_row, permuted=(), passages=PASSAGES, noise=5.0, seed=0):
@@ -99,7 +100,7 @@ def test_heads_matter_within_or_between_sentences(verdict, kind, more):
 @pytest.mark.parametrize(("kind", "half"), [(DENSE, "lower"), (VERTICAL, "upper")])
 def test_types_stand_in_one_half_of_the_layers(lower, upper, verdict, kind, half):
     counts = (lower, upper) if half == "lower" else (upper, lower)
-    types = TYPES_BY_LAYER.assign(type=DIAGONAL)
+    types = TYPES_BY_LAYER.assign(type=DIAGONAL, cluster=DIAGONAL)
     for count, place in zip(counts, (types["layer"] <= 2, types["layer"] > 2), strict=True):
         types.loc[types.index[place][:count], "type"] = kind
     claim = verdict_of(f"{TITLES[kind]} heads stand mainly", made_up({}), types)
@@ -129,6 +130,19 @@ def test_a_permutation_that_costs_as_much_leaves_the_claim_open():
     drops = made_up({PRUNED[DENSE]: 50.0}, permuted, noise=0.0)
     assert verdict_of("The type matters, not the number and layers of its heads: pruning Dense heads", drops).holds is None
     assert fewest_permutations() == 39
+
+
+def test_nothing_is_decided_about_a_type_that_no_cluster_fits():
+    drops = made_up(dict.fromkeys(UNIFORMED.values(), 90.0) | {PRUNED[DIAGONAL]: 50.0, 15: 90.0}, np.linspace(5, 6, 39))
+    types = TYPES_BY_LAYER.assign(type=TYPES_BY_LAYER["type"].replace(DENSE_VERTICAL, UNNAMED))
+    all_named = {claim.statement: claim for claim in claims(drops, TYPES_BY_LAYER, RESAMPLES, 0)}
+    for claim in claims(drops, types, RESAMPLES, 0):
+        if "four types" in claim.statement or "every type" in claim.statement or "Dense & vertical" in claim.statement:
+            assert all_named[claim.statement].verdict == HOLDS
+            assert claim.verdict == UNDECIDED
+            assert "; no cluster of heads is Dense & vertical" in claim.ours
+        elif "costs least" not in claim.statement:
+            assert claim == all_named[claim.statement]
 
 
 def test_few_passages_decide_nothing():

@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.colors import to_rgb
+from matplotlib.image import imread
 from safetensors.numpy import save_file
 from small_shards import write_example_shards
 
@@ -17,7 +19,7 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import write_quantities, write_table
 from attention_atlas.methods.distance_features import FEATURES, alternatives
-from attention_atlas.methods.head_type_names import DENSE, DENSE_VERTICAL, DIAGONAL, TYPES, VERTICAL
+from attention_atlas.methods.head_type_names import DENSE, DENSE_VERTICAL, DIAGONAL, TYPES, UNNAMED, VERTICAL
 from attention_atlas.models.card import ModelCard, write_card
 from attention_atlas.published.values import load_published
 from attention_atlas.studies.guan2020.ablation_rows import ROWS, SENTENCES, TYPE, WHOLE
@@ -34,6 +36,8 @@ from attention_atlas.studies.guan2020.figure5 import figure5
 from attention_atlas.studies.guan2020.head_features import measure_features, read_features
 from attention_atlas.studies.guan2020.models_compared import compare_models
 from attention_atlas.studies.guan2020.table1 import table1
+from attention_atlas.studies.guan2020.type_names import type_names
+from attention_atlas.studies.guan2020.type_styles import COLOURS
 
 LAYERS, HEADS, EXAMPLES = 4, 4, 6
 OPTIONS = {"binning": "floor", "diagonal": "special"}
@@ -83,7 +87,8 @@ def test_the_page_of_agreement_says_over_how_many_examples_and_fits(clustered, t
 
 def test_types_are_found_and_named(clustered):
     types = pd.read_csv(clustered / "types", sep="\t")
-    assert list(types.columns) == ["model", "layer", "head", "type", *FEATURES]
+    assert list(types.columns) == ["model", "layer", "head", "type", "cluster", *FEATURES]
+    assert types["cluster"].tolist() == types["type"].tolist()
     assert len(types) == LAYERS * HEADS
     assert types.groupby("layer")["type"].unique().map(list).to_dict() == {k + 1: [name] for k, name in enumerate(OF_LAYER)}
     assert types[list(FEATURES)].sum(axis=1).to_numpy() == pytest.approx(1, abs=1e-5)
@@ -260,6 +265,70 @@ def test_claims_follow_from_the_order_of_the_numbers(tables, tmp_path):
     assert verdicts["Substitution by 1/L costs more than pruning, for every type"] == "holds"
     assert verdicts["Dense heads stand mainly in the lower half of the layers"] == "holds"
     assert verdicts["Vertical heads stand mainly in the upper half of the layers"] == "holds"
+
+
+def test_the_names_of_clusters_are_shown_with_their_fit(clustered, tmp_path):
+    types = pd.read_csv(clustered / "types", sep="\t")
+    types.loc[types["cluster"] == DENSE_VERTICAL, "type"] = UNNAMED
+    write_table(types, tmp_path / "types")
+    type_names(tmp_path / "types", clustered / "summary", SETTING, tmp_path / "names.tsv", tmp_path / "names.html")
+    table = pd.read_csv(tmp_path / "names.tsv", sep="\t")
+    assert table["cluster"].tolist() == list(TYPES)
+    assert table["type"].tolist() == [DENSE, UNNAMED, VERTICAL, DIAGONAL]
+    assert table["heads"].tolist() == [4] * 4
+    assert table[["special", "near", "far"]].sum(axis=1).to_numpy() == pytest.approx(1, abs=1e-4)
+    row = table.set_index("cluster").loc[VERTICAL]
+    assert row["fit_vertical"] == pytest.approx(row["special"] - max(row["near"], row["far"]), abs=1e-5)
+    page = (tmp_path / "names.html").read_text(encoding="utf-8")
+    assert f"n = {EXAMPLES} examples" in page
+    assert "<td>Unnamed</td>" in page
+
+
+def test_an_unnamed_cluster_is_drawn_and_counted_as_such(clustered, tmp_path):
+    types = pd.read_csv(clustered / "types", sep="\t")
+    types.loc[types["cluster"] == DENSE_VERTICAL, "type"] = UNNAMED
+    write_table(types, tmp_path / "types")
+    write_table(by_layer(types), tmp_path / "layers")
+    write_quantities({"examples": 6, "heads": 16}, tmp_path / "summary")
+    plane = pd.read_csv(clustered / "plane", sep="\t").assign(type=types["type"])
+    write_table(plane, tmp_path / "plane")
+    shards, _ = write_example_shards(tmp_path, [30], LAYERS, HEADS)
+    draw_maps(shards, tmp_path / "types", 3, tmp_path / "maps", tmp_path / "grid")
+    compare_models(tmp_path / "types", {"pretrain": clustered / "features"}, OPTIONS, "kmeans", 0, tmp_path / "compared")
+    compared_types = pd.read_csv(tmp_path / "compared", sep="\t").groupby("fit")["type"].value_counts()
+    assert compared_types["reused", UNNAMED] == HEADS
+    assert compared_types["refitted"].to_dict() == dict.fromkeys(TYPES, HEADS)
+    pictures = {number: {"svg": tmp_path / f"figure{number}.svg"} for number in range(1, 6)}
+    figure1(tmp_path / "maps", tmp_path / "types", tmp_path / "summary", SETTING, pictures[1])
+    figure2(tmp_path / "plane", clustered / "agreement", tmp_path / "summary", SETTING, pictures[2])
+    figure3(tmp_path / "layers", tmp_path / "summary", SETTING, pictures[3])
+    figure4(tmp_path / "compared", {"squad": SETTING}, pictures[4])
+    figure5(tmp_path / "grid", SETTING, pictures[5])
+    for number in pictures:
+        assert "Unnamed" in (tmp_path / f"figure{number}.svg").read_text(encoding="utf-8"), number
+    counts = pd.read_csv(tmp_path / "layers", sep="\t")
+    assert counts.groupby("type")["heads"].sum().to_dict() == {
+        DENSE: 4, DENSE_VERTICAL: 0, VERTICAL: 4, DIAGONAL: 4, UNNAMED: 4
+    }  # fmt: skip
+
+
+def test_frames_leave_the_first_column_of_a_map_visible(tmp_path):
+    """A map whose attention is on its first token alone: a column as wide as the others is black in the picture."""
+    cells = 24
+    places = [(row, column) for row in range(1, cells + 1) for column in range(1, cells + 1)]
+    grid = pd.DataFrame(places, columns=["row", "column"]).assign(layer=1, head=1, type=VERTICAL, example="e", pieces=cells)
+    write_table(grid.assign(weight=(grid["column"] == 1).astype(float)), tmp_path / "grid")
+    figure5(tmp_path / "grid", SETTING, {"png": tmp_path / "figure5.png"})
+    picture = imread(tmp_path / "figure5.png")[..., :3]
+    framed = np.abs(picture - np.array(to_rgb(COLOURS[VERTICAL]))).max(axis=-1) < 0.01
+    # The legend has the colour as well, above the map.
+    rows = np.flatnonzero(framed.any(axis=1))
+    row = (rows[-1] + rows[rows > rows[-1] - framed.shape[0] // 4][0]) // 2
+    frame = np.flatnonzero(framed[row])
+    inside = picture[row, frame[0] : frame[-1] + 1]
+    black, white = (inside < 0.2).all(axis=-1).sum(), (inside > 0.95).all(axis=-1).sum()
+    assert black >= 0.9 * (black + white) / cells
+    assert white > 20 * black
 
 
 def test_figures_are_drawn(clustered, tmp_path):

@@ -10,7 +10,9 @@ from sklearn.metrics import adjusted_rand_score
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.methods.distance_features import FEATURES
-from attention_atlas.methods.head_types import METHODS, TYPES, clusters, matched, names, scores
+from attention_atlas.methods.head_type_fits import fits, profiles
+from attention_atlas.methods.head_type_names import UNNAMED
+from attention_atlas.methods.head_types import METHODS, TYPES, clusters, matched, names, nearest_clusters, scores, types_of
 from attention_atlas.studies.guan2020.stability import HALVES, consistent_in_all, halved_labels, pairwise_agreement
 
 # Mass on special tokens, near, far.
@@ -64,6 +66,45 @@ def test_names_are_the_best_of_all_namings():
         assigned = [TYPES.index(name) for name in names(means)]
         best = max(sum(table[k, naming[k]] for k in range(4)) for naming in itertools.permutations(range(4)))
         assert sum(table[k, assigned[k]] for k in range(4)) == pytest.approx(best)
+
+
+@pytest.mark.parametrize(
+    ("special", "near", "far", "fitting"),
+    [
+        (0.1, 0.1, 0.8, {"dense"}),
+        (0.3, 0.1, 0.6, {"dense", "dense_vertical"}),
+        (0.6, 0.1, 0.3, {"vertical", "dense_vertical"}),
+        (0.9, 0.05, 0.05, {"vertical"}),
+        (0.1, 0.8, 0.1, {"diagonal"}),
+        (0.32, 0.45, 0.23, {"diagonal"}),  # what took the name Dense & vertical in the sample run, since it was left
+        (0.4, 0.4, 0.2, set()),
+    ],
+)
+def test_a_cluster_fits_the_types_whose_parts_of_attention_are_largest(special, near, far, fitting):
+    mean = feature(special, near, far)[None]
+    assert profiles(mean)[0] == pytest.approx([special, near, far])
+    assert {name for name, fit in zip(TYPES, fits(mean)[0], strict=True) if fit > 1e-9} == fitting
+
+
+def test_the_fit_is_the_lead_over_the_other_parts():
+    assert fits(feature(0.2, 0.1, 0.7)[None])[0] == pytest.approx([0.5, 0.1, -0.5, -0.6])
+
+
+def test_a_cluster_that_does_not_fit_what_is_left_is_unnamed():
+    features, kinds = planted()
+    types = types_of(features, 0)
+    assert list(types.names) == list(types.clusters) == kinds
+    # Instead of both special and far tokens the second cluster looks at near ones as well, less than the diagonal heads do.
+    features[np.asarray(kinds) == "dense_vertical"] = feature(0.32, 0.45, 0.23)
+    types = types_of(features, 0)
+    assert list(types.clusters) == kinds
+    assert list(types.names) == [UNNAMED if kind == "dense_vertical" else kind for kind in kinds]
+
+
+def test_heads_of_another_model_get_the_nearest_cluster():
+    features, kinds = planted()
+    others, other_kinds = planted(noise=0.02, seed=5)
+    assert list(nearest_clusters(others, features, kinds)) == other_kinds
 
 
 def test_clusters_that_are_alike_have_no_names():

@@ -16,6 +16,7 @@ from workspaces import FEW_EDGE_TASKS, FEW_TASKS, OVERLAY, ROOT, SMALL, Workspac
 
 from attention_atlas.attention.cache import read_attention
 from attention_atlas.methods.distance_features import FEATURES
+from attention_atlas.methods.head_type_names import TYPES, UNNAMED
 from attention_atlas.published.compare import VERDICTS
 from attention_atlas.studies.kovaleva2019.names import CLASSES, TASKS
 from attention_atlas.workflow.config import read_configuration
@@ -46,7 +47,7 @@ CONTRACTS = {
         "comparison.tsv": "id item quantity published ours ci_low ci_high n comparable why verdict",
     },
     "guan2020": {
-        "head_types.tsv": "model layer head type " + " ".join(FEATURES),
+        "head_types.tsv": "model layer head type cluster " + " ".join(FEATURES),
         "table1.tsv": "model halved fits pairwise pairwise_min pairwise_max consistent_in_all",
         "table2.tsv": "row action types sentences heads n passages em em_ci_low em_ci_high em_drop",
         "table3.tsv": "row action types sentences heads n passages em em_ci_low em_ci_high em_drop",
@@ -212,13 +213,17 @@ def test_tables_of_guan2020_hold_what_they_must(done):
     folder = done.folder / "results/sample/guan2020"
     types = pd.read_csv(folder / "head_types.tsv", sep="\t")
     assert len(types) == 72
-    assert set(types["type"]) == {"dense", "dense_vertical", "vertical", "diagonal"}
+    assert set(types["cluster"]) == set(TYPES)
+    assert (types["type"] == types["cluster"].where(types["type"] != UNNAMED, UNNAMED)).all()
+    names = pd.read_csv(folder / "names.tsv", sep="\t")
+    fits = [row[f"fit_{row['cluster']}"] for _, row in names.iterrows()]
+    assert (names["type"] == UNNAMED).tolist() == [fit <= 0 for fit in fits], "only what fits its name has it"
     assert types[list(FEATURES)].sum(axis=1).to_numpy() == pytest.approx(1, abs=2e-3)
     table2, table3 = (pd.read_csv(folder / f"{name}.tsv", sep="\t") for name in ("table2", "table3"))
     assert table2["row"].tolist() == list(range(1, 12))
     assert table3["row"].tolist() == [1, *(row for row in range(12, 20) for _ in range(2))]
     pruned = table2.set_index("row")["heads"]
-    counts = types["type"].value_counts()
+    counts = types["cluster"].value_counts()
     assert (pruned[2], pruned[3]) == (counts["dense"], counts["diagonal"])
     controlled = table2["random_sets"] > 0
     assert controlled.any()

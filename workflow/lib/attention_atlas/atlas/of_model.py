@@ -94,7 +94,7 @@ def measure_model(
 def type_rows(features: npt.NDArray[np.float64], seed: int) -> pd.DataFrame:
     """layer, head, type of heads by their distance features, [layer, head, 21]; no row where they have no types."""
     try:
-        types = types_of(features.reshape(-1, features.shape[-1]), seed)
+        types = types_of(features.reshape(-1, features.shape[-1]), seed).names
     except AtlasError as error:
         _log.warning("no types of heads: %s", error)
         return pd.DataFrame(columns=["layer", "head", "type"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import permutations
 
 import numpy as np
@@ -13,8 +14,9 @@ from sklearn.metrics import confusion_matrix
 from sklearn.mixture import GaussianMixture
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.methods.distance_features import FEATURES, SPECIAL
-from attention_atlas.methods.head_type_names import TYPES
+from attention_atlas.methods.distance_features import FEATURES
+from attention_atlas.methods.head_type_fits import fits, profiles
+from attention_atlas.methods.head_type_names import TYPES, UNNAMED
 
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.intp]
@@ -54,12 +56,10 @@ def clusters(features: Floats, count: int, seed: int, method: str = "kmeans") ->
 def scores(means: Floats) -> Floats:
     """[cluster, type] how well each cluster's means fit each of `TYPES`.
 
-    With special = mass on [CLS], [SEP], comma and full stop, near = that on the token itself and the nearest window, far = that
-    on all other windows: dense far - special, vertical special, diagonal near; dense and vertical is what remains, 0.
+    With the parts of `head_type_fits.PROFILE`: dense far - special, vertical special, diagonal near; dense and vertical is what
+    remains, 0. They order namings; whether a cluster fits its name is said by `head_type_fits.fits`.
     """
-    special = means[:, : len(SPECIAL)].sum(axis=1)
-    near = means[:, len(SPECIAL)] + means[:, len(SPECIAL) + 1]
-    far = means[:, len(SPECIAL) + 2 :].sum(axis=1)
+    special, near, far = profiles(means).T
     return np.stack([far - special, np.zeros(len(means)), special, near], axis=1)
 
 
@@ -81,27 +81,42 @@ def names(means: Floats) -> tuple[str, ...]:
     return tuple(TYPES[k] for k in best)
 
 
-def types_of(features: Floats, seed: int, method: str = "kmeans") -> tuple[str, ...]:
-    """[head] type of each head: four clusters, named.
+@dataclass(frozen=True)
+class HeadTypes:
+    """Types of heads, [head].
+
+    Attributes:
+        clusters: the type of `TYPES` that the best naming gives the head's cluster, each to one cluster.
+        names: the same, or `UNNAMED` where the cluster does not fit it.
+    """
+
+    clusters: tuple[str, ...]
+    names: tuple[str, ...]
+
+
+def types_of(features: Floats, seed: int, method: str = "kmeans") -> HeadTypes:
+    """Types of heads: four clusters, named.
 
     Raises:
         AtlasError: as `clusters` and `names`.
     """
     labels, means = clusters(features, len(TYPES), seed, method)
     named = names(means)
-    return tuple(named[label] for label in labels)
+    fitting = fits(means)[range(len(named)), [TYPES.index(name) for name in named]] > 0
+    fitted = [name if fit else UNNAMED for name, fit in zip(named, fitting, strict=True)]
+    return HeadTypes(tuple(named[label] for label in labels), tuple(fitted[label] for label in labels))
 
 
-def nearest_types(features: Floats, reference: Floats, types: Sequence[str]) -> tuple[str, ...]:
-    """[head] type of each head by the nearest mean of the types of other heads.
+def nearest_clusters(features: Floats, reference: Floats, reference_clusters: Sequence[str]) -> tuple[str, ...]:
+    """[head] cluster of each head by the nearest mean of the clusters of other heads.
 
     Args:
         features: [head, 21].
         reference: [other head, 21].
-        types: [other head] their types.
+        reference_clusters: [other head] their clusters, by the names of `TYPES`.
     """
-    known = [name for name in TYPES if name in types]
-    means = np.stack([reference[np.asarray(types) == name].mean(axis=0) for name in known])
+    known = [name for name in TYPES if name in reference_clusters]
+    means = np.stack([reference[np.asarray(reference_clusters) == name].mean(axis=0) for name in known])
     distance = np.square(features[:, None] - means[None]).sum(axis=-1)
     return tuple(known[k] for k in distance.argmin(axis=1))
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from attention_atlas.io.tables import read_parquet, read_table, write_table
+from attention_atlas.methods.head_type_names import TITLES, UNNAMED
 from attention_atlas.published.values import Published, load_published, printed
 from attention_atlas.stats.bootstrap import bootstrap_ratio
 from attention_atlas.studies.guan2020.ablation_rows import BASELINE, OTHERS, ROWS, TYPE, crowded_layers
@@ -32,7 +33,7 @@ def ablation_table(
     out: str | Path,
 ) -> None:
     """Write the rows of a table: row, action, types, sentences, heads, n, passages, for em and f1 the score, its drop from the
-    baseline, their intervals, and mean, least and largest drop of the random sets; random_sets, random_absent.
+    baseline, their intervals, and mean, least and largest drop of the random sets; random_sets, random_absent, unnamed.
 
     Args:
         name: table2 or table3.
@@ -40,21 +41,24 @@ def ablation_table(
         types_path: head_types.tsv.
         resamples, seed: of the bootstrap over passages.
         out: file to write; scores and drops in percent. em_random_share_below, f1_random_share_below: share of random sets with
-            a smaller drop. random_sets: their number; random_absent: why there are none.
+            a smaller drop. random_sets: their number; random_absent: why there are none. unnamed: clusters of
+            the row that do not fit their type.
 
     Raises:
         AtlasError: the answers cannot be read.
     """
     scored = read_parquet(answers_path, ["row", "sentences", "drawn_from", "draw", "passage", *SCORES])
     baseline = scored[scored["row"] == BASELINE]
-    types = read_table(types_path, ["layer", "head", "type"])
+    types = read_table(types_path, ["layer", "head", "type", "cluster"])
+    unnamed = unnamed_clusters(types)
     records = [_record(baseline, baseline, {"row": BASELINE, "heads": 0}, resamples, seed)]
     for row in ROWS:
         row_answers = scored[scored["row"] == row.number]
-        heads = types[types["type"].isin(row.types)]
+        heads = types[types["cluster"].isin(row.types)]
         for sentences in row_answers["sentences"].unique() if row.table == name else ():
             facts = {"row": row.number, "action": row.action, "types": "+".join(row.types), "sentences": sentences or None}
             facts |= {"heads": len(heads), "random_absent": too_few_others(heads, int(types["head"].max()))}
+            facts["unnamed"] = "+".join(kind for kind in row.types if kind in unnamed) or None
             records.append(_record(row_answers[row_answers["sentences"] == sentences], baseline, facts, resamples, seed))
     write_table(pd.DataFrame(records), out)
 
@@ -95,7 +99,13 @@ def _record(answers: pd.DataFrame, baseline: pd.DataFrame, facts: dict[str, Any]
             f"{score}_random_max": random_drops.max() if has_random_sets else np.nan,
             f"{score}_random_share_below": float((random_drops < drops.mean()).mean()) if has_random_sets else np.nan,
         }
-    return record | {"random_sets": others["draw"].nunique(), "random_absent": facts.get("random_absent")}
+    record |= {"random_sets": others["draw"].nunique()}
+    return record | {name: facts.get(name) for name in ("random_absent", "unnamed")}
+
+
+def unnamed_clusters(types: pd.DataFrame) -> set[str]:
+    """Clusters that do not fit the type that the naming leaves for them, of a table with columns type and cluster."""
+    return set(types.loc[types["type"] == UNNAMED, "cluster"])
 
 
 def passage_interval(
@@ -134,7 +144,16 @@ def score_columns(table: pd.DataFrame, item: str) -> pd.DataFrame:
         columns[f"{title} drop"] = [_with_interval(row, f"{score}_drop") if row["row"] != BASELINE else "" for row in rows]
         columns[f"{title} random drop"] = [_random(row, score) for row in rows]
         columns[f"Paper {title}"] = [_paper_score(paper) for paper in papers]
+    if table["unnamed"].notna().any():
+        columns["remark"] = [_unnamed(clusters) for clusters in table["unnamed"]]
     return pd.DataFrame(columns)
+
+
+def _unnamed(clusters: str | float) -> str:
+    if not isinstance(clusters, str):
+        return ""
+    titles = " and ".join(TITLES[cluster] for cluster in clusters.split("+"))
+    return f"not {titles}: the cluster that is left for this name, which does not fit it"
 
 
 def _random(row: pd.Series, score: str) -> str:

@@ -107,8 +107,8 @@ def score_answers(
 
 
 def _conditions(card: ModelCard, types_path: str | Path, settings: Mapping[str, Any], seed: int) -> list[Condition]:
-    table = read_table(types_path, ["layer", "head", "type"])
-    types = {(row.layer - 1, row.head - 1): str(row.type) for row in table.itertuples()}
+    table = read_table(types_path, ["layer", "head", "cluster"])
+    types = {(row.layer - 1, row.head - 1): str(row.cluster) for row in table.itertuples()}
     if len(types) != card.layers * card.heads:
         raise AtlasError(f"{types_path}: it has {len(types)} heads, the model {card.name} {card.layers * card.heads}.")
     numbers = settings["random_sets"], settings["permutations"]

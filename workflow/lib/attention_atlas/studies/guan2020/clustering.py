@@ -17,7 +17,7 @@ from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import write_quantities, write_table
 from attention_atlas.methods.distance_features import FEATURES, FeatureOptions, alternatives, options_of
 from attention_atlas.methods.head_tables import head_rows
-from attention_atlas.methods.head_type_names import TYPES
+from attention_atlas.methods.head_type_names import TYPES, shown_types
 from attention_atlas.methods.head_types import Labels, clusters, types_of
 from attention_atlas.studies.guan2020.head_features import Features, read_features
 from attention_atlas.studies.guan2020.stability import HALVES, halved_labels, pairwise_agreement
@@ -50,7 +50,8 @@ class ClusterOutputs:
     """Files that `cluster_heads` writes.
 
     Attributes:
-        types: model, layer, head, type, and the 21 features.
+        types: model, layer, head, type, cluster (the type by which the rows of Tables 2 and 3 select it, which is the head's
+            type unless that is unnamed), and the 21 features.
         plane: layer, head, type, x, y.
         layers: layer, type, heads, share.
         summary: quantities: examples, layers, heads.
@@ -81,8 +82,8 @@ def cluster_heads(features_path: str | Path, options: ClusterOptions, label: Run
     chosen = options_of(options.features)
     means = features.means(chosen)
     types = types_of(means, options.seed, options.method)
-    heads = head_rows(np.asarray(types, dtype=object).reshape(features.shape), "type")
-    table = pd.concat([heads, pd.DataFrame(means, columns=list(FEATURES))], axis=1)
+    heads = head_rows(np.asarray(types.names, dtype=object).reshape(features.shape), "type")
+    table = pd.concat([heads.assign(cluster=types.clusters), pd.DataFrame(means, columns=list(FEATURES))], axis=1)
     table.insert(0, "model", label.model)
     write_table(table, outputs.types)
     write_table(heads.assign(**plane(means, options.perplexity, options.seed)), outputs.plane)
@@ -101,7 +102,8 @@ def plane(means: npt.NDArray[np.float64], perplexity: float, seed: int) -> dict[
 
 def by_layer(heads: pd.DataFrame) -> pd.DataFrame:
     """Heads of each type in each layer: layer, type, heads, share."""
-    counts = heads.groupby(["layer", "type"]).size().unstack(fill_value=0).reindex(columns=list(TYPES), fill_value=0)
+    counts = heads.groupby(["layer", "type"]).size().unstack(fill_value=0)
+    counts = counts.reindex(columns=list(shown_types(heads["type"])), fill_value=0)
     table = counts.stack().rename("heads").reset_index()
     table["share"] = table["heads"] / table.groupby("layer")["heads"].transform("sum")
     return table

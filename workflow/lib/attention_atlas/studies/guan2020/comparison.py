@@ -14,6 +14,7 @@ from attention_atlas.published.compare import compare
 from attention_atlas.published.matching import Quantity, measure, quantities, read_tables
 from attention_atlas.published.pages import write_claims, write_comparison
 from attention_atlas.published.values import load_published
+from attention_atlas.studies.guan2020.ablation_tables import unnamed_clusters
 from attention_atlas.studies.guan2020.claims import claims, read_drops
 
 
@@ -63,9 +64,13 @@ def comparison(
 
 def _quantities(frames: Mapping[str, pd.DataFrame], fits: int) -> Iterator[Quantity]:
     types = frames["head_types"]
-    yield Quantity("features", len([name for name in types.columns if name not in ("model", "layer", "head", "type")]))
+    yield Quantity(
+        "features", len([name for name in types.columns if name not in ("model", "layer", "head", "type", "cluster")])
+    )
     yield Quantity("types", len(TYPES))
     yield Quantity("fits", fits)
     yield Quantity("half", 50)
+    unnamed = unnamed_clusters(types)
     for kind in TYPES:
-        yield Quantity(f"share_{kind}", float((types["type"] == kind).mean()), len(types))
+        # A type that no cluster fits has no share.
+        yield Quantity(f"share_{kind}", None if kind in unnamed else float((types["type"] == kind).mean()), len(types))

@@ -15,7 +15,7 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.methods.distance_features import FEATURES
 from attention_atlas.methods.head_tables import map_rows
-from attention_atlas.methods.head_type_names import TYPES
+from attention_atlas.methods.head_type_names import shown_types
 
 _SHORT, _LONG = 24, 64
 """Word pieces of the example: at least and at most. Without such an example the shortest is shown."""
@@ -64,7 +64,7 @@ def draw_maps(shards: Sequence[str | Path], types_path: str | Path, limit: int, 
 def typical_heads(types: pd.DataFrame) -> pd.DataFrame:
     """The two heads of each type whose features are nearest to the type's mean: type, rank, layer, head."""
     rows = []
-    for name in TYPES:
+    for name in shown_types(types["type"]):
         type_heads = types[types["type"] == name].reset_index(drop=True)
         if type_heads.empty:
             continue

@@ -13,7 +13,7 @@ from attention_atlas.figures.style import save_figure, use_style
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_quantities, read_table
 from attention_atlas.methods.distance_features import FEATURES
-from attention_atlas.methods.head_type_names import TITLES, TYPES
+from attention_atlas.methods.head_type_names import TITLES, shown_types
 from attention_atlas.studies.guan2020.type_styles import COLOURS
 
 _LABELS = {"cls": "[CLS]", "sep": "[SEP]", "comma": "comma", "period": "stop", "self": "self"}
@@ -41,7 +41,7 @@ def figure1(
     """
     maps = read_table(maps_path, ["type", "rank", "layer", "head", "query", "key", "key_token", "weight"])
     types = read_table(types_path, ["type", "layer", "head"])
-    present = [name for name in TYPES if (types["type"] == name).any()]
+    present = [name for name in shown_types(types["type"]) if (types["type"] == name).any()]
     use_style()
     figure, axes = plt.subplots(
         3, len(present), figsize=(2.85 * len(present), 8.2), constrained_layout=True, height_ratios=[1, 1, 0.95], squeeze=False

@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 from attention_atlas.figures.style import save_figure, use_style
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_quantities, read_table
-from attention_atlas.methods.head_type_names import TITLES, TYPES
+from attention_atlas.methods.head_type_names import TITLES, shown_types
 from attention_atlas.studies.guan2020.type_styles import COLOURS, MARKERS
 
 _LABELLED_AT_MOST = 160
@@ -39,7 +39,7 @@ def figure2(
     silhouette = read_table(agreement_path, ["aspect", "silhouette"])["silhouette"].iloc[0]
     use_style()
     figure, axes = plt.subplots(figsize=(6.4, 5.6), constrained_layout=True)
-    for name in TYPES:
+    for name in shown_types(plane["type"]):
         type_heads = plane[plane["type"] == name]
         title = f"{TITLES[name]} ({len(type_heads)} of {len(plane)})"
         axes.scatter(

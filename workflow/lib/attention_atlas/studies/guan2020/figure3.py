@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator
 from attention_atlas.figures.style import save_figure, use_style
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_quantities, read_table
-from attention_atlas.methods.head_type_names import TITLES, TYPES
+from attention_atlas.methods.head_type_names import TITLES, shown_types
 from attention_atlas.studies.guan2020.type_styles import COLOURS
 
 
@@ -29,11 +29,12 @@ def figure3(layers_path: str | Path, summary_path: str | Path, label: RunLabel, 
         AtlasError: the table cannot be used.
     """
     table = read_table(layers_path, ["layer", "type", "heads"])
-    counts = table.pivot(index="layer", columns="type", values="heads").reindex(columns=list(TYPES))
+    names = shown_types(table["type"])
+    counts = table.pivot(index="layer", columns="type", values="heads").reindex(columns=list(names))
     use_style()
     figure, axes = plt.subplots(figsize=(max(4.6, 0.3 * len(counts) + 2.4), 3.6), constrained_layout=True)
     bottom = np.zeros(len(counts))
-    for name in TYPES:
+    for name in names:
         title = f"{TITLES[name]} ({counts[name].sum() / counts.to_numpy().sum():.1%})"
         axes.bar(counts.index, counts[name], bottom=bottom, color=COLOURS[name], width=0.8, label=title)
         bottom += counts[name].to_numpy()

@@ -15,10 +15,11 @@ from matplotlib.ticker import MaxNLocator
 from attention_atlas.figures.style import save_figure, use_style
 from attention_atlas.io.run_label import RunLabel, joint_lines
 from attention_atlas.io.tables import read_table
-from attention_atlas.methods.head_type_names import TITLES, TYPES
+from attention_atlas.methods.head_type_names import TITLES, TYPES, UNNAMED, shown_types
 from attention_atlas.studies.guan2020.names import FITS, STUDY_MODEL, model_title
 from attention_atlas.studies.guan2020.type_styles import COLOURS
 
+_ALL = (*TYPES, UNNAMED)
 _FIT_TITLES = {"reused": "types of the SQuAD model", "refitted": "clusters of its own"}
 
 
@@ -35,6 +36,7 @@ def figure4(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[
     """
     table = read_table(path, ["model", "fit", "layer", "head", "type"])
     names = list(dict.fromkeys(table["model"]))
+    shown = shown_types(table["type"])
     layers, heads = int(table["layer"].max()), int(table["head"].max())
     use_style()
     figure, axes = plt.subplots(
@@ -56,20 +58,20 @@ def figure4(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[
     for axis in axes[-1]:
         axis.set_xlabel("Head")
     figure.legend(
-        handles=[Patch(color=COLOURS[name], label=TITLES[name]) for name in TYPES],
+        handles=[Patch(color=COLOURS[name], label=TITLES[name]) for name in shown],
         loc="outside upper center",
-        ncols=len(TYPES),
+        ncols=len(shown),
     )
     save_figure(figure, pictures, "\n".join(joint_lines(labels.values())))
 
 
 def _grid(axes: Axes, heads_of_model: pd.DataFrame) -> None:
-    numbers = heads_of_model.assign(number=[TYPES.index(name) for name in heads_of_model["type"]]).pivot(
+    numbers = heads_of_model.assign(number=[_ALL.index(name) for name in heads_of_model["type"]]).pivot(
         index="layer", columns="head", values="number"
     )
     layers, heads = numbers.shape
-    colours = ListedColormap([COLOURS[name] for name in TYPES])
-    norm = BoundaryNorm([k - 0.5 for k in range(len(TYPES) + 1)], len(TYPES))
+    colours = ListedColormap([COLOURS[name] for name in _ALL])
+    norm = BoundaryNorm([k - 0.5 for k in range(len(_ALL) + 1)], len(_ALL))
     axes.imshow(numbers, cmap=colours, norm=norm, extent=(0.5, heads + 0.5, layers + 0.5, 0.5), aspect="auto")
     axes.set_xticks([k + 0.5 for k in range(heads)], minor=True)
     axes.set_yticks([k + 0.5 for k in range(layers)], minor=True)

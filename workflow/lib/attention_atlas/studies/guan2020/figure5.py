@@ -12,11 +12,13 @@ from matplotlib.patches import Patch, Rectangle
 from attention_atlas.figures.style import save_figure, use_style
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
-from attention_atlas.methods.head_type_names import TITLES, TYPES
+from attention_atlas.methods.head_type_names import TITLES, shown_types
 from attention_atlas.studies.guan2020.type_styles import COLOURS
 
 _GAP = 0.16
-"""Space between two maps, as a share of a map."""
+"""Space between two maps, as a share of the distance of their centres."""
+_FRAME = 0.06
+"""Width of the frame around a map, likewise; frames leave a part of the space between two maps free."""
 
 
 def figure5(path: str | Path, label: RunLabel, pictures: Mapping[str, str | Path]) -> None:
@@ -40,15 +42,18 @@ def figure5(path: str | Path, label: RunLabel, pictures: Mapping[str, str | Path
     use_style()
     figure, axes = plt.subplots(figsize=(0.62 * heads + 1.0, 0.62 * layers + 1.3), constrained_layout=True)
     types = table.drop_duplicates(["layer", "head"]).set_index(["layer", "head"])["type"]
+    shown = shown_types(types)
     inner = 1 - _GAP
     for layer in range(1, layers + 1):
         for head in range(1, heads + 1):
             extent = (head - inner / 2, head + inner / 2, layer + inner / 2, layer - inner / 2)
-            axes.imshow(values[layer - 1, head - 1], cmap="Greys", vmin=0, vmax=1, extent=extent, interpolation="nearest")
-            frame = Rectangle(
-                (extent[0], extent[3]), inner, inner, fill=False, linewidth=1.6, edgecolor=COLOURS[str(types[layer, head])]
+            axes.imshow(
+                values[layer - 1, head - 1], cmap="Greys", vmin=0, vmax=1, extent=extent, interpolation="nearest", zorder=1
             )
-            axes.add_patch(frame)
+            # Behind the map and larger than it, so that it covers no row or column.
+            size = inner + 2 * _FRAME
+            corner = (extent[0] - _FRAME, extent[3] - _FRAME)
+            axes.add_patch(Rectangle(corner, size, size, linewidth=0, facecolor=COLOURS[str(types[layer, head])], zorder=0))
     axes.set(xlim=(0.45, heads + 0.55), ylim=(layers + 0.55, 0.45), aspect="equal")
     axes.set_xticks(range(1, heads + 1))
     axes.set_yticks(range(1, layers + 1))
@@ -57,9 +62,9 @@ def figure5(path: str | Path, label: RunLabel, pictures: Mapping[str, str | Path
     axes.set_xlabel("Head")
     axes.set_ylabel("Layer")
     figure.legend(
-        handles=[Patch(facecolor="none", edgecolor=COLOURS[name], linewidth=2, label=TITLES[name]) for name in TYPES],
+        handles=[Patch(facecolor="none", edgecolor=COLOURS[name], linewidth=2, label=TITLES[name]) for name in shown],
         loc="outside upper center",
-        ncols=len(TYPES),
+        ncols=len(shown),
     )
     footnote = (
         f"{label.line}\nExample {table['example'].iloc[0]} ({table['pieces'].iloc[0]} pieces, shown as {cells} x {cells} "

@@ -13,7 +13,7 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.methods.distance_features import FEATURES, options_of
 from attention_atlas.methods.head_tables import head_rows
-from attention_atlas.methods.head_types import nearest_types, types_of
+from attention_atlas.methods.head_types import nearest_clusters, types_of
 from attention_atlas.studies.guan2020.head_features import read_features
 from attention_atlas.studies.guan2020.names import FITS, STUDY_MODEL
 
@@ -38,8 +38,10 @@ def compare_models(
     Raises:
         AtlasError: a model has another shape, or its clusters cannot be named.
     """
-    study_heads = read_table(types_path, ["type", *FEATURES])
+    study_heads = read_table(types_path, ["type", "cluster", *FEATURES])
     reference, study_types = study_heads[list(FEATURES)].to_numpy(float), study_heads["type"].tolist()
+    study_clusters = study_heads["cluster"].tolist()
+    type_of_cluster = dict(zip(study_clusters, study_types, strict=True))
     frames = []
     for name, path in features.items():
         measured = read_features(path)
@@ -49,8 +51,12 @@ def compare_models(
                 f"{path}: the model {name} has {len(means)} heads, the study's model "
                 f"{len(study_heads)}: compare models of one shape."
             )
-        by_fit = {"reused": nearest_types(means, reference, study_types) if name != STUDY_MODEL else tuple(study_types)}
-        by_fit["refitted"] = by_fit["reused"] if name == STUDY_MODEL else types_of(means, seed, method)
+        if name == STUDY_MODEL:
+            by_fit = dict.fromkeys(FITS, tuple(study_types))
+        else:
+            nearest = nearest_clusters(means, reference, study_clusters)
+            refitted = types_of(means, seed, method).names
+            by_fit = {"reused": tuple(type_of_cluster[cluster] for cluster in nearest), "refitted": refitted}
         for fit in FITS:
             rows = head_rows(np.asarray(by_fit[fit], dtype=object).reshape(measured.shape), "type")
             frames.append(rows.assign(model=name, fit=fit))

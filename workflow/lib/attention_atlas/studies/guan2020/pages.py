@@ -112,6 +112,13 @@ PAGES = (
         copies={"agreement.tsv": "agreement_path"},
         params={"fits": ("settings", "fits"), **_LABEL},
     ),
+    Page(
+        rule="guan2020_names",
+        function="studies.guan2020.type_names:type_names",
+        inputs={"types_path": "head_types.tsv", "summary_path": "head_type_summary.tsv"},
+        outputs={"out": "names.tsv", "html_out": "names.html"},
+        params=_LABEL,
+    ),
     dropped_page("guan2020", "Guan et al. 2020: what was left out"),
     Page(
         rule="guan2020_comparison",

@@ -40,7 +40,7 @@ ARTIFACTS = (
         "Figure 3",
         "Types of heads by layer",
         "How many heads of each type every layer has (Guan et al. 2020, Figure 3). Clusters are named by the assignment with "
-        "the best sum of scores over all namings.",
+        "the best sum of scores over all namings; one that does not fit its name is unnamed.",
         needs=["questions"],
     ),
     figure(
@@ -100,6 +100,14 @@ ARTIFACTS = (
         "Agreement of the types of heads across options, seeds and methods",
         "How far the clusters of heads agree when one open choice is moved: binning and diagonal of the feature, seed, "
         "method, half of the inputs, and three or five clusters (Guan et al. 2020, section 4).",
+        needs=["questions"],
+    ),
+    table(
+        "names",
+        "Section 4, names",
+        "How well the names of the types fit the clusters of heads",
+        "Mean attention of the heads of each cluster to special, near and far tokens, and how well it fits each type. A "
+        "cluster that does not fit the type that the naming leaves for it is unnamed (Guan et al. 2020, section 4).",
         needs=["questions"],
     ),
     table(

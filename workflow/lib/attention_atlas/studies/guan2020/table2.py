@@ -50,8 +50,9 @@ def _page(table_path: str | Path, baselines_path: str | Path, label: RunLabel, o
     table = read_table(table_path)
     marks = {ZERO: "0", UNIFORM: "1/L"}
     shown = pd.DataFrame({"id": table["row"].astype(str)})
+    unnamed = {name for names in table["unnamed"].dropna() for name in names.split("+")}
     for name in TYPES:
-        shown[TITLES[name]] = [
+        shown[f"Unnamed (for {TITLES[name]})" if name in unnamed else TITLES[name]] = [
             marks.get(str(action), "v") if name in str(types).split("+") else "v"
             for action, types in zip(table["action"], table["types"], strict=True)
         ]
