@@ -6,14 +6,14 @@ import pytest
 from attention_atlas.corpora.examples import Example, write_examples
 from attention_atlas.methods.dropped import dropped_table
 
-HEADER = "record\tid\treason\tdetail\n"
+HEADER = "record\tid\treason\tdetail\tunit\tn\n"
 
 
 def write_shard(folder, number, records, dropped):
     """A shard's examples and its table of dropped records; `dropped` is record -> reason."""
     examples = [Example(r, f"s{r}", (1,), (0,), ("x",), (0,), ("x",), {}) for r in records]
     write_examples(folder / f"{number}.parquet", examples)
-    lines = "".join(f"{record}\ts{record}\t{reason}\t'q\"'\n" for record, reason in dropped.items())
+    lines = "".join(f"{record}\ts{record}\t{reason}\t'q\"'\trecord\t1\n" for record, reason in dropped.items())
     (folder / f"{number}.dropped.tsv").write_text(HEADER + lines, encoding="utf-8")
     return folder / f"{number}.parquet", folder / f"{number}.dropped.tsv"
 
@@ -34,7 +34,7 @@ def test_records_are_counted_over_shards(tmp_path):
         write_shard(tmp_path, 1, [5, 6], {4: "too long", 7: "too long"}),
     ]
     frame = table(tmp_path, {"trees": (*zip(*files, strict=True), 8)})
-    assert frame.columns.tolist() == ["corpus", "outcome", "n", "share"]
+    assert frame.columns.tolist() == ["corpus", "outcome", "unit", "n", "share"]
     assert outcomes(frame, "trees") == {"kept": 4, "too long": 3, "word without pieces": 1}
     assert frame["share"].tolist() == [0.5, 0.375, 0.125]
     assert frame["outcome"].iloc[0] == "kept"
@@ -58,6 +58,22 @@ def test_a_corpus_that_ends_before_its_limit_says_so(tmp_path):
     assert frame["share"].isna().tolist() == [False, False, True]
 
 
+def test_text_that_gave_no_record_counts_in_its_own_unit(tmp_path):
+    examples, dropped = write_shard(tmp_path, 0, [0, 1], {2: "too long"})
+    with dropped.open("a", encoding="utf-8") as stream:
+        stream.write("1\tdocument 2, sentence 3\tchunk of one\t\tsentence\t7\n")
+        stream.write("3\tdocument 4, sentence 9\tchunk of one\t\tsentence\t5\n")
+        stream.write("9\tdocument 6, sentence 9\tchunk of one\t\tsentence\t50\n")
+    frame = table(tmp_path, {"segments": ([examples], [dropped], 5)})
+    # Twelve sentences are no records: two of five are not there.
+    assert outcomes(frame, "segments") == {
+        **{"kept": 2, "too long": 1, "chunk of one": 12, "not there: the corpus ends before its limit of 5": 2},
+    }
+    assert frame["unit"].tolist() == ["record", "record", "sentence", "record"]
+    assert frame["share"].round(3).tolist()[:2] == [0.667, 0.333]
+    assert frame["share"].isna().tolist() == [False, False, True, True]
+
+
 def test_corpora_are_counted_apart(tmp_path):
     first, second = write_shard(tmp_path, 0, [0, 1], {}), write_shard(tmp_path, 1, [0], {1: "too long"})
     corpora = {name: ([files[0]], [files[1]], 2) for name, files in (("segments", first), ("trees", second))}
@@ -72,5 +88,8 @@ def test_the_page_shows_the_counts(tmp_path):
     page = (tmp_path / "out.html").read_text(encoding="utf-8")
     assert "<h1>Left out</h1>" in page
     assert "Run on &lt;corpora&gt;." in page
-    assert "<td>too long</td>\n      <td>1</td>\n      <td>25.00%</td>" in page
-    assert "not there: the corpus ends before its limit of 5</td>\n      <td>1</td>\n      <td></td>" in page
+    assert "<td>too long</td>\n      <td>record</td>\n      <td>1</td>\n      <td>25.00%</td>" in page
+    assert (
+        "not there: the corpus ends before its limit of 5</td>\n      <td>record</td>\n      <td>1</td>\n      <td></td>"
+        in page
+    )

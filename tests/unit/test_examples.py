@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import subprocess
 import sys
 from pathlib import Path
@@ -66,8 +65,8 @@ def build(tmp_path, tokenizer):
         out, dropped = tmp_path / "out.parquet", tmp_path / "dropped.tsv"
         build_shard(ENTRY | entry, raw, tokenizer, max_tokens, start, out, dropped)
         lines = dropped.read_text(encoding="utf-8").splitlines()
-        assert lines[0] == "record\tid\treason\tdetail"
-        return list(read_examples([out])), lines[1:]
+        assert lines[0] == "record\tid\treason\tdetail\tunit\tn"
+        return list(read_examples([out])), [line.removesuffix("\trecord\t1") for line in lines[1:]]
 
     return of
 
@@ -163,10 +162,12 @@ def test_a_corpus_without_any_usable_example_is_an_error_but_a_later_shard_is_no
     message = f"{tmp_path}/raw: no usable example among the first 3 records (3 too long)."
     assert str(caught.value) == message
     assert not (tmp_path / "out.parquet").exists()
+    with pytest.raises(AtlasError, match=r"no usable example among the first 3 records \(it has no records\)"):
+        build("# a comment alone\n\n")
     examples, dropped = build(text, start=1)
     assert examples == []
     assert len(dropped) == 3
-    with pytest.raises(AtlasError, match=r"no usable example among the first 3 records \(it has no records\)"):
+    with pytest.raises(AtlasError, match=r"first 3 records \(1 sentence, chunk of one sentence ends its document\)"):
         build("one sentence only\n\n", reader="segments")
 
 
@@ -215,7 +216,7 @@ def test_segment_ids_are_zeros_or_tell_the_two_texts_apart(build):
 
 def test_the_recipe_the_seed_and_the_layout_of_lines_count(build):
     text = "the cat. cats sat.\nx y. z w.\na b. c d.\n\n" * 3
-    clean = {"reader": "segments", "recipe": "clean", "lines": "paragraphs"}
+    clean = {"reader": "segments", "recipe": "clean", "lines": "paragraphs", "order": "shuffled"}
     first, _ = build(text, **clean)
     reseeded, _ = build(text, **clean, seed=1)
     assert all("paragraph" in e.id for e in first)
@@ -231,17 +232,20 @@ def test_words_without_pieces_are_left_out_of_segments(build):
     assert max(example.word) == 2
 
 
-def test_what_a_recipe_lost_is_logged_by_the_shard_that_lost_it(build, caplog):
-    caplog.set_level(logging.INFO)
-    text = "a b c d e f g h i j\nx\n\n" + "x\ny\n\n" * 4
-    build(text, reader="segments")
-    lost = [r.getMessage() for r in caplog.records if "were lost" in r.getMessage()]
-    assert len(lost) == 1
-    assert lost[0].endswith("2 sentences after a chunk of one were lost before these segments")
-    caplog.clear()
-    build(text, reader="segments", start=3)
-    assert not any("chunk of one" in r.getMessage() for r in caplog.records)
-    assert any("the corpus ends after record 3, before the limit" in r.getMessage() for r in caplog.records)
+def test_what_a_recipe_loses_is_in_the_table_of_the_shard_that_lost_it(build, caplog):
+    # Document 1 gives a segment; the first sentence of document 2 fills a chunk alone, and documents 3 to 6 give one each.
+    texts = ["The cat\nx\n", "The cats . x y z . The cats . x y z\nx\ny\n", *["The cat\nx\n"] * 4, "The cats . x y z . x\nx\n"]
+    text = "\n".join(texts) + "\n"
+    lost = "1\tdocument 2, sentence 1\tchunk of one sentence ends its document\t\tsentence\t3"
+    examples, dropped = build(text, **SEGMENTS)
+    assert ([e.record for e in examples], dropped) == ([0, 1, 2], [lost])
+    assert "dropped 3: sentence, chunk of one sentence ends its document" in caplog.text
+    assert "before the limit" not in caplog.text
+    # What is lost behind the last segment has the number of the one that does not come.
+    examples, dropped = build(text, 3, **SEGMENTS)
+    assert [e.record for e in examples] == [3, 4]
+    assert dropped == ["5\tdocument 7, sentence 1\tchunk of one sentence ends its document\t\tsentence\t2"]
+    assert "the corpus ends after record 4, before the limit" in caplog.text
 
 
 def test_reading_stops_at_the_limit_over_several_files(tmp_path):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 import random
+from collections import Counter
 from dataclasses import replace
 from itertools import islice
 
@@ -11,12 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attention_atlas.corpora.segments import RECIPES, Segment, authors_recipe, clean_recipe
+from attention_atlas.corpora.sampling import record_order
+from attention_atlas.corpora.segments import RECIPES, Loss, Segment, authors_recipe, clean_recipe
 from attention_atlas.corpora.text import TextDocument
 from attention_atlas.errors import AtlasError
 
-LOST = "sentences after a chunk of one"
-OPEN = "sentences of a last document without a blank line after it"
+LOST = "chunk of one sentence ends its document"
+OPEN = "last document without a blank line after it"
 
 
 def spell(text: str) -> list:
@@ -37,6 +38,14 @@ def document(sizes: list[list[int]], name: str, closed: bool = True) -> TextDocu
 def numbered(documents: list[TextDocument]) -> list[TextDocument]:
     """Documents with their places in a file."""
     return [replace(one, number=number) for number, one in enumerate(documents, start=1)]
+
+
+def segments_of(items) -> list[Segment]:
+    return [item for item in items if isinstance(item, Segment)]
+
+
+def losses_of(items) -> list[tuple[str, str, str, int]]:
+    return [(item.origin, item.reason, item.unit, item.n) for item in items if isinstance(item, Loss)]
 
 
 def pieces(words: list) -> list[str]:
@@ -90,7 +99,7 @@ DOCUMENTS = st.lists(
 @given(sizes=DOCUMENTS, room=st.integers(2, 25), seed=st.integers(0, 5))
 def test_the_authors_recipe_equals_a_second_writing_of_it(sizes, room, seed):
     documents = numbered([document(sentences, f"d{i}", closed) for i, (sentences, closed) in enumerate(sizes)])
-    segments = list(authors_recipe(iter(documents), spell, room, seed))
+    segments = segments_of(authors_recipe(iter(documents), spell, room, seed))
     assert [(pieces(s.first), pieces(s.second)) for s in segments] == by_hand(documents, room, random.Random(seed))
     for segment in segments:
         check_words(segment.first)
@@ -106,13 +115,13 @@ def test_the_authors_recipe_equals_a_second_writing_of_it(sizes, room, seed):
 @given(sizes=DOCUMENTS, room=st.integers(2, 25), stop=st.integers(0, 6))
 def test_a_larger_number_of_segments_begins_with_the_same_ones(sizes, room, stop):
     documents = numbered([document(sentences, f"d{i}", closed) for i, (sentences, closed) in enumerate(sizes)])
-    everything = list(authors_recipe(documents, spell, room, 0))
+    everything = [*authors_recipe(documents, spell, room, 0)]
     assert list(islice(authors_recipe(documents, spell, room, 0), stop)) == everything[:stop]
 
 
 def test_segments_come_in_the_order_of_the_file_and_name_where_they_begin():
     documents = numbered([document([[2], [2], [2], [2]], "a"), document([[1], [1]], "b")])
-    segments = list(authors_recipe(documents, spell, 4, 0))
+    segments = segments_of(authors_recipe(documents, spell, 4, 0))
     assert [s.origin for s in segments] == ["document 1, sentence 1", "document 1, sentence 3", "document 2, sentence 1"]
     assert [pieces(s.first)[0] for s in segments] == ["a-0-0.0", "a-2-0.0", "b-0-0.0"]
 
@@ -120,21 +129,56 @@ def test_segments_come_in_the_order_of_the_file_and_name_where_they_begin():
 def test_a_chunk_of_one_sentence_ends_its_document_and_the_loss_is_counted():
     # The first sentence alone fills the room: nothing of this document is used, nor the next one's left-over sentence.
     documents = numbered([document([[5], [1], [1]], "a"), document([[3], [3], [1]], "b"), document([[1], [1]], "c")])
-    segments = list(authors_recipe(documents, spell, 5, 0))
+    segments = segments_of(authors_recipe(documents, spell, 5, 0))
     assert [s.origin for s in segments] == ["document 2, sentence 1", "document 3, sentence 1"]
-    assert [s.lost for s in segments] == [{LOST: 3}, {LOST: 1}]
-
-
-def test_a_last_document_that_is_not_closed_is_lost_and_what_is_lost_behind_the_last_segment_is_logged(caplog):
-    caplog.set_level(logging.INFO)
-    documents = [document([[1], [1]], "a"), document([[9], [1]], "b"), document([[1], [1], [1]], "c", closed=False)]
-    segments = list(authors_recipe(documents, spell, 5, 0))
-    assert [s.origin for s in segments] == ["document 1, sentence 1"]
-    assert segments[0].lost == {}
-    assert [record.getMessage() for record in caplog.records] == [
-        f"behind the last segment 2 {LOST} were lost",
-        f"behind the last segment 3 {OPEN} were lost",
+    items = list(authors_recipe(documents, spell, 5, 0))
+    assert [isinstance(item, Loss) for item in items] == [True, False, True, False]
+    assert losses_of(items) == [
+        ("document 1, sentence 1", LOST, "sentence", 3),
+        ("document 2, sentence 3", LOST, "sentence", 1),
     ]
+
+
+def test_a_last_document_that_is_not_closed_is_lost_and_what_is_lost_behind_the_last_segment_is_told():
+    one, two = document([[1], [1]], "a"), document([[9], [1]], "b")
+    documents = numbered([one, two, document([[1], [1], [1]], "c", closed=False)])
+    items = list(authors_recipe(documents, spell, 5, 0))
+    assert [s.origin for s in segments_of(items)] == ["document 1, sentence 1"]
+    assert losses_of(items) == [("document 2, sentence 1", LOST, "sentence", 2), ("document 3", OPEN, "sentence", 3)]
+
+
+@settings(max_examples=60, deadline=None)
+@given(sizes=DOCUMENTS, room=st.integers(2, 12), most=st.integers(1, 3))
+def test_some_segments_of_a_document_are_drawn(sizes, room, most):
+    documents = numbered([document(sentences, f"d{i}", closed) for i, (sentences, closed) in enumerate(sizes)])
+    for recipe in (authors_recipe, clean_recipe):
+        if recipe is clean_recipe and all(len(d.paragraphs) < 2 for d in documents):
+            continue
+        whole, drawn = (list(recipe(documents, spell, room, 3, count)) for count in (None, most))
+        by_document = [Counter(s.origin.split(",")[0] for s in segments_of(items)) for items in (whole, drawn)]
+        assert by_document[1] == Counter({name: min(n, most) for name, n in by_document[0].items()})
+        # Losses are those of the recipe: what is not drawn is none.
+        assert losses_of(drawn) == losses_of(whole)
+
+
+def test_in_random_order_the_first_segments_are_a_sample_of_all():
+    documents = numbered([document([[2]] * 8 + [[9]], f"d{i}") for i in range(30)])
+    in_file = segments_of(authors_recipe(documents, spell, 4, 3))
+    items = list(authors_recipe(documents, spell, 4, 3, None, "shuffled"))
+    assert segments_of(items) == [in_file[k] for k in record_order(len(in_file), "shuffled", 3)]
+    assert len({s.origin.split(",")[0] for s in in_file[:30]}) == 8
+    assert len({s.origin.split(",")[0] for s in segments_of(items)[:30]}) > 15
+    # What is lost comes first: all of it belongs to the first shard.
+    assert [isinstance(item, Loss) for item in items] == [True] * 30 + [False] * 120
+    assert losses_of(items) == losses_of(authors_recipe(documents, spell, 4, 3))
+
+
+def test_a_segment_of_a_document_is_drawn_from_any_place_in_it():
+    documents = numbered([document([[2]] * 8, "a")])
+    origins = {s.origin for seed in range(60) for s in segments_of(authors_recipe(documents, spell, 4, seed, 1))}
+    assert origins == {f"document 1, sentence {k}" for k in (1, 3, 5, 7)}
+    pairs = corpus([[2, 2, 2, 2]])
+    assert len({s.origin for seed in range(60) for s in segments_of(clean_recipe(pairs, spell, 9, seed, 1))}) == 3
 
 
 def test_a_tie_takes_from_the_second_segment():
@@ -183,10 +227,9 @@ PARAGRAPHS = st.lists(st.lists(st.integers(1, 12), max_size=4), min_size=1, max_
 @settings(max_examples=80, deadline=None)
 @given(sizes=PARAGRAPHS, room=st.integers(2, 20), seed=st.integers(0, 5))
 def test_clean_segments_are_neighbouring_paragraphs_that_adjoin_and_fit(sizes, room, seed):
-    segments = list(clean_recipe(corpus(sizes), spell, room, seed))
+    segments = segments_of(clean_recipe(corpus(sizes), spell, room, seed))
     seen = []
     for segment in segments:
-        assert segment.lost == {}
         first, second = [place(word) for word in segment.first], [place(word) for word in segment.second]
         (d, p), (e, q) = first[0][:2], second[0][:2]
         assert (e, q) == (d, p + 1)
@@ -228,15 +271,17 @@ def test_words_are_cut_whole():
     assert segment.second == spell("d:1 e:1")
 
 
-def test_pairs_that_keep_nothing_on_one_side_are_left_out_with_a_count(caplog):
-    caplog.set_level(logging.INFO)
+def test_pairs_that_keep_nothing_on_one_side_are_left_out_with_a_count():
     empty = TextDocument((("a:0",), ("b:1",)), closed=True)
     huge = TextDocument((("a:9",), ("b:9",)), closed=True)
     good = TextDocument((("c:1",), ("d:1",)), closed=True)
-    assert list(clean_recipe(numbered([empty, huge]), spell, 5, 0)) == []
-    assert caplog.records[-1].getMessage() == "behind the last segment 2 pairs with an empty side were lost"
-    lost = [sum(s.lost.values()) for seed in range(8) for s in clean_recipe(numbered([empty, huge, good]), spell, 5, seed)]
-    assert set(lost) == {0, 1, 2}
+    assert segments_of(clean_recipe(numbered([empty, huge]), spell, 5, 0)) == []
+    lost = {("document 1, paragraph 1", "empty side", "pair of paragraphs", 1)}
+    lost |= {("document 2, paragraph 1", "empty side", "pair of paragraphs", 1)}
+    for documents in ([empty, huge], [empty, huge, good]):
+        items = list(clean_recipe(numbered(documents), spell, 5, 0))
+        assert set(losses_of(items)) == lost
+        assert len(segments_of(items)) == len(documents) - 2
 
 
 def test_the_clean_recipe_needs_two_paragraphs_in_a_document():
@@ -246,4 +291,3 @@ def test_the_clean_recipe_needs_two_paragraphs_in_a_document():
 
 def test_the_recipes_go_by_the_names_of_the_configuration():
     assert {"authors": authors_recipe, "clean": clean_recipe} == RECIPES
-    assert Segment([], [], "x").lost == {}

@@ -10,9 +10,12 @@ import http.server
 import json
 import lzma
 import threading
+from itertools import islice
 from pathlib import Path
 
 import datasets
+import numpy as np
+import pandas as pd
 import pooch
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,6 +23,7 @@ import pytest
 from sacrebleu import DATASETS
 
 from attention_atlas.corpora.glue import Labelled, read_glue
+from attention_atlas.corpora.hub_rows import hub_rows
 from attention_atlas.corpora.keyphrases import read_keyphrases
 from attention_atlas.corpora.layers import Keyphrase
 from attention_atlas.corpora.parallel import read_parallel
@@ -145,6 +149,7 @@ ROWS = [
     {"title": "E", "text": "Behind the rows."},
 ]
 HUB = {"split": "train", "column": "text", "rows": 4}
+IN_FILE = {"order": "file"}
 
 
 @pytest.fixture(params=["parquet", "jsonl"])
@@ -160,9 +165,9 @@ def dataset(request, tmp_path):
 
 
 def test_a_data_set_becomes_documents_of_a_paragraph_a_line(tmp_path, dataset):
-    fetch({"hub": str(dataset), **HUB}, tmp_path / "raw")
+    fetch({"hub": str(dataset), **HUB}, tmp_path / "raw", **IN_FILE)
     assert (tmp_path / "raw").read_text(encoding="utf-8") == "First paragraph.\nSecond paragraph.\n\nOnly one: é.\n\n"
-    fetch({"hub": str(dataset), **HUB, "rows": 1, "column": "title"}, tmp_path / "raw")
+    fetch({"hub": str(dataset), **HUB, "rows": 1, "column": "title"}, tmp_path / "raw", **IN_FILE)
     assert (tmp_path / "raw").read_text(encoding="utf-8") == "A\n\n"
 
 
@@ -189,21 +194,92 @@ def test_a_repository_out_of_reach_is_a_sentence(tmp_path, monkeypatch):
     def unreachable(*args, **options):
         raise ConnectionError("no route to host\nor so")
 
-    monkeypatch.setattr(datasets, "load_dataset", unreachable)
+    monkeypatch.setattr(datasets, "load_dataset_builder", unreachable)
     message = refused({"hub": "nobody/nothing", "revision": "0" * 40, **HUB}, tmp_path / "raw")
     assert message.startswith("data set nobody/nothing: could not be opened (ConnectionError: no route to host).")
     assert message.endswith("without a network use a source of kind path.")
 
 
 def test_a_connection_that_breaks_off_while_reading_is_a_sentence(tmp_path, monkeypatch):
-    class Stream:
-        def take(self, count):
-            yield ROWS[0]
+    class BreaksOff(pq.ParquetFile):
+        def read_row_group(self, *args, **options):
             raise ConnectionError("reset by peer\nby whom")
 
-    monkeypatch.setattr(datasets, "load_dataset", lambda *args, **options: Stream())
-    message = refused({"hub": "a/b", "revision": "0" * 40, **HUB}, tmp_path / "raw")
-    assert message.startswith("data set a/b: could not be read to its end (ConnectionError: reset by peer).")
+    monkeypatch.setattr(pq, "ParquetFile", BreaksOff)
+    (tmp_path / "data").mkdir()
+    pq.write_table(pa.Table.from_pylist(ROWS), tmp_path / "data" / "train.parquet")
+    message = refused({"hub": str(tmp_path / "data"), **HUB}, tmp_path / "raw")
+    assert message.startswith(f"data set {tmp_path}/data: could not be read to its end (ConnectionError: reset by peer).")
+
+
+FILES, GROUPS, SIZE = 4, 6, 50
+
+
+@pytest.fixture
+def dump(tmp_path):
+    """A data set of several files with several row groups, in whose order neighbours are alike."""
+    folder = tmp_path / "dump"
+    folder.mkdir()
+    for file in range(FILES):
+        names = [f"{file}-{group}-{row}" for group in range(GROUPS) for row in range(SIZE)]
+        rows = [{"id": f"i{name}", "title": f"t{name}", "text": name, "other": "x" * 9} for name in names]
+        pq.write_table(pa.Table.from_pylist(rows), folder / f"train-{file}.parquet", row_group_size=SIZE)
+    return {"hub": str(folder), **HUB}
+
+
+def drawn(source, folder, **options):
+    fetch(source, folder / "raw", rows_out=folder / "rows.tsv", **options)
+    rows = pd.read_csv(folder / "rows.tsv", sep="\t")
+    texts = (folder / "raw").read_text(encoding="utf-8").split()
+    places = zip(rows["file"].str[-9:-8], rows["row_group"], rows["row"], strict=True)
+    # The table says which rows these are.
+    assert [f"{file}-{group}-{row}" for file, group, row in places] == texts
+    assert rows["number"].tolist() == list(range(1, len(texts) + 1))
+    assert rows["id"].tolist() == [f"i{text}" for text in texts]
+    assert rows["title"].tolist() == [f"t{text}" for text in texts]
+    return texts
+
+
+def test_rows_are_drawn_from_files_and_row_groups_by_seed(tmp_path, dump):
+    many = drawn(dump | {"rows": 300}, tmp_path)
+    assert drawn(dump | {"rows": 90}, tmp_path) == many[:90]
+    assert drawn(dump | {"rows": 90}, tmp_path, seed=1) != many[:90]
+    assert len(set(many)) == 300
+    # Twenty rows a group, a group a file in turn.
+    groups = [tuple(text.split("-")[:2]) for text in many]
+    assert [len(set(groups[start : start + 20])) for start in range(0, 300, 20)] == [1] * 15
+    assert all(len({file for file, _ in groups[start : start + 80 : 20]}) == FILES for start in range(0, 240, 80))
+    assert len(set(groups)) == 15
+    # All of them, once, where more rows are asked for than there are.
+    assert sorted(drawn(dump | {"rows": 9999}, tmp_path)) == sorted(
+        f"{file}-{group}-{row}" for file in range(FILES) for group in range(GROUPS) for row in range(SIZE)
+    )
+    assert drawn(dump | {"rows": 60}, tmp_path, order="file") == [f"0-{k // SIZE}-{k % SIZE}" for k in range(60)]
+
+
+def test_every_row_of_a_dump_is_as_likely_to_be_drawn(tmp_path, dump):
+    counts = np.zeros((FILES, GROUPS, SIZE))
+    for seed in range(120):
+        for row in islice(hub_rows(dump, "shuffled", seed)[0], 160):
+            counts[tuple(map(int, row.content["text"].split("-")))] += 1
+    # 8 of 24 groups a seed, 20 of 50 rows each: 16 expected a row; by group 800, by row in its group 384.
+    assert (counts.sum(axis=(1, 2)) == 120 * 40).all()
+    assert np.abs(counts.sum(axis=2) / 20 - 40).max() < 4.5 * (120 * 1 / 3 * 2 / 3) ** 0.5
+    assert np.abs(counts.sum(axis=(0, 1)) - 384).max() < 4.5 * (960 * 0.4 * 0.6) ** 0.5
+
+
+def test_only_the_row_groups_that_rows_are_drawn_from_are_read(tmp_path, dump, monkeypatch):
+    read = []
+
+    class Watched(pq.ParquetFile):
+        def read_row_group(self, group, columns=None):
+            read.append((group, tuple(columns)))
+            return super().read_row_group(group, columns=columns)
+
+    monkeypatch.setattr(pq, "ParquetFile", Watched)
+    drawn(dump | {"rows": 100}, tmp_path)
+    assert len(read) == 5
+    assert {columns for _, columns in read} == {("id", "title", "text")}
 
 
 def write_jsonl(folder, rows):
@@ -216,7 +292,7 @@ def test_questions_of_the_hub_are_written_as_squad(tmp_path):
     answers = {"text": ["1912", "in 1912"], "answer_start": [13, 10]}
     row = {"id": "q1", "title": "t", "context": "It opened in 1912.", "question": "When?", "answers": answers}
     source = write_jsonl(tmp_path / "questions", [row, row | {"id": "q2"}])
-    fetch(source, tmp_path / "raw", reader="squad")
+    fetch(source, tmp_path / "raw", reader="squad", **IN_FILE)
     first, second = read_squad(tmp_path / "raw")
     assert (first.id, second.id) == ("q1", "q2")
     assert [(a.text, a.start) for a in first.answers] == [("1912", 13), ("in 1912", 10)]
@@ -233,7 +309,7 @@ def test_rows_of_the_hub_are_written_with_the_names_of_their_classes(tmp_path):
     text = datasets.Value("string")
     features = datasets.Features({"premise": text, "hypothesis": text, "label": names})
     datasets.Dataset.from_list(rows, features=features).to_parquet(str(folder / "train.parquet"))
-    fetch({"hub": str(folder), **HUB}, tmp_path / "raw", reader="glue")
+    fetch({"hub": str(folder), **HUB}, tmp_path / "raw", reader="glue", **IN_FILE)
     assert list(read_glue(tmp_path / "raw", "mnli")) == [Labelled("1", ("a", "b"), "contradiction"), "2"]
 
 
@@ -254,7 +330,11 @@ def test_test_sets_of_sacrebleu_are_written_as_pairs(tmp_path, monkeypatch):
         (tmp_path / name).mkdir()
         for field, (first, second) in texts.items():
             (tmp_path / name / f"{name}.en-fr.{field}").write_text(f"{name} {first}\n{second}\n", encoding="utf-8")
-    fetch({"sacrebleu": ["wmt12", "wmt13"], "pair": "en-fr"}, tmp_path / "raw", reader="parallel")
+    fetch(
+        {"sacrebleu": ["wmt12", "wmt13"], "pair": "en-fr"}, tmp_path / "raw", reader="parallel", rows_out=tmp_path / "rows.tsv"
+    )
+    # A source that is taken whole draws no rows.
+    assert (tmp_path / "rows.tsv").read_text(encoding="utf-8") == "number\tfile\trow_group\trow\tid\ttitle\n"
     pairs = list(read_parallel(tmp_path / "raw", ["en", "fr"]))
     assert [pair.source for pair in pairs] == ["wmt12 One day.", "Two  days.", "wmt13 One day.", "Two  days."]
     assert [pair.target for pair in pairs] == ["wmt12 Un jour.", "Deux jours.", "wmt13 Un jour.", "Deux jours."]

@@ -52,7 +52,8 @@ rule sample_corpus:
 
 rule fetch_corpus:
     output:
-        "results/{run}/corpora/{corpus}.raw",
+        raw="results/{run}/corpora/{corpus}.raw",
+        rows="results/{run}/corpora/{corpus}.rows.tsv",
     log:
         "results/{run}/logs/fetch_corpus/{corpus}.log",
     benchmark:
@@ -67,6 +68,7 @@ rule fetch_corpus:
     params:
         source=inputs.source,
         reader=inputs.reader,
+        order=inputs.order_of_rows,
         code=script_digest("fetch_corpus.py"),
     script:
         "../scripts/fetch_corpus.py"

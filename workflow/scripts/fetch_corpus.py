@@ -2,4 +2,10 @@ from attention_atlas.corpora.sources import fetch
 from attention_atlas.workflow.job import job
 
 with job(snakemake):
-    fetch(snakemake.params.source, snakemake.output[0], reader=snakemake.params.reader)
+    fetch(
+        snakemake.params.source,
+        snakemake.output.raw,
+        reader=snakemake.params.reader,
+        rows_out=snakemake.output.rows,
+        **snakemake.params.order,
+    )

@@ -18,7 +18,7 @@ from attention_atlas.corpora.conll2012 import read_conll2012
 from attention_atlas.corpora.conllu import SeveralRootsError, tree_builders
 from attention_atlas.corpora.edge_converters import edge_record_builders
 from attention_atlas.corpora.edges import EdgeRecord
-from attention_atlas.corpora.examples import WORD_LAYERS, Example, write_examples
+from attention_atlas.corpora.examples import RECORD, WORD_LAYERS, Example, write_examples
 from attention_atlas.corpora.frames import ELEMENT, TARGET, FrameSentence, first_occurrence, read_frames
 from attention_atlas.corpora.gap import Passage, read_gap
 from attention_atlas.corpora.glue import Labelled, Tagged, read_glue
@@ -27,7 +27,7 @@ from attention_atlas.corpora.mentions import Mention
 from attention_atlas.corpora.parallel import Translated, read_parallel
 from attention_atlas.corpora.questions import QuestionWindow, question_windows, read_questions
 from attention_atlas.corpora.sampling import in_record_order, sampled
-from attention_atlas.corpora.segments import RECIPES, Segment, Word
+from attention_atlas.corpora.segments import RECIPES, Loss, Segment, Word
 from attention_atlas.corpora.stanford import to_stanford
 from attention_atlas.corpora.text import WORD, read_documents
 from attention_atlas.corpora.trees import Tree
@@ -40,12 +40,21 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Dropped:
-    """A record that was dropped, and why."""
+    """A record that was dropped, and why; or text that gave no record.
+
+    Attributes:
+        record: number of the record; of text that gave none, of the next record.
+        id: its name, or where the text begins.
+        reason, detail: why.
+        unit, n: what was dropped: one record, or so many sentences or pairs of paragraphs.
+    """
 
     record: int
     id: str
     reason: str
     detail: str = ""
+    unit: str = RECORD
+    n: int = 1
 
 
 def build_shard(
@@ -67,7 +76,7 @@ def build_shard(
         max_tokens: longest input of the model, in pieces; the corpus's own bound counts as well.
         start: first record.
         out: Parquet file to write (columns: `SCHEMA`).
-        dropped_out: tab-separated table to write: record, id, reason, detail.
+        dropped_out: tab-separated table to write: the fields of `Dropped`.
         companion: second file of the corpus: the sentences of a coreference corpus as CoNLL-U, for head words by
             dependencies; the sentences of proto-roles; or the translations of a parallel corpus.
 
@@ -84,7 +93,7 @@ def build_shard(
         else:
             dropped.append(item)
     if not examples and start == 0:
-        reasons = "; ".join(f"{n} {reason}" for reason, n in Counter(d.reason for d in dropped).items()) or "it has no records"
+        reasons = "; ".join(f"{n} {reason}" for reason, n in _reasons(dropped).items()) or "it has no records"
         raise AtlasError(f"{raw}: no usable example among the first {entry['shard']} records ({reasons}).")
     _report(examples, dropped, start, stop, raw)
     write_examples(out, examples)
@@ -123,15 +132,20 @@ def _numbered(corpus: _Corpus, read: Callable[[], Iterable[_Record]], start: int
 def _segments(corpus: _Corpus, start: int, stop: int) -> _Items:
     entry, pieces = corpus.entry, corpus.pieces
     room = corpus.bound - pieces.pair.specials
-    documents = read_documents(corpus.raw, entry["lines"], order=entry["order"], seed=entry["seed"])
-    segments = RECIPES[entry["recipe"]](documents, _speller(pieces), room, entry["seed"])
-    lost: Counter[str] = Counter()
-    for number, segment in enumerate(islice(segments, stop)):
+    documents = read_documents(corpus.raw, entry["lines"])
+    recipe = RECIPES[entry["recipe"]]
+    number = 0
+    for item in recipe(documents, _speller(pieces), room, entry["seed"], entry.get("per_document"), entry["order"]):
+        if isinstance(item, Loss):
+            # What is lost before the first segment of the next shard belongs to that one.
+            if start <= number < stop:
+                yield Dropped(number, item.origin, item.reason, unit=item.unit, n=item.n)
+            continue
+        if number >= stop:
+            return
         if number >= start:
-            lost.update(segment.lost)
-            yield _from_segment(segment, number, pieces, entry["segment_ids"])
-    for reason, count in lost.items():
-        _log.info("%s: %d %s were lost before these segments", corpus.raw, count, reason)
+            yield _from_segment(item, number, pieces, entry["segment_ids"])
+        number += 1
 
 
 def _trees(corpus: _Corpus, start: int, stop: int) -> _Items:
@@ -429,9 +443,19 @@ def _speller(pieces: WordPieces) -> Any:
     return spell
 
 
+def _reasons(dropped: Iterable[Dropped]) -> Counter[str]:
+    """How much was dropped by reason, with its unit where these are no records."""
+    counts: Counter[str] = Counter()
+    for item in dropped:
+        counts[item.reason if item.unit == RECORD else f"{item.unit}, {item.reason}"] += item.n
+    return counts
+
+
 def _report(examples: Sequence[Example], dropped: Sequence[Dropped], start: int, stop: int, raw: str | Path) -> None:
-    _log.info("%s: records %d to %d: %d examples, %d dropped", raw, start, stop - 1, len(examples), len(dropped))
-    for reason, count in Counter(d.reason for d in dropped).items():
+    dropped_records = sum(d.unit == RECORD for d in dropped)
+    _log.info("%s: records %d to %d: %d examples, %d dropped", raw, start, stop - 1, len(examples), dropped_records)
+    for reason, count in _reasons(dropped).items():
         _log.warning("%s: dropped %d: %s", raw, count, reason)
-    if len(examples) + len(dropped) < stop - start:
-        _log.warning("%s: the corpus ends after record %d, before the limit", raw, start + len(examples) + len(dropped) - 1)
+    records = len(examples) + dropped_records
+    if records < stop - start:
+        _log.warning("%s: the corpus ends after record %d, before the limit", raw, start + records - 1)

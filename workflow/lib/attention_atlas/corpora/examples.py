@@ -16,6 +16,8 @@ from attention_atlas.errors import AtlasError, DamagedFile
 from attention_atlas.io.files import whole_file
 
 _Item = TypeVar("_Item")
+RECORD = "record"
+"""The unit in which examples, and records that were dropped, are counted."""
 # Gold layers over words: a value a word. Studies that need further layers add theirs here.
 WORD_LAYERS: dict[str, pa.DataType] = {
     "heads": pa.int32(),

@@ -2,88 +2,125 @@
 
 from __future__ import annotations
 
-import logging
 import random
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from attention_atlas.corpora.sampling import in_record_order
 from attention_atlas.corpora.text import TextDocument
 from attention_atlas.errors import AtlasError
 
-_log = logging.getLogger(__name__)
-
+SENTENCE, PARAGRAPHS = "sentence", "pair of paragraphs"
 # One word: its spelling and the ids of those of its pieces that are left.
 Word = tuple[str, tuple[int, ...]]
 
 
 @dataclass
 class Segment:
-    """Two runs of words.
-
-    Attributes:
-        first, second: the words.
-        origin: document and place in it.
-        lost: what was left out on the way here, with counts.
-        document: name of the document.
-    """
+    """Two runs of words; `origin` names document and sentence, or paragraph, where the first begins, `document` the document."""
 
     first: list[Word]
     second: list[Word]
     origin: str
-    lost: dict[str, int] = field(default_factory=dict)
     document: str | None = None
 
 
+@dataclass(frozen=True)
+class Loss:
+    """Text that a recipe makes no segment of: where it begins, why, and how many `unit`s (sentences, pairs of paragraphs)."""
+
+    origin: str
+    reason: str
+    unit: str
+    n: int
+
+
 Speller = Callable[[str], list[Word]]
-Recipe = Callable[[Iterable[TextDocument], Speller, int, int], Iterator[Segment]]
+Recipe = Callable[[Iterable[TextDocument], Speller, int, int, int | None, str], Iterator[Segment | Loss]]
 
 
-def authors_recipe(documents: Iterable[TextDocument], spell: Speller, room: int, seed: int) -> Iterator[Segment]:
+def authors_recipe(
+    documents: Iterable[TextDocument],
+    spell: Speller,
+    room: int,
+    seed: int,
+    per_document: int | None = None,
+    order: str = "file",
+) -> Iterator[Segment | Loss]:
     """Segments as the authors' script makes them, with its known faults.
 
     Sentences are joined until they fill `room` pieces, the chunk is split at a random sentence and pieces are dropped from
-    either end of the longer side until it fits. Faults kept: the segments are the first ones of the documents in their
-    order (the script's is that of the file); a chunk of one sentence ends its document, whose rest is lost; a last document
-    without a blank line after it is lost. The script's final shuffle changes no statistic and is left out, so that a larger
-    limit begins with the same segments.
+    either end of the longer side until it fits. Faults kept: in file order the first segments are those of the first
+    documents; a chunk of one sentence ends its document, whose rest is lost; a last document without a blank line after it is
+    lost. The script's final shuffle changes no statistic and is left out, so that a larger limit begins with the same segments.
 
     Args:
-        documents: documents in the order of the corpus.
+        documents: documents in file order.
         spell: text -> words with their pieces.
         room: pieces that fit beside the special tokens (the authors: 128 - 3).
         seed: of the splits and cuts (the authors: 0, in another generator).
+        per_document: keep at most so many segments of a document, drawn at random; None keeps all, as the authors do.
+        order: file: the first segments of the file come first, as the authors take them; shuffled: all of them in a seeded
+            random order, so that the first ones are a sample, after all that is lost. See `record_order`.
     """
-    chance = random.Random(seed)
-    lost: dict[str, int] = {}
+    items = _in_file_order(documents, spell, random.Random(seed), room, per_document)
+    if order == "file":
+        yield from items
+        return
+    made = list(items)
+    yield from (item for item in made if isinstance(item, Loss))
+    yield from in_record_order([item for item in made if isinstance(item, Segment)], order, seed)
+
+
+def _in_file_order(
+    documents: Iterable[TextDocument], spell: Speller, chance: random.Random, room: int, per_document: int | None
+) -> Iterator[Segment | Loss]:
     for document in documents:
         if not document.closed:
-            _count(lost, "sentences of a last document without a blank line after it", len(document.sentences))
+            origin = f"document {document.number}"
+            yield Loss(origin, "last document without a blank line after it", SENTENCE, len(document.sentences))
             continue
-        spelled = [words for words in map(spell, document.sentences) if _size(words)]
-        position = 0
-        while position < len(spelled):
-            start, size = position, 0
-            while position < len(spelled) and size < room:
-                size += _size(spelled[position])
-                position += 1
-            chunk = spelled[start:position]
-            if len(chunk) == 1:
-                _count(lost, "sentences after a chunk of one", len(spelled) - start)
-                break
-            split = chance.randint(1, len(chunk) - 1)
-            first, second = _flat(chunk[:split]), _flat(chunk[split:])
-            _cut_at_random(first, second, room, chance)
-            name = f"document {document.number}"
-            yield Segment(_words(first), _words(second), f"{name}, sentence {start + 1}", lost, name)
-            lost = {}
-    _report(lost)
+        made = list(_segments_of(document, spell, room, chance))
+        segments = [item for item in made if isinstance(item, Segment)]
+        if per_document is not None and len(segments) > per_document:
+            kept = sorted(chance.sample(range(len(segments)), per_document))
+            segments = [segments[k] for k in kept]
+        yield from segments
+        yield from (item for item in made if isinstance(item, Loss))
 
 
-def clean_recipe(documents: Iterable[TextDocument], spell: Speller, room: int, seed: int) -> Iterator[Segment]:
+def _segments_of(document: TextDocument, spell: Speller, room: int, chance: random.Random) -> Iterator[Segment | Loss]:
+    """The authors' segments of one document, and what is lost at its end."""
+    spelled = [words for words in map(spell, document.sentences) if _size(words)]
+    position = 0
+    while position < len(spelled):
+        start, size = position, 0
+        while position < len(spelled) and size < room:
+            size += _size(spelled[position])
+            position += 1
+        chunk = spelled[start:position]
+        origin = f"document {document.number}, sentence {start + 1}"
+        if len(chunk) == 1:
+            yield Loss(origin, "chunk of one sentence ends its document", SENTENCE, len(spelled) - start)
+            return
+        split = chance.randint(1, len(chunk) - 1)
+        first, second = _flat(chunk[:split]), _flat(chunk[split:])
+        _cut_at_random(first, second, room, chance)
+        yield Segment(_words(first), _words(second), origin, f"document {document.number}")
+
+
+def clean_recipe(
+    documents: Iterable[TextDocument],
+    spell: Speller,
+    room: int,
+    seed: int,
+    per_document: int | None = None,
+    order: str = "shuffled",
+) -> Iterator[Segment | Loss]:
     """Segments as the paper's text describes them: two consecutive paragraphs, drawn at random from the whole corpus.
 
-    Every pair of neighbouring paragraphs is a candidate and the order is a random permutation of all of them. Where a pair is
+    Every pair of neighbouring paragraphs is a candidate and the order a seeded permutation of all of them. Where a pair is
     too long, the first paragraph loses words at its start and the second at its end (the longer one first), so that they still
     adjoin. Arguments as for `authors_recipe`.
 
@@ -96,33 +133,24 @@ def clean_recipe(documents: Iterable[TextDocument], spell: Speller, room: int, s
         raise AtlasError(
             "the clean recipe needs documents of at least two paragraphs, and this corpus has none (lines: paragraphs)."
         )
-    lost: dict[str, int] = {}
-    for number, i in in_record_order(candidates, "shuffled", seed):
+    kept: Counter[int] = Counter()
+    for number, i in in_record_order(candidates, order, seed):
+        if kept[number] == per_document:
+            continue
+        origin = f"document {number}, paragraph {i + 1}"
         first, second = spell(by_document[number][i]), spell(by_document[number][i + 1])
         _cut_apart(first, second, room)
         # A paragraph without a piece, or of a single word longer than the room.
         if not (_size(first) and _size(second)):
-            _count(lost, "pairs with an empty side", 1)
+            yield Loss(origin, "empty side", PARAGRAPHS, 1)
             continue
-        name = f"document {number}"
-        yield Segment(first, second, f"{name}, paragraph {i + 1}", lost, name)
-        lost = {}
-    _report(lost)
+        kept[number] += 1
+        yield Segment(first, second, origin, f"document {number}")
 
 
 RECIPES: dict[str, Recipe] = {"authors": authors_recipe, "clean": clean_recipe}
 
 _Piece = tuple[int, str, int]  # number of the word, its spelling, the piece
-
-
-def _count(lost: dict[str, int], what: str, number: int) -> None:
-    lost[what] = lost.get(what, 0) + number
-
-
-def _report(lost: dict[str, int]) -> None:
-    """Log what was lost behind the last segment, to which no segment can bear witness."""
-    for what, number in lost.items():
-        _log.info("behind the last segment %d %s were lost", number, what)
 
 
 def _size(words: list[Word]) -> int:

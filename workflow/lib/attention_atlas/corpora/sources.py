@@ -9,21 +9,37 @@ import logging
 import shutil
 import tarfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from attention_atlas.corpora.conll2012 import column_files
+from attention_atlas.corpora.hub_rows import HubRow, hub_rows
 from attention_atlas.corpora.mirror import MIRROR_VARIABLE, in_mirror
 from attention_atlas.corpora.parallel import read_parallel
 from attention_atlas.errors import AtlasError, first_line
 from attention_atlas.io.files import DAMAGED, open_binary, sha256, whole_file
 from attention_atlas.io.progress import progress
 from attention_atlas.io.redaction import redacted
+from attention_atlas.io.tables import write_table
 
 _log = logging.getLogger(__name__)
+ROWS = ["number", "file", "row_group", "row", "id", "title"]
+"""Columns of the table of drawn rows: place in the corpus's raw file, from 1; file of the data set, row group in it and row in
+that, from 0; id and title, where the data set has them."""
 
 
-def fetch(source: Mapping[str, Any], target: str | Path, mirror: str | None = None, reader: str = "segments") -> None:
+def fetch(
+    source: Mapping[str, Any],
+    target: str | Path,
+    mirror: str | None = None,
+    reader: str = "segments",
+    order: str = "shuffled",
+    seed: int = 0,
+    rows_out: str | Path | None = None,
+) -> None:
     """Bring a corpus's raw file to `target`, whole or not at all.
 
     Args:
@@ -31,16 +47,25 @@ def fetch(source: Mapping[str, Any], target: str | Path, mirror: str | None = No
         target: file to write.
         reader: what will read it; rows of a hub's data set are written in a form that it reads.
         mirror: folder that is searched first, by `source["mirror"]`; the environment variable ATLAS_DATA is the fallback.
+        order, seed: of a hub's data set, whose first `rows` rows in this order are written, see `hub_rows`.
+        rows_out: table to write: which rows of a hub's data set these are (`ROWS`); without rows for other sources.
 
     Raises:
         AtlasError: wrong checksum, or nothing in the mirror and no way to the network.
     """
-    if "sacrebleu" in source:
-        _from_sacrebleu(source, target)
-        return
+    origins: list[dict[str, Any]] = []
     if "hub" in source:
-        _from_hub(source, target, _WRITERS.get(reader, _write_documents))
-        return
+        origins = _from_hub(source, target, _WRITERS.get(reader, _write_documents), order, seed)
+    elif "sacrebleu" in source:
+        _from_sacrebleu(source, target)
+    else:
+        _from_file(source, target, mirror)
+    if rows_out is not None:
+        write_table(pd.DataFrame(origins, columns=ROWS), rows_out)
+
+
+def _from_file(source: Mapping[str, Any], target: str | Path, mirror: str | None) -> None:
+    """Copy a file from the mirror, or else from its address, after its checksum."""
     mirror_file = in_mirror(source, mirror)
     if mirror_file is not None and mirror_file.is_file():
         _log.info("taken from the mirror: %s", mirror_file)
@@ -110,26 +135,36 @@ def _download(source: Mapping[str, Any], mirror_file: Path | None) -> Path:
         ) from error
 
 
-def _from_hub(source: Mapping[str, Any], target: str | Path, write: Callable[..., int]) -> None:
-    """Write the first `rows` rows of a data set."""
-    import datasets
-
+def _from_hub(
+    source: Mapping[str, Any], target: str | Path, write: Callable[..., int], order: str, seed: int
+) -> list[dict[str, Any]]:
+    """Write the first `rows` rows of a data set in an order; where they come from, a row of the table `ROWS` each."""
     name = source["hub"]
+    as_documents = write is _write_documents
     try:
-        table = datasets.load_dataset(
-            name, source.get("config"), split=source["split"], revision=source.get("revision"), streaming=True
-        )
-        rows = table.take(source["rows"])
+        rows, features = hub_rows(source, order, seed, {source["column"], "id", "title"} if as_documents else None)
     except Exception as error:  # the hub client raises a dozen kinds
         raise AtlasError(
             f"data set {name}: could not be opened ({type(error).__name__}: {_first_line(error)}). Check repository, revision, "
             "config and split; without a network use a source of kind path."
         ) from error
+    origins: list[dict[str, Any]] = []
+
+    def noted() -> Iterator[Mapping[str, Any]]:
+        for row in _rows(islice(rows, source["rows"]), name):
+            if not as_documents or source["column"] not in row.content or _paragraphs(row.content[source["column"]]):
+                place = {"number": len(origins) + 1, "file": row.file, "row_group": row.row_group, "row": row.row}
+                origins.append(place | {key: row.content.get(key) for key in ("id", "title")})
+                yield row.content
+
     with whole_file(target) as part, part.open("w", encoding="utf-8", newline="\n") as stream:
         # Refused before the file has its name, so that no empty one stays.
-        if write(_rows(rows, name), source, stream, getattr(table, "features", None) or {}) == 0:
-            what = f"document with text in column {source['column']}" if write is _write_documents else "row"
+        if write(noted(), source, stream, features) == 0:
+            what = f"document with text in column {source['column']}" if as_documents else "row"
             raise AtlasError(f"data set {name}: split {source['split']} has no {what}.")
+    groups = len({(origin["file"], origin["row_group"]) for origin in origins})
+    _log.info("%s: %d rows of %d row groups are used, in the order %s of seed %d", name, len(origins), groups, order, seed)
+    return origins
 
 
 def _from_sacrebleu(source: Mapping[str, Any], target: str | Path) -> None:
@@ -157,16 +192,18 @@ def _from_sacrebleu(source: Mapping[str, Any], target: str | Path) -> None:
 def _write_documents(
     rows: Iterable[Mapping[str, Any]], source: Mapping[str, Any], stream: Any, features: Mapping[str, Any]
 ) -> int:
-    """A paragraph a line, a blank line after each document."""
+    """A paragraph a line, a blank line after each document; of rows with text alone."""
     written = 0
     name, column = source["hub"], source["column"]
     for row in progress(rows, total=source["rows"], label=name):
         _check_columns(row, (column,), name)
-        paragraphs = [line.strip() for line in str(row[column] or "").splitlines() if line.strip()]
-        if paragraphs:
-            stream.write("\n".join(paragraphs) + "\n\n")
-            written += 1
+        stream.write("\n".join(_paragraphs(row[column])) + "\n\n")
+        written += 1
     return written
+
+
+def _paragraphs(text: Any) -> list[str]:
+    return [line.strip() for line in str(text or "").splitlines() if line.strip()]
 
 
 def _write_questions(
@@ -211,10 +248,10 @@ def _check_columns(row: Mapping[str, Any], columns: tuple[str, ...], name: str) 
             raise AtlasError(f"data set {name}: there is no column '{column}'. Columns: {', '.join(sorted(row))}.")
 
 
-def _rows(rows: Iterable[Mapping[str, Any]], name: str) -> Iterator[Mapping[str, Any]]:
+def _rows(rows: Iterable[HubRow], name: str) -> Iterator[HubRow]:
     try:
         yield from rows
-    except Exception as error:  # a stream is fetched while it is read
+    except Exception as error:  # row groups are fetched while they are read
         raise AtlasError(
             f"data set {name}: could not be read to its end ({type(error).__name__}: {_first_line(error)}). "
             "Start again; without a network use a source of kind path."

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import sentencex
 
-from attention_atlas.corpora.sampling import in_record_order
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import read_lines
 
@@ -40,9 +39,7 @@ class TextDocument:
         return tuple(sentence for paragraph in self.paragraphs for sentence in paragraph)
 
 
-def read_documents(
-    path: str | Path, lines: str, language: str = "en", order: str = "file", seed: int = 0
-) -> Iterator[TextDocument]:
+def read_documents(path: str | Path, lines: str, language: str = "en") -> Iterator[TextDocument]:
     """Yield the documents of a text file.
 
     Args:
@@ -51,14 +48,12 @@ def read_documents(
             paragraph a line, a blank line between documents) or `wikitext` (paragraphs, ` = Title = ` opens a document,
             deeper headings are left out).
         language: for the sentence splitter.
-        order, seed: of the documents, see `record_order`; in another order than the file's it is held in memory.
 
     Raises:
         AtlasError: missing or empty file, bytes that are not UTF-8.
     """
     empty = True
-    numbered = enumerate(_blocks(path, lines), start=1)
-    for number, (block, closed) in numbered if order == "file" else in_record_order(list(numbered), order, seed):
+    for number, (block, closed) in enumerate(_blocks(path, lines), start=1):
         empty = False
         yield replace(_document(block, lines, language, closed), number=number)
     if empty:

@@ -1,7 +1,8 @@
-"""Records that were dropped from the corpora of a study, and why."""
+"""Records that were dropped from the corpora of a study, and text that gave no record, with the reasons."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pyarrow.parquet as pq
 
+from attention_atlas.corpora.examples import RECORD
 from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.tables import read_table, write_table
 
@@ -20,7 +22,9 @@ def dropped_table(
     out: str | Path,
     html_out: str | Path,
 ) -> None:
-    """Write corpus, outcome (kept, or the reason of dropping), n and share for every corpus of a study.
+    """Write corpus, outcome (kept, or the reason of dropping), unit, n and share for every corpus of a study.
+
+    Shares are of the records. Text that a recipe of segments makes no record of counts in its own unit, without a share.
 
     Args:
         corpora: corpus -> its example files, its tables of dropped records, and its limit.
@@ -31,16 +35,20 @@ def dropped_table(
     rows = []
     for corpus, (example_files, dropped_files, limit) in corpora.items():
         records = [record for path in example_files for record in pq.read_table(path, columns=["record"])["record"].to_pylist()]
-        reasons = Counter(
-            str(row.reason) for path in dropped_files for row in read_table(path).itertuples() if int(row.record) < limit
-        )
-        outcomes = {"kept": sum(record < limit for record in records), **dict(sorted(reasons.items()))}
-        total = sum(outcomes.values())
-        rows += [{"corpus": corpus, "outcome": name, "n": n, "share": n / total} for name, n in outcomes.items()]
+        reasons: Counter[tuple[str, str]] = Counter()
+        for path in dropped_files:
+            for row in read_table(path).itertuples():
+                # What is lost behind the last record has its number, which is below the limit if the corpus ends before.
+                if int(row.record) < limit:
+                    reasons[str(row.unit), str(row.reason)] += int(row.n)
+        outcomes = {(RECORD, "kept"): sum(record < limit for record in records), **dict(sorted(reasons.items()))}
+        total = sum(n for (unit, _), n in outcomes.items() if unit == RECORD)
+        for (unit, outcome), n in sorted(outcomes.items(), key=lambda item: item[0][0] != RECORD):
+            share = n / total if unit == RECORD else math.nan
+            rows.append({"corpus": corpus, "outcome": outcome, "unit": unit, "n": n, "share": share})
         if total < limit:
-            rows.append(
-                {"corpus": corpus, "outcome": f"not there: the corpus ends before its limit of {limit}", "n": limit - total}
-            )
+            outcome = f"not there: the corpus ends before its limit of {limit}"
+            rows.append({"corpus": corpus, "outcome": outcome, "unit": RECORD, "n": limit - total})
     table = pd.DataFrame(rows)
     write_table(table, out)
     write_html_table(table, html_out, title, [line], formats={"n": "d", "share": ".2%"})

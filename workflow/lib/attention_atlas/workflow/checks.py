@@ -50,7 +50,7 @@ _SAMPLE_SUFFIX = {
 _SAMPLED = {"order", "seed"}
 _READER_KEYS = {
     "conllu": {"view", "skip", *_SAMPLED},
-    "segments": {"lines", "recipe", "segment_ids", *_SAMPLED},
+    "segments": {"lines", "recipe", "segment_ids", "per_document", *_SAMPLED},
     "conll2012": {"windows", "trees", "files", "language", *_SAMPLED},
     "gap": {"skip", *_SAMPLED},
     "vectors": {"encoding"},

@@ -171,6 +171,11 @@ class SharedInputs:
         """The reader of the corpus in the path."""
         return str(self.config["corpora"][wildcards.corpus]["reader"])
 
+    def order_of_rows(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Order and seed in which rows of a hub's data set are drawn; nothing for files that are fetched whole."""
+        entry = self.config["corpora"][wildcards.corpus]
+        return {key: entry[key] for key in ("order", "seed")} if "hub" in entry["source"] else {}
+
     def example_entry(self, wildcards: Wildcards) -> dict[str, Any]:
         """The part of the registry entry of the corpus in the path that its examples depend on."""
         entry = self.config["corpora"][wildcards.corpus]
