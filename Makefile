@@ -7,6 +7,7 @@
 # make sweep      the sample run in three sizes: how cost grows, and the cost model of `make plan`
 # make bench      benchmarks: ratios against a stated reference, side by side in one run
 # make atlas      the atlas of any model: MODEL names a folder or a model on the hub; opens the page
+# make results    results/$(RUN)/results.md: verdicts on published values and claims of a run that is built, and the code that made it
 # make report     results/$(RUN)/report.zip: every figure and table with its caption
 # make sync       rewrite envs/*.yaml and the generated parts of pyproject.toml and the README
 # make clean      remove results and caches (not .venv)
@@ -22,7 +23,7 @@ SNAKEMAKE := $(BIN)/snakemake --workflow-profile workflow/profiles/local --cores
 # Hundreds of short jobs start from the same modules: what Python compiles is kept, also where the environment says not to.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: all setup test test-all test-long lint test-real test-slurm slurm-packages chromium plan sweep bench atlas report sync clean
+.PHONY: all setup test test-all test-long lint test-real test-slurm slurm-packages chromium plan sweep bench atlas results report sync clean
 
 all: setup
 	$(SNAKEMAKE)
@@ -79,6 +80,9 @@ bench: setup
 atlas: setup
 	@test -n "$(MODEL)" || { echo "Name a model: make atlas MODEL=folder, or a name on the hub"; exit 1; }
 	$(BIN)/python tools/atlas.py "$(MODEL)" --cores $(CORES)
+
+results: setup
+	$(BIN)/python tools/results.py $(RUN)
 
 report: all
 	$(SNAKEMAKE) --config 'targets=[$(RUN)]' --report results/$(RUN)/report.zip

@@ -358,3 +358,19 @@ def test_a_second_start_parses_nothing_and_an_edit_what_it_changed(tmp_path):
     assert start("without").returncode != 0
     store.write_text("{")
     assert start().stdout == first == start("without").stdout
+
+
+def test_the_digest_of_the_library_covers_modules_data_and_scripts(tmp_path_factory):
+    def of(**changed: str) -> str:
+        folder = tmp_path_factory.mktemp("project")
+        for name, content in {**FILES, **changed}.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(content, encoding="utf-8")
+        return provenance.library_digest(folder / "lib", folder / "scripts")
+
+    whole = of()
+    assert of() == whole
+    assert len(whole) == 12
+    for name in ("lib/pack/other/unrelated.py", "lib/pack/inner/words.yaml", "scripts/other.py"):
+        assert of(**{name: FILES[name] + "C = 9\n"}) != whole, name
+    assert of(**{"lib/pack/third.py": "# a comment\nVALUE = 3\n"}) == whole

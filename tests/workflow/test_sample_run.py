@@ -23,6 +23,7 @@ from attention_atlas.workflow.config import read_configuration
 from attention_atlas.workflow.costs import SNAKEMAKE
 from attention_atlas.workflow.studies import artifacts
 from tools.plan import jobs_in
+from tools.results import write_results
 
 IN_SAMPLE = read_configuration(ROOT)["runs"]["sample"]
 ARTIFACTS = [(study, artifact) for study, artifact in artifacts() if study.id in IN_SAMPLE]
@@ -276,6 +277,19 @@ def test_the_atlas_has_all_measures_and_the_scoreboard_all_values(done):
     )
     assert board.loc["tenney2019", ["follow_from_others", "follow_and_agree"]].tolist() == [74, 74]
     assert board.loc["stefanik2021", "why_never"] == "13 corpus not published"
+
+
+def test_the_page_of_results_has_the_verdicts_of_the_tables(done, tmp_path):
+    folder = done.folder / "results/sample"
+    (tmp_path / "sample").mkdir()
+    for name in ("scoreboard.tsv", "claims.tsv"):
+        shutil.copy(folder / name, tmp_path / "sample" / name)
+    path, summary = write_results("sample", tmp_path, "Commit 1.")
+    verdicts = pd.read_csv(folder / "comparison.tsv", sep="\t")["verdict"].value_counts()
+    counts = " | ".join(str(verdicts[verdict]) for verdict in VERDICTS if verdict in verdicts)
+    assert f"| all | {verdicts.sum()} | {counts} |" in summary
+    page = path.read_text(encoding="utf-8").replace("\\|", "|")
+    assert all(claim in page for claim in pd.read_csv(folder / "claims.tsv", sep="\t")["claim"])
 
 
 def test_tables_of_stefanik2021_hold_what_they_must(done):

@@ -61,6 +61,17 @@ def script_digest(
     return digest.hexdigest()[:12]
 
 
+def library_digest(library: Path = _LIBRARY, scripts: Path = _SCRIPTS) -> str:
+    """Twelve hex digits that change where any module, data file or script can give another result."""
+    digest = hashlib.sha256()
+    for folder in (library, scripts):
+        tree = _tree(str(folder))
+        for name in tree.all_files():
+            digest.update(name.encode())
+            digest.update(_fingerprint(os.path.join(tree.folder, name)))
+    return digest.hexdigest()[:12]
+
+
 class _Tree:
     """The files of a library, by the names under which they are imported; file names are relative to its folder."""
 
@@ -98,6 +109,11 @@ class _Tree:
                         if path.endswith(".py"):
                             waiting.append(_imports(os.path.join(self.folder, path)))
         return reached
+
+    def all_files(self) -> list[str]:
+        """Modules that can change results, and data files, in alphabetical order."""
+        modules = (path for name, path in self._modules.items() if name not in WITHOUT_RESULTS)
+        return sorted({*modules, *(path for paths in self._data.values() for path in paths)})
 
     def files(self, name: str) -> tuple[str, ...]:
         """Files of an imported name: its module, the data in its folder, and the packages above, which an import runs too."""

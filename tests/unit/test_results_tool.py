@@ -1,0 +1,107 @@
+"""The page of a run's results: counts of the scoreboard, claims with intervals, and the code that made them."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+
+import pandas as pd
+import pytest
+
+from attention_atlas.errors import AtlasError
+from attention_atlas.io.tables import write_table
+from attention_atlas.published.scoreboard import CLAIMS, SUMMARY
+from tools import results
+from tools.results import made_by, main, write_results
+
+VALUES = {"a2019": (5, 2, 0), "b2020": (3, 0, 1), "all": (8, 2, 1)}
+"""Study -> values, matches, values that differ."""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Results of a run."""
+    rows = []
+    for study, (values, matches, differing) in VALUES.items():
+        row = dict.fromkeys(SUMMARY, 0) | {"study": study, "values": values, "match": matches, "differs": differing}
+        row |= {"why_never": "", "why_not_in_this_run": "", "scope_never": values, "claims": 2, "claims_hold": 1}
+        rows.append(row | {"claims_undecided": 1})
+    write_table(pd.DataFrame(rows, columns=SUMMARY), tmp_path / "one" / "scoreboard.tsv")
+    first = ["a2019", "heads gain", "ours", "holds", "gain | loss", 1.5, 0.0, 0.25, 2.75, 0.95, 40, "documents"]
+    second = ["b2020", "no interval", "ours", "undecided", *[None] * 8]
+    write_table(pd.DataFrame([first, second], columns=CLAIMS), tmp_path / "one" / "claims.tsv")
+    return tmp_path
+
+
+def cells(page, line):
+    """Cells of the line of a Markdown table that begins so."""
+    (found,) = re.findall(rf"^\| {line} .*$", page, flags=re.M)
+    return [cell.strip() for cell in re.split(r"(?<!\\)\|", found)[1:-1]]
+
+
+def test_the_page_has_the_counts_of_the_scoreboard_and_every_claim(folder):
+    path, summary = write_results("one", folder, "Commit 1.")
+    page = path.read_text(encoding="utf-8")
+    verdicts = page[page.index("by verdict") : page.index("by scope")]
+    assert cells(verdicts, "study") == ["study", "values", "match", "differs"], "verdicts of no value are left out"
+    assert cells(verdicts, "b2020") == ["b2020", "3", "0", "1"]
+    assert cells(verdicts, "all") == ["all", "8", "2", "1"]
+    claims = page[page.index("## Claims") :]
+    assert cells(claims, "all") == ["all", "2", "1", "1"]
+    assert cells(claims, "a2019 . heads gain")[2:] == ["holds", "gain \\| loss", "1.5", "0.25 to 2.75", "40 documents"]
+    assert cells(claims, "b2020 . no interval")[2:] == ["undecided", "", "", "", ""]
+    assert "Commit 1." in page
+    assert "Commit 1." in summary
+    assert "heads gain" not in summary
+
+
+def test_the_code_is_named_by_commit_and_digest():
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short=12", "HEAD"], cwd=results.ROOT, check=False, capture_output=True, text=True
+    ).stdout.strip()
+    assert re.search(r"digest of the library [0-9a-f]{12}\.$", made_by())
+    if commit:
+        assert made_by().startswith(f"Commit {commit}")
+
+
+def test_uncommitted_changes_of_the_code_are_named(tmp_path, monkeypatch):
+    def git(*arguments):
+        identity = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
+        subprocess.run(["git", *identity, *arguments], cwd=tmp_path, check=True, capture_output=True)
+
+    (tmp_path / "workflow").mkdir()
+    (tmp_path / "workflow" / "one.py").write_text("A = 1\n", encoding="utf-8")
+    monkeypatch.setattr(results, "ROOT", tmp_path)
+    assert made_by().startswith("A copy without a git history;") or shutil.which("git") is None
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-qm", "one")
+    assert "uncommitted" not in made_by()
+    (tmp_path / "notes.txt").write_text("no code\n", encoding="utf-8")
+    assert "uncommitted" not in made_by()
+    (tmp_path / "workflow" / "one.py").write_text("A = 2\n", encoding="utf-8")
+    assert "with uncommitted changes" in made_by()
+
+
+def test_results_of_other_code_and_missing_ones_are_refused(folder, monkeypatch, capsys):
+    monkeypatch.setattr(results, "ROOT", folder)
+    (folder / "results").mkdir()
+    monkeypatch.setattr("sys.argv", ["results.py", "one"])
+    assert main() == 1
+    assert "results/one/scoreboard.tsv is missing" in capsys.readouterr().err
+    shutil.move(folder / "one", folder / "results" / "one")
+    monkeypatch.setattr(results, "jobs_to_do", lambda run, options: 3)
+    assert main() == 1
+    assert "3 jobs are to be done" in capsys.readouterr().err
+    assert not (folder / "results" / "one" / "results.md").exists()
+    monkeypatch.setattr(results, "jobs_to_do", lambda run, options: 0)
+    assert main() == 0
+    assert "results/one/results.md has all claims" in capsys.readouterr().out
+
+
+def test_the_jobs_to_do_are_those_that_snakemake_plans():
+    """A checkout without results: the whole run is to be done."""
+    assert results.jobs_to_do("sample", ["--forceall"]) > 100
+    with pytest.raises(AtlasError, match="cannot be planned"):
+        results.jobs_to_do("no-such-run", [])
