@@ -49,7 +49,7 @@ def test_the_page_has_the_counts_of_the_scoreboard_and_every_claim(folder):
     assert cells(verdicts, "all") == ["all", "8", "2", "1"]
     claims = page[page.index("## Claims") :]
     assert cells(claims, "all") == ["all", "2", "1", "1"]
-    assert cells(claims, "a2019 . heads gain")[2:] == ["holds", "gain \\| loss", "1.5", "0.25 to 2.75", "40 documents"]
+    assert cells(claims, "a2019 . heads gain")[2:] == ["holds", "gain \\| loss", "1.5", "0.25 to 2.75 (95 %)", "40 documents"]
     assert cells(claims, "b2020 . no interval")[2:] == ["undecided", "", "", "", ""]
     assert "Commit 1." in page
     assert "Commit 1." in summary

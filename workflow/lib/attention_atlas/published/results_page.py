@@ -33,9 +33,7 @@ def results_page(title: str, made_by: str, summary: pd.DataFrame, claims: pd.Dat
         "## Claims",
         claim_counts(summary),
         VERDICT_NOTE,
-        _table(
-            ("study", "claim", "verdict", "statistic", "value", "95 % interval", "n"), map(_claim, claims.to_dict("records"))
-        ),
+        _table(("study", "claim", "verdict", "statistic", "value", "interval", "n"), map(_claim, claims.to_dict("records"))),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -60,7 +58,7 @@ def _count_table(summary: pd.DataFrame, columns: dict[str, str], before: Sequenc
 
 def _claim(row: Mapping[Hashable, Any]) -> list[str]:
     value, low, high, number = (row[name] for name in ("value", "ci_low", "ci_high", "n"))
-    interval = "" if pd.isna(low) else f"{low:.3g} to {high:.3g}"
+    interval = "" if pd.isna(low) else f"{low:.3g} to {high:.3g} ({100 * row['level']:.3g} %)"
     units = "" if pd.isna(number) else f"{int(number)} {row['unit']}"
     texts = [row[name] for name in ("study", "claim", "verdict", "statistic")]
     filled = ["" if pd.isna(text) else str(text) for text in texts]
