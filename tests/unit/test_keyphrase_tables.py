@@ -373,6 +373,7 @@ def test_documents_are_counted(tmp_path):
     write_documents(corpora, "Test run", tmp_path / "d.tsv", tmp_path / "d.html")
     row = pd.read_csv(tmp_path / "d.tsv", sep="\t").iloc[0]
     assert row["documents":"documents_without_present"].tolist() == [2, 9, 6, pytest.approx(6 / 9, abs=1e-5), 4, 2, 2, 4, 0]
+    assert row["phrases_per_document"] == 2
 
 
 def test_pages_need_no_network_and_hold_the_weights(built):

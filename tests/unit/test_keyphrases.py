@@ -1,12 +1,15 @@
 """Documents with keyphrases: three formats, and phrases located in their texts."""
 
 import json
+import tarfile
 import zipfile
 
 import pytest
+from workspaces import ROOT
 
 from attention_atlas.corpora.keyphrases import located, read_keyphrases, spans_of
 from attention_atlas.errors import AtlasError
+from attention_atlas.workflow.config import read_configuration
 
 TEXT = "Half metallic ferromagnets are studied. A ferromagnet, half-metallic, conducts; half metallic ferromagnets last."
 
@@ -133,3 +136,83 @@ def test_missing_and_damaged_files_are_named(tmp_path):
     (path / "docsutf8/a.txt").write_bytes(b"ok \xff")
     with pytest.raises(AtlasError, match=r"docsutf8/a\.txt: byte 4 is not UTF-8"):
         list(read_keyphrases(path))
+
+
+def inspec(tmp_path, numbers=("100", "1461", "193", "415", "999")):
+    """Hulth's layout: abstracts over several lines, phrases between semicolons that go over lines."""
+    place = tmp_path / "Hulth2003"
+    for number in numbers:
+        folder = place / ("Test" if number == "193" else "Training")
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{number}.abstr").write_text(f"Title {number}\n\tof two lines\nRed cars\n\tare driven.\n", encoding="utf-8")
+        (folder / f"{number}.uncontr").write_text("red\n\tcars; two lines\n", encoding="utf-8")
+        (folder / f"{number}.contr").write_text("road vehicles; Two Lines\n", encoding="utf-8")
+        (folder / f"._{number}.abstr").write_bytes(b"\xb0\x00")
+    return place
+
+
+def tarred(place):
+    archive = place.with_suffix(".tar.gz")
+    with tarfile.open(archive, "w:gz") as out:
+        out.add(place, place.name)
+    return archive
+
+
+@pytest.mark.parametrize(
+    ("keyphrase_set", "phrases"),
+    [
+        ("uncontrolled", ("red cars", "two lines")),
+        ("controlled", ("road vehicles", "Two Lines")),
+        ("both", ("red cars", "two lines", "road vehicles")),
+    ],
+)
+def test_sets_of_keyphrases_of_inspec(tmp_path, keyphrase_set, phrases):
+    place = inspec(tmp_path)
+    for path in (place, packed(place), tarred(place)):
+        documents = list(read_keyphrases(path, keyphrase_set=keyphrase_set))
+        assert [document.id for document in documents] == ["100", "1461", "193", "415", "999"]
+        assert documents[2].phrases == phrases
+    assert documents[2].words == tuple("Title 193 of two lines Red cars are driven .".split())
+    assert phrases_of(documents[0])[-1] == ("two lines" if keyphrase_set == "controlled" else "Red cars")
+
+
+def test_documents_are_chosen_by_name_in_alphabetical_order(tmp_path):
+    path = inspec(tmp_path)
+    splits = {"training": [["1", "1460"], ["415", "999"]], "validation": [["1461", "1929"]], "test": [["193", "414"]]}
+    found = {name: [document.id for document in read_keyphrases(path, names=bounds)] for name, bounds in splits.items()}
+    assert found == {"training": ["100", "415", "999"], "validation": ["1461"], "test": ["193"]}
+    with pytest.raises(AtlasError, match="no document with a name from 5 to 6 or from x to z"):
+        list(read_keyphrases(path, names=[["5", "6"], ["x", "z"]]))
+
+
+def test_the_splits_of_inspec_share_no_document():
+    """The registry has the official numbers; every name is in one split alone."""
+    corpora = read_configuration(ROOT)["corpora"]
+    ranges = [bounds for part in ("training", "development", "test") for bounds in corpora[f"inspec-{part}"]["document_names"]]
+    for name in map(str, range(1, 2201)):
+        assert sum(first <= name <= last for first, last in ranges) <= 1, name
+    in_none = [name for name in map(str, range(1, 1000)) if not any(first <= name <= last for first, last in ranges)]
+    assert in_none == []
+
+
+def test_a_set_that_a_file_does_not_have_is_refused(tmp_path):
+    union = folder(tmp_path, {"a": "A red car."}, {"a": "red car\n"})
+    assert len(list(read_keyphrases(union, keyphrase_set="both"))) == 1
+    with pytest.raises(AtlasError, match="one set of keyphrases"):
+        list(read_keyphrases(union, keyphrase_set="uncontrolled"))
+    lines = tmp_path / "k.jsonl"
+    lines.write_text(json.dumps({"text": "A red car.", "keyphrases": ["red car"]}) + "\n", encoding="utf-8")
+    with pytest.raises(AtlasError, match="one set of keyphrases"):
+        list(read_keyphrases(lines, keyphrase_set="controlled"))
+    place = inspec(tmp_path)
+    (place / "Test" / "193.contr").unlink()
+    assert len(list(read_keyphrases(place, keyphrase_set="uncontrolled"))) == 5
+    with pytest.raises(AtlasError, match=r"193\.abstr has no 193\.contr"):
+        list(read_keyphrases(place, keyphrase_set="both"))
+
+
+def test_a_damaged_tar_names_itself(tmp_path):
+    archive = tarred(inspec(tmp_path))
+    archive.write_bytes(archive.read_bytes()[:-200])
+    with pytest.raises(AtlasError, match=r"Hulth2003\.tar\.gz: the archive is damaged"):
+        list(read_keyphrases(archive))

@@ -33,7 +33,7 @@ def give_licensed_files(workspace: Workspace) -> None:
             (licensed / "iwslt14" / f"{part}.{language}").touch()
     for name in ("ud-2.2/en_ewt-ud-train.conllu", "ud-2.2/en_ewt-ud-dev.conllu", "spr1/spr1.train.json", "spr1/spr1.dev.json"):
         (licensed / name).touch()
-    for name in ("litbank_entities.tar.xz", "Inspec.zip"):
+    for name in ("litbank_entities.tar.xz", "Hulth2003.tar.gz"):
         (licensed / name).touch()
     for name in ("wsj/dev.conllu", "wsj/train.conllu", "glove.6B.100d.txt", "framenet_473.json"):
         (licensed / name).touch()

@@ -195,7 +195,8 @@ def _frames(corpus: _Corpus, start: int, stop: int) -> _Items:
 
 def _documents(corpus: _Corpus, start: int, stop: int) -> _Items:
     entry = corpus.entry
-    for number, document in _numbered(corpus, partial(read_keyphrases, corpus.raw, entry["stemmed"]), start, stop):
+    read = partial(read_keyphrases, corpus.raw, entry["stemmed"], entry["keyphrase_set"], entry["document_names"])
+    for number, document in _numbered(corpus, read, start, stop):
         yield from_document(document, number, corpus.pieces, corpus.bound, entry["overlong"], entry["stemmed"])
 
 

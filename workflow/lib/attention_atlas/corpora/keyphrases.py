@@ -1,12 +1,14 @@
 """Documents with keyphrases: where the phrases stand in the text, as B-, I- and O-tags.
 
-Three forms are read: a zip archive or a folder with `docsutf8/*.txt` and `keys/*.key` (a phrase a line); JSON lines with `text`
-and `keyphrases`; and JSON lines with words and tags, as data sets of the hub have them (`document` and `doc_bio_tags`).
+Four forms are read: an archive (zip, tar) or a folder with `docsutf8/*.txt` and `keys/*.key` (a phrase a line), or with
+`*.abstr`, `*.uncontr` and `*.contr` (Hulth's Inspec: phrases between semicolons); JSON lines with `text` and `keyphrases`; and
+JSON lines with words and tags, as data sets of the hub have them (`document` and `doc_bio_tags`).
 """
 
 from __future__ import annotations
 
 import contextlib
+import tarfile
 import zipfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,6 +23,10 @@ from attention_atlas.io.files import DAMAGED, json_object, read_lines
 
 BEGIN, INSIDE, OUTSIDE = "B", "I", "O"
 _TEXTS, _KEYS = "docsutf8", "keys"
+UNCONTROLLED, CONTROLLED, BOTH = "uncontrolled", "controlled", "both"
+"""Sets of keyphrases of Inspec: chosen freely by the indexers, or from a thesaurus."""
+_SUFFIXES = {UNCONTROLLED: (".uncontr",), CONTROLLED: (".contr",), BOTH: (".uncontr", ".contr")}
+_ABSTRACT = ".abstr"
 
 
 @dataclass(frozen=True)
@@ -70,29 +76,59 @@ def without_words(document: KeyphraseDocument, removed: Collection[int]) -> Keyp
     return replace(document, words=tuple(document.words[k] for k in remaining), tags=tuple(tags[k] for k in remaining))
 
 
-def read_keyphrases(path: str | Path, stemmed: bool = False) -> Iterator[KeyphraseDocument]:
+def read_keyphrases(
+    path: str | Path, stemmed: bool = False, keyphrase_set: str = BOTH, names: Sequence[Sequence[str]] = ()
+) -> Iterator[KeyphraseDocument]:
     """Yield the documents in the order of their names, or of the lines.
 
     Args:
         path: archive, folder, or JSON lines.
         stemmed: find a phrase where its words have the same stems (Porter), not the same letters; case never counts. Tags that
             a file has are taken as they are.
+        keyphrase_set: of Inspec with separate sets: `UNCONTROLLED`, `CONTROLLED` or `BOTH`.
+        names: ranges (first and last, in alphabetical order) of names of documents; all where there is none.
 
     Raises:
         AtlasError: nothing to read, a text without keys or keys without text, or a malformed line; names the file.
     """
     place = Path(path)
     has_documents = False
-    documents = _from_files(place, stemmed) if place.is_dir() or zipfile.is_zipfile(place) else _from_lines(place, stemmed)
+    if place.is_dir() or zipfile.is_zipfile(place) or tarfile.is_tarfile(place):
+        documents = _from_files(place, stemmed, keyphrase_set)
+    elif keyphrase_set != BOTH:
+        raise AtlasError(f"{path}: JSON lines have one set of keyphrases; keyphrase_set must be {BOTH}.")
+    else:
+        documents = _from_lines(place, stemmed)
     for document in documents:
-        has_documents = True
-        yield document
+        if not names or any(first <= document.id <= last for first, last in names):
+            has_documents = True
+            yield document
     if not has_documents:
-        raise AtlasError(f"{path}: there is no document here; give docsutf8/*.txt with keys/*.key, or JSON lines.")
+        named = f" with a name from {' or from '.join(' to '.join(bounds) for bounds in names)}" if names else ""
+        raise AtlasError(
+            f"{path}: there is no document{named} here; give docsutf8/*.txt with keys/*.key, *{_ABSTRACT} with *.uncontr and "
+            "*.contr, or JSON lines."
+        )
 
 
-def _from_files(path: Path, stemmed: bool) -> Iterator[KeyphraseDocument]:
+def _from_files(path: Path, stemmed: bool, keyphrase_set: str) -> Iterator[KeyphraseDocument]:
     with _opened(path) as (names, read):
+        # Archives from macOS have a file of attributes beside each file: ._1.abstr.
+        by_name = {PurePosixPath(name).name: name for name in names if not PurePosixPath(name).name.startswith(".")}
+        abstracts = sorted(PurePosixPath(name).stem for name in by_name if name.endswith(_ABSTRACT))
+        for number in abstracts:
+            files = [f"{number}{suffix}" for suffix in _SUFFIXES[keyphrase_set]]
+            if absent := [file for file in files if file not in by_name]:
+                raise AtlasError(f"{path}: {number}{_ABSTRACT} has no {absent[0]}; every document needs it.")
+            phrases = [" ".join(phrase.split()) for file in files for phrase in read(by_name[file]).split(";")]
+            yield located(number, WORD.findall(read(by_name[f"{number}{_ABSTRACT}"])), phrases, stemmed)
+        if abstracts:
+            return
+        if keyphrase_set != BOTH:
+            raise AtlasError(
+                f"{path}: this archive has one set of keyphrases ({_KEYS}/*.key), not the {keyphrase_set} ones; use Hulth's "
+                f"archive with *{_ABSTRACT}, *.uncontr and *.contr, or keyphrase_set: {BOTH}."
+            )
         texts, keys = (
             {PurePosixPath(name).stem: name for name in names if _is_in(name, folder, suffix)}
             for folder, suffix in ((_TEXTS, ".txt"), (_KEYS, ".key"))
@@ -113,10 +149,16 @@ def _is_in(name: str, folder: str, suffix: str) -> bool:
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[tuple[list[str], Callable[[str], str]]]:
-    """Names of the files of an archive or a folder, and what reads one of them as text."""
+    """Names of the files of an archive or a folder, and a function that reads one of them as text."""
     if path.is_dir():
         files = {file.relative_to(path).as_posix(): file for file in path.rglob("*") if file.is_file()}
         yield list(files), lambda name: _decoded(files[name].read_bytes(), path, name)
+        return
+    if not zipfile.is_zipfile(path):
+        with _archive(path), tarfile.open(path) as packed:
+            contents = {file.name: packed.extractfile(file) for file in packed if file.isfile()}
+            raw_by_name = {name: file.read() for name, file in contents.items() if file is not None}
+        yield list(raw_by_name), lambda name: _decoded(raw_by_name[name], path, name)
         return
     with contextlib.ExitStack() as opened:
         with _archive(path):
@@ -137,7 +179,7 @@ def _archive(path: Path) -> Iterator[None]:
     try:
         yield
     # The library raises the second for a way of packing that it does not know, the third for members that are encrypted.
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, *DAMAGED) as error:
+    except (zipfile.BadZipFile, tarfile.TarError, NotImplementedError, RuntimeError, *DAMAGED) as error:
         raise AtlasError(f"{path}: the archive is damaged ({error}); fetch it again.") from error
 
 

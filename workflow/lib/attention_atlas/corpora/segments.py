@@ -18,7 +18,7 @@ Word = tuple[str, tuple[int, ...]]
 
 @dataclass
 class Segment:
-    """Two runs of words; `origin` names document and sentence, or paragraph, where the first begins, `document` the document."""
+    """Two runs of words of a document; `origin` says where in it the first begins: sentence, or paragraph."""
 
     first: list[Word]
     second: list[Word]

@@ -60,7 +60,7 @@ _READER_KEYS = {
     "parallel": {"languages", "translations", "skip", *_SAMPLED},
     "lines": set(),
     "edges": {"format", "edge_tasks", "part", "trees", "files", "language", "skip", *_SAMPLED},
-    "keyphrases": {"stemmed", "overlong", "skip", *_SAMPLED},
+    "keyphrases": {"stemmed", "keyphrase_set", "document_names", "overlong", "skip", *_SAMPLED},
 }
 
 

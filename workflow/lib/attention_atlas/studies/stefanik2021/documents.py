@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from attention_atlas.corpora.examples import read_examples
@@ -16,6 +17,7 @@ from attention_atlas.io.tables import write_table
 
 DOCUMENTS = [
     "corpus", "documents", "words", "key_words", "share", "phrases", "present", "absent", "places", "documents_without_present",
+    "phrases_per_document",
 ]  # fmt: skip
 
 
@@ -42,12 +44,13 @@ def write_documents(corpora: Mapping[str, Sequence[Any]], line: str, out: str | 
         places = sum(len(spans_of(document)) for document in tags)
         without = sum(not any(phrase.present for phrase in example.keyphrases or ()) for example in examples)
         counts = (len(examples), words, key, key / words if words else 0.0, len(phrases), present, len(phrases) - present)
-        rows.append([name, *counts, places, without])
+        rows.append([name, *counts, places, without, len(phrases) / len(examples) if examples else np.nan])
     table = pd.DataFrame(rows, columns=DOCUMENTS)
     write_table(table, out)
     notes = [
         f"{line}. key words: words of keyphrases, share: of all words; places: where phrases stand in the text, of overlapping "
-        "ones the longest; absent: gold phrases that are not in the text; without present: documents none of whose phrases is."
+        "ones the longest; absent: gold phrases that are not in the text; without present: documents none of whose phrases is; "
+        "phrases per document: a mean."
     ]
-    formats = dict.fromkeys(set(DOCUMENTS) - {"corpus", "share"}, "d") | {"share": ".1%"}
+    formats = dict.fromkeys(set(DOCUMENTS) - {"corpus", "share"}, "d") | {"share": ".1%", "phrases_per_document": ".1f"}
     write_html_table(table, html_out, "Štefánik: documents and keyphrases", notes, formats=formats)
