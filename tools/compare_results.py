@@ -35,7 +35,9 @@ from safetensors import SafetensorError, deserialize, safe_open
 EXCLUDED_FOLDERS = {"benchmarks", "logs"}
 # Measured times: glob over paths -> columns whose values are not compared. Table 4 of Michel et al. measures examples per
 # second by the clock. No other table holds a time: no rule reads table4.tsv, and training.tsv has steps and losses only.
-MEASURED = {"*michel2019/table4.tsv": {"examples_per_second", "sd", "speedup", "speedup_low", "speedup_high"}}
+MEASURED = {
+    "*michel2019/table4.tsv": {"examples_per_second", "sd", "speedup", "speedup_low", "speedup_high", "spread", "status"}
+}
 FILE, ROWS, ORDER = "(file)", "(rows)", "(order)"
 ALL = {0}  # in place of row numbers, of which the least is 1
 NO_ROWS, WHOLE = np.zeros(0, int), np.zeros(1, int)  # row numbers; WHOLE: a difference that is not one of cells

@@ -6,6 +6,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import ttest_1samp
 from tiny_models import HEADS, LAYERS, PAD, batch_for, installed, main_output, run, tiny
 
 from attention_atlas.attention.engine import DECODER_CROSS, DECODER_SELF, ENCODER_SELF, attention_shape, install, watch
@@ -221,7 +222,7 @@ def test_the_table_of_importance_has_every_definition_and_head(tmp_path):
     assert back.gradient == pytest.approx(of.gradient)
     assert back.by_position == pytest.approx(of.by_position)
     settings = {f"{CLASSIFICATION}_importance": RunLabel("run", "tiny", "corpus")}
-    outs = (tmp_path / "t.tsv", tmp_path / "t.html")
+    outs = (tmp_path / "t.tsv", tmp_path / "t.html", tmp_path / "s.tsv")
     importance_table({CLASSIFICATION: tmp_path / "g.parquet"}, {CLASSIFICATION: "tiny"}, settings, 4, 200, 0, *outs)
     table = pd.read_csv(outs[0], sep="\t")
     assert list(table.columns) == COLUMNS
@@ -352,7 +353,7 @@ def test_speed_is_measured_for_every_variant_and_batch(tmp_path, monkeypatch):
     )
     rows = heads_of({ENCODER_SELF: (LAYERS, HEADS)}).assign(task=CLASSIFICATION, definition=PAPER)
     write_table(rows.assign(importance=range(12), unnormalised=range(12)), tmp_path / "importance.tsv")
-    options = SpeedOptions(definition=PAPER, share=50, batches=[1, 4], repeats=2, records=5)
+    options = SpeedOptions(definition=PAPER, share=50, batches=[1, 4, 6], repeats=2, records=5)
     outs = (tmp_path / "t.tsv", tmp_path / "t.html")
     files = (tmp_path / "card.json", ExampleFiles([tmp_path / "e.parquet"], 7), tmp_path / "importance.tsv")
     measure_speed({}, *files, options, RunLabel("run", "tiny", "corpus"), 1, *outs)
@@ -360,12 +361,48 @@ def test_speed_is_measured_for_every_variant_and_batch(tmp_path, monkeypatch):
     assert list(table.columns) == SPEEDS
     assert table.groupby("batch")["variant"].apply(list).tolist() == [[WHOLE, GLOBAL, EVEN, WHOLE_LAYERS]] * 2
     assert (table["examples_per_second"] > 0).all()
-    assert (table.loc[table["variant"] == WHOLE, ["speedup", "speedup_low", "speedup_high"]] == 0).all(axis=None)
+    whole = table[(table["variant"] == WHOLE) & (table["status"] == speed.STABLE)]
+    assert (whole[["speedup", "speedup_low", "speedup_high"]] == 0).all(axis=None)
     assert table.set_index(["batch", "variant"]).loc[(1, GLOBAL), "published_speedup"] == 1.9
     assert set(table["n"]) == {5}
     # The order by importance takes layers from the first on: six of the twelve heads.
     assert table.loc[table["variant"] == GLOBAL, "heads"].tolist() == [6, 6]
-    assert "GTX 1080 Ti" in outs[1].read_text(encoding="utf-8")
+    page = outs[1].read_text(encoding="utf-8")
+    assert "GTX 1080 Ti" in page
+    assert "Left out: batches of 6" in page, "five examples"
+    with pytest.raises(AtlasError, match="5 examples fill no batch of 6, 9"):
+        speed.possible_batches([6, 9], 5)
+
+
+def test_speedup_is_a_mean_of_ratios_with_an_interval_over_repeats():
+    baseline, speeds = np.array([100.0, 104.0, 98.0]), np.array([120.0, 130.0, 118.0])
+    row = speed.speedup(speeds, baseline)
+    ratios = np.log(speeds / baseline)
+    interval = ttest_1samp(ratios, 0).confidence_interval(0.95)
+    assert row["speedup"] == pytest.approx(100 * (np.exp(ratios.mean()) - 1))
+    assert (row["speedup_low"], row["speedup_high"]) == pytest.approx(
+        (100 * np.expm1(interval.low), 100 * np.expm1(interval.high))
+    )
+    assert np.isnan(speed.speedup(speeds[:1], baseline[:1])["speedup_low"]), "one repeat has no interval"
+    unstable = speed.speedup(speeds, np.array([100.0, 111.0, 105.0]))
+    assert np.isnan(unstable["speedup"]), "the whole model's slowest pass takes 11 % longer than its fastest"
+    assert unstable["examples_per_second"] == pytest.approx(speeds.mean())
+    assert speed.spread(np.array([100.0, 109.0])) == pytest.approx(9)
+
+
+def test_models_take_turns_after_each_has_seen_every_shape():
+    calls = []
+
+    def model(name):
+        return lambda input_ids: calls.append((name, tuple(input_ids.shape)))
+
+    inputs = [{"input_ids": torch.zeros(shape)} for shape in ((2, 5), (2, 4), (2, 5), (1, 3))]
+    shapes = [(2, 5), (2, 4), (2, 5), (1, 3)]
+    speeds = speed.timed({"a": model("a"), "b": model("b")}, inputs, 7, 3)
+    seen = [(name, shape) for name in "ab" for shape in ((2, 5), (2, 4), (1, 3))]
+    assert calls[:6] == seen
+    assert calls[6:] == [(name, shape) for name in ("a", "b", "b", "a", "a", "b") for shape in shapes]
+    assert {name: len(values) for name, values in speeds.items()} == {"a": 3, "b": 3}
 
 
 def test_a_classifier_answers_with_each_head_masked_and_each_alone_in_its_layer(tmp_path, monkeypatch):

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 _log = logging.getLogger(__name__)
+Floats = npt.NDArray[np.float64]
 WHOLE, GLOBAL, EVEN, LAYERS = "whole", "importance", "even", "layers"
 VARIANTS = {
     WHOLE: "whole model",
@@ -42,8 +43,11 @@ VARIANTS = {
 }
 COLUMNS = [
     *("variant", "batch", "heads", "examples_per_second", "sd", "speedup", "speedup_low", "speedup_high"),
-    *("published_speedup", "parameters", "megabytes", "length", "repeats", "n"),
+    *("spread", "status", "published_speedup", "parameters", "megabytes", "length", "repeats", "n"),
 ]
+STABLE, UNSTABLE = "stable", "unstable"
+LARGEST_SPREAD = 10.0
+"""Percent by which the whole model's slowest pass may exceed its fastest one; above it no speedup is given."""
 KERNEL = "sdpa"
 """The attention of transformers that users get, not the one that shows its weights."""
 
@@ -80,6 +84,10 @@ def measure_speed(
 ) -> None:
     """Write examples per second of the whole model and of pruned ones, columns `COLUMNS`. Times differ between runs.
 
+    speedup: percent over the whole model, geometric mean over repeats, with its interval by Student's t over repeats; empty
+    where the status is unstable: the whole model's slowest pass takes `spread` percent longer than its fastest one, more than
+    `LARGEST_SPREAD`. Batch sizes above the number of examples are left out.
+
     Args:
         model_entry, card_path: the classifier.
         example_files: examples, in the order of the file.
@@ -90,27 +98,30 @@ def measure_speed(
         out, html_out: files to write.
 
     Raises:
-        AtlasError: the model has no head for labels or cannot be pruned, or there is no example.
+        AtlasError: the model has no head for labels or cannot be pruned, there is no example, or no batch size is possible.
     """
     torch.set_num_threads(threads)
     device, pad = pick_device(), read_card(card_path).pad or 0
     examples = list(read_examples(example_files.paths, min(example_files.limit, options.records)))
     if not examples:
         raise AtlasError("there is nothing to time: use a limit of one or more.")
+    batches, too_large = possible_batches(options.batches, len(examples))
     importance = read_table(importance_path, ["task", *HEAD, "definition", "importance", "unnormalised"])
     in_classifier = (importance["task"] == CLASSIFICATION) & (importance["definition"] == options.definition)
     head_rows = importance[in_classifier].reset_index(drop=True)
     pruned_places = {variant: places_of(variant, head_rows, options.share) for variant in VARIANTS}
     models = {variant: _pruned_model(model_entry, device, head_rows.iloc[pruned_places[variant]]) for variant in VARIANTS}
     rows, published = [], load_published("michel2019")
-    for batch in options.batches:
+    for batch in batches:
         _log.info("batches of %d", batch)
         inputs = [model_inputs(models[WHOLE], examples[start : start + batch], pad) for start in range(0, len(examples), batch)]
         speeds = timed(models, inputs, len(examples), options.repeats)
         length = np.mean([batch_inputs["input_ids"].shape[1] for batch_inputs in inputs])
+        whole_spread = spread(speeds[WHOLE])
         for variant, model in models.items():
             head_count = len(head_rows) - len(pruned_places[variant])
-            row = {"variant": variant, "batch": batch, "heads": head_count} | _speedup(speeds[variant], speeds[WHOLE])
+            row = {"variant": variant, "batch": batch, "heads": head_count} | speedup(speeds[variant], speeds[WHOLE])
+            row |= {"spread": whole_spread, "status": STABLE if whole_spread <= LARGEST_SPREAD else UNSTABLE}
             # The paper prunes half of the heads, the least important ones of the model.
             paper = printed(published, "Table 4", "speedup", batch=batch, variant=variant) if options.share == 50 else None
             row["published_speedup"] = paper.value if paper and isinstance(paper.value, float) else np.nan
@@ -120,15 +131,28 @@ def measure_speed(
     notes = [
         label.line,
         f"Examples a second of a classifier with {options.share} % of its heads cut out, mean of {options.repeats} "
-        "passes over the examples with standard deviation; speedup in percent over the whole model of the same pass (mean, "
-        f"least, most). Measured in turn in one run on {_device_title(device, threads)}, attention by {KERNEL}, in "
-        f"{next(models[WHOLE].parameters()).dtype}, each batch padded to its longest example, one forward pass a batch after a "
-        "first one that does not count. Other work on the machine shows; the times are the one thing here that a second run "
-        "gives otherwise. published_speedup: of the paper, on a GTX 1080 Ti.",
+        "passes over the examples with standard deviation; speedup in percent over the whole model of the same pass, with its "
+        f"interval by Student's t over passes. The models take turns, in an order that is reversed after each pass, in one run "
+        f"on {_device_title(device, threads)}, attention by {KERNEL}, in {next(models[WHOLE].parameters()).dtype}; each batch "
+        "is padded to its longest example, and each model has seen every shape of batch before it is timed.",
+        f"spread: percent by which the whole model's slowest pass exceeds its fastest. Above {LARGEST_SPREAD:g} % other work "
+        "on the machine shows, and the row is unstable and gives no speedup. Only times change between runs. "
+        "published_speedup: of the paper, on a GTX 1080 Ti.",
+        *([f"Left out: batches of {', '.join(map(str, too_large))}, which need more than n examples."] if too_large else []),
     ]
     shown = table.assign(variant=[VARIANTS[name] for name in table["variant"]])
     formats = {"batch": "d", "heads": "d", "parameters": ",d", "repeats": "d", "n": "d"} | dict.fromkeys(
-        ("examples_per_second", "sd", "speedup", "speedup_low", "speedup_high", "published_speedup", "megabytes", "length"),
+        (
+            "examples_per_second",
+            "sd",
+            "speedup",
+            "speedup_low",
+            "speedup_high",
+            "spread",
+            "published_speedup",
+            "megabytes",
+            "length",
+        ),
         ".1f",
     )
     write_html_table(shown, html_out, "Michel et al. 2019, Table 4: speed with heads cut out", notes, formats=formats)
@@ -142,11 +166,42 @@ def _pruned_model(entry: Mapping[str, Any], device: str, pruned_heads: pd.DataFr
     return model
 
 
-def _speedup(speeds: npt.NDArray[np.float64], baseline: npt.NDArray[np.float64]) -> dict[str, Any]:
-    """Examples per second of a model, and its speedup in percent over the whole model of the same pass."""
-    gain = 100 * (speeds / baseline - 1)
-    speed = {"examples_per_second": speeds.mean(), "sd": speeds.std(ddof=min(1, len(speeds) - 1))}
-    return speed | {"speedup": gain.mean(), "speedup_low": gain.min(), "speedup_high": gain.max()}
+def possible_batches(batches: Sequence[int], examples: int) -> tuple[list[int], list[int]]:
+    """Batch sizes that so many examples can fill, and those that they cannot.
+
+    Raises:
+        AtlasError: they can fill none.
+    """
+    possible = [batch for batch in batches if batch <= examples]
+    if not possible:
+        raise AtlasError(
+            f"{examples} examples fill no batch of {', '.join(map(str, batches))}: set speed.batches or speed.records."
+        )
+    return possible, [batch for batch in batches if batch > examples]
+
+
+def spread(speeds: Floats) -> float:
+    """Percent by which the slowest pass takes longer than the fastest."""
+    return float(100 * (speeds.max() / speeds.min() - 1))
+
+
+def speedup(speeds: Floats, baseline: Floats) -> dict[str, Any]:
+    """Examples per second of a model, and its speedup in percent over the whole model of the same pass.
+
+    Args:
+        speeds: [repeat] examples per second.
+        baseline: [repeat] those of the whole model; none is a speedup over it if their spread is above `LARGEST_SPREAD`.
+    """
+    from scipy.stats import t
+
+    repeats = len(speeds)
+    row = {"examples_per_second": speeds.mean(), "sd": speeds.std(ddof=1) if repeats > 1 else np.nan}
+    if spread(baseline) > LARGEST_SPREAD:
+        return row | dict.fromkeys(("speedup", "speedup_low", "speedup_high"), np.nan)
+    gains = np.log(speeds / baseline)
+    reach = t.ppf(0.975, repeats - 1) * gains.std(ddof=1) / np.sqrt(repeats) if repeats > 1 else np.nan
+    ends = (gains.mean(), gains.mean() - reach, gains.mean() + reach)
+    return row | dict(zip(("speedup", "speedup_low", "speedup_high"), 100 * np.expm1(ends), strict=True))
 
 
 def _size(model: PreTrainedModel) -> dict[str, Any]:
@@ -184,13 +239,18 @@ def places_of(variant: str, importance: pd.DataFrame, share: int) -> list[int]:
 @torch.inference_mode()
 def timed(
     models: Mapping[str, PreTrainedModel], inputs: Sequence[Mapping[str, torch.Tensor]], examples: int, repeats: int
-) -> dict[str, npt.NDArray[np.float64]]:
-    """Model -> examples per second of each repeat; the models take turns, after an untimed pass."""
+) -> dict[str, Floats]:
+    """Model -> examples per second of each repeat; the models take turns, after each has seen every shape of input untimed.
+
+    Every other repeat goes through the models backwards, so that none has the better place in a drift of the machine.
+    """
+    shapes = {batch["input_ids"].shape: batch for batch in inputs}
     for model in models.values():
-        model(**inputs[0])
+        for batch in shapes.values():
+            model(**batch)
     speeds: dict[str, list[float]] = {name: [] for name in models}
-    for _ in range(repeats):
-        for name, model in models.items():
+    for repeat in range(repeats):
+        for name, model in list(models.items())[:: -1 if repeat % 2 else 1]:
             _wait()
             start = time.perf_counter()
             for batch in inputs:
