@@ -15,7 +15,7 @@ from attention_atlas.studies.michel2019.bleu import sentence_counts
 from attention_atlas.studies.michel2019.claims import claims
 from attention_atlas.studies.michel2019.correlations import PEARSON, SPEARMAN, TRIMMED
 from attention_atlas.studies.michel2019.effects import ACCURACY, BLEU, MaskedScores, resampled_deltas, resampled_scores
-from attention_atlas.studies.michel2019.names import ABLATION, HELDOUT, IMPORTANCE, RANDOM, TOLERATED
+from attention_atlas.studies.michel2019.names import ABLATION, ANOTHER_CORPUS, HELDOUT, IMPORTANCE, RANDOM, SAME_FILE, TOLERATED
 
 KINDS = ("enc_enc", "enc_dec", "dec_dec")
 THRESHOLDS = {
@@ -58,7 +58,7 @@ def hand_made(low, high, rows=None):
         "table1": heads.assign(p=0.5, p_adjusted=1.0, p_count=1.0),
         "table2": best,
         "table3": best,
-        "correlations": pd.DataFrame(correlations, columns=columns),
+        "correlations": pd.DataFrame(correlations, columns=columns).assign(second_data=ANOTHER_CORPUS),
         "pruning": pd.DataFrame(itertools.product(both, orders), columns=["experiment", "order"]).assign(
             mean=30.0, prunable=20
         ),
@@ -87,6 +87,10 @@ def test_a_correlation_needs_both_intervals():
     correlated = [claim for claim in claims(tables, PAPER) if "on another" in claim.statement]
     assert [claim.verdict for claim in correlated] == [UNDECIDED, UNDECIDED]
     assert {(claim.ci_low, claim.ci_high) for claim in correlated} == {(-0.2, 0.3)}
+    tables["correlations"] = tables["correlations"].assign(ci_examples_low=0.1, second_data=SAME_FILE)
+    correlated = [claim for claim in claims(tables, PAPER) if "on another" in claim.statement]
+    assert [claim.verdict for claim in correlated] == [UNDECIDED, UNDECIDED], "a slice is not another corpus"
+    assert all("not another corpus" in claim.ours for claim in correlated)
 
 
 def test_unchanged_heads_are_neither_raised_nor_lowered():

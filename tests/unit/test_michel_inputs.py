@@ -4,8 +4,9 @@ import pytest
 from shipped_runs import shipped, shipped_copy, wildcards
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.studies.michel2019.pages import ROLES_OF_FIGURE2, SCORED_ROLES
-from attention_atlas.studies.michel2019.study import corpora, examples
+from attention_atlas.studies.michel2019.names import ANOTHER_CORPUS, SAME_FILE
+from attention_atlas.studies.michel2019.pages import EXPERIMENTS, ROLES_OF_FIGURE2, SCORED_ROLES
+from attention_atlas.studies.michel2019.study import corpora, examples, pruning_step
 from attention_atlas.workflow.inputs.michel2019 import Michel2019Inputs
 
 INPUTS = Michel2019Inputs(shipped())
@@ -91,6 +92,23 @@ def test_settings_of_the_search_and_of_pruning():
         **{"definition": "paper", "scaled": True, "batch": 32},
         **{"random_orders": 3, "step": 20, "recomputed": True},
     }
+    # Published curves: steps of 10 % for translation, of 5 % for MNLI.
+    by_experiment = {name: INPUTS.pruning_options(wildcards("paper", experiment=name))["step"] for name in EXPERIMENTS}
+    assert by_experiment == {"translation": 10, "classification": 5}
+    assert INPUTS.pruning_options(wildcards("paper"))["step"] == 10, "Figure 5"
+    pruning = {"step": 20, "classification_step": 5}
+    assert [pruning_step(pruning, role) for role in ("translation", "classification", "dynamics")] == [20, 5, 20]
+
+
+def test_a_slice_of_the_same_file_is_not_another_corpus():
+    assert set(INPUTS.second_data(wildcards("sample")).values()) == {SAME_FILE}
+    assert INPUTS.second_data(wildcards("laptop")) == {"translation": ANOTHER_CORPUS, "classification": SAME_FILE}
+    assert set(INPUTS.second_data(wildcards("paper")).values()) == {ANOTHER_CORPUS}
+
+
+def test_importance_is_computed_on_sentences_of_all_years():
+    corpora = shipped()["corpora"]
+    assert corpora["newstest2009-2012"]["order"] == "shuffled", "the first 5,000 lines are 2009 and half of 2010"
 
 
 def test_roles_of_figures():

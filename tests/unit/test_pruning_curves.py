@@ -41,7 +41,15 @@ from attention_atlas.studies.michel2019.figure3 import figure3
 from attention_atlas.studies.michel2019.figure4 import figure4
 from attention_atlas.studies.michel2019.figure5 import figure5
 from attention_atlas.studies.michel2019.head_importance import importance_table
-from attention_atlas.studies.michel2019.names import ABLATION, HELDOUT, IMPORTANCE, ORDER_TITLES, RANDOM
+from attention_atlas.studies.michel2019.names import (
+    ABLATION,
+    ANOTHER_CORPUS,
+    HELDOUT,
+    IMPORTANCE,
+    ORDER_TITLES,
+    RANDOM,
+    SAME_FILE,
+)
 from attention_atlas.studies.michel2019.pruned_answers import _gradient_rows
 from attention_atlas.studies.michel2019.table1 import table1
 
@@ -51,6 +59,7 @@ ROLES = [f"{name}{part}" for name in SHAPES for part in ("", "_other", "_importa
 SETTINGS = {role: RunLabel("Small run", "tiny", f"corpus of {role}", sample=True) for role in ROLES}
 WORDS = "a cat sees the old red house near two dogs today while it rains".split()
 N = 60
+OTHERS_OF = {TRANSLATION: ANOTHER_CORPUS, CLASSIFICATION: SAME_FILE}
 ABLATION_FILES = ("figure1.tsv", "table2.tsv", "table3.tsv", "ablation_statistics.tsv")
 
 
@@ -117,7 +126,9 @@ def folder(tmp_path_factory):
     ablation_tables(masked, 100, 0, *(folder / name for name in ABLATION_FILES))
     table1(folder / "figure1.tsv", SETTINGS[TRANSLATION], folder / "table1.tsv", folder / "table1.html")
     outs = [folder / name for name in ("figure2.tsv", "correlations.tsv", "correlations.html")]
-    correlations(masked, second, {role: SETTINGS[role] for role in ROLES if "importance" not in role}, 2, 200, 0, *outs)
+    correlations(
+        masked, second, {role: SETTINGS[role] for role in ROLES if "importance" not in role}, 2, OTHERS_OF, 200, 0, *outs
+    )
     scored = {f"{name}_importance": SETTINGS[f"{name}_importance"] for name in SHAPES}
     models = dict.fromkeys(SHAPES, "tiny")
     outs = [folder / name for name in ("head_importance.tsv", "head_importance.html", "importance_statistics.tsv")]
@@ -153,6 +164,9 @@ def test_correlations_are_those_of_scipy_and_of_heads_drawn_one_by_one(folder):
     assert set(table["n"]) == {N}
     assert (points["ci_low"] <= points["delta"]).mean() > 0.95, "a percentile interval may miss a head"
     assert set(points["second_n"]) == {N}
+    page = (folder / "correlations.html").read_text(encoding="utf-8")
+    assert "Classification: the second data are another part of the same file" in page
+    assert "Translation: the second data" not in page
 
 
 @settings(max_examples=40)
@@ -178,7 +192,7 @@ def test_where_nothing_differs_there_is_no_correlation(tmp_path):
     write_parquet(table, tmp_path / "m.parquet")
     outs = [tmp_path / name for name in ("figure2.tsv", "correlations.tsv", "correlations.html")]
     paths = {CLASSIFICATION: tmp_path / "m.parquet"}
-    correlations(paths, paths, {CLASSIFICATION: SETTINGS[CLASSIFICATION]}, 1, 50, 0, *outs)
+    correlations(paths, paths, {CLASSIFICATION: SETTINGS[CLASSIFICATION]}, 1, OTHERS_OF, 50, 0, *outs)
     by_statistic = read_table(outs[1]).set_index("statistic")
     assert by_statistic.loc["pearson", "value"] == pytest.approx(1)
     assert np.isnan(by_statistic.loc["pearson_without_extremes", "value"])
@@ -221,7 +235,7 @@ def test_without_the_extremes_no_head_may_be_left(tmp_path):
     write_parquet(table, tmp_path / "m.parquet")
     outs = [tmp_path / name for name in ("figure2.tsv", "correlations.tsv", "correlations.html")]
     paths = {CLASSIFICATION: tmp_path / "m.parquet"}
-    correlations(paths, paths, {CLASSIFICATION: SETTINGS[CLASSIFICATION]}, 1, 50, 0, *outs)
+    correlations(paths, paths, {CLASSIFICATION: SETTINGS[CLASSIFICATION]}, 1, OTHERS_OF, 50, 0, *outs)
     trimmed = read_table(outs[1]).set_index("statistic").loc["pearson_without_extremes"]
     assert trimmed["heads"] == 0
     assert np.isnan(trimmed["value"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from attention_atlas.methods.names import CLASSIFICATION, TRANSLATION
@@ -21,6 +22,7 @@ from attention_atlas.studies.michel2019.names import (
     LEVEL,
     PRUNABLE,
     RANDOM,
+    SAME_FILE,
     TITLES,
     TOLERATED,
 )
@@ -125,6 +127,8 @@ def _correlation(row: Any, statement: str, ours: str) -> Claim:
     # the interval says nothing of other heads. The claim needs both.
     low, high = min(row.ci_low, row.ci_examples_low), max(row.ci_high, row.ci_examples_high)
     statistic = "Pearson correlation over heads of changes in score on two corpora; the wider of two intervals at each end"
+    if row.second_data == SAME_FILE:
+        low, high, ours = np.nan, np.nan, f"{ours}; no interval: the second data are {SAME_FILE}, not another corpus"
     return Claim(statement, ours, statistic, row.value, low, high, row.heads, "heads; and examples of both corpora")
 
 

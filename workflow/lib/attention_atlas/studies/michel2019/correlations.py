@@ -15,7 +15,7 @@ from attention_atlas.io.tables import write_table
 from attention_atlas.methods.names import HEAD, KEYS, ONE
 from attention_atlas.stats.bootstrap import percentile_interval, resampled_counts
 from attention_atlas.studies.michel2019.effects import MaskedScores, read_answers, resampled_deltas
-from attention_atlas.studies.michel2019.names import TITLES
+from attention_atlas.studies.michel2019.names import ANOTHER_CORPUS, SAME_FILE, TITLES
 
 Floats = npt.NDArray[np.float64]
 FIGURE2 = [
@@ -24,6 +24,7 @@ FIGURE2 = [
 ]
 CORRELATIONS = [
     *("experiment", "statistic", "value", "ci_low", "ci_high", "ci_examples_low", "ci_examples_high", "heads", "n", "second_n"),
+    "second_data",
 ]
 _ROUNDING = 1e-9
 """Standard deviations by which tied heads may differ."""
@@ -35,6 +36,7 @@ def correlations(
     second_answers: Mapping[str, str | Path],
     labels: Mapping[str, RunLabel],
     extremes: int,
+    second_data: Mapping[str, str],
     resamples: int,
     seed: int,
     out: str | Path,
@@ -48,6 +50,7 @@ def correlations(
         second_answers: experiment -> the same on its second corpus.
         labels: role -> model and corpus of the run.
         extremes: number of heads that `TRIMMED` excludes (more if heads are tied), see `extreme_heads`.
+        second_data: experiment -> `names.ANOTHER_CORPUS` or `names.SAME_FILE`.
         resamples, seed: of both bootstraps.
         out: columns `FIGURE2`; intervals of both differences by bootstrap over examples.
         correlations_out, html_out: columns `CORRELATIONS`; intervals by bootstrap over heads, and over the examples of both
@@ -67,7 +70,8 @@ def correlations(
         sizes = {"n": len(first.base), "second_n": len(second.base)}
         columns = {"metric": first.metric, **deltas, "extreme": extreme.astype(int), **ends, **sizes}
         points.append(first.keys[HEAD].assign(experiment=name, **columns))
-        rows.append(_agreement(first.deltas, second.deltas, by_example, extreme, seed).assign(experiment=name, **sizes))
+        rows.append(_agreement(first.deltas, second.deltas, by_example, extreme, seed))
+        rows[-1] = rows[-1].assign(experiment=name, **sizes, second_data=second_data[name])
     write_table(pd.concat(points, ignore_index=True)[FIGURE2], out)
     table = pd.concat(rows, ignore_index=True)[CORRELATIONS]
     write_table(table, correlations_out)
@@ -77,9 +81,14 @@ def correlations(
         "bootstrap over heads, and over examples of both corpora. Without extremes: without the heads that lie farthest from "
         f"the median, {extremes} of them and all that are tied with the last of these (column heads: how many are left); a "
         "correlation that they carry alone says little of the other heads.",
+        *(
+            f"{TITLES[name]}: the second data are {SAME_FILE}, not {ANOTHER_CORPUS}."
+            for name in answers
+            if second_data[name] == SAME_FILE
+        ),
     ]
     shown = table.assign(experiment=[TITLES[name] for name in table["experiment"]])
-    formats = dict.fromkeys(CORRELATIONS[2:7], ".2f") | dict.fromkeys(CORRELATIONS[7:], "d")
+    formats = dict.fromkeys(CORRELATIONS[2:7], ".2f") | dict.fromkeys(CORRELATIONS[7:10], "d")
     write_html_table(shown, html_out, "Michel et al. 2019, Figure 2: correlation across data", notes, formats=formats)
 
 

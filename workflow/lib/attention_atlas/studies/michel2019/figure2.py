@@ -11,7 +11,7 @@ from attention_atlas.io.run_label import RunLabel, joint_lines
 from attention_atlas.io.tables import read_table
 from attention_atlas.studies.michel2019.correlations import CORRELATIONS, FIGURE2, PEARSON, SPEARMAN, TRIMMED, in_words
 from attention_atlas.studies.michel2019.figure_style import KIND_COLOURS, KIND_MARKERS
-from attention_atlas.studies.michel2019.names import KIND_TITLES, TITLES
+from attention_atlas.studies.michel2019.names import KIND_TITLES, SAME_FILE, TITLES
 
 _STATISTICS = {PEARSON: "Pearson", SPEARMAN: "Spearman", TRIMMED: "Pearson without extremes"}
 _LINE = 44
@@ -64,7 +64,7 @@ def figure2(
     left = agreement[agreement["statistic"] == TRIMMED].set_index("experiment")["heads"]
     examples = "; ".join(
         f"{TITLES[row.experiment]}: n = {row.n} and {row.second_n} examples, {row.heads} heads, {left[row.experiment]} of them "
-        "not extreme"
+        "not extreme" + (f"; the second data are {SAME_FILE}" if row.second_data == SAME_FILE else "")
         for row in sizes.itertuples()
     )
     note = (

@@ -15,6 +15,8 @@ ORDER_TITLES = {
     HELDOUT: "Score with one head masked, other examples",
     RANDOM: "Random",
 }
+ANOTHER_CORPUS, SAME_FILE = "another corpus", "another part of the same file"
+"""What the second corpus of Figure 2 is to the first; a part of the same file says nothing of other data."""
 TOLERATED = 1.0
 """Largest loss that counts as not noticeable, in points (the paper does not define the word)."""
 PRUNABLE = {TRANSLATION: 20, CLASSIFICATION: 40}

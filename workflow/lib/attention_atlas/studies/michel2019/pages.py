@@ -64,6 +64,7 @@ PAGES = (
             "answers": ("each_experiment", _MASKED),
             "second_answers": ("each_experiment", _MASKED_SECOND),
             "extremes": ("settings", "excluded_extremes"),
+            "second_data": ("second_data",),
             **_FOUR,
             **_BOOTSTRAP,
         },

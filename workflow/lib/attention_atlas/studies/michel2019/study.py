@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from attention_atlas.errors import AtlasError
 from attention_atlas.methods.names import CLASSIFICATION, TRANSLATION
 from attention_atlas.studies.michel2019.head_measures import MEASURES
@@ -217,8 +220,13 @@ def _masked(part: Part) -> Work:
     return _conditions(part, 1.5 * ATTENTION_KINDS[_role(part)] * part.heads)
 
 
+def pruning_step(pruning: Mapping[str, Any], role: str) -> int:
+    """Percent of heads a step, by the settings of pruning, for the model of a role."""
+    return int(pruning.get("classification_step", pruning["step"]) if role == CLASSIFICATION else pruning["step"])
+
+
 def _steps(part: Part) -> float:
-    return 100 / float(part.settings["pruning"]["step"])
+    return 100 / pruning_step(part.settings["pruning"], _role(part))
 
 
 def _pruned(part: Part) -> Work:

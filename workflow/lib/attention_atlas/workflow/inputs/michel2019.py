@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from attention_atlas.studies.michel2019.names import ANOTHER_CORPUS, SAME_FILE
 from attention_atlas.studies.michel2019.pages import EXPERIMENTS
-from attention_atlas.studies.michel2019.study import ID
+from attention_atlas.studies.michel2019.study import ID, pruning_step
 from attention_atlas.workflow.inputs.nested import leaves
 from attention_atlas.workflow.inputs.shared import Files, Wildcards
 from attention_atlas.workflow.inputs.study import Parameter, StudyInputs
@@ -61,12 +62,22 @@ class Michel2019Inputs(StudyInputs):
         """Attributes of `PruningOptions`: how importance is computed, and the steps and orders of pruning."""
         settings = self.study_settings(wildcards)
         importance = {key: settings["importance"][key] for key in ("definition", "scaled", "batch")}
-        return {**importance, **settings["pruning"]}
+        pruning = {key: settings["pruning"][key] for key in ("random_orders", "recomputed")}
+        role = wildcards.get("experiment", "dynamics")
+        return {**importance, **pruning, "step": pruning_step(settings["pruning"], role)}
 
     def trained_epochs(self, wildcards: Wildcards) -> str:
         """Weights of the model of Figure 5 after several epochs."""
         model, _ = self.pair(wildcards, "dynamics")
         return f"results/{wildcards.run}/models/{model}/epochs.safetensors"
+
+    def second_data(self, wildcards: Wildcards) -> dict[str, str]:
+        """Experiment -> `ANOTHER_CORPUS` or `SAME_FILE`: what the second corpus of Figure 2 is to the first."""
+        sources = {
+            name: [self.config["corpora"][self.pair(wildcards, role)[1]]["source"] for role in (name, f"{name}_other")]
+            for name in EXPERIMENTS
+        }
+        return {name: SAME_FILE if first == second else ANOTHER_CORPUS for name, (first, second) in sources.items()}
 
     def experiment_models(self, wildcards: Wildcards) -> dict[str, str]:
         """Experiment -> name of its model."""
