@@ -49,10 +49,12 @@ def test_measures_of_a_model_are_those_of_the_studies(tmp_path):
     write_treebank(tmp_path)
     tables = measured(tmp_path)
     shards, card = [tmp_path / "0.safetensors"], tmp_path / "card.json"
-    surface = [tmp_path / f"{name}.tsv" for name in ("surface", "surface_options", "segments")]
-    measure_surface(shards, card, 12, AS_PUBLISHED, 200, 3, *surface)
+    surface = [tmp_path / f"{name}.tsv" for name in ("surface", "surface_options", "segments", "surface_claims")]
+    measure_surface(shards, card, 12, AS_PUBLISHED, RESAMPLING, *surface)
     assert tables["clark2019/surface"].read_bytes() == surface[0].read_bytes().replace(b"segments", b"sentences")
-    outs = [tmp_path / f"{name}.tsv" for name in ("heads", "dependencies", "head_relations", "options", "noop", "summary")]
+    outs = [
+        tmp_path / f"{name}.tsv" for name in ("heads", "dependencies", "head_relations", "options", "noop", "summary", "claims")
+    ]
     measure_dependencies(shards, [tmp_path / "0.parquet"], card, 12, AS_PUBLISHED, 1, RESAMPLING, DependencyOutputs(*outs))
     assert tables["clark2019/dependency_heads"].read_bytes() == outs[0].read_bytes()
     assert tables["clark2019/dependencies"].read_bytes() == outs[1].read_bytes()

@@ -142,6 +142,8 @@ def test_a_table_of_what_was_left_out_counts_each_corpus_once():
         "generated sample, further documents",
         "generated sample, further documents (minilm-random-1)",
         "generated sample, Stanford Dependencies (minilm-random-1)",
+        "generated sample, segments by the authors' recipe (minilm-random-1)",
+        "generated sample, coreference (minilm-random-1)",
         "generated sample, segments with 0/1 segment ids",
         "generated sample, segments by the clean recipe",
     ]

@@ -67,7 +67,7 @@ def relations_frame() -> pd.DataFrame:
 
 def test_table_1_has_the_papers_rows_in_its_order(tmp_path):
     write_table(relations_frame(), tmp_path / "r.tsv")
-    table1(tmp_path / "r.tsv", SAMPLE, tmp_path / "t.tsv", tmp_path / "t.html")
+    table1(tmp_path / "r.tsv", None, SAMPLE, tmp_path / "t.tsv", tmp_path / "t.html")
     table = read_table(tmp_path / "t.tsv")
     assert table["relation"].tolist() == ["all", "det", "auxpass"]
     det = table.set_index("relation").loc["det"]
@@ -84,7 +84,7 @@ def test_table_1_has_the_papers_rows_in_its_order(tmp_path):
 def test_table_1_shows_intervals_and_the_warning_of_the_sample(tmp_path):
     write_table(relations_frame(), tmp_path / "r.tsv")
     for setting in (SAMPLE, REAL):
-        table1(tmp_path / "r.tsv", setting, tmp_path / "t.tsv", tmp_path / "t.html")
+        table1(tmp_path / "r.tsv", None, setting, tmp_path / "t.tsv", tmp_path / "t.html")
         page = read(tmp_path / "t.html")
         assert (WARNING in page) == setting.sample
         assert "56.1 to 57.2" in page
@@ -96,6 +96,7 @@ def test_table_1_shows_intervals_and_the_warning_of_the_sample(tmp_path):
             "55.0",
             "56.1 to 57.2",
             "58.3",
+            "",
             "59.4",
             "-1",
             "0.012",
@@ -104,7 +105,7 @@ def test_table_1_shows_intervals_and_the_warning_of_the_sample(tmp_path):
             "51.7",
         ]
         assert "\n".join(f"      <td>{cell}</td>" for cell in cells) in page
-    table1(tmp_path / "r.tsv", SAMPLE, tmp_path / "t.tsv", tmp_path / "t.html")
+    table1(tmp_path / "r.tsv", None, SAMPLE, tmp_path / "t.tsv", tmp_path / "t.html")
     assert f"<p>{LINE}</p>" in read(tmp_path / "t.html")
 
 
@@ -201,7 +202,7 @@ def test_a_setting_says_what_was_looked_at():
 @pytest.mark.parametrize(("converted", "origin"), [(True, "converted"), (False, "annotated")])
 def test_table_1_says_where_its_relations_come_from(tmp_path, converted, origin):
     write_table(relations_frame(), tmp_path / "r.tsv")
-    table1(tmp_path / "r.tsv", replace(REAL, converted=converted), tmp_path / "t.tsv", tmp_path / "t.html")
+    table1(tmp_path / "r.tsv", None, replace(REAL, converted=converted), tmp_path / "t.tsv", tmp_path / "t.html")
     assert set(read_table(tmp_path / "t.tsv")["relations_are"]) == {origin}
     assert ("converted from Universal Dependencies" in read(tmp_path / "t.html")) == converted
 
@@ -222,7 +223,7 @@ def draw(folder: Path, name: str, label: RunLabel = REAL) -> dict[str, Path]:
         write_table(pd.concat(panels), folder / "w.tsv")
         figure1(folder / "w.tsv", label, pictures)
     elif name == "figure2":
-        figure2(folder / "surface.tsv", label, folder / "f2.tsv", pictures)
+        figure2(folder / "surface.tsv", None, label, folder / "f2.tsv", pictures)
     elif name == "figure4":
         write_table(pd.DataFrame({"quantity": ["uniform_entropy"], "value": [4.7]}), folder / "summary.tsv")
         figure4(folder / "surface.tsv", folder / "summary.tsv", label, folder / "f4.tsv", pictures)

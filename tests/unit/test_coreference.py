@@ -187,7 +187,7 @@ def test_tables_from_the_cache(tmp_path):
     shards, maps = cache_of(tmp_path, examples)
     options_of_run = {"candidates": "earlier_mentions", "head_rule": "auto"}
     outs = [tmp_path / name for name in ("t2.tsv", "heads.tsv", "options.tsv", "summary.tsv")]
-    measure_coreference(shards, [tmp_path / "0.parquet"], 6, options_of_run, Resampling(3, 100, 0), *outs)
+    measure_coreference(shards, [tmp_path / "0.parquet"], 6, options_of_run, True, Resampling(3, 100, 0), *outs)
     heads = read_table(outs[1])
     assert heads.columns.tolist() == ["mention_type", "layer", "head", "direction", "n", "correct", "accuracy"]
     task = task_of(examples[0], DEFAULT, "dependency")
@@ -212,13 +212,18 @@ def test_tables_from_the_cache(tmp_path):
         outs[2],
         outs[3],
         outs[0],
+        outs[0],
         RunLabel("r", "m", "c"),
+        tmp_path / "t2.tsv",
         tmp_path / "a.html",
         tmp_path / "o.tsv",
         tmp_path / "o.html",
     )
     page = (tmp_path / "a.html").read_text()
     assert "Rule-based (four sieves)" in page
+    assert f"Random weights: best attention head {int(best['layer'])}-{int(best['head'])}" in page
+    written = read_table(tmp_path / "t2.tsv").set_index(["system", "mention_type"])["heldout_accuracy"]
+    assert written["random_best_head"].tolist() == written["best_head"].tolist()
     assert "windows" in set(read_table(tmp_path / "o.tsv")["option"])
     page = (tmp_path / "o.html").read_text()
     assert f"{int(best['layer'])}-{int(best['head'])}, {best['direction']}" in page

@@ -1,5 +1,7 @@
 """Figure 3: the derivative of the loss by each attention weight, and its means by target class."""
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,6 +13,7 @@ from attention_atlas.attention.batches import model_inputs
 from attention_atlas.attention.engine import ENCODER_SELF, Site, install, watch
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
+from attention_atlas.methods.units import independent_units
 from attention_atlas.models.card import read_card
 from attention_atlas.models.masking import mask_pieces, unmasked
 from attention_atlas.models.mlm_head import HeadFacts, MaskedModel, load_masked_model
@@ -21,6 +24,7 @@ from attention_atlas.studies.clark2019.gradients import (
     GradientOutputs,
     ModelFiles,
     attention_gradients,
+    claims_frame,
     gradients,
     measure_gradients,
     variants_table,
@@ -103,21 +107,23 @@ def test_only_predicted_rows_of_the_last_layer_reach_the_loss(masking):
             assert (layer[row, :, n:] == 0).all()
 
 
-def slow(model, card, examples, masking, seed, cls_is_other):
-    """One example, layer, head and class at a time."""
-    by_measure = {m: np.full((len(examples), 3, LAYERS, HEADS), np.nan) for m in module.MEASURES}
+def slow(model, card, examples, masking, seed, cls_is_other, which):
+    """One example, layer, head and class at a time, over one of the sets of rows."""
+    by_measure = {m: np.full((len(examples), 4, LAYERS, HEADS), np.nan) for m in module.MEASURES}
     for k, e in enumerate(examples):
         one = mask_pieces(e, MASK, 60, seed) if masking == "masked" else unmasked(e)
         maps, slopes = attention_gradients(model, [e], [one], PAD)
         sep = [t == "[SEP]" for t in e.tokens]
+        cls = [t == "[CLS]" for t in e.tokens]
         punct = [t in (".", ",") for t in e.tokens]
         is_other = [not s and not q and (cls_is_other or t != "[CLS]") for s, q, t in zip(sep, punct, e.tokens, strict=True)]
-        for c, members in enumerate((sep, punct, is_other)):
+        for c, members in enumerate((sep, cls, punct, is_other)):
             columns = [j for j, member in enumerate(members) if member]
             if not columns:
                 continue
             for layer in range(LAYERS):
-                rows = [i for i in range(len(e.tokens)) if layer < LAYERS - 1 or one.chosen[i]]
+                every = which == "all" or (which == "reachable" and layer < LAYERS - 1)
+                rows = [i for i in range(len(e.tokens)) if every or one.chosen[i]]
                 for head in range(HEADS):
                     g = slopes[layer][0, head].abs().numpy()
                     a = maps[layer][0, head].numpy()
@@ -139,13 +145,41 @@ def test_means_by_class_equal_loops(masking, cls_is_other, tmp_path, monkeypatch
     setup(tmp_path, "bert_mlm", EXAMPLES)
     card = read_card(tmp_path / "card.json")
     examples = [EXAMPLES[0], with_comma(EXAMPLES[1]), EXAMPLES[2], with_comma(EXAMPLES[3])]
-    expected = slow(masked_model(), card, examples, masking, 5, cls_is_other)
+    expected = {rows: slow(masked_model(), card, examples, masking, 5, cls_is_other, rows) for rows in module.ROWS}
     for batch_tokens in (1024, 16):
         monkeypatch.setattr(module, "GRADIENT_TOKENS", batch_tokens)
         measured = gradients(masked_model(), card, examples, masking, 5, cls_is_other)
-        for measure in module.MEASURES:
-            assert measured[measure] == pytest.approx(expected[measure], rel=2e-4, nan_ok=True), measure
-            assert np.isnan(measured[measure][[0, 2], 1]).all()
+        assert set(measured) == set(product(module.ROWS, module.MEASURES))
+        for (rows, measure), values in measured.items():
+            assert values == pytest.approx(expected[rows][measure], rel=2e-4, nan_ok=True), (rows, measure)
+            assert np.isnan(values[[0, 2], 2]).all()
+
+
+def test_the_last_layer_is_averaged_over_the_rows_of_the_other_layers(tmp_path):
+    """In the last layer rows of tokens that are not predicted have no gradient: leaving them out there alone makes a jump."""
+    setup(tmp_path, "bert_mlm", EXAMPLES)
+    measured = gradients(masked_model(), read_card(tmp_path / "card.json"), EXAMPLES, "masked", 5)
+    predicted, everywhere, mixed = (measured[rows, "per_weight"][:, 3].mean(axis=(0, 2)) for rows in module.ROWS)
+    shares = [mask_pieces(e, MASK, 60, 5).chosen.sum() / len(e.tokens) for e in EXAMPLES]
+    assert mixed[:-1] == pytest.approx(everywhere[:-1])
+    assert mixed[-1] == pytest.approx(predicted[-1])
+    last = measured["predicted", "per_weight"][:, 3, -1] * np.array(shares)[:, None]
+    assert measured["all", "per_weight"][:, 3, -1] == pytest.approx(last, rel=1e-4)
+
+
+def test_the_claim_compares_layers_with_the_largest():
+    generator = np.random.default_rng(3)
+    values = np.full((12, 4, 6, 2), 5.0)
+    values[:, 0] = np.array([1, 2, 0.3, 0.1, 0.1, 0.02])[:, None] * generator.uniform(0.9, 1.1, (12, 6, 2))
+    table = claims_frame(values, independent_units([f"d{k // 3}" for k in range(12)], "segments"), 200, 0)
+    assert table["layer"].tolist() == [3, 4, 5, 6]
+    means = values[:, 0].mean(axis=(0, 2))
+    assert table["ratio"].tolist() == pytest.approx((means / means.max())[2:].tolist())
+    assert ((table["ci_low"] < table["ratio"]) & (table["ratio"] < table["ci_high"])).all()
+    assert set(zip(table["level"], table["unit"], table["units"], table["n"], strict=True)) == {
+        (1 - 0.05 / 4, "documents", 4, 12)
+    }
+    assert claims_frame(values * np.nan, independent_units([None] * 12, "segments"), 100, 0).empty
 
 
 def test_tables_and_figure(tmp_path):
@@ -153,32 +187,33 @@ def test_tables_and_figure(tmp_path):
     head, facts = prepare(tmp_path, entry, steps=3)
 
     def measure(out):
-        paths = [tmp_path / f"{out}.{kind}" for kind in ("tsv", "variants.tsv")]
+        paths = [tmp_path / f"{out}.{kind}" for kind in ("tsv", "variants.tsv", "claims.tsv")]
         files = ModelFiles(entry, tmp_path / "card.json", head, tmp_path / "head.json")
         data = [[tmp_path / "0.parquet"], 15]
-        measure_gradients(files, *data, {"cls_is_other": True}, 100, 0, 1, GradientOutputs(*paths))
+        measure_gradients(files, *data, {"cls_is_other": True, "rows": "predicted"}, 100, 0, 1, GradientOutputs(*paths))
         return paths
 
     paths = measure("a")
     table = read_table(paths[0])
     assert table.columns.tolist() == list(module.COLUMNS)
-    assert len(table) == 2 * 3 * 3 * LAYERS * HEADS
+    assert len(table) == 2 * 3 * 3 * 4 * LAYERS * HEADS
     assert set(table["n"]) == {15}
     assert set(table["mlm_head"]) == {facts.words}
     assert ((table["ci_low"] <= table["value"]) & (table["value"] <= table["ci_high"])).all()
     card = read_card(tmp_path / "card.json")
     model = load_masked_model(entry, head, facts)
-    expected = gradients(model, card, [with_comma(example(k)) for k in range(15)], "masked", 0)["per_query"].mean(axis=0)
-    shown = table.query("masking == 'masked' and measure == 'per_query' and target == 'punct'")["value"].to_numpy()
-    assert shown == pytest.approx(expected[1].ravel(), rel=1e-4)
+    expected = gradients(model, card, [with_comma(example(k)) for k in range(15)], "masked", 0)["all", "per_query"].mean(axis=0)
+    shown = table.query("masking == 'masked' and rows == 'all' and measure == 'per_query' and target == 'punct'")["value"]
+    assert shown.to_numpy() == pytest.approx(expected[2].ravel(), rel=1e-4)
     variants = read_table(paths[1])
-    assert len(variants) == 6 * LAYERS
-    assert variants["masking"].tolist()[: 3 * LAYERS] == ["masked"] * 3 * LAYERS
+    assert len(variants) == 18 * LAYERS
+    assert variants["masking"].tolist()[: 9 * LAYERS] == ["masked"] * 9 * LAYERS
     assert [path.read_bytes() for path in measure("b")] == [path.read_bytes() for path in paths]
     pictures = {kind: tmp_path / f"f.{kind}" for kind in ("svg", "png", "pdf")}
-    figure3(paths[0], RunLabel("r", "m", "c"), pictures)
+    figure3(paths[0], "predicted", RunLabel("r", "m", "c"), pictures)
     assert "to [SEP]" in pictures["svg"].read_text()
-    figure3_variants(*paths, RunLabel("r", "m", "c"), tmp_path / "h.html")
+    assert "Means over the queries of predicted tokens, in every layer." in pictures["svg"].read_text()
+    figure3_variants(*paths[:2], RunLabel("r", "m", "c"), tmp_path / "h.html")
     assert "[SEP] to other" in (tmp_path / "h.html").read_text()
     assert f"Prediction of masked tokens: {facts.words}." in (tmp_path / "h.html").read_text()
 
@@ -186,14 +221,14 @@ def test_tables_and_figure(tmp_path):
 def test_a_model_without_mask_gives_empty_tables_and_a_figure_that_says_so(tmp_path):
     entry = setup(tmp_path, "gpt2", EXAMPLES, mask=None)
     head, _ = prepare(tmp_path, entry)
-    paths = [tmp_path / name for name in ("t.tsv", "v.tsv")]
+    paths = [tmp_path / name for name in ("t.tsv", "v.tsv", "c.tsv")]
     files = ModelFiles(entry, tmp_path / "card.json", head, tmp_path / "head.json")
     data = [[tmp_path / "0.parquet"], 15]
-    measure_gradients(files, *data, {"cls_is_other": True}, 100, 0, 1, GradientOutputs(*paths))
-    figure3_variants(*paths, RunLabel("r", "m", "c"), tmp_path / "h.html")
+    measure_gradients(files, *data, {"cls_is_other": True, "rows": "predicted"}, 100, 0, 1, GradientOutputs(*paths))
+    figure3_variants(*paths[:2], RunLabel("r", "m", "c"), tmp_path / "h.html")
     assert read_table(paths[0]).empty
     assert "the model has no [MASK]" in (tmp_path / "h.html").read_text()
-    figure3(paths[0], RunLabel("r", "m", "c"), {"svg": tmp_path / "f.svg"})
+    figure3(paths[0], "predicted", RunLabel("r", "m", "c"), {"svg": tmp_path / "f.svg"})
     assert "the model has no [MASK]" in (tmp_path / "f.svg").read_text()
 
 
@@ -201,6 +236,7 @@ def test_the_variants_are_means_over_heads():
     frame = pd.DataFrame(
         {
             "masking": "masked",
+            "rows": "predicted",
             "measure": "per_weight",
             "target": ["sep", "sep", "other", "other"],
             "layer": 1,

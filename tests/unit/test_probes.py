@@ -555,13 +555,13 @@ def test_the_page_says_how_epochs_were_chosen_and_whether_attention_beats_one_he
     recipe = Recipe(2, 3, 0.01, "shuffled", (0, 1), development_share=0.5)
     model_results, summary = run_on(tmp_path, training, evaluation, "m", ALL_PROBES, recipe)
     random, random_summary = run_on(tmp_path, training, evaluation, "r", RANDOM_PROBES, recipe)
-    heads, outs = tmp_path / "heads.tsv", [tmp_path / name for name in ("t3.tsv", "seeds.tsv", "t3.html")]
+    heads, outs = tmp_path / "heads.tsv", [tmp_path / name for name in ("t3.tsv", "seeds.tsv", "gains.tsv", "t3.html")]
     tables = ProbeTables(model_results, [random], summary, [random_summary], evaluation[1], heads)
 
     def page(right):
         heads_table(heads, evaluation, every, right)
         table3(tables, 2, 100, 0, RunLabel("r", "m", "dev"), "train", *outs)
-        return outs[2].read_text()
+        return outs[3].read_text()
 
     text = page(right=1.0)
     assert "Attention only" in text
@@ -597,7 +597,7 @@ def test_the_table_from_shards_is_the_same_each_time(tmp_path):
     first = model_results.read_bytes()
     assert run("m", ALL_PROBES)[0].read_bytes() == first
 
-    outs = [tmp_path / name for name in ("t3.tsv", "seeds.tsv", "t3.html")]
+    outs = [tmp_path / name for name in ("t3.tsv", "seeds.tsv", "gains.tsv", "t3.html")]
     heads = heads_table(tmp_path / "heads.tsv", evaluation)
     table3(
         ProbeTables(model_results, [random], summary, [random_summary], evaluation[1], heads),
@@ -627,6 +627,6 @@ def test_the_table_from_shards_is_the_same_each_time(tmp_path):
     assert scored.loc[("attention_only", "-"), "seeds"] == 3
     assert scored.loc[("distances_words", "fixed"), "vectors"] == "own vectors"
     assert len(read_table(outs[1])) == 2 * 3 * (5 + 1 + 2), "two decodings, three seeds; the control has one alignment"
-    assert "ROOT in place" in outs[2].read_text()
-    assert "Epochs: 2, the same for every probe." in outs[2].read_text()
+    assert "ROOT in place" in outs[3].read_text()
+    assert "Epochs: 2, the same for every probe." in outs[3].read_text()
     assert isinstance(table, pd.DataFrame)

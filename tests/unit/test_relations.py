@@ -281,7 +281,10 @@ def test_summary_counts_words_and_those_in_several_pieces():
 
 
 def run_treebank(folder, limit, options=AS_PUBLISHED):
-    outs = {name: folder / f"{name}.tsv" for name in ("heads", "dependencies", "head_relations", "options", "noop", "summary")}
+    outs = {
+        name: folder / f"{name}.tsv"
+        for name in ("heads", "dependencies", "head_relations", "options", "noop", "summary", "claims")
+    }
     shards, examples = [folder / "0.safetensors"], [folder / "0.parquet"]
     measure_dependencies(shards, examples, folder / "card.json", limit, options, 1, RESAMPLING, DependencyOutputs(**outs))
     return {name: pd.read_csv(path, sep="\t") for name, path in outs.items()}

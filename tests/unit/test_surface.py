@@ -23,6 +23,7 @@ from attention_atlas.methods.surface import (
     token_classes,
 )
 from attention_atlas.models.card import ModelCard, write_card
+from attention_atlas.stats.held_out import Resampling
 from attention_atlas.studies.clark2019.surface import measure_surface, summary
 
 PAIR = ["[CLS]", "a", ",", "b", "[SEP]", "c", ".", "[SEP]"]
@@ -166,9 +167,10 @@ def write_cache(folder, texts, maps, level="tokens", records=None):
 def measure(folder, shards, limit=100, options=AS_PUBLISHED, cls="[CLS]", sep="[SEP]", resamples=100):
     card = ModelCard("m", "here", "bert", 2, 3, 128, cls, sep, 0, "", "random", 0, "float32")
     write_card(card, folder / "card.json")
-    names = ("surface", "options", "summary")
-    measure_surface(shards, folder / "card.json", limit, options, resamples, 0, *(folder / f"{n}.tsv" for n in names))
-    return [pd.read_csv(folder / f"{n}.tsv", sep="\t") for n in names]
+    names = ("surface", "options", "summary", "claims")
+    resampling = Resampling(10, resamples, 0)
+    measure_surface(shards, folder / "card.json", limit, options, resampling, *(folder / f"{n}.tsv" for n in names))
+    return [pd.read_csv(folder / f"{n}.tsv", sep="\t") for n in names[:3]]
 
 
 def half(maps):

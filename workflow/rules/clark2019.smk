@@ -10,7 +10,7 @@ clark2019 = Clark2019Inputs(config)
 
 
 wildcard_constraints:
-    variant="segment_ids|recipe|casing",
+    variant="segment_ids|recipe|casing|random",
 
 
 rule clark2019_surface:
@@ -22,6 +22,7 @@ rule clark2019_surface:
         surface="results/{run}/clark2019/surface.tsv",
         options="results/{run}/clark2019/surface_options.tsv",
         summary="results/{run}/clark2019/surface_summary.tsv",
+        claims="results/{run}/clark2019/surface_claims.tsv",
     log:
         "results/{run}/logs/clark2019/surface.log",
     benchmark:
@@ -34,6 +35,7 @@ rule clark2019_surface:
     params:
         limit=clark2019.limit("segments"),
         options=clark2019.settings("options"),
+        folds=clark2019.settings("folds"),
         resamples=clark2019.settings("resamples"),
         seed=clark2019.settings("seed"),
         code=script_digest("clark2019_surface.py"),
@@ -46,6 +48,7 @@ use rule clark2019_surface as clark2019_surface_variant with:
         surface="results/{run}/clark2019/variants/{variant}/surface.tsv",
         options="results/{run}/clark2019/variants/{variant}/surface_options.tsv",
         summary="results/{run}/clark2019/variants/{variant}/surface_summary.tsv",
+        claims="results/{run}/clark2019/variants/{variant}/surface_claims.tsv",
     log:
         "results/{run}/logs/clark2019/variants/{variant}/surface.log",
     benchmark:
@@ -65,6 +68,7 @@ rule clark2019_dependencies:
         options="results/{run}/clark2019/dependency_options.tsv",
         noop="results/{run}/clark2019/dependency_noop.tsv",
         summary="results/{run}/clark2019/dependency_summary.tsv",
+        claims="results/{run}/clark2019/dependency_claims.tsv",
     log:
         "results/{run}/logs/clark2019/dependencies.log",
     benchmark:
@@ -94,6 +98,7 @@ use rule clark2019_dependencies as clark2019_dependencies_variant with:
         options="results/{run}/clark2019/variants/{variant}/dependency_options.tsv",
         noop="results/{run}/clark2019/variants/{variant}/dependency_noop.tsv",
         summary="results/{run}/clark2019/variants/{variant}/dependency_summary.tsv",
+        claims="results/{run}/clark2019/variants/{variant}/dependency_claims.tsv",
     log:
         "results/{run}/logs/clark2019/variants/{variant}/dependencies.log",
     benchmark:
@@ -162,6 +167,7 @@ rule clark2019_gradients:
     output:
         tsv="results/{run}/clark2019/gradients.tsv",
         variants="results/{run}/clark2019/gradient_variants.tsv",
+        claims="results/{run}/clark2019/gradient_claims.tsv",
     log:
         "results/{run}/logs/clark2019/gradients.log",
     benchmark:
@@ -206,12 +212,33 @@ rule clark2019_coreference:
     params:
         limit=clark2019.limit("coreference"),
         options=clark2019.settings("coreference_options"),
+        vary_options=True,
         folds=clark2019.settings("folds"),
         resamples=clark2019.settings("resamples"),
         seed=clark2019.settings("seed"),
         code=script_digest("clark2019_coreference.py"),
     script:
         "../scripts/clark2019_coreference.py"
+
+
+use rule clark2019_coreference as clark2019_coreference_variant with:
+    output:
+        table="results/{run}/clark2019/variants/{variant}/coreference.tsv",
+        heads="results/{run}/clark2019/variants/{variant}/coreference_heads.tsv",
+        options="results/{run}/clark2019/variants/{variant}/coreference_options.tsv",
+        summary="results/{run}/clark2019/variants/{variant}/coreference_summary.tsv",
+    log:
+        "results/{run}/logs/clark2019/variants/{variant}/coreference.log",
+    benchmark:
+        "results/{run}/benchmarks/clark2019/variants/{variant}/coreference.tsv"
+    params:
+        limit=clark2019.limit("coreference"),
+        options=clark2019.settings("coreference_options"),
+        vary_options=False,
+        folds=clark2019.settings("folds"),
+        resamples=clark2019.settings("resamples"),
+        seed=clark2019.settings("seed"),
+        code=script_digest("clark2019_coreference.py"),
 
 
 use rule clark2019_coreference as clark2019_coreference_windows with:
@@ -234,6 +261,7 @@ use rule clark2019_coreference as clark2019_coreference_windows with:
     params:
         limit=clark2019.limit("coreference_windows"),
         options=clark2019.settings("coreference_options"),
+        vary_options=False,
         folds=clark2019.settings("folds"),
         resamples=clark2019.settings("resamples"),
         seed=clark2019.settings("seed"),

@@ -8,6 +8,7 @@ with job(snakemake):
         example_files=snakemake.input.examples,
         limit=snakemake.params.limit,
         options=snakemake.params.options,
+        vary_options=snakemake.params.vary_options,
         resampling=Resampling(snakemake.params.folds, snakemake.params.resamples, snakemake.params.seed),
         out=snakemake.output.table,
         heads_out=snakemake.output.heads,

@@ -19,5 +19,6 @@ with job(snakemake):
             options=snakemake.output.options,
             noop=snakemake.output.noop,
             summary=snakemake.output.summary,
+            claims=snakemake.output.claims,
         ),
     )

@@ -18,5 +18,6 @@ with job(snakemake):
         outputs=GradientOutputs(
             table=snakemake.output.tsv,
             variants=snakemake.output.variants,
+            claims=snakemake.output.claims,
         ),
     )

@@ -1,4 +1,5 @@
 from attention_atlas.methods.options import options_of
+from attention_atlas.stats.held_out import Resampling
 from attention_atlas.studies.clark2019.surface import measure_surface
 from attention_atlas.workflow.job import job
 
@@ -8,9 +9,9 @@ with job(snakemake):
         card_path=snakemake.input.card,
         limit=snakemake.params.limit,
         options=options_of(snakemake.params.options),
-        resamples=snakemake.params.resamples,
-        seed=snakemake.params.seed,
+        resampling=Resampling(snakemake.params.folds, snakemake.params.resamples, snakemake.params.seed),
         out=snakemake.output.surface,
         options_out=snakemake.output.options,
         summary_out=snakemake.output.summary,
+        claims_out=snakemake.output.claims,
     )

@@ -8,6 +8,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from attention_atlas.figures.style import GREY
+
 
 @dataclass(frozen=True)
 class Series:
@@ -42,3 +44,19 @@ def draw_by_layer(axes: Axes, frame: pd.DataFrame, series: list[Series], column:
     axes.set_xlim(0.5, layers + 0.5)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=min(layers, 24)))
     axes.set_xlabel("Layer")
+
+
+def draw_range(axes: Axes, frame: pd.DataFrame, series: list[Series], column: str, value: str, label: str) -> None:
+    """Draw the range over the heads of a layer as a grey band and their mean as a dashed line, for each measure.
+
+    Args:
+        axes, frame, series, column, value: as of `draw_by_layer`.
+        label: what the bands are.
+    """
+    present = [s for s in series if (frame[column] == s.key).any()]
+    for place, s in enumerate(present):
+        by_layer = frame[frame[column] == s.key].groupby("layer")[value]
+        low, mean, high = by_layer.min(), by_layer.mean(), by_layer.max()
+        shown = label if place == 0 else None
+        axes.fill_between(mean.index, low, high, color=GREY, alpha=0.3, linewidth=0, label=shown)
+        axes.plot(mean.index, mean, color=GREY, linestyle="--", linewidth=1.0, marker=s.marker, markersize=3)

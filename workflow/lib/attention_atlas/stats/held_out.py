@@ -55,6 +55,15 @@ def heldout(
     return heldout_right
 
 
+def choosing_half(units: int, seed: int) -> Bools:
+    """[unit] a seeded random half (rounded down) of the units, on which to choose what is tested on the others.
+
+    Folds use all units for both, but their choices depend on each other: where heads are alike, an interval over held-out folds
+    lies wholly on one side of the common mean in 15 % of data sets, not in 2.5 %. Halves keep the level.
+    """
+    return np.random.default_rng(seed).permutation(units) < units // 2
+
+
 def folds_of(clusters: int, folds: int, seed: int) -> npt.NDArray[np.intp]:
     """Fold of each cluster: a seeded random assignment to folds of like size."""
     return np.random.default_rng(seed).permutation(np.arange(clusters) % folds)

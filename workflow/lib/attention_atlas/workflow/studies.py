@@ -53,7 +53,8 @@ def role_pair(config: Config, run: str, name: str, role: str, variant: str | Non
         run: its name.
         name: of the study.
         role: of the study.
-        variant: of the study's `variants`: `casing` names another model, each other one another corpus.
+        variant: `random`, the study's `random_model`; or of its `variants`: `casing` names another model, each other one
+            another corpus.
 
     Raises:
         AtlasError: the run names no corpus for the role.
@@ -66,6 +67,8 @@ def role_pair(config: Config, run: str, name: str, role: str, variant: str | Non
     corpus = settings[role]
     if variant == "casing":
         model = settings["variants"][variant]
+    elif variant == "random":
+        model = settings["random_model"]
     elif variant:
         corpus = settings["variants"][variant]
     return model, corpus

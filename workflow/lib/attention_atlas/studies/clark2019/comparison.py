@@ -9,15 +9,13 @@ from typing import Any
 import pandas as pd
 
 from attention_atlas.io.run_label import RunLabel
-from attention_atlas.published.compare import NO, QUALITATIVE, Measured, compare
+from attention_atlas.published.compare import compare
 from attention_atlas.published.matching import Quantity, measure, quantities, read_tables
-from attention_atlas.published.pages import write_comparison
+from attention_atlas.published.pages import VERDICT_NOTE, write_comparison
 from attention_atlas.published.values import load_published
+from attention_atlas.studies.clark2019.claims import claims
+from attention_atlas.studies.clark2019.surface_claims import middle_layers
 from attention_atlas.studies.clark2019.systems import BEST_HEAD
-
-_BROAD_ENTROPY = 3.8
-_SMALL_GRADIENT = 0.1
-_OVER_75 = ("dobj", "det", "pobj", "poss")
 
 
 def comparison(
@@ -49,12 +47,13 @@ def comparison(
         best = table2[table2["system"] == BEST_HEAD]
         frames["coreference_heads"] = _with_best(frames["coreference_heads"], best, "mention_type")
     published = load_published("clark2019")
-    measured = measure(published, frames, labels) | dict(_claims(frames, labels))
+    measured = measure(published, frames, labels) | dict(claims(frames, labels))
     lines = list(dict.fromkeys(label.line for label in labels.values()))
     note = (
         "A number is compared only with the same model on the same data (exact) or on data of the same making and values "
         "read off a figure (close). Numbers of a named head (Table 1, head 5-4 of Table 2) are compared with those of the head "
-        "at the same place. Claims on order and thresholds are tested on any model."
+        "at the same place. Claims on order and thresholds are tested on any model: ours is then the statistic that tests the "
+        "claim, n the number of independent units of its interval. " + VERDICT_NOTE
     )
     frame = compare(published, measured)
     write_comparison(frame, out, html_out, "Clark et al. 2019: published values and this run", lines, note)
@@ -67,7 +66,7 @@ def _quantities(frames: Mapping[str, pd.DataFrame], segments: pd.Series, thresho
     yield Quantity("sep_expected", 2 / float(segments["mean_tokens"]), n)
     sep = _layer_means(frames["surface"], "sep")
     if len(sep):
-        first, last = _middle(len(sep))
+        first, last = middle_layers(len(sep))
         yield Quantity("middle_sep_lowest", 100 * float(sep[first:last].min()), n)
         yield Quantity("middle_sep_highest", 100 * float(sep[first:last].max()), n)
     for probe, gain in _root_gains(frames).items():
@@ -104,79 +103,6 @@ def _root_gains(frames: Mapping[str, pd.DataFrame]) -> dict[str, float]:
     return {str(probe): 100 * float(gain) for probe, gain in (uas["fixed"] - uas["legacy"]).items()}
 
 
-def _claims(frames: Mapping[str, pd.DataFrame], labels: Mapping[str, RunLabel]) -> Iterator[tuple[str, Measured]]:
-    """Claims of the text, tested on the model of this run."""
-    yield from _surface_claims(frames, labels["segments"].model)
-    on_treebank = f"{labels['dependencies'].model} on {labels['dependencies'].corpus}"
-    relations = frames["dependencies"].set_index("relation")
-    paper_relations = [name for name in _OVER_75 if name in relations.index]
-    if paper_relations:
-        accuracies = [100 * float(relations.loc[name, "accuracy"]) for name in paper_relations]
-        claim = f"best heads of {', '.join(paper_relations)} are right in over 75 %"
-        yield "txt_75pct", _claim(accuracies, min(accuracies) > 75, on_treebank, claim)
-    gains = _root_gains(frames)
-    if "attention_words" in gains:
-        gain = gains["attention_words"]
-        yield "issue17_gain", _claim(gain, gain > 0, on_treebank, "putting ROOT in its place raises the UAS")
-    if "figure3" in frames:
-        yield from _gradient_claim(frames["figure3"], labels["segments"].model)
-
-
-def _surface_claims(frames: Mapping[str, pd.DataFrame], model: str) -> Iterator[tuple[str, Measured]]:
-    surface = frames["surface"]
-    n = int(frames["surface_summary"]["n"].iloc[0])
-    for identifier, measure_name, token in (("txt_prev_heads", "previous", "previous"), ("txt_next_heads", "next", "next")):
-        strong_heads = surface[(surface["measure"] == measure_name) & (surface["value"] > 0.5)]
-        claim = f"some heads put over half of their attention on the {token} token"
-        yield identifier, _claim(strong_heads["layer"].astype(int).tolist() or "none", not strong_heads.empty, model, claim, n)
-    sep, sep_sep = _layer_means(surface, "sep"), _layer_means(surface, "sep_sep")
-    if len(sep):
-        first, last = _middle(len(sep))
-        share = float(sep[first:last].mean())
-        claim = f"over half of the attention in layers {first + 1} to {last} goes to [SEP]"
-        yield "txt_sep_6_10", _claim(share, share > 0.5, model, claim, n)
-        highest = float(sep_sep.max())
-        claim = "[SEP] puts over 90 % of its attention on [SEP] in some layer"
-        yield "txt_sep_sep", _claim(highest, highest > 0.9, model, claim, n)
-    entropy, maximum = (surface[surface["measure"] == name] for name in ("entropy", "row_maximum"))
-    merged = entropy.merge(maximum, on=["layer", "head"], suffixes=("", "_maximum"))
-    broad = merged[merged["value"] > _BROAD_ENTROPY]
-    if broad.empty:
-        reason = f"no head of {model} has an entropy over {_BROAD_ENTROPY} nats here"
-        yield "txt_high_entropy_max", Measured(None, NO, reason)
-    else:
-        largest = float(broad["value_maximum"].max())
-        claim = f"heads of entropy over {_BROAD_ENTROPY} put on average at most 10 % on any one token"
-        yield "txt_high_entropy_max", _claim(largest, largest <= 0.1, model, claim, n)
-
-
-def _gradient_claim(figure3: pd.DataFrame, model: str) -> Iterator[tuple[str, Measured]]:
-    """The layer from which the gradient of attention to [SEP] is at most a tenth of its largest layer mean.
-
-    The paper names layer 5 of 12; the claim holds where such a layer is in the first half of the model.
-    """
-    shown = figure3[(figure3["masking"] == "masked") & (figure3["measure"] == "per_weight") & (figure3["target"] == "sep")]
-    if shown.empty:
-        return
-    means = shown.groupby("layer")["value"].mean()
-    first = int(means.index[means > _SMALL_GRADIENT * means.max()].max()) + 1
-    layers = int(means.index.max())
-    claim = (
-        "from some layer of the first half on, the gradient of attention to [SEP] is at most a tenth of its largest layer mean"
-    )
-    shown_first = first if first <= layers else "none"
-    yield "txt_grad_layer", _claim(shown_first, first <= min(layers, layers / 2), model, claim, int(shown["n"].max()))
-
-
-def _claim(value: Any, holds: bool, model: str, claim: str, n: int | None = None) -> Measured:
-    return Measured(value, QUALITATIVE, f"claim, tested on {model}: {claim}", n=n, holds=holds)
-
-
 def _layer_means(surface: pd.DataFrame, name: str) -> Any:
     """[layer] means of a measure over heads; empty where the model has no such token."""
     return surface[surface["measure"] == name].groupby("layer")["value"].mean().to_numpy()
-
-
-def _middle(layers: int) -> tuple[int, int]:
-    """Layers 6 to 10 of 12 as a slice, in proportion for a model of another depth."""
-    return round(6 / 12 * layers) - 1, round(10 / 12 * layers)

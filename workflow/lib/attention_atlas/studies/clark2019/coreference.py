@@ -154,6 +154,7 @@ def measure_coreference(
     example_files: Sequence[str | Path],
     limit: int,
     options: Mapping[str, Any],
+    vary_options: bool,
     resampling: Resampling,
     out: str | Path,
     heads_out: str | Path,
@@ -166,6 +167,7 @@ def measure_coreference(
         shards, example_files: attention and examples of the coreference corpus, in order.
         limit: use at most this many records of the corpus.
         options: `CoreferenceOptions` of the run.
+        vary_options: whether each option is changed alone as well, for `options_out`.
         resampling: folds and bootstrap, over documents.
         out: columns `COLUMNS`.
         heads_out: all heads on every type of mention.
@@ -179,7 +181,7 @@ def measure_coreference(
     base = options_of(options)
     rule = head_rule_for(examples, base.head_rule)
     variants = [("", base, rule)]
-    for name, alternative in alternatives(base):
+    for name, alternative in alternatives(base) if vary_options else ():
         try:
             alternative_rule = head_rule_for(examples, alternative.head_rule)
         except AtlasError:

@@ -21,6 +21,7 @@ from attention_atlas.methods.dependency_scoring import (
     DIRECTIONS,
     Gold,
     Predictions,
+    Scores,
     gather_gold,
     predict,
     score,
@@ -30,11 +31,15 @@ from attention_atlas.methods.options import AS_PUBLISHED, Options, alternatives
 from attention_atlas.methods.relation_tables import heads_frame, relations_frame
 from attention_atlas.methods.units import UNIT_COLUMNS
 from attention_atlas.models.card import read_card
+from attention_atlas.published.claims import level_of_parts
 from attention_atlas.stats.bootstrap import bootstrap_ratio
-from attention_atlas.stats.held_out import Resampling, best_head
+from attention_atlas.stats.held_out import Resampling, best_head, choosing_half
 
 WORD_MODES = ("mean", "first", "max")
 NOOP_COLUMNS = ["relation", "layer", "head", "group_by", "group", "n", "sep_attention", "ci_low", "ci_high", *UNIT_COLUMNS]
+CLAIM_COLUMNS = ["relation", "place", "value", "ci_low", "ci_high", "level", "n", *UNIT_COLUMNS]
+OVER_75 = ("dobj", "det", "pobj", "poss")
+"""Relations whose best heads are right in over 75 %, as the paper says in its introduction."""
 _SURFACE_OPTIONS = {"sep_sep_denominator", "position_denominator", "entropy_smoothing"}
 
 
@@ -49,6 +54,7 @@ class DependencyOutputs:
         options: the same best heads with each option changed alone, see `options_frame`.
         noop: attention to [SEP] with and without the relation, see `noop_frame`.
         summary: quantity, value (sentences, words, share of words with several word pieces).
+        claims: held-out accuracy of the relations of the paper's claim, see `claims_frame`.
     """
 
     heads: str | Path
@@ -57,6 +63,7 @@ class DependencyOutputs:
     options: str | Path
     noop: str | Path
     summary: str | Path
+    claims: str | Path
 
 
 def measure_dependencies(
@@ -100,6 +107,36 @@ def measure_dependencies(
     write_table(options_frame(predictions, gold, min_count), outputs.options)
     write_table(noop_frame(predictions, gold, relations, resampling), outputs.noop)
     write_quantities(summary(examples), outputs.summary)
+    write_table(claims_frame(scores, gold, options, resampling), outputs.claims)
+
+
+def claims_frame(scores: Scores, gold: Gold, options: Options, resampling: Resampling) -> pd.DataFrame:
+    """Accuracy of the best heads of `OVER_75`, chosen on one half of the documents, on the other half.
+
+    Columns: relation, place (best head on all sentences), value, ci_low, ci_high (bootstrap over units), level (coverage of
+    each interval, so that all hold together), n (tokens of the tested half), unit, units.
+    """
+    choosing = choosing_half(gold.units.count, resampling.seed)[gold.units.of_item]
+    present = [relation for relation in OVER_75 if (gold.relation == relation).any()]
+    level = level_of_parts(max(len(present), 1))
+    rows = []
+    for relation in present:
+        right, of_relation = scores.of(relation)[0], gold.tokens_of(relation, options)
+        _, layer, head = best_head(right[of_relation].sum(axis=0))
+        row = {"relation": relation, "place": f"{layer + 1}-{head + 1}", "value": np.nan, "ci_low": np.nan, "ci_high": np.nan}
+        tested = of_relation & ~choosing
+        units = gold.units.at(tested)
+        row |= {"level": level, "n": int(tested.sum()), "unit": units.name, "units": units.count}
+        if tested.any() and (of_relation & choosing).any():
+            chosen = best_head(right[of_relation & choosing].sum(axis=0))
+            hits = right[(tested, *chosen)].astype(np.float64)
+            row["value"] = hits.mean()
+            if units.count > 1:
+                sums, sizes = units.sums(hits[:, None]), units.sizes()[:, None]
+                low, high = bootstrap_ratio(sums, sizes, resampling.resamples, resampling.seed, level)
+                row |= {"ci_low": float(low[0]), "ci_high": float(high[0])}
+        rows.append(row)
+    return pd.DataFrame(rows, columns=CLAIM_COLUMNS)
 
 
 def summary(examples: Sequence[Example]) -> dict[str, float]:

@@ -10,12 +10,13 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from attention_atlas.figures.by_layer import Series, draw_by_layer
-from attention_atlas.figures.style import BLUE, ORANGE, PURPLE, save_figure, use_style
+from attention_atlas.figures.style import BLUE, GREEN, ORANGE, PURPLE, save_figure, use_style
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 
 _SERIES = [
     Series("sep", "to [SEP]", BLUE, "s"),
+    Series("cls", "to [CLS]", GREEN, "D"),
     Series("punct", "to . and ,", PURPLE, "^"),
     Series("other", "to other tokens", ORANGE, "o"),
 ]
@@ -27,18 +28,27 @@ _PANELS = (
 )
 
 
-def figure3(table_path: str | Path, label: RunLabel, pictures: Mapping[str, str | Path]) -> None:
+_ROW_WORDS = {
+    "predicted": "the queries of predicted tokens, in every layer",
+    "all": "all queries; in the last layer the gradient of those that are not predicted is 0",
+    "reachable": "all queries, in the last layer those of predicted tokens, which makes a jump there",
+}
+
+
+def figure3(table_path: str | Path, rows: str, label: RunLabel, pictures: Mapping[str, str | Path]) -> None:
     """Draw heads as dots and layer means as lines, on a logarithmic scale.
 
     Args:
         table_path: table of `gradients.measure_gradients`.
+        rows: queries of the means, the same set in all panels: one of `gradients.ROWS`.
         label: run, model and corpus.
         pictures: format -> file.
 
     Raises:
         AtlasError: the table cannot be used.
     """
-    table = read_table(table_path, ["masking", "measure", "target", "layer", "head", "value", "n", "mlm_head"])
+    table = read_table(table_path, ["masking", "rows", "measure", "target", "layer", "head", "value", "n", "mlm_head"])
+    table = table[table["rows"] == rows]
     use_style()
     figure, panels = plt.subplots(2, 2, figsize=(8.4, 6.2), constrained_layout=True)
     if table.empty:
@@ -54,11 +64,14 @@ def figure3(table_path: str | Path, label: RunLabel, pictures: Mapping[str, str 
         axes.set_ylabel(quantity + " (nats)")
         _logarithmic(axes)
     handles, labels = panels[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=3)
+    figure.legend(handles, labels, loc="outside upper center", ncols=4)
     heads = len(table[["layer", "head"]].drop_duplicates())
     head = table["mlm_head"].iloc[0]
     segments = int(table["n"].max())
-    footnote = f"{label.line}\nDots: {heads} heads; lines: means. n = {segments} segments. Masked tokens: {head}."
+    footnote = (
+        f"{label.line}\nDots: {heads} heads; lines: means. n = {segments} segments. Masked tokens: {head}.\n"
+        f"Means over {_ROW_WORDS[rows]}."
+    )
     save_figure(figure, pictures, footnote)
 
 

@@ -8,7 +8,7 @@ from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 
-_TARGETS = ("sep", "punct", "other")
+_TARGETS = ("sep", "cls", "punct", "other")
 
 
 def figure3_variants(table_path: str | Path, variants_path: str | Path, label: RunLabel, html_out: str | Path) -> None:
@@ -22,7 +22,7 @@ def figure3_variants(table_path: str | Path, variants_path: str | Path, label: R
     Raises:
         AtlasError: a table cannot be used.
     """
-    variants = read_table(variants_path, ["masking", "measure", "layer", *_TARGETS, "sep_to_other"])
+    variants = read_table(variants_path, ["masking", "rows", "measure", "layer", *_TARGETS, "sep_to_other"])
     heads = read_table(table_path, ["mlm_head"])["mlm_head"]
     head = heads.iloc[0] if len(heads) else "the model has no [MASK]"
     notes = [
@@ -31,8 +31,10 @@ def figure3_variants(table_path: str | Path, variants_path: str | Path, label: R
         "weight, attention taken as a free variable. Masked: 15 % of the pieces hidden as in pre-training, loss on those; "
         "unmasked: nothing hidden, loss on every piece. Per weight: mean over weights to tokens of the class; per query: "
         "summed over the tokens of the class, mean over queries; gradient x attention: as per weight, of the product's "
-        "magnitude. Queries that cannot reach the loss (in the last layer those that are not predicted) are left out.",
+        "magnitude. Rows: the queries that a mean is over. predicted: those of predicted tokens, the same in every layer; all: "
+        "all of them, of which the last layer gives a gradient only to those of predicted tokens; reachable: all, but in the "
+        "last layer those of predicted tokens, which makes a jump there.",
     ]
-    names = {"sep": "to [SEP]", "punct": "to . and ,", "sep_to_other": "[SEP] to other"}
+    names = {"sep": "to [SEP]", "cls": "to [CLS]", "punct": "to . and ,", "sep_to_other": "[SEP] to other"}
     formats = dict.fromkeys((*_TARGETS, "sep_to_other"), ".3g") | {"layer": "d"}
     write_html_table(variants, html_out, "Clark et al. 2019, Figure 3: the variants", notes, names, formats)

@@ -165,7 +165,7 @@ def _page(table: pd.DataFrame, undecided: int, label: RunLabel, path: str | Path
     ratio = (accuracy["feminine"] / accuracy["masculine"]).loc[list(_NAMES)]
     heldout = best["heldout_accuracy"]
     unit = best.loc[ALL, "unit"]
-    rows = shown_rows(table, "gender", _NAMES, f"Head chosen on other {unit}")
+    rows = shown_rows(table, "gender", _NAMES, f"head chosen on other {unit}")
     rows["ratio"] = [*ratio, heldout["feminine"] / heldout["masculine"], np.nan]
     notes = [
         label.line,

@@ -2,12 +2,16 @@
 
 For every head g[i, j] = |dL / dA[i, j]|, the attention weight A taken as a free variable: a change of A acts through all later
 layers, and rows are not renormalised. The loss is summed over the predicted tokens.
+
+In the last layer a query affects only the prediction at its own position: the gradient of all other rows is 0. Means of layers
+compare only over one set of rows, by default those of the predicted tokens.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +35,31 @@ from attention_atlas.models.card import ModelCard, read_card
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.masking import Masked, mask_pieces, unmasked
 from attention_atlas.models.mlm_head import MaskedModel, load_masked_model, read_head_facts
+from attention_atlas.published.claims import level_of_parts
+from attention_atlas.stats.bootstrap import percentile_interval, resampled_counts
 
 MASKINGS = ("masked", "unmasked")
 MEASURES = ("per_weight", "per_query", "gradient_x_attention")
-TARGETS = ("sep", "punct", "other")
-COLUMNS = ("masking", "measure", "target", "layer", "head", "value", "ci_low", "ci_high", "n", *UNIT_COLUMNS, "mlm_head")
+TARGETS = ("sep", "cls", "punct", "other")
+PREDICTED, ALL_ROWS, REACHABLE = "predicted", "all", "reachable"
+ROWS = (PREDICTED, ALL_ROWS, REACHABLE)
+"""Queries that a mean is over: those of predicted tokens; all; all whose gradient can differ from 0 (in the last layer those of
+predicted tokens, which makes a jump there)."""
+CLAIM_COLUMNS = ("layer", "ratio", "ci_low", "ci_high", "level", "n", *UNIT_COLUMNS)
+COLUMNS = (
+    "masking",
+    "rows",
+    "measure",
+    "target",
+    "layer",
+    "head",
+    "value",
+    "ci_low",
+    "ci_high",
+    "n",
+    *UNIT_COLUMNS,
+    "mlm_head",
+)
 Floats = npt.NDArray[np.float64]
 
 
@@ -61,11 +85,13 @@ class GradientOutputs:
 
     Attributes:
         table: columns `COLUMNS`; value: mean over segments.
-        variants: masking, measure, layer, sep, punct, other, sep_to_other: means over heads.
+        variants: masking, rows, measure, layer, sep, cls, punct, other, sep_to_other: means over heads.
+        claims: gradient of attention to [SEP] by layer, columns `CLAIM_COLUMNS`, see `claims_frame`.
     """
 
     table: str | Path
     variants: str | Path
+    claims: str | Path
 
 
 def measure_gradients(
@@ -84,7 +110,7 @@ def measure_gradients(
         model: the model and its masked-LM head.
         example_files: examples of the segments, in order.
         limit: use at most this many records of the corpus.
-        options: cls_is_other (whether [CLS] counts among the other tokens).
+        options: cls_is_other (whether [CLS] counts among the other tokens), rows (of the claim: one of `ROWS`).
         resamples, seed: of the bootstrap over documents, or segments where the corpus names none; the masking uses the same
             seed.
         threads: threads of the forward and backward passes.
@@ -95,7 +121,7 @@ def measure_gradients(
     """
     torch.set_num_threads(threads)
     card, facts = read_card(model.card), read_head_facts(model.mlm_head_facts)
-    frame = pd.DataFrame(columns=list(COLUMNS))
+    frame, claims = pd.DataFrame(columns=list(COLUMNS)), pd.DataFrame(columns=list(CLAIM_COLUMNS))
     if facts.origin != "none":
         examples = list(read_examples(example_files, limit))
         if not examples:
@@ -105,15 +131,18 @@ def measure_gradients(
         frames = []
         for masking in MASKINGS:
             by_measure = gradients(masked_model, card, examples, masking, seed, options["cls_is_other"])
-            frames += [_frame(by_measure[m], masking, m, units, resamples, seed) for m in MEASURES]
+            frames += [_frame(values, masking, *key, units, resamples, seed) for key, values in by_measure.items()]
+            if masking == "masked":
+                claims = claims_frame(by_measure[options["rows"], "per_weight"], units, resamples, seed)
         frame = pd.concat(frames, ignore_index=True).assign(mlm_head=facts.words)
     write_table(frame, outputs.table)
     write_table(variants_table(frame), outputs.variants)
+    write_table(claims, outputs.claims)
 
 
 def gradients(
     masked_model: MaskedModel, card: ModelCard, examples: Sequence[Example], masking: str, seed: int, cls_is_other: bool = True
-) -> dict[str, Floats]:
+) -> dict[tuple[str, str], Floats]:
     """Gradients of all segments by target class.
 
     Args:
@@ -125,7 +154,8 @@ def gradients(
         cls_is_other: whether [CLS] counts among the other tokens.
 
     Returns:
-        measure -> [segment, target, layer, head] in the order of `examples`; NaN where a segment has no token of the class.
+        (rows, measure) -> [segment, target, layer, head] in the order of `examples`; NaN where a segment has no token of the
+        class.
 
     Raises:
         AtlasError: the loss is not finite.
@@ -133,7 +163,7 @@ def gradients(
     assert card.mask is not None
     order = {example.record: k for k, example in enumerate(examples)}
     shape = (len(examples), len(TARGETS), card.layers, card.heads)
-    by_measure = {measure: np.full(shape, np.nan) for measure in MEASURES}
+    by_measure = {key: np.full(shape, np.nan) for key in product(ROWS, MEASURES)}
     batches = list(batch_by_length(examples, GRADIENT_TOKENS))
     for batch in progress(batches, label=f"gradients, {masking}"):
         if masking == "masked":
@@ -141,8 +171,8 @@ def gradients(
         else:
             masked_batch = [unmasked(e) for e in batch]
         maps, slopes = attention_gradients(masked_model, batch, masked_batch, card.pad or 0)
-        for measure, values in _by_class(maps, slopes, batch, masked_batch, card, cls_is_other).items():
-            by_measure[measure][[order[e.record] for e in batch]] = values
+        for key, values in _by_class(maps, slopes, batch, masked_batch, card, cls_is_other).items():
+            by_measure[key][[order[e.record] for e in batch]] = values
     return by_measure
 
 
@@ -194,26 +224,33 @@ def _by_class(
     masked_batch: Sequence[Masked],
     card: ModelCard,
     cls_is_other: bool,
-) -> dict[str, Floats]:
-    """measure -> [batch, target, layer, head]."""
+) -> dict[tuple[str, str], Floats]:
+    """(rows, measure) -> [batch, target, layer, head]."""
     columns, everywhere, predicted = _classes(batch, masked_batch, card, cls_is_other)
     device = maps[0].device
-    sizes = columns.sum(axis=-1)  # [batch, target]
-    layer_values: dict[str, list[npt.NDArray[np.float32]]] = {measure: [] for measure in MEASURES}
-    for number, (a, slope) in enumerate(zip(maps, slopes, strict=True)):
-        # In the last layer a query affects only the prediction at its position.
-        rows = predicted if number == len(maps) - 1 else everywhere
+    queries = {PREDICTED: predicted, ALL_ROWS: everywhere}
+    rows = torch.from_numpy(np.stack(list(queries.values()), axis=1)).to(device)  # [batch, set of rows, n]
+    by_column = torch.from_numpy(columns).to(device)
+    sizes = columns.sum(axis=-1)[..., None]  # [batch, target, 1]
+    layer_values: dict[tuple[str, str], list[npt.NDArray[np.float32]]] = {key: [] for key in product(queries, MEASURES)}
+    for a, slope in zip(maps, slopes, strict=True):
         magnitude = slope.abs().float()
         by_class = {}
         for name, values in (("gradient", magnitude), ("product", magnitude * a.float())):
-            received = torch.einsum("bi,bhij->bhj", torch.from_numpy(rows).to(device), values)
-            by_class[name] = torch.einsum("bcj,bhj->bch", torch.from_numpy(columns).to(device), received).cpu().numpy()
-        queries = rows.sum(axis=-1)[:, None, None]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            layer_values["per_weight"].append(by_class["gradient"] / (queries * sizes[..., None]))
-            layer_values["per_query"].append(np.where(sizes[..., None] > 0, by_class["gradient"] / queries, np.nan))
-            layer_values["gradient_x_attention"].append(by_class["product"] / (queries * sizes[..., None]))
-    return {measure: np.stack(layers, axis=2) for measure, layers in layer_values.items()}
+            received = torch.einsum("bri,bhij->brhj", rows, values)
+            by_class[name] = torch.einsum("bcj,brhj->rbch", by_column, received).cpu().numpy()
+        for k, (name, included) in enumerate(queries.items()):
+            count = included.sum(axis=-1)[:, None, None]
+            gradient, weighted = by_class["gradient"][k], by_class["product"][k]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                layer_values[name, "per_weight"].append(gradient / (count * sizes))
+                layer_values[name, "per_query"].append(np.where(sizes > 0, gradient / count, np.nan))
+                layer_values[name, "gradient_x_attention"].append(weighted / (count * sizes))
+    stacked = {key: np.stack(layers, axis=2).astype(np.float64) for key, layers in layer_values.items()}
+    for measure in MEASURES:
+        before, last = stacked[ALL_ROWS, measure][:, :, :-1], stacked[PREDICTED, measure][:, :, -1:]
+        stacked[REACHABLE, measure] = np.concatenate([before, last], axis=2)
+    return stacked
 
 
 def _classes(
@@ -229,24 +266,54 @@ def _classes(
         # Token classes go by spelling; whether a token is special comes from the alignment with words.
         special = np.asarray(example.word) == SPECIAL
         is_other = ~(classes.sep | classes.punct | (classes.cls if not cls_is_other else np.zeros(n, bool)))
-        columns[row, :, :n] = np.stack([classes.sep & special, classes.punct & ~special, is_other])
+        columns[row, :, :n] = np.stack([classes.sep & special, classes.cls & special, classes.punct & ~special, is_other])
         everywhere[row, :n] = 1
         predicted[row, :n] = masked.chosen
     return columns, everywhere, predicted
 
 
-def _frame(values: Floats, masking: str, measure: str, units: Units, resamples: int, seed: int) -> pd.DataFrame:
+def _frame(values: Floats, masking: str, rows: str, measure: str, units: Units, resamples: int, seed: int) -> pd.DataFrame:
     """Means over segments with intervals, a row a target and head."""
     frames = [
         mean_rows(values[:, number], resamples, seed, units).assign(target=target) for number, target in enumerate(TARGETS)
     ]
     table = pd.concat([frame for frame in frames if len(frame)], ignore_index=True)
-    return table.assign(masking=masking, measure=measure)[list(COLUMNS[:-1])]
+    return table.assign(masking=masking, rows=rows, measure=measure)[list(COLUMNS[:-1])]
+
+
+def claims_frame(values: Floats, units: Units, resamples: int, seed: int) -> pd.DataFrame:
+    """Gradient of attention to [SEP] in the second half of the layers, relative to the largest layer mean.
+
+    Columns: layer (from the last one of the first half on: 6 of 12), ratio (its mean over segments and heads over that of the
+    layer with the largest), ci_low, ci_high (bootstrap over units; the largest is that of each resample), level (coverage of
+    each interval, so that all hold together), n (segments), unit, units.
+
+    Args:
+        values: [segment, target, layer, head] mean over weights.
+        units: of the segments.
+        resamples, seed: of the bootstrap.
+    """
+    by_layer = values[:, TARGETS.index("sep")].mean(axis=2)
+    has_value = ~np.isnan(by_layer).any(axis=1)
+    layers = by_layer.shape[1]
+    late = np.arange(layers // 2 - 1 if layers > 1 else 0, layers)
+    if not has_value.any():
+        return pd.DataFrame(columns=list(CLAIM_COLUMNS))
+    drawn = units.at(has_value)
+    sums = drawn.sums(by_layer[has_value])
+    means = sums.sum(axis=0)
+    level = level_of_parts(len(late))
+    low = high = np.full(layers, np.nan)
+    if drawn.count > 1:
+        resampled = np.concatenate([counts @ sums for counts in resampled_counts(drawn.count, resamples, seed)])
+        low, high = percentile_interval(resampled / resampled.max(axis=1, keepdims=True), level)
+    table = pd.DataFrame({"layer": late + 1, "ratio": (means / means.max())[late], "ci_low": low[late], "ci_high": high[late]})
+    return table.assign(level=level, n=int(has_value.sum()), unit=drawn.name, units=drawn.count)
 
 
 def variants_table(frame: pd.DataFrame) -> pd.DataFrame:
     """Means over the heads of a layer, and the ratio of the gradient to [SEP] to that to other tokens."""
-    keys = ["masking", "measure", "layer"]
+    keys = ["masking", "rows", "measure", "layer"]
     means = (
         frame.groupby([*keys, "target"], sort=False)["value"].mean()
         if len(frame)
@@ -254,5 +321,5 @@ def variants_table(frame: pd.DataFrame) -> pd.DataFrame:
     )
     wide = means.unstack("target").reindex(columns=list(TARGETS)).astype(float).reset_index()
     wide["sep_to_other"] = wide["sep"] / wide["other"]
-    order = {name: k for k, name in enumerate((*MASKINGS, *MEASURES))}
+    order = {name: k for k, name in enumerate((*MASKINGS, *ROWS, *MEASURES))}
     return wide.sort_values(keys, key=lambda c: c.map(order) if c.name != "layer" else c, ignore_index=True)

@@ -12,7 +12,10 @@ PAGES = (
     Page(
         rule="clark2019_table1",
         function="studies.clark2019.table1:table1",
-        inputs={"relations_path": "dependencies.tsv"},
+        inputs={
+            "relations_path": "dependencies.tsv",
+            "random_path": ("table_if", "random_model", "variants/random/dependencies.tsv"),
+        },
         outputs={"out": "table1.tsv", "html_out": "table1.html"},
         params=_DEPENDENCIES,
         resources=_PUBLISHED,
@@ -57,7 +60,10 @@ PAGES = (
     Page(
         rule="clark2019_figure2",
         function="studies.clark2019.figure2:figure2",
-        inputs={"surface_path": "surface.tsv"},
+        inputs={
+            "surface_path": "surface.tsv",
+            "random_path": ("table_if", "random_model", "variants/random/surface.tsv"),
+        },
         outputs={"out": "figure2.tsv"},
         pictures="figure2",
         params=_SEGMENTS,
@@ -68,7 +74,7 @@ PAGES = (
         inputs={"table_path": "gradients.tsv"},
         copies={"figure3.tsv": "table_path"},
         pictures="figure3",
-        params=_SEGMENTS,
+        params={"rows": ("settings", "gradients", "rows"), **_SEGMENTS},
     ),
     Page(
         rule="clark2019_figure3_variants",
@@ -123,13 +129,14 @@ PAGES = (
             "options_path": "coreference_options.tsv",
             "summary_path": "coreference_summary.tsv",
             "windows_path": ("table_if", "coreference_windows", "variants/windows/coreference.tsv"),
+            "random_path": ("table_if", "random_model", "variants/random/coreference.tsv"),
         },
         outputs={
+            "table_out": "table2.tsv",
             "out": "table2.html",
             "options_out": "table2_options.tsv",
             "options_html_out": "table2_options.html",
         },
-        copies={"table2.tsv": "table_path"},
         params={"label": ("label", "coreference")},
         resources=_PUBLISHED,
     ),
@@ -144,7 +151,12 @@ PAGES = (
             "tables__examples": ("examples", "dependencies"),
             "tables__heads": "dependency_heads.tsv",
         },
-        outputs={"out": "table3.tsv", "seeds_out": "table3_seeds.tsv", "html_out": "table3.html"},
+        outputs={
+            "out": "table3.tsv",
+            "seeds_out": "table3_seeds.tsv",
+            "gains_out": "table3_gains.tsv",
+            "html_out": "table3.html",
+        },
         params={
             "limit": ("limit", "dependencies"),
             "training_title": ("title", "probe_training"),
@@ -173,11 +185,15 @@ PAGES = (
     Page(
         rule="clark2019_comparison",
         function="studies.clark2019.comparison:comparison",
-        inputs=tables("surface", "surface_summary", "dependencies", "dependency_heads", "dependency_summary", "figure3")
+        inputs=tables(
+            *("surface", "surface_summary", "surface_claims", "gradient_claims"),
+            *("dependencies", "dependency_heads", "dependency_summary", "dependency_claims"),
+        )
         | {
             "tables__table2": ("table_if", "coreference", "table2.tsv"),
             "tables__coreference_heads": ("table_if", "coreference", "coreference_heads.tsv"),
             "tables__table3": ("table_if", "probe_training", "table3.tsv"),
+            "tables__table3_gains": ("table_if", "probe_training", "table3_gains.tsv"),
             "tables__training": ("training_summary",),
         },
         outputs={"out": "comparison.tsv", "html_out": "comparison.html"},

@@ -42,8 +42,9 @@ ARTIFACTS = (
         "Figure 2",
         "Average attention to [CLS], [SEP] and punctuation, by layer",
         "Average attention to [CLS], to [SEP] and to full stops and commas (top), and to [SEP] from [SEP] and from all other "
-        "tokens (bottom), by layer (Clark et al. 2019, Figure 2). Dots are heads, lines their mean. Mean over queries, then "
-        "over segments with equal weight.",
+        "tokens (bottom), by layer (Clark et al. 2019, Figure 2). Dots are heads, lines their mean; grey: range and mean over "
+        "the heads of the model with random weights, where the run names one. Mean over queries, then over segments with equal "
+        "weight.",
         needs=["segments"],
     ),
     table(
@@ -84,8 +85,8 @@ ARTIFACTS = (
         "Table 1",
         "The best head of each dependency relation, with intervals and held-out choice",
         "For each dependency relation the head that follows it best, its accuracy with a bootstrap interval over documents, "
-        "the accuracy of a head chosen on held-out folds, and the best fixed offset (Clark et al. 2019, Table 1), beside the "
-        "published values.",
+        "the accuracy of a head chosen on held-out folds, the same of the model with random weights, where the run names one, "
+        "and the best fixed offset (Clark et al. 2019, Table 1), beside the published values.",
         needs=["dependencies"],
         files=["dependencies.tsv", "dependency_heads.tsv", "dependency_head_relations.tsv"],
     ),
@@ -101,8 +102,8 @@ ARTIFACTS = (
         "Table 2",
         "The best coreference head and rule-based baselines, by type of mention",
         "Share of mentions whose head word picks the head word of an antecedent: the best attention head, and the rule-based "
-        "baselines over the same candidates, by type of mention, with bootstrap intervals over documents (Clark et al. 2019, "
-        "Table 2).",
+        "baselines and the best head of a model with random weights over the same candidates, by type of mention, with "
+        "bootstrap intervals over documents (Clark et al. 2019, Table 2).",
         needs=["coreference"],
         files=["coreference_heads.tsv"],
     ),
@@ -133,7 +134,7 @@ ARTIFACTS = (
         "epochs of the training were chosen, and whether attention alone beats the best single head.",
         needs=["dependencies", "probe_training"],
         uses=["vectors"],
-        files=["table3_seeds.tsv"],
+        files=["table3_seeds.tsv", "table3_gains.tsv"],
     ),
     figure(
         "figure6",
@@ -184,18 +185,22 @@ ARTIFACTS = (
         needs=["segments", "dependencies"],
     ),
 )
+CONTROLLED = ("segments", "dependencies", "coreference")
+"""Roles whose results stand beside those of a model with random weights."""
 MASKINGS = 3
 """Ways of masking tokens for which derivatives are taken (Figure 3)."""
 
 
 def pairs(config: Config, run: str) -> list[Pair]:
-    """(model, corpus) whose attention is cached: those of the roles, of probes on random models, and of variants."""
+    """(model, corpus) whose attention is cached: those of the roles, of random models, and of variants."""
     settings = config["runs"][run][ID]
     model, corpora = study_model(config, run, ID), study_corpora(config, run, ID)
     cached = [(model, corpus) for role, corpus in corpora.items() if role != "vectors"]
     if "probe_training" in corpora:
         roles = ("probe_training", "dependencies")
         cached += [(random, corpora[role]) for random in settings["probes"]["random_models"] for role in roles]
+    if "random_model" in settings:
+        cached += [(settings["random_model"], corpora[role]) for role in CONTROLLED if role in corpora]
     for variant, name in settings["variants"].items():
         if variant == "casing":
             cached += [(name, corpora[role]) for role in ("segments", "dependencies")]
@@ -221,6 +226,11 @@ def check(config: Config, run: str, place: str) -> None:
         )
     for name in settings["probes"]["random_models"]:
         check_known(name, config["models"], "model", f"{place}.probes.random_models")
+    if "random_model" in settings:
+        name = settings["random_model"]
+        check_known(name, config["models"], "model", f"{place}.random_model")
+        if config["models"][name]["init"] == "pretrained":
+            raise AtlasError(f"config: {place}.random_model: '{name}' is not random: set init: random_encoder.")
     for variant, name in settings["variants"].items():
         where = f"{place}.variants.{variant}"
         if "segments" not in settings:
@@ -277,6 +287,7 @@ def _maps(role: str, stored_bytes: float = 0, work: Callable[[Part], Work] | Non
 
 _SURFACE = _maps("segments", 200, _cells)
 _DEPENDENCIES = _maps("dependencies", 2000, _cells_and_records)
+_COREFERENCE = _maps("coreference", 4000, _cells_and_records)
 JOBS = {
     "surface": _SURFACE,
     "surface_variant": replace(_SURFACE, measured_as="clark2019_surface"),
@@ -292,7 +303,8 @@ JOBS = {
         gpu=True,
         model_bound=True,
     ),
-    "coreference": _maps("coreference", 4000, _cells_and_records),
+    "coreference": _COREFERENCE,
+    "coreference_variant": replace(_COREFERENCE, measured_as="clark2019_coreference"),
     "coreference_windows": _maps("coreference_windows", 4000, _cells_and_records),
     "gap": _maps("gap", 100, _cells),
     "word_vectors": Job(reads=lambda place: of_role(place, "probe_training"), work=lambda part: {"records": part.records}),

@@ -21,6 +21,8 @@ from attention_atlas.methods.options import AS_PUBLISHED, Options, alternatives
 from attention_atlas.methods.surface import ENTROPIES, GROUPS, Floats, mean_frame, token_classes
 from attention_atlas.methods.units import independent_units
 from attention_atlas.models.card import read_card
+from attention_atlas.stats.held_out import Resampling
+from attention_atlas.studies.clark2019.surface_claims import claim_statistics
 
 AFFECTED_MEASURES: dict[str, tuple[str, ...]] = {
     "sep_sep_denominator": ("sep_sep",),
@@ -35,11 +37,11 @@ def measure_surface(
     card_path: str | Path,
     limit: int,
     options: Options,
-    resamples: int,
-    seed: int,
+    resampling: Resampling,
     out: str | Path,
     options_out: str | Path,
     summary_out: str | Path,
+    claims_out: str | Path,
 ) -> None:
     """Measure every head on all segments and write the tables.
 
@@ -48,11 +50,12 @@ def measure_surface(
         card_path: card of the model.
         limit: use at most this many records of the corpus.
         options: the run's options.
-        resamples, seed: of the bootstrap over documents, or segments where the corpus names no documents.
+        resampling: folds and bootstrap over documents, or segments where the corpus names no documents.
         out: columns `surface.COLUMNS` of the methods.
         options_out: option, setting, measure, layer, head, value: the measures that an option affects, as published and with
             that option changed alone.
         summary_out: quantity, value (number of segments, their lengths, entropy of a uniform head).
+        claims_out: statistics of the paper's claims, columns `surface_claims.COLUMNS`.
 
     Raises:
         AtlasError: a shard cannot be used or is not at level tokens, or there is no segment.
@@ -85,7 +88,9 @@ def measure_surface(
         documents.append(example.document)
     if not lengths:
         raise AtlasError("there is no segment to measure: every record was dropped, or the limit is too small.")
-    write_table(mean_frame(by_measure, independent_units(documents, "segments"), resamples, seed), out)
+    units = independent_units(documents, "segments")
+    write_table(mean_frame(by_measure, units, resampling.resamples, resampling.seed), out)
+    write_table(claim_statistics(by_measure, units, resampling), claims_out)
     write_table(_options_frame(by_option), options_out)
     write_quantities(summary(lengths), summary_out)
 

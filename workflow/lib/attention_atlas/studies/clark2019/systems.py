@@ -13,6 +13,9 @@ from attention_atlas.stats.bootstrap import bootstrap_ratio
 from attention_atlas.stats.held_out import Bools, Resampling, best_head, folds_of, heldout
 
 ALL, BEST_HEAD = "all", "best_head"
+RANDOM_HEAD = "random_best_head"
+"""The best head of a model with random weights."""
+HEADS = (BEST_HEAD, RANDOM_HEAD)
 
 
 def system_columns(group: str) -> list[str]:
@@ -101,22 +104,23 @@ def shown_rows(table: pd.DataFrame, group: str, names: Mapping[str, str], heldou
         table: of `system_rows`.
         group: column of the groups.
         names: system -> its title, in the order of the rows.
-        heldout_name: title of the row of held-out selection.
+        heldout_name: title of the row of held-out selection, in lower case.
     """
     groups = list(dict.fromkeys(table[group]))
     rows = []
     for system, name in names.items():
         by_group = table[table["system"] == system].set_index(group)
-        cells = {g: _cell(by_group.loc[g]) for g in groups}
-        first = by_group.iloc[0]
-        rows.append({"system": f"{name} {first['layer']}-{first['head']}" if system == BEST_HEAD else name} | cells)
+        if by_group.empty:
+            continue
+        title = f"{name} {by_group.iloc[0]['layer']}-{by_group.iloc[0]['head']}" if system in HEADS else name
+        rows.append({"system": title} | {g: _cell(by_group.loc[g]) for g in groups})
+        if system in HEADS:
+            title = heldout_name[0].upper() + heldout_name[1:] if system == BEST_HEAD else f"Random weights: {heldout_name}"
+            rows.append({"system": title} | {g: _cell(by_group.loc[g], "heldout_accuracy", "heldout_ci") for g in groups})
     best = table[table["system"] == BEST_HEAD].set_index(group)
-    heldout_cells = {g: f"{100 * best.loc[g, 'heldout_accuracy']:.1f}" if best.loc[g, "n"] else "" for g in groups}
-    return pd.DataFrame(
-        [*rows, {"system": heldout_name} | heldout_cells, {"system": "n"} | {g: str(best.loc[g, "n"]) for g in groups}]
-    )
+    return pd.DataFrame([*rows, {"system": "n"} | {g: str(best.loc[g, "n"]) for g in groups}])
 
 
-def _cell(row: pd.Series) -> str:
-    interval = f"({100 * row['ci_low']:.1f} to {100 * row['ci_high']:.1f})"
-    return f"{100 * row['accuracy']:.1f} {interval}" if row["n"] else ""
+def _cell(row: pd.Series, accuracy: str = "accuracy", interval: str = "ci") -> str:
+    shown_interval = f"({100 * row[f'{interval}_low']:.1f} to {100 * row[f'{interval}_high']:.1f})"
+    return f"{100 * row[accuracy]:.1f} {shown_interval}" if row["n"] else ""

@@ -18,12 +18,22 @@ _OURS = (
     *("heldout_accuracy", "baseline_offset", "baseline_accuracy"),
     *("margin", "margin_ci_low", "margin_ci_high", "heldout_baseline", "p_holm", "unit", "units"),
 )
+_RANDOM = ("layer", "head", "direction", "accuracy", "heldout_accuracy", "heldout_ci_low", "heldout_ci_high")
 
 
-def table1(relations_path: str | Path, label: RunLabel, out: str | Path, html_out: str | Path) -> None:
+def table1(
+    relations_path: str | Path, random_path: str | Path | None, label: RunLabel, out: str | Path, html_out: str | Path
+) -> None:
     """Write the paper's rows, in its order, with the published values beside ours.
 
-    Published values are shares, as ours. Where the authors' notebook corrects the paper (auxpass, All), both are given.
+    Published values are shares, as ours. Where the authors' notebook corrects the paper (auxpass, All), both are given. The
+    columns random_* are those of the best head of a model with random weights; empty where the run names none.
+
+    Args:
+        relations_path: the best heads of the run's model, `relation_tables.relations_frame`.
+        random_path: the same of the model with random weights, None where the run names none.
+        label: run, model and corpus.
+        out, html_out: files to write.
 
     Raises:
         AtlasError: the table of relations is missing or lacks a column.
@@ -32,7 +42,7 @@ def table1(relations_path: str | Path, label: RunLabel, out: str | Path, html_ou
     rows = [relations.loc[name, list(_OURS)] for name in PAPER_RELATIONS if name in relations.index]
     table = pd.DataFrame(rows).reset_index(drop=True)
     published = pd.DataFrame([published_row(name) for name in table["relation"]])
-    table = pd.concat([table, published], axis=1)
+    table = pd.concat([table, _random_heads(random_path, table["relation"]), published], axis=1)
     table["relations_are"] = "converted" if label.converted else "annotated"
     write_table(table, out)
     shown = table.assign(
@@ -48,6 +58,7 @@ def table1(relations_path: str | Path, label: RunLabel, out: str | Path, html_ou
         "accuracy": "Accuracy %",
         "interval": "95 % interval",
         "heldout_accuracy": "Held-out %",
+        "random_heldout_accuracy": "Random weights, held-out %",
         "baseline_accuracy": "Baseline %",
         "baseline_offset": "Offset",
         "p_holm": "p (Holm)",
@@ -57,19 +68,29 @@ def table1(relations_path: str | Path, label: RunLabel, out: str | Path, html_ou
         "notebook_accuracy": "Authors' notebook %",
         "notebook_baseline": "Notebook baseline %",
     }
-    percent = ("accuracy", "heldout_accuracy", "baseline_accuracy", *(c for c in published.columns if c != "paper_head"))
+    ours = ("accuracy", "heldout_accuracy", "random_heldout_accuracy", "baseline_accuracy")
+    percent = (*ours, *(c for c in published.columns if c != "paper_head"))
     unit = f"{table['units'].max()} {table['unit'].iloc[0]}" if len(table) else "sentences"
     shown = shown[list(columns)].assign(**{name: 100 * shown[name].astype(float) for name in percent})
     notes = [
         label.line,
         "Accuracy: share of the tokens with this relation whose head word the attention head picks; best of all heads in both "
         f"directions, chosen on the same sentences as in the paper. Interval: bootstrap over {unit} with the head fixed. "
-        f"Held-out: head chosen on the other folds of {unit}. Baseline: best fixed offset. p: exact McNemar test of the "
+        f"Held-out: head chosen on the other folds of {unit}. Random weights: the same choice "
+        "among the heads of a model with random weights. Baseline: best fixed offset. p: exact McNemar test of the "
         "held-out choices of head and offset, Holm-corrected over relations. Layers and heads count from 1.",
         "The paper prints 82.5 / 40.5 for auxpass; in the authors' notebook the head has 94.1 and 82.5 is its baseline.",
     ]
     formats = dict.fromkeys(percent, ".1f") | {"baseline_offset": "+d", "p_holm": ".2g", "n": "d"}
     write_html_table(shown, html_out, "Clark et al. 2019, Table 1", notes, columns, formats)
+
+
+def _random_heads(path: str | Path | None, relations: pd.Series) -> pd.DataFrame:
+    """Columns `_RANDOM` for the relations, in their order."""
+    if path is None:
+        return pd.DataFrame(index=relations.index, columns=[f"random_{name}" for name in _RANDOM], dtype=float)
+    rows = read_table(path, ["relation", *_RANDOM]).set_index("relation")[list(_RANDOM)].reindex(relations)
+    return rows.add_prefix("random_").reset_index(drop=True).astype({"random_layer": "Int64", "random_head": "Int64"})
 
 
 def published_row(relation: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from attention_atlas.io.tables import read_quantities, read_table, write_table
 from attention_atlas.published.values import load_published, printed
 from attention_atlas.studies.clark2019.antecedents import BASELINES, NOTES
 from attention_atlas.studies.clark2019.coreference import CHANCE, COLUMNS, ROWS
-from attention_atlas.studies.clark2019.systems import BEST_HEAD, shown_rows
+from attention_atlas.studies.clark2019.systems import BEST_HEAD, RANDOM_HEAD, shown_rows
 
 _SYSTEM_NAMES = {
     CHANCE: "A candidate at random",
@@ -20,6 +20,7 @@ _SYSTEM_NAMES = {
     "head_match": "Nearest with the same head word",
     "rule_based": "Rule-based (four sieves)",
     BEST_HEAD: "Best attention head",
+    RANDOM_HEAD: "Random weights: best attention head",
 }
 
 
@@ -28,7 +29,9 @@ def table2_pages(
     options_path: str | Path,
     summary_path: str | Path,
     windows_path: str | Path | None,
+    random_path: str | Path | None,
     label: RunLabel,
+    table_out: str | Path,
     out: str | Path,
     options_out: str | Path,
     options_html_out: str | Path,
@@ -38,7 +41,9 @@ def table2_pages(
     Args:
         table_path, options_path, summary_path: tables of `coreference`.
         windows_path: Table 2 on the corpus with the other division into windows, None where the run names none.
+        random_path: Table 2 of the model with random weights, None where the run names none.
         label: run, model and corpus.
+        table_out: Table 2, with the best head of the model with random weights as system `RANDOM_HEAD`.
         out: page of Table 2.
         options_out, options_html_out: option, setting, system, layer, head, direction, n, accuracy, heldout_accuracy; its page.
 
@@ -46,6 +51,10 @@ def table2_pages(
         AtlasError: a table cannot be used.
     """
     table = read_table(table_path, list(COLUMNS)).astype({"layer": "Int64", "head": "Int64"})
+    if random_path:
+        random = read_table(random_path, list(COLUMNS)).query("system == @BEST_HEAD").assign(system=RANDOM_HEAD)
+        table = pd.concat([table, random.astype({"layer": "Int64", "head": "Int64"})], ignore_index=True)
+    write_table(table, table_out)
     options = read_table(options_path, ["option", "setting", "system", "layer", "head", "direction", "n", "accuracy"])
     if windows_path:
         window_rows = (
@@ -65,7 +74,7 @@ def table2_pages(
         _paper_rows(),
     ]
     names = {"system": "System", "all": "All", "pronoun": "Pronoun", "proper": "Proper", "nominal": "Nominal"}
-    rows = shown_rows(table, "mention_type", _SYSTEM_NAMES, f"Head chosen on other {best['unit']}")
+    rows = shown_rows(table, "mention_type", _SYSTEM_NAMES, f"head chosen on other {best['unit']}")
     write_html_table(rows, out, "Clark et al. 2019, Table 2", notes, names)
     shown = options[options["system"] != CHANCE].pivot(index=["option", "setting"], columns="system", values="accuracy")
     heads = options[options["system"] == BEST_HEAD].set_index(["option", "setting"])
