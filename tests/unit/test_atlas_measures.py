@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import spearmanr
+from statsmodels.stats.multitest import multipletests
 
 from attention_atlas.atlas.correlations import (
     CORRELATIONS,
@@ -22,6 +23,7 @@ from attention_atlas.atlas.findings import FINDINGS, QUESTIONS, findings
 from attention_atlas.atlas.measures import (
     MEASURES,
     SOURCES,
+    measure_rows,
     numeric,
     read_measures,
     write_heads,
@@ -42,9 +44,11 @@ def rows(**columns):
 @pytest.fixture
 def tables(tmp_path):
     """Small tables of three studies."""
-    entropy = pd.concat([rows(measure="entropy", value=1.0), rows(measure="entropy_cls", value=2.0)])
+    entropy = pd.concat([rows(measure="entropy", value=1.0, n=48), rows(measure="entropy_cls", value=2.0, n=48)])
     entropy["value"] += np.arange(len(entropy)) / 100
-    changed = pd.concat([rows(task=task, crop=crop, value=0.5) for task in ("mrpc", "rte") for crop in ("real", "padded")])
+    changed = pd.concat(
+        [rows(task=task, crop=crop, value=0.5, n=40) for task in ("mrpc", "rte") for crop in ("real", "padded")]
+    )
     changed["value"] = np.arange(len(changed)) / 100
     types = rows(type="dense")
     table_of_source = {"clark2019/surface": entropy, "kovaleva2019/figure5": changed, "guan2020/head_types": types}
@@ -56,7 +60,8 @@ def tables(tmp_path):
 
 
 def test_columns_come_from_their_rows(tables):
-    heads, absent = read_measures(tables, LAYERS, HEADS)
+    measured = read_measures(tables, LAYERS, HEADS)
+    heads, absent = measured.table, measured.absent
     assert list(heads[["layer", "head"]].itertuples(index=False, name=None)) == PLACES
     assert heads["entropy"].tolist() == pytest.approx([1 + k / 100 for k in range(12)])
     assert heads["entropy_cls"].tolist() == pytest.approx([2.12 + k / 100 for k in range(12)])
@@ -86,6 +91,45 @@ def test_every_measure_has_a_row_or_a_reason(tables, tmp_path):
     assert there.loc["masked", "note"] == "its model has another shape"
     for name, row in there.iterrows():
         assert (name in heads) == (not row["note"])
+
+
+def test_measures_say_how_many_examples_they_are_of_and_what_makes_them_say_nothing(tmp_path):
+    removed = rows(seed="mean", split="test", metric="token_f1", delta=-0.5, documents=14)
+    removed = pd.concat([removed, removed.assign(split="development", documents=8)])
+    scores = {
+        "seed": "mean",
+        "split": "test",
+        "metric": "token_f1",
+        "model": ["whole", "without_heads"],
+        "value": [38.3, 35.8],
+        "delta": [0.0, -2.6],
+        "delta_low": [0.0, -13.5],
+        "delta_high": [0.0, 13.8],
+        "documents": 14,
+    }
+    relations = rows(rank=1, relation="det", accuracy=0.9, margin=0.2, ci_low=0.1, ci_high=0.3, q=0.01, n=40)
+    relations.loc[2, "n"] = 31
+    relations.loc[3, ["relation", "n", "q", "margin"]] = ["none", 0, np.nan, np.nan]
+    sources = {
+        "stefanik2021/ablation": removed,
+        "stefanik2021/fine_tuning": pd.DataFrame(scores),
+        "clark2019/dependency_head_relations": relations,
+    }
+    files = {name: tmp_path / f"{name.replace('/', '-')}.tsv" for name in sources}
+    for name, table in sources.items():
+        write_table(table, files[name])
+    measured = read_measures(files, LAYERS, HEADS)
+    assert measured.examples["tagger_without"] == 14
+    assert measured.examples["relation_margin"] == 31, "the smallest of any head that has a relation"
+    assert measured.table["best_relation"].tolist() == ["det"] * 3 + ["none"] + ["det"] * 8
+    assert set(measured.warnings) == {"tagger_without"}
+    assert "removals can say nothing of what heads contribute here" in measured.warnings["tagger_without"]
+    table = measure_rows(measured, {}).set_index("measure")
+    assert table.loc["tagger_without", ["n", "n_unit"]].tolist() == [14, "documents"]
+    assert pd.isna(table.loc["masked", "n"])
+    # Without heads the taggers lose: removals can be used.
+    write_table(pd.DataFrame(scores | {"delta_high": [0.0, -0.1]}), files["stefanik2021/fine_tuning"])
+    assert read_measures(files, LAYERS, HEADS).warnings == {}
 
 
 def test_every_study_declares_its_measures_and_the_tables_that_they_come_from():
@@ -125,7 +169,7 @@ def test_the_pattern_of_a_head_is_that_of_most_of_its_maps_over_tasks():
 
 CHANCE = np.random.default_rng(0)
 LAYER = np.repeat(np.arange(6), 12)
-DRAWS = Draws(resamples=300, shuffles=500, seed=0)
+DRAWS = Draws(resamples=300, shuffles=600, seed=0)
 
 
 def test_rank_correlation_is_scipys():
@@ -157,18 +201,20 @@ def test_depth_alone_is_no_finding_and_a_link_beyond_it_is():
     linked = depth + 0.1 * CHANCE.normal(size=72)
     _, _, _, within, p = correlation(depth, linked, LAYER, DRAWS)
     assert within > 0.6
-    assert p == pytest.approx(1 / 501)
+    assert p == pytest.approx(1 / 601)
 
 
 def test_pairs_without_enough_heads_are_left_out_and_holm_is_over_the_others():
     table = rows().assign(a=np.arange(12.0), b=CHANCE.random(12), flat=1.0, few=[1.0] * 3 + [np.nan] * 9)
-    correlations = correlation_rows(table, ["a", "b", "flat", "few"], DRAWS)
+    table = table.assign(four=np.arange(12.0) % 4)
+    correlations = correlation_rows(table, ["a", "b", "flat", "few", "four"], DRAWS)
     assert list(correlations.columns) == CORRELATIONS
     assert correlations[["measure_a", "measure_b"]].to_numpy().tolist() == [["a", "b"]]
     assert correlations["p_holm"].iloc[0] == correlations["p"].iloc[0]
     few = Draws(resamples=300, shuffles=99, seed=0)
     assert correlation_rows(table, ["a", "b"], few)["p_holm"].isna().all(), "1 / 100 is a fifth of the level"
     # A measure that is the same within each layer tells nothing beyond layers.
+    table = pd.DataFrame({"layer": LAYER, "a": np.arange(72.0)})
     same = table.assign(c=table["layer"].astype(float))
     row = correlation_rows(same, ["a", "c"], DRAWS).iloc[0]
     assert row["spearman"] > 0.9
@@ -201,8 +247,19 @@ def test_findings_have_a_verdict_or_a_reason():
     one_kind = findings(table.assign(distance_type="dense"), DRAWS)
     assert one_kind["verdict"].iloc[0] == "not tested: too few heads of both kinds"
     unmoved = findings(table.assign(masked=50.0), DRAWS).iloc[2]
-    assert unmoved["verdict"] == "not tested: masked the same for all heads"
+    assert unmoved["verdict"] == "not tested: masked: fewer than five different values"
     assert unmoved[["value", "p"]].isna().all()
+    four, five = (findings(table.assign(masked=np.arange(72) % k), DRAWS).iloc[2]["verdict"] for k in (4, 5))
+    assert four == unmoved["verdict"]
+    assert not five.startswith("not tested")
+    warned = findings(table, DRAWS, warnings={"masked": "removals say nothing", "entropy": "nor does this"})["verdict"]
+    assert warned.str.startswith("not tested: masked can say nothing here").tolist() == [False, False, True, False, False, True]
+    # Holm over the four findings that are tested.
+    tested_p = tested["p"].dropna()
+    assert tested["p_holm"].dropna().tolist() == pytest.approx(multipletests(tested_p, method="holm")[1])
+    few = findings(table, Draws(resamples=300, shuffles=399, seed=0))
+    assert few["p_holm"].isna().all(), "4 of 1 / 400 is a fifth of the level"
+    assert set(few["verdict"].iloc[:3]) == {"undecided"}
     by_layer_alone = findings(table.assign(masked=layer.astype(float)), DRAWS).iloc[2]
     assert np.isfinite(by_layer_alone["value"])
     assert by_layer_alone[["within_layers", "p"]].isna().all(), "nothing varies within layers"

@@ -59,9 +59,9 @@ def test_measures_of_a_model_are_those_of_the_studies(tmp_path):
     assert tables["clark2019/dependency_heads"].read_bytes() == outs[0].read_bytes()
     assert tables["clark2019/dependencies"].read_bytes() == outs[1].read_bytes()
     assert tables["clark2019/dependency_head_relations"].read_bytes() == outs[2].read_bytes()
-    heads, absent = read_measures(tables, 2, 2)
-    assert {"entropy", "to_sep", "best_relation", "relation_margin"} <= set(heads)
-    assert "does not build" in absent["importance"]
+    measured_heads = read_measures(tables, 2, 2)
+    assert {"entropy", "to_sep", "best_relation", "relation_margin"} <= set(measured_heads.table)
+    assert "does not build" in measured_heads.absent["importance"]
 
 
 def test_a_cache_over_words_is_an_error(tmp_path):

@@ -43,7 +43,7 @@ def write_tables(folder, layers, heads):
         "importance": ("Importance", "", "", "this run does not build michel2019"),
     }
     rows = [
-        [name, title, "a2020", "Table 1", unit, "", "tiny", kind, count, note]
+        [name, title, "a2020", "Table 1", unit, "", "tiny", kind, count, 24 if name == "masked" else None, "examples", note, ""]
         for name, (title, unit, kind, note) in facts.items()
     ]
     write_table(pd.DataFrame(rows, columns=MEASURES), folder / "measures.tsv")
@@ -226,6 +226,8 @@ def test_a_click_shows_the_numbers_of_the_head(opened):
     for index in (3, 1):
         page.locator("#grid button").nth(index).click()
         check_card(page, table.iloc[index])
+        sizes = [page.locator(f'#values tr[data-measure="{name}"] td').last.inner_text() for name in ("masked", "entropy")]
+        assert sizes == ["24 examples", "–"]
     cells = page.locator("#relations tbody tr td").all_inner_texts()
     layer, head = table.loc[1, ["layer", "head"]]
     margin = f"{20 * layer:.1f} [10.0, 50.0]"

@@ -29,7 +29,7 @@ from attention_atlas.atlas.measures import read_measures
 from attention_atlas.workflow.studies import captions, study
 from tools.sync import job_groups, targets_table
 
-heads, absent = read_measures({"toy2024/self_attention": "results/toy/toy2024/self_attention.tsv"}, 6, 12)
+heads = read_measures({"toy2024/self_attention": "results/toy/toy2024/self_attention.tsv"}, 6, 12).table
 print(json.dumps({
     "captions": captions()[study("toy2024").title],
     "targets": targets_table(),

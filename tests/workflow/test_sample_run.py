@@ -108,9 +108,9 @@ CONTRACTS = {
     },
     "atlas": {
         "heads.tsv": "model layer head entropy entropy_cls",
-        "measures.tsv": "measure title study item unit higher_means model kind heads note",
+        "measures.tsv": "measure title study item unit higher_means model kind heads n n_unit note warning",
         "correlations.tsv": "measure_a measure_b spearman ci_low ci_high within_layers p p_holm n",
-        "findings.tsv": "finding statistic value ci_low ci_high within_layers p n verdict",
+        "findings.tsv": "finding statistic value ci_low ci_high within_layers p p_holm n verdict",
         "models.tsv": "model random_weights measure mean ci_low ci_high spearman",
         "models_findings.tsv": "finding statistic model random_weights value ci_low ci_high n verdict",
     },

@@ -24,6 +24,7 @@
     const text = Math.abs(value) >= 10 ? value.toFixed(0) : value.toPrecision(2);
     return text.replace(/^(-?)0\./, "$1.");
   };
+  const examples = (measure) => (measure.n === "" ? "–" : `${measure.n} ${measure.n_unit}`);
   const unit = (measure) => (measure.unit ? ` (${measure.unit})` : "");
 
   // --- colours ---------------------------------------------------------------------------------------------------------
@@ -106,6 +107,8 @@
     });
     const said = [`${measure.title}${unit(measure)}. ${measure.study}, ${measure.item}; model: ${measure.model}.`];
     if (measure.higher_means) said.push(`More: ${measure.higher_means}.`);
+    if (measure.n !== "") said.push(`n: ${examples(measure)}.`);
+    if (measure.warning) said.push(`Warning: ${measure.warning}`);
     find("measure-note").textContent = said.join(" ");
     const legend = find("legend");
     legend.replaceChildren();
@@ -182,7 +185,7 @@
     const pair = one.measure === other.measure ? undefined : data.correlations.find(isPair);
     find("scatter-note").textContent = pair
       ? `Spearman ${shown(pair.spearman)} [${shown(pair.ci_low)}, ${shown(pair.ci_high)}] over ${pair.n} heads; within layers ${shown(pair.within_layers)}, ${pair.p_holm === null ? "not tested, or with too few shuffles for Holm's correction" : `p = ${shown(pair.p_holm)} after Holm over all pairs of measures`}.`
-      : `${points.length} heads; no rank correlation is computed for this pair.`;
+      : `${points.length} heads; no rank correlation: a measure has fewer than five different values, is a part of another one, or is no number.`;
   };
 
   // --- the card --------------------------------------------------------------------------------------------------------
@@ -267,7 +270,7 @@
       if (rank !== null && rank !== undefined) {
         percentile.append(element("span", { class: "bar", style: `width: ${rank * 0.6}px`, "aria-hidden": "true" }), rank.toFixed(0));
       }
-      row.append(percentile);
+      row.append(percentile, element("td", {}, examples(measure)));
       body.append(row);
     }
     const relations = data.relations[state.head] || [];

@@ -43,7 +43,7 @@ def read_compared(models: Sequence[Mapping[str, Any]]) -> tuple[list[ComparedMod
         AtlasError: a table cannot be used.
     """
     compared = [ComparedModel(**model) for model in models]
-    return compared, {model.name: read_measures(model.tables, model.layers, model.heads)[0] for model in compared}
+    return compared, {model.name: read_measures(model.tables, model.layers, model.heads).table for model in compared}
 
 
 def mean_over_heads(values: pd.Series, draws: Draws) -> tuple[float, float, float]:

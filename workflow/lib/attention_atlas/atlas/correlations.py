@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.stats import rankdata
 
-from attention_atlas.atlas.measures import numeric
+from attention_atlas.atlas.measures import numeric, takes_few_values
 from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.stats.bootstrap import percentile_interval
 from attention_atlas.stats.simultaneous import corrected_p
@@ -130,11 +130,11 @@ def shuffle_p(observed: float, shuffled: Floats) -> float:
 
 
 def correlation_rows(table: pd.DataFrame, names: Sequence[str], draws: Draws) -> pd.DataFrame:
-    """A row a pair of measures, columns `CORRELATIONS`, for pairs with enough heads and of measures that vary."""
+    """A row a pair of measures, columns `CORRELATIONS`: pairs with enough heads, of measures with enough different values."""
     rows = []
     for first, second in combinations(names, 2):
         complete = table.dropna(subset=[first, second])
-        if len(complete) < LEAST or complete[first].nunique() < 2 or complete[second].nunique() < 2:
+        if len(complete) < LEAST or takes_few_values(complete[first]) or takes_few_values(complete[second]):
             continue
         values = complete[first].to_numpy(np.float64), complete[second].to_numpy(np.float64)
         rows.append([first, second, *correlation(*values, complete["layer"].to_numpy(np.intp), draws), len(complete)])

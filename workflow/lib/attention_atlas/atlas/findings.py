@@ -27,17 +27,20 @@ from attention_atlas.atlas.correlations import (
     spearman_interval,
     within_layers,
 )
+from attention_atlas.atlas.measures import MEASURES, takes_few_values
 from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.published.claims import claim_verdict
 from attention_atlas.published.compare import UNDECIDED
 from attention_atlas.stats.bootstrap import percentile_interval
+from attention_atlas.stats.simultaneous import corrected_p, too_few_draws
 
 Floats = npt.NDArray[np.float64]
 Overall = tuple[float, float, float]
 """Statistic over all heads, and the ends of its 95 % interval by bootstrap over heads."""
 FINDINGS = [
-    *("finding", "statistic", "value", "ci_low", "ci_high", "within_layers", "p", "n", "verdict", "within_low", "within_high"),
+    *("finding", "statistic", "value", "ci_low", "ci_high", "within_layers", "p", "p_holm", "n", "verdict"),
+    *("within_low", "within_high"),
 ]
 NOT_TESTED = "not tested"
 _VERTICAL = ("vertical", "dense_vertical")
@@ -95,56 +98,72 @@ QUESTIONS = (
 )
 
 
-def findings(table: pd.DataFrame, draws: Draws, level: float = LEVEL) -> pd.DataFrame:
+def findings(
+    table: pd.DataFrame, draws: Draws, level: float = LEVEL, warnings: Mapping[str, str] | None = None
+) -> pd.DataFrame:
     """A row a question, columns `FINDINGS`.
 
     value: over all heads, with its interval ci_low to ci_high by bootstrap over heads; it may be due to depth alone.
     within_layers: the same statistic among heads of one layer: the correlation of ranks less their means by layer; for a group
     of heads, over pairs of heads of the same layer. p: two-sided test of within_layers by shuffling heads within their layers.
-    within_low, within_high: its interval (`null_interval`). verdict: of `within_verdict`; or `NOT_TESTED` and the reason.
+    p_holm: p adjusted for all findings that are tested (Holm). within_low, within_high: the interval of within_layers for the
+    finding by itself (`null_interval`). verdict: of `within_verdict` by p_holm; or `NOT_TESTED` and the reason.
 
     Args:
         table: layer, and a column a measure; a row a head.
         draws: of the bootstrap and of the shuffles.
-        level: of the test that gives the verdict; 1 - level is the coverage of the interval of within_layers.
+        level: of the tests that give verdicts; 1 - level is the coverage of the interval of within_layers.
+        warnings: measure -> why it says nothing of heads; findings that need such a measure are not tested.
     """
-    rows = []
+    rows, reasons = [], []
     for question in QUESTIONS:
-        first_measure, second_measure = question.needs
         absent = [name for name in question.needs if name not in table]
-        complete = table.dropna(subset=question.needs) if not absent else table.iloc[:0]
-        in_group = complete[first_measure].isin(_VERTICAL).to_numpy() if not absent and question.grouped else None
-        reason = ""
-        if absent:
-            reason = f"{', '.join(absent)} not measured"
-        elif len(complete) < LEAST or (in_group is not None and (in_group.all() or not in_group.any())):
-            reason = "too few heads of both kinds"
-        elif constant := [name for name in question.needs if complete[name].nunique() < 2]:
-            reason = f"{', '.join(constant)} the same for all heads"
+        complete = table.iloc[:0] if absent else table.dropna(subset=question.needs)
+        reason = f"{', '.join(absent)} not measured" if absent else _why_not(question, complete, warnings or {})
         overall: Overall = (np.nan, np.nan, np.nan)
         within, p, within_low, within_high = np.nan, np.nan, np.nan, np.nan
         if not reason:
-            values = in_group if in_group is not None else complete[first_measure].to_numpy(np.float64)
+            first, second = (complete[name] for name in question.needs)
+            values = first.isin(_VERTICAL).to_numpy() if question.grouped else first.to_numpy(np.float64)
             test: Callable[..., tuple[Overall, float, Floats]] = _groups if question.grouped else _ranks
-            second_values, layer = complete[second_measure].to_numpy(np.float64), complete["layer"].to_numpy(np.intp)
-            overall, within, shuffled = test(values, second_values, layer, draws)
+            overall, within, shuffled = test(values, second.to_numpy(np.float64), complete["layer"].to_numpy(np.intp), draws)
             if np.isfinite(within):
                 p = shuffle_p(within, shuffled)
                 within_low, within_high = null_interval(within, shuffled, level, question.grouped)
             else:
                 reason = "no layer has heads of both kinds" if question.grouped else "a measure does not vary within layers"
-        verdict = f"{NOT_TESTED}: {reason}" if reason else within_verdict(within, p, question.sign, level)
-        facts = (question.statement, question.statistic, *overall, within, p, len(complete), verdict)
+        reasons.append(reason)
+        facts = (question.statement, question.statistic, *overall, within, p, np.nan, len(complete), "")
         rows.append([*facts, within_low, within_high])
-    return pd.DataFrame(rows, columns=FINDINGS)
+    frame = pd.DataFrame(rows, columns=FINDINGS)
+    tested = frame["p"].notna()
+    frame.loc[tested, "p_holm"] = corrected_p(frame.loc[tested, "p"], "holm", 1 / (1 + draws.shuffles), level)
+    frame["verdict"] = [
+        f"{NOT_TESTED}: {reason}" if reason else within_verdict(within, p, question.sign, level)
+        for reason, within, p, question in zip(reasons, frame["within_layers"], frame["p_holm"], QUESTIONS, strict=True)
+    ]
+    return frame
+
+
+def _why_not(question: Question, complete: pd.DataFrame, warnings: Mapping[str, str]) -> str:
+    """Why a question cannot be tested on the heads that have both measures; empty where it can."""
+    if silent := [name for name in question.needs if name in warnings]:
+        return f"{', '.join(silent)} can say nothing here, by its warning among the measures"
+    numbers = question.needs[1:] if question.grouped else question.needs
+    if len(complete) < LEAST or (question.grouped and complete[question.needs[0]].isin(_VERTICAL).nunique() < 2):
+        return "too few heads of both kinds" if question.grouped else "too few heads"
+    if tied := [name for name in numbers if takes_few_values(complete[name])]:
+        return f"{', '.join(tied)}: fewer than five different values"
+    return ""
 
 
 def within_verdict(within: float, p: float, sign: int, level: float) -> str:
     """The verdict on a finding, by the two-sided test of its statistic within layers.
 
     `undecided` unless p < level; then `holds` if the statistic has the sign of the finding, and `does not hold` if it has the
-    opposite one. That is the same as to ask on which side of 0 the interval of `null_interval` lies. If two measures have
-    nothing in common but the layer, a finding holds with a probability of at most level / 2.
+    opposite one. For the p of one test that is the same as to ask on which side of 0 the interval of `null_interval` lies; for
+    an adjusted p the interval lies on one side of 0 as well. If two measures have nothing in common but the layer, a finding
+    holds with a probability of at most level / 2. NaN, where too few shuffles keep p_holm from its level, is `undecided`.
     """
     return claim_verdict(within * sign > 0) if p < level else UNDECIDED
 
@@ -226,30 +245,43 @@ def _below_within(
 
 
 def write_findings(
-    heads: str | Path, models: Mapping[str, str], run: str, draws: Draws, out: str | Path, html_out: str | Path
+    heads: str | Path,
+    measures: str | Path,
+    models: Mapping[str, str],
+    run: str,
+    draws: Draws,
+    out: str | Path,
+    html_out: str | Path,
 ) -> None:
     """Write findings.tsv and its page.
 
     Args:
         heads: heads.tsv.
+        measures: measures.tsv, for warnings.
         models: study -> model that its measures are of.
         run: title of the run.
         draws: of bootstrap and permutations.
         out, html_out: files to write.
 
     Raises:
-        AtlasError: the table cannot be used.
+        AtlasError: a table cannot be used.
     """
-    frame = findings(read_table(heads, ["layer", "head"]), draws)
+    warnings = read_table(measures, MEASURES).set_index("measure")["warning"].dropna().astype(str).to_dict()
+    frame = findings(read_table(heads, ["layer", "head"]), draws, warnings=warnings)
     write_table(frame, out)
     which = "; ".join(f"{study}: {model}" for study, model in models.items())
     notes = [
         f"{run}. Measures of single heads, of these models: {which}.",
         "Value: over all heads, with its interval by bootstrap over heads; depth alone can make it large. Within layers: the "
         "same statistic among heads of one layer. p: two-sided test of the statistic within layers by shuffling heads within "
-        "their layers, for each finding by itself.",
-        f"Verdict, by the statistic within layers and its {100 * (1 - LEVEL):.0f} % interval (within_low to within_high): a "
-        f"finding holds where the interval lies on the side of 0 that it claims (p < {LEVEL}), does not hold where it lies on "
-        "the opposite side, and is undecided where it contains 0.",
+        "their layers, for each finding by itself; p_holm: adjusted for all tested findings (Holm).",
+        f"Verdict, by the statistic within layers: undecided unless p_holm < {LEVEL}; then a finding holds where the statistic "
+        "has the sign that it claims, and does not hold where it has the opposite one. Interval of the statistic within "
+        f"layers, for each finding by itself: {100 * (1 - LEVEL):.0f} % (within_low to within_high). Not tested: measures with "
+        "fewer than five different values over heads, and measures with a warning.",
+        *(f"{name}: {warning}" for name, warning in warnings.items()),
     ]
-    write_html_table(frame, html_out, "Findings across papers", notes, formats={"n": "d", "p": ".4f"})
+    tests = int(frame["p"].notna().sum())
+    if tests and frame["p_holm"].isna().all():
+        notes.append(too_few_draws("p_holm", tests, LEVEL, "shuffles"))
+    write_html_table(frame, html_out, "Findings across papers", notes, formats={"n": "d", "p": ".4f", "p_holm": ".4f"})

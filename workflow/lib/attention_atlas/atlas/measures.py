@@ -7,6 +7,7 @@ trained further is that of the head at the same place: a head keeps its place in
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -18,44 +19,76 @@ from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.methods.head_measures import PLACE, Source
 from attention_atlas.studies import study_modules
 
-MEASURES = ["measure", "title", "study", "item", "unit", "higher_means", "model", "kind", "heads", "note"]
+MEASURES = [
+    *("measure", "title", "study", "item", "unit", "higher_means", "model", "kind", "heads", "n", "n_unit", "note", "warning"),
+]
 SOURCES: tuple[Source, ...] = tuple(source for module in study_modules("head_measures") for source in module.MEASURES)
 """Where the measures of the atlas come from, in the order of its columns."""
+LEAST_VALUES = 5
+"""Different values that a measure takes at the least, over heads, where it is ranked.
+
+With few examples most heads are tied: a rank, and a correlation of ranks, would say little but how many they are.
+"""
+
+
+@dataclass
+class HeadMeasures:
+    """Measures of single heads.
+
+    Attributes:
+        table: layer, head (from 1) and a column a measure in the order of `SOURCES`; a row a head.
+        absent: measure -> the reason why it is missing.
+        examples: measure -> number of examples that it is taken over, the smallest of any head, where its table says.
+        warnings: measure -> why it says nothing of heads, for those that are known to.
+    """
+
+    table: pd.DataFrame
+    absent: dict[str, str] = field(default_factory=dict)
+    examples: dict[str, int] = field(default_factory=dict)
+    warnings: dict[str, str] = field(default_factory=dict)
+
+
+def takes_few_values(values: pd.Series | Sequence[float]) -> bool:
+    """Whether a measure takes fewer than `LEAST_VALUES` different values over heads."""
+    return int(pd.Series(values).nunique()) < LEAST_VALUES
 
 
 def read_measures(
     tables: Mapping[str, str | Path], layers: int, heads: int, skip_reasons: Mapping[str, str] | None = None
-) -> tuple[pd.DataFrame, dict[str, str]]:
-    """One row a head with all measures whose tables exist, and the reasons for those that are missing.
+) -> HeadMeasures:
+    """One row a head with all measures whose tables exist, and what is known of each measure.
 
     Args:
         tables: `study/name` -> file, for those that the run has.
         layers, heads: shape of the model.
         skip_reasons: table -> why the run has no such table; for studies that the run lacks there is a default reason.
 
-    Returns:
-        layer, head (from 1) and a column a measure in the order of `SOURCES`; and measure -> the reason why it is missing.
-
     Raises:
         AtlasError: a table cannot be used, or is that of a model of another shape.
     """
     layer, head = np.indices((layers, heads)).reshape(2, -1) + 1
-    head_table = pd.DataFrame({"layer": layer, "head": head})
-    absent: dict[str, str] = {}
+    measured = HeadMeasures(pd.DataFrame({"layer": layer, "head": head}))
     for source in SOURCES:
         names = [measure.name for measure in source.measures]
         if not source.tables.keys() <= tables.keys():
             reason = (skip_reasons or {}).get(source.table, f"this run does not build {source.table}")
-            absent |= dict.fromkeys(names, reason)
+            measured.absent |= dict.fromkeys(names, reason)
             continue
-        source_rows = source.select(*(read_table(tables[name], list(columns)) for name, columns in source.tables.items()))
+        source_table = read_table(tables[source.table], list(source.tables[source.table]))
+        source_rows = source.select(source_table)
         _check(source_rows, layers, heads, tables[source.table])
         for name in names:
             if name not in source_rows or source_rows[name].isna().all():
-                absent[name] = f"{source.table} has no value: this model or corpus has nothing of the kind"
-        source_columns = source_rows[[*PLACE, *(name for name in names if name not in absent)]]
-        head_table = head_table.merge(source_columns, on=PLACE, how="left", validate="one_to_one")
-    return head_table, absent
+                measured.absent[name] = f"{source.table} has no value: this model or corpus has nothing of the kind"
+        present = [name for name in names if name not in measured.absent]
+        measured.table = measured.table.merge(source_rows[[*PLACE, *present]], on=PLACE, how="left", validate="one_to_one")
+        if source.examples:
+            numbers = source.examples.select(source_table)
+            measured.examples |= {name: int(numbers[name].min()) for name in present if numbers[name].notna().any()}
+        if caution := source.caution:
+            reason = caution.reason(read_table(tables[caution.table], list(caution.columns)))
+            measured.warnings |= dict.fromkeys(present, reason) if reason else {}
+    return measured
 
 
 def _check(source_rows: pd.DataFrame, layers: int, heads: int, path: str | Path) -> None:
@@ -68,17 +101,26 @@ def _check(source_rows: pd.DataFrame, layers: int, heads: int, path: str | Path)
         )
 
 
-def measure_rows(table: pd.DataFrame, absent: Mapping[str, str], models: Mapping[str, str]) -> pd.DataFrame:
-    """A row a measure, columns `MEASURES`: what it is, of which model (by table), of how many heads, or why it is missing."""
-    rows = []
+def measure_rows(measured: HeadMeasures, models: Mapping[str, str]) -> pd.DataFrame:
+    """A row a measure, columns `MEASURES`.
+
+    What it is; of which model (by table) and how many heads; n: over how many examples (n_unit), the smallest number of any
+    head; note: why it is missing; warning: why it says nothing of heads.
+    """
+    table, rows = measured.table, []
     for source in SOURCES:
         for measure in source.measures:
             present = measure.name in table
             kind = "" if not present else ("number" if pd.api.types.is_numeric_dtype(table[measure.name]) else "name")
             count = int(table[measure.name].notna().sum()) if present else 0
             facts = (measure.name, measure.title, source.study, measure.item, measure.unit, measure.higher_means)
-            rows.append([*facts, models.get(source.table, "") if present else "", kind, count, absent.get(measure.name, "")])
-    return pd.DataFrame(rows, columns=MEASURES)
+            n = measured.examples.get(measure.name)
+            n_unit = source.examples.unit if source.examples and n is not None else ""
+            rows.append(
+                [*facts, models.get(source.table, "") if present else "", kind, count, n, n_unit]
+                + [known.get(measure.name, "") for known in (measured.absent, measured.warnings)]
+            )
+    return pd.DataFrame(rows, columns=MEASURES).astype({"n": "Int64"})
 
 
 def write_heads(
@@ -109,16 +151,17 @@ def write_heads(
     if not tables:
         raise AtlasError("the run builds no study that measures single heads: name one in the run.")
     layers, heads = shape
-    head_table, absent = read_measures(tables, layers, heads, skip_reasons)
-    write_table(head_table.assign(model=model)[["model", *head_table.columns]], out)
-    rows = measure_rows(head_table, absent, models)
+    measured = read_measures(tables, layers, heads, skip_reasons)
+    write_table(measured.table.assign(model=model)[["model", *measured.table.columns]], out)
+    rows = measure_rows(measured, models)
     write_table(rows, measures_out)
     notes = [
         f"{run}: {model}, {layers} layers of {heads} heads.",
         f"Columns of heads.tsv: {(rows['note'] == '').sum()} of {len(rows)} measures; the others are left out, with the "
-        "reason. A measure of a model that was trained further is that of the head at the same place.",
+        "reason. A measure of a model that was trained further is that of the head at the same place. n: examples that it is "
+        "taken over, the smallest number of any head.",
     ]
-    write_html_table(rows, html_out, "The atlas: measures of single heads", notes, formats={"heads": "d"})
+    write_html_table(rows, html_out, "The atlas: measures of single heads", notes, formats={"heads": "d", "n": "d"})
 
 
 _PARTS = frozenset(measure.name for source in SOURCES for measure in source.measures if measure.part)

@@ -13,7 +13,7 @@ import pandas as pd
 from attention_atlas.atlas.compared import mean_over_heads, read_compared
 from attention_atlas.atlas.correlations import Draws, correlation, drawn_heads, spearman
 from attention_atlas.atlas.findings import NOT_TESTED
-from attention_atlas.atlas.measures import numeric
+from attention_atlas.atlas.measures import numeric, takes_few_values
 from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table, write_table
@@ -54,7 +54,7 @@ def _agreement(first_table: pd.DataFrame, table: pd.DataFrame, name: str, draws:
         return [np.nan] * 5
     both = first_table[[*PLACE, name]].merge(table[[*PLACE, name]], on=PLACE, suffixes=("", "_other")).dropna()
     first_values, values = both[name].to_numpy(np.float64), both[f"{name}_other"].to_numpy(np.float64)
-    if len(both) != len(first_table) or len(np.unique(first_values)) < 2 or len(np.unique(values)) < 2:
+    if len(both) != len(first_table) or takes_few_values(first_values) or takes_few_values(values):
         return [np.nan] * 5
     return correlation(first_values, values, both["layer"].to_numpy(np.intp), draws)
 

@@ -21,7 +21,7 @@ from matplotlib.colors import to_hex
 from scipy.stats import rankdata
 
 from attention_atlas.atlas.correlations import CORRELATIONS
-from attention_atlas.atlas.measures import MEASURES
+from attention_atlas.atlas.measures import MEASURES, takes_few_values
 from attention_atlas.attention.cache import CachedExample, read_attention
 from attention_atlas.attention.half import widened
 from attention_atlas.corpora.alignment import without_space_mark
@@ -37,8 +37,6 @@ from attention_atlas.methods.head_relations import HEAD_RELATIONS, above_baselin
 ASSETS = RESOURCES / "atlas"
 _STEPS = 255
 _SHORTEST = 6
-_LEAST_VALUES = 5
-"""Different values that a measure has at the least where the page shows percentiles."""
 _DIGITS = 6
 _RAMPS = {"plain": "viridis", "signed": "PuOr_r"}
 """Colours of measures: those of one sign, and those around 0."""
@@ -63,13 +61,12 @@ class Drawn:
 def percentiles(values: Sequence[float | None]) -> list[float | None]:
     """Percentage of heads below each head, those with the same value counted half; None where there is no value.
 
-    None for all heads if they have fewer than `_LEAST_VALUES` different values: with few examples most heads are tied, and a
-    percentile would then say little but how many they are.
+    None for all heads of a measure that `takes_few_values`.
     """
     numbers = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
     has_value = ~np.isnan(numbers)
     ranks = np.full(len(numbers), np.nan)
-    if len(np.unique(numbers[has_value])) < _LEAST_VALUES:
+    if takes_few_values(numbers[has_value]):
         return [None] * len(numbers)
     ranks[has_value] = 100 * (rankdata(numbers[has_value]) - 0.5) / int(has_value.sum())
     return [None if np.isnan(rank) else round(float(rank), 1) for rank in ranks]
@@ -141,7 +138,9 @@ def page_data(
     return {
         "layers": int(heads["layer"].max()),
         "heads": int(heads["head"].max()),
-        "measures": [{key: _plain(value) for key, value in row.items()} for row in measures.fillna("").to_dict("records")],
+        "measures": [
+            {key: "" if pd.isna(value) else _plain(value) for key, value in row.items()} for row in measures.to_dict("records")
+        ],
         "values": values,
         "percentiles": {name: percentiles(values[name]) for name in names if kinds[name] == "number"},
         "correlations": [{key: _plain(value) for key, value in row.items()} for row in pairs.to_dict("records")],

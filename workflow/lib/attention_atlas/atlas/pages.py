@@ -41,7 +41,7 @@ PAGES = (
     Page(
         rule="atlas_findings",
         function="atlas.findings:write_findings",
-        inputs={"heads": "heads.tsv"},
+        inputs={"heads": "heads.tsv", "measures": "measures.tsv"},
         outputs={"out": "findings.tsv", "html_out": "findings.html"},
         params={"models": ("study_models",), **_RUN, **_DRAWS},
         megabytes=2000,

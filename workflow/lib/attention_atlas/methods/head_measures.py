@@ -39,6 +39,36 @@ class Measure:
 
 
 @dataclass(frozen=True)
+class Examples:
+    """How many examples measures are taken over.
+
+    Attributes:
+        unit: what they are: sentences, documents, words, ...
+        select: as `Source.select`, with the number in the place of each measure.
+        columns: that the table must have for it.
+    """
+
+    unit: str
+    select: Select
+    columns: tuple[str, ...] = ("n",)
+
+
+@dataclass(frozen=True)
+class Caution:
+    """What can make measures say nothing of single heads, by another table of the study.
+
+    Attributes:
+        table: `study/name`.
+        columns: that it must have.
+        reason: from that table to a sentence; empty where the measures can be used.
+    """
+
+    table: str
+    columns: tuple[str, ...]
+    reason: Callable[[pd.DataFrame], str]
+
+
+@dataclass(frozen=True)
 class Source:
     """Measures that come from one table of a study.
 
@@ -47,7 +77,8 @@ class Source:
         select: how they are selected from it.
         measures: what they are.
         columns: that the table must have.
-        second_table: another table of the study that `select` reads, with its columns.
+        examples: how many examples they are taken over; None where the table does not say.
+        caution: what can make them say nothing; None where nothing is known that could.
         model: key of the study's settings that names the model whose heads they are; empty for the model of the study.
         family: whether they are means over a family of models that are trained from that model.
         attention_alone: whether they need nothing but a model's attention. The atlas measures these on its sentences where no
@@ -58,7 +89,8 @@ class Source:
     select: Select
     measures: tuple[Measure, ...]
     columns: tuple[str, ...]
-    second_table: tuple[str, tuple[str, ...]] | None = None
+    examples: Examples | None = None
+    caution: Caution | None = None
     model: str = ""
     family: bool = False
     attention_alone: bool = False
@@ -71,7 +103,8 @@ class Source:
     @property
     def tables(self) -> dict[str, tuple[str, ...]]:
         """Table -> the columns that it must have."""
-        return {self.table: self.columns} | (dict([self.second_table]) if self.second_table else {})
+        own = (*self.columns, *(self.examples.columns if self.examples else ()))
+        return {self.table: own} | ({self.caution.table: self.caution.columns} if self.caution else {})
 
 
 def where(value: str, name: str, **equal: str) -> Select:

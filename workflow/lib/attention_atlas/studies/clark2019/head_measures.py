@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attention_atlas.methods.head_measures import Measure, Source, best_of_rows, one_per_value, where
+from attention_atlas.methods.head_measures import Examples, Measure, Source, best_of_rows, one_per_value, where
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -15,6 +15,12 @@ def best_relations(table: pd.DataFrame) -> pd.DataFrame:
     from attention_atlas.methods import head_relations
 
     return head_relations.best_relations(table)
+
+
+def _words_of_relations(table: pd.DataFrame) -> pd.DataFrame:
+    """layer, head, and the words of the relation of rank 1 for each measure of it; without heads that have none."""
+    first = table[(table["rank"] == 1) & (table["n"] > 0)]
+    return first[["layer", "head"]].assign(**{measure.name: first["n"] for measure in _RELATION})
 
 
 _VALUE = ("layer", "head", "value")
@@ -59,6 +65,7 @@ MEASURES = (
         one_per_value("value", "measure", _COLUMNS_OF_SURFACE),
         _SURFACE,
         ("measure", *_VALUE),
+        Examples("texts", one_per_value("n", "measure", _COLUMNS_OF_SURFACE)),
         attention_alone=True,
     ),
     Source(
@@ -66,12 +73,14 @@ MEASURES = (
         where("value", "gradient_sep", masking="masked", measure="per_weight", target="sep"),
         _GRADIENT,
         ("masking", "measure", "target", *_VALUE),
+        Examples("texts", where("n", "gradient_sep", masking="masked", measure="per_weight", target="sep")),
     ),
     Source(
         "clark2019/dependency_head_relations",
         best_relations,
         _RELATION,
         ("layer", "head", "rank", "relation", "accuracy", "margin", "ci_low", "ci_high", "q"),
+        Examples("words", _words_of_relations),
         attention_alone=True,
     ),
     Source(
@@ -79,5 +88,6 @@ MEASURES = (
         best_of_rows("accuracy", "coreference", mention_type="all"),
         _COREFERENCE,
         ("mention_type", "layer", "head", "accuracy"),
+        Examples("mentions", best_of_rows("n", "coreference", mention_type="all")),
     ),
 )

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attention_atlas.methods.head_measures import PLACE, Measure, Select, Source, where
+from attention_atlas.methods.head_measures import PLACE, Examples, Measure, Select, Source, where
 from attention_atlas.studies.kovaleva2019.names import CLASSES, HEADLINE, TASK_TITLES, TASKS
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def by_task(value: str, name: str, **equal: str) -> Select:
-    """The mean over the rows of a head with these values as the measure `name`, and that of each task as `name_task`."""
+def by_task(value: str, name: str, over_tasks: str = "mean", **equal: str) -> Select:
+    """The mean (or sum) over the rows of a head with these values as the measure `name`, and each task as `name_task`."""
     rows = where(value, name, **equal)
 
     def select(table: pd.DataFrame) -> pd.DataFrame:
-        overall = rows(table).groupby(PLACE, as_index=False)[name].mean()
+        overall = rows(table).groupby(PLACE, as_index=False)[name].agg(over_tasks)
         for task in TASKS:
             of_task = rows(table[table["task"] == task]).rename(columns={name: f"{name}_{task}"})
             overall = overall.merge(of_task, on=PLACE, how="left") if len(of_task) else overall
@@ -42,12 +42,22 @@ def most_frequent_class(table: pd.DataFrame) -> pd.DataFrame:
     """
     import pandas as pd
 
-    rows = table[table["annotator"] == HEADLINE]
-    maps = rows.pivot_table(index=PLACE, columns="class", values="maps", aggfunc="sum", fill_value=0).reindex(
-        columns=list(CLASSES), fill_value=0
-    )
+    maps = _maps_of_classes(table)
     classes = pd.DataFrame({"pattern_class": maps.idxmax(axis=1), "pattern_share": maps.max(axis=1) / maps.sum(axis=1)})
     return classes.reset_index()
+
+
+def _maps_of_classes(table: pd.DataFrame) -> pd.DataFrame:
+    """[head, class] maps of all tasks by `HEADLINE`."""
+    rows = table[table["annotator"] == HEADLINE]
+    maps = rows.pivot_table(index=PLACE, columns="class", values="maps", aggfunc="sum", fill_value=0)
+    return maps.reindex(columns=list(CLASSES), fill_value=0)
+
+
+def _maps_of_heads(table: pd.DataFrame) -> pd.DataFrame:
+    """layer, head, and its maps of all tasks for each measure of classes."""
+    maps = _maps_of_classes(table).sum(axis=1)
+    return maps.index.to_frame(index=False).assign(**{measure.name: maps.to_numpy() for measure in _CLASS})
 
 
 _CLASS = (
@@ -63,13 +73,21 @@ MEASURES = (
         most_frequent_class,
         _CLASS,
         ("task", "annotator", "layer", "head", "class", "maps"),
+        Examples("maps", _maps_of_heads, ()),
     ),
-    Source("kovaleva2019/figure3", where("margin", "frame_margin"), _FRAMES, ("layer", "head", "margin")),
+    Source(
+        "kovaleva2019/figure3",
+        where("margin", "frame_margin"),
+        _FRAMES,
+        ("layer", "head", "margin"),
+        Examples("sentences", where("n", "frame_margin")),
+    ),
     Source(
         "kovaleva2019/figure5",
         by_task("value", "unchanged", crop="real"),
         _task_measures("unchanged", "Cosine of maps before and after fine-tuning", "Figure 5", "cosine", "changed less"),
         ("task", "crop", "layer", "head", "value"),
+        Examples("examples", by_task("n", "unchanged", "sum", crop="real")),
         family=True,
     ),
     Source(
@@ -79,6 +97,7 @@ MEASURES = (
             "disabled", "Score with the head made uniform, less the score without", "Figure 8", "points", "harmless head"
         ),
         ("task", "action", "layer", "head", "delta"),
+        Examples("examples", by_task("n", "disabled", "sum", action="uniform")),
         family=True,
     ),
 )

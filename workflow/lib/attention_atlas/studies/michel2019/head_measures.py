@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attention_atlas.methods.head_measures import Measure, Source, where
+from attention_atlas.methods.head_measures import Examples, Measure, Source, where
 
 _HARM = "harmless or harmful head"
 _MASKED = Measure("masked", "Accuracy with the head masked, less the accuracy without", "Figure 1", "points", _HARM)
@@ -12,6 +12,7 @@ MEASURES = (
         where("delta", "masked", experiment="classification"),
         (_MASKED,),
         ("experiment", "layer", "head", "delta"),
+        Examples("examples", where("n", "masked", experiment="classification")),
         model="classifier",
     ),
     Source(
@@ -19,6 +20,7 @@ MEASURES = (
         where("importance", "importance", task="classification", definition="paper"),
         (Measure("importance", "Importance by derivatives", "Section 4", "per layer norm", "pruned late"),),
         ("task", "definition", "layer", "head", "importance"),
+        Examples("examples", where("n", "importance", task="classification", definition="paper")),
         model="classifier",
     ),
 )

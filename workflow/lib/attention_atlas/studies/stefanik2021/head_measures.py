@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from attention_atlas.methods.head_measures import Measure, Source, where
+from typing import TYPE_CHECKING
+
+from attention_atlas.methods.head_measures import Caution, Examples, Measure, Source, where
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def no_loss_without_heads(scores: pd.DataFrame) -> str:
+    """Why removals of single heads say nothing, by the scores of the taggers without any head; empty where they can."""
+    from attention_atlas.studies.stefanik2021.removal_pages import removal_warning
+
+    return " ".join(removal_warning(scores)).removeprefix("Warning: ")
+
 
 _ATTENTION = Measure(
     "keyphrase_attention",
@@ -18,24 +31,33 @@ _REMOVED = Measure(
     "points",
     "harmless or harmful head",
 )
+_TEST_MEAN = {"seed": "mean", "split": "test", "metric": "token_f1"}
 MEASURES = (
     Source(
         "stefanik2021/relative_attention",
         where("value", "keyphrase_attention", reduction="mean"),
         (_ATTENTION,),
         ("reduction", "layer", "head", "value"),
+        Examples("documents", where("n", "keyphrase_attention", reduction="mean")),
     ),
     Source(
         "stefanik2021/head_ranking",
         where("auc", "keyphrase_auc"),
         (Measure("keyphrase_auc", "AUC of its attention for key words", "Ranking of heads", "AUC", "detects keyphrases"),),
         ("layer", "head", "auc"),
+        Examples("words", where("n", "keyphrase_auc")),
     ),
     Source(
         "stefanik2021/ablation",
-        where("delta", "tagger_without", seed="mean", split="test", metric="token_f1"),
+        where("delta", "tagger_without", **_TEST_MEAN),
         (_REMOVED,),
         ("seed", "split", "metric", "layer", "head", "delta"),
+        Examples("documents", where("documents", "tagger_without", **_TEST_MEAN), ("documents",)),
+        Caution(
+            "stefanik2021/fine_tuning",
+            ("seed", "model", "split", "metric", "value", "delta", "delta_low", "delta_high", "documents"),
+            no_loss_without_heads,
+        ),
         family=True,
     ),
 )
