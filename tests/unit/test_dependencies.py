@@ -126,12 +126,22 @@ def test_the_rule_needs_the_relation_and_the_clitic_and_reaches_baselines():
     assert by_offset == {-3: False, -2: False, -1: False, 0: False, 1: True, 2: False}
     unaligned = [
         sentence(("his", "dog", "slept"), (2, 3, 0), ("poss", "nsubj", "root")),
-        sentence(("It", "'S", "fun"), (3, 3, 0), ("nsubj", "cop", "root"), record=1),
+        sentence(("It", "'s", "fun"), (3, 3, 0), ("nsubj", "cop", "root"), record=1),
     ]
     gold = gather_gold(unaligned)
     assert gold.before_possessive.tolist() == [False, False, False, True, False, False]
     picked = np.array([[2], [3], [0], [3], [1], [0]], dtype=np.int16)
     np.testing.assert_array_equal(is_correct(picked, gold, True), is_correct(picked, gold, False))
+
+
+@pytest.mark.parametrize(
+    ("clitic", "moved"), [("'s", True), ("s'", True), ("s", False), ("'S", False), ("’s", False), ("'", False), ("S'", False)]
+)
+def test_the_rule_knows_two_words_in_this_case(clitic, moved):
+    gold = gather_gold([sentence(("Maria", clitic, "dog"), (3, 1, 0), ("poss", "possessive", "root"))])
+    assert gold.before_possessive.tolist() == [moved, False, False]
+    # Maria picks the clitic, which picks the dog.
+    assert is_correct(np.array([[2], [3], [1]], dtype=np.int16), gold, poss_rule=True)[0].tolist() == [moved]
 
 
 def test_a_possessor_at_the_end_of_a_sentence_is_scored_by_itself():
@@ -190,7 +200,7 @@ def slow_right(example, maps, layer, head, direction, poss_rule):
     right = []
     for i in range(n):
         judge = i
-        if poss_rule and example.layers["relations"][i] == "poss" and i + 1 < n and words[i + 1] in ("'s", "s"):
+        if poss_rule and example.layers["relations"][i] == "poss" and i + 1 < n and words[i + 1] in ("'s", "s'"):
             judge = i + 1
         right.append(pick(judge) == example.layers["heads"][i])
     return right

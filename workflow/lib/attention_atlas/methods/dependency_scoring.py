@@ -30,7 +30,8 @@ PAPER_RELATIONS = (
     *(ALL, "prep", "pobj", "det", "nn", "nsubj", "amod", "dobj", "advmod", "aux"),
     *("poss", "auxpass", "ccomp", "mark", "prt"),
 )
-_POSSESSIVE = {"'s", "s"}
+_POSSESSIVE = {"'s", "s'"}
+"""Words of the possessive rule, as in the published code: in this case, and no others."""
 _NO_WORD = -1
 
 
@@ -45,7 +46,7 @@ class Gold:
         head: [token] position of the head, 0 = ROOT.
         relation: [token] label.
         upos: [token] part of speech, "_" where unknown.
-        before_possessive: [token] the next word is 's.
+        before_possessive: [token] the next word is 's or s'.
         ids: [sentence] names of the sentences.
         documents: [sentence] names of their documents, None where the corpus does not say; empty if it says nothing.
     """
@@ -112,7 +113,7 @@ def gather_gold(examples: Iterable[Example]) -> Gold:
         columns["head"] += example.layers["heads"]
         columns["relation"] += example.layers["relations"]
         columns["upos"] += example.layers.get("upos", ("_",) * n)
-        columns["poss"] += [word.lower() in _POSSESSIVE for word in example.words[1:]] + [False]
+        columns["poss"] += [word in _POSSESSIVE for word in example.words[1:]] + [False]
     if not ids:
         raise AtlasError("there is no sentence to score: every record was dropped, or the limit is too small.")
     return Gold(
@@ -164,7 +165,7 @@ def is_correct(picked: Ints, gold: Gold, poss_rule: bool) -> Bools:
     Args:
         picked: [token, ...] picked positions.
         gold: the trees.
-        poss_rule: a token of relation poss that stands before 's is scored by what the 's picks (published code).
+        poss_rule: a token of relation poss that stands before 's or s' is scored by what that word picks (published code).
 
     Returns:
         [token, ...]
