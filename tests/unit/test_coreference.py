@@ -1,11 +1,14 @@
 """Table 2: heads and baselines on hand-made windows, equal to loops; and GAP."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 from small_shards import write_example_shards
 
 from attention_atlas.attention.cache import read_attention
+from attention_atlas.corpora.agreement import Names
 from attention_atlas.corpora.examples import Example, read_examples, write_examples
 from attention_atlas.corpora.mentions import Mention
 from attention_atlas.errors import AtlasError
@@ -89,6 +92,26 @@ def test_the_third_sieve_goes_by_gender():
     assert task_of(example(mentions=without_dog), DEFAULT, "dependency").baselines["rule_based"].tolist() == [0]
 
 
+def test_entity_types_count_for_the_third_sieve():
+    """Without types the nearest candidate of unknown gender agrees with her; a place is not she."""
+    place = replace(MENTIONS[1], entity="GPE")
+    mentions = (MENTIONS[0], place, MENTIONS[4])
+    picks = [
+        task_of(example(mentions=mentions), CoreferenceOptions(entity_types=used), "dependency")
+        .baselines["rule_based"]
+        .tolist()
+        for used in (True, False)
+    ]
+    assert picks == [[0], [3]]
+
+
+def test_lists_of_names_count_for_the_third_sieve():
+    kim = (replace(MENTIONS[0]), replace(MENTIONS[1]), MENTIONS[4])
+    names = Names(masculine=frozenset({"dog"}))
+    assert task_of(example(mentions=kim), DEFAULT, "dependency").baselines["rule_based"].tolist() == [3]
+    assert task_of(example(mentions=kim), DEFAULT, "dependency", names).baselines["rule_based"].tolist() == [0]
+
+
 def test_options_change_candidates_and_scored_mentions():
     def allowed(**changes):
         task = task_of(example(), CoreferenceOptions(**changes), "dependency")
@@ -96,6 +119,12 @@ def test_options_change_candidates_and_scored_mentions():
 
     assert allowed(candidates="other_mentions")[8] == [0, 3, 5, 10, 12]
     assert allowed(candidates="words")[10] == [k for k in range(len(WORDS)) if k != 10]
+    baselines = [
+        task_of(example(), CoreferenceOptions(candidates=name), "dependency").baselines
+        for name in ("words", "earlier_mentions")
+    ]
+    for name in BASELINES:
+        assert baselines[0][name].tolist() == baselines[1][name].tolist(), "baselines select mentions, not any word"
     late = (*MENTIONS[1:4], MENTIONS[4], MENTIONS[5])
     assert task_of(example(mentions=late), DEFAULT, "dependency").heads.tolist() == [8, 12]
     task = task_of(example(mentions=late), CoreferenceOptions(scored="not_first"), "dependency")

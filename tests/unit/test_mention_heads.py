@@ -1,12 +1,26 @@
 """Head words of mentions by every rule, types of mentions, agreement, and windows of documents."""
 
+from collections import Counter
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from nltk import Tree
+from sample_corpus.generate import generate_documents
 from sample_corpus.write import write_sample
 
-from attention_atlas.corpora.agreement import FEMININE, MASCULINE, NEUTER, PLURAL, SINGULAR, agree, features
+from attention_atlas.corpora.agreement import (
+    ANY_GENDER,
+    FEMININE,
+    MASCULINE,
+    NEUTER,
+    PLURAL,
+    SINGULAR,
+    Names,
+    agree,
+    features,
+    read_names,
+)
 from attention_atlas.corpora.conll2012 import Document, Span, read_conll2012
 from attention_atlas.corpora.conllu import read_conllu
 from attention_atlas.corpora.mentions import dependency_head, mention_type, surface_head
@@ -99,20 +113,59 @@ def test_types_of_mentions(head, tag, starts, span, expected):
 @pytest.mark.parametrize(
     ("words", "head", "tag", "expected"),
     [
-        (["her"], 0, "PRP", (SINGULAR, FEMININE, 3)),
-        (["it"], 0, "_", (SINGULAR, NEUTER, 3)),
-        (["they"], 0, "_", (PLURAL, None, 3)),
-        (["we"], 0, "_", (PLURAL, None, 1)),
-        (["you"], 0, "_", (None, None, 2)),
-        (["Mr.", "Novak"], 1, "NNP", (SINGULAR, MASCULINE, 3)),
-        (["the", "dogs"], 1, "NNS", (PLURAL, None, 3)),
-        (["these", "dogs"], 1, "_", (PLURAL, None, 3)),
-        (["a", "widow"], 1, "_", (SINGULAR, FEMININE, 3)),
-        (["Ann", "and", "Bob"], 0, "NNP", (PLURAL, None, 3)),
+        (["her"], 0, "PRP", (SINGULAR, {FEMININE}, 3)),
+        (["it"], 0, "_", (SINGULAR, {NEUTER}, 3)),
+        (["they"], 0, "_", (PLURAL, ANY_GENDER, 3)),
+        (["we"], 0, "_", (PLURAL, ANY_GENDER, 1)),
+        (["you"], 0, "_", (None, ANY_GENDER, 2)),
+        (["Mr.", "Novak"], 1, "NNP", (SINGULAR, {MASCULINE}, 3)),
+        (["the", "dogs"], 1, "NNS", (PLURAL, ANY_GENDER, 3)),
+        (["these", "dogs"], 1, "_", (PLURAL, ANY_GENDER, 3)),
+        (["a", "widow"], 1, "_", (SINGULAR, {FEMININE}, 3)),
+        (["Ann", "and", "Bob"], 0, "NNP", (PLURAL, ANY_GENDER, 3)),
     ],
 )
 def test_features(words, head, tag, expected):
     assert tuple(features(words, head, tag)) == expected
+
+
+@pytest.mark.parametrize(
+    ("words", "entity", "expected"),
+    [
+        (["Novak"], "PERSON", (SINGULAR, {MASCULINE, FEMININE}, 3)),
+        (["Mary", "Novak"], "PERSON", (SINGULAR, {FEMININE}, 3)),
+        (["Georgia"], "GPE", (SINGULAR, {NEUTER}, 3)),
+        # A company with a person's name; groups are it or they.
+        (["Charles", "Schwab"], "ORG", (None, {NEUTER}, 3)),
+        (["Tuesday"], "DATE", (SINGULAR, {NEUTER}, 3)),
+        (["American"], "NORP", (SINGULAR, ANY_GENDER, 3)),
+        (["Georgia"], "", (SINGULAR, ANY_GENDER, 3)),
+        (["Ilse"], "", (SINGULAR, {FEMININE}, 3)),
+        (["Jean"], "", (SINGULAR, ANY_GENDER, 3)),
+    ],
+)
+def test_entity_types_and_lists_of_names_decide_gender(tmp_path, words, entity, expected):
+    (tmp_path / "male.txt").write_text("# first names\nUwe\nJean\n")
+    (tmp_path / "female.txt").write_text("Ilse\n\nJean\n")
+    names = read_names(tmp_path / "male.txt", tmp_path / "female.txt")
+    assert names == Names(frozenset({"uwe"}), frozenset({"ilse"})), "Jean is in both lists"
+    assert tuple(features(words, len(words) - 1, "NNP", entity, names)) == expected
+
+
+def test_lists_of_names_that_cannot_be_read_are_errors(tmp_path):
+    (tmp_path / "male.txt").write_text("# nobody\n")
+    with pytest.raises(AtlasError, match="this list has no name"):
+        read_names(tmp_path / "male.txt", tmp_path / "male.txt")
+    with pytest.raises(AtlasError, match="cannot be read"):
+        read_names(tmp_path / "absent.txt", tmp_path / "male.txt")
+
+
+def test_a_person_is_not_it_and_a_place_is_not_she():
+    person, place = features(["Novak"], 0, "NNP", "PERSON"), features(["Georgia"], 0, "NNP", "GPE")
+    she, it, they = (features([word], 0, "PRP") for word in ("she", "it", "they"))
+    assert [agree(person, other) for other in (she, it, they)] == [True, False, False]
+    assert [agree(place, other) for other in (she, it, they)] == [False, True, False]
+    assert agree(features(["Senate"], 0, "NNP", "ORG"), they)
 
 
 def test_the_unknown_agrees_with_everything():
@@ -192,6 +245,31 @@ def test_the_generators_own_heads_are_found_by_the_rules(tmp_path):
     assert len(mentions) > 150
     for rule, least in (("constituents", 0.99), ("surface", 0.95)):
         assert sum(m.heads[rule] == m.heads["dependency"] for m in mentions) >= least * len(mentions), rule
+
+
+def test_mentions_have_the_type_of_the_entity_of_their_head(tmp_path):
+    line = "d\t0\t{}\t{}\t{}\t{}\t-\t-\t-\t-\t{}\t{}\n"
+    words = [("Ann", "NNP", "(S(NP(NP*", "(PERSON", "(0"), ("Lee", "NNP", "*)", "*)", "-"), ("of", "IN", "(PP*", "*", "-")]
+    words += [("Rome", "NNP", "(NP*)))", "(GPE)", "(1)|0)"), ("left", "VBD", "(VP*))", "*", "-")]
+    lines = [line.format(k, *word) for k, word in enumerate(words)]
+    (tmp_path / "d.conll").write_text("".join(["#begin document (d); part 000\n", *lines, "\n#end document\n"]))
+    (document,) = read_conll2012(tmp_path / "d.conll")
+    found = {(m.start, m.stop): m.entity for m in document_mentions(document, None)}
+    assert found == {(0, 4): "PERSON", (3, 4): "GPE"}, "the head of the longer mention is Lee"
+
+
+def test_the_sample_writes_the_types_of_named_entities(tmp_path):
+    write_sample(tmp_path, 12, 3)
+    written = {document.id: document for document in read_conll2012(tmp_path / "coreference.conll")}
+    types = Counter()
+    for document in generate_documents(12, 3):
+        start, expected = 0, set()
+        for sentence in document.sentences:
+            expected |= {(start + e.start, start + e.stop, e.type) for e in sentence.entities}
+            start += len(sentence.tokens)
+        assert {(e.start, e.stop, e.label) for e in written[document.id].entities} == expected
+        types.update(label for *_, label in expected)
+    assert {"PERSON", "GPE", "ORG"} <= set(types)
 
 
 def test_trees_of_other_sentences_are_refused(tmp_path):

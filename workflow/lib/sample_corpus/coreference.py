@@ -24,9 +24,10 @@ def conll2012_lines(documents: Iterable[Document]) -> Iterator[str]:
             chained = [m for m in document.mentions if m.sentence == number and not m.singleton]
             marks = _marks(chained, chains, len(sentence.tokens))
             bits = parse_bits(sentence)
-            for place, (token, bit, mark) in enumerate(zip(sentence.tokens, bits, marks, strict=True)):
-                # Lemma, frame, sense, speaker and entity are not part of this file.
-                columns = (document.id, "0", str(place), token.form, token.xpos, bit, *["-"] * 5, mark)
+            rows = zip(sentence.tokens, bits, entity_bits(sentence), marks, strict=True)
+            for place, (token, bit, entity, mark) in enumerate(rows):
+                # Lemma, frame, sense and speaker are not part of this file.
+                columns = (document.id, "0", str(place), token.form, token.xpos, bit, *["-"] * 4, entity, mark)
                 yield "\t".join(columns) + "\n"
             yield "\n"
         yield "#end document\n"
@@ -49,6 +50,16 @@ def parse_bits(sentence: Sentence) -> list[str]:
         return end
 
     walk(tree, 0)
+    return [f"{before}*{after}" for before, after in zip(opening, closing, strict=True)]
+
+
+def entity_bits(sentence: Sentence) -> list[str]:
+    """The entity bit of each word: (TYPE before the first word of a named entity, ) after its last, else an asterisk."""
+    opening, closing = [""] * len(sentence.tokens), [""] * len(sentence.tokens)
+    # Longer entities open first and close last.
+    for entity in sorted(sentence.entities, key=lambda e: (e.start, -e.stop)):
+        opening[entity.start] += f"({entity.type}"
+        closing[entity.stop - 1] += ")"
     return [f"{before}*{after}" for before, after in zip(opening, closing, strict=True)]
 
 

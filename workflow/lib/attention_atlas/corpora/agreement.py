@@ -1,12 +1,17 @@
-"""Number, gender and person of mentions, by their words: the features of a rule-based coreference system.
+"""Number, gender and person of mentions, by words and named entities: the features of a rule-based coreference system.
 
-The word lists are short and compiled for this project. A feature that they do not decide is unknown; unknown agrees with all.
+The word lists are short and compiled for this project; lists of first names by gender can be added. A feature that nothing
+decides is unknown; unknown agrees with all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
+
+from attention_atlas.errors import AtlasError
 
 SINGULAR, PLURAL = "singular", "plural"
 MASCULINE, FEMININE, NEUTER = "masculine", "feminine", "neuter"
@@ -35,34 +40,87 @@ _FEMALE = frozenset(
 )
 
 
+_PERSON, _GROUPS, _PEOPLES = "PERSON", ("ORG", "ORGANIZATION"), "NORP"
+"""Entity types of persons; of groups, which can be it or they; and of nationalities and the like, which can be persons."""
+ANY_GENDER = frozenset((MASCULINE, FEMININE, NEUTER))
+_OF_PERSONS = frozenset((MASCULINE, FEMININE))
+
+
 class Features(NamedTuple):
-    """Agreement features of a mention; None is unknown."""
+    """Agreement features of a mention.
+
+    Attributes:
+        number: None is unknown.
+        genders: those that it can have.
+        person: 1 to 3.
+    """
 
     number: str | None
-    gender: str | None
+    genders: frozenset[str]
     person: int
 
 
-def features(words: Sequence[str], head: int, tag: str) -> Features:
+@dataclass(frozen=True)
+class Names:
+    """First names in lower case by gender, besides the words that are known here; names in both lists decide nothing."""
+
+    masculine: frozenset[str] = frozenset()
+    feminine: frozenset[str] = frozenset()
+
+
+NO_NAMES = Names()
+
+
+def features(words: Sequence[str], head: int, tag: str, entity: str = "", names: Names = NO_NAMES) -> Features:
     """Number, gender and person of a mention.
 
     Args:
         words: its words.
         head: position of its head word among them.
         tag: part of speech of the head in Penn's tag set, "_" where unknown.
+        entity: type of the named entity that the head belongs to (OntoNotes), "" where unknown or none.
+        names: further first names by gender.
     """
     lower = [word.lower() for word in words]
     head_word = lower[head]
     for person, numbers in ((1, _FIRST), (2, _SECOND)):
         if head_word in numbers:
-            return Features(numbers[head_word], None, person)
+            return Features(numbers[head_word], ANY_GENDER, person)
     if head_word in _PLURALS:
-        return Features(PLURAL, None, 3)
+        return Features(PLURAL, ANY_GENDER, 3)
     if head_word in _GENDER:
-        return Features(SINGULAR, _GENDER[head_word], 3)
-    male, female = _MALE.intersection(lower[: head + 1]), _FEMALE.intersection(lower[: head + 1])
-    gender = MASCULINE if male and not female else FEMININE if female and not male else None
-    return Features(_number(lower, head_word, tag), gender, 3)
+        return Features(SINGULAR, frozenset((_GENDER[head_word],)), 3)
+    # Types of things decide before words do: Washington Post is no man, whatever its words are.
+    if entity and entity not in (_PERSON, _PEOPLES):
+        return Features(None if entity in _GROUPS else _number(lower, head_word, tag), frozenset((NEUTER,)), 3)
+    male = (_MALE | names.masculine).intersection(lower[: head + 1])
+    female = (_FEMALE | names.feminine).intersection(lower[: head + 1])
+    if bool(male) != bool(female):
+        genders = frozenset((MASCULINE if male else FEMININE,))
+    else:
+        genders = _OF_PERSONS if entity == _PERSON else ANY_GENDER
+    return Features(_number(lower, head_word, tag), genders, 3)
+
+
+def read_names(masculine: str | Path, feminine: str | Path) -> Names:
+    """First names by gender from two lists, a name a line; empty lines and lines that begin with # are comments.
+
+    Names that both lists have decide nothing and are left out.
+
+    Raises:
+        AtlasError: a list cannot be read or has no name.
+    """
+    lists = []
+    for path in (masculine, feminine):
+        try:
+            lines = Path(path).read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise AtlasError(f"{path}: this list of names cannot be read ({error}).") from error
+        names = {line.strip().lower() for line in lines if line.strip() and not line.startswith("#")}
+        if not names:
+            raise AtlasError(f"{path}: this list has no name; give a first name a line.")
+        lists.append(names)
+    return Names(frozenset(lists[0] - lists[1]), frozenset(lists[1] - lists[0]))
 
 
 def _number(lower: Sequence[str], head_word: str, tag: str) -> str | None:
@@ -84,7 +142,5 @@ def _number(lower: Sequence[str], head_word: str, tag: str) -> str | None:
 def agree(a: Features, b: Features) -> bool:
     """True unless a feature known for both mentions disagrees."""
     return (
-        a.person == b.person
-        and (a.number is None or b.number is None or a.number == b.number)
-        and (a.gender is None or b.gender is None or a.gender == b.gender)
+        a.person == b.person and (a.number is None or b.number is None or a.number == b.number) and bool(a.genders & b.genders)
     )

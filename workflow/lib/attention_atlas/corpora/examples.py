@@ -35,6 +35,7 @@ _MENTION = pa.struct(
         *((name, pa.bool_()) for name in ("first", "singleton")),
         *((f"head_{rule}", pa.int32()) for rule in HEAD_RULES),
         ("role", pa.string()),
+        ("entity", pa.string()),
     ]
 )
 _QUESTION = pa.struct(
@@ -173,13 +174,13 @@ def _items(rows: Iterable[Mapping[str, Any]] | None, read: Callable[[Mapping[str
 
 
 def _mention_row(mention: Mention) -> dict[str, Any]:
-    plain = {name: getattr(mention, name) for name in ("start", "stop", "cluster", "first", "singleton", "role")}
+    plain = {name: getattr(mention, name) for name in ("start", "stop", "cluster", "first", "singleton", "role", "entity")}
     return plain | {f"head_{rule}": mention.heads.get(rule) for rule in HEAD_RULES}
 
 
 def _mention(row: Mapping[str, Any]) -> Mention:
     heads = {rule: row[f"head_{rule}"] for rule in HEAD_RULES if row[f"head_{rule}"] is not None}
-    return Mention(row["start"], row["stop"], row["cluster"], row["first"], row["singleton"], heads, row["role"])
+    return Mention(row["start"], row["stop"], row["cluster"], row["first"], row["singleton"], heads, row["role"], row["entity"])
 
 
 def _edge(row: Mapping[str, Any]) -> EdgeTarget:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 HEAD_RULES = ("constituents", "dependency", "surface", "last")
+BEST_HEAD_RULE = ("dependency", "constituents", "surface", "last")
+"""The same, the most reliable one first."""
 PRONOUN, PROPER, NOMINAL = "pronoun", "proper", "nominal"
 MENTION_TYPES = (PRONOUN, PROPER, NOMINAL)
 
@@ -34,6 +36,7 @@ class Mention:
         singleton: whether the chain has no other mention in the whole document.
         heads: head rule -> position of the head word, for the rules that the source allows.
         role: what it is besides ("" in coreference corpora; pronoun, A or B in GAP).
+        entity: type of the named entity that its head word belongs to; "" where there is none, or the source names none.
     """
 
     start: int
@@ -43,6 +46,7 @@ class Mention:
     singleton: bool = False
     heads: dict[str, int] = field(default_factory=dict)
     role: str = ""
+    entity: str = ""
 
 
 def surface_head(words: Sequence[str]) -> int:

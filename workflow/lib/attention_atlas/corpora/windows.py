@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from attention_atlas.corpora.alignment import last_that_fits
 from attention_atlas.corpora.conll2012 import Document, sentence_parse, sentence_starts
-from attention_atlas.corpora.mentions import Mention, dependency_head, surface_head
+from attention_atlas.corpora.mentions import BEST_HEAD_RULE, Mention, dependency_head, surface_head
 from attention_atlas.corpora.noun_heads import span_head
 from attention_atlas.corpora.trees import Tree
 from attention_atlas.errors import AtlasError
@@ -77,9 +77,16 @@ def document_mentions(document: Document, trees: Sequence[Tree] | None) -> list[
             heads["constituents"] = begin + span_head(parsed[number], *inside)
         if trees is not None:
             heads["dependency"] = begin + dependency_head(*inside, trees[number].heads)
+        head = next(heads[rule] for rule in BEST_HEAD_RULE if rule in heads)
         mentions.append(
             Mention(
-                span.start, span.stop, span.chain, span.chain not in seen, sizes[span.chain] == 1, dict(sorted(heads.items()))
+                span.start,
+                span.stop,
+                span.chain,
+                first=span.chain not in seen,
+                singleton=sizes[span.chain] == 1,
+                heads=dict(sorted(heads.items())),
+                entity=next((entity.label for entity in document.entities if entity.start <= head < entity.stop), ""),
             )
         )
         seen.add(span.chain)

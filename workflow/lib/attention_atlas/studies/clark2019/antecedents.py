@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from attention_atlas.corpora.agreement import Features, agree, features
+from attention_atlas.corpora.agreement import NO_NAMES, Features, Names, agree, features
 from attention_atlas.corpora.examples import Example
-from attention_atlas.corpora.mentions import Mention, mention_type
+from attention_atlas.corpora.mentions import BEST_HEAD_RULE, Mention, mention_type
 from attention_atlas.errors import AtlasError
 
 Bools = npt.NDArray[np.bool_]
 NEAREST, HEAD_MATCH, RULE_BASED = "nearest", "head_match", "rule_based"
 BASELINES = (NEAREST, HEAD_MATCH, RULE_BASED)
-_BEST_RULE = ("dependency", "constituents", "surface", "last")
 
 
 @dataclass(frozen=True)
@@ -25,12 +24,14 @@ class CoreferenceOptions:
     """Choices that the paper leaves open; the defaults are our reading.
 
     Attributes:
-        candidates: words that may be selected: heads of `earlier_mentions`, of all `other_mentions`, or all other `words`.
+        candidates: words that may be selected: heads of `earlier_mentions`, of all `other_mentions`, or all other `words`; the
+            baselines select mentions, for `words` the earlier ones.
         scored: mentions `with_antecedent` in the window, or all `not_first` of their chain in the document.
         head_rule: head word of a mention: `auto` (the best that the corpus allows), constituents, dependency, surface or last.
         singletons: whether mentions that are alone in their chain are candidates (OntoNotes annotates none).
         shared_heads: mentions that share a head word with another: `keep` them, or `drop` them from scoring and candidates.
         word_mode: attention from a word: mean over the rows of its word pieces, first or max.
+        entity_types: whether the sieves take gender and number from types of named entities too, where the corpus has them.
     """
 
     candidates: str = "earlier_mentions"
@@ -39,6 +40,7 @@ class CoreferenceOptions:
     singletons: bool = False
     shared_heads: str = "keep"
     word_mode: str = "mean"
+    entity_types: bool = True
 
     def option_text(self, name: str) -> str:
         """The value of one option as tables show it."""
@@ -59,6 +61,7 @@ _ALTERNATIVES: tuple[tuple[str, str | bool], ...] = (
     ("shared_heads", "drop"),
     ("word_mode", "first"),
     ("word_mode", "max"),
+    ("entity_types", False),
 )
 NOTES = {
     "candidates": "the paper does not say which words a head may pick",
@@ -67,6 +70,7 @@ NOTES = {
     "singletons": "mentions without a chain are annotated in some corpora only",
     "shared_heads": "nested mentions can share a head word",
     "word_mode": "as in Table 1",
+    "entity_types": "the paper does not say how its sieves know number and gender",
     "windows": "documents cut after their first tokens, or gone through in windows",
 }
 
@@ -128,13 +132,13 @@ def head_rule_for(examples: Iterable[Example], requested: str) -> str:
             available = set(mention.heads) if available is None else available & set(mention.heads)
     if not available:
         raise AtlasError("there is no mention in this corpus: every record was dropped, or the limit is too small.")
-    rule = next((name for name in _BEST_RULE if name in available), "last") if requested == "auto" else requested
+    rule = next((name for name in BEST_HEAD_RULE if name in available), "last") if requested == "auto" else requested
     if rule not in available:
         raise AtlasError(f"head_rule: {rule} needs what this corpus does not have; it allows {', '.join(sorted(available))}.")
     return rule
 
 
-def task_of(example: Example, options: CoreferenceOptions, rule: str) -> Task:
+def task_of(example: Example, options: CoreferenceOptions, rule: str, names: Names = NO_NAMES) -> Task:
     """Scored mentions, candidates and baselines of one example.
 
     A mention's antecedents are the mentions of its chain with an earlier head word. A word represents all mentions that it
@@ -144,6 +148,7 @@ def task_of(example: Example, options: CoreferenceOptions, rule: str) -> Task:
         example: words and mentions.
         options: the choices.
         rule: name of the head rule.
+        names: first names by gender, for the sieves.
     """
     n = len(example.words)
     tags = example.layers.get("xpos", ("_",) * n)
@@ -157,26 +162,26 @@ def task_of(example: Example, options: CoreferenceOptions, rule: str) -> Task:
     mentions_at: dict[int, list[Mention]] = {}
     for mention, head in zip(mentions, heads, strict=True):
         mentions_at.setdefault(head, []).append(mention)
-    described = {head: [_describe(m, head, example.words, tags) for m in same_head] for head, same_head in mentions_at.items()}
+
+    def described_mention(mention: Mention, head: int) -> _Description:
+        return _describe(mention, head, example.words, tags, mention.entity if options.entity_types else "", names)
+
+    described = {head: [described_mention(m, head) for m in same_head] for head, same_head in mentions_at.items()}
     rows = []
     for mention, head in zip(mentions, heads, strict=True):
         antecedent_heads = {h for m, h in zip(mentions, heads, strict=True) if m.cluster == mention.cluster and h < head}
         if not (antecedent_heads if options.scored == "with_antecedent" else not mention.first):
             continue
-        if options.candidates == "words":
-            allowed = [k for k in range(n) if k != head]
-        else:
-            allowed = [h for h in mentions_at if h != head and (h < head or options.candidates == "other_mentions")]
+        allowed = sorted(h for h in mentions_at if h != head and (h < head or options.candidates == "other_mentions"))
         starts = head == 0 or sentence[head] != sentence[head - 1]
         kind = mention_type(example.words[head], tags[head], starts, example.words[mention.start : mention.stop])
-        rows.append((mention, head, kind, sorted(allowed), antecedent_heads))
+        rows.append((mention, head, kind, allowed, antecedent_heads))
     candidates, correct = np.zeros((2, len(rows), n), dtype=bool)
     picked = {name: np.full(len(rows), -1) for name in BASELINES}
     for row, (mention, head, _, allowed, antecedent_heads) in enumerate(rows):
-        candidates[row, allowed] = True
+        candidates[row, allowed if options.candidates != "words" else np.arange(n) != head] = True
         correct[row, list(antecedent_heads)] = True
-        mention_text = _describe(mention, head, example.words, tags)
-        for name, word in _baselines(mention_text, head, allowed, described, example.words, tags).items():
+        for name, word in _baselines(described_mention(mention, head), head, allowed, described).items():
             picked[name][row] = word
     return Task(
         np.asarray([head for _, head, *_ in rows], dtype=np.intp),
@@ -196,11 +201,13 @@ class _Description:
     features: Features
 
 
-def _describe(mention: Mention, head: int, words: tuple[str, ...], tags: tuple[str, ...]) -> _Description:
+def _describe(
+    mention: Mention, head: int, words: tuple[str, ...], tags: tuple[str, ...], entity: str, names: Names
+) -> _Description:
     span = words[mention.start : mention.stop]
     # A head word lies outside of the span only in a faulty parse; the last word of the span stands in for it.
     inside = head - mention.start if mention.start <= head < mention.stop else len(span) - 1
-    return _Description(" ".join(span).lower(), words[head].lower(), features(span, inside, tags[head]))
+    return _Description(" ".join(span).lower(), words[head].lower(), features(span, inside, tags[head], entity, names))
 
 
 def _baselines(
@@ -208,22 +215,16 @@ def _baselines(
     head: int,
     allowed: list[int],
     described: Mapping[int, list[_Description]],
-    words: tuple[str, ...],
-    tags: tuple[str, ...],
 ) -> dict[str, int]:
     """The word that each baseline selects for one mention, -1 for none: the nearest match, ties to the earlier."""
     by_distance = sorted(allowed, key=lambda k: (abs(k - head), k))
-    candidates = {
-        k: described.get(k) or [_Description(words[k].lower(), words[k].lower(), features(words[k : k + 1], 0, tags[k]))]
-        for k in by_distance
-    }
     sieves: tuple[Callable[[_Description], bool], ...] = (
         lambda d: d.text == mention.text,
         lambda d: d.head_word == mention.head_word,
         lambda d: agree(d.features, mention.features),
         lambda d: True,
     )
-    sieve_picks = [next((k for k in by_distance if any(sieve(d) for d in candidates[k])), -1) for sieve in sieves]
+    sieve_picks = [next((k for k in by_distance if any(sieve(d) for d in described[k])), -1) for sieve in sieves]
     return {
         NEAREST: by_distance[0] if by_distance else -1,
         HEAD_MATCH: sieve_picks[1],
