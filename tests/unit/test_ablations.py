@@ -9,6 +9,7 @@ from math import comb
 import numpy as np
 import pandas as pd
 import pytest
+import sentencex
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,6 +19,7 @@ from transformers import BertConfig, BertForQuestionAnswering
 from attention_atlas.attention.engine import install, watch
 from attention_atlas.corpora.examples import Example
 from attention_atlas.corpora.layers import QuestionAnnotation
+from attention_atlas.corpora.text import WORD
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.methods.head_type_names import DENSE, DENSE_VERTICAL, DIAGONAL, TYPES, UNNAMED, VERTICAL
@@ -31,7 +33,7 @@ from attention_atlas.studies.guan2020.ablation_rows import (
     PRUNED,
     ROWS,
     SEGMENTS,
-    SENTENCES,
+    SENTENCEX,
     STOPS,
     TYPE,
     UNIFORM,
@@ -108,12 +110,12 @@ def test_rows_are_those_of_the_paper():
 
 
 def test_conditions_change_the_heads_of_their_types(types):
-    row_conditions = conditions(types, HEADS, 3, 5, False, 0)
+    row_conditions = conditions(types, HEADS, 3, 5, STOPS, False, 0)
     rows = {row.number: row for row in ROWS}
     for number, row in rows.items():
         type_heads = sorted(place for place, name in types.items() if name in row.types)
         own = [c for c in row_conditions if c.row == number]
-        assert {c.sentences for c in own} == set(SENTENCES if row.table == "table3" else (WHOLE,))
+        assert {c.sentences for c in own} == set((SEGMENTS, STOPS) if row.table == "table3" else (WHOLE,))
         assert [list(c.heads) for c in own if c.drawn_from == TYPE] == [type_heads] * len({c.sentences for c in own})
         assert sum(c.drawn_from == PERMUTED for c in own) == (5 if number in PRUNED.values() else 0)
         for condition in own:
@@ -121,7 +123,7 @@ def test_conditions_change_the_heads_of_their_types(types):
             assert len(set(condition.heads)) == len(type_heads)
             assert (condition.drawn_from != OTHERS) or not set(condition.heads) & set(type_heads)
     assert sum(c.drawn_from == OTHERS for c in row_conditions) > 0
-    assert conditions(types, HEADS, 3, 5, False, 0)[7].heads == row_conditions[7].heads
+    assert conditions(types, HEADS, 3, 5, STOPS, False, 0)[7].heads == row_conditions[7].heads
 
 
 @given(st.sets(st.tuples(st.integers(0, 3), st.integers(0, 5)), max_size=24), st.integers(0, 99))
@@ -163,10 +165,47 @@ def test_sentences_of_pieces():
         sentence_of_pieces(Example(0, "x", (2,), (0,), ("[CLS]",), (-1,), ()), STOPS, "none")
 
 
+def question_on(context, first_word=0):
+    """An example with one word of a question, and the words of a passage from `first_word` on, each one piece."""
+    matches = list(WORD.finditer(context))[first_word:]
+    words = ("Who", *(match[0] for match in matches))
+    starts, stops = zip(*(match.span() for match in matches), strict=True)
+    annotation = QuestionAnnotation("q", context, 1, starts, stops, ("x",), None)
+    word = (-1, 0, -1, *range(1, len(words)), -1)
+    return Example(0, "q", (5,) * len(word), (0,) * len(word), ("x",) * len(word), word, words, question=annotation)
+
+
+@pytest.mark.parametrize("context", [
+    "The U.S. team, led by Mr. Smith, won 5.5 points. It was in São Paulo. \n Dr. A. B. Jones left at 3 p.m. on Monday.",
+    'Is it? Yes! "No," he said. He left.',
+    "One.",
+])  # fmt: skip
+def test_sentences_are_those_of_a_splitter_not_of_full_stops(context):
+    """Each word has the number of the sentence that holds it, and windows of a passage have the same numbers."""
+    example = question_on(context)
+    expected, place = [], 0
+    sentences = list(sentencex.segment("en", context))
+    assert "".join(sentences) == context
+    for number, sentence in enumerate(sentences, start=1):
+        expected += [number for match in WORD.finditer(context) if place <= match.start() < place + len(sentence)]
+        place += len(sentence)
+    assert sentence_of_pieces(example, SENTENCEX, "none") == [-1, 0, -1, *expected, -1]
+    if len(expected) > 8:
+        assert sentence_of_pieces(question_on(context, 8), SENTENCEX, "none") == [-1, 0, -1, *expected[8:], -1]
+
+
+def test_abbreviations_and_numbers_end_no_sentence():
+    example = question_on("The U.S. team, led by Mr. Smith, won 5.5 points. It was in Brazil.")
+    assert max(sentence_of_pieces(example, SENTENCEX, "none")) == 2
+    assert max(sentence_of_pieces(example, STOPS, "none")) == 6
+    of_words = dict(zip(example.words[1:], sentence_of_pieces(example, SENTENCEX, "segment")[3:-1], strict=True))
+    assert (of_words["points"], of_words["It"], of_words["Brazil"]) == (1, 2, 2)
+
+
 @pytest.mark.parametrize("special_tokens", ["none", "segment"])
 @pytest.mark.parametrize("renormalise", [False, True])
 def test_answers_are_those_of_one_evaluation_a_row(model, types, special_tokens, renormalise):
-    row_conditions = conditions(types, HEADS, 1, 1, renormalise, 0)
+    row_conditions = conditions(types, HEADS, 1, 1, SENTENCEX, renormalise, 0)
     answers = answer_all(model, EXAMPLES, row_conditions, 0, special_tokens, batch_tokens=40)
     differ = 0
     for condition in row_conditions:
@@ -185,7 +224,7 @@ def test_answers_are_those_of_one_evaluation_a_row(model, types, special_tokens,
 
 
 def test_shards_together_answer_as_all_questions_at_once(model, types, tmp_path):
-    row_conditions = conditions(types, HEADS, 1, 0, False, 0)
+    row_conditions = conditions(types, HEADS, 1, 0, STOPS, False, 0)
     whole, files = answer_all(model, EXAMPLES, row_conditions, 0, "none"), []
     for number, part in enumerate((EXAMPLES[:1], EXAMPLES[1:], [])):
         files.append(tmp_path / f"{number}.parquet")

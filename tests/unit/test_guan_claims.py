@@ -30,7 +30,7 @@ from attention_atlas.studies.guan2020.claims import (
 )
 
 PASSAGES, QUESTIONS, RESAMPLES = 20, 40, 400
-CHANGES = [(row.number, sentences) for row in ROWS for sentences in sentences_of(row)]
+CHANGES = [(row.number, sentences) for row in ROWS for sentences in sentences_of(row, "stops")]
 VERDICTS = pytest.mark.parametrize("verdict", [HOLDS, DOES_NOT_HOLD, UNDECIDED])
 REPETITIONS = pytest.mark.parametrize("data_sets", [150, pytest.param(2000, marks=pytest.mark.long)])
 TYPES_BY_LAYER = pd.DataFrame(

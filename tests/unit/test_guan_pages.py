@@ -22,7 +22,7 @@ from attention_atlas.methods.distance_features import FEATURES, alternatives
 from attention_atlas.methods.head_type_names import DENSE, DENSE_VERTICAL, DIAGONAL, TYPES, UNNAMED, VERTICAL
 from attention_atlas.models.card import ModelCard, write_card
 from attention_atlas.published.values import load_published
-from attention_atlas.studies.guan2020.ablation_rows import ROWS, SENTENCES, TYPE, WHOLE
+from attention_atlas.studies.guan2020.ablation_rows import ROWS, SENTENCEX, TYPE, sentences_of
 from attention_atlas.studies.guan2020.ablations import COLUMNS as ANSWER_COLUMNS
 from attention_atlas.studies.guan2020.agreement import agreement_page
 from attention_atlas.studies.guan2020.clustering import ClusterOptions, ClusterOutputs, by_layer, cluster_heads
@@ -200,15 +200,13 @@ def tables(clustered, tmp_path_factory):
     # The order of the paper: Diagonal matters most, Vertical least, 1/L more than 0.
     level = {2: 79, 3: 5, 4: 73, 5: 81, 6: 75, 7: 57, 8: 75, 9: 1, 10: 9, 11: 53, 12: 17, 13: 82, 14: 80, 15: 78}
     rows = [scores(1, "", 90)]
-    rows += [
-        scores(r.number, s, level.get(r.number, 50)) for r in ROWS for s in (SENTENCES if r.table == "table3" else (WHOLE,))
-    ]
+    rows += [scores(r.number, s, level.get(r.number, 50)) for r in ROWS for s in sentences_of(r, SENTENCEX)]
     for name, wanted in (("table2", range(1, 12)), ("table3", (1, *range(12, 20)))):
         write_table(pd.DataFrame([row for row in rows if row["row"] in wanted]), folder / name)
     row = {"windows": "all", "references": "all", "n": 50, "em": 86.9, "em_ci_low": 86, "em_ci_high": 88}
     write_table(pd.DataFrame([row | {"f1": 93.1, "f1_ci_low": 92.0, "f1_ci_high": 94.0}]), folder / "baselines")
     # Every question has the drops that the tables have.
-    answers = [(r["row"], r["sentences"] or WHOLE, TYPE, 0, f"q{k}", k, "x", r["em"], r["f1"]) for r in rows for k in range(20)]
+    answers = [(r["row"], r["sentences"] or "", TYPE, 0, f"q{k}", k, "x", r["em"], r["f1"]) for r in rows for k in range(20)]
     pd.DataFrame(answers, columns=ANSWER_COLUMNS).to_parquet(folder / "answers", index=False)
     names = ("table1", "table2", "table3", "baselines", "answers")
     of_clusters = {"head_type_summary": "summary", "head_types": "types"}

@@ -106,7 +106,7 @@ def test_the_work_of_ablations_is_that_of_their_conditions(random_sets, permutat
     # One head of each type in each layer of many: there are enough others for every row.
     types = {(0, head): name for head, name in enumerate(TYPES)}
     # Every condition, and the unchanged model.
-    passes = len(conditions(types, 8, random_sets, permutations, False, 0)) + 1
+    passes = len(conditions(types, 8, random_sets, permutations, "stops", False, 0)) + 1
     work = workload(config, "guan2020_ablations", named())
     questions = config["corpora"]["sample-questions"]["limit"]
     assert work["records"] == questions * passes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -58,6 +59,11 @@ def read_documents(path: str | Path, lines: str, language: str = "en") -> Iterat
         yield replace(_document(block, lines, language, closed), number=number)
     if empty:
         raise AtlasError(f"{path}: the file has no text. A text corpus needs at least one line that is not blank.")
+
+
+def sentence_starts(text: str, language: str = "en") -> list[int]:
+    """The character at which each sentence of a text begins, with the space before its first word or without."""
+    return list(itertools.accumulate((len(sentence) for sentence in sentencex.segment(language, text)), initial=0))[:-1]
 
 
 def _blocks(path: str | Path, lines: str) -> Iterator[tuple[list[str], bool]]:

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from attention_atlas.methods.head_type_names import DENSE, DENSE_VERTICAL, DIAGONAL, VERTICAL
 
 ZERO, UNIFORM, INTRA, INTER = "zero", "uniform", "intra", "inter"
-SEGMENTS, STOPS, WHOLE = "segments", "stops", ""
-SENTENCES = (SEGMENTS, STOPS)
-"""Definitions of a sentence: question and passage, or text up to a full stop."""
+SEGMENTS, SENTENCEX, STOPS, WHOLE = "segments", "sentencex", "stops", ""
+"""Definitions of a sentence: question and passage; the question, and the sentences of the passage as sentencex splits them or
+up to each full stop; none, for actions that do not depend on sentences."""
+SPLITTERS = (SENTENCEX, STOPS)
 BASELINE = 1
 """Number of the row in which no head is changed."""
 TYPE, OTHERS, PERMUTED = "type", "others", "permuted"
@@ -63,9 +64,14 @@ UNIFORMED = {row.types[0]: row.number for row in ROWS if row.action == UNIFORM}
 """Type -> the row in which its heads attend uniformly."""
 
 
-def sentences_of(row: Row) -> tuple[str, ...]:
-    """Definitions of a sentence under which a row is evaluated: both where its action depends on sentences."""
-    return SENTENCES if row.action in (INTRA, INTER) else (WHOLE,)
+def sentences_of(row: Row, splitter: str) -> tuple[str, ...]:
+    """Definitions of a sentence under which a row is evaluated: two where its action depends on sentences.
+
+    Args:
+        row: the row.
+        splitter: one of `SPLITTERS`.
+    """
+    return (SEGMENTS, splitter) if row.action in (INTRA, INTER) else (WHOLE,)
 
 
 def crowded_layers(layers: Iterable[int], heads_a_layer: int) -> list[int]:

@@ -23,7 +23,7 @@ from attention_atlas.models.answering import answer_texts, passage_pieces
 from attention_atlas.models.card import ModelCard, read_card
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.loading import load_trained
-from attention_atlas.studies.guan2020.ablation_rows import BASELINE, SENTENCES, TYPE, WHOLE
+from attention_atlas.studies.guan2020.ablation_rows import BASELINE, TYPE, WHOLE
 from attention_atlas.studies.guan2020.conditions import Condition, conditions, sentence_ids
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def ablate(
         types_path: head_types.tsv of that model.
         examples_path: a shard of questions with windows of their passages.
         limit: use at most this many records.
-        settings: special_tokens, renormalise, random_sets, permutations.
+        settings: sentences, special_tokens, renormalise, random_sets, permutations.
         seed: of the random sets.
         threads: threads of the forward passes.
         out: Parquet, one row for each window and condition: `ANSWERED`.
@@ -112,7 +112,7 @@ def _conditions(card: ModelCard, types_path: str | Path, settings: Mapping[str, 
     if len(types) != card.layers * card.heads:
         raise AtlasError(f"{types_path}: it has {len(types)} heads, the model {card.name} {card.layers * card.heads}.")
     numbers = settings["random_sets"], settings["permutations"]
-    return conditions(types, card.heads, *numbers, settings["renormalise"], seed)
+    return conditions(types, card.heads, *numbers, settings["sentences"], settings["renormalise"], seed)
 
 
 Key = tuple[int, str, str, int]
@@ -162,13 +162,14 @@ def answer_all(
         batch_tokens: tokens of a batch, padding included.
     """
     answers: Answers = {_key(c): {} for c in (UNCHANGED, *row_conditions)}
+    definitions = dict.fromkeys(c.sentences for c in row_conditions if c.sentences != WHOLE)
     batches = list(batch_by_length(examples, batch_tokens))
     for batch in progress(batches, label="batches of questions"):
         inputs = model_inputs(model, batch, pad)
         mask = inputs["attention_mask"]
         length = mask.shape[1]
         allowed = passage_pieces(batch, length).to(mask.device)
-        ids = {kind: sentence_ids(batch, length, kind, special_tokens).to(mask.device) for kind in SENTENCES}
+        ids = {kind: sentence_ids(batch, length, kind, special_tokens).to(mask.device) for kind in definitions}
         plans = ((condition.plan, ids.get(condition.sentences)) for condition in row_conditions)
         for condition, output in zip((UNCHANGED, *row_conditions), outputs_under(model, inputs, plans), strict=True):
             _store(answers[_key(condition)], batch, output, allowed)

@@ -20,7 +20,6 @@ from attention_atlas.studies.guan2020.ablation_rows import (
     BASELINE,
     PERMUTED,
     PRUNED,
-    SENTENCES,
     TYPE,
     UNIFORMED,
     WHOLE,
@@ -48,6 +47,10 @@ class F1Drops:
     by_question: pd.DataFrame
     passages: npt.NDArray[np.integer]
     permuted: dict[str, Floats]
+
+    def definitions(self, row: int) -> list[str]:
+        """Definitions of a sentence under which a row was evaluated."""
+        return [sentences for number, sentences in self.by_question.columns if number == row]
 
     def mean(self, change: Change) -> float:
         """Mean drop over the questions."""
@@ -124,7 +127,7 @@ def claims(drops: F1Drops, types: pd.DataFrame, resamples: int, seed: int) -> It
         + "; ".join(f"{TITLES[kind]} {drops.mean(pruned[kind]):.1f} and {drops.mean(uniform[kind]):.1f}" for kind in pruned),
     )
     for kind, intra, inter in ((DIAGONAL, 12, 13), (DENSE_VERTICAL, 14, 15)):
-        for sentences in SENTENCES:
+        for sentences in drops.definitions(intra):
             within, between = (intra, sentences), (inter, sentences)
             more, less = ("within", "between") if kind == DIAGONAL else ("between", "within")
             pair = (within, between) if kind == DIAGONAL else (between, within)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,12 +15,14 @@ import torch
 
 from attention_atlas.attention.plans import Plan
 from attention_atlas.corpora.examples import Example, question_of
+from attention_atlas.corpora.text import sentence_starts
 from attention_atlas.studies.guan2020.ablation_rows import (
     INTRA,
     OTHERS,
     PERMUTED,
     PRUNED,
     ROWS,
+    SENTENCEX,
     STOPS,
     TYPE,
     UNIFORM,
@@ -36,7 +40,7 @@ class Condition:
 
     Attributes:
         row: number of the row.
-        sentences: segments, stops, or empty where the action does not depend on sentences.
+        sentences: definition of a sentence, see `ablation_rows`.
         drawn_from: type, others or permuted, see `ablation_rows`.
         draw: 0 for the heads of the row's types, 1, 2 ... for random sets.
         heads: (layer, head) from 0.
@@ -56,6 +60,7 @@ def conditions(
     heads_a_layer: int,
     random_sets: int,
     permutations: int,
+    splitter: str,
     renormalise: bool,
     seed: int,
 ) -> list[Condition]:
@@ -66,6 +71,7 @@ def conditions(
         heads_a_layer: heads of a layer.
         random_sets: number of sets of other heads; rows with the same types share them.
         permutations: number of permutations of the types, for the rows that prune one type.
+        splitter: of the passage into sentences, one of `SPLITTERS`.
         renormalise: rescale rows with dropped weights to 1.
         seed: of the random sets.
     """
@@ -78,7 +84,7 @@ def conditions(
         if row.number in PRUNED.values():
             permuted = permuted_sets(type_heads, heads_a_layer, permutations, seed)
             sets += [(PERMUTED, draw, heads) for draw, heads in enumerate(permuted, start=1)]
-        for sentences in sentences_of(row):
+        for sentences in sentences_of(row, splitter):
             for drawn_from, draw, heads in sets:
                 plan = plan_of(heads, row.action, renormalise)
                 row_conditions.append(Condition(row.number, sentences, drawn_from, draw, heads, plan))
@@ -148,18 +154,22 @@ def sentence_of_pieces(example: Example, sentences: str, special_tokens: str) ->
 
     Args:
         example: question and passage.
-        sentences: segments (question 0, passage 1) or stops (the question 0; a full stop ends each sentence of the passage).
+        sentences: segments (question 0, passage 1), sentencex or stops (the question 0, the sentences of the passage from 1).
         special_tokens: none, or segment: [CLS] and the first [SEP] belong to the question, the last one to the passage.
 
     Raises:
         AtlasError: the example holds no question.
     """
-    size = question_of(example).size
-    of_word, current = [], 1
-    for position, text in enumerate(example.words):
-        of_word.append(0 if position < size else current)
-        if position >= size and text == "." and sentences == STOPS:
-            current += 1
+    question = question_of(example)
+    passage = example.words[question.size :]
+    if sentences == SENTENCEX:
+        starts = _sentence_starts(question.context)
+        of_passage = [bisect_right(starts, start) for start in question.starts]
+    elif sentences == STOPS:
+        of_passage = [1, *(1 + np.cumsum([text == "." for text in passage[:-1]]))] if passage else []
+    else:
+        of_passage = [1] * len(passage)
+    of_word = [0] * question.size + [int(number) for number in of_passage]
     if special_tokens == "none":
         return [of_word[word] if word >= 0 else -1 for word in example.word]
     of_piece, last = [], 0
@@ -167,6 +177,12 @@ def sentence_of_pieces(example: Example, sentences: str, special_tokens: str) ->
         last = of_word[word] if word >= 0 else last
         of_piece.append(last)
     return of_piece
+
+
+@functools.lru_cache(maxsize=1 << 10)
+def _sentence_starts(context: str) -> list[int]:
+    """Starts of the sentences of a passage, the same for all its questions and windows."""
+    return sentence_starts(context)
 
 
 def sentence_ids(batch: Sequence[Example], length: int, sentences: str, special_tokens: str) -> torch.Tensor:

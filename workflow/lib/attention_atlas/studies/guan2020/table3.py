@@ -10,11 +10,11 @@ from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 from attention_atlas.methods.head_type_names import TITLES
-from attention_atlas.studies.guan2020.ablation_rows import INTER, INTRA, SEGMENTS, STOPS, WHOLE
+from attention_atlas.studies.guan2020.ablation_rows import INTER, INTRA, SEGMENTS, SENTENCEX, STOPS, WHOLE
 from attention_atlas.studies.guan2020.ablation_tables import SCORES_NOTE, ablation_table, score_columns
 
 _ACTIONS = {INTRA: "within sentences", INTER: "between sentences"}
-_SENTENCES = {SEGMENTS: "question and passage", STOPS: "by full stops", WHOLE: ""}
+_SENTENCES = {SEGMENTS: "question and passage", SENTENCEX: "split by sentencex", STOPS: "by full stops", WHOLE: ""}
 
 
 def table3(
@@ -57,7 +57,8 @@ def _page(table_path: str | Path, label: RunLabel, out: str | Path) -> None:
     shown = pd.concat([shown, score_columns(table, "Table 3")], axis=1)
     notes = [
         label.line,
-        "The paper does not say what a sentence is: question and passage (the two segments), or what a full stop ends. "
+        "The paper does not say what a sentence is: question and passage (the two segments), or the sentences of the passage. "
+        "These are split by sentencex, or after every full stop, those of abbreviations and numbers too (option sentences). "
         + SCORES_NOTE,
         "Row 12 is printed as 16.96 in the paper's table and as 19.96 in its text. Row 13 lies above the paper's own baseline.",
     ]
