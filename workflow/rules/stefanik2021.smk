@@ -94,7 +94,7 @@ rule stefanik2021_baselines:
         test=stefanik2021.examples("test"),
         scores="results/{run}/stefanik2021/detection/scores.parquet",
         removals=stefanik2021.removal_files,
-        card=stefanik2021.card("documents"),
+        card=stefanik2021.encoder_card,
     output:
         tsv="results/{run}/stefanik2021/baselines.tsv",
         html="results/{run}/stefanik2021/baselines.html",
@@ -111,7 +111,8 @@ rule stefanik2021_baselines:
     params:
         limits=stefanik2021.split_limits,
         removals=stefanik2021.placed(stefanik2021.removals_by_seed),
-        model=stefanik2021.model(),
+        encoder=stefanik2021.encoder,
+        encoder_entry=stefanik2021.encoder_entry,
         options=stefanik2021.baseline_options,
         label=stefanik2021.label("test"),
         code=script_digest("stefanik2021_baselines.py"),

@@ -40,6 +40,7 @@ from attention_atlas.studies.stefanik2021.names import (
     TEST,
     TF_IDF,
     YAKE,
+    method_title,
 )
 from attention_atlas.studies.stefanik2021.phrases import (
     Candidate,
@@ -53,13 +54,21 @@ from attention_atlas.studies.stefanik2021.phrases import (
     resampled_percent,
     tagged_phrases,
 )
-from attention_atlas.studies.stefanik2021.rankers import Rankings, by_embedding, by_position, by_tf_idf, by_words, by_yake
+from attention_atlas.studies.stefanik2021.rankers import (
+    Rankings,
+    by_embedding,
+    by_position,
+    by_tf_idf,
+    by_words,
+    by_yake,
+    encoder_in_words,
+)
 
 _log = logging.getLogger(__name__)
 Floats = npt.NDArray[np.float64]
 BASELINES = [
     *("method", "metric", "value", "ci_low", "ci_high", "phrases", "documents"),
-    *("development", "development_documents", "reference", "difference", "difference_low", "difference_high"),
+    *("development", "development_documents", "reference", "difference", "difference_low", "difference_high", "encoder"),
 ]
 _MOST = 20
 """Largest number of phrases of a ranker that is tried on development documents."""
@@ -121,7 +130,8 @@ def write_baselines(
     limits: Mapping[str, int],
     scores_path: str | Path,
     removals: Mapping[str, str | Path],
-    model_entry: Mapping[str, Any],
+    encoder: str,
+    encoder_entry: Mapping[str, Any],
     options: BaselineOptions,
     label: RunLabel,
     out: str | Path,
@@ -136,13 +146,14 @@ def write_baselines(
 
     development: the same score on development documents, of the methods that rank. reference: the method without attention and
     fine-tuning with the best f1_at_m there. difference: of a method from it on test documents, paired, with Student's 95 %
-    interval over documents; empty for phrase_f1, which is no mean over documents.
+    interval over documents; empty for phrase_f1, which is no mean over documents. encoder: of the embedding ranker, the model
+    and whether it is a sentence encoder.
 
     Args:
         files, limits: `DEVELOPMENT` and `TEST` -> examples, and the number of records to use at most.
         scores_path: scores of the words of all documents by name, see `detection`.
         removals: seed -> answers of a tagger, see `removal`.
-        model_entry: model of the embedding ranker.
+        encoder, encoder_entry: model of the embedding ranker.
         options: longest candidate, and the bootstrap.
         label: model and test documents.
         out, html_out: files to write.
@@ -155,7 +166,7 @@ def write_baselines(
 
     documents = {split: _documents(read_examples(files[split], limits[split]), options.max_phrase_words) for split in SPLITS}
     scores = read_parquet(scores_path, ["document", "place", REGRESSION, HEAD, STATISTICS])
-    folder, device = locate(model_entry), pick_device()
+    folder, device = locate(encoder_entry), pick_device()
 
     def rank_by_embedding(split: Documents) -> Rankings:
         return by_embedding([e.words for e in split.examples], split.candidates, folder, device)
@@ -184,7 +195,7 @@ def write_baselines(
         )
     tagged = [_tagged(path, documents[TEST].examples) for path in removals.values()]
     evaluated[TAGGER] = Evaluated(None, None, _scores_by_document(tagged, tagged, documents[TEST]))
-    table = baseline_rows(evaluated, options)
+    table = baseline_rows(evaluated, encoder_in_words(encoder, folder), options)
     write_table(table, out)
     notes = [
         label.line,
@@ -197,8 +208,8 @@ def write_baselines(
         f"on {table['development_documents'].iloc[0]} development documents (F1@M), with Student's 95 % interval over "
         "documents.",
     ]
-    shown = table.drop(columns=["reference", "development_documents"])
-    shown["method"] = [METHOD_TITLES[name] for name in table["method"]]
+    shown = table.drop(columns=["reference", "development_documents", "encoder"])
+    shown["method"] = [method_title(*row) for row in table[["method", "encoder"]].itertuples(index=False)]
     formats = dict.fromkeys(("value", "ci_low", "ci_high", "development"), ".1f") | {"phrases": ".0f", "documents": "d"}
     formats |= dict.fromkeys(("difference", "difference_low", "difference_high"), "+.1f")
     write_html_table(shown, html_out, "Štefánik: attention beside other ways to find keyphrases", notes, formats=formats)
@@ -252,8 +263,14 @@ def reference_method(evaluated: Mapping[str, Evaluated]) -> str:
     return max(by_method, key=by_method.__getitem__)
 
 
-def baseline_rows(evaluated: Mapping[str, Evaluated], options: BaselineOptions) -> pd.DataFrame:
-    """A row a method and metric, columns `BASELINES`, see `write_baselines`."""
+def baseline_rows(evaluated: Mapping[str, Evaluated], encoder: str, options: BaselineOptions) -> pd.DataFrame:
+    """A row a method and metric, columns `BASELINES`, see `write_baselines`.
+
+    Args:
+        evaluated: method -> its scores.
+        encoder: what the embedding ranker reads embeddings from.
+        options: bootstrap over documents.
+    """
     reference = reference_method(evaluated)
     rows = []
     for name, method in evaluated.items():
@@ -265,11 +282,11 @@ def baseline_rows(evaluated: Mapping[str, Evaluated], options: BaselineOptions) 
             before = development.f1[metric] if development else np.empty(0)
             row = [name, metric, values.mean(), float(low), float(high), method.count, size]
             row += [before.mean() if len(before) else np.nan, len(before) or None, reference, difference.mean()]
-            rows.append([*row, *mean_interval(difference)])
+            rows.append([*row, *mean_interval(difference), encoder if name == EMBEDDING else None])
         low, high = percentile_interval(resampled_percent(test.phrases, options.resamples, options.seed).mean(axis=1))
         row = [name, EXACT, percent(test.phrases).mean(), float(low), float(high), method.count, test.phrases.shape[1]]
         row += [percent(development.phrases).mean(), development.phrases.shape[1]] if development else [np.nan, None]
-        rows.append([*row, reference, np.nan, np.nan, np.nan])
+        rows.append([*row, reference, np.nan, np.nan, np.nan, encoder if name == EMBEDDING else None])
     return pd.DataFrame(rows, columns=BASELINES).astype({"phrases": "Int64", "development_documents": "Int64"})
 
 

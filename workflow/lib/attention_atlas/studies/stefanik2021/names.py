@@ -42,6 +42,11 @@ FEATURE_KEYS = ["record", "document", "place", "word", "key"]
 is part of a keyphrase."""
 
 
+def method_title(method: str, encoder: object = None) -> str:
+    """What pages and figures call a method; of the embedding ranker with its encoder."""
+    return f"{METHOD_TITLES[method]}: {encoder}" if isinstance(encoder, str) else METHOD_TITLES[method]
+
+
 def feature(layer: int, head: int, reduction: str) -> str:
     """Column with the attention that words receive from a head (from 1), as `l3_h1_max`; the slides count from 0."""
     return f"l{layer}_h{head}_{reduction}"

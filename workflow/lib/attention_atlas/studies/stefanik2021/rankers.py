@@ -82,6 +82,13 @@ def by_embedding(
     return rankings
 
 
+def encoder_in_words(name: str, folder: str | Path) -> str:
+    """What the embedding ranker reads embeddings from: sentence-transformers adds modules.json to models of sentences."""
+    if (Path(folder) / "modules.json").is_file():
+        return f"{name}, a sentence encoder"
+    return f"{name}, not trained for sentences: mean of its last hidden states"
+
+
 @cache
 def _keybert(folder: str, device: str) -> Any:
     from keybert import KeyBERT

@@ -7,6 +7,7 @@ from attention_atlas.studies.stefanik2021.head_measures import MEASURES
 from attention_atlas.studies.stefanik2021.names import SPLITS
 from attention_atlas.studies.stefanik2021.pages import PAGES
 from attention_atlas.workflow import costs
+from attention_atlas.workflow.known import check_known
 from attention_atlas.workflow.lookups import Config, Pair, family_member, family_seeds, study_model
 from attention_atlas.workflow.studies import of_role
 from attention_atlas.workflow.study import Role, Study, figure, table
@@ -160,12 +161,14 @@ def taggers(config: Config, run: str) -> dict[int, str]:
 
 
 def check(config: Config, run: str, place: str) -> None:
-    """The keys of taggers together; a family that has the task.
+    """The keys of taggers together; a family that has the task; a known sentence encoder.
 
     Raises:
         AtlasError: names the key.
     """
     settings = config["runs"][run][ID]
+    if "sentence_encoder" in settings:
+        check_known(settings["sentence_encoder"], config["models"], "model", f"{place}.sentence_encoder")
     trained = ("family", *SPLITS)
     absent = [key for key in trained if key not in settings]
     if 0 < len(absent) < len(trained):

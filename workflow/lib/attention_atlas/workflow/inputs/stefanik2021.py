@@ -9,6 +9,7 @@ from attention_atlas.studies.stefanik2021.study import ID, taggers
 from attention_atlas.workflow.inputs.shared import Wildcards
 from attention_atlas.workflow.inputs.study import StudyInputs
 from attention_atlas.workflow.lookups import Config
+from attention_atlas.workflow.paths import card_path
 
 
 class Stefanik2021Inputs(StudyInputs):
@@ -39,6 +40,18 @@ class Stefanik2021Inputs(StudyInputs):
         """Attributes of `Fit`: how heads are combined."""
         settings = self.study_settings(wildcards)
         return {key: settings[key] for key in ("folds", "l2_penalty", "fits", "permutations", "seed")}
+
+    def encoder(self, wildcards: Wildcards) -> str:
+        """Name of the model of the embedding ranker."""
+        return str(self.study_settings(wildcards).get("sentence_encoder") or self.base_model(wildcards.run))
+
+    def encoder_entry(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Registry entry of the model of the embedding ranker."""
+        return self.weights_entry(wildcards.run, self.encoder(wildcards))
+
+    def encoder_card(self, wildcards: Wildcards) -> str:
+        """Card of the model of the embedding ranker."""
+        return card_path(wildcards.run, self.encoder(wildcards))
 
     def pairs_label(self, wildcards: Wildcards) -> dict[str, Any]:
         """Label of figures and pages of single pairs of sentences."""

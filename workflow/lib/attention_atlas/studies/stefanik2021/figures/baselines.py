@@ -32,7 +32,7 @@ def baselines(path: str | Path, label: RunLabel, pictures: Mapping[str, str | Pa
     Raises:
         AtlasError: the table cannot be used.
     """
-    table = read_table(path, ["method", "metric", "value", "ci_low", "ci_high", "documents"])
+    table = read_table(path, ["method", "metric", "value", "ci_low", "ci_high", "documents", "encoder"])
     methods = [name for name in METHOD_TITLES if (table["method"] == name).any()][::-1]
     use_style()
     figure, axis = plt.subplots(figsize=(7.0, 0.62 * len(methods) + 1.1), constrained_layout=True)
@@ -53,4 +53,7 @@ def baselines(path: str | Path, label: RunLabel, pictures: Mapping[str, str | Pa
         "over them. M: as many phrases as a method proposes (a ranker: the number that is best on development documents). "
         "Shaded: from this model's attention or weights."
     )
+    encoders = table["encoder"].dropna().unique()
+    if len(encoders):
+        note += f" Embedding ranker: {encoders[0]}."
     save_figure(figure, pictures, f"{label.line}\n{note}")
