@@ -130,11 +130,6 @@ def simultaneous_interval(observed: Floats, null: Floats, level: float = 0.95) -
     return observed - half, observed + half
 
 
-def largest_interval(low: Floats, high: Floats) -> tuple[float, float]:
-    """Interval of the largest effect over heads, from intervals that contain all effects at once."""
-    return float(np.max(low)), float(np.max(high))
-
-
 def largest_size_interval(low: Floats, high: Floats) -> tuple[float, float]:
     """Interval of the largest absolute effect over heads, from intervals that contain all effects at once."""
     return float(max(0.0, np.max(low), np.max(-high))), float(max(np.max(high), np.max(-low)))

@@ -26,8 +26,8 @@ def head_ranking(path: str | Path, label: RunLabel, pictures: Mapping[str, str |
     Raises:
         AtlasError: the table cannot be used.
     """
-    names = ["layer", "head", "auc", "average_precision", "cross_entropy", "cross_entropy_none", "slide_rank", "share", "n"]
-    table = read_table(path, names)
+    names = ["layer", "head", "auc", "auc_low", "auc_high", "cross_entropy", "cross_entropy_none", "slide_rank", "share", "n"]
+    table = read_table(path, [*names, "documents"])
     figure, axes = panels(4.4, 4.2, 2)
     best = table.head(_SHOWN_HEADS)[::-1]
     places = np.arange(len(best))
@@ -37,7 +37,9 @@ def head_ranking(path: str | Path, label: RunLabel, pictures: Mapping[str, str |
     axes[0].set_ylabel("Layer-head")
     axes[0].set_xlabel("Cross-entropy saved, thousandths of a nat a word")
     axes[0].set_title(f"The {len(best)} best of {len(table)} heads, calibrated")
-    axes[1].scatter(table["slide_rank"], table["auc"], s=16, color=VERMILION, linewidths=0)
+    interval = [table["auc"] - table["auc_low"], table["auc_high"] - table["auc"]]
+    axes[1].errorbar(table["slide_rank"], table["auc"], yerr=interval, fmt="none", ecolor=GREY, linewidth=0.5)
+    axes[1].scatter(table["slide_rank"], table["auc"], s=16, color=VERMILION, linewidths=0, zorder=3)
     axes[1].axhline(0.5, color=GREY, linewidth=0.8, linestyle="--", label="chance")
     axes[1].set_xlabel("Rank by the slides' sum (uncalibrated)")
     axes[1].set_ylabel("AUC of the head's attention")
@@ -46,6 +48,7 @@ def head_ranking(path: str | Path, label: RunLabel, pictures: Mapping[str, str |
     axes[1].set_title("All heads")
     note = (
         "Left: log loss of the share of key words less that of a probability fitted to the head's attention, both from other "
-        f"documents. n = {table['n'].iloc[0]} words, {table['share'].iloc[0]:.1%} of them of keyphrases."
+        f"documents. n = {table['n'].iloc[0]} words of {table['documents'].iloc[0]} documents, "
+        f"{table['share'].iloc[0]:.1%} of them of keyphrases. Bars: 95 % interval of the AUC over documents."
     )
     save_figure(figure, pictures, f"{label.line}\n{note}")
