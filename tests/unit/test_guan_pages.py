@@ -343,6 +343,7 @@ def test_figures_are_drawn(clustered, tmp_path):
     figure3(clustered / "layers", tmp_path / "summary", SETTING, pictures("figure3"))
     figure4(tmp_path / "compared", {"squad": SETTING}, pictures("figure4"))
     figure5(tmp_path / "grid", SETTING, pictures("figure5"))
+    assert "n = 16 heads of each model" in (tmp_path / "figure4.svg").read_text(encoding="utf-8")
     for number in range(1, 6):
         drawn = (tmp_path / f"figure{number}.svg").read_text()
         assert "Test run: " in drawn, number

@@ -16,12 +16,11 @@ from attention_atlas.stats.bootstrap import bootstrap_ratio
 from attention_atlas.studies.guan2020.ablation_rows import BASELINE, OTHERS, ROWS, TYPE, crowded_layers
 
 SCORES = ("em", "f1")
-SCORES_NOTE = (
+_SCORES_NOTE = (
     "EM: exact match, in %; intervals by bootstrap over passages. Random: the same done to random sets of other heads, as many "
     "in each layer; mean drop, least to largest, and number of sets; empty where a layer has too few other heads. "
     "Nothing is trained again."
 )
-"""Explanation of the columns of both tables."""
 
 
 def ablation_table(
@@ -125,6 +124,12 @@ def passage_interval(
     sums = pd.DataFrame(values).groupby(passages).sum().to_numpy(float)
     sizes = pd.Series(passages).groupby(passages).size().to_numpy(float)[:, None]
     return bootstrap_ratio(sums, sizes, resamples, seed, level)
+
+
+def scores_note(table: pd.DataFrame) -> str:
+    """Over how many questions the scores of a table of `ablation_table` are, and what its columns are."""
+    first = table.iloc[0]
+    return f"n = {first['n']} questions on {first['passages']} passages. {_SCORES_NOTE}"
 
 
 def score_columns(table: pd.DataFrame, item: str) -> pd.DataFrame:

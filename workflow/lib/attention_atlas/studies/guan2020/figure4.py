@@ -62,7 +62,8 @@ def figure4(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[
         loc="outside upper center",
         ncols=len(shown),
     )
-    save_figure(figure, pictures, "\n".join(joint_lines(labels.values())))
+    footnote = [*joint_lines(labels.values()), f"n = {layers * heads} heads of each model."]
+    save_figure(figure, pictures, "\n".join(footnote))
 
 
 def _grid(axes: Axes, heads_of_model: pd.DataFrame) -> None:

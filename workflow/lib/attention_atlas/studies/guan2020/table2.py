@@ -12,9 +12,9 @@ from attention_atlas.io.tables import read_table
 from attention_atlas.methods.head_type_names import TITLES, TYPES
 from attention_atlas.studies.guan2020.ablation_rows import UNIFORM, ZERO
 from attention_atlas.studies.guan2020.ablation_tables import (
-    SCORES_NOTE,
     ablation_table,
     score_columns,
+    scores_note,
 )
 
 
@@ -60,7 +60,7 @@ def _page(table_path: str | Path, baselines_path: str | Path, label: RunLabel, o
     first = read_table(baselines_path).iloc[0]
     notes = [
         label.line,
-        "v: the head keeps its attention; 0: it is pruned; 1/L: it looks at all real tokens alike. " + SCORES_NOTE,
+        "v: the head keeps its attention; 0: it is pruned; 1/L: it looks at all real tokens alike. " + scores_note(table),
         "The paper's baseline F1 (89.68) lies 3.5 below what its checkpoint is known to reach (93.15): drops from one's own "
         f"baseline can be compared, levels cannot. Our baseline by the way of scoring: see the table of baselines (here "
         f"{first['em']:.1f} / {first['f1']:.1f} with {first['windows']} windows and {first['references']} references).",

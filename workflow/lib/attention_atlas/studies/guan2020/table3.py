@@ -11,7 +11,7 @@ from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 from attention_atlas.methods.head_type_names import TITLES
 from attention_atlas.studies.guan2020.ablation_rows import INTER, INTRA, SEGMENTS, SENTENCEX, STOPS, WHOLE
-from attention_atlas.studies.guan2020.ablation_tables import SCORES_NOTE, ablation_table, score_columns
+from attention_atlas.studies.guan2020.ablation_tables import ablation_table, score_columns, scores_note
 
 _ACTIONS = {INTRA: "within sentences", INTER: "between sentences"}
 _SENTENCES = {SEGMENTS: "question and passage", SENTENCEX: "split by sentencex", STOPS: "by full stops", WHOLE: ""}
@@ -59,7 +59,7 @@ def _page(table_path: str | Path, label: RunLabel, out: str | Path) -> None:
         label.line,
         "The paper does not say what a sentence is: question and passage (the two segments), or the sentences of the passage. "
         "These are split by sentencex, or after every full stop, those of abbreviations and numbers too (option sentences). "
-        + SCORES_NOTE,
+        + scores_note(table),
         "Row 12 is printed as 16.96 in the paper's table and as 19.96 in its text. Row 13 lies above the paper's own baseline.",
     ]
     write_html_table(shown, out, "Guan et al. 2020, Table 3: attention within and between sentences", notes)
