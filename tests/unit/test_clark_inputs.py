@@ -85,7 +85,7 @@ def test_probes_of_the_runs_model_and_of_random_ones():
     ]
     assert INPUTS.probe_recipe(wildcards()) == {
         **{"batch": 8, "epochs": 6, "learning_rate": 0.02, "order": "shuffled", "seeds": [0, 1, 2]},
-        **{"development_share": 0.1, "patience": 2, "development_seed": 0},
+        **{"development_share": 0.1, "patience": 2, "development_seed": 0, "duplicates": "corrected"},
     }
     assert INPUTS.probe_recipe(wildcards("paper"))["development_share"] == 0
     # The model in the path, on the corpus of the role.

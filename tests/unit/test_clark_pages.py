@@ -166,6 +166,21 @@ def test_the_table_of_options_is_a_difference_for_each(tmp_path):
     paths = {name: tmp_path / f"{name}.tsv" for name in files}
     variants = {"casing": {"surface": paths["v"], "dependencies": paths["w"]}, "recipe": {"surface": paths["v"]}}
     inputs = (paths["d"], paths["o"], paths["s"], paths["r"], variants, SAMPLE)
+    by_seed = {"root_alignment": "legacy", "decoding": "argmax", "model": "m"}
+    probes = pd.DataFrame(
+        [
+            by_seed | {"probe": "attention_words", "seed": 0, "uas": 0.7},
+            by_seed | {"probe": "attention_words", "seed": 1, "uas": 0.8},
+            by_seed | {"probe": "attention_words", "seed": 0, "uas": 0.9, "root_alignment": "fixed"},
+            by_seed | {"probe": "bias_free_attention_words", "seed": 0, "uas": 0.65},
+        ]
+    )
+    write_table(probes, tmp_path / "p.tsv")
+    options_table(*inputs, tmp_path / "t.tsv", tmp_path / "t.html", tmp_path / "p.tsv")
+    (row,) = read_table(tmp_path / "t.tsv").query("option == 'probe_bias'").itertuples()
+    assert row.quantity == "Table 3, attention and words, ROOT legacy, argmax, seed 0: UAS"
+    assert (row.as_published, row.alternative) == ("released_code", "as_published")
+    assert (row.value_as_published, row.value_alternative) == (0.7, 0.65)
     options_table(*inputs, tmp_path / "t.tsv", tmp_path / "t.html")
     table = read_table(tmp_path / "t.tsv", COLUMNS)
     assert list(dict.fromkeys(table["option"])) == ["offsets", "entropy_smoothing", "casing", "recipe"]

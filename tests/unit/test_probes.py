@@ -129,12 +129,13 @@ def probes():
         AttentionProbe(SEEDS, K),
         AttentionWordsProbe(["fixed"], SEEDS, K, D),
         AttentionWordsProbe(["legacy", "fixed"], SEEDS, K, D),
+        AttentionWordsProbe(["legacy"], SEEDS, K, D, bias=False),
         DistanceProbe(["legacy"], SEEDS, D),
         DistanceProbe(["legacy", "fixed"], SEEDS, D),
     ]
 
 
-@pytest.mark.parametrize("number", range(5))
+@pytest.mark.parametrize("number", range(6))
 def test_scores_and_loss_equal_the_formula_word_by_word(number):
     probe = scrambled(probes()[number])
     batch = batch_of(SENTENCES)
@@ -151,6 +152,51 @@ def test_scores_and_loss_equal_the_formula_word_by_word(number):
     # A batch is the sum of its sentences.
     alone = sum(probe.loss(batch_of([s])).detach().numpy() for s in SENTENCES)
     assert alone == pytest.approx(losses, rel=1e-4)
+
+
+def test_initial_values_are_uniform_within_the_bounds_of_the_published_code():
+    seeds, maps, dimensions = tuple(range(300)), 6, 5
+    probes = {
+        "attention": AttentionProbe(seeds, maps),
+        "words": AttentionWordsProbe(["legacy"], seeds, maps, dimensions),
+        "distances": DistanceProbe(["legacy"], seeds[:3], dimensions),
+    }
+    # tf.get_variable without an initializer: a vector of 12 weights has 12 inputs and 12 outputs, a scalar one of each.
+    for name, parameter, bound in (
+        ("attention", "weights", (6 / 24) ** 0.5),
+        ("attention", "root", 3**0.5),
+        ("words", "root", 3**0.5),
+        ("words", "of_word", (6 / (10 + 12)) ** 0.5),
+        ("distances", "of_distance", (6 / (1 + 8 + 10 + 256)) ** 0.5),
+        ("distances", "out", (6 / 257) ** 0.5),
+    ):
+        values = getattr(probes[name], parameter).detach().numpy().ravel()
+        assert np.abs(values).max() <= bound
+        assert np.abs(values).max() > 0.98 * bound
+        # Mean and variance of a uniform distribution, within five standard errors.
+        assert abs(values.mean()) < 5 * bound / (3 * len(values)) ** 0.5
+        assert abs(values.var() / (bound**2 / 3) - 1) < 5 * (0.8 / len(values)) ** 0.5
+    assert (probes["words"].bias == 0).all()
+    # The same seed gives the same values, and parameters of one probe are drawn apart.
+    again = AttentionProbe((7,), maps)
+    assert torch.equal(again.root[0], probes["attention"].root[7])
+    correlation = np.corrcoef(
+        probes["attention"].root.detach().numpy()[:, 0], probes["attention"].weights.detach().numpy()[:, 0]
+    )
+    assert abs(correlation[0, 1]) < 0.3
+
+
+def test_the_formula_of_the_paper_keeps_no_bias():
+    recipe = Recipe(2, 3, 0.05, "file", SEEDS)
+    probes = make_probes(["attention_words", "bias_free_attention_words"], recipe, K, D)
+    with_bias, free = probes["attention_words"], probes["bias_free_attention_words"]
+    # One seed and the published alignment, which begin with the values of the other.
+    assert free.slots == (("legacy", SEEDS[0]),)
+    assert torch.equal(free.of_word[0], with_bias.of_word[0])
+    train(probes, lambda epoch: iter(SENTENCES), recipe)
+    assert (free.bias == 0).all()
+    assert (with_bias.bias != 0).any()
+    assert not torch.equal(free.of_word[0], with_bias.of_word[0])
 
 
 def test_the_gradient_by_the_weights_of_maps_is_that_of_finite_differences():
@@ -581,6 +627,17 @@ def test_the_page_says_how_epochs_were_chosen_and_whether_attention_beats_one_he
     assert "undertrained" not in text
 
 
+def test_training_sentences_of_the_evaluation_treebank_can_be_kept_as_published(tmp_path):
+    training, evaluation = corpora(tmp_path)
+    seen = {}
+    for duplicates in ("corrected", "released_code"):
+        recipe = Recipe(1, 1, 0.01, "file", (0,), duplicates=duplicates)
+        _, summary = run_on(tmp_path, training, evaluation, "m", RANDOM_PROBES, recipe)
+        facts = read_table(summary).set_index("quantity")["value"]
+        seen[duplicates] = (facts["sentences"], facts["duplicates"], facts["duplicates_are"])
+    assert seen == {"corrected": ("5", "1", "left out"), "released_code": ("6", "1", "trained on")}
+
+
 def test_the_table_from_shards_is_the_same_each_time(tmp_path):
     training, evaluation = corpora(tmp_path)
 
@@ -611,7 +668,7 @@ def test_the_table_from_shards_is_the_same_each_time(tmp_path):
     table = read_table(outs[0])
     assert list(dict.fromkeys(table["probe"])) == [
         *("right_branching", "best_offset", "best_head", "distances_words", "random_attention_words"),
-        *("shuffled_attention_words", "attention_only", "attention_words"),
+        *("shuffled_attention_words", "attention_only", "attention_words", "bias_free_attention_words"),
     ]
     scored = table.query("punctuation == 'without' and decoding == 'argmax'").set_index(["probe", "root_alignment"])
     heads = [np.array(e.layers["heads"]) for e in evaluation[2]]
@@ -626,7 +683,12 @@ def test_the_table_from_shards_is_the_same_each_time(tmp_path):
     assert scored.loc[("attention_only", "-"), "sd"] == pytest.approx(accuracies.std(ddof=1), abs=1e-5)
     assert scored.loc[("attention_only", "-"), "seeds"] == 3
     assert scored.loc[("distances_words", "fixed"), "vectors"] == "own vectors"
-    assert len(read_table(outs[1])) == 2 * 3 * (5 + 1 + 2), "two decodings, three seeds; the control has one alignment"
+    assert len(read_table(outs[1])) == 2 * 3 * (5 + 1 + 2) + 2, "two decodings, three seeds; the control has one alignment"
+    assert scored.loc[("attention_words", "legacy"), "training"] == (
+        "2 epochs, batches of 2, shuffled order, 5 sentences; 1 that are in the evaluation treebank, too, are left out"
+    )
+    assert pd.isna(scored.loc[("right_branching", "-"), "training"])
+    assert scored.loc[("bias_free_attention_words", "legacy"), "seeds"] == 1
     assert "ROOT in place" in outs[3].read_text()
     assert "Epochs: 2, the same for every probe." in outs[3].read_text()
     assert isinstance(table, pd.DataFrame)

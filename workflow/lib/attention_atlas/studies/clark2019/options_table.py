@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +13,11 @@ from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.methods.dependency_scoring import ALL
 from attention_atlas.methods.options import NOTES
+from attention_atlas.studies.clark2019.probes.names import ATTENTION_WORDS, BIAS_FREE
 
 _VARIANT_NOTES = {
     "segment_ids": ("zeros", "pair", "the authors fed zeros for both segments and later called 0/1 better"),
-    "recipe": ("authors", "clean", "first segments in file order with random cuts, or random pairs of whole paragraphs"),
+    "recipe": ("authors", "clean", "segments of sentences with random cuts, or random pairs of whole paragraphs"),
     "casing": ("uncased", "cased", "the paper's text implies cased, its data are uncased"),
 }
 COLUMNS = ["option", "as_published", "alternative", "quantity", "value_as_published", "value_alternative", "difference", "note"]
@@ -31,6 +32,7 @@ def options_table(
     label: RunLabel,
     out: str | Path,
     html_out: str | Path,
+    probes: str | Path | Sequence[str] = (),
 ) -> None:
     """Write the table: `COLUMNS`.
 
@@ -40,11 +42,13 @@ def options_table(
         variants: name of a variant -> its tables by kind (`surface`, `dependencies`).
         label: run, model and corpus.
         out, html_out: files to write.
+        probes: accuracy of the probes of Table 3 by seed (`table3_seeds.tsv`); empty where the run trains none.
     """
     rows = [
         *_dependency_rows(read_table(dependency_options)),
         *_surface_rows(read_table(surface_options)),
         *_variant_rows(read_table(surface), read_table(dependencies), variants),
+        *(_probe_rows(read_table(probes)) if isinstance(probes, str | Path) else ()),
     ]
     table = pd.DataFrame(rows, columns=COLUMNS)
     write_table(table, out)
@@ -101,6 +105,21 @@ def _variant_rows(
             merged = relations.merge(read_table(tables["dependencies"]), on="relation", suffixes=("", "_other"))
             for entry in merged.itertuples():
                 yield _difference_row(row, f"Table 1, {entry.relation}: best head", entry.accuracy, entry.accuracy_other)
+
+
+def _probe_rows(by_seed: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """What the bias of the published code adds to the probe of the paper's formula, at the same seed and alignment of ROOT."""
+    place = ["root_alignment", "decoding", "model", "seed"]
+    both = by_seed[by_seed["probe"] == ATTENTION_WORDS].merge(
+        by_seed[by_seed["probe"] == BIAS_FREE], on=place, suffixes=("", "_free")
+    )
+    row = {
+        **{"option": "probe_bias", "as_published": "released_code", "alternative": "as_published"},
+        "note": "the published code adds a bias to the weights of the maps, the paper's formula has none",
+    }
+    for entry in both.itertuples():
+        quantity = f"Table 3, attention and words, ROOT {entry.root_alignment}, {entry.decoding}, seed {entry.seed}: UAS"
+        yield _difference_row(row, quantity, entry.uas, entry.uas_free)
 
 
 def _figure(measure: str) -> str:

@@ -43,6 +43,7 @@ PAGES = (
             "surface_options": "surface_options.tsv",
             "surface": "surface.tsv",
             "dependencies": "dependencies.tsv",
+            "probes": ("table_if", "probe_training", "table3_seeds.tsv"),
         },
         outputs={"out": "options.tsv", "html_out": "options.html"},
         params={"variants": ("variant_tables",), **_DEPENDENCIES},

@@ -68,7 +68,7 @@ class Clark2019Inputs(StudyInputs):
     def probe_recipe(self, wildcards: Wildcards) -> dict[str, Any]:
         """Hyperparameters of the probes."""
         settings = self.study_settings(wildcards)
-        keys = ("batch", "epochs", "learning_rate", "order", "seeds", "development_share", "patience")
+        keys = ("batch", "epochs", "learning_rate", "order", "seeds", "development_share", "patience", "duplicates")
         return {key: settings["probes"][key] for key in keys} | {"development_seed": settings["seed"]}
 
     def vectors_encoding(self, wildcards: Wildcards) -> str:

@@ -18,11 +18,31 @@ from attention_atlas.studies.clark2019.probes.features import DISTANCES, Batch, 
 HIDDEN = 256
 
 
-def glorot(slots: Sequence[tuple[str, int]], rows: int, columns: int) -> torch.Tensor:
-    """[slot, rows, columns] uniform with Glorot's bound, as TensorFlow's default; the draw depends on the seed alone."""
-    bound = math.sqrt(6 / (rows + columns))
-    drawn = [torch.rand((rows, columns), generator=torch.Generator().manual_seed(seed)) for _, seed in slots]
-    return (2 * torch.stack(drawn) - 1) * bound
+class InitialValues:
+    """Initial parameters as TensorFlow 1 draws them by default, where the published code names none: uniform by Glorot's bound.
+
+    The bound is sqrt(6 / (inputs + outputs)), where a vector of n weights counts n inputs and n outputs, and a scalar one of
+    each. Every slot draws from a generator of its own, in the order of the calls, so that its values depend on its seed alone.
+    """
+
+    def __init__(self, slots: Sequence[tuple[str, int]]) -> None:
+        self._generators = [torch.Generator().manual_seed(seed) for _, seed in slots]
+
+    def matrix(self, rows: int, columns: int) -> torch.Tensor:
+        """[slot, rows, columns]"""
+        return self._uniform((rows, columns), rows + columns)
+
+    def vector(self, size: int) -> torch.Tensor:
+        """[slot, size]"""
+        return self._uniform((size,), 2 * size)
+
+    def scalars(self, count: int) -> torch.Tensor:
+        """[slot, count] scalars that are variables of their own."""
+        return self._uniform((count,), 2)
+
+    def _uniform(self, shape: tuple[int, ...], fans: int) -> torch.Tensor:
+        drawn = torch.stack([torch.rand(shape, generator=generator) for generator in self._generators])
+        return (2 * drawn - 1) * math.sqrt(6 / fans)
 
 
 class Probe(nn.Module):
@@ -54,8 +74,9 @@ class AttentionProbe(Probe):
 
     def __init__(self, seeds: Sequence[int], maps: int) -> None:
         super().__init__(["-"], seeds)
-        self.weights = nn.Parameter(glorot(self.slots, 2 * maps, 1)[..., 0])
-        self.root = nn.Parameter(torch.full((len(self.slots), 2), 0.5))
+        initial = InitialValues(self.slots)
+        self.weights = nn.Parameter(initial.vector(2 * maps))
+        self.root = nn.Parameter(initial.scalars(2))
 
     def forward(self, batch: Batch) -> torch.Tensor:
         weights = self.weights.expand(*batch.mask.shape, -1, -1)
@@ -64,21 +85,21 @@ class AttentionProbe(Probe):
 
 
 class AttentionWordsProbe(Probe):
-    """Attention weighted by words: the weights of every pair's maps are linear in the vectors of word and candidate, with a
-    bias.
+    """Attention weighted by words: the weights of every pair's maps are linear in the vectors of word and candidate.
 
-    The published code has the bias, the paper's formula has not. The weights are a sum of a term of the word and a term of the
-    candidate, so that scores are two matrix products, without a tensor over pairs and weights. The terms of a word are computed
-    once for all its occurrences in the batch.
+    The published code has a bias beside them, the paper's formula has not (`bias`). The weights are a sum of a term of the word
+    and a term of the candidate, so that scores are two matrix products, without a tensor over pairs and weights. The terms of a
+    word are computed once for all its occurrences in the batch.
     """
 
-    def __init__(self, alignments: Sequence[str], seeds: Sequence[int], maps: int, dimensions: int) -> None:
+    def __init__(self, alignments: Sequence[str], seeds: Sequence[int], maps: int, dimensions: int, bias: bool = True) -> None:
         super().__init__(alignments, seeds)
-        full = glorot(self.slots, 2 * dimensions, 2 * maps)
+        initial = InitialValues(self.slots)
+        full = initial.matrix(2 * dimensions, 2 * maps)
         self.of_word = nn.Parameter(full[:, :dimensions].clone())
         self.of_candidate = nn.Parameter(full[:, dimensions:].clone())
-        self.bias = nn.Parameter(torch.zeros(len(self.slots), 2 * maps))
-        self.root = nn.Parameter(torch.full((len(self.slots), 2), 0.5))
+        self.bias = nn.Parameter(torch.zeros(len(self.slots), 2 * maps), requires_grad=bias)
+        self.root = nn.Parameter(initial.scalars(2))
 
     def forward(self, batch: Batch) -> torch.Tensor:
         slots, maps = len(self.slots), self.bias.shape[-1]
@@ -111,12 +132,13 @@ class DistanceProbe(Probe):
     def __init__(self, alignments: Sequence[str], seeds: Sequence[int], dimensions: int) -> None:
         super().__init__(alignments, seeds)
         # One input more than is used: the published code feeds a zero, which only widens the initial bound.
-        full = glorot(self.slots, 1 + DISTANCES + 2 * dimensions, HIDDEN)[:, 1:]
+        initial = InitialValues(self.slots)
+        full = initial.matrix(1 + DISTANCES + 2 * dimensions, HIDDEN)[:, 1:]
         self.of_distance = nn.Parameter(full[:, :DISTANCES].clone())
         self.of_word = nn.Parameter(full[:, DISTANCES : DISTANCES + dimensions].clone())
         self.of_candidate = nn.Parameter(full[:, DISTANCES + dimensions :].clone())
         self.bias = nn.Parameter(torch.zeros(len(self.slots), HIDDEN))
-        self.out = nn.Parameter(glorot(self.slots, HIDDEN, 1)[..., 0])
+        self.out = nn.Parameter(initial.matrix(HIDDEN, 1)[..., 0])
 
     def forward(self, batch: Batch) -> torch.Tensor:
         lengths = batch.mask.sum(-1)

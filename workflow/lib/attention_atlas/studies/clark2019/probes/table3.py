@@ -17,14 +17,20 @@ from attention_atlas.methods.dependency_scoring import ALL
 from attention_atlas.methods.units import independent_units
 from attention_atlas.published.values import load_published
 from attention_atlas.stats.bootstrap import bootstrap_ratio, percentile_interval, resampled_counts
-from attention_atlas.studies.clark2019.probes.names import ATTENTION, ATTENTION_WORDS, DISTANCES_WORDS, SHUFFLED_WORDS
+from attention_atlas.studies.clark2019.probes.names import (
+    ATTENTION,
+    ATTENTION_WORDS,
+    BIAS_FREE,
+    DISTANCES_WORDS,
+    SHUFFLED_WORDS,
+)
 from attention_atlas.studies.clark2019.systems import BEST_HEAD
 
 RIGHT_BRANCHING, BEST_OFFSET, RANDOM = "right_branching", "best_offset", "random_attention_words"
 OFFSETS = (-3, -2, -1, 1, 2, 3)
 COLUMNS = (
     *("probe", "root_alignment", "decoding", "punctuation", "seeds", "uas", "sd", "ci_low", "ci_high"),
-    *("root_accuracy", "n", "unit", "units", "model", "vectors"),
+    *("root_accuracy", "n", "unit", "units", "model", "vectors", "training"),
 )
 _KEYS = ["probe", "root_alignment", "decoding"]
 # Row of the page -> probe, and the published value.
@@ -37,6 +43,7 @@ _ROWS = {
     SHUFFLED_WORDS: ("Attention and word vectors, trained on shuffled heads", None),
     ATTENTION: ("Attention only", "t3_attn"),
     ATTENTION_WORDS: ("Attention and word vectors", "t3_attn_glove"),
+    BIAS_FREE: ("Attention and word vectors, formula without bias", None),
 }
 
 
@@ -75,6 +82,9 @@ def table3(
 ) -> None:
     """Write Table 3: columns `COLUMNS`; one row a seed; the gains by aligning ROOT; and the page in the paper's shape.
 
+    The column `training` says in words how a probe was trained: epochs, sentences a step, their order, the sentences of an
+    epoch, and those that are in the evaluation treebank, too; empty for what is not trained.
+
     Args:
         tables: the tables to read.
         limit: use at most this many records of the evaluation treebank.
@@ -101,6 +111,12 @@ def table3(
     heads = read_table(tables.heads, ["relation", "layer", "head", "direction", "n", "correct"])
     best_head = _best_head(heads, str(model_results["model"].iloc[0]))
     table = pd.concat([*baselines, best_head, *parts], ignore_index=True).astype({"units": "Int64"})
+    random_training = [read_quantities(path) for path in tables.random_training]
+    summaries = dict.fromkeys(model_results["probe"].unique(), training)
+    if random_training:
+        # All are trained by one recipe on one treebank.
+        summaries[RANDOM] = random_training[0]
+    table["training"] = [_in_words(summaries[name]) if name in summaries else "" for name in table["probe"]]
     has_vectors = table["probe"].str.endswith("words")
     table["vectors"] = np.where(has_vectors, training["vectors"], "")
     order = {name: k for k, name in enumerate(_ROWS)}
@@ -113,7 +129,6 @@ def table3(
     by_seed["uas_with_punctuation"] = by_seed["right_all"] / by_seed["words_all"]
     write_table(by_seed.drop(columns=["right", "right_all", "words_all"]).rename(columns={"words": "n"}), seeds_out)
     write_table(root_gains(model_results, units, resamples, seed), gains_out)
-    random_training = [read_quantities(path) for path in tables.random_training]
     _page(table, training, random_training, label, training_title, html_out)
 
 
@@ -121,6 +136,16 @@ def _units_of_records(examples: Sequence[Example]) -> tuple[pd.Series, str]:
     """Record -> number of its document (of the sentence, where the treebank names no documents), and what they are."""
     units = independent_units([example.document for example in examples], "sentences")
     return pd.Series(units.of_item, index=[example.record for example in examples]), units.name
+
+
+def _in_words(training: pd.Series) -> str:
+    """How probes were trained, from the summary of a training."""
+    at_most = "at most " if int(training["development_sentences"]) else ""
+    return (
+        f"{at_most}{training['epochs']} epochs, batches of {training['batch']}, {training['order']} order, "
+        f"{training['sentences']} sentences; {training['duplicates']} that are in the evaluation treebank, too, are "
+        f"{training['duplicates_are']}"
+    )
 
 
 def _summarised(frame: pd.DataFrame, units: tuple[pd.Series, str], resamples: int, seed: int) -> pd.DataFrame:
@@ -260,7 +285,7 @@ def _page(
         for alignment in ("legacy", "fixed"):
             key = alignment if alignment in set(probe_rows["root_alignment"]) else "-"
             row[alignment] = _cell(indexed, (probe, key, "argmax", "without"))
-        last = "fixed" if "fixed" in set(probe_rows["root_alignment"]) else "-"
+        last = next(name for name in ("fixed", "-", "legacy") if name in set(probe_rows["root_alignment"]))
         row["with_punctuation"] = _cell(indexed, (probe, last, "argmax", "with"))
         row["tree"] = _cell(indexed, (probe, last, "tree", "without"))
         row["epochs"] = _kept_epochs(probe, training, random_training)
@@ -270,13 +295,14 @@ def _page(
     notes = [
         label.line,
         f"Trained on {training_title}: {training['sentences']} sentences ({training['duplicates']} that are in the evaluation "
-        f"treebank left out), batches of {training['batch']} ({training['order']} order), Adam {training['learning_rate']}. "
+        f"treebank, too, are {training['duplicates_are']}), batches of {training['batch']} ({training['order']} order), Adam "
+        f"{training['learning_rate']}. Initial values by the rule of the published code, drawn with this run's seeds. "
         f"{_epochs_note(training)} Word vectors: {training['vectors']}; {100 * float(training['coverage']):.1f} % of the words "
         "have one.",
         _attention_note(indexed),
         "Accuracy in %: share of words whose head is found, without punctuation unless said; mean over seeds and standard "
         "deviation. ROOT as published: word vectors shifted against attention by one place, a fault of the published code; "
-        "ROOT in place: mended, and so in further columns. Tree: best tree in place of each word's best candidate. Shuffled "
+        "ROOT in place: fixed, and so in further columns. Tree: best tree in place of each word's best candidate. Shuffled "
         "heads: a control, trained on heads at the distances of random words of the training treebank, which leaves nothing to "
         "learn but how frequent each distance is, and evaluated on the right ones.",
     ]

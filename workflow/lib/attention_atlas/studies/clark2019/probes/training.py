@@ -32,9 +32,15 @@ from attention_atlas.studies.clark2019.probes.models import (
     Probe,
     ShuffledHeadsProbe,
 )
-from attention_atlas.studies.clark2019.probes.names import ATTENTION, ATTENTION_WORDS, DISTANCES_WORDS, SHUFFLED_WORDS
+from attention_atlas.studies.clark2019.probes.names import (
+    ATTENTION,
+    ATTENTION_WORDS,
+    BIAS_FREE,
+    DISTANCES_WORDS,
+    SHUFFLED_WORDS,
+)
 
-ALL_PROBES = (ATTENTION, ATTENTION_WORDS, DISTANCES_WORDS, SHUFFLED_WORDS)
+ALL_PROBES = (ATTENTION, ATTENTION_WORDS, DISTANCES_WORDS, SHUFFLED_WORDS, BIAS_FREE)
 RANDOM_PROBES = (ATTENTION_WORDS,)
 """Probes of a randomly initialised model."""
 _EVALUATION_BATCH = 32
@@ -55,6 +61,8 @@ class Recipe:
         development_share: share (0 to 1) of the training sentences that is kept for early stopping; 0, as published: none.
         patience: epochs without a lower development loss after which a probe of one seed ends.
         development_seed: of the choice of development sentences.
+        duplicates: of training sentences that are in the evaluation treebank as well. "corrected": left out; "released_code":
+            trained on.
     """
 
     batch: int
@@ -65,6 +73,7 @@ class Recipe:
     development_share: float = 0.0
     patience: int = 2
     development_seed: int = 0
+    duplicates: str = "corrected"
 
 
 @dataclass(frozen=True)
@@ -83,13 +92,17 @@ class Trained:
 
 
 def make_probes(names: Sequence[str], recipe: Recipe, maps: int, dimensions: int) -> dict[str, Probe]:
-    """The named probes, each for all seeds and, where it sees word vectors, both alignments (a control: one)."""
+    """The named probes, each for all seeds and, where it sees word vectors, both alignments (a control: one).
+
+    The probe without a bias, which is there to show what the bias does, is for the first seed and the published alignment.
+    """
     makers: dict[str, Callable[[], Probe]] = {
         ATTENTION: lambda: AttentionProbe(recipe.seeds, maps),
         ATTENTION_WORDS: lambda: AttentionWordsProbe(ALIGNMENTS, recipe.seeds, maps, dimensions),
         DISTANCES_WORDS: lambda: DistanceProbe(ALIGNMENTS, recipe.seeds, dimensions),
         # A control needs no second alignment of ROOT.
         SHUFFLED_WORDS: lambda: ShuffledHeadsProbe([FIXED], recipe.seeds, maps, dimensions),
+        BIAS_FREE: lambda: AttentionWordsProbe(ALIGNMENTS[:1], recipe.seeds[:1], maps, dimensions, bias=False),
     }
     return {name: makers[name]() for name in names}
 
@@ -119,7 +132,10 @@ def train(
     Raises:
         AtlasError: there is no sentence, or a loss is not finite.
     """
-    optimisers = {name: torch.optim.Adam(probe.parameters(), lr=recipe.learning_rate) for name, probe in probes.items()}
+    optimisers = {
+        name: torch.optim.Adam([p for p in probe.parameters() if p.requires_grad], lr=recipe.learning_rate)
+        for name, probe in probes.items()
+    }
     stopping = {} if development is None else {name: EarlyStopping(probe, recipe.patience) for name, probe in probes.items()}
     trained = dict(probes)
     seen = development_seen = 0
@@ -327,9 +343,11 @@ def run_probes(
     every_sentence = [example.words for example in read_examples(training.examples, training.limit)]
     unseen = [words for words in every_sentence if words not in evaluation_sentences]
     duplicates = len(every_sentence) - len(unseen)
-    _log.info("%d of %d training sentences are skipped: they are in the evaluation treebank", duplicates, len(every_sentence))
-    for_development = development_sentences(unseen, recipe.development_share, recipe.development_seed)
-    for_training = frozenset(unseen) - for_development
+    used = unseen if recipe.duplicates == "corrected" else every_sentence
+    fate = "trained on" if used is every_sentence else "left out"
+    _log.info("%d of %d training sentences are in the evaluation treebank, too: %s", duplicates, len(every_sentence), fate)
+    for_development = development_sentences(used, recipe.development_share, recipe.development_seed)
+    for_training = frozenset(used) - for_development
 
     distances = None
     if SHUFFLED_WORDS in probe_names:
@@ -353,6 +371,7 @@ def run_probes(
         "sentences": trained.sentences,
         "development_sentences": trained.development_sentences,
         "duplicates": duplicates,
+        "duplicates_are": fate,
         "epochs": recipe.epochs,
         "patience": recipe.patience,
         "batch": recipe.batch,
