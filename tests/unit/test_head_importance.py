@@ -37,6 +37,7 @@ from attention_atlas.models.card import ModelCard, write_card
 from attention_atlas.models.classifying import logits, predicted
 from attention_atlas.models.pruning import prune_heads as cut_heads
 from attention_atlas.models.translating import UNCOUNTED, target_loss
+from attention_atlas.studies.michel2019 import heldout_answers as heldout_module
 from attention_atlas.studies.michel2019 import masked_answers as masked_module
 from attention_atlas.studies.michel2019 import speed
 from attention_atlas.studies.michel2019.experiments import Classification, ExampleFiles, ModelSource
@@ -421,6 +422,13 @@ def test_a_classifier_answers_with_each_head_masked_and_each_alone_in_its_layer(
         masked_rows = table[(table[keys] == list(key)).all(axis=1)]
         with watch(model, plan=plan):
             assert masked_rows["answer"].tolist() == predicted(logits(model, EXAMPLES[:4], PAD), ["no", "yes", "maybe"], False)
+    monkeypatch.setattr(heldout_module, "open_experiment", lambda *arguments: experiment)
+    files = (ExampleFiles([tmp_path / "e.parquet"], 7), outs[0], 1, tmp_path / "heldout.parquet")
+    heldout_module.answer_with_one_head(CLASSIFICATION, ModelSource({}, "", "", {}), *files)
+    heldout = read_parquet(files[-1], [*KEYS, *ANSWERS])
+    assert len(heldout) == 7 * (1 + LAYERS * HEADS), "each head left alone, and the whole model"
+    shared = heldout[heldout["record"] < 4].merge(table, on=[*KEYS, "record"])
+    assert (shared["answer_x"] == shared["answer_y"]).all(), "the same masks as in the first table"
     model.config.id2label = {0: "no", 1: "never", 2: "maybe"}
     with pytest.raises(AtlasError, match="knows the labels no, never, maybe, the corpus has maybe, no, yes"):
         masked_module.mask_heads(CLASSIFICATION, ModelSource({}, "", "", {}), *corpora, 1, *outs)

@@ -17,6 +17,8 @@ ROLES = {
     "classification": ("bert-base-glue-mnli-42", "mnli-dev-whole"),
     "classification_other": ("bert-base-glue-mnli-42", "mnli-dev-mismatched"),
     "classification_importance": ("bert-base-glue-mnli-42", "mnli-train"),
+    "translation_test": ("opus-mt-tc-big-en-fr", "newstest2014"),
+    "classification_selection": ("bert-base-glue-mnli-42", "mnli-train-5000"),
     "dynamics": ("marian-iwslt14", "iwslt14-test"),
     "dynamics_importance": ("marian-iwslt14", "iwslt14-valid"),
 }
@@ -58,6 +60,18 @@ def test_the_experiment_in_the_path_chooses_the_role():
     assert of_experiment(INPUTS.model)(classification)["source"] == {
         "path": "results/sample/models/minilm-glue-mnli-42/checkpoint"
     }
+
+
+def test_tables_5_and_6_have_a_further_corpus():
+    translation, classification = (wildcards("paper", experiment=name) for name in EXPERIMENTS)
+    assert INPUTS.of_heldout(INPUTS.limit)(translation) == 3003
+    assert INPUTS.of_heldout(INPUTS.limit)(classification) == 5000
+    assert INPUTS.of_heldout(INPUTS.examples)(wildcards(experiment="classification")) == [
+        "results/sample/examples/minilm/sample-mnli-selection/0.parquet"
+    ]
+    without = shipped_copy()
+    del without["runs"]["paper"]["michel2019"]["translation_test"]
+    assert Michel2019Inputs(without).table_if("translation_test", "table5.tsv")(translation) == []
 
 
 def test_importance_is_computed_on_so_many_examples():
@@ -124,4 +138,4 @@ def test_what_a_run_reads_and_names_of_what_was_left_out():
     names = list(INPUTS.shards_by_corpus(wildcards()))
     assert names[0] == "generated sample, English and French (marian-sample)"
     assert all(name.endswith(("(marian-sample)", "(minilm-glue-mnli-42)")) for name in names)
-    assert len(names) == 6
+    assert len(names) == 7

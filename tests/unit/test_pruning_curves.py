@@ -35,12 +35,16 @@ from attention_atlas.studies.michel2019.curves import (
     prunable,
     pruning_curves,
 )
+from attention_atlas.studies.michel2019.effects import ACCURACY, MaskedScores
 from attention_atlas.studies.michel2019.figure1 import figure1
 from attention_atlas.studies.michel2019.figure2 import figure2
 from attention_atlas.studies.michel2019.figure3 import figure3
 from attention_atlas.studies.michel2019.figure4 import figure4
 from attention_atlas.studies.michel2019.figure5 import figure5
 from attention_atlas.studies.michel2019.head_importance import importance_table
+from attention_atlas.studies.michel2019.heldout_answers import best_heads, one_head_left
+from attention_atlas.studies.michel2019.heldout_heads import COLUMNS as HELDOUT_COLUMNS
+from attention_atlas.studies.michel2019.heldout_heads import heldout_rows, table5, table6
 from attention_atlas.studies.michel2019.names import (
     ABLATION,
     ANOTHER_CORPUS,
@@ -135,6 +139,11 @@ def folder(tmp_path_factory):
     importance_table(gradients, models, scored, 4, 100, 0, *outs)
     outs = [folder / f for f in ("figure3.tsv", "figure4.tsv", "pruning.tsv", "pruning.html", "pruning_statistics.tsv")]
     pruning_curves(pruned, both_settings, 100, 0, *outs)
+    for name, table, role in ((TRANSLATION, table5, "translation_test"), (CLASSIFICATION, table6, "classification_selection")):
+        write_parquet(masked_table(name, 5), folder / f"heldout_{name}.parquet")
+        labels = SETTINGS[name], RunLabel("Small run", "tiny", f"corpus of {role}", sample=True)
+        outs = [folder / f"{table.__name__}.{ending}" for ending in ("tsv", "html")]
+        table(masked[name], folder / f"heldout_{name}.parquet", *labels, 100, 0, *outs)
     epochs = [
         answers(TRANSLATION, min(1.0, (percent / 100) / epoch + 0.4 / epoch), 1).assign(
             epoch=epoch, percent=percent, count=percent // 10
@@ -167,6 +176,36 @@ def test_correlations_are_those_of_scipy_and_of_heads_drawn_one_by_one(folder):
     page = (folder / "correlations.html").read_text(encoding="utf-8")
     assert "Classification: the second data are another part of the same file" in page
     assert "Translation: the second data" not in page
+
+
+def test_heads_of_tables_5_and_6_are_chosen_on_one_corpus_and_reported_on_the_other(folder):
+    for name, table, chosen_on, reported_on in (
+        (TRANSLATION, "table5", "masked", "heldout"),
+        (CLASSIFICATION, "table6", "heldout", "masked"),
+    ):
+        rows = pd.read_csv(folder / f"{table}.tsv", sep="\t")
+        assert list(rows.columns) == HELDOUT_COLUMNS
+        selection, measured = (one_head_left(folder / f"{part}_{name}.parquet", name) for part in (chosen_on, reported_on))
+        for row in rows.itertuples():
+            in_layer = selection.keys[(selection.keys["kind"] == row.kind) & (selection.keys["layer"] == row.layer)]
+            best = max(in_layer.index, key=lambda place: (selection.deltas[place], -place))
+            assert row.head == selection.keys["head"][best]
+            assert row.selection_delta == pytest.approx(selection.deltas[best], abs=1e-3)
+            same = (measured.keys[["kind", "layer", "head"]] == (row.kind, row.layer, row.head)).all(axis=1)
+            assert row.delta == pytest.approx(measured.deltas[same][0], abs=1e-3)
+        assert len(rows) == len(KINDS[name]) * SHAPES[name][0]
+        assert "chosen on corpus of" in (folder / f"{table}.html").read_text(encoding="utf-8")
+
+
+def test_for_table_5_the_best_heads_are_enough():
+    """Answers of other heads than the chosen ones are not needed on the corpus that is reported."""
+    keys = pd.DataFrame([(OTHERS, "enc_enc", layer, head) for layer in (1, 2) for head in (1, 2, 3)], columns=KEYS)
+    base = np.tile([3.0, 4.0], (5, 1))
+    parts = np.stack([np.tile([value, 4.0], (5, 1)) for value in (1, 3, 3, 0, 1, 2)])
+    selection = MaskedScores(ACCURACY, keys, base, parts)
+    assert best_heads(selection) == [("enc_enc", 1, 2), ("enc_enc", 2, 3)], "of equal ones the first"
+    chosen = selection.only(np.array([5, 1]))
+    pd.testing.assert_frame_equal(heldout_rows(selection, chosen, 50, 0), heldout_rows(selection, selection, 50, 0))
 
 
 @settings(max_examples=40)
@@ -286,6 +325,7 @@ def test_heads_can_go_up_to_the_first_step_that_loses_more_than_a_point(deltas, 
 
 def compare(folder, tmp_path, **changed):
     names = ("table1", "table2", "table3", "correlations", "pruning", "figure3", "figure4", "figure5", "head_importance")
+    names += ("table5", "table6")
     names += tuple(f"{part}_statistics" for part in ("ablation", "pruning", "importance", "figure5"))
     tables = {name: folder / f"{name}.tsv" for name in names}
     outs = [tmp_path / name for name in ("comparison.tsv", "comparison.html", "claims.tsv", "claims.html")]
@@ -313,6 +353,7 @@ def test_the_papers_own_classifier_is_compared(folder, tmp_path):
     assert set(frame.loc[["m19.tab3.L01", "m19.fig2b.pearson"], "comparable"]) == {"close"}
     assert frame.loc["m19.tab3.L02", "verdict"] in ("match", "interval covers it", "differs")
     assert frame.loc["m19.tab3.L02", "scope"] == "could be covered"
+    assert frame.loc["m19.tab6.L01", "comparable"] == "close"
     assert frame.loc["m19.tab1.L2H04", ["scope", "obstacle"]].tolist() == ["never", "another checkpoint (fairseq, WMT 2014)"]
     assert frame.loc["m19.rerun.mnli.importance_curve", "comparable"] == "no", "other steps than the rerun's"
 

@@ -25,7 +25,7 @@ PLACES = {
     **{"clark2019_surface_variant": {"variant": "recipe"}, "clark2019_dependencies_variant": {"variant": "segment_ids"}},
     **{"guan2020_features": {"model": "minilm", "corpus": "sample-mrpc"}, "guan2020_ablations": {"shard": 0}},
     **{f"kovaleva2019_{name}": {"task": "rte", "seed": 42} for name in ("predictions", "measures", "disabled")},
-    **{f"michel2019_{name}": {"experiment": "translation"} for name in ("masked", "pruned")},
+    **{f"michel2019_{name}": {"experiment": "translation"} for name in ("masked", "heldout", "pruned")},
     **{"tenney2019_probes": {"model": "minilm", "edge_tasks": "pos-roles"}},
     **{"stefanik2021_removal": {"model": "minilm-keyphrases-keyphrases-42"}},
 }

@@ -56,8 +56,9 @@ def test_a_study_that_names_its_models_names_one_for_every_role():
             assert declared.names_models == all(role.model for role in declared.roles.values()), declared.id
     models = {name: role.model for name, role in study("michel2019").roles.items()}
     assert models == {
-        **dict.fromkeys(("translation", "translation_other", "translation_importance"), "translator"),
+        **dict.fromkeys(("translation", "translation_other", "translation_importance", "translation_test"), "translator"),
         **dict.fromkeys(("classification", "classification_other", "classification_importance"), "classifier"),
+        "classification_selection": "classifier",
         **dict.fromkeys(("dynamics", "dynamics_importance"), "trained_translator"),
     }
 

@@ -46,6 +46,34 @@ rule michel2019_masked:
         "../scripts/michel2019_masked.py"
 
 
+rule michel2019_heldout:
+    input:
+        card=michel2019.of_experiment(michel2019.card),
+        tokenizer=michel2019.of_experiment(michel2019.tokenizer),
+        examples=michel2019.of_heldout(michel2019.examples),
+        masked="results/{run}/michel2019/masked/{experiment}.parquet",
+    output:
+        "results/{run}/michel2019/heldout/{experiment}.parquet",
+    log:
+        "results/{run}/logs/michel2019/heldout/{experiment}.log",
+    benchmark:
+        "results/{run}/benchmarks/michel2019/heldout/{experiment}.tsv"
+    conda:
+        "../../envs/model.yaml"
+    threads: michel2019.threads("heldout")
+    resources:
+        mem_mb=michel2019.memory("heldout"),
+        runtime=minutes(1440),
+        gpu=michel2019.gpus("heldout"),
+    params:
+        model=michel2019.of_experiment(michel2019.model),
+        limit=michel2019.of_heldout(michel2019.limit),
+        search=michel2019.search_settings,
+        code=script_digest("michel2019_heldout.py"),
+    script:
+        "../scripts/michel2019_heldout.py"
+
+
 rule michel2019_pruned:
     input:
         card=michel2019.of_experiment(michel2019.card),

@@ -43,12 +43,13 @@ def mask_heads(
     torch.set_num_threads(threads)
     experiment = open_experiment(name, model.entry, model.card_path, model.tokenizer_path, model.search)
     all_masks = list(masks(experiment.shape))
-    write_parquet(_answers(experiment, all_masks, examples), out)
+    write_parquet(masked_rows(experiment, all_masks, examples), out)
     single_heads = [mask for mask in all_masks if mask.masked == ONE]
-    write_parquet(_answers(experiment, single_heads, second_examples), second_out)
+    write_parquet(masked_rows(experiment, single_heads, second_examples), second_out)
 
 
-def _answers(experiment: Experiment, masks: Sequence[Mask], files: ExampleFiles) -> pd.DataFrame:
+def masked_rows(experiment: Experiment, masks: Sequence[Mask], files: ExampleFiles) -> pd.DataFrame:
+    """Answers of the whole model and under each mask, columns `KEYS` and `ANSWERS`."""
     examples = files.read()
     expected = experiment.expected(examples)
     _log.info("%d examples under %d masks", len(examples), len(masks))

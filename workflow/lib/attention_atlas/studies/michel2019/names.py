@@ -3,6 +3,8 @@
 from attention_atlas.methods.names import CLASSIFICATION, TRANSLATION
 
 TITLES = {TRANSLATION: "Translation", CLASSIFICATION: "Classification"}
+HELDOUT_ROLES = {TRANSLATION: "translation_test", CLASSIFICATION: "classification_selection"}
+"""Experiment -> role of the further corpus of Tables 5 and 6."""
 LEVEL = 0.01
 """The paper's level of significance."""
 KIND_TITLES = {"enc_enc": "Encoder", "enc_dec": "Encoder-decoder", "dec_dec": "Decoder"}

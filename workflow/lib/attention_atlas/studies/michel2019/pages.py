@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from attention_atlas.methods.names import CLASSIFICATION, TRANSLATION
+from attention_atlas.studies.michel2019.names import HELDOUT_ROLES
 from attention_atlas.workflow.page import Page, dropped_page, tables
 
 EXPERIMENTS = (TRANSLATION, CLASSIFICATION)
@@ -54,6 +55,24 @@ PAGES = (
         outputs={"html_out": "table3.html"},
         copies={"table3.tsv": "path"},
         params={"label": ("label", CLASSIFICATION)},
+    ),
+    Page(
+        rule="michel2019_table5",
+        function="studies.michel2019.heldout_heads:table5",
+        inputs={"masked": _MASKED.format(experiment=TRANSLATION), "heldout": f"heldout/{TRANSLATION}.parquet"},
+        outputs={"out": "table5.tsv", "html_out": "table5.html"},
+        params={"label": ("label", HELDOUT_ROLES[TRANSLATION]), "selection_label": ("label", TRANSLATION), **_BOOTSTRAP},
+        megabytes=2000,
+        minutes=60,
+    ),
+    Page(
+        rule="michel2019_table6",
+        function="studies.michel2019.heldout_heads:table6",
+        inputs={"masked": _MASKED.format(experiment=CLASSIFICATION), "heldout": f"heldout/{CLASSIFICATION}.parquet"},
+        outputs={"out": "table6.tsv", "html_out": "table6.html"},
+        params={"label": ("label", CLASSIFICATION), "selection_label": ("label", HELDOUT_ROLES[CLASSIFICATION]), **_BOOTSTRAP},
+        megabytes=2000,
+        minutes=60,
     ),
     Page(
         rule="michel2019_correlations",
@@ -157,7 +176,11 @@ PAGES = (
             *("table1", "table2", "table3", "correlations", "pruning", "figure3", "figure4", "head_importance"),
             *("ablation_statistics", "pruning_statistics", "importance_statistics"),
         )
-        | {f"tables__{name}": ("table_if", "dynamics", f"{name}.tsv") for name in ("figure5", "figure5_statistics")},
+        | {f"tables__{name}": ("table_if", "dynamics", f"{name}.tsv") for name in ("figure5", "figure5_statistics")}
+        | {
+            f"tables__{name}": ("table_if", HELDOUT_ROLES[task], f"{name}.tsv")
+            for name, task in (("table5", TRANSLATION), ("table6", CLASSIFICATION))
+        },
         outputs={
             "out": "comparison.tsv",
             "html_out": "comparison.html",

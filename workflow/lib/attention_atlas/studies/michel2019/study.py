@@ -8,6 +8,7 @@ from typing import Any
 from attention_atlas.errors import AtlasError
 from attention_atlas.methods.names import CLASSIFICATION, TRANSLATION
 from attention_atlas.studies.michel2019.head_measures import MEASURES
+from attention_atlas.studies.michel2019.names import HELDOUT_ROLES
 from attention_atlas.studies.michel2019.pages import EXPERIMENTS, PAGES
 from attention_atlas.workflow import costs
 from attention_atlas.workflow.known import check_known
@@ -27,6 +28,16 @@ ROLES = {
     "classification_other": Role("glue", "a second corpus (Figure 2; the paper: MNLI mismatched).", True, "classifier"),
     "classification_importance": Role(
         "glue", "what importance is computed on (the paper: its training set, or a part).", True, "classifier"
+    ),
+    "translation_test": Role(
+        "parallel",
+        "what Table 5 reports, the heads chosen on `translation` (the paper: newstest2014).",
+        model="translator",
+    ),
+    "classification_selection": Role(
+        "glue",
+        "what the heads of Table 6 are chosen on, reported on `classification` (the paper: 5,000 training examples).",
+        model="classifier",
     ),
     "dynamics": Role("parallel", "Figure 5; without it there is no such figure.", model="trained_translator"),
     "dynamics_importance": Role("parallel", "what importance is computed on for Figure 5.", model="trained_translator"),
@@ -131,6 +142,22 @@ ARTIFACTS = (
         needs=EXPERIMENTS,
     ),
     table(
+        "table5",
+        "Table 5",
+        "Translation with one head left in a layer, chosen on another corpus",
+        "Translation with all heads of a layer masked but one, which is chosen on another corpus than it is reported on "
+        "(Michel et al. 2019, Table 5).",
+        needs=["translation_test"],
+    ),
+    table(
+        "table6",
+        "Table 6",
+        "Classification with one head left in a layer, chosen on other examples",
+        "Classification with all heads of a layer masked but one, which is chosen on other examples than it is reported on "
+        "(Michel et al. 2019, Table 6).",
+        needs=["classification_selection"],
+    ),
+    table(
         "claims",
         "Claims",
         "The paper's claims, and doubts about them, tested on this run's models",
@@ -220,6 +247,13 @@ def _masked(part: Part) -> Work:
     return _conditions(part, 1.5 * ATTENTION_KINDS[_role(part)] * part.heads)
 
 
+def _heldout(part: Part) -> Work:
+    """The best head of each layer kept alone, for translation; each head kept alone, for classification."""
+    if _role(part) == CLASSIFICATION:
+        return _conditions(part, 0.5 * part.heads)
+    return _conditions(part, ATTENTION_KINDS[TRANSLATION] * part.shape.layers)
+
+
 def pruning_step(pruning: Mapping[str, Any], role: str) -> int:
     """Percent of heads a step, by the settings of pruning, for the model of a role."""
     return int(pruning.get("classification_step", pruning["step"]) if role == CLASSIFICATION else pruning["step"])
@@ -260,6 +294,14 @@ def _mask_passes(part: Part) -> float:
 
 JOBS = {
     "masked": Job(reads=_of_experiment, work=_masked, memory=_memory, passes=_mask_passes, gpu=True, model_bound=True),
+    "heldout": Job(
+        reads=lambda place: of_role(place, HELDOUT_ROLES[place.wildcards["experiment"]]),
+        work=_heldout,
+        memory=_memory,
+        passes=_mask_passes,
+        gpu=True,
+        model_bound=True,
+    ),
     "pruned": Job(reads=_of_experiment, work=_pruned, memory=_memory, passes=_mask_passes, gpu=True, model_bound=True),
     "dynamics": Job(
         reads=lambda place: of_role(place, "dynamics"),

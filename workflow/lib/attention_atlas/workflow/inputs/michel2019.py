@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from attention_atlas.studies.michel2019.names import ANOTHER_CORPUS, SAME_FILE
+from attention_atlas.studies.michel2019.names import ANOTHER_CORPUS, HELDOUT_ROLES, SAME_FILE
 from attention_atlas.studies.michel2019.pages import EXPERIMENTS
 from attention_atlas.studies.michel2019.study import ID, pruning_step
 from attention_atlas.workflow.inputs.nested import leaves
@@ -24,6 +24,10 @@ class Michel2019Inputs(StudyInputs):
     def of_experiment(self, build: Callable[[str], Parameter], part: str = "") -> Parameter:
         """`build(role)` for the experiment in the path, or for a further role of it."""
         return lambda wildcards: build(f"{wildcards.experiment}{part}")(wildcards)
+
+    def of_heldout(self, build: Callable[[str], Parameter]) -> Parameter:
+        """`build(role)` for the further corpus of Tables 5 and 6, by the experiment in the path."""
+        return lambda wildcards: build(HELDOUT_ROLES[wildcards.experiment])(wildcards)
 
     def scored_limit(self, role: str) -> Callable[[Wildcards], int]:
         """Number of examples of a role that importance is computed on."""

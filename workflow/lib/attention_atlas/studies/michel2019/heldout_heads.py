@@ -1,0 +1,119 @@
+"""Tables 5 and 6: each layer with one head left, which is chosen on one corpus and reported on another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from attention_atlas.io.html_tables import write_html_table
+from attention_atlas.io.run_label import RunLabel
+from attention_atlas.io.tables import write_table
+from attention_atlas.methods.names import CLASSIFICATION, TRANSLATION
+from attention_atlas.studies.michel2019.effects import TESTS, MaskedScores, effect_rows, few_sentences
+from attention_atlas.studies.michel2019.heldout_answers import best_heads, one_head_left
+from attention_atlas.studies.michel2019.names import KIND_TITLES, LEVEL
+
+COLUMNS = [
+    *("kind", "layer", "head", "metric", "score", "baseline", "delta", "ci_low", "ci_high", *TESTS, "n"),
+    *("selection_delta", "selection_n"),
+]
+
+
+def table5(
+    masked: str | Path,
+    heldout: str | Path,
+    label: RunLabel,
+    selection_label: RunLabel,
+    resamples: int,
+    seed: int,
+    out: str | Path,
+    html_out: str | Path,
+) -> None:
+    """Write Table 5, columns `COLUMNS`: the head is chosen as in Table 2 and reported on a further corpus.
+
+    Args:
+        masked: table of `masked_answers` on the corpus that heads are chosen on.
+        heldout: table of `heldout_answers` on the corpus that is reported.
+        label, selection_label: model and corpus that is reported, and that heads are chosen on.
+        resamples, seed: of the bootstrap.
+        out, html_out: files to write.
+
+    Raises:
+        AtlasError: a table cannot be used.
+    """
+    selection, measured = (one_head_left(path, TRANSLATION) for path in (masked, heldout))
+    _write(5, selection, measured, (label, selection_label), (resamples, seed), out, html_out)
+
+
+def table6(
+    masked: str | Path,
+    heldout: str | Path,
+    label: RunLabel,
+    selection_label: RunLabel,
+    resamples: int,
+    seed: int,
+    out: str | Path,
+    html_out: str | Path,
+) -> None:
+    """Write Table 6, columns `COLUMNS`: the head is chosen on a further corpus and reported on that of Table 3.
+
+    Args:
+        masked: table of `masked_answers` on the corpus that is reported.
+        heldout: table of `heldout_answers` on the corpus that heads are chosen on.
+        label, selection_label, resamples, seed, out, html_out: as those of `table5`.
+
+    Raises:
+        AtlasError: a table cannot be used.
+    """
+    measured, selection = (one_head_left(path, CLASSIFICATION) for path in (masked, heldout))
+    _write(6, selection, measured, (label, selection_label), (resamples, seed), out, html_out)
+
+
+def heldout_rows(selection: MaskedScores, measured: MaskedScores, resamples: int, seed: int) -> pd.DataFrame:
+    """Row a kind and layer, columns `COLUMNS`.
+
+    selection_delta, selection_n: the difference on the corpus that the head is chosen on, and its examples.
+
+    Args:
+        selection: scores with each head left alone, on the corpus that heads are chosen on.
+        measured: the same with these heads at least, on the corpus that is reported.
+        resamples, seed: of the bootstrap.
+    """
+    head = ["kind", "layer", "head"]
+    chosen = pd.DataFrame(best_heads(selection), columns=head)
+    index = pd.MultiIndex.from_frame(chosen)
+    in_measured, in_selection = (pd.MultiIndex.from_frame(s.keys[head]).get_indexer(index) for s in (measured, selection))
+    rows = effect_rows(measured.only(in_measured), resamples, seed)
+    return rows.assign(selection_delta=selection.deltas[in_selection], selection_n=len(selection.base))[COLUMNS]
+
+
+def _write(
+    number: int,
+    selection: MaskedScores,
+    measured: MaskedScores,
+    labels: tuple[RunLabel, RunLabel],
+    bootstrap: tuple[int, int],
+    out: str | Path,
+    html_out: str | Path,
+) -> None:
+    rows = heldout_rows(selection, measured, *bootstrap)
+    write_table(rows, out)
+    first, kinds = rows.iloc[0], rows["kind"].nunique() > 1
+    columns = ["layer", "head", "score", "delta", "ci_low", "ci_high", "selection_delta", "p", "p_adjusted"]
+    shown = rows[[*(["kind"] if kinds else []), *columns]]
+    if kinds:
+        shown = shown.assign(kind=[KIND_TITLES[kind] for kind in shown["kind"]])
+    worse = int(((rows["p"] < LEVEL) & (rows["delta"] < 0)).sum())
+    notes = [
+        labels[0].line,
+        f"Each layer with one head left, chosen on {labels[1].corpus} (n = {first['selection_n']}, selection_delta): "
+        f"{first['metric']} and its difference from the whole model ({first['baseline']:.2f}, n = {first['n']}), in points, "
+        f"with intervals by bootstrap over examples. {worse} of {len(rows)} layers are worse with p < {LEVEL}. p_adjusted: "
+        "adjusted for the layers by the maximum statistic.",
+        *few_sentences(first["metric"], int(first["n"])),
+    ]
+    formats = dict.fromkeys(("layer", "head"), "d") | dict.fromkeys(columns[2:-2], ".2f") | dict.fromkeys(columns[-2:], ".3f")
+    task = "translation" if number == 5 else "classification"
+    title = f"Michel et al. 2019, Table {number}: one head a layer, chosen on other data, {task}"
+    write_html_table(shown, html_out, title, notes, formats=formats)
