@@ -1,0 +1,239 @@
+"""Translation models of fairseq as models of transformers, such as the one of Michel et al. (2019).
+
+fairseq's transformer (post-norm, sinusoids, one dictionary and one embedding for both languages, as in
+`wmt14.en-fr.joined-dict.transformer`) has the architecture of Marian. They differ in the sinusoids, which are written into
+the weights here, and in the first piece of a translation, which is the end of a sentence. The tokenizer takes text that is
+tokenised as the model's training text was (Moses), and makes the pieces of subword-nmt.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from attention_atlas.errors import AtlasError, first_line
+from attention_atlas.io.files import read_lines, whole_files
+
+FILES = ("tokenizer.json", "tokenizer_config.json", "model.safetensors", "config.json")
+SPECIAL = ("<s>", "<pad>", "</s>", "<unk>")
+"""First entries of every dictionary, which its file does not list."""
+_PAD, _END, _UNKNOWN = 1, 2, 3
+_CONTINUED = "@@"
+"""End of a piece after which its word goes on, in fairseq's dictionary."""
+_WORD_END = "</w>"
+"""End of a piece that ends its word, in the list of merges."""
+_NORMS = {
+    "encoder": ("self_attn_layer_norm", "final_layer_norm"),
+    "decoder": ("self_attn_layer_norm", "encoder_attn_layer_norm", "final_layer_norm"),
+}
+"""Names of the norms that releases before 2019 number (`layer_norms.0`)."""
+_UNUSED = re.compile(r"(encoder|decoder)\.(version|embed_positions\._float_tensor|layers\.\d+\.version)$")
+_NEVER = -1e9
+"""Logit of an entry that the model cannot translate to."""
+
+
+def convert_fairseq(checkpoint: str | Path, dictionary: str | Path, merges: str | Path, folder: str | Path) -> None:
+    """Write configuration, weights and tokenizer of a translation model.
+
+    Args:
+        checkpoint: `model.pt`; weights and settings are read, nothing in it is run.
+        dictionary: `dict.en.txt`, the same for both languages.
+        merges: `bpecodes` of subword-nmt.
+        folder: where `FILES` are written, the configuration last.
+
+    Raises:
+        AtlasError: a file cannot be read, or the model is of another kind.
+    """
+    from safetensors.torch import save_file
+
+    settings, state = read_checkpoint(checkpoint)
+    entries = _dictionary(dictionary, state["encoder.embed_tokens.weight"].shape[0])
+    tokenizer, size = _tokenizer(entries, _merges(merges))
+    weights = marian_weights(state, settings, size)
+    with whole_files(folder, FILES) as scratch:
+        tokenizer.save_pretrained(scratch)
+        save_file(weights, scratch / "model.safetensors", metadata={"format": "pt"})
+        _configuration(settings, size).save_pretrained(scratch)
+
+
+def read_checkpoint(path: str | Path) -> tuple[argparse.Namespace, dict[str, torch.Tensor]]:
+    """Settings and weights of a checkpoint, read without running code that it may hold.
+
+    Raises:
+        AtlasError: it cannot be read so, or the model is of another kind.
+    """
+    try:
+        with torch.serialization.safe_globals([argparse.Namespace]):
+            content = torch.load(path, map_location="cpu", weights_only=True)
+        settings, state = content["args"], dict(content["model"])
+    except Exception as error:  # of pickle, zipfile or torch
+        raise AtlasError(
+            f"{path}: not a checkpoint of fairseq with settings and weights ({first_line(error, 120)})."
+        ) from error
+    wanted = {
+        "encoder_normalize_before": False,
+        "decoder_normalize_before": False,
+        "encoder_learned_pos": False,
+        "decoder_learned_pos": False,
+        "share_all_embeddings": True,
+    }
+    for name, value in wanted.items():
+        if bool(getattr(settings, name, False)) != value:
+            raise AtlasError(f"{path}: {name} is {not value}: only post-norm models with sinusoids and one embedding are read.")
+    return settings, state
+
+
+def marian_weights(
+    state: Mapping[str, torch.Tensor], settings: argparse.Namespace, size: int | None = None
+) -> dict[str, torch.Tensor]:
+    """Weights by their names in Marian.
+
+    Args:
+        state: weights by their names in fairseq.
+        settings: of the checkpoint.
+        size: of the vocabulary; entries after fairseq's have the embedding of the unknown piece and are never produced.
+
+    Raises:
+        AtlasError: a weight without a place in Marian.
+    """
+    weights: dict[str, torch.Tensor] = {}
+    for name, value in state.items():
+        if _UNUSED.match(name) or name.endswith("embed_tokens.weight") or name == "decoder.embed_out":
+            continue
+        for marian_name, part in _parts(name, value.float()):
+            weights[f"model.{marian_name}"] = part.contiguous()
+    embedding = state["encoder.embed_tokens.weight"].float()
+    added = (size or len(embedding)) - len(embedding)
+    weights["model.shared.weight"] = torch.cat([embedding, embedding[_UNKNOWN].expand(added, -1)])
+    weights["final_logits_bias"] = torch.cat([torch.zeros(1, len(embedding)), torch.full((1, added), _NEVER)], dim=1)
+    for side in ("encoder", "decoder"):
+        positions = sinusoids(_positions(settings), embedding.shape[1])
+        weights[f"model.{side}.embed_positions.weight"] = positions
+    return weights
+
+
+def _parts(name: str, value: torch.Tensor) -> list[tuple[str, torch.Tensor]]:
+    """A weight under its name in Marian; the joint projection as those of queries, keys and values."""
+    match = re.fullmatch(r"(encoder|decoder)\.layers\.(\d+)\.(.+)\.(weight|bias|in_proj_weight|in_proj_bias)", name)
+    if match is None:
+        raise AtlasError(f"the weight {name} of this checkpoint has no place in Marian.")
+    side, layer, inner, kind = match.groups()
+    place = f"{side}.layers.{layer}"
+    if kind.startswith("in_proj_"):
+        parts = zip(("q_proj", "k_proj", "v_proj"), value.chunk(3), strict=True)
+        return [(f"{place}.{inner}.{projection}.{kind.removeprefix('in_proj_')}", part) for projection, part in parts]
+    numbered = re.fullmatch(r"layer_norms\.(\d)", inner)
+    if numbered:
+        inner = _NORMS[side][int(numbered[1])]
+    return [(f"{place}.{inner}.{kind}", value)]
+
+
+def sinusoids(positions: int, size: int) -> torch.Tensor:
+    """[position, size] fairseq's sinusoids: wavelengths from 2 pi to 20,000 pi, the first position after that of padding."""
+    half = size // 2
+    rates = torch.exp(torch.arange(half, dtype=torch.float32) * -(math.log(10000) / (half - 1)))
+    angles = (torch.arange(positions, dtype=torch.float32) + _PAD + 1)[:, None] * rates[None]
+    return torch.cat([angles.sin(), angles.cos()], dim=1)
+
+
+def _positions(settings: argparse.Namespace) -> int:
+    return min(int(getattr(settings, "max_source_positions", 1024)), int(getattr(settings, "max_target_positions", 1024)))
+
+
+def _configuration(settings: argparse.Namespace, size: int) -> Any:
+    from transformers import MarianConfig
+
+    return MarianConfig(
+        architectures=["MarianMTModel"],
+        vocab_size=size,
+        d_model=settings.encoder_embed_dim,
+        encoder_layers=settings.encoder_layers,
+        decoder_layers=settings.decoder_layers,
+        encoder_attention_heads=settings.encoder_attention_heads,
+        decoder_attention_heads=settings.decoder_attention_heads,
+        encoder_ffn_dim=settings.encoder_ffn_embed_dim,
+        decoder_ffn_dim=settings.decoder_ffn_embed_dim,
+        max_position_embeddings=_positions(settings),
+        activation_function="relu",
+        scale_embedding=True,
+        pad_token_id=_PAD,
+        eos_token_id=_END,
+        bos_token_id=0,
+        # fairseq begins a translation with the end of a sentence.
+        decoder_start_token_id=_END,
+        forced_eos_token_id=None,
+    )
+
+
+def _dictionary(path: str | Path, size: int) -> list[str]:
+    """Entries in the order of their ids.
+
+    Raises:
+        AtlasError: more entries than the model has, or an entry without its count.
+    """
+    entries = list(SPECIAL)
+    for number, line in read_lines(path):
+        entry, _, count = line.rstrip("\n").rpartition(" ")
+        if not entry or not count.isdigit():
+            raise AtlasError(f"{path}:{number}: an entry and its count are needed here.")
+        entries.append(entry)
+    if len(entries) > size:
+        raise AtlasError(f"{path}: {len(entries)} entries, but the model has {size}: take the dictionary of the same archive.")
+    # The dictionary was padded to a multiple of eight.
+    return [*entries, *(f"madeupword{k:04d}" for k in range(size - len(entries)))]
+
+
+def _merges(path: str | Path) -> list[tuple[str, str]]:
+    """Pairs of pieces in the order in which they are merged.
+
+    Raises:
+        AtlasError: a line is no pair.
+    """
+    pairs = []
+    for number, line in read_lines(path):
+        if line.startswith("#version") or not line.strip():
+            continue
+        parts = line.split()
+        if len(parts) not in (2, 3):
+            raise AtlasError(f"{path}:{number}: two pieces are needed here.")
+        pairs.append((parts[0], parts[1]))
+    return pairs
+
+
+def _tokenizer(entries: list[str], merges: list[tuple[str, str]]) -> tuple[Any, int]:
+    """The tokenizer, and the size of its vocabulary: pieces that only lead to others are added after the dictionary's."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast
+
+    ids: dict[str, int] = {}
+    for number, entry in enumerate(entries):
+        if entry in SPECIAL or number < len(SPECIAL):
+            spelled = entry
+        elif entry.endswith(_CONTINUED) and entry != _CONTINUED:
+            spelled = entry.removesuffix(_CONTINUED)
+        else:
+            spelled = entry + _WORD_END
+        ids.setdefault(spelled, number)
+    size = len(entries)
+    for first, second in merges:
+        for piece in (first, second, first + second):
+            if piece not in ids:
+                ids[piece] = size
+                size += 1
+    tokenizer = Tokenizer(models.BPE(vocab=ids, merges=merges, unk_token="<unk>", end_of_word_suffix=_WORD_END))
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokenizer.decoder = decoders.BPEDecoder(suffix=_WORD_END)
+    tokenizer.add_special_tokens(list(SPECIAL))
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="$A </s>", pair="$A </s> $B </s>", special_tokens=[("</s>", _END)]
+    )
+    fast = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, bos_token="<s>", pad_token="<pad>", eos_token="</s>", unk_token="<unk>"
+    )
+    return fast, size
