@@ -354,8 +354,22 @@ def test_the_papers_own_classifier_is_compared(folder, tmp_path):
     assert frame.loc["m19.tab3.L02", "verdict"] in ("match", "interval covers it", "differs")
     assert frame.loc["m19.tab3.L02", "scope"] == "could be covered"
     assert frame.loc["m19.tab6.L01", "comparable"] == "close"
-    assert frame.loc["m19.tab1.L2H04", ["scope", "obstacle"]].tolist() == ["never", "another checkpoint (fairseq, WMT 2014)"]
+    assert frame.loc["m19.tab1.L2H04", "scope"] == "not in this run"
     assert frame.loc["m19.rerun.mnli.importance_curve", "comparable"] == "no", "other steps than the rerun's"
+
+
+def test_the_papers_own_translation_model_is_compared(folder, tmp_path):
+    model = "wmt14.en-fr.joined-dict.transformer"
+    own = {role: RunLabel("Run", "fairseq", data, model, data) for role, data in (
+        ("translation", "newstest2013"), ("translation_test", "newstest2014"),
+    )}  # fmt: skip
+    frame, _ = compare(folder, tmp_path, **own)
+    assert set(
+        frame.loc[["m19.tab1.base_bleu", "m19.tab1.L2H04", "m19.tab2.L1.enc_enc", "m19.tab5.L1.enc_enc"], "comparable"]
+    ) == {"close"}
+    assert "tokenised BLEU" in frame.loc["m19.tab1.base_bleu", "why"]
+    other, _ = compare(folder, tmp_path, translation=own["translation"])
+    assert other.loc["m19.tab5.L1.enc_enc", "comparable"] == "no", "Table 5 is of newstest2014"
 
 
 def test_a_share_of_heads_printed_a_little_too_large_is_named(folder, tmp_path):

@@ -42,6 +42,7 @@ def labels(config, study) -> dict[str, RunLabel]:
     if study == "michel2019":
         return {
             "translation": label(settings["translator"], settings["translation"]),
+            "translation_test": label(settings["translator"], settings["translation_test"]),
             "classification": label(settings["classifier"], settings["classification"]),
         }
     if study == "tenney2019":
@@ -71,7 +72,7 @@ def test_what_the_paper_run_could_match_is_what_the_readme_says(config):
         assert set(counts) <= set(SCOPES)
         row = f"| {study} | {counts.total()} | " + " | ".join(str(counts[column]) for column in columns) + " |"
         assert row in readme, row
-    assert rows["michel2019"][NEVER] > 0.8 * rows["michel2019"].total(), "most of its values are of another checkpoint"
+    assert rows["michel2019"][ANOTHER_RUN] > 0.6 * rows["michel2019"].total(), "most need the checkpoint converted from fairseq"
     assert not rows["tenney2019"][COULD_MATCH], "probes are trained anew"
     assert rows["all"][COULD_MATCH] == rows["clark2019"][COULD_MATCH], "all else needs training or a figure"
 

@@ -187,7 +187,10 @@ PAGES = (
             "claims_out": "claims.tsv",
             "claims_html": "claims.html",
         },
-        params={"definition": ("settings", "importance", "definition"), **_FOUR},
+        params={
+            "definition": ("settings", "importance", "definition"),
+            "labels": ("labels", *ROLES_OF_FIGURE2, HELDOUT_ROLES[TRANSLATION]),
+        },
         resources=_PUBLISHED,
     ),
     dropped_page("michel2019", "Michel et al. 2019: what was left out"),
