@@ -199,6 +199,30 @@ def test_every_word_of_the_generated_tasks_has_its_tags(documents, tmp_path, tas
             assert "".join(tagged.words) == text.replace(" ", "")
             assert all(tagged.xpos)
             assert all(tagged.relations)
+            assert len(tagged.heads) == len(tagged.words)
+
+
+@pytest.mark.parametrize("task", sorted(LABELLED_TASKS))
+def test_every_subject_of_the_generated_tasks_has_its_predicate(documents, tmp_path, task):
+    """It comes after its subject but in questions, bears no relation of a modifier, and agrees in person where it can."""
+    subjects = 0
+    for item in rows(documents[:40], tmp_path, task):
+        for tagged in item.tagged:
+            assert [head for head, name in zip(tagged.heads, tagged.relations, strict=True) if name == "root"] == [0] * (
+                tagged.relations.count("root")
+            )
+            for place, (relation, head) in enumerate(zip(tagged.relations, tagged.heads, strict=True), start=1):
+                if relation != "nsubj":
+                    continue
+                subjects += 1
+                assert head > 0, (tagged.words, place)
+                assert head != place
+                predicate = tagged.relations[head - 1]
+                allowed = ("root", "conj", "advcl", "rcmod", "ccomp", "xcomp", "parataxis", "dep", "pcomp", "acomp")
+                assert predicate in allowed, (tagged.words, tagged.words[place - 1], tagged.words[head - 1], predicate)
+                between = tagged.relations[place : head - 1]
+                assert "root" not in between, (tagged.words, tagged.words[place - 1], tagged.words[head - 1])
+    assert subjects > 50
 
 
 def test_a_task_may_be_read_that_the_generator_does_not_make(tmp_path, monkeypatch):
@@ -226,6 +250,10 @@ def test_the_same_seed_gives_the_same_tasks(documents):
         ([{"words": ["a", "cat"], "xpos": ["DT", "NN"], "relations": ["det", "nsubj"]}] * 2, "are not those of the text"),
         ([{"words": ["the", "cat"], "xpos": ["DT", 3], "relations": ["det", "nsubj"]}] * 2, "needs the lists words, xpos"),
         ([{"words": ["the", "cat"]}] * 2, "needs the lists words, xpos and relations"),
+        (
+            [{"words": ["the", "cat"], "xpos": ["DT", "NN"], "relations": ["det", "nsubj"], "heads": [2, 3]}] * 2,
+            "'heads' must be a list of 2 numbers from 0 to 2, or null",
+        ),
     ],
 )
 def test_layers_that_do_not_fit_the_texts_are_refused(tmp_path, layers, problem):
@@ -238,6 +266,25 @@ def test_layers_that_do_not_fit_the_texts_are_refused(tmp_path, layers, problem)
 def labelled(texts, overlong, bound, tokenizer):
     tags = [Tagged(tuple(t.split()), tuple("X" for _ in t.split()), tuple("r" for _ in t.split())) for t in texts]
     return from_labelled(Labelled("1", tuple(texts), "yes", tuple(tags)), 0, tokenizer, bound, overlong)
+
+
+def test_heads_of_a_pair_are_numbered_on_and_those_of_lost_words_are_unknown(tmp_path):
+    tokenizer = WordPieces(save_tokenizer(tmp_path / "tokenizer.json"))
+    first = Tagged(("the", "cat", "sat"), ("DT", "NN", "VBD"), ("det", "nsubj", "root"), (2, 3, 0))
+    second = Tagged(("cats", "sat"), ("NNS", "VBD"), ("nsubj", "root"), (-1, 0))
+    pair = Labelled("1", ("the cat sat", "cats sat"), "yes", (first, second))
+    whole = from_labelled(pair, 0, tokenizer, 40, "truncate")
+    assert whole.layers["heads"] == (2, 3, 0, -1, 0)
+    assert whole.texts == pair.texts
+    room = len(whole.input_ids)
+    cut = from_labelled(pair, 0, tokenizer, room - len(tokenizer.pieces(["sat"])[0]), "truncate")
+    assert cut.words[:2] == ("the", "cat")
+    assert (cut.words[2] != "sat") == (cut.layers["heads"][1] == -1)
+    assert cut.texts == pair.texts
+    without = from_labelled(
+        Labelled("1", ("the cat",), "yes", (Tagged(("the", "cat"), ("DT", "NN"), ("det", "root")),)), 0, tokenizer, 40, "drop"
+    )
+    assert "heads" not in without.layers
 
 
 def test_overlong_pairs_lose_the_last_pieces_of_the_longer_text(tmp_path):

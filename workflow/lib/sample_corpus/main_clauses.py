@@ -5,8 +5,8 @@ Questions, paraphrases and negations reuse the words of the phrases, so that the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field, replace
 
 from sample_corpus.generate import Document, Mention, Sentence, Token
 from sample_corpus.lexicon import lexicon
@@ -14,26 +14,38 @@ from sample_corpus.lexicon import lexicon
 _DROPPED = frozenset({"punct", "cc", "conj", "parataxis", "cc:preconj"})
 _SUBJECTS = ("nsubj", "nsubj:pass")
 _AUXILIARIES = ("aux", "aux:pass")
+MAIN = "main"
+"""Head of the words that depend on the main verb of their text."""
+ROOT = "root"
 
 
 @dataclass(frozen=True)
 class Word:
-    """A word, whether a space follows, and its gold layers: Penn tag and Stanford relation."""
+    """A word, whether a space follows, and its gold layers: Penn tag and Stanford relation.
+
+    `key` names the word within a text and `head` the word that it depends on (`MAIN` for the main verb); None where unknown.
+    """
 
     text: str
     space: bool = True
     xpos: str = ""
     relation: str = ""
+    key: Hashable = field(default=None, compare=False)
+    head: Hashable = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
 class Text:
-    """A sentence: its running text, and word by word form, Penn tag and Stanford relation."""
+    """A sentence: its running text, and word by word form, Penn tag, Stanford relation and head.
+
+    A head is the place of a word, from 1; 0 for the root, None where it is unknown.
+    """
 
     text: str
     words: tuple[str, ...]
     xpos: tuple[str, ...]
     relations: tuple[str, ...]
+    heads: tuple[int | None, ...]
 
 
 @dataclass(frozen=True)
@@ -171,7 +183,8 @@ def words_of(sentence: Sentence, phrase: Phrase) -> tuple[Word, ...]:
         token = sentence.tokens[i]
         lowered = i == 0 and token.upos != "PROPN" and token.form != "I"
         form = token.form[0].lower() + token.form[1:] if lowered else token.form
-        words.append(Word(form, token.space_after or i == phrase.stop - 1, token.xpos, token.sd_relation))
+        space = token.space_after or i == phrase.stop - 1
+        words.append(Word(form, space, token.xpos, token.sd_relation, (sentence.id, i), (sentence.id, token.sd_head - 1)))
     return tuple(words)
 
 
@@ -189,8 +202,8 @@ def inverted(clause: Clause, name: Sequence[Word]) -> tuple[Word, ...]:
         first, verb = word_of(clause, clause.auxiliaries[0]), word_of(clause, clause.verb)
     else:
         xpos = tokens[clause.verb].xpos
-        first = Word({"VBD": "did", "VBZ": "does", "VBP": "do"}[xpos], xpos=xpos, relation="aux")
-        verb = Word(tokens[clause.verb].lemma, xpos="VB", relation=tokens[clause.verb].sd_relation)
+        first = Word({"VBD": "did", "VBZ": "does", "VBP": "do"}[xpos], xpos=xpos, relation="aux", head=MAIN)
+        verb = replace(word_of(clause, clause.verb), text=tokens[clause.verb].lemma, xpos="VB")
     return (first, *name, *(w for place in sorted(middle) for w in middle[place]), verb)
 
 
@@ -209,10 +222,18 @@ def plain_text(words: Sequence[Word]) -> str:
 def text_of(words: Sequence[Word], mark: str) -> Text:
     """A sentence of words, with a capital letter and a mark at its end."""
     first, *following = words
-    capital = Word(first.text[0].upper() + first.text[1:], first.space, first.xpos, first.relation)
-    last = Word(mark, False, ".", "punct")
+    capital = replace(first, text=first.text[0].upper() + first.text[1:])
+    last = Word(mark, False, ".", "punct", head=MAIN)
     closed = [capital, *following]
-    closed[-1] = Word(closed[-1].text, False, closed[-1].xpos, closed[-1].relation)
+    closed[-1] = replace(closed[-1], space=False)
     all_words = (*closed, last)
-    layers = (tuple(getattr(word, name) for word in all_words) for name in ("text", "xpos", "relation"))
-    return Text(plain_text(all_words), *layers)
+    forms, xpos, relations = (tuple(getattr(word, name) for word in all_words) for name in ("text", "xpos", "relation"))
+    return Text(plain_text(all_words), forms, xpos, relations, _heads(all_words))
+
+
+def _heads(words: Sequence[Word]) -> tuple[int | None, ...]:
+    """The head of each word; a phrase of another sentence depends on the main verb, as it did there."""
+    roots = [place for place, word in enumerate(words, start=1) if word.relation == ROOT]
+    main = roots[0] if len(roots) == 1 else None
+    places = {word.key: place for place, word in enumerate(words, start=1) if word.key is not None}
+    return tuple(0 if word.relation == ROOT else None if word.head is None else places.get(word.head, main) for word in words)

@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 from typing import Any
 
 from attention_atlas.corpora.glue import TASKS
 from sample_corpus.generate import Document, Sentence
 from sample_corpus.lexicon import lexicon
-from sample_corpus.main_clauses import Text, Word, text_of
+from sample_corpus.main_clauses import MAIN, Text, Word, text_of
 from sample_corpus.questions import questions_of
 from sample_corpus.reviews import reviews
 from sample_corpus.statements import (
@@ -31,6 +32,7 @@ from sample_corpus.statements import (
 
 SAME, OTHER = "1", "0"
 ENTAILED, NEUTRAL, CONTRADICTED, NOT_ENTAILED = "entailment", "neutral", "contradiction", "not_entailment"
+_LAYERS = ("words", "xpos", "relations")
 Row = tuple[tuple[Text, ...], str]
 """One or two texts, and their label."""
 
@@ -49,7 +51,7 @@ def task_lines(task: str, documents: Iterable[Document], seed: int) -> Iterator[
         for texts, label in _MAKERS[task](document, random.Random(f"{task}-{seed}-{document.id}")):
             row: dict[str, Any] = {name: text.text for name, text in zip(names, texts, strict=True)}
             row[columns.label[-1]] = label
-            row["layers"] = [{"words": t.words, "xpos": t.xpos, "relations": t.relations} for t in texts]
+            row["layers"] = [{name: getattr(text, name) for name in (*_LAYERS, "heads")} for text in texts]
             yield json.dumps(row, ensure_ascii=False) + "\n"
 
 
@@ -110,8 +112,10 @@ def _hypothesis(statement: Statement, statements: Sequence[Statement], label: st
 
 
 def _concatenated(texts: Sequence[Text]) -> Text:
-    layers = (tuple(word for text in texts for word in getattr(text, name)) for name in ("words", "xpos", "relations"))
-    return Text(" ".join(text.text for text in texts), *layers)
+    words, xpos, relations = (tuple(word for text in texts for word in getattr(text, name)) for name in _LAYERS)
+    starts = accumulate((len(text.words) for text in texts), initial=0)
+    heads = (start + head if head else head for start, text in zip(starts, texts, strict=False) for head in text.heads)
+    return Text(" ".join(text.text for text in texts), words, xpos, relations, tuple(heads))
 
 
 def _similarities(document: Document, rng: random.Random) -> Iterator[Row]:
@@ -184,7 +188,7 @@ def _question(statement: Statement, kind: str, rng: random.Random | None) -> Tex
     head = tokens[questioned.head]
     noun = lexicon().nouns.get(head.lemma)
     person = head.upos == "PROPN" or (noun is not None and noun.kind in ("person", "group"))
-    word = Word("who" if person else "what", xpos="WP", relation="nsubj" if kind == _SUBJECT else "dobj")
+    word = Word("who" if person else "what", xpos="WP", relation="nsubj" if kind == _SUBJECT else "dobj", head=MAIN)
     if kind == _SUBJECT:
         words: tuple[Word, ...] = (word, *statement.verb)
     else:
@@ -208,7 +212,7 @@ def _answered(document: Document, rng: random.Random) -> Iterator[Row]:
 
 
 def _as_text(sentence: Sentence) -> Text:
-    layers = (tuple(getattr(t, name) for t in sentence.tokens) for name in ("form", "xpos", "sd_relation"))
+    layers = (tuple(getattr(t, name) for t in sentence.tokens) for name in ("form", "xpos", "sd_relation", "sd_head"))
     return Text(sentence.text, *layers)
 
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sample_corpus.generate import Document, Sentence
 from sample_corpus.lexicon import find_verb
 from sample_corpus.main_clauses import (
+    MAIN,
     Clause,
     Phrase,
     Word,
@@ -147,9 +148,9 @@ def _openings(
         types = {e.type for e in clause.sentence.entities if (e.start, e.stop) in (whole, inner)}
         kind = kind_of(tokens[phrase.head])
         if types & {"DATE", "TIME"} and (case in _WHEN or (not case and first.lemma not in ("every", "each"))):
-            yield (Word("when", xpos="WRB", relation="advmod"),), (whole, inner) if case else (whole,), ()
+            yield (Word("when", xpos="WRB", relation="advmod", head=MAIN),), (whole, inner) if case else (whole,), ()
         elif case in _WHERE and (types & {"GPE", "LOC", "FAC"} or kind == "place"):
-            yield (Word("where", xpos="WRB", relation="advmod"),), (whole, inner), ()
+            yield (Word("where", xpos="WRB", relation="advmod", head=MAIN),), (whole, inner), ()
 
 
 def _who(document: Document, clause: Clause, phrase: Phrase, relation: str) -> Word:
@@ -158,7 +159,7 @@ def _who(document: Document, clause: Clause, phrase: Phrase, relation: str) -> W
     gender = document.gender.get(mention.entity) if mention is not None else None
     named = any(e.type == "PERSON" and e.start <= phrase.head < e.stop for e in clause.sentence.entities)
     person = gender in ("he", "she") or named or kind_of(tokens[phrase.head]) in _PERSONS
-    return Word("who" if person else "what", xpos="WP", relation=relation)
+    return Word("who" if person else "what", xpos="WP", relation=relation, head=MAIN)
 
 
 def _finite_third(clause: Clause) -> tuple[Word, ...]:
@@ -169,7 +170,7 @@ def _finite_third(clause: Clause) -> tuple[Word, ...]:
     if first == clause.verb and xpos == "VBP":
         form = find_verb(tokens[first].lemma).third
     singular = _SINGULAR.get(form, form) if clause.auxiliaries else form
-    words = [Word(singular, xpos="VBZ" if xpos == "VBP" else xpos, relation=tokens[first].sd_relation)]
+    words = [replace(word_of(clause, first), text=singular, space=True, xpos="VBZ" if xpos == "VBP" else xpos)]
     for place in range(first + 1, clause.verb + 1):
         if place == clause.verb or place in clause.auxiliaries:
             words.append(word_of(clause, place))

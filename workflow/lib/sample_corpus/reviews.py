@@ -30,16 +30,17 @@ def reviews(count: int, rng: random.Random) -> Iterator[tuple[Text, bool]]:
         pattern, denied = rng.choice(patterns)
         polarity, opposite = ("praise", "blame") if good != denied else ("blame", "praise")
         chosen = slots | {"x": judging[polarity], "y": judging[opposite]}
-        words = [_word(part, chosen, rng) for part in pattern.split()]
+        words = [_word(place, part, chosen, rng) for place, part in enumerate(pattern.split(), start=1)]
         for place in range(1, len(words)):
             if words[place].text == ",":
                 words[place - 1] = replace(words[place - 1], space=False)
         yield text_of(words, "."), good
 
 
-def _word(part: str, slots: Mapping[str, tuple[str, list[str]]], rng: random.Random) -> Word:
+def _word(place: int, part: str, slots: Mapping[str, tuple[str, list[str]]], rng: random.Random) -> Word:
     form, *rest = part.split("/")
-    if not form.startswith("{"):
-        return Word(form, xpos=rest[0], relation=rest[1])
-    xpos, choices = slots[form.strip("{}")]
-    return Word(rng.choice(choices), xpos=xpos, relation=rest[0])
+    slot = form.strip("{}")
+    xpos, choices = slots[slot] if form.startswith("{") else (rest.pop(0), [form])
+    relation, head = rest if len(rest) == 2 else (rest[0], None)
+    text = rng.choice(choices) if form.startswith("{") else form
+    return Word(text, xpos=xpos, relation=relation, key=place, head=head and int(head))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from sample_corpus.generate import Document
 from sample_corpus.lexicon import collocations
 from sample_corpus.main_clauses import (
+    MAIN,
     Clause,
     Phrase,
     Text,
@@ -24,9 +25,9 @@ from sample_corpus.main_clauses import (
 
 _LONGEST = 34
 _FRONTED = frozenset("after before during since in at near outside behind".split())
-_COMMA = Word(",", xpos=",", relation="punct")
-_NOT = Word("not", xpos="RB", relation="neg")
-_DID = Word("did", xpos="VBD", relation="aux")
+_COMMA = Word(",", xpos=",", relation="punct", head=MAIN)
+_NOT = Word("not", xpos="RB", relation="neg", head=MAIN)
+_DID = Word("did", xpos="VBD", relation="aux", head=MAIN)
 MOVED = ("obl", "obl:tmod", "advcl")
 """Relations of phrases that may move or be omitted."""
 
@@ -194,7 +195,7 @@ def split_verb(statement: Statement) -> tuple[tuple[Word, ...], Word, tuple[Word
         place = statement.verb.index(first)
         return statement.verb[:place], first, statement.verb[place + 1 :]
     verb = word_of(clause, clause.verb)
-    base = Word(clause.sentence.tokens[clause.verb].lemma, xpos="VB", relation=verb.relation)
+    base = replace(verb, text=clause.sentence.tokens[clause.verb].lemma, xpos="VB")
     return (), _DID, tuple(base if word == verb else word for word in statement.verb)
 
 

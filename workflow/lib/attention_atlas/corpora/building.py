@@ -21,7 +21,7 @@ from attention_atlas.corpora.edges import EdgeRecord
 from attention_atlas.corpora.examples import RECORD, WORD_LAYERS, Example, write_examples
 from attention_atlas.corpora.frames import ELEMENT, TARGET, FrameSentence, first_occurrence, read_frames
 from attention_atlas.corpora.gap import Passage, read_gap
-from attention_atlas.corpora.glue import Labelled, Tagged, read_glue
+from attention_atlas.corpora.glue import NO_HEAD, Labelled, Tagged, read_glue
 from attention_atlas.corpora.keyphrases import KeyphraseDocument, read_keyphrases, without_words
 from attention_atlas.corpora.mentions import Mention
 from attention_atlas.corpora.parallel import Translated, read_parallel
@@ -397,15 +397,26 @@ def from_labelled(item: Labelled, record: int, pieces: WordPieces, bound: int, o
         return Dropped(record, item.id, "text without pieces", repr(item.texts[0][:40]))
     assembled = pieces.assemble([[text[k] for k in places] for text, places in zip(spelled, positions, strict=True)])
 
-    def layer(name: str) -> tuple[str, ...]:
+    def layer(name: str) -> tuple[Any, ...]:
         columns = [getattr(text, name) for text in tagged]
         if not all(columns):
             return ()
         return tuple(values[k] for values, places in zip(columns, positions, strict=True) for k in places)
 
-    layers = {name: layer(name) for name in ("xpos", "relations")}
+    layers = {name: layer(name) for name in ("xpos", "relations")} | {"heads": _kept_heads(tagged, positions)}
     known = {name: values for name, values in layers.items() if values}
-    return replace(_example(record, item.id, assembled, layer("words"), known), label=item.label)
+    return replace(_example(record, item.id, assembled, layer("words"), known), label=item.label, texts=item.texts)
+
+
+def _kept_heads(texts: Sequence[Tagged], positions: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    """Heads of the kept words of one or two texts among all kept words, from 1; empty where a text has none."""
+    if not all(text.heads for text in texts):
+        return ()
+    heads: list[int] = []
+    for text, places in zip(texts, positions, strict=True):
+        kept = {place: len(heads) + k for k, place in enumerate(places, start=1)}
+        heads += [0 if text.heads[k] == 0 else kept.get(text.heads[k] - 1, NO_HEAD) for k in places]
+    return tuple(heads)
 
 
 def _truncated(texts: Sequence[Sequence[Sequence[int]]], room: int) -> list[list[tuple[int, ...]]]:

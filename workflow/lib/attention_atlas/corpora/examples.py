@@ -71,6 +71,7 @@ SCHEMA = pa.schema(
         ("label", pa.string()),
         ("edges", pa.list_(_EDGE)),
         ("keyphrases", pa.list_(_KEYPHRASE)),
+        ("texts", pa.list_(pa.string())),
     ]
 )
 
@@ -85,13 +86,15 @@ class Example:
         input_ids, segment_ids, tokens: n word pieces, special tokens included.
         word: for each piece the position of its word, -1 for a special token.
         words: the m words.
-        layers: gold layers by name, each with m values (`heads`: 1-indexed, 0 = ROOT); absent layers are left out.
+        layers: gold layers by name, each with m values (`heads`: 1-indexed, 0 = ROOT, -1 = unknown); without absent ones.
         mentions: spans of words that refer; None where the corpus has no such layer.
         question: question on a passage, with its answers; None where there is none.
         label: class, a number as text, or the translation of the text; None where the corpus has none.
         edges: targets of edge probing, spans over `words`; None where the corpus has no such layer.
         keyphrases: gold phrases of a document, those that are not in its text too; None where the corpus has no such layer.
         document: the document, article or text that the example is taken from; None where the corpus does not say.
+        texts: the running texts that the words are of, whole even where the example is truncated; empty where a corpus has only
+            words.
     """
 
     record: int
@@ -108,6 +111,7 @@ class Example:
     edges: tuple[EdgeTarget, ...] | None = None
     keyphrases: tuple[Keyphrase, ...] | None = None
     document: str | None = None
+    texts: tuple[str, ...] = ()
 
 
 def question_of(example: Example) -> QuestionAnnotation:
@@ -165,6 +169,7 @@ def read_examples(paths: Iterable[str | Path], limit: int | None = None) -> Iter
                 edges=_items(row["edges"], _edge),
                 keyphrases=_items(row["keyphrases"], _keyphrase),
                 document=row["document"],
+                texts=tuple(row["texts"] or ()),
             )
 
 

@@ -2,7 +2,8 @@
 
 Quotation marks are text: in these files a quote may open and never close. Columns are found by name, official or the hub's.
 An object may hold `layers`, an entry a text: {"words": [...], "xpos": [...], "relations": [...]}, the words as they stand in
-the text, each with its Penn tag and its relation.
+the text, each with its Penn tag and its relation; and "heads": [...], the place of each word's head in the text, from 1, with
+0 for a root and null where it is not annotated.
 """
 
 from __future__ import annotations
@@ -36,17 +37,20 @@ TASKS = {
     "qnli": Task(("question",), ("sentence",), ("label",)),
     "mnli": Task(("sentence1", "premise"), ("sentence2", "hypothesis"), ("gold_label", "label")),
 }
+NO_HEAD = -1
+"""Head of a word whose head is not annotated."""
 _NO_LABEL = "-"
 """What MNLI has where its annotators disagreed."""
 
 
 @dataclass(frozen=True)
 class Tagged:
-    """A text word by word, with Penn tags and relations; no tags where the file has none."""
+    """A text word by word, with Penn tags, relations and heads (from 1, `NO_HEAD` where unknown); empty without such layers."""
 
     words: tuple[str, ...]
     xpos: tuple[str, ...] = ()
     relations: tuple[str, ...] = ()
+    heads: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -131,7 +135,7 @@ def _tagged(layers: Any, texts: tuple[str, ...], where: str) -> tuple[Tagged, ..
             raise AtlasError(
                 f"{where}: the words in 'layers' are not those of the text {text[:40]!r}, or have another number of tags."
             )
-        tagged_texts.append(Tagged(words, xpos, relations))
+        tagged_texts.append(Tagged(words, xpos, relations, _heads(entry, len(words), where)))
     return tuple(tagged_texts)
 
 
@@ -140,6 +144,15 @@ def _strings(entry: Any, name: str, where: str) -> tuple[str, ...]:
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
         raise AtlasError(f"{where}: each entry of 'layers' needs the lists words, xpos and relations.")
     return tuple(values)
+
+
+def _heads(entry: Any, words: int, where: str) -> tuple[int, ...]:
+    if "heads" not in entry:
+        return ()
+    heads = [NO_HEAD if head is None else head for head in entry["heads"]] if isinstance(entry["heads"], list) else []
+    if len(heads) != words or not all(type(head) is int and NO_HEAD <= head <= words for head in heads):
+        raise AtlasError(f"{where}: 'heads' must be a list of {words} numbers from 0 to {words}, or null.")
+    return tuple(heads)
 
 
 def _check_number(label: str, where: str) -> None:
