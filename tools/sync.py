@@ -25,6 +25,9 @@ ENVIRONMENTS = {"analysis": ("analysis",), "model": ("analysis", "model")}
 LIBRARY_SECTIONS = ("run", "analysis")
 """Sections of what an installed library needs to read configurations and results; the extra `model` is for running models."""
 
+TAGGER = ("spacy==3.8.18",)
+"""Extra of Kovaleva et al.'s study for corpora without gold tags; no run installs it by itself."""
+
 
 def requirement_sections(text: str) -> dict[str, list[str]]:
     """Section of requirements.txt -> its pins."""
@@ -58,7 +61,8 @@ def toml_list(key: str, pins: Iterable[str]) -> str:
 def library_dependencies(sections: dict[str, list[str]]) -> str:
     """What pyproject.toml says of the dependencies of the library."""
     needed = toml_list("dependencies", (pin for section in LIBRARY_SECTIONS for pin in sections[section]))
-    return f"{needed}\n[project.optional-dependencies]\n{toml_list('model', sections['model'])}"
+    extras = toml_list("model", sections["model"]) + toml_list("tagger", TAGGER)
+    return f"{needed}\n[project.optional-dependencies]\n{extras}"
 
 
 def build_requirements(sections: dict[str, list[str]]) -> str:

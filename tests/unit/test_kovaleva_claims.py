@@ -85,7 +85,7 @@ def measures(cosine, classes, tuned=0.0, examples=30, seed=0):
     values = np.asarray(cosine)[None, :, None] + generator.normal(0, 0.05, (examples, layers, heads))
     drawn = generator.choice(len(CLASSES), (2, examples, layers, heads), p=classes)
     none = np.zeros((0, layers, heads))
-    return Measures(np.arange(examples), np.arange(0), values, none, columns, columns[..., -1, :], drawn, True)
+    return Measures(np.arange(examples), np.arange(0), values, none, columns, columns[..., -1, :], drawn, none, none, "", "")
 
 
 def statistics(made):

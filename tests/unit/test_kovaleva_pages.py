@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -31,6 +32,7 @@ from attention_atlas.studies.kovaleva2019.figure6 import figure6
 from attention_atlas.studies.kovaleva2019.figure7 import figure7
 from attention_atlas.studies.kovaleva2019.figure8 import figure8
 from attention_atlas.studies.kovaleva2019.figure9 import figure9
+from attention_atlas.studies.kovaleva2019.link_tables import links_page
 from attention_atlas.studies.kovaleva2019.measured import MEASURED
 from attention_atlas.studies.kovaleva2019.names import CLASSES, FOLDS, NETWORK, RULES, TASK_TITLES
 from attention_atlas.studies.kovaleva2019.options import options_page
@@ -38,7 +40,7 @@ from attention_atlas.studies.kovaleva2019.table1 import table1
 
 LAYERS, HEADS, EXAMPLES = 12, 12, 8
 TASKS = ("mrpc", "stsb", "sst2", "qnli")
-CLAIM_TABLES = ("statistics", "gains")
+CLAIM_TABLES = ("statistics", "gains", "links")
 SEEDS = {"mrpc": (1, 2), "stsb": (1,), "sst2": (1,), "qnli": (1,)}
 PICTURES = ("svg", "png", "pdf")
 LIBRARY = Path(__file__).parents[2] / "workflow" / "lib"
@@ -62,6 +64,11 @@ def save_measures(path, seed, tagged=True):
     if not tagged:
         for name in ("noun", "verb", "pron", "subj", "obj"):
             columns[:, :, :, MEASURED.index(name)] = np.nan
+    links = generator.random((2, 2, EXAMPLES, 4, LAYERS, HEADS)).astype(np.float32)
+    links[:, :, ::4, :2] = np.nan
+    links[:, 0, :, 2:] = np.nan
+    if not tagged:
+        links[:] = np.nan
     columns[:, :, :, MEASURED.index("sep_sum")] = columns[:, :, :, MEASURED.index("sep")] * 1.5
     save_file(
         {
@@ -72,9 +79,11 @@ def save_measures(path, seed, tagged=True):
             "columns": columns,
             "first_row": np.ascontiguousarray(columns[..., -1, :]),
             "classes": generator.integers(0, 5, (2, EXAMPLES, LAYERS, HEADS)).astype(np.int8),
+            "links": links,
+            "link_controls": links * 0.5,
         },
         path,
-        metadata={"facts": f'{{"tagged": {str(tagged).lower()}}}'},
+        metadata={"facts": json.dumps({"untagged": "" if tagged else "spaCy is not installed", "unlinked": ""})},
     )
     return path
 
@@ -121,9 +130,10 @@ def built(tmp_path_factory):
         task: {seed: save_measures(folder / f"m-{task}-{seed}", seed, tagged=task != "qnli") for seed in SEEDS[task]}
         for task in TASKS
     }
-    names = ("figure2", "head_classes", "figure5", "figure6", "figure7", "features", "options", "statistics")
+    names = ("figure2", "head_classes", "figure5", "figure6", "figure7", "features", "links", "options", "statistics")
     change_tables(measures, 100, 0, ChangeOutputs(*(folder / f"{name}.tsv" for name in names)))
     features_page(folder / "features.tsv", folder / "statistics.tsv", SETTINGS, folder / "features.html")
+    links_page(folder / "links.tsv", SETTINGS, folder / "links.html")
     options_page(folder / "options.tsv", SETTINGS, folder / "options.html")
     kinds = {task: ["uniform", "zero"] if task == "mrpc" else ["uniform"] for task in TASKS}
     disabled = {
@@ -205,8 +215,29 @@ def test_features_without_tags_are_left_out_and_the_page_says_so(built):
     assert features["noun"] == 0
     assert features["punct"] > 0
     page = (built / "features.html").read_text(encoding="utf-8")
-    assert "Without tags (neither gold nor by spaCy) for QNLI" in page
+    assert "QNLI: noun, verb, pron, subj, obj (spaCy is not installed)" in page
+    absent = read(built, "features").query("task == 'qnli' and feature == 'noun'")["absent"]
+    assert set(absent) == {"spaCy is not installed"}
     assert "sep_sum" in set(read(built, "figure6")["feature"])
+
+
+def test_links_are_means_over_the_examples_that_have_them_and_absent_ones_have_a_reason(built):
+    from attention_atlas.studies.kovaleva2019.measured import read_measures
+
+    table = read(built, "links")
+    row = table.query("task == 'stsb' and model == 'tuned' and mode == 'corrected' and link == 'verb_subj'")
+    values = read_measures(built / "m-stsb-1").links[1, 1, :, 1].astype(float)
+    assert set(row["n"]) == {6}
+    assert row["value"].to_numpy() == pytest.approx(np.nanmean(values, axis=0).ravel(), rel=1e-4)
+    assert row["value_zero"].to_numpy() == pytest.approx(np.nansum(values, axis=0).ravel() / EXAMPLES, rel=1e-4)
+    assert row["margin"].to_numpy() == pytest.approx(row["control"].to_numpy(), rel=1e-4)
+    assert row["margin_all_low"].isna().all(), "six examples"
+    # No published code pairs nouns with pronouns: no row, and no reason.
+    assert set(table.query("mode == 'as_published'")["link"]) == {"subj_verb", "verb_subj"}
+    absent = table.query("task == 'qnli'")
+    assert set(absent["absent"]) == {"spaCy is not installed"}
+    assert absent["layer"].isna().all()
+    assert "spaCy is not installed" in (built / "links.html").read_text(encoding="utf-8")
 
 
 def test_options_move_what_they_move(built):

@@ -5,6 +5,7 @@ from shipped_runs import shipped, shipped_copy, wildcards
 from small_config import SMALL, changed
 
 from attention_atlas.errors import AtlasError
+from attention_atlas.studies.kovaleva2019 import study as kovaleva_study
 from attention_atlas.workflow.config import resolve
 from attention_atlas.workflow.studies import extracted, study
 from attention_atlas.workflow.targets import Targets, built_tables, is_part_of, missing_for
@@ -126,12 +127,25 @@ def test_an_optional_file_may_be_missing_whatever_the_configuration_says(without
     paths = built_targets.artifacts(study="kovaleva2019")(wildcards())
     assert "results/laptop/kovaleva2019/figure5.svg" in paths
     assert not [path for path in paths if "figure3" in path or "frame_options" in path]
-    (warning,) = warned
+    warning = warned[-1]
     assert warning.startswith("skipped what needs missing files: corpus framenet-473: the file licensed/framenet_473.json")
     # A file that is not optional is an error beside it, and only that one is named.
     with pytest.raises(AtlasError, match="litbank-entities-training") as caught:
         built_targets.artifacts()(wildcards())
     assert "framenet-473" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("installed", "expected"), [(False, 1), (True, 0)])
+def test_features_that_will_be_absent_are_a_warning_before_the_first_job(monkeypatch, installed, expected):
+    monkeypatch.setattr(kovaleva_study, "missing_tagger", lambda name: "" if installed else f"no {name}")
+    built_targets, warned = targets(targets=["laptop", "sample"])
+    for _ in range(2):
+        built_targets.artifacts(study="kovaleva2019")(wildcards())
+    sentences = [sentence for sentence in warned if "features and links that need tags" in sentence]
+    assert sentences == expected * [
+        "run laptop, kovaleva2019: without gold tags in STS-B, QNLI, features and links that need tags will be absent: "
+        "no en_core_web_md"
+    ]
 
 
 def test_tables_that_overviews_are_made_from(without_files):

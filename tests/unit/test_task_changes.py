@@ -28,6 +28,7 @@ from attention_atlas.studies.kovaleva2019.names import ACTIONS, DISABLED_COLUMNS
 from attention_atlas.studies.kovaleva2019.predictions import predict
 from attention_atlas.studies.kovaleva2019.rule_labels import Thresholds
 from attention_atlas.studies.kovaleva2019.scoring import ACCURACY
+from attention_atlas.studies.kovaleva2019.word_analysis import gold_analysis
 from attention_atlas.studies.kovaleva2019.word_features import (
     AS_PUBLISHED,
     CORRECTED,
@@ -39,7 +40,6 @@ from attention_atlas.studies.kovaleva2019.word_features import (
     SUBJ,
     feature_masks,
     negated,
-    spacy_tagger,
 )
 
 CLS, SEP = "c", "s"
@@ -81,6 +81,9 @@ def example(record, sizes, tagged=True):
 EXAMPLES = [example(k, sizes) for k, sizes in enumerate([(3, 4), (2, 6), (5, 2), (4, 4), (2, 3), (6, 5)])]
 
 
+ANALYSES = {single.record: gold_analysis(single) for single in EXAMPLES}
+
+
 def model(name="bert", seed=0):
     net = tiny(name, seed=seed)
     install(net)
@@ -104,7 +107,7 @@ def single_maps(net, single):
 def test_one_pass_gives_what_loops_over_single_examples_give():
     base, tuned = model(seed=0), model(seed=1)
     patterns = (MapNetwork().eval(), Thresholds(0.3, 0.2, 0.2), 16, "sqrt")
-    arrays = one_pass(base, tuned, EXAMPLES, PAD, CLS, SEP, None, patterns)
+    arrays = one_pass(base, tuned, EXAMPLES, PAD, CLS, SEP, ANALYSES, patterns, 0)
     for row, single in enumerate(EXAMPLES):
         maps = {"base": single_maps(base, single), "tuned": single_maps(tuned, single)}
         for layer in range(LAYERS):
@@ -115,7 +118,7 @@ def test_one_pass_gives_what_loops_over_single_examples_give():
         for place, name in enumerate(MODELS):
             means = maps[name].mean(axis=2)
             for number, mode in enumerate(MODES):
-                masks = feature_masks(single, CLS, SEP, None, mode)
+                masks = feature_masks(single, CLS, SEP, gold_analysis(single), mode)
                 for k, feature in enumerate(MEASURED):
                     mask = masks["sep" if feature == "sep_sum" else feature]
                     reduce = np.sum if feature == "sep_sum" else np.max
@@ -155,7 +158,8 @@ def test_padded_maps_are_compared_with_their_padding():
         assert float(vectors[0].reshape(LAYERS, HEADS, length, length)[..., n:, :].sum()) > 0
         slow = torch.nn.functional.cosine_similarity(*vectors, dim=-1)
         assert cosines[row] == pytest.approx(slow.numpy(), abs=1e-5)
-    real = one_pass(base, tuned, EXAMPLES[:3], PAD, CLS, SEP, None, (MapNetwork().eval(), Thresholds(1, 1, 1), 16, "sqrt"))
+    patterns = (MapNetwork().eval(), Thresholds(1, 1, 1), 16, "sqrt")
+    real = one_pass(base, tuned, EXAMPLES[:3], PAD, CLS, SEP, {}, patterns, 0)
     assert not np.allclose(cosines, real["cosine"], atol=1e-2)
 
 
@@ -173,12 +177,13 @@ def test_measures_are_written_and_read(tmp_path, monkeypatch):
     monkeypatch.setattr(measures_module, "read_patterns", lambda *paths: patterns)
 
     def run(limit, out):
-        settings = MeasureSettings(limit, padded_length=24, padded_records=2, tagger="no_such_model")
+        settings = MeasureSettings(limit, padded_length=24, padded_records=2, tagger="no_such_model", seed=0)
         measure({"seed": 0}, {"seed": 1}, *saved, settings, "", "", 1, out)
 
     run(4, tmp_path / "measures")
     measures = read_measures(tmp_path / "measures")
-    assert measures.tagged
+    assert (measures.untagged, measures.unlinked) == ("", "the corpus has no heads of words")
+    assert measures.links.shape == measures.link_controls.shape == (2, 2, 4, 4, LAYERS, HEADS)
     assert measures.records.tolist() == [0, 1, 2, 3]
     assert len(measures.padded_records) == 2
     assert measures.feature("tuned", CORRECTED, NOUN).shape == (4, LAYERS, HEADS)
@@ -209,12 +214,12 @@ def test_features_by_word_and_by_spelling():
         ["nsubj", "root", "dobj", "punct"],
         [["cat", "##s"], ["see"], ["bat", "##s"], ["."]],
     )
-    by_word = feature_masks(sentence, CLS, SEP, None, CORRECTED)
+    by_word = feature_masks(sentence, CLS, SEP, gold_analysis(sentence), CORRECTED)
     assert by_word[SUBJ].tolist() == [False, True, True, False, False, False, False, False]
     assert by_word[NOUN].sum() == 4
     assert by_word[PUNCT].tolist() == [False] * 6 + [True, False]
     # As published, the "##s" of the object counts as the subject's as well.
-    assert feature_masks(sentence, CLS, SEP, None, AS_PUBLISHED)[SUBJ].tolist() == [
+    assert feature_masks(sentence, CLS, SEP, gold_analysis(sentence), AS_PUBLISHED)[SUBJ].tolist() == [
         False,
         True,
         True,
@@ -244,14 +249,10 @@ def test_negation_by_words_and_by_parts_of_words(words, corrected, published):
     assert negated(words, AS_PUBLISHED) == published
 
 
-def test_without_tags_only_features_of_spelling_are_left(caplog):
+def test_without_tags_only_features_of_spelling_are_left():
     untagged = example(0, (3, 3), tagged=False)
     assert set(feature_masks(untagged, CLS, SEP, None, CORRECTED)) == {"sep", "cls", NEG, PUNCT}
-    assert spacy_tagger("no_such_model") is None
-    assert "no_such_model is not installed" in caplog.text
-    by_tagger = feature_masks(untagged, CLS, SEP, lambda words: (("NN",) * len(words), ("nsubj",) * len(words)), CORRECTED)
-    assert set(by_tagger) == set(FEATURES)
-    assert by_tagger[NOUN].tolist() == [word >= 0 for word in untagged.word]
+    assert gold_analysis(untagged) is None
 
 
 # --- disabling

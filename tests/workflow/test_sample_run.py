@@ -71,7 +71,9 @@ CONTRACTS = {
         "figure8.tsv": "task action layer head metric baseline score delta ci_low ci_high p p_mcnemar p_adjusted p_bh seeds n",
         "disabling_by_seed.tsv": "task seed kind layer head metric baseline value p p_adjusted",
         "figure9.tsv": "task action layer metric baseline score delta ci_low ci_high p p_mcnemar p_adjusted p_bh seeds n",
-        "features.tsv": "task model mode feature layer head value value_zero n",
+        "features.tsv": "task model mode feature layer head value value_zero n absent",
+        "links.tsv": "task model mode link layer head value value_zero control "
+        "margin margin_all_low margin_all_high n n_margin absent",
         "comparison.tsv": "id item quantity published ours ci_low ci_high n comparable why verdict",
     },
     "michel2019": {

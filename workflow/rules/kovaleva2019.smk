@@ -101,6 +101,7 @@ rule kovaleva2019_measures:
         limit=kovaleva2019.records("measured_records"),
         padded=kovaleva2019.settings("padded"),
         tagger=kovaleva2019.settings("tagger"),
+        seed=kovaleva2019.settings("seed"),
         code=script_digest("kovaleva2019_measures.py"),
     script:
         "../scripts/kovaleva2019_measures.py"
@@ -116,6 +117,7 @@ rule kovaleva2019_changes:
         special="results/{run}/kovaleva2019/changes/special.tsv",
         first_row="results/{run}/kovaleva2019/changes/first_row.tsv",
         features="results/{run}/kovaleva2019/changes/features.tsv",
+        links="results/{run}/kovaleva2019/changes/links.tsv",
         options="results/{run}/kovaleva2019/changes/options.tsv",
         statistics="results/{run}/kovaleva2019/changes/statistics.tsv",
     log:

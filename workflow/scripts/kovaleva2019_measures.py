@@ -12,6 +12,7 @@ with job(snakemake):
             padded_length=snakemake.params.padded["length"],
             padded_records=snakemake.params.padded["records"],
             tagger=snakemake.params.tagger,
+            seed=snakemake.params.seed,
         ),
         network_path=snakemake.input.network,
         thresholds_path=snakemake.input.thresholds,

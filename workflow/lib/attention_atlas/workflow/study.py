@@ -102,6 +102,11 @@ def no_corpora(config: Config, run: str) -> list[str]:
     return []
 
 
+def no_absences(config: Config, run: str) -> list[str]:
+    """Nothing: for a study whose artefacts lack nothing."""
+    return []
+
+
 def no_check(config: Config, run: str, place: str) -> None:
     """Nothing that the schema does not check."""
 
@@ -121,6 +126,7 @@ class Study:
         examples: (model, corpus) whose examples a run reads; default: `pairs`.
         corpora: corpora that a run reads beside those of its roles, such as those that its models are trained on.
         check: what a schema cannot say of its settings; raises AtlasError.
+        absences: what the artefacts of a run will lack, a sentence each.
         jobs: its jobs whose cost depends on models and corpora: rule without the study's name -> what it reads and takes.
         pages: tables and figures that are rendered from its tables, see `Page`.
         measures: measures of single heads that the atlas takes from its tables.
@@ -140,6 +146,7 @@ class Study:
     examples: Callable[[Config, str], list[Pair]] | None = None
     corpora: Callable[[Config, str], list[str]] = no_corpora
     check: Callable[[Config, str, str], None] = no_check
+    absences: Callable[[Config, str], list[str]] = no_absences
     jobs: Mapping[str, Job] = field(default_factory=dict)
     pages: tuple[Page, ...] = ()
     measures: tuple[Source, ...] = ()

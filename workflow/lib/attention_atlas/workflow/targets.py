@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -53,6 +53,7 @@ class Targets:
     def __init__(self, config: Config, warn: Callable[[str], None]):
         self.config = config
         self.warn = warn
+        self._warned: set[str] = set()
 
     def artifacts(self, kind: str | None = None, study: str | None = None) -> Callable[[Any], list[str]]:
         """Files of the artefacts of all target runs, of one kind or one study where these are given.
@@ -71,6 +72,7 @@ class Targets:
                     if kind is not None and artifact.kind != kind:
                         continue
                     for run in study_runs(self.config, declared.id):
+                        self._warn_once(declared.absences(self.config, run))
                         if not is_part_of(self.config, run, declared, artifact):
                             continue
                         if absent := missing_for(self.config, run, declared, artifact):
@@ -111,6 +113,12 @@ class Targets:
             for run in study_runs(self.config, study)
             for cache in extracted(self.config, run, study)
         ]
+
+    def _warn_once(self, sentences: Iterable[str]) -> None:
+        for sentence in sentences:
+            if sentence not in self._warned:
+                self._warned.add(sentence)
+                self.warn(sentence)
 
     def _report(self, missing: Missing) -> None:
         """Report missing files: as an error, or as a warning where what needs them is skipped."""

@@ -16,6 +16,7 @@ from attention_atlas.io.tables import write_table
 from attention_atlas.methods.head_tables import head_rows, mean_rows
 from attention_atlas.stats.bootstrap import bootstrap_ratio
 from attention_atlas.studies.kovaleva2019.change_statistics import ChangeStatistics
+from attention_atlas.studies.kovaleva2019.link_tables import LINK_COLUMNS, NO_EXAMPLE, link_rows
 from attention_atlas.studies.kovaleva2019.measured import ANNOTATORS, MEASURED, MODELS, SEP_SUM, Measures, read_measures
 from attention_atlas.studies.kovaleva2019.names import CLASSES, PADDED, REAL, TUNED
 from attention_atlas.studies.kovaleva2019.word_features import AS_PUBLISHED, CLS, CORRECTED, MODES, NEG, SEP, TAGGED
@@ -36,7 +37,10 @@ class ChangeOutputs:
         first_row: task, mode (as_published: pieces by their spelling; corrected: by their words), feature, head, value, ci_low,
             ci_high, n, seeds.
         features: task, model, mode, feature, layer, head, value (examples with the feature), value_zero (all examples, 0
-            without it), n.
+            without it), n, absent (why there is no value).
+        links: task, model, mode, link, layer, head, value (examples with the link), value_zero (all examples, 0 without it),
+            control (other pairs at the same distances), margin, margin_all_low, margin_all_high (an interval for all heads
+            together), n, n_margin, absent (why there is no value).
         options: `OPTIONS`.
         statistics: `change_statistics.STATISTICS`.
     """
@@ -47,6 +51,7 @@ class ChangeOutputs:
     special: str | Path
     first_row: str | Path
     features: str | Path
+    links: str | Path
     options: str | Path
     statistics: str | Path
 
@@ -68,6 +73,7 @@ def change_tables(
         AtlasError: measures cannot be read.
     """
     classes, of_heads, cosine, special, first_row, features, options = [], [], [], [], [], [], []
+    links: list[pd.DataFrame] = []
     statistics = ChangeStatistics(len(files), resamples, seed)
     for task, paths in files.items():
         seed_measures = [read_measures(path) for path in paths.values()]
@@ -92,6 +98,7 @@ def change_tables(
                 for model in MODELS
                 for mode_name in MODES
             ]
+        links += link_rows(task, seed_measures, resamples, seed)
         options += _option_rows(task, seed_measures)
         statistics.add(task, seed_measures)
     head = ["layer", "head"]
@@ -102,8 +109,9 @@ def change_tables(
     write_table(pd.concat(special, ignore_index=True)[["task", "feature", *head, *measured]], outputs.special)
     write_table(pd.concat(first_row, ignore_index=True)[["task", "mode", "feature", "head", *measured]], outputs.first_row)
     keys = ["task", "model", "mode", "feature"]
-    grid = pd.concat(features, ignore_index=True)[[*keys, *head, "value", "value_zero", "n"]]
+    grid = pd.concat(features, ignore_index=True)[[*keys, *head, "value", "value_zero", "n", "absent"]]
     write_table(grid, outputs.features)
+    write_table(pd.concat(links, ignore_index=True)[LINK_COLUMNS], outputs.links)
     write_table(pd.DataFrame(options)[OPTIONS], outputs.options)
     write_table(statistics.table(), outputs.statistics)
 
@@ -137,7 +145,9 @@ def _feature_rows(seed_measures: Sequence[Measures], model: str, mode: str, feat
     values = np.mean([m.feature(model, mode, feature) for m in seed_measures], axis=0)
     count = _with_feature(values).sum()
     zero = np.nan_to_num(values) if count else values
-    return head_rows(_head_means(values), "value").assign(value_zero=_head_means(zero).ravel(), n=int(count))
+    reason = "" if count else (seed_measures[0].untagged if feature in TAGGED else "") or NO_EXAMPLE
+    rows = head_rows(_head_means(values), "value")
+    return rows.assign(value_zero=_head_means(zero).ravel(), n=int(count), absent=reason)
 
 
 def _option_rows(task: str, seed_measures: Sequence[Measures]) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from attention_atlas.io.tables import read_table
 from attention_atlas.studies.kovaleva2019.change_statistics import CHANGE, STATISTICS
 from attention_atlas.studies.kovaleva2019.measured import MODELS
 from attention_atlas.studies.kovaleva2019.names import FEWEST_EXAMPLES, TASK_TITLES, TUNED
-from attention_atlas.studies.kovaleva2019.word_features import CORRECTED, TAGGED
+from attention_atlas.studies.kovaleva2019.word_features import CORRECTED
 
 
 def features_page(path: str | Path, statistics_path: str | Path, labels: Mapping[str, RunLabel], html_out: str | Path) -> None:
@@ -25,10 +25,10 @@ def features_page(path: str | Path, statistics_path: str | Path, labels: Mapping
     Raises:
         AtlasError: the table cannot be used.
     """
-    grid = read_table(path, ["task", "model", "mode", "feature", "layer", "head", "value", "n"])
+    grid = read_table(path, ["task", "model", "mode", "feature", "layer", "head", "value", "n", "absent"])
     corrected = grid[grid["mode"] == CORRECTED]
-    tagged = corrected[corrected["feature"].isin(TAGGED) & (corrected["n"] > 0)]["task"].unique()
-    untagged = [task for task in corrected["task"].unique() if task not in tagged]
+    gone = corrected[corrected["value"].isna() & (corrected["model"] == TUNED)]
+    reasons = gone.drop_duplicates(["task", "feature"]).groupby(["task", "absent"], sort=False)["feature"].agg(", ".join)
     means = (
         corrected.groupby(["task", "feature", "model"], sort=False).agg(value=("value", "mean"), n=("n", "first")).reset_index()
     )
@@ -45,12 +45,8 @@ def features_page(path: str | Path, statistics_path: str | Path, labels: Mapping
         f"{best.loc[(t, f), 'layer']}-{best.loc[(t, f), 'head']}" for t, f in zip(shown["task"], shown["feature"], strict=True)
     ]
     shown["task"] = [TASK_TITLES[name] for name in shown["task"]]
-    left_out = (
-        f" Without tags (neither gold nor by spaCy) for {', '.join(TASK_TITLES[name] for name in untagged)}: nouns, verbs, "
-        "pronouns, subjects and objects are left out there."
-        if untagged
-        else ""
-    )
+    absent = "; ".join(f"{TASK_TITLES[task]}: {features} ({reason})" for (task, reason), features in reasons.items())
+    left_out = f" Absent: {absent}." if absent else ""
     notes = [
         *joint_lines(labels.values()),
         "Attention to pieces with a feature before and after fine-tuning: for each head the largest mean attention "

@@ -24,10 +24,8 @@ from attention_atlas.io.progress import progress
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import write_table
 from attention_atlas.methods.head_tables import head_rows
-from attention_atlas.published.claims import LEVEL
 from attention_atlas.stats.bootstrap import bootstrap_ratio
-from attention_atlas.stats.extremes import mean_deviations, simultaneous_widths
-from attention_atlas.studies.kovaleva2019.names import FEWEST_EXAMPLES
+from attention_atlas.studies.kovaleva2019.random_pairs import margin_columns, other_pairs
 
 Floats = npt.NDArray[np.float64]
 ZIP, ALL = "zip", "all"
@@ -37,6 +35,10 @@ DIRECTIONS = (FROM_ELEMENT, FROM_TARGET, BOTH)
 FIRST, SPANS = "first_piece", "words"
 PLACES = (FIRST, SPANS)
 """Positions of pieces: the first piece with the same spelling (published code), or the pieces of the annotated words."""
+FRAME_COLUMNS = [
+    *("layer", "head", "value", "ci_low", "ci_high", "control", "margin", "margin_ci_low", "margin_ci_high"),
+    *("margin_all_low", "margin_all_high", "n", "n_margin"),
+]
 _CONTROLS = 20
 """Pairs at the same distance that are drawn for each pair."""
 
@@ -179,35 +181,29 @@ def control_weights(
         words: [n] whether each piece is no special token.
         generator: of the random pairs.
     """
-    allowed = np.flatnonzero(words).tolist()
-    inside = set(allowed)
-    starts = {
-        offset: [k for k in allowed if k + offset in inside and (k, k + offset) not in linked]
-        for offset in {b - a for a, b in pairs}
-    }
-    if not all(starts.values()):
+    drawn = other_pairs(pairs, linked, words, _CONTROLS, generator)
+    if drawn is None:
         return np.full(maps.shape[:2], np.nan)
-    drawn = np.stack([generator.choice(starts[b - a], _CONTROLS) for a, b in pairs])
     offsets = np.asarray([b - a for a, b in pairs])[:, None]
     return maps[:, :, drawn, drawn + offsets].max(axis=2).mean(axis=-1).astype(np.float64)
 
 
 def frame_rows(scores: Floats, controls: Floats, resamples: int, seed: int) -> pd.DataFrame:
+    """The table of heads, see `FrameOutputs`.
+
+    Args:
+        scores, controls: [sentence, layer, head], controls NaN for a sentence without.
+        resamples, seed: of the bootstrap over sentences.
+    """
     low, high = bootstrap_ratio(scores, np.ones((len(scores), 1, 1)), resamples, seed)
-    frame = head_rows(scores.mean(axis=0), "value").assign(ci_low=low.ravel(), ci_high=high.ravel())
+    frame = head_rows(scores.mean(axis=0), "value").assign(ci_low=low.ravel(), ci_high=high.ravel(), n=len(scores))
+    frame = frame.assign(margin_ci_low=np.nan, margin_ci_high=np.nan, **margin_columns(scores, controls, resamples, seed))
     controlled = _controlled(controls)
-    margins = (scores - controls)[controlled]
-    ends = (np.full(scores.shape[1:], np.nan),) * 2
-    means, width = (ends[0], ends[0]), np.full(ends[0].size, np.nan)
-    if len(margins):
-        means = controls[controlled].mean(axis=0), margins.mean(axis=0)
-        ends = bootstrap_ratio(margins, np.ones((len(margins), 1, 1)), resamples, seed)
-    if len(margins) >= FEWEST_EXAMPLES:
-        width = simultaneous_widths(mean_deviations(margins.reshape(len(margins), -1), resamples, seed), LEVEL)
-    frame = frame.assign(control=means[0].ravel(), margin=means[1].ravel())
-    frame = frame.assign(margin_ci_low=ends[0].ravel(), margin_ci_high=ends[1].ravel())
-    frame = frame.assign(margin_all_low=frame["margin"] - width, margin_all_high=frame["margin"] + width)
-    return frame.assign(n=len(scores), n_margin=len(margins))
+    if controlled.any():
+        ones = np.ones((controlled.sum(), 1, 1))
+        low, high = bootstrap_ratio((scores - controls)[controlled], ones, resamples, seed)
+        frame = frame.assign(margin_ci_low=low.ravel(), margin_ci_high=high.ravel())
+    return frame[FRAME_COLUMNS]
 
 
 def _controlled(controls: Floats) -> npt.NDArray[np.bool_]:

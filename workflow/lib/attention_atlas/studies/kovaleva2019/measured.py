@@ -34,7 +34,9 @@ class Measures:
         columns: [model, mode, example, feature, layer, head] largest column mean over the pieces with a feature, NaN without.
         first_row: [model, mode, example, feature, head] the same of the row of the first token in the last layer.
         classes: [annotator, example, layer, head] class of each map of the fine-tuned model.
-        tagged: whether there were tags.
+        links: [model, mode, example, link, layer, head] largest weight over the pairs of pieces of a link, NaN without.
+        link_controls: the same of other pairs at the same distances, NaN without.
+        untagged, unlinked: why there are no tags, and no heads of words; empty where there are.
     """
 
     records: npt.NDArray[np.int64]
@@ -44,7 +46,10 @@ class Measures:
     columns: Floats
     first_row: Floats
     classes: npt.NDArray[np.int8]
-    tagged: bool
+    links: Floats
+    link_controls: Floats
+    untagged: str
+    unlinked: str
 
     def feature(self, model: str, mode: str, feature: str) -> Floats:
         """[example, layer, head] of one model, mode and feature."""
@@ -60,6 +65,7 @@ def read_measures(path: str | Path) -> Measures:
     try:
         with safe_open(path, framework="np") as stream:
             facts = json.loads(stream.metadata()["facts"])
-            return Measures(**{name: stream.get_tensor(name) for name in stream.keys()}, tagged=facts["tagged"])  # noqa: SIM118
+            tensors = {name: stream.get_tensor(name) for name in stream.keys()}  # noqa: SIM118
+            return Measures(**tensors, untagged=facts["untagged"], unlinked=facts["unlinked"])
     except (OSError, KeyError, TypeError, ValueError, SafetensorError) as error:
         raise DamagedFile(path, f"not readable measures ({error})") from error

@@ -27,9 +27,12 @@ from attention_atlas.models.devices import pick_device
 from attention_atlas.models.loading import load_model
 from attention_atlas.studies.kovaleva2019.map_network import MapNetwork, as_pictures, classify
 from attention_atlas.studies.kovaleva2019.measured import MEASURED
+from attention_atlas.studies.kovaleva2019.names import LINKS
 from attention_atlas.studies.kovaleva2019.patterns import read_patterns
 from attention_atlas.studies.kovaleva2019.rule_labels import Thresholds, map_numbers, rule_labels
-from attention_atlas.studies.kovaleva2019.word_features import FEATURES, MODES, SEP, Tagger, feature_masks, spacy_tagger
+from attention_atlas.studies.kovaleva2019.word_analysis import Analysis, gold_analysis, has_heads, spacy_analyser
+from attention_atlas.studies.kovaleva2019.word_features import FEATURES, MODES, SEP, feature_masks
+from attention_atlas.studies.kovaleva2019.word_links import LinkPlan, link_plan
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -47,12 +50,14 @@ class MeasureSettings:
         limit: use at most so many records.
         padded_length, padded_records: length and records of the comparison of padded maps.
         tagger: spaCy model for examples without gold tags.
+        seed: of the control of links.
     """
 
     limit: int
     padded_length: int
     padded_records: int
     tagger: str
+    seed: int
 
 
 def measure(
@@ -85,19 +90,33 @@ def measure(
     examples = list(read_examples(example_files, settings.limit))
     if not examples:
         raise AtlasError("there is no example to measure: every record was dropped, or the limit is too small.")
-    gold = all({"xpos", "relations"} <= example.layers.keys() for example in examples)
-    fallback_tagger = None if gold else spacy_tagger(settings.tagger)
+    analyses, untagged, unlinked = _analyses(examples, settings.tagger)
     base, tuned = load_model(base_entry, device), load_model(tuned_entry, device)
     if attention_shape(base) != attention_shape(tuned):
         raise AtlasError(f"{tuned_entry['source']}: this model has another shape than the one it was trained from.")
     patterns = read_patterns(network_path, thresholds_path)
     short = [e for e in examples if len(e.input_ids) <= settings.padded_length][: settings.padded_records]
-    tensors = one_pass(base, tuned, examples, card.pad or 0, card.cls, card.sep, fallback_tagger, patterns)
+    tensors = one_pass(base, tuned, examples, card.pad or 0, card.cls, card.sep, analyses, patterns, settings.seed)
     tensors["padded"] = padded_cosine(base, tuned, short, card.pad or 0, settings.padded_length)
     tensors["padded_records"] = np.asarray([e.record for e in short], dtype=np.int64)
-    tagged = gold or fallback_tagger is not None
+    facts = {"untagged": untagged, "unlinked": unlinked, "features": MEASURED}
     with whole_file(out) as part:
-        save_file(tensors, part, metadata={"facts": json.dumps({"tagged": tagged, "features": MEASURED})})
+        save_file(tensors, part, metadata={"facts": json.dumps(facts)})
+
+
+def _analyses(examples: Sequence[Example], tagger: str) -> tuple[dict[int, Analysis], str, str]:
+    """Record -> the analysis of its words; and why there are no tags, and no heads of words, empty where there are."""
+    gold = {example.record: gold_analysis(example) for example in examples}
+    analyses = {record: analysis for record, analysis in gold.items() if analysis is not None}
+    untagged = ""
+    if len(analyses) < len(examples):
+        analyser, untagged = spacy_analyser(tagger)
+        if analyser is None:
+            _log.warning("nouns, verbs, pronouns, subjects, objects and links are absent: %s", untagged)
+            return {}, untagged, untagged
+        analyses = {example.record: analyser(example) for example in examples}
+    unlinked = "" if has_heads(analyses.values()) else "the corpus has no heads of words"
+    return analyses, untagged, unlinked
 
 
 def one_pass(
@@ -107,8 +126,9 @@ def one_pass(
     pad: int,
     cls: str | None,
     sep: str | None,
-    tagger: Tagger | None,
+    analyses: Mapping[int, Analysis],
     patterns: tuple[MapNetwork, Thresholds, int, str],
+    seed: int,
 ) -> dict[str, npt.NDArray[Any]]:
     """The arrays of `Measures` except the padded ones, examples in their order.
 
@@ -117,8 +137,9 @@ def one_pass(
         examples: the examples.
         pad: id of the padding token.
         cls, sep: vocabulary entries of the special tokens.
-        tagger: see `word_features.feature_masks`.
+        analyses: record -> its words; empty without tags.
         patterns: network, thresholds, size and scale of its pictures.
+        seed: of the control of links.
     """
     _, (layers, heads) = next(iter(attention_shape(base).items()))
     count, features = len(examples), len(MEASURED)
@@ -129,11 +150,15 @@ def one_pass(
         "columns": np.full((2, len(MODES), count, features, layers, heads), np.nan, np.float32),
         "first_row": np.full((2, len(MODES), count, features, heads), np.nan, np.float32),
         "classes": np.zeros((2, count, layers, heads), np.int8),
+        "links": np.full((2, len(MODES), count, len(LINKS), layers, heads), np.nan, np.float32),
+        "link_controls": np.full((2, len(MODES), count, len(LINKS), layers, heads), np.nan, np.float32),
     }
     for batch in progress(list(batch_by_length(examples)), label="examples"):
         inputs = model_inputs(base, batch, pad)
-        marks = _marks(batch, inputs["attention_mask"].shape[1], cls, sep, tagger)
-        _measure_batch((base, tuned), batch, inputs, marks, patterns, arrays, [places[example.record] for example in batch])
+        marks = _marks(batch, inputs["attention_mask"].shape[1], cls, sep, analyses)
+        links = link_plan(batch, analyses, seed, base.device) if analyses else None
+        rows = [places[example.record] for example in batch]
+        _measure_batch((base, tuned), batch, inputs, marks, links, patterns, arrays, rows)
     return arrays
 
 
@@ -142,11 +167,13 @@ def _measure_batch(
     batch: Sequence[Example],
     inputs: Mapping[str, torch.Tensor],
     marks: torch.Tensor,
+    links: LinkPlan | None,
     patterns: tuple[MapNetwork, Thresholds, int, str],
     arrays: Mapping[str, npt.NDArray[Any]],
     rows: Sequence[int],
 ) -> None:
     """Fill the `rows` of the arrays of `one_pass`; `marks` is the output of `_marks`."""
+    places = [(mode, rows[row], link) for mode, row, link in links.groups] if links is not None else []
     network, thresholds, size, scale = patterns
     layers, heads = arrays["cosine"].shape[1:]
     real = inputs["attention_mask"].to(torch.float32)
@@ -159,6 +186,10 @@ def _measure_batch(
         maps = probabilities.float() * real[:, None, :, None]
         mean = maps.sum(2) / real.sum(1)[:, None, None]
         arrays["columns"][number, :, :, :, site.layer][:, rows] = _largest(mean, marks).cpu().numpy()
+        if links is not None:
+            for name, weights in zip(("links", "link_controls"), links.largest(maps), strict=True):
+                for place, of_heads in zip(places, weights.cpu().numpy(), strict=True):
+                    arrays[name][(number, *place, site.layer)] = of_heads
         if site.layer == layers - 1:
             arrays["first_row"][number][:, rows] = _largest(maps[:, :, 0], marks).cpu().numpy()
         if number == 0:
@@ -190,12 +221,14 @@ def _run(
             model(**inputs)
 
 
-def _marks(batch: Sequence[Example], length: int, cls: str | None, sep: str | None, tagger: Tagger | None) -> torch.Tensor:
+def _marks(
+    batch: Sequence[Example], length: int, cls: str | None, sep: str | None, analyses: Mapping[int, Analysis]
+) -> torch.Tensor:
     """[mode, example, feature, n] which pieces have a feature."""
     marks = torch.zeros((len(MODES), len(batch), len(FEATURES), length), dtype=torch.bool)
     for number, mode in enumerate(MODES):
         for row, example in enumerate(batch):
-            for name, mask in feature_masks(example, cls, sep, tagger, mode).items():
+            for name, mask in feature_masks(example, cls, sep, analyses.get(example.record), mode).items():
                 marks[number, row, FEATURES.index(name), : len(mask)] = torch.from_numpy(mask)
     return marks
 

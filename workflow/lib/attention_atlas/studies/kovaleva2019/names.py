@@ -56,3 +56,9 @@ neither was trained on (`patterns.tsv`)."""
 TEXT, HEAD, LAYER = "text", "head", "layer"
 FOLDS = (TEXT, HEAD, LAYER)
 """What the classifiers of maps have not seen in training where they are judged."""
+
+SUBJ_VERB, VERB_SUBJ, NOUN_PRON, PRON_NOUN = "subj_verb", "verb_subj", "noun_pron", "pron_noun"
+VERB_LINKS = (SUBJ_VERB, VERB_SUBJ)
+LINKS = (*VERB_LINKS, NOUN_PRON, PRON_NOUN)
+"""Section 4.5, from the first (query) to the second (key). Verbs and subjects as in the published code: nsubj of a word tagged
+VB*. The code has no nouns and pronouns: here each noun with each pronoun of the same text, since nothing says which corefer."""

@@ -102,6 +102,14 @@ PAGES = (
         params=_LABELS,
     ),
     Page(
+        rule="kovaleva2019_links",
+        function="studies.kovaleva2019.link_tables:links_page",
+        inputs={"path": "changes/links.tsv"},
+        outputs={"html_out": "links.html"},
+        copies={"links.tsv": "path"},
+        params=_LABELS,
+    ),
+    Page(
         rule="kovaleva2019_options",
         function="studies.kovaleva2019.options:options_page",
         inputs={"path": "changes/options.tsv"},
@@ -114,7 +122,17 @@ PAGES = (
         rule="kovaleva2019_comparison",
         function="studies.kovaleva2019.comparison:comparison",
         inputs=tables(
-            "table1", "figure2", "figure5", "figure6", "figure7", "figure8", "figure9", "features", "disabling", "patterns"
+            "table1",
+            "figure2",
+            "figure5",
+            "figure6",
+            "figure7",
+            "figure8",
+            "figure9",
+            "features",
+            "links",
+            "disabling",
+            "patterns",
         )
         | {"tables__statistics": "changes/statistics.tsv", "tables__gains": "table1_gains.tsv"}
         | {"tables__figure3": ("frame_table",)},

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.studies.kovaleva2019.head_measures import MEASURES
+from attention_atlas.studies.kovaleva2019.names import TASK_TITLES
 from attention_atlas.studies.kovaleva2019.pages import PAGES
+from attention_atlas.studies.kovaleva2019.taggers import missing_tagger
 from attention_atlas.workflow import costs
 from attention_atlas.workflow.known import check_known, check_reader
 from attention_atlas.workflow.lookups import (
@@ -110,6 +112,13 @@ ARTIFACTS = (
         "Attention to linguistic features before and after fine-tuning",
         "Attention to nouns, verbs, pronouns, subjects, objects, negation, punctuation and special tokens before and after "
         "fine-tuning (Kovaleva et al. 2019, section 4.4).",
+    ),
+    table(
+        "links",
+        "Section 4.5",
+        "Attention between verbs and subjects, and between nouns and pronouns",
+        "Attention between verbs and their subjects, and between nouns and pronouns, before and after fine-tuning, beside "
+        "pairs of words as far apart (Kovaleva et al. 2019, section 4.5).",
     ),
     table(
         "frame_options",
@@ -233,6 +242,17 @@ def check(config: Config, run: str, place: str) -> None:
     check_known(settings["patterns"]["model"], config["models"], "model", f"{place}.patterns.model")
 
 
+def absences(config: Config, run: str) -> list[str]:
+    """Features that need tags, in a run with tasks of corpora that may have none."""
+    settings = config["runs"][run][ID]
+    untagged = [task for task, corpus in tasks_of(config, run).items() if "sample" not in config["corpora"][corpus]["source"]]
+    reason = missing_tagger(settings["tagger"])
+    if not untagged or not reason:
+        return []
+    titles = ", ".join(TASK_TITLES[task] for task in untagged)
+    return [f"run {run}, {ID}: without gold tags in {titles}, features and links that need tags will be absent: {reason}"]
+
+
 def _of_task(place: Place) -> Pair:
     """The pre-trained model, and the examples of the task in the path."""
     return study_model(place.config, place.run, ID), place.settings["tasks"][place.wildcards["task"]]
@@ -324,6 +344,7 @@ STUDY = Study(
     examples=examples,
     corpora=corpora,
     check=check,
+    absences=absences,
     jobs=JOBS,
     pages=PAGES,
     measures=MEASURES,

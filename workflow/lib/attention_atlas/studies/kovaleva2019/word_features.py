@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -10,11 +9,9 @@ import numpy.typing as npt
 
 from attention_atlas.corpora.alignment import SPECIAL
 from attention_atlas.corpora.examples import Example
+from attention_atlas.studies.kovaleva2019.word_analysis import Analysis, Token
 
-_log = logging.getLogger(__name__)
 Bools = npt.NDArray[np.bool_]
-Tagger = Callable[[Sequence[str]], tuple[tuple[str, ...], tuple[str, ...]]]
-"""Words -> their Penn tags and their relations."""
 SEP, CLS, NOUN, VERB, PRON, SUBJ, OBJ, NEG, PUNCT = "sep", "cls", "noun", "verb", "pron", "subj", "obj", "neg", "punct"
 FEATURES = (SEP, CLS, NOUN, VERB, PRON, SUBJ, OBJ, NEG, PUNCT)
 TAGGED = (NOUN, VERB, PRON, SUBJ, OBJ)
@@ -22,6 +19,7 @@ TAGGED = (NOUN, VERB, PRON, SUBJ, OBJ)
 AS_PUBLISHED, CORRECTED = "as_published", "corrected"
 MODES = (AS_PUBLISHED, CORRECTED)
 """As the published code finds pieces (by their spelling, negation by parts of words), or by the words that they belong to."""
+PRONOUNS = ("PRP", "PRP$")
 _SUBJECTS = frozenset("nsubj nsubjpass csubj csubjpass agent expl".split())
 _OBJECTS = frozenset("dobj iobj dative attr oprd".split())
 NEGATIONS = (
@@ -30,27 +28,26 @@ NEGATIONS = (
 """Kovaleva et al. 2019, footnote 6."""
 
 
-def feature_masks(example: Example, cls: str | None, sep: str | None, tagger: Tagger | None, mode: str) -> dict[str, Bools]:
-    """[n] whether each piece has a feature, for every feature; without tags and tagger, those that need tags are absent.
+def feature_masks(example: Example, cls: str | None, sep: str | None, analysis: Analysis | None, mode: str) -> dict[str, Bools]:
+    """[n] whether each piece has a feature, for every feature; without an analysis, those that need tags are absent.
 
     Args:
-        example: with layers xpos and relations, or words for the tagger.
+        example: the example.
         cls, sep: vocabulary entries of the special tokens.
-        tagger: for examples without such layers.
+        analysis: tags and relations of its words.
         mode: as_published or corrected.
     """
     tokens, word = np.asarray(example.tokens, dtype=object), np.asarray(example.word)
     words: dict[str, list[int]] = {}
-    tags = _tags(example, tagger)
-    if tags is not None:
-        xpos, relations = tags
-        words = {
-            NOUN: [k for k, tag in enumerate(xpos) if tag.startswith("NN")],
-            VERB: [k for k, tag in enumerate(xpos) if tag.startswith("VB")],
-            PRON: [k for k, tag in enumerate(xpos) if tag in ("PRP", "PRP$")],
-            SUBJ: [k for k, name in enumerate(relations) if name in _SUBJECTS],
-            OBJ: [k for k, name in enumerate(relations) if name in _OBJECTS],
+    if analysis is not None:
+        tests: dict[str, Callable[[Token], bool]] = {
+            NOUN: lambda token: token.tag.startswith("NN"),
+            VERB: lambda token: token.tag.startswith("VB"),
+            PRON: lambda token: token.tag in PRONOUNS,
+            SUBJ: lambda token: token.relation in _SUBJECTS,
+            OBJ: lambda token: token.relation in _OBJECTS,
         }
+        words = {name: [word for token in analysis if test(token) for word in token.words] for name, test in tests.items()}
     words[NEG] = negated(example.words, mode)
     words[PUNCT] = [k for k, form in enumerate(example.words) if not any(c.isalnum() for c in form)]
     masks = {SEP: tokens == sep, CLS: tokens == cls}
@@ -79,32 +76,3 @@ def negated(words: Sequence[str], mode: str) -> list[int]:
         if hit:
             positions |= set(range(start, stop))
     return sorted(positions)
-
-
-def _tags(example: Example, tagger: Tagger | None) -> tuple[Sequence[str], Sequence[str]] | None:
-    if {"xpos", "relations"} <= example.layers.keys():
-        return example.layers["xpos"], example.layers["relations"]
-    return tagger(example.words) if tagger is not None else None
-
-
-def spacy_tagger(name: str) -> Tagger | None:
-    """Tags by a spaCy model, None (with a line in the log) where spaCy or the model is not installed."""
-    try:
-        import spacy
-        from spacy.tokens import Doc
-
-        pipeline = spacy.load(name)
-    except (ImportError, OSError):
-        _log.warning(
-            "spaCy with the model %s is not installed: without gold tags, nouns, verbs, pronouns, subjects and objects are "
-            "left out (pip install spacy, python -m spacy download %s)",
-            name,
-            name,
-        )
-        return None
-
-    def tag(words: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        document = pipeline(Doc(pipeline.vocab, words=list(words)))
-        return tuple(token.tag_ for token in document), tuple(token.dep_ for token in document)
-
-    return tag
