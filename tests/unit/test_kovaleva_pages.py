@@ -186,6 +186,14 @@ def test_means_are_over_examples_and_seeds(built):
     cosine = read(built, "figure5").query("task == 'mrpc' and crop == 'real' and layer == 3 and head == 4").iloc[0]
     assert cosine["value"] == pytest.approx(np.mean([m.cosine[:, 2, 3] for m in seed_measures]), rel=1e-4)
     assert (cosine["n"], cosine["seeds"]) == (EXAMPLES, 2)
+    sizes = read(built, "figure5").groupby(["task", "crop"])["n"].first()
+    assert {crop: set(sizes[:, crop]) for crop in ("padded", "real_same", "real")} == {
+        "padded": {3},
+        "real_same": {3},
+        "real": {EXAMPLES},
+    }
+    same = read(built, "figure5").query("task == 'mrpc' and crop == 'real_same' and layer == 3 and head == 4").iloc[0]
+    assert same["value"] == pytest.approx(np.mean([m.cosine[:3, 2, 3] for m in seed_measures]), rel=1e-4)
     features = read(built, "features")
     row = features.query(
         "task == 'mrpc' and model == 'tuned' and mode == 'corrected' and feature == 'neg' and layer == 1 and head == 1"

@@ -18,8 +18,6 @@ from attention_atlas.studies.kovaleva2019.names import (
     DIAGONAL,
     FEWEST_EXAMPLES,
     HETEROGENEOUS,
-    PADDED,
-    REAL,
     TUNED,
     VERTICAL,
 )
@@ -27,7 +25,7 @@ from attention_atlas.studies.kovaleva2019.word_features import CORRECTED
 
 Floats = npt.NDArray[np.float64]
 STATISTICS = ["statistic", "of", "task", "value", "ci_low", "ci_high", "level", "n"]
-"""`of` is the comparison of maps (real, padded), the annotator, or the feature; task is empty for a mean over tasks."""
+"""`of` is the compared maps (padded, real_same, real), the annotator, or the feature; task is empty for a mean over tasks."""
 LAST_LAYERS = "last_layers"
 """Smallest mean cosine of an earlier layer minus the largest of the last two layers: above 0 where both change most."""
 FREQUENT = "vertical_and_heterogeneous"
@@ -56,9 +54,9 @@ class ChangeStatistics:
             task: its name.
             seed_measures: the measures of each seed.
         """
-        for crop, values in ((REAL, [m.cosine for m in seed_measures]), (PADDED, [m.padded for m in seed_measures])):
-            layers: Floats = np.mean(values, axis=(0, 3), dtype=np.float64)
-            if len(layers) and layers.shape[1] > 2:
+        for crop in seed_measures[0].cosines():
+            layers: Floats = np.mean([m.cosines()[crop] for m in seed_measures], axis=(0, 3), dtype=np.float64)
+            if layers.shape[1] > 2:
                 level = level_of_parts(self._tasks)
                 self._rows.append(self._smallest(LAST_LAYERS, crop, task, _pairs(layers), level))
         for feature in MEASURED:

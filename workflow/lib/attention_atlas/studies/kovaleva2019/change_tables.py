@@ -18,7 +18,7 @@ from attention_atlas.stats.bootstrap import bootstrap_ratio
 from attention_atlas.studies.kovaleva2019.change_statistics import ChangeStatistics
 from attention_atlas.studies.kovaleva2019.link_tables import LINK_COLUMNS, NO_EXAMPLE, link_rows
 from attention_atlas.studies.kovaleva2019.measured import ANNOTATORS, MEASURED, MODELS, SEP_SUM, Measures, read_measures
-from attention_atlas.studies.kovaleva2019.names import CLASSES, PADDED, REAL, TUNED
+from attention_atlas.studies.kovaleva2019.names import CLASSES, PADDED, REAL_SAME, TUNED
 from attention_atlas.studies.kovaleva2019.word_features import AS_PUBLISHED, CLS, CORRECTED, MODES, NEG, SEP, TAGGED
 
 Floats = npt.NDArray[np.floating]
@@ -32,7 +32,7 @@ class ChangeOutputs:
     Attributes:
         classes: task, annotator, class, share, ci_low, ci_high, maps, n.
         head_classes: task, annotator, layer, head, class, maps: how many maps of a head are of a class.
-        cosine: task, crop (real, padded), layer, head, value, ci_low, ci_high, n, seeds.
+        cosine: task, crop (padded, real_same, real), layer, head, value, ci_low, ci_high, n, seeds.
         special: task, feature (sep, cls, sep_sum), layer, head, value, ci_low, ci_high, n, seeds.
         first_row: task, mode (as_published: pieces by their spelling; corrected: by their words), feature, head, value, ci_low,
             ci_high, n, seeds.
@@ -80,9 +80,9 @@ def change_tables(
         facts = {"task": task, "seeds": len(seed_measures)}
         classes += _class_shares(task, seed_measures, resamples, seed)
         of_heads += _head_classes(task, seed_measures)
-        for crop, values in ((REAL, [m.cosine for m in seed_measures]), (PADDED, [m.padded for m in seed_measures])):
-            if len(values[0]):
-                cosine.append(mean_rows(np.mean(values, axis=0), resamples, seed).assign(crop=crop, **facts))
+        for crop in seed_measures[0].cosines():
+            values = np.mean([m.cosines()[crop] for m in seed_measures], axis=0)
+            cosine.append(mean_rows(values, resamples, seed).assign(crop=crop, **facts))
         for feature in (SEP, CLS, SEP_SUM):
             values = np.mean([m.feature(TUNED, AS_PUBLISHED, feature) for m in seed_measures], axis=0)
             special.append(mean_rows(values, resamples, seed).assign(feature=feature, **facts))
@@ -154,9 +154,10 @@ def _option_rows(task: str, seed_measures: Sequence[Measures]) -> list[dict[str,
     """How far each option moves the heads' values."""
     rows = []
     first = seed_measures[0]
-    if len(first.padded):
-        same = np.isin(first.records, first.padded_records)
-        rows.append(_moved(task, "Figure 5: maps padded, or of real length", PADDED, REAL, first.padded, first.cosine[same]))
+    cosines = first.cosines()
+    if PADDED in cosines:
+        maps = (cosines[PADDED], cosines[REAL_SAME])
+        rows.append(_moved(task, "Figure 5: maps padded, or of real length", PADDED, REAL_SAME, *maps))
     sums = (first.feature(TUNED, AS_PUBLISHED, name) for name in (SEP, SEP_SUM))
     rows.append(_moved(task, "Figure 6: separators", "largest", "sum", *sums))
     for feature in MEASURED[:-1]:

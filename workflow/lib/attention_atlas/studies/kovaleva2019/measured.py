@@ -11,7 +11,7 @@ import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 
 from attention_atlas.errors import DamagedFile
-from attention_atlas.studies.kovaleva2019.names import BASE, NETWORK, RULES, TUNED
+from attention_atlas.studies.kovaleva2019.names import BASE, NETWORK, PADDED, REAL, REAL_SAME, RULES, TUNED
 from attention_atlas.studies.kovaleva2019.word_features import FEATURES, MODES
 
 Floats = npt.NDArray[np.float32]
@@ -50,6 +50,12 @@ class Measures:
     link_controls: Floats
     untagged: str
     unlinked: str
+
+    def cosines(self) -> dict[str, Floats]:
+        """The compared maps (`PADDED`, `REAL_SAME`, `REAL`) -> [example, layer, head] cosines."""
+        if not len(self.padded):
+            return {REAL: self.cosine}
+        return {PADDED: self.padded, REAL_SAME: self.cosine[np.isin(self.records, self.padded_records)], REAL: self.cosine}
 
     def feature(self, model: str, mode: str, feature: str) -> Floats:
         """[example, layer, head] of one model, mode and feature."""

@@ -46,8 +46,8 @@ CHANNELS = (16, 16, 32, 32, 48, 48, 64, 64)
 """Of the convolutions of the network that labels maps."""
 NETWORK, RULES = "network", "rules"
 """Who labels maps: the network that was trained on labelled maps, or rules with thresholds tuned on them."""
-REAL, PADDED = "real", "padded"
-"""Maps that are compared: of real length, or padded to one length (the published code)."""
+PADDED, REAL_SAME, REAL = "padded", "real_same", "real"
+"""Maps that are compared: padded to one length (the published code); of real length, of the same examples, and of all."""
 FEWEST_EXAMPLES = 8
 """For an interval of a statistic over examples; resamples of fewer do not cover as they should."""
 HEADLINE = RULES
