@@ -8,6 +8,7 @@ import json
 import pandas as pd
 import pytest
 import torch
+import transformers
 from small_entries import FILE_ORDER
 from small_tokenizer import save_tokenizer
 from transformers import BertConfig, BertModel
@@ -15,7 +16,8 @@ from transformers import BertConfig, BertModel
 from attention_atlas.corpora.building import build_shard
 from attention_atlas.corpora.examples import read_examples
 from attention_atlas.errors import AtlasError
-from attention_atlas.models.fine_tuning import CHECKPOINT, fine_tune, label_names
+from attention_atlas.models.card import read_card
+from attention_atlas.models.fine_tuning import CHECKPOINT, fine_tune, label_names, order_of_batches
 from attention_atlas.models.loading import describe, load_trained
 
 TRAINING = {
@@ -96,6 +98,26 @@ def test_without_dropout_the_seed_of_the_masks_changes_nothing(base, tmp_path, m
     (one, settings), (two, _) = weights(None, "one"), weights(None, "two")
     assert one != two
     assert settings["hidden_dropout_prob"] == BertConfig().hidden_dropout_prob
+
+
+@pytest.mark.parametrize(
+    ("changed", "order", "strategy"), [({}, "by_length", "group_by_length"), ({"batches": "random"}, "random", "random")]
+)
+def test_the_order_of_batches_is_a_choice_that_the_card_names(base, tmp_path, monkeypatch, changed, order, strategy):
+    strategies = []
+    trained = transformers.Trainer.train
+
+    def train_and_note(trainer):
+        strategies.append(trainer.args.train_sampling_strategy)
+        return trained(trainer)
+
+    monkeypatch.setattr(transformers.Trainer, "train", train_and_note)
+    folder = train(base, tmp_path, epochs=1, **changed)
+    describe("tiny", base[1] | {"source": {"path": str(folder)}}, tmp_path / "card.json", tmp_path / "tokenizer.json")
+    assert strategies == [strategy]
+    assert read_card(tmp_path / "card.json").batches == order
+    assert read_card(base[0] / "card.json").batches == ""
+    assert order_of_batches({"task": "translation", **changed}) == "random"
 
 
 def test_weights_kept_in_half_precision_take_half_the_room(base, tmp_path):

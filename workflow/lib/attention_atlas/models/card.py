@@ -27,6 +27,7 @@ class ModelCard:
         seed: of random initialisation.
         dtype: precision of the forward pass.
         mask: id of the mask token, None where the vocabulary has none.
+        batches: order of the examples in the batches of its training here (random, by_length); empty for other models.
     """
 
     name: str
@@ -43,6 +44,7 @@ class ModelCard:
     seed: int
     dtype: str
     mask: int | None = None
+    batches: str = ""
 
     @property
     def identity(self) -> dict[str, str]:

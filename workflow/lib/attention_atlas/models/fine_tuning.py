@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 _log = logging.getLogger(__name__)
+RANDOM, BY_LENGTH = "random", "by_length"
+"""Orders of the training examples in batches."""
 CHECKPOINT = ("config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors")
 """Files of a checkpoint, the weights last."""
 
@@ -50,7 +52,8 @@ def fine_tune(
         limit: use at most this many records.
         training: task (questions, labels, translation, tags), regression, epochs, batch, learning_rate, warmup, weight_decay,
             optimiser, seed; stored_dtype where the weights are kept in float16; label_smoothing and beta2 where they are not 0
-            and 0.999; dropout where it is not the model's own; keep_epochs where the weights after some epochs are kept.
+            and 0.999; dropout where it is not the model's own; keep_epochs where the weights after some epochs are kept;
+            batches, see `order_of_batches`.
         threads: threads of the training.
         folder: of the checkpoint, files `CHECKPOINT`.
         summary_out: table to write: step, epoch, loss (mean since the row before), learning_rate.
@@ -76,6 +79,9 @@ def fine_tune(
         items = _answers(examples)
     set_seed(training["seed"])
     model = _model(base_entry, training["task"], classes, training.get("dropout"))
+    order = order_of_batches(training)
+    # Kept in the checkpoint, from where the model's card takes it.
+    model.config.training_batches = order
     keeper = _keeper(model, training.get("keep_epochs", ()))
     steps = -(-len(items) // training["batch"])
     _log.info("%d examples, %d steps an epoch, %s epochs", len(items), steps, training["epochs"])
@@ -89,8 +95,7 @@ def fine_tune(
             weight_decay=training["weight_decay"],
             lr_scheduler_type="linear",
             seed=training["seed"],
-            # Grouped batches come from long to short, in which a model that starts from nothing learns no alignment.
-            train_sampling_strategy="random" if training["task"] == "translation" else "group_by_length",
+            train_sampling_strategy={RANDOM: "random", BY_LENGTH: "group_by_length"}[order],
             remove_unused_columns=False,
             use_cpu=pick_device() == "cpu",
             logging_steps=max(1, int(steps * training["epochs"]) // 20),
@@ -125,6 +130,15 @@ def fine_tune(
             model.half()
         model.save_pretrained(scratch)
         AutoTokenizer.from_pretrained(locate(base_entry), use_fast=True).save_pretrained(scratch)
+
+
+def order_of_batches(training: Mapping[str, Any]) -> str:
+    """`RANDOM` or `BY_LENGTH` (examples of like length together, which saves padding and time).
+
+    Translation is always random: grouped batches come from long to short, in which a model that starts from nothing learns no
+    alignment.
+    """
+    return RANDOM if training["task"] == "translation" else str(training.get("batches", BY_LENGTH))
 
 
 def label_names(examples: Sequence[Example], regression: bool) -> tuple[str, ...]:

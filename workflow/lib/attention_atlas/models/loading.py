@@ -95,6 +95,7 @@ def describe(name: str, entry: Mapping[str, Any], card_out: str | Path, tokenize
         seed=entry["seed"],
         dtype=entry["dtype"],
         mask=tokenizer.mask_token_id,
+        batches=getattr(settings, "training_batches", ""),
     )
     write_card(card, card_out)
     _log.info("model %s: %s, %d layers x %d heads", name, card.origin, layers, heads)
