@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 
+import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -16,7 +17,7 @@ from small_tokenizer import save_tokenizer
 from attention_atlas.corpora.alignment import WordPieces
 from attention_atlas.corpora.building import build_shard, from_labelled
 from attention_atlas.corpora.examples import read_examples
-from attention_atlas.corpora.glue import TASKS, Labelled, Tagged, Task, read_glue
+from attention_atlas.corpora.glue import TASKS, Labelled, Tagged, Task, Unusable, read_glue
 from attention_atlas.errors import AtlasError
 
 MRPC = 'Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n1\t5\t6\tHe said "no.\tHe said no\n0\t7\t8\tA b\tC "d"\n'
@@ -51,7 +52,37 @@ def test_every_task_is_read_as_text_and_as_json_lines(tmp_path, task):
 
 def test_examples_without_a_label_keep_their_place(tmp_path):
     text = "sentence1\tsentence2\tgold_label\na\tb\t-\nc\td\tneutral\n"
-    assert read(tmp_path, text, "mnli") == ["1", Labelled("2", ("c", "d"), "neutral")]
+    assert read(tmp_path, text, "mnli") == [Unusable("1", "no label"), Labelled("2", ("c", "d"), "neutral")]
+
+
+QQP = (
+    "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\n"
+    "1\t1\t2\tWhat is a cat?\tWhat are cats?\t1\n"
+    "2\t3\t4\tHow do I sit?\t\t0\n"
+    "3\t5\t6\n"
+    '4\t7\t8\t"Is it so?\tIs it?\t0\n'
+)
+
+
+def test_rows_of_the_official_qqp_that_are_no_pairs_are_dropped_with_a_reason(tmp_path):
+    """Its training file has questions without text and rows that end after three of six columns."""
+    assert read(tmp_path, QQP, "qqp") == [
+        Labelled("1", ("What is a cat?", "What are cats?"), "1"),
+        Unusable("2", "empty text"),
+        Unusable("3", "incomplete row", "3 of 6 columns"),
+        Labelled("4", ('"Is it so?', "Is it?"), "0"),
+    ]
+    (tmp_path / "qqp.tsv").write_text(QQP)
+    save_tokenizer(tmp_path / "tokenizer.json")
+    entry = {"reader": "glue", "task": "qqp", "overlong": "drop", "skip": 0, "max_tokens": 40, "shard": 10}
+    outs = (tmp_path / "examples.parquet", tmp_path / "dropped.tsv")
+    build_shard(entry, tmp_path / "qqp.tsv", tmp_path / "tokenizer.json", 40, 0, *outs)
+    dropped = pd.read_csv(outs[1], sep="\t", keep_default_na=False)
+    assert dropped[["record", "reason", "detail"]].to_numpy().tolist() == [
+        [1, "empty text", ""],
+        [2, "incomplete row", "3 of 6 columns"],
+    ]
+    assert [example.record for example in read_examples([outs[0]])] == [0, 3]
 
 
 @pytest.mark.parametrize(
@@ -60,12 +91,11 @@ def test_examples_without_a_label_keep_their_place(tmp_path):
         ("", "sst2", "the file is empty"),
         ("a\tb\n1\t2\n", "sst2", ":2: the task sst2 needs a column sentence. Found: a, b."),
         ("sentence\tlabel\nx\t1\ty\n", "sst2", ":2: 3 columns in place of 2"),
-        ("sentence\tlabel\nx\t1\n \t1\n", "sst2", ":3: 'sentence' is empty"),
         ("sentence1\tsentence2\tscore\na\tb\thigh\n", "stsb", ":2: the score 'high' is no number"),
         ("sentence1\tsentence2\tscore\na\tb\tnan\n", "stsb", "'nan' is no number"),
         ('{"sentence": "x", "label": 1}\n{"sentence": \n', "sst2", ":2: no JSON object"),
         ('{"sentence": "x", "label": 1}\n[1]\n', "sst2", ":2: a JSON object a line"),
-        ('{"sentence": ["x"], "label": 1}\n', "sst2", "'sentence' is empty, or no text"),
+        ('{"sentence": ["x"], "label": 1}\n', "sst2", "'sentence' is no text"),
     ],
 )
 def test_mistakes_are_named_with_their_place(tmp_path, text, task, message):
@@ -88,7 +118,7 @@ def test_damaged_files_raise_nothing_else(tmp_path, data, task):
     except AtlasError:
         return
     for item in items:
-        assert isinstance(item, str) or all(part.strip() for part in (*item.texts, item.label))
+        assert isinstance(item, Unusable) or all(part.strip() for part in (*item.texts, item.label))
 
 
 def test_pairs_become_examples_with_their_label(tmp_path):

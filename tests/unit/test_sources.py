@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 import pytest
 from sacrebleu import DATASETS
 
-from attention_atlas.corpora.glue import Labelled, read_glue
+from attention_atlas.corpora.glue import Labelled, Unusable, read_glue
 from attention_atlas.corpora.hub_rows import hub_rows
 from attention_atlas.corpora.keyphrases import read_keyphrases
 from attention_atlas.corpora.layers import Keyphrase
@@ -310,7 +310,7 @@ def test_rows_of_the_hub_are_written_with_the_names_of_their_classes(tmp_path):
     features = datasets.Features({"premise": text, "hypothesis": text, "label": names})
     datasets.Dataset.from_list(rows, features=features).to_parquet(str(folder / "train.parquet"))
     fetch({"hub": str(folder), **HUB}, tmp_path / "raw", reader="glue", **IN_FILE)
-    assert list(read_glue(tmp_path / "raw", "mnli")) == [Labelled("1", ("a", "b"), "contradiction"), "2"]
+    assert list(read_glue(tmp_path / "raw", "mnli")) == [Labelled("1", ("a", "b"), "contradiction"), Unusable("2", "no label")]
 
 
 def test_tagged_documents_of_the_hub_are_read_with_their_phrases(tmp_path):

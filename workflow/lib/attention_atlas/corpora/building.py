@@ -21,7 +21,7 @@ from attention_atlas.corpora.edges import EdgeRecord
 from attention_atlas.corpora.examples import RECORD, WORD_LAYERS, Example, write_examples
 from attention_atlas.corpora.frames import ELEMENT, TARGET, FrameSentence, first_occurrence, read_frames
 from attention_atlas.corpora.gap import Passage, read_gap
-from attention_atlas.corpora.glue import NO_HEAD, Labelled, Tagged, read_glue
+from attention_atlas.corpora.glue import NO_HEAD, Labelled, Tagged, Unusable, read_glue
 from attention_atlas.corpora.keyphrases import KeyphraseDocument, read_keyphrases, without_words
 from attention_atlas.corpora.mentions import Mention
 from attention_atlas.corpora.parallel import Translated, read_parallel
@@ -182,8 +182,8 @@ def _labelled(corpus: _Corpus, start: int, stop: int) -> _Items:
     entry = corpus.entry
     for number, item in _numbered(corpus, partial(read_glue, corpus.raw, entry["task"]), start, stop):
         yield (
-            Dropped(number, item, "no label")
-            if isinstance(item, str)
+            Dropped(number, item.id, item.reason, item.detail)
+            if isinstance(item, Unusable)
             else from_labelled(item, number, corpus.pieces, corpus.bound, entry["overlong"])
         )
 

@@ -70,31 +70,47 @@ class Labelled:
     tagged: tuple[Tagged, ...] = ()
 
 
-def read_glue(path: str | Path, task: str) -> Iterator[Labelled | str]:
-    """Yield the examples of a file in its order; in the place of one without a label the name of its place.
+@dataclass(frozen=True)
+class Unusable:
+    """A row that is no example: its place in the file, from 1, and why (QQP's own file has some)."""
+
+    id: str
+    reason: str
+    detail: str = ""
+
+
+def read_glue(path: str | Path, task: str) -> Iterator[Labelled | Unusable]:
+    """Yield the examples of a file in its order, and in their places the rows without a label, a text, or some columns.
 
     Args:
         path: .jsonl, else tab-separated with a header.
         task: one of `TASKS`.
 
     Raises:
-        AtlasError: a missing column, a row of another length, an empty text, or a score that is no number; names file and line.
+        AtlasError: a missing column, a row of more columns than the header, or a score that is no number; names file and line.
     """
     wanted = TASKS[task]
     number = 0
     for where, row in _rows(path):
         number += 1
+        if isinstance(row, str):
+            yield Unusable(str(number), "incomplete row", row)
+            continue
         texts = tuple(_cell(row, names, where, task) for names in (wanted.first, wanted.second) if names)
         label = _cell(row, wanted.label, where, task)
-        if label == _NO_LABEL:
-            yield str(number)
+        if not all(texts):
+            yield Unusable(str(number), "empty text")
+            continue
+        if label in ("", _NO_LABEL):
+            yield Unusable(str(number), "no label")
             continue
         if wanted.regression:
             _check_number(label, where)
         yield Labelled(str(number), texts, label, _tagged(row["layers"], texts, where) if "layers" in row else ())
 
 
-def _rows(path: str | Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _rows(path: str | Path) -> Iterator[tuple[str, Mapping[str, Any] | str]]:
+    """The place of each row, and its cells by name, or what is missing in a row of fewer columns than the header."""
     lines = iter(read_lines(path))
     first = next(lines, None)
     if first is None:
@@ -110,7 +126,10 @@ def _rows(path: str | Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
         cells = line.split("\t")
         if cells == [""]:
             continue
-        if len(cells) != len(header):
+        if len(cells) < len(header):
+            yield f"{path}:{number}", f"{len(cells)} of {len(header)} columns"
+            continue
+        if len(cells) > len(header):
             raise AtlasError(f"{path}:{number}: {len(cells)} columns in place of {len(header)}; part columns by tabs.")
         yield f"{path}:{number}", dict(zip(header, cells, strict=True))
 
@@ -119,8 +138,8 @@ def _cell(row: Mapping[str, Any], names: tuple[str, ...], where: str, task: str)
     for name in names:
         if name in row:
             value = row[name]
-            if isinstance(value, bool) or not isinstance(value, str | int | float) or not str(value).strip():
-                raise AtlasError(f"{where}: '{name}' is empty, or no text.")
+            if isinstance(value, bool) or not isinstance(value, str | int | float):
+                raise AtlasError(f"{where}: '{name}' is no text.")
             return str(value).strip()
     raise AtlasError(f"{where}: the task {task} needs a column {' or '.join(names)}. Found: {', '.join(map(str, row))}.")
 
