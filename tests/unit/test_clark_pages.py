@@ -121,12 +121,14 @@ def test_the_page_of_no_op_heads_shows_the_papers_relations(tmp_path):
     rows += [("dep", 1, 1, "relation", "dep")]
     frame = pd.DataFrame(rows, columns=["relation", "layer", "head", "group_by", "group"])
     frame = frame.assign(n=7, sep_attention=[0.1, 0.8, 0.5, 0.6], ci_low=[0.05, 0.7, 0.4, 0.5], ci_high=0.9)
-    frame = frame.assign(unit="documents", units=5)
+    frame = frame.assign(cls_attention=0.25, cls_ci_low=0.2, cls_ci_high=0.3, unit="documents", units=5)
+    write_table(surface_frame(), tmp_path / "s.tsv")
     write_table(frame, tmp_path / "n.tsv")
-    noop_page(tmp_path / "n.tsv", SAMPLE, tmp_path / "n.html")
+    noop_page(tmp_path / "n.tsv", tmp_path / "s.tsv", SAMPLE, tmp_path / "n.html")
     page = read(tmp_path / "n.html")
     assert f"<p>{LINE}</p>" in page
     assert page.count("<tr>") == 2
+    assert "Special token with most attention in this model" in page
     for cell in ("not det", "0.800", "0.700", "0.900"):
         assert f"<td>{cell}</td>" in page
     assert "NOUN" not in page
@@ -251,7 +253,7 @@ def draw(folder: Path, name: str, label: RunLabel = REAL) -> dict[str, Path]:
                 panel = panel.assign(relation=relation, example=example, sentence="s", layer=8, head=11, direction=direction)
                 panels.append(panel.assign(accuracy=0.943 if relation == "det" else None, marked=marked.astype(int)))
         write_table(pd.concat(panels), folder / "w.tsv")
-        figure5(folder / "w.tsv", label, "", pictures)
+        figure5(folder / "w.tsv", "auto", label, "", pictures)
     return pictures
 
 
@@ -269,7 +271,12 @@ TEXTS = {
     "figure4": ["Layer", "Entropy of attention (nats)", "uniform attention (4.70)", "From [CLS]", "n = 40 segments"],
     "figure5": [
         "Head 8-11: determiners attend to their nouns (det, 94.3 % right)",
-        *("Head 8-11: prepositions attend to their objects (pobj)", "house", "rows renormalised"),
+        *(
+            "Head 8-11: prepositions attend to their objects (pobj)",
+            "house",
+            "Orange: lines of the relation",
+            "picked because the head is right",
+        ),
     ],
 }
 

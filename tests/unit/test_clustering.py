@@ -198,4 +198,6 @@ def test_tables_and_figure_from_shards(tmp_path):
     assert "shuffled 1000 times. Interval: bootstrap over 4 segments." in page
     pictures = {kind: tmp_path / f"f.{kind}" for kind in ("svg", "png", "pdf")}
     figure6(paths[0], paths[1], paths[2], tmp_path / "surface_summary.tsv", setting, pictures)
+    shown = pictures["svg"].read_text(encoding="utf-8")
+    assert f"from other seeds {test.loc['procrustes_mean', 'value']:.2f} on average" in shown
     assert all(path.stat().st_size > 1000 for path in pictures.values())

@@ -92,6 +92,8 @@ def test_everything_that_is_not_said_has_its_default():
                     "resamples": 1000,
                     "seed": 0,
                     "figure1_heads": "auto",
+                    "figure1_segment": "auto",
+                    "figure5_sentences": "auto",
                     "figure5_heads": "auto",
                     "options": {"preset": "as_published"},
                     "coreference_options": {

@@ -78,13 +78,13 @@ def test_figure_5_has_a_row_for_coreference(tmp_path):
     )
     write_table(relations, tmp_path / "relations.tsv")
     paths = (shards[0], tmp_path / "0.parquet", tmp_path / "relations.tsv")
-    figure5_weights(*paths, "auto", tmp_path / "f5.tsv", inputs, {})
+    figure5_weights(*paths, "auto", "auto", tmp_path / "f5.tsv", inputs, {})
     table = read_table(tmp_path / "f5.tsv")
     assert "coreference" in set(table["relation"])
     coreference_rows = table[table["relation"] == "coreference"]
     assert set(coreference_rows["sentence"]) == {"e0, words 1 to 13", "e1, words 1 to 13"}
     assert coreference_rows.groupby(["example", "from_position"])["weight"].sum().to_numpy() == pytest.approx(1, abs=1e-4)
-    figure5(tmp_path / "f5.tsv", RunLabel("r", "m", "c"), "chains", {"svg": tmp_path / "f5.svg"})
+    figure5(tmp_path / "f5.tsv", "auto", RunLabel("r", "m", "c"), "chains", {"svg": tmp_path / "f5.svg"})
     assert "Head 2-1: mentions attend to their antecedents (coreference, 75.0 % right)" in (tmp_path / "f5.svg").read_text()
-    figure5_weights(*paths, {"coreference": [1, 2]}, tmp_path / "named.tsv", inputs, {})
+    figure5_weights(*paths, {"coreference": [1, 2]}, "auto", tmp_path / "named.tsv", inputs, {})
     assert set(read_table(tmp_path / "named.tsv")["relation"]) == {"coreference"}

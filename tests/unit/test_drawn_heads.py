@@ -45,13 +45,20 @@ def surface_table(folder, **strongest):
     return folder / "surface.tsv"
 
 
-def drawn_segment(folder, heads="auto", surface=None, lengths=(14, 17, 20), maps=None):
+def drawn_segment(folder, heads="auto", surface=None, lengths=(14, 17, 20), maps=None, named="auto"):
     examples = [segment(i, n) for i, n in enumerate(lengths)]
     maps = maps or [random_maps(n, seed=i) for i, n in enumerate(lengths)]
     write_cache(folder, examples, maps)
     surface = surface or surface_table(folder, entropy=(1, 1), next=(1, 2), sep=(2, 1), punct=(2, 2))
-    figure1_weights(folder / "0.safetensors", surface, heads, folder / "f1.tsv")
+    figure1_weights(folder / "0.safetensors", surface, heads, named, folder / "f1.tsv")
     return read_table(folder / "f1.tsv"), maps
+
+
+def test_a_segment_that_is_named_is_drawn(tmp_path):
+    assert set(drawn_segment(tmp_path, named="seg2")[0]["example"]) == {"seg2"}
+    for name in ("seg0", "seg9"):  # too short, and not there
+        with pytest.raises(AtlasError, match=f"figure1_segment: no segment '{name}' is in this shard that has 15 tokens"):
+            drawn_segment(tmp_path, named=name)
 
 
 def test_the_last_tokens_of_the_first_long_segment_are_drawn(tmp_path):
@@ -152,10 +159,11 @@ def relations_table(folder, **best):
     return folder / "relations.tsv"
 
 
-def drawn_sentences(folder, examples, maps, heads="auto", **best):
+def drawn_sentences(folder, examples, maps, heads="auto", sentences="auto", **best):
     write_cache(folder, examples, maps)
     best = best or {"det": (2, 1, "dependent_to_head")}
-    figure5_weights(folder / "0.safetensors", folder / "0.parquet", relations_table(folder, **best), heads, folder / "f5.tsv")
+    files = (folder / "0.safetensors", folder / "0.parquet", relations_table(folder, **best))
+    figure5_weights(*files, heads, sentences, folder / "f5.tsv")
     return read_table(folder / "f5.tsv")
 
 
@@ -172,12 +180,35 @@ def test_sentences_where_the_head_works_best_are_drawn(tmp_path):
     assert drawn.to_dict() == {1: "s3", 2: "s1"}
     assert set(table["accuracy"]) == {0.75}
     first = table[table["example"] == 1]
-    inner = maps[3][1, 0, 1:-1, 1:-1]
-    expected = (inner / inner.sum(axis=1, keepdims=True)).ravel()
-    np.testing.assert_allclose(first["weight"], expected, atol=1e-3)
-    np.testing.assert_allclose(first["weight"].to_numpy().reshape(6, 6).sum(axis=1), 1, atol=1e-4)
-    assert first["from_word"].tolist()[::6] == list(WORDS)
-    assert first["to_word"].tolist()[:6] == list(WORDS)
+    # What the head puts on [SEP] is seen.
+    np.testing.assert_allclose(first["weight"], maps[3][1, 0].ravel(), atol=1e-3)
+    assert first["from_word"].tolist()[::8] == ["[CLS]", *WORDS, "[SEP]"]
+    assert first["to_word"].tolist()[:8] == ["[CLS]", *WORDS, "[SEP]"]
+
+
+def test_special_tokens_are_left_out_for_objects_of_prepositions(tmp_path):
+    labels = tuple("pobj" if label == "det" else label for label in LABELS)
+    example = sentence(0, labels=labels)
+    maps = looking(example, right=[1, 5])
+    table = drawn_sentences(tmp_path, [example], [maps], pobj=(2, 1, "dependent_to_head"))
+    inner = maps[1, 0, 1:-1, 1:-1]
+    np.testing.assert_allclose(table["weight"], (inner / inner.sum(axis=1, keepdims=True)).ravel(), atol=1e-3)
+    assert table["from_word"].tolist()[::6] == list(WORDS)
+
+
+def test_sentences_that_are_named_are_drawn_even_if_the_head_is_wrong(tmp_path):
+    long = ("the",) * 8 + WORDS[1:]
+    examples = [sentence(0), sentence(1), sentence(2, long, (0, *range(1, 13)), ("root", *["det"] * 12))]
+    maps = [looking(examples[0], right=[1, 5]), looking(examples[1], right=[]), looking(examples[2], right=[])]
+    table = drawn_sentences(tmp_path, examples, maps, sentences={"det": ["s2", "s1"]})
+    assert table.groupby("example")["sentence"].first().tolist() == ["s2", "s1"]
+    # A relation that is not named is drawn on the best short sentences.
+    best = {"det": (2, 1, "dependent_to_head"), "dobj": (2, 1, "dependent_to_head")}
+    table = drawn_sentences(tmp_path, examples, maps, sentences={"det": ["s2"]}, **best)
+    drawn = table.groupby("relation")["sentence"].unique()
+    assert (list(drawn["det"]), set(drawn["dobj"])) == (["s2"], {"s0", "s1"})
+    with pytest.raises(AtlasError, match=r"figure5_sentences\.det: no sentence 'x' with this relation"):
+        drawn_sentences(tmp_path, examples, maps, sentences={"det": ["s1", "x"]})
 
 
 def test_lines_of_the_relation_are_marked_in_both_directions(tmp_path):
@@ -185,9 +216,9 @@ def test_lines_of_the_relation_are_marked_in_both_directions(tmp_path):
         maps = [looking(sentence(0), right=[1, 5], forward=forward)]
         table = drawn_sentences(tmp_path, [sentence(0)], maps, det=(2, 1, direction))
         assert set(table["direction"]) == {direction}
-        marked = table["marked"].to_numpy().reshape(6, 6)
-        expected = np.zeros((6, 6), dtype=int)
-        expected[[0, 4]] = 1
+        marked = table["marked"].to_numpy().reshape(8, 8)
+        expected = np.zeros((8, 8), dtype=int)
+        expected[[1, 5]] = 1
         np.testing.assert_array_equal(marked, expected if forward else expected.T)
 
 
@@ -258,9 +289,9 @@ def test_word_pieces_are_drawn_as_words(tmp_path):
     maps[..., 3, 5] = 0.2
     maps[..., 4, 1] = 0.4
     table = drawn_sentences(tmp_path, [pieces], [maps])
-    weights = table["weight"].to_numpy().reshape(6, 6)
-    np.testing.assert_allclose(weights[0], [0, 0.2, 0.8, 0, 0, 0], atol=1e-3)
-    np.testing.assert_allclose(weights[2], [2 / 3, 0, 0, 1 / 3, 0, 0], atol=1e-3)
+    weights = table["weight"].to_numpy().reshape(8, 8)
+    np.testing.assert_allclose(weights[1], [0, 0, 0.1, 0.4, 0, 0, 0, 0.5], atol=1e-3)
+    np.testing.assert_allclose(weights[3], [0, 0.2, 0, 0, 0.1, 0, 0, 0.5], atol=1e-3)
 
 
 def test_a_frame_of_weights_is_row_by_row():

@@ -12,7 +12,7 @@ from tiny_models import HEADS, LAYERS, PAD, tiny
 from attention_atlas.attention.batches import model_inputs
 from attention_atlas.attention.engine import ENCODER_SELF, Site, install, watch
 from attention_atlas.io.run_label import RunLabel
-from attention_atlas.io.tables import read_table
+from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.methods.units import independent_units
 from attention_atlas.models.card import read_card
 from attention_atlas.models.masking import mask_pieces, unmasked
@@ -29,6 +29,7 @@ from attention_atlas.studies.clark2019.gradients import (
     measure_gradients,
     variants_table,
 )
+from attention_atlas.studies.clark2019.sink import own_sink
 
 EXAMPLES = [example(k, n) for k, n in enumerate((9, 14, 7, 11))]
 
@@ -182,6 +183,14 @@ def test_the_claim_compares_layers_with_the_largest():
     assert claims_frame(values * np.nan, independent_units([None] * 12, "segments"), 100, 0).empty
 
 
+def surface_table(folder):
+    rows = [(name, layer, 1, value) for name, value in (("cls", 0.3), ("sep", 0.02)) for layer in (1, 2)]
+    frame = pd.DataFrame(rows, columns=["measure", "layer", "head", "value"])
+    frame.loc[frame["layer"] == 1, "value"] = 0.9
+    write_table(frame, folder / "surface.tsv")
+    return folder / "surface.tsv"
+
+
 def test_tables_and_figure(tmp_path):
     entry = setup(tmp_path, "bert", [with_comma(example(k)) for k in range(20)])
     head, facts = prepare(tmp_path, entry, steps=3)
@@ -210,9 +219,11 @@ def test_tables_and_figure(tmp_path):
     assert variants["masking"].tolist()[: 9 * LAYERS] == ["masked"] * 9 * LAYERS
     assert [path.read_bytes() for path in measure("b")] == [path.read_bytes() for path in paths]
     pictures = {kind: tmp_path / f"f.{kind}" for kind in ("svg", "png", "pdf")}
-    figure3(paths[0], "predicted", RunLabel("r", "m", "c"), pictures)
+    figure3(paths[0], surface_table(tmp_path), "predicted", RunLabel("r", "m", "c"), pictures)
     assert "to [SEP]" in pictures["svg"].read_text()
     assert "Means over the queries of predicted tokens, in every layer." in pictures["svg"].read_text()
+    assert own_sink(tmp_path / "surface.tsv").endswith("from layer 2 on: [CLS] (30.0 %), [SEP] (2.0 %).")
+    assert "Special token with most attention in this model" in pictures["svg"].read_text()
     figure3_variants(*paths[:2], RunLabel("r", "m", "c"), tmp_path / "h.html")
     assert "[SEP] to other" in (tmp_path / "h.html").read_text()
     assert f"Prediction of masked tokens: {facts.words}." in (tmp_path / "h.html").read_text()
@@ -228,7 +239,7 @@ def test_a_model_without_mask_gives_empty_tables_and_a_figure_that_says_so(tmp_p
     figure3_variants(*paths[:2], RunLabel("r", "m", "c"), tmp_path / "h.html")
     assert read_table(paths[0]).empty
     assert "the model has no [MASK]" in (tmp_path / "h.html").read_text()
-    figure3(paths[0], "predicted", RunLabel("r", "m", "c"), {"svg": tmp_path / "f.svg"})
+    figure3(paths[0], surface_table(tmp_path), "predicted", RunLabel("r", "m", "c"), {"svg": tmp_path / "f.svg"})
     assert "the model has no [MASK]" in (tmp_path / "f.svg").read_text()
 
 

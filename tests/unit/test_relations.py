@@ -208,7 +208,7 @@ def test_the_row_all_has_scores_of_its_own():
 def predictions_for(gold, seed=0, modes=("mean", "first", "max")):
     generator = np.random.default_rng(seed)
     picked = {mode: generator.integers(1, gold.length.max() + 1, (len(gold), *SHAPE)).astype(np.int16) for mode in modes}
-    return Predictions(picked, generator.random((len(gold), *SHAPE[1:])).astype(np.float32))
+    return Predictions(picked, *generator.random((2, len(gold), *SHAPE[1:])).astype(np.float32))
 
 
 def test_options_are_scored_one_at_a_time():
@@ -257,16 +257,19 @@ def test_noop_attention_is_that_of_a_loop():
         assert rows["group"].tolist() == [relation, f"not {relation}", "NOUN", "VERB"]
         assert rows["group_by"].tolist() == ["relation", "relation", "upos", "upos"]
         for row in rows.itertuples():
-            mass, size = np.zeros(12), np.zeros(12)
+            mass, cls_mass, size = np.zeros((3, 12))
             for i in range(len(gold)):
                 has = gold.relation[i] == relation
                 if {relation: has, f"not {relation}": not has}.get(row.group, gold.upos[i] == row.group):
                     mass[gold.sentence[i]] += predictions.to_sep[i, layer - 1, head - 1]
+                    cls_mass[gold.sentence[i]] += predictions.to_cls[i, layer - 1, head - 1]
                     size[gold.sentence[i]] += 1
             assert (row.layer, row.head, row.n) == (layer, head, size.sum())
             assert row.sep_attention == pytest.approx(mass.sum() / size.sum())
             np.testing.assert_allclose((row.ci_low, row.ci_high), bootstrap_ratio(mass, size, 200, 3))
             assert row.ci_low < row.sep_attention < row.ci_high
+            assert row.cls_attention == pytest.approx(cls_mass.sum() / size.sum())
+            np.testing.assert_allclose((row.cls_ci_low, row.cls_ci_high), bootstrap_ratio(cls_mass, size, 200, 3))
 
 
 def test_summary_counts_words_and_those_in_several_pieces():

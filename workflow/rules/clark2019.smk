@@ -125,6 +125,7 @@ rule clark2019_figure1_weights:
         runtime=minutes(10),
     params:
         heads=clark2019.settings("figure1_heads"),
+        segment=clark2019.settings("figure1_segment"),
         code=script_digest("clark2019_figure1_weights.py"),
     script:
         "../scripts/clark2019_figure1_weights.py"
@@ -152,6 +153,7 @@ rule clark2019_figure5_weights:
         runtime=minutes(10),
     params:
         heads=clark2019.settings("figure5_heads"),
+        sentences=clark2019.settings("figure5_sentences"),
         coreference_options=clark2019.settings("coreference_options"),
         code=script_digest("clark2019_figure5_weights.py"),
     script:

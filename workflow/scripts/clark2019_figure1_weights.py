@@ -2,4 +2,10 @@ from attention_atlas.studies.clark2019.drawn_heads import figure1_weights
 from attention_atlas.workflow.job import job
 
 with job(snakemake):
-    figure1_weights(snakemake.input.shard, snakemake.input.surface, snakemake.params.heads, snakemake.output.tsv)
+    figure1_weights(
+        snakemake.input.shard,
+        snakemake.input.surface,
+        snakemake.params.heads,
+        snakemake.params.segment,
+        snakemake.output.tsv,
+    )

@@ -7,6 +7,7 @@ with job(snakemake):
         examples_path=snakemake.input.examples,
         relations_path=snakemake.input.dependencies,
         heads=snakemake.params.heads,
+        sentences=snakemake.params.sentences,
         out=snakemake.output.tsv,
         coreference=tuple(snakemake.input.coreference) or None,
         coreference_options=snakemake.params.coreference_options,

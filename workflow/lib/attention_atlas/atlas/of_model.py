@@ -83,7 +83,7 @@ def measure_model(
     mean = features[0].mean(axis=0)
     surface = surface_frame(cached("surface"), card, AS_PUBLISHED, resampling.resamples, resampling.seed, items="sentences")
     write_table(surface, out.surface)
-    predictions = predict(examples, cached("relations"), (AS_PUBLISHED.word_mode,), card.sep)
+    predictions = predict(examples, cached("relations"), (AS_PUBLISHED.word_mode,), card.cls, card.sep)
     scores = score(predictions.picked[AS_PUBLISHED.word_mode], gold, AS_PUBLISHED)
     write_table(heads_frame(scores, gold, AS_PUBLISHED), out.heads)
     write_table(relations_frame(scores, gold, AS_PUBLISHED, min_count, resampling), out.dependencies)

@@ -215,26 +215,30 @@ class Predictions:
     Attributes:
         picked: word mode -> [token, direction, layer, head].
         to_sep: [token, layer, head] attention from the word to all [SEP] (word mode mean).
+        to_cls: the same to [CLS].
     """
 
     picked: dict[str, Ints]
     to_sep: npt.NDArray[np.float32]
+    to_cls: npt.NDArray[np.float32]
 
 
-def predict(examples: Sequence[Example], cached: Iterable[CachedExample], modes: Sequence[str], sep: str | None) -> Predictions:
+def predict(
+    examples: Sequence[Example], cached: Iterable[CachedExample], modes: Sequence[str], cls: str | None, sep: str | None
+) -> Predictions:
     """Run through the cache once and keep what Table 1 and its options need.
 
     Args:
         examples: the sentences, in the order of the cache.
         cached: their attention.
         modes: word modes to predict with; those that the cache cannot give are left out.
-        sep: vocabulary entry of [SEP], None where the model has none.
+        cls, sep: vocabulary entries of [CLS] and [SEP], None where the model has none.
 
     Raises:
         AtlasError: cache and examples are not of the same corpus.
     """
     picked: dict[str, list[Ints]] = {mode: [] for mode in modes}
-    to_sep: list[npt.NDArray[np.float32]] = []
+    to_special: dict[str, list[npt.NDArray[np.float32]]] = {"cls": [], "sep": []}
     for _, maps in with_attention(examples, cached):
         special = maps.special_units
         for mode in list(picked):
@@ -244,7 +248,9 @@ def predict(examples: Sequence[Example], cached: Iterable[CachedExample], modes:
             by_word = maps.word_maps(mode)
             picked[mode].append(predicted_words(by_word, special))
             if mode == "mean":
-                seps = np.asarray([name == sep for name in maps.words]) & special
-                mass = by_word[..., ~special, :][..., seps].sum(axis=-1)
-                to_sep.append(np.moveaxis(mass, -1, 0))
-    return Predictions({mode: np.concatenate(parts) for mode, parts in picked.items()}, np.concatenate(to_sep))
+                for key, token in (("cls", cls), ("sep", sep)):
+                    targets = np.asarray([name == token for name in maps.words]) & special
+                    mass = by_word[..., ~special, :][..., targets].sum(axis=-1)
+                    to_special[key].append(np.moveaxis(mass, -1, 0))
+    masses = (np.concatenate(to_special[key]) for key in ("sep", "cls"))
+    return Predictions({mode: np.concatenate(parts) for mode, parts in picked.items()}, *masses)

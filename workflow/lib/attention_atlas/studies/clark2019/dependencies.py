@@ -36,7 +36,10 @@ from attention_atlas.stats.bootstrap import bootstrap_ratio
 from attention_atlas.stats.held_out import Resampling, best_head, choosing_half
 
 WORD_MODES = ("mean", "first", "max")
-NOOP_COLUMNS = ["relation", "layer", "head", "group_by", "group", "n", "sep_attention", "ci_low", "ci_high", *UNIT_COLUMNS]
+NOOP_COLUMNS = [
+    *("relation", "layer", "head", "group_by", "group", "n", "sep_attention", "ci_low", "ci_high"),
+    *("cls_attention", "cls_ci_low", "cls_ci_high", *UNIT_COLUMNS),
+]
 CLAIM_COLUMNS = ["relation", "place", "value", "ci_low", "ci_high", "level", "n", *UNIT_COLUMNS]
 OVER_75 = ("dobj", "det", "pobj", "poss")
 """Relations whose best heads are right in over 75 %, as the paper says in its introduction."""
@@ -93,7 +96,8 @@ def measure_dependencies(
     examples = list(read_examples(example_files, limit))
     gold = gather_gold(examples)
     cached = progress(read_attention(shards, limit), total=len(examples), label="sentences")
-    predictions = predict(examples, cached, WORD_MODES, read_card(card_path).sep)
+    card = read_card(card_path)
+    predictions = predict(examples, cached, WORD_MODES, card.cls, card.sep)
     if options.word_mode not in predictions.picked:
         raise AtlasError(
             "options.word_mode: the attention cache was stored at level words, which holds the mode mean alone; "
@@ -194,24 +198,26 @@ def _best_frame(predictions: Predictions, gold: Gold, options: Options, min_coun
 def noop_frame(predictions: Predictions, gold: Gold, relations: pd.DataFrame, resampling: Resampling) -> pd.DataFrame:
     """Attention to [SEP] as a no-op (section 3.2): the best head of a relation on words without this relation.
 
-    For the best head of each relation, the mean attention from a word to [SEP] over tokens with the relation, over all others,
-    and by part of speech.
+    For the best head of each relation, the mean attention from a word to [SEP], and to [CLS], over tokens with the relation,
+    over all others, and by part of speech.
 
     Columns: relation (whose best head), layer, head, group_by (relation or upos), group, n, sep_attention, ci_low, ci_high
-    (bootstrap over documents, or sentences where the corpus names none), unit, units (how many have such words).
+    (bootstrap over documents, or sentences where the corpus names none), the same of [CLS], unit, units (how many have such
+    words).
     """
     frames = []
     for row in relations.itertuples():
         if row.relation == ALL:
             continue
-        mass = predictions.to_sep[:, row.layer - 1, row.head - 1].astype(np.float64)
+        masses = [mass[:, row.layer - 1, row.head - 1, None] for mass in (predictions.to_sep, predictions.to_cls)]
         holds = gold.relation == row.relation
         groups = [("relation", row.relation, holds), ("relation", f"not {row.relation}", ~holds)]
         groups += [("upos", tag, gold.upos == tag) for tag in sorted(set(gold.upos.tolist()) - {"_"})]
         groups = [group for group in groups if group[2].any()]
         members = np.stack([group[2] for group in groups], axis=1).astype(np.float64)
-        sums = gold.units.sums(np.stack([members * mass[:, None], members], axis=1))
-        low, high = bootstrap_ratio(sums[:, 0], sums[:, 1], resampling.resamples, resampling.seed)
+        sums = gold.units.sums(np.stack([*(members * mass for mass in masses), members], axis=1))
+        low, high = bootstrap_ratio(sums[:, :2], sums[:, 2:], resampling.resamples, resampling.seed)
+        to_sep, to_cls = sums[:, :2].sum(axis=0) / sums[:, 2].sum(axis=0)
         frames.append(
             pd.DataFrame(
                 {
@@ -221,11 +227,14 @@ def noop_frame(predictions: Predictions, gold: Gold, relations: pd.DataFrame, re
                     "group_by": [group[0] for group in groups],
                     "group": [group[1] for group in groups],
                     "n": members.sum(axis=0).astype(int),
-                    "sep_attention": sums[:, 0].sum(axis=0) / sums[:, 1].sum(axis=0),
-                    "ci_low": low,
-                    "ci_high": high,
+                    "sep_attention": to_sep,
+                    "ci_low": low[0],
+                    "ci_high": high[0],
+                    "cls_attention": to_cls,
+                    "cls_ci_low": low[1],
+                    "cls_ci_high": high[1],
                     "unit": gold.units.name,
-                    "units": (sums[:, 1] > 0).sum(axis=0),
+                    "units": (sums[:, 2] > 0).sum(axis=0),
                 }
             )
         )

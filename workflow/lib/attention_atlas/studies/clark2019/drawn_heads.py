@@ -24,27 +24,34 @@ from attention_atlas.studies.clark2019.drawn_weights import labelled, renormalis
 WINDOW = 15
 KINDS = {"broad": "entropy", "next token": "next", "[SEP]": "sep", "punctuation": "punct"}
 FIGURE5_RELATIONS = ("dobj", "det", "poss", "auxpass", "pobj")
+SINK_HIDDEN = ("pobj",)
+"""Relations drawn without [CLS] and [SEP] (authors' notebook)."""
 _EXAMPLES_PER_RELATION = 2
 _SHORTEST, _LONGEST = 6, 12
 _LONGEST_WORD = 14  # letters, so that the columns of a panel do not run into each other
 
 
-def figure1_weights(shard: str | Path, surface_path: str | Path, heads: str | Sequence[Sequence[int]], out: str | Path) -> None:
+def figure1_weights(
+    shard: str | Path, surface_path: str | Path, heads: str | Sequence[Sequence[int]], segment: str, out: str | Path
+) -> None:
     """Write the weights that Figure 1 draws: the last 15 tokens of one segment, rows renormalised over them (section 3).
 
     Args:
-        shard: first attention shard of the segments; the first segment of at least 15 tokens is taken.
+        shard: first attention shard of the segments.
         surface_path: table of surface measures, for the choice of heads.
         heads: `auto` (the strongest head of each kind) or four [layer, head], 1-indexed.
+        segment: `auto` (the first of at least 15 tokens) or the id of a segment.
         out: kind, layer, head, value (the measure of this kind over all segments), example, from_position, from_token,
             to_position, to_token, weight.
 
     Raises:
-        AtlasError: no segment is long enough, or a head that the model does not have.
+        AtlasError: no segment is long enough or has this id, or a head that the model does not have.
     """
-    example = next((e for e in read_attention([shard]) if len(e.tokens) >= WINDOW), None)
+    named = (e for e in read_attention([shard]) if segment in ("auto", e.id))
+    example = next((e for e in named if len(e.tokens) >= WINDOW), None)
     if example is None:
-        raise AtlasError(f"{shard}: no segment has {WINDOW} tokens, so Figure 1 cannot be drawn.")
+        which = "no segment" if segment == "auto" else f"figure1_segment: no segment '{segment}' is in this shard that"
+        raise AtlasError(f"{shard}: {which} has {WINDOW} tokens, so Figure 1 cannot be drawn.")
     surface = read_table(surface_path, ["measure", "layer", "head", "value"])
     frames = []
     for kind, (layer, head) in _figure1_heads(surface, heads).items():
@@ -83,13 +90,15 @@ class _Candidate:
 
     Attributes:
         example: the sentence.
-        weights: [word, word] attention, renormalised.
-        marked: [word, word] weights from (or to) the dependents.
+        words: names of the rows: the words, and [CLS] and [SEP] unless they are hidden.
+        weights: [row, row] attention; over words alone, renormalised.
+        marked: [row, row] weights from (or to) the dependents.
         right, wrong: number of dependents.
         mass: mean attention on the correct words.
     """
 
     example: Example
+    words: tuple[str, ...]
     weights: npt.NDArray[np.float32]
     marked: npt.NDArray[np.bool_]
     right: int
@@ -102,19 +111,23 @@ def figure5_weights(
     examples_path: str | Path,
     relations_path: str | Path,
     heads: str | Mapping[str, Sequence[int]],
+    sentences: str | Mapping[str, Sequence[str]],
     out: str | Path,
     coreference: tuple[str | Path, str | Path, str | Path] | None = None,
     coreference_options: Mapping[str, Any] | None = None,
 ) -> None:
     """Write the weights that Figure 5 draws: for each relation its head on two sentences where it works best (section 4.2).
 
-    [CLS] and [SEP] are removed and rows renormalised, as in the paper. Sentences of 6 to 12 words in the first shard are ranked
-    by the number of dependents that the head gets right minus those it gets wrong, then by attention on the correct words.
+    For pobj, [CLS] and [SEP] are removed and rows renormalised, as in the authors' notebook; for other relations they are
+    shown, so that a head can be seen to attend to [SEP] where its relation does not hold. Sentences of 6 to 12 words in the
+    first shard are ranked by the number of dependents that the head gets right minus those it gets wrong, then by attention on
+    the correct words.
 
     Args:
         shard, examples_path: first attention shard of the treebank and its examples.
         relations_path: table of best heads.
         heads: `auto` (the best head of each of the paper's relations, and of coreference) or relation -> [layer, head], from 1.
+        sentences: `auto`, or relation -> ids of sentences in the first shard to draw, whatever the head does on them.
         coreference: first attention shard of the coreference corpus, its examples, and Table 2, where the run has them.
         coreference_options: options of Table 2.
         out: relation, example, sentence, layer, head, direction, accuracy, from_position, from_word, to_position, to_word,
@@ -123,19 +136,30 @@ def figure5_weights(
     relations = read_table(relations_path, ["relation", "layer", "head", "direction", "accuracy"]).set_index("relation")
     shown_heads = _figure5_heads(relations, heads)
     coreference_head = shown_heads.pop(COREFERENCE, None)
+    named = {} if isinstance(sentences, str) else {relation: list(ids) for relation, ids in sentences.items()}
+    wanted = {identifier for ids in named.values() for identifier in ids}
     pairs = [
         (example, cached)
         for example, cached in with_attention(read_examples([examples_path]), read_attention([shard]))
-        if _SHORTEST <= len(example.words) <= _LONGEST and max(map(len, example.words)) <= _LONGEST_WORD
+        if example.id in wanted or _is_short(example)
     ]
     frames = []
     for relation, (layer, head) in shown_heads.items():
         direction = str(relations.loc[relation, "direction"]) if relation in relations.index else DEPENDENT_TO_HEAD
-        candidates = [_candidate(example, cached, relation, layer, head, direction) for example, cached in pairs]
+        ids = named.get(relation)
+        shown = [pair for pair in pairs if (_is_short(pair[0]) if ids is None else pair[0].id in ids)]
+        candidates = [_candidate(example, cached, relation, layer, head, direction) for example, cached in shown]
         ranked = sorted((c for c in candidates if c is not None), key=lambda c: (c.wrong - c.right, -c.mass, c.example.record))
+        if ids is not None:
+            absent = sorted(set(ids) - {candidate.example.id for candidate in ranked})
+            if absent:
+                raise AtlasError(
+                    f"figure5_sentences.{relation}: no sentence '{absent[0]}' with this relation is in the first shard."
+                )
+            ranked.sort(key=lambda candidate: ids.index(candidate.example.id))
         best = (layer, head) == tuple(relations.loc[relation, ["layer", "head"]]) if relation in relations.index else False
-        for number, candidate in enumerate(ranked[:_EXAMPLES_PER_RELATION], start=1):
-            frame = weights_frame(candidate.weights, list(candidate.example.words), "word")
+        for number, candidate in enumerate(ranked[: _EXAMPLES_PER_RELATION if ids is None else None], start=1):
+            frame = weights_frame(candidate.weights, candidate.words, "word")
             frame["marked"] = candidate.marked.ravel().astype(int)
             labels = {"relation": relation, "example": number, "sentence": candidate.example.id, "layer": layer, "head": head}
             accuracy = float(relations.loc[relation, "accuracy"]) if best else np.nan
@@ -169,15 +193,21 @@ def _candidate(
     picked = predicted_words(by_word, special)[:, 0 if forward else 1]
     gold = np.asarray(example.layers["heads"])
     right = int((picked[tokens] == gold[tokens]).sum())
-    weights = renormalised(by_word[~special][:, ~special])
+    over_words = renormalised(by_word[~special][:, ~special])
+    mass = (over_words[tokens, gold[tokens] - 1] if forward else over_words[gold[tokens] - 1, tokens]).mean()
+    hidden = relation in SINK_HIDDEN
+    words, weights = (example.words, over_words) if hidden else (cached.words, by_word)
+    rows = tokens if hidden else np.flatnonzero(~special)[tokens]
     marked = np.zeros(weights.shape, dtype=bool)
     if forward:
-        marked[tokens] = True
-        mass = weights[tokens, gold[tokens] - 1].mean()
+        marked[rows] = True
     else:
-        marked[:, tokens] = True
-        mass = weights[gold[tokens] - 1, tokens].mean()
-    return _Candidate(example, weights, marked, right, len(tokens) - right, float(mass))
+        marked[:, rows] = True
+    return _Candidate(example, words, weights, marked, right, len(tokens) - right, float(mass))
+
+
+def _is_short(example: Example) -> bool:
+    return _SHORTEST <= len(example.words) <= _LONGEST and max(map(len, example.words)) <= _LONGEST_WORD
 
 
 def _head_map(example: CachedExample, layer: int, head: int) -> npt.NDArray[np.float32]:

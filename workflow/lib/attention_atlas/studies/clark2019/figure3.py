@@ -13,6 +13,7 @@ from attention_atlas.figures.by_layer import Series, draw_by_layer
 from attention_atlas.figures.style import BLUE, GREEN, ORANGE, PURPLE, save_figure, use_style
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
+from attention_atlas.studies.clark2019.sink import own_sink
 
 _SERIES = [
     Series("sep", "to [SEP]", BLUE, "s"),
@@ -35,11 +36,14 @@ _ROW_WORDS = {
 }
 
 
-def figure3(table_path: str | Path, rows: str, label: RunLabel, pictures: Mapping[str, str | Path]) -> None:
+def figure3(
+    table_path: str | Path, surface_path: str | Path, rows: str, label: RunLabel, pictures: Mapping[str, str | Path]
+) -> None:
     """Draw heads as dots and layer means as lines, on a logarithmic scale.
 
     Args:
         table_path: table of `gradients.measure_gradients`.
+        surface_path: measures of all heads, for the model's own sink.
         rows: queries of the means, the same set in all panels: one of `gradients.ROWS`.
         label: run, model and corpus.
         pictures: format -> file.
@@ -70,7 +74,7 @@ def figure3(table_path: str | Path, rows: str, label: RunLabel, pictures: Mappin
     segments = int(table["n"].max())
     footnote = (
         f"{label.line}\nDots: {heads} heads; lines: means. n = {segments} segments. Masked tokens: {head}.\n"
-        f"Means over {_ROW_WORDS[rows]}."
+        f"Means over {_ROW_WORDS[rows]}.\n{own_sink(surface_path)}"
     )
     save_figure(figure, pictures, footnote)
 

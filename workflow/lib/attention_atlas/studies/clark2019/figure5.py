@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -27,11 +27,18 @@ _NAMES = {
 _FORWARD = (DEPENDENT_TO_HEAD, "mention_to_antecedent")
 
 
-def figure5(weights_path: str | Path, label: RunLabel, coreference: str, pictures: Mapping[str, str | Path]) -> None:
+def figure5(
+    weights_path: str | Path,
+    sentences: str | Mapping[str, Sequence[str]],
+    label: RunLabel,
+    coreference: str,
+    pictures: Mapping[str, str | Path],
+) -> None:
     """Draw one row a relation, one panel a sentence, from the table of weights.
 
     Args:
         weights_path: table of `drawn_heads`.
+        sentences: `auto`, or relation -> sentences that the run names.
         label: run, model and corpus.
         coreference: title of the corpus of the row of coreference, "" where there is none.
         pictures: format -> file.
@@ -39,6 +46,11 @@ def figure5(weights_path: str | Path, label: RunLabel, coreference: str, picture
     Raises:
         AtlasError: the table cannot be used.
     """
+    chosen = (
+        "Sentences picked because the head is right on them: the share of right words is in the titles."
+        if isinstance(sentences, str)
+        else f"Sentences of {', '.join(sentences)} named by the run; others picked because the head is right on them."
+    )
     table = read_table(weights_path, ["relation", "example", "layer", "head", "direction", "from_word", "weight", "marked"])
     use_style()
     relations = list(table.groupby("relation", sort=False))
@@ -53,7 +65,8 @@ def figure5(weights_path: str | Path, label: RunLabel, coreference: str, picture
             _draw(axes, panel)
         row[0].set_title(_title(str(relation), of_relation.iloc[0]), loc="left", fontsize=9)
     note = (
-        "Orange: lines of the relation. [CLS] and [SEP] left out, rows renormalised; the darker a line, the larger the weight."
+        "Orange: lines of the relation; the darker a line, the larger the weight. pobj and coreference: [CLS] and [SEP] left "
+        f"out, rows renormalised.\n{chosen}"
     )
     corpus = f" Coreference: {coreference}." if coreference else ""
     save_figure(figure, pictures, f"{label.line}{corpus}\n{note}")

@@ -30,7 +30,7 @@ PAGES = (
     Page(
         rule="clark2019_noop",
         function="studies.clark2019.noop:noop_page",
-        inputs={"noop_path": "dependency_noop.tsv"},
+        inputs={"noop_path": "dependency_noop.tsv", "surface_path": ("table_if", "segments", "surface.tsv")},
         outputs={"html_out": "noop.html"},
         copies={"noop.tsv": "noop_path"},
         params=_DEPENDENCIES,
@@ -72,7 +72,7 @@ PAGES = (
     Page(
         rule="clark2019_figure3",
         function="studies.clark2019.figure3:figure3",
-        inputs={"table_path": "gradients.tsv"},
+        inputs={"table_path": "gradients.tsv", "surface_path": "surface.tsv"},
         copies={"figure3.tsv": "table_path"},
         pictures="figure3",
         params={"rows": ("settings", "gradients", "rows"), **_SEGMENTS},
@@ -99,7 +99,11 @@ PAGES = (
         inputs={"weights_path": "figure5_weights.tsv"},
         copies={"figure5.tsv": "weights_path"},
         pictures="figure5",
-        params={"coreference": ("title_if", "coreference"), **_DEPENDENCIES},
+        params={
+            "sentences": ("settings", "figure5_sentences"),
+            "coreference": ("title_if", "coreference"),
+            **_DEPENDENCIES,
+        },
     ),
     Page(
         rule="clark2019_figure6",

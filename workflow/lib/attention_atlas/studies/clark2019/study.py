@@ -60,8 +60,9 @@ ARTIFACTS = (
         "Figure 3",
         "Gradient of the masked-language-model loss by attention to [SEP], punctuation and other tokens",
         "Magnitude of the derivative of the masked-language-model loss by the attention weights, to [SEP], to full stops and "
-        "commas, and to other tokens, by layer (Clark et al. 2019, Figure 3). The paper does not say how it averages or "
-        "masks: four readings are drawn. The line below the figure says which head predicts the masked tokens.",
+        "commas, and to other tokens, by layer (Clark et al. 2019, Figure 3), and to [CLS]. The paper does not say how it "
+        "averages or masks: four readings are drawn, each over one set of queries in all layers. The line below the figure "
+        "says which head predicts the masked tokens.",
         needs=["segments"],
     ),
     table(
@@ -94,7 +95,9 @@ ARTIFACTS = (
         "figure5",
         "Figure 5",
         "Heads that follow a dependency relation",
-        "The best head of each relation on two sentences of the treebank (Clark et al. 2019, Figure 5).",
+        "The best head of each relation on two sentences of the treebank (Clark et al. 2019, Figure 5). Unless the run names "
+        "them, they are sentences on which the head is right: they show what it does, not how often. [CLS] and [SEP] are "
+        "shown, but for pobj, as in the authors' notebook.",
         needs=["dependencies"],
     ),
     table(
@@ -142,7 +145,8 @@ ARTIFACTS = (
         "Heads in the plane by their Jensen-Shannon divergences, by behaviour and by layer",
         "Heads in the plane by multidimensional scaling of their Jensen-Shannon divergences: by behaviour, with the best "
         "heads of some relations marked (left), by layer (middle), and the mean divergence by how far two layers are apart, "
-        "with bootstrap intervals (right) (Clark et al. 2019, Figure 6). The orientation of such a picture has no meaning.",
+        "with bootstrap intervals (right) (Clark et al. 2019, Figure 6). The orientation of such a picture has no meaning, and "
+        "other random starts give other pictures: the note says how far apart they are.",
         needs=["segments", "dependencies"],
         files=["figure6_layers.tsv", "head_distances.tsv"],
     ),
@@ -160,7 +164,7 @@ ARTIFACTS = (
         "Section 3.2",
         "Attention to [SEP] where a head's relation holds and where it does not",
         "Attention to [SEP] as a no-op (Clark et al. 2019, section 3.2): for the best head of each relation, attention to "
-        "[SEP] from words that have the relation and from all others.",
+        "[SEP], and to [CLS], from words that have the relation and from all others.",
         needs=["dependencies"],
     ),
     table(
