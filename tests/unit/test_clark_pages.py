@@ -167,7 +167,11 @@ def test_the_table_of_options_is_a_difference_for_each(tmp_path):
         write_table(frame, tmp_path / f"{name}.tsv")
     paths = {name: tmp_path / f"{name}.tsv" for name in files}
     variants = {"casing": {"surface": paths["v"], "dependencies": paths["w"]}, "recipe": {"surface": paths["v"]}}
-    inputs = (paths["d"], paths["o"], paths["s"], paths["r"], variants, SAMPLE)
+    rows = [(name, layer) for name in ("predicted", "all", "reachable") for layer in (1, 2)]
+    gradients = pd.DataFrame(rows, columns=["rows", "layer"]).assign(masking="masked", measure="per_weight")
+    gradients = gradients.assign(sep=[0.4, 0.1, 0.2, 0.01, 0.2, 0.1], other=[0.4, 0.4, 0.1, 0.05, 0.1, 0.4])
+    write_table(gradients, tmp_path / "g.tsv")
+    inputs = (paths["d"], paths["o"], tmp_path / "g.tsv", paths["s"], paths["r"], variants, SAMPLE)
     by_seed = {"root_alignment": "legacy", "decoding": "argmax", "model": "m"}
     probes = pd.DataFrame(
         [
@@ -185,7 +189,11 @@ def test_the_table_of_options_is_a_difference_for_each(tmp_path):
     assert (row.value_as_published, row.value_alternative) == (0.7, 0.65)
     options_table(*inputs, tmp_path / "t.tsv", tmp_path / "t.html")
     table = read_table(tmp_path / "t.tsv", COLUMNS)
-    assert list(dict.fromkeys(table["option"])) == ["offsets", "entropy_smoothing", "casing", "recipe"]
+    assert list(dict.fromkeys(table["option"])) == ["offsets", "entropy_smoothing", "gradient_rows", "casing", "recipe"]
+    of_rows = table[table["option"] == "gradient_rows"]
+    assert of_rows["alternative"].tolist() == ["all", "all", "reachable", "reachable"]
+    assert of_rows["value_as_published"].tolist() == pytest.approx([0.25, 1, 0.25, 1])
+    assert of_rows["value_alternative"].tolist() == pytest.approx([0.05, 0.5, 0.5, 4])
     np.testing.assert_allclose(table["difference"], table["value_alternative"] - table["value_as_published"], atol=1e-6)
     values = table.set_index(["option", "quantity"])[["value_as_published", "value_alternative"]]
     assert values.loc[("offsets", "Table 1, all: best head")].tolist() == [0.3, 0.4]

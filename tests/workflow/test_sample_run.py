@@ -38,7 +38,7 @@ CONTRACTS = {
         "baseline_offset baseline_accuracy",
         "figure2.tsv": "target layer head mean_attention",
         "figure4.tsv": "source layer head entropy",
-        "figure3.tsv": "masking measure target layer head value",
+        "figure3.tsv": "masking rows measure target layer head value",
         "table2.tsv": "system mention_type layer head direction n correct accuracy",
         "coreference_heads.tsv": "mention_type layer head direction n correct accuracy",
         "gap.tsv": "system gender layer head direction n correct accuracy",

@@ -37,14 +37,11 @@ from attention_atlas.models.masking import Masked, mask_pieces, unmasked
 from attention_atlas.models.mlm_head import MaskedModel, load_masked_model, read_head_facts
 from attention_atlas.published.claims import level_of_parts
 from attention_atlas.stats.bootstrap import percentile_interval, resampled_counts
+from attention_atlas.studies.clark2019.gradient_rows import ALL_ROWS, PREDICTED, REACHABLE, ROWS
 
 MASKINGS = ("masked", "unmasked")
 MEASURES = ("per_weight", "per_query", "gradient_x_attention")
 TARGETS = ("sep", "cls", "punct", "other")
-PREDICTED, ALL_ROWS, REACHABLE = "predicted", "all", "reachable"
-ROWS = (PREDICTED, ALL_ROWS, REACHABLE)
-"""Queries that a mean is over: those of predicted tokens; all; all whose gradient can differ from 0 (in the last layer those of
-predicted tokens, which makes a jump there)."""
 CLAIM_COLUMNS = ("layer", "ratio", "ci_low", "ci_high", "level", "n", *UNIT_COLUMNS)
 COLUMNS = (
     "masking",

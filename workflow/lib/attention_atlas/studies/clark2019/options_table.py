@@ -13,6 +13,7 @@ from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.methods.dependency_scoring import ALL
 from attention_atlas.methods.options import NOTES
+from attention_atlas.studies.clark2019.gradient_rows import ALL_ROWS, PREDICTED, REACHABLE
 from attention_atlas.studies.clark2019.probes.names import ATTENTION_WORDS, BIAS_FREE
 
 _VARIANT_NOTES = {
@@ -20,12 +21,14 @@ _VARIANT_NOTES = {
     "recipe": ("authors", "clean", "segments of sentences with random cuts, or random pairs of whole paragraphs"),
     "casing": ("uncased", "cased", "the paper's text implies cased, its data are uncased"),
 }
+_GRADIENT_NOTE = "the paper does not say; in the last layer the gradient of queries that are not predicted is 0"
 COLUMNS = ["option", "as_published", "alternative", "quantity", "value_as_published", "value_alternative", "difference", "note"]
 
 
 def options_table(
     dependency_options: str | Path,
     surface_options: str | Path,
+    gradient_variants: str | Path,
     surface: str | Path,
     dependencies: str | Path,
     variants: Mapping[str, Mapping[str, str]],
@@ -38,6 +41,7 @@ def options_table(
 
     Args:
         dependency_options, surface_options: best heads, and head measures, under each option.
+        gradient_variants: gradients by layer over each set of queries; empty for a model without [MASK].
         surface, dependencies: tables of the run, the reference of the variants.
         variants: name of a variant -> its tables by kind (`surface`, `dependencies`).
         label: run, model and corpus.
@@ -47,6 +51,7 @@ def options_table(
     rows = [
         *_dependency_rows(read_table(dependency_options)),
         *_surface_rows(read_table(surface_options)),
+        *_gradient_rows(read_table(gradient_variants, ["masking", "rows", "measure", "layer", "sep", "other"])),
         *_variant_rows(read_table(surface), read_table(dependencies), variants),
         *(_probe_rows(read_table(probes)) if isinstance(probes, str | Path) else ()),
     ]
@@ -89,6 +94,22 @@ def _surface_rows(table: pd.DataFrame) -> Iterator[dict[str, Any]]:
             changed = of_measure[of_measure["setting"].astype(str) == alternative]["value"]
             row = {"option": option, "as_published": values[0], "alternative": alternative, "note": NOTES[str(option)]}
             yield _difference_row(row, f"{_figure(str(measure))}, {measure}: mean over heads", base.mean(), changed.mean())
+
+
+def _gradient_rows(table: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """Gradients in the last layer, which depend most on the queries of the mean; over those of the layer before."""
+    shown = table[(table["masking"] == "masked") & (table["measure"] == "per_weight")]
+    last = shown["layer"].max()
+    if not last > 1:
+        return
+    by_rows = {name: frame.set_index("layer")[["sep", "other"]] for name, frame in shown.groupby("rows")}
+    for alternative in (ALL_ROWS, REACHABLE):
+        row = {"option": "gradient_rows", "as_published": PREDICTED, "alternative": alternative, "note": _GRADIENT_NOTE}
+        for target, name in (("sep", "[SEP]"), ("other", "other tokens")):
+            base, changed = (
+                by_rows[rows].loc[last, target] / by_rows[rows].loc[last - 1, target] for rows in (PREDICTED, alternative)
+            )
+            yield _difference_row(row, f"Figure 3, gradient to {name}: last layer over the one before", base, changed)
 
 
 def _variant_rows(

@@ -41,6 +41,7 @@ PAGES = (
         inputs={
             "dependency_options": "dependency_options.tsv",
             "surface_options": "surface_options.tsv",
+            "gradient_variants": "gradient_variants.tsv",
             "surface": "surface.tsv",
             "dependencies": "dependencies.tsv",
             "probes": ("table_if", "probe_training", "table3_seeds.tsv"),
