@@ -71,6 +71,13 @@ def test_the_coreference_head_is_drawn_where_a_run_has_chains():
     assert SMALLEST.table_if("coreference", "coreference.tsv")(wildcards("one")) == []
 
 
+def test_lists_of_names_are_inputs_where_a_run_names_them():
+    assert INPUTS.name_lists(wildcards()) == []
+    config = shipped_copy()
+    config["runs"]["sample"]["clark2019"]["first_names"] = {"masculine": "data/male.txt", "feminine": "data/female.txt"}
+    assert Clark2019Inputs(config).name_lists(wildcards()) == ["data/male.txt", "data/female.txt"]
+
+
 def test_a_role_that_a_run_does_not_name_is_a_sentence():
     with pytest.raises(AtlasError, match=r"runs\.one\.clark2019 names no corpus for the role 'gap', which this file needs"):
         SMALLEST.shards("gap")(wildcards("one"))

@@ -103,6 +103,8 @@ def test_everything_that_is_not_said_has_its_default():
                         "singletons": False,
                         "shared_heads": "keep",
                         "word_mode": "mean",
+                        "entity_types": True,
+                        "name_lists": True,
                     },
                     "gradients": {"cls_is_other": True, "rows": "predicted"},
                     "probes": {

@@ -13,7 +13,7 @@ from attention_atlas.corpora.examples import Example, read_examples, write_examp
 from attention_atlas.corpora.mentions import Mention
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.run_label import RunLabel
-from attention_atlas.io.tables import read_table
+from attention_atlas.io.tables import read_quantities, read_table
 from attention_atlas.methods.units import Units
 from attention_atlas.stats.held_out import Resampling
 from attention_atlas.studies.clark2019.antecedents import (
@@ -216,7 +216,7 @@ def test_tables_from_the_cache(tmp_path):
     shards, maps = cache_of(tmp_path, examples)
     options_of_run = {"candidates": "earlier_mentions", "head_rule": "auto"}
     outs = [tmp_path / name for name in ("t2.tsv", "heads.tsv", "options.tsv", "summary.tsv")]
-    measure_coreference(shards, [tmp_path / "0.parquet"], 6, options_of_run, True, Resampling(3, 100, 0), *outs)
+    measure_coreference(shards, [tmp_path / "0.parquet"], 6, options_of_run, True, [], Resampling(3, 100, 0), *outs)
     heads = read_table(outs[1])
     assert heads.columns.tolist() == ["mention_type", "layer", "head", "direction", "n", "correct", "accuracy"]
     task = task_of(examples[0], DEFAULT, "dependency")
@@ -236,6 +236,7 @@ def test_tables_from_the_cache(tmp_path):
     options = read_table(outs[2])
     assert {"none", "candidates", "word_mode", "head_rule"} <= set(options["option"])
     assert set(options.query("option == 'head_rule'")["setting"]) == {"last"}
+    assert "name_lists" not in set(options["option"]), "the run names no lists"
     table2_pages(
         outs[0],
         outs[2],
@@ -253,9 +254,25 @@ def test_tables_from_the_cache(tmp_path):
     assert f"Random weights: best attention head {int(best['layer'])}-{int(best['head'])}" in page
     written = read_table(tmp_path / "t2.tsv").set_index(["system", "mention_type"])["heldout_accuracy"]
     assert written["random_best_head"].tolist() == written["best_head"].tolist()
+    assert "have no list of names" in page
     assert "windows" in set(read_table(tmp_path / "o.tsv")["option"])
     page = (tmp_path / "o.html").read_text()
     assert f"{int(best['layer'])}-{int(best['head'])}, {best['direction']}" in page
+
+
+def test_lists_of_names_are_read_and_moved_alone(tmp_path):
+    examples = [example(k, mentions=(MENTIONS[0], MENTIONS[1], MENTIONS[4])) for k in range(6)]
+    shards, _ = cache_of(tmp_path, examples)
+    lists = [tmp_path / "masculine.txt", tmp_path / "feminine.txt"]
+    lists[0].write_text("Dog\n")
+    lists[1].write_text("Ilse\n")
+    outs = [tmp_path / name for name in ("t2.tsv", "heads.tsv", "options.tsv", "summary.tsv")]
+    measure_coreference(shards, [tmp_path / "0.parquet"], 6, {}, True, lists, Resampling(3, 100, 0), *outs)
+    rows = read_table(outs[2]).query("system == 'rule_based'").set_index("option")
+    # Dog is a masculine name in these lists, so that her antecedent is Mary; without them the nearer dog agrees.
+    assert rows.loc["none", "accuracy"] == 1
+    assert rows.loc["name_lists", ["setting", "accuracy"]].tolist() == ["no", 0]
+    assert read_quantities(outs[3])["first_names"] in (2, "2")
 
 
 def test_heldout_choice_never_sees_its_own_documents():

@@ -197,6 +197,7 @@ rule clark2019_coreference:
         shards=clark2019.shards("coreference"),
         descriptions=clark2019.shards("coreference", suffix="json"),
         examples=clark2019.examples("coreference"),
+        name_lists=clark2019.name_lists,
     output:
         table="results/{run}/clark2019/coreference.tsv",
         heads="results/{run}/clark2019/coreference_heads.tsv",
@@ -248,6 +249,7 @@ use rule clark2019_coreference as clark2019_coreference_windows with:
         shards=clark2019.shards("coreference_windows"),
         descriptions=clark2019.shards("coreference_windows", suffix="json"),
         examples=clark2019.examples("coreference_windows"),
+        name_lists=clark2019.name_lists,
     output:
         table="results/{run}/clark2019/variants/windows/coreference.tsv",
         heads="results/{run}/clark2019/variants/windows/coreference_heads.tsv",

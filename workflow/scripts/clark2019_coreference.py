@@ -9,6 +9,7 @@ with job(snakemake):
         limit=snakemake.params.limit,
         options=snakemake.params.options,
         vary_options=snakemake.params.vary_options,
+        name_lists=snakemake.input.name_lists,
         resampling=Resampling(snakemake.params.folds, snakemake.params.resamples, snakemake.params.seed),
         out=snakemake.output.table,
         heads_out=snakemake.output.heads,

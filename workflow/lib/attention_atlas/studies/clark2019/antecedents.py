@@ -32,6 +32,7 @@ class CoreferenceOptions:
         shared_heads: mentions that share a head word with another: `keep` them, or `drop` them from scoring and candidates.
         word_mode: attention from a word: mean over the rows of its word pieces, first or max.
         entity_types: whether the sieves take gender and number from types of named entities too, where the corpus has them.
+        name_lists: whether the sieves take gender from lists of first names too, where the run names them.
     """
 
     candidates: str = "earlier_mentions"
@@ -41,6 +42,7 @@ class CoreferenceOptions:
     shared_heads: str = "keep"
     word_mode: str = "mean"
     entity_types: bool = True
+    name_lists: bool = True
 
     def option_text(self, name: str) -> str:
         """The value of one option as tables show it."""
@@ -62,6 +64,7 @@ _ALTERNATIVES: tuple[tuple[str, str | bool], ...] = (
     ("word_mode", "first"),
     ("word_mode", "max"),
     ("entity_types", False),
+    ("name_lists", False),
 )
 NOTES = {
     "candidates": "the paper does not say which words a head may pick",
@@ -71,6 +74,7 @@ NOTES = {
     "shared_heads": "nested mentions can share a head word",
     "word_mode": "as in Table 1",
     "entity_types": "the paper does not say how its sieves know number and gender",
+    "name_lists": "the paper names no lists; without them about fifty first names a gender are known",
     "windows": "documents cut after their first tokens, or gone through in windows",
 }
 
@@ -162,9 +166,10 @@ def task_of(example: Example, options: CoreferenceOptions, rule: str, names: Nam
     mentions_at: dict[int, list[Mention]] = {}
     for mention, head in zip(mentions, heads, strict=True):
         mentions_at.setdefault(head, []).append(mention)
+    used_names = names if options.name_lists else NO_NAMES
 
     def described_mention(mention: Mention, head: int) -> _Description:
-        return _describe(mention, head, example.words, tags, mention.entity if options.entity_types else "", names)
+        return _describe(mention, head, example.words, tags, mention.entity if options.entity_types else "", used_names)
 
     described = {head: [described_mention(m, head) for m in same_head] for head, same_head in mentions_at.items()}
     rows = []

@@ -13,6 +13,7 @@ import pandas as pd
 
 from attention_atlas.attention.cache import CachedExample, read_attention
 from attention_atlas.attention.pairing import with_attention
+from attention_atlas.corpora.agreement import NO_NAMES, Names, read_names
 from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.corpora.mentions import MENTION_TYPES
 from attention_atlas.errors import AtlasError
@@ -92,7 +93,11 @@ def judge(picked: npt.NDArray[np.intp], task: Task) -> Bools:
 
 
 def outcomes(
-    examples: Sequence[Example], cached: Iterable[CachedExample], variants: Sequence[CoreferenceOptions], rules: Sequence[str]
+    examples: Sequence[Example],
+    cached: Iterable[CachedExample],
+    variants: Sequence[CoreferenceOptions],
+    rules: Sequence[str],
+    names: Names = NO_NAMES,
 ) -> list[Outcome]:
     """Read the cache once and score heads and baselines under all options.
 
@@ -100,6 +105,7 @@ def outcomes(
         examples: the windows, in the order of the cache.
         cached: their attention.
         variants, rules: options, and the head rule that each of them resolves to.
+        names: first names by gender, for the sieves.
 
     Raises:
         AtlasError: cache and examples are not of the same corpus.
@@ -109,7 +115,7 @@ def outcomes(
     for (example, maps), unit in zip(with_attention(examples, cached), units.of_item, strict=True):
         by_mode: dict[str, npt.NDArray[np.float32]] = {}
         for options, rule, scored_windows in zip(variants, rules, scored, strict=True):
-            task = task_of(example, options, rule)
+            task = task_of(example, options, rule, names)
             if len(task.heads):
                 if options.word_mode not in by_mode:
                     by_mode[options.word_mode] = maps.word_maps(options.word_mode)
@@ -155,6 +161,7 @@ def measure_coreference(
     limit: int,
     options: Mapping[str, Any],
     vary_options: bool,
+    name_lists: Sequence[str | Path],
     resampling: Resampling,
     out: str | Path,
     heads_out: str | Path,
@@ -168,6 +175,7 @@ def measure_coreference(
         limit: use at most this many records of the corpus.
         options: `CoreferenceOptions` of the run.
         vary_options: whether each option is changed alone as well, for `options_out`.
+        name_lists: masculine and feminine first names, a name a line; empty where the run names no lists.
         resampling: folds and bootstrap, over documents.
         out: columns `COLUMNS`.
         heads_out: all heads on every type of mention.
@@ -181,7 +189,10 @@ def measure_coreference(
     base = options_of(options)
     rule = head_rule_for(examples, base.head_rule)
     variants = [("", base, rule)]
+    names = read_names(*name_lists) if name_lists else NO_NAMES
     for name, alternative in alternatives(base) if vary_options else ():
+        if name == "name_lists" and names == NO_NAMES:
+            continue
         try:
             alternative_rule = head_rule_for(examples, alternative.head_rule)
         except AtlasError:
@@ -190,7 +201,7 @@ def measure_coreference(
         if name != "head_rule" or alternative_rule != rule:
             variants.append((name, alternative, alternative_rule))
     cached = progress(read_attention(shards, limit), total=len(examples), label="windows")
-    results = outcomes(examples, cached, [variant for _, variant, _ in variants], [r for _, _, r in variants])
+    results = outcomes(examples, cached, [variant for _, variant, _ in variants], [r for _, _, r in variants], names)
     table = table2_frame(results[0], resampling)
     write_table(table, out)
     write_table(heads_frame(results[0]), heads_out)
@@ -210,6 +221,7 @@ def measure_coreference(
         "singletons": sum(m.singleton for e in examples for m in e.mentions or ()),
         "scored": len(results[0].type),
         "head_rule": rule,
+        "first_names": len(names.masculine) + len(names.feminine),
         "tags": "part of speech" if any("xpos" in e.layers for e in examples) else "surface",
     }
     write_quantities(summary, summary_out)

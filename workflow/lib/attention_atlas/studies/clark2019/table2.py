@@ -71,6 +71,7 @@ def table2_pages(
         f"{best['units']} {best['unit']}. {summary['documents']} documents, {summary['mentions']} mentions. Head words: "
         f"{summary['head_rule']}; "
         f"types of mentions: by {summary['tags']}. Best head: {best['direction']}, chosen on the same documents.",
+        _names_known(int(summary["first_names"])),
         _paper_rows(),
     ]
     names = {"system": "System", "all": "All", "pronoun": "Pronoun", "proper": "Proper", "nominal": "Nominal"}
@@ -87,6 +88,13 @@ def table2_pages(
     formats = dict.fromkeys((*BASELINES, BEST_HEAD), ".1f") | {"n": "d"}
     notes = [label.line, "Each choice that the paper leaves open, moved alone. Accuracy on all mentions."]
     write_html_table(shown, options_html_out, "Clark et al. 2019, Table 2: unstated choices", notes, names, formats)
+
+
+def _names_known(listed: int) -> str:
+    """How many first names by gender the sieves know."""
+    if listed:
+        return f"The sieves take gender from about fifty first names a gender, and from {listed:,} names of the run's lists."
+    return "The sieves know about fifty first names a gender and have no list of names, which flatters the heads beside them."
 
 
 def _paper_rows() -> str:

@@ -29,6 +29,13 @@ class Clark2019Inputs(StudyInputs):
         first_shards = [shard_paths(self.config, run, *pair, *kind)[0] for kind in kinds]
         return [*first_shards, self.study.path("coreference.tsv", run)]
 
+    # --- Table 2 ----------------------------------------------------------------------------------------------------
+
+    def name_lists(self, wildcards: Wildcards) -> list[str]:
+        """Lists of masculine and feminine first names; empty where the run names none."""
+        lists = self.study_settings(wildcards).get("first_names")
+        return [lists[gender] for gender in ("masculine", "feminine")] if lists else []
+
     # --- variants ---------------------------------------------------------------------------------------------------
 
     def variant_tables(self, wildcards: Wildcards) -> dict[str, dict[str, str]]:
