@@ -71,6 +71,13 @@ def test_the_coreference_head_is_drawn_where_a_run_has_chains():
     assert SMALLEST.table_if("coreference", "coreference.tsv")(wildcards("one")) == []
 
 
+def test_divisions_into_windows_are_those_of_the_corpora():
+    assert INPUTS.divisions(wildcards()) == ["first", "all"]
+    corpora = shipped()["corpora"]
+    limits = [corpora[name]["limit"] for name in ("sample-coreference", "sample-coreference-all")]
+    assert INPUTS.window_limits(wildcards()) == limits
+
+
 def test_lists_of_names_are_inputs_where_a_run_names_them():
     assert INPUTS.name_lists(wildcards()) == []
     config = shipped_copy()

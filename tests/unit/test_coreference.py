@@ -1,5 +1,6 @@
 """Table 2: heads and baselines on hand-made windows, equal to loops; and GAP."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +14,7 @@ from attention_atlas.corpora.examples import Example, read_examples, write_examp
 from attention_atlas.corpora.mentions import Mention
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.run_label import RunLabel
-from attention_atlas.io.tables import read_quantities, read_table
+from attention_atlas.io.tables import read_quantities, read_table, write_table
 from attention_atlas.methods.units import Units
 from attention_atlas.stats.held_out import Resampling
 from attention_atlas.studies.clark2019.antecedents import (
@@ -33,6 +34,7 @@ from attention_atlas.studies.clark2019.coreference import (
     picked_words,
     table2_frame,
 )
+from attention_atlas.studies.clark2019.coreference_windows import DIVISION_COLUMNS, DividedCorpus, compare_windows
 from attention_atlas.studies.clark2019.gap import baselines_of, choice_of, measure_gap, preferred
 from attention_atlas.studies.clark2019.systems import heldout_of_units
 from attention_atlas.studies.clark2019.table2 import table2_pages
@@ -207,6 +209,11 @@ def test_a_mention_without_candidates_is_wrong():
 
 def cache_of(tmp_path, examples):
     shards, maps = write_example_shards(tmp_path, [len(WORDS) + 2] * len(examples), layers=2, heads=3)
+    for path in (shard.with_suffix(".json") for shard in shards):
+        facts = json.loads(path.read_text())
+        for described in facts["examples"]:
+            described["id"] = examples[described["record"]].id
+        path.write_text(json.dumps(facts))
     write_examples(tmp_path / "0.parquet", examples)
     return shards, maps
 
@@ -237,11 +244,13 @@ def test_tables_from_the_cache(tmp_path):
     assert {"none", "candidates", "word_mode", "head_rule"} <= set(options["option"])
     assert set(options.query("option == 'head_rule'")["setting"]) == {"last"}
     assert "name_lists" not in set(options["option"]), "the run names no lists"
+    divided = read_table(outs[0]).assign(division="first", documents=6)
+    write_table(pd.concat([divided, divided.assign(division="all")])[list(DIVISION_COLUMNS)], tmp_path / "windows.tsv")
     table2_pages(
         outs[0],
         outs[2],
         outs[3],
-        outs[0],
+        tmp_path / "windows.tsv",
         outs[0],
         RunLabel("r", "m", "c"),
         tmp_path / "t2.tsv",
@@ -255,7 +264,8 @@ def test_tables_from_the_cache(tmp_path):
     written = read_table(tmp_path / "t2.tsv").set_index(["system", "mention_type"])["heldout_accuracy"]
     assert written["random_best_head"].tolist() == written["best_head"].tolist()
     assert "have no list of names" in page
-    assert "windows" in set(read_table(tmp_path / "o.tsv")["option"])
+    settings = set(read_table(tmp_path / "o.tsv").query("option == 'windows'")["setting"])
+    assert settings == {"first, 6 documents in both", "all, 6 documents in both"}
     page = (tmp_path / "o.html").read_text()
     assert f"{int(best['layer'])}-{int(best['head'])}, {best['direction']}" in page
 
@@ -273,6 +283,40 @@ def test_lists_of_names_are_read_and_moved_alone(tmp_path):
     assert rows.loc["none", "accuracy"] == 1
     assert rows.loc["name_lists", ["setting", "accuracy"]].tolist() == ["no", 0]
     assert read_quantities(outs[3])["first_names"] in (2, "2")
+
+
+def test_divisions_into_windows_are_compared_on_the_same_documents(tmp_path):
+    """One corpus has documents a to d, the other one two windows of c and e, and one of b."""
+    early = (MENTIONS[0], MENTIONS[2], MENTIONS[5])
+    corpora, expected = [], {}
+    for division, names in (("first", ["a", "b", "c", "d"]), ("all", ["c#1", "c#2", "e#1", "e#2", "b#1"])):
+        folder = tmp_path / division
+        folder.mkdir()
+        windows = [
+            replace(example(k, mentions=early if name[0] in "ade" else MENTIONS, name=name), document=name[0])
+            for k, name in enumerate(names)
+        ]
+        shards, maps = cache_of(folder, windows)
+        corpora.append(DividedCorpus(division, shards, [folder / "0.parquet"], len(windows)))
+        expected[division] = np.zeros((2, 2, 3))
+        for window, weights in zip(windows, maps, strict=True):
+            if window.id[0] in "bc":
+                task = task_of(window, DEFAULT, "dependency")
+                expected[division] += judge(slow_picks(weights.astype(np.float32), task), task).sum(axis=0)
+    compare_windows(corpora, {}, [], Resampling(2, 100, 0), tmp_path / "windows.tsv")
+    table = read_table(tmp_path / "windows.tsv", list(DIVISION_COLUMNS)).query("mention_type == 'all'")
+    best = table[table["system"] == "best_head"].set_index("division")
+    assert best["documents"].tolist() == [2, 2], "b and c"
+    assert best["n"].to_dict() == {"first": 6, "all": 9}
+    for division, counts in expected.items():
+        assert best.loc[division, "correct"] == counts.max()
+    nearest = table[table["system"] == "head_match"].set_index("division")
+    assert nearest["accuracy"].tolist() == pytest.approx([2 / 3, 2 / 3], abs=1e-5)
+    (tmp_path / "other").mkdir()
+    shards, _ = cache_of(tmp_path / "other", [replace(example(0, name="z"), document="z")])
+    corpora[1] = DividedCorpus("all", shards, [tmp_path / "other/0.parquet"], 1)
+    compare_windows(corpora, {}, [], Resampling(2, 100, 0), tmp_path / "windows.tsv")
+    assert read_table(tmp_path / "windows.tsv", list(DIVISION_COLUMNS)).empty
 
 
 def test_heldout_choice_never_sees_its_own_documents():

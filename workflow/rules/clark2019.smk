@@ -244,32 +244,36 @@ use rule clark2019_coreference as clark2019_coreference_variant with:
         code=script_digest("clark2019_coreference.py"),
 
 
-use rule clark2019_coreference as clark2019_coreference_windows with:
+rule clark2019_coreference_windows:
     input:
-        shards=clark2019.shards("coreference_windows"),
-        descriptions=clark2019.shards("coreference_windows", suffix="json"),
-        examples=clark2019.examples("coreference_windows"),
+        shards=clark2019.shards("coreference"),
+        descriptions=clark2019.shards("coreference", suffix="json"),
+        examples=clark2019.examples("coreference"),
+        window_shards=clark2019.shards("coreference_windows"),
+        window_descriptions=clark2019.shards("coreference_windows", suffix="json"),
+        window_examples=clark2019.examples("coreference_windows"),
         name_lists=clark2019.name_lists,
     output:
         table="results/{run}/clark2019/variants/windows/coreference.tsv",
-        heads="results/{run}/clark2019/variants/windows/coreference_heads.tsv",
-        options="results/{run}/clark2019/variants/windows/coreference_options.tsv",
-        summary="results/{run}/clark2019/variants/windows/coreference_summary.tsv",
     log:
         "results/{run}/logs/clark2019/variants/windows/coreference.log",
     benchmark:
         "results/{run}/benchmarks/clark2019/variants/windows/coreference.tsv"
+    conda:
+        "../../envs/analysis.yaml"
     resources:
         mem_mb=clark2019.memory("coreference_windows"),
         runtime=minutes(120),
     params:
-        limit=clark2019.limit("coreference_windows"),
+        limits=clark2019.window_limits,
+        divisions=clark2019.divisions,
         options=clark2019.settings("coreference_options"),
-        vary_options=False,
         folds=clark2019.settings("folds"),
         resamples=clark2019.settings("resamples"),
         seed=clark2019.settings("seed"),
-        code=script_digest("clark2019_coreference.py"),
+        code=script_digest("clark2019_coreference_windows.py"),
+    script:
+        "../scripts/clark2019_coreference_windows.py"
 
 
 rule clark2019_gap:

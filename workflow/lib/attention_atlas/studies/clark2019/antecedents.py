@@ -75,7 +75,7 @@ NOTES = {
     "word_mode": "as in Table 1",
     "entity_types": "the paper does not say how its sieves know number and gender",
     "name_lists": "the paper names no lists; without them about fifty first names a gender are known",
-    "windows": "documents cut after their first tokens, or gone through in windows",
+    "windows": "documents cut after their first tokens (first), or gone through in windows (all): on the same documents",
 }
 
 

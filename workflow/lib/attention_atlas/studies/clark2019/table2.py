@@ -12,6 +12,7 @@ from attention_atlas.io.tables import read_quantities, read_table, write_table
 from attention_atlas.published.values import load_published, printed
 from attention_atlas.studies.clark2019.antecedents import BASELINES, NOTES
 from attention_atlas.studies.clark2019.coreference import CHANCE, COLUMNS, ROWS
+from attention_atlas.studies.clark2019.coreference_windows import DIVISION_COLUMNS
 from attention_atlas.studies.clark2019.systems import BEST_HEAD, RANDOM_HEAD, shown_rows
 
 _SYSTEM_NAMES = {
@@ -40,7 +41,7 @@ def table2_pages(
 
     Args:
         table_path, options_path, summary_path: tables of `coreference`.
-        windows_path: Table 2 on the corpus with the other division into windows, None where the run names none.
+        windows_path: Table 2 for both divisions into windows on the same documents, None where the run names one division.
         random_path: Table 2 of the model with random weights, None where the run names none.
         label: run, model and corpus.
         table_out: Table 2, with the best head of the model with random weights as system `RANDOM_HEAD`.
@@ -57,9 +58,9 @@ def table2_pages(
     write_table(table, table_out)
     options = read_table(options_path, ["option", "setting", "system", "layer", "head", "direction", "n", "accuracy"])
     if windows_path:
-        window_rows = (
-            read_table(windows_path, list(COLUMNS)).query("mention_type == 'all'").assign(option="windows", setting="other")
-        )
+        divided = read_table(windows_path, list(DIVISION_COLUMNS)).query("mention_type == 'all'")
+        shared = divided["documents"].astype(str) + " documents in both"
+        window_rows = divided.assign(option="windows", setting=divided["division"] + ", " + shared)
         options = pd.concat([options, window_rows[options.columns.intersection(window_rows.columns)]], ignore_index=True)
     options = options.astype({"layer": "Int64", "head": "Int64"})
     write_table(options, options_out)

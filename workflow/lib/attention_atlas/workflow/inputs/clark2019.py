@@ -10,6 +10,9 @@ from attention_atlas.workflow.inputs.study import StudyInputs
 from attention_atlas.workflow.lookups import Config
 from attention_atlas.workflow.paths import shard_paths
 
+_DIVIDED = ("coreference", "coreference_windows")
+"""Roles of the same documents, divided into windows in different ways."""
+
 
 class Clark2019Inputs(StudyInputs):
     """Input and parameter functions of the study."""
@@ -35,6 +38,15 @@ class Clark2019Inputs(StudyInputs):
         """Lists of masculine and feminine first names; empty where the run names none."""
         lists = self.study_settings(wildcards).get("first_names")
         return [lists[gender] for gender in ("masculine", "feminine")] if lists else []
+
+    def divisions(self, wildcards: Wildcards) -> list[str]:
+        """How the corpora of Table 2 divide documents into windows: the run's, and the one beside it."""
+        settings = self.study_settings(wildcards)
+        return [str(self.config["corpora"][settings[role]]["windows"]) for role in _DIVIDED]
+
+    def window_limits(self, wildcards: Wildcards) -> list[int]:
+        """Windows of these corpora that the run uses at the most."""
+        return [self.limit(role)(wildcards) for role in _DIVIDED]
 
     # --- variants ---------------------------------------------------------------------------------------------------
 
