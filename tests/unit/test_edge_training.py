@@ -136,6 +136,22 @@ def test_a_sentence_may_give_some_of_its_targets_alone():
     assert all(set(a.targets) <= set(b.targets) for a, b in zip(few.training, all_.training, strict=True))
 
 
+def test_the_arguments_of_one_predicate_are_a_record():
+    """Three targets of two predicates, not side by side."""
+    example = edge_example(0, "roles", True)
+    roles = [((1, 2), (0, 1), "A"), ((4, 5), (2, 3), "B"), ((1, 2), (2, 4), "C")]
+    sentence = replace(example, edges=tuple(EdgeTarget(a, b, (label,), "roles") for a, b, label in roles))
+    other = replace(example, edges=tuple(replace(target, task="dependencies") for target in sentence.edges))
+    task = task_targets("roles", [sentence], [sentence, replace(sentence, record=1)])
+    frames = [[(t.span1, t.labels[0]) for t in record.targets] for record in task.development]
+    assert frames == 2 * [[((1, 2), "A"), ((1, 2), "C")], [((4, 5), "B")]]
+    assert [record.example.record for record in task.development] == [0, 0, 1, 1]
+    assert [len(record.targets) for record in task_targets("dependencies", [other], [other]).training] == [3]
+    assert [len(record.targets) for record in probed_cases(task, [sentence])] == [2, 1]
+    # At most so many targets of a sentence, whatever their predicates.
+    assert sum(len(record.targets) for record in task_targets("roles", [sentence], [sentence], most=2).training) == 2
+
+
 def test_other_sentences_keep_the_targets_whose_labels_are_known():
     task = word_task()
     example = edge_example(99, "pos", False)
@@ -169,7 +185,7 @@ def test_probes_find_a_label_from_the_layer_that_tells_it(pairs):
 
 
 def test_counts_are_those_of_scikit_learn():
-    task = word_task("roles", pairs=True)
+    task = word_task("dependencies", pairs=True)
     torch.manual_seed(0)
     probes = EdgeProbes(KEYS, LAYERS + 2, 12, len(LABELS), True)
     with torch.no_grad():

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attention_atlas.corpora.conll2012 import LabelledSpan, read_conll2012
-from attention_atlas.corpora.edge_converters import FORM_TASKS, coin_flips, read_edge_records, role_targets
+from attention_atlas.corpora.edge_converters import FORM_TASKS, coin_flips, constituent_label, read_edge_records, role_targets
 from attention_atlas.corpora.edges import EdgeRecord, edge_line, read_edges
 from attention_atlas.corpora.layers import EdgeTarget
 from attention_atlas.corpora.propositions import read_propositions
@@ -121,6 +121,26 @@ def test_all_layers_of_conll_2012_are_targets_on_one_record(tmp_path):
     assert spans(second, "entities") == spans(second, "roles") == [], "columns that the sentence does not fill"
     (document,) = read_conll2012(tmp_path / "d.conll")
     assert document.entities == (LabelledSpan(0, 1, "PERSON"),)
+
+
+def test_the_root_is_a_constituent_and_only_parsed_sentences_have_parts_of_speech(tmp_path):
+    rooted = DOCUMENT.replace("NNP\t(S(NP*)", "NNP\t(TOP(S(NP-SBJ-1*)").replace("NN\t*)))", "NN\t*))))")
+    unparsed = rooted.replace("PRP\t(S(NP*)", "PRP\t-").replace("VBD\t(VP*))", "VBD\t-")
+    first, second = read_edge_records("conll2012", FORM_TASKS["conll2012"], written(tmp_path, unparsed, "d.conll"))
+    assert spans(first, "constituents")[:3] == [((0, 4), None, "TOP"), ((0, 4), None, "S"), ((0, 1), None, "NP")]
+    assert len(spans(first, "pos")) == 4
+    assert spans(second, "pos") == spans(second, "constituents") == []
+
+
+@pytest.mark.parametrize(
+    ("bracket", "label"),
+    [
+        *[("NP", "NP"), ("NP-SBJ-1", "NP"), ("NP=2", "NP"), ("ADVP|PRT", "ADVP"), ("NP-S", "NP-S"), ("NP-S-3", "NP-S")],
+        *[("-LRB-", "-LRB-"), ("PRP$", "PRP$"), ("S-SBJ", "S")],
+    ],
+)
+def test_labels_of_constituents_are_those_of_the_published_code(bracket, label):
+    assert constituent_label(bracket) == label
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Tables, figures and comparison of Tenney et al., from probes trained on made-up states and from counts made by hand."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -59,8 +60,8 @@ SEEDS = (1, 2)
 SPLITS = (("train", range(24)), ("dev", range(24, 32)), ("cases", range(40, 42)))
 
 
-def corpus(folder, name, task, pairs, records):
-    examples = [edge_example(record, task, pairs) for record in records]
+def corpus(folder, name, task, pairs, records, example=edge_example):
+    examples = [example(record, task, pairs) for record in records]
     write_examples(folder / f"{name}.parquet", examples)
     facts = {
         "model": {"name": "tiny"},
@@ -169,6 +170,37 @@ def test_traces_have_the_right_label_and_the_likeliest_wrong_one(probed):
         assert gold == edge_example(int(name[1:]), "pos", False).edges[target].labels[0]
     assert traced["probability"].between(0, 1).all()
     assert not len(read_table(probed["dependencies", True].cases, CASES)), "Figure 3 has five tasks, and this is none of them"
+
+
+def role_example(record, task, pairs):
+    """Six targets of three predicates, labelled as arguments."""
+    example = edge_example(record, task, pairs)
+    edges = [
+        replace(target, span1=(k % 3, k % 3 + 1), span2=target.span1, labels=(f"ARG{'ABC'.index(target.labels[0])}",))
+        for k, target in enumerate(example.edges)
+    ]
+    return replace(example, edges=tuple(edges))
+
+
+def test_predicates_of_a_sentence_are_counted_together_and_their_targets_numbered_through(tmp_path):
+    parts = [corpus(tmp_path, name, "roles", True, records, role_example) for name, records in SPLITS]
+    out = Outputs(*(tmp_path / kind for kind in ("scores", "weights", "counts", "cases")))
+    probe_tasks({"roles": ProbedTask(*parts, replace(RECIPE, max_steps=10))}, Plan([1], [EMBEDDINGS], True, True, None, 3), out)
+    counts = read_parquet(out.counts, COUNTS)
+    assert not counts.duplicated(["layer0", "condition", "top", "seed", "record"]).any()
+    assert sorted(counts["record"].unique()) == list(range(24, 32))
+    assert ((counts["true"] + counts["missed"])[counts["condition"] == EARLY] == 6).all()
+    cases = read_table(out.cases, CASES)
+    assert set(cases.loc[cases["source"] == "development", "id"]) <= {"e24", "e25", "e26"}, "three sentences, not three records"
+    traced = cases[cases["source"] == "cases"]
+    assert traced.groupby("id")["target"].agg(set).to_dict() == {"e40": set(range(6)), "e41": set(range(6))}
+    # Numbered through its three predicates.
+    example = role_example(40, "roles", True)
+    in_order = [edge for k in range(3) for edge in (example.edges[k], example.edges[k + 3])]
+    for number, edge in enumerate(in_order):
+        rows = traced[(traced["id"] == "e40") & (traced["target"] == number)]
+        assert rows.loc[rows["gold"] == 1, "label"].unique().tolist() == list(edge.labels)
+        assert rows["span2"].unique().tolist() == [example.words[edge.span2[0]]]
 
 
 def test_tables_follow_from_scores_and_weights(probed, pages):

@@ -53,6 +53,7 @@ FORM_TASKS = {
 _Record = TypeVar("_Record")
 _Sentence = tuple[str, tuple[str, ...], Mapping[str, Callable[[], Iterable[EdgeTarget]]]]
 """Name, words, and for each task what makes the targets."""
+_BRACKET_TAGS = ("-LRB-", "-RRB-", "-LCB-", "-RCB-", "-LSB-", "-RSB-")
 _TRUE_PROTOROLE = 3
 """Mean response from 0 to 4 from which a property counts as true: 4 from 1 to 5 (published code, SPR2)."""
 
@@ -172,15 +173,13 @@ def subtree(below: Sequence[Sequence[int]], head: int) -> WordSpan:
 
 
 def constituent_targets(parse: Constituents) -> Iterator[EdgeTarget]:
-    """Constituents: every bracket with more above it than a word; label: its category without functions."""
+    """Constituents: every bracket with more above it than a word, the root included; label: see `constituent_label`."""
 
     def walk(node: Constituents, start: int) -> Iterator[EdgeTarget]:
         size = len(node.leaves())
         inner = [child for child in node if not isinstance(child, str)]
-        if inner:
-            label = re.split(r"[-=|]", node.label())[0]
-            if label and label != "TOP":
-                yield EdgeTarget((start, start + size), None, (label,), "constituents")
+        if inner and (label := constituent_label(node.label())):
+            yield EdgeTarget((start, start + size), None, (label,), "constituents")
         place = start
         for child in node:
             if not isinstance(child, str):
@@ -190,6 +189,17 @@ def constituent_targets(parse: Constituents) -> Iterator[EdgeTarget]:
                 place += 1
 
     return walk(parse, 0)
+
+
+def constituent_label(bracket: str) -> str:
+    """The category of a bracket without functions and numbers, as in the published code: NP of NP-SBJ-1, but NP-S of NP-S.
+
+    Names of brackets that are words (-LRB-) are kept.
+    """
+    if bracket in _BRACKET_TAGS:
+        return bracket
+    category, *functions = re.split(r"[-=|]", bracket)
+    return f"{category}-S" if functions[:1] == ["S"] else category
 
 
 def coreference_targets(mentions: Sequence[tuple[WordSpan, str]]) -> list[EdgeTarget]:
@@ -212,7 +222,10 @@ def _proposition_sentences(raw: Path, companion: str | Path | None) -> Iterator[
 
 
 def _document_sentences(raw: Path, files: str, language: str) -> Iterator[_Sentence]:
-    """Sentences of documents with the columns of CoNLL-2012; a layer that a file lacks gives no targets."""
+    """Sentences of documents with the columns of CoNLL-2012; a layer that a file lacks gives no targets.
+
+    Parts of speech are those of sentences with a parse.
+    """
     for document in read_conll2012(raw, files, language):
         for number, (start, stop) in enumerate(sentence_starts(document)):
             inside = partial(_inside, start=start, stop=stop)
@@ -220,7 +233,7 @@ def _document_sentences(raw: Path, files: str, language: str) -> Iterator[_Sente
                 ((s.start - start, s.stop - start), s.chain) for s in document.spans if start <= s.start and s.stop <= stop
             ]
             builders: dict[str, Callable[[], Iterable[EdgeTarget]]] = {
-                "pos": partial(_tagged, document.tags[start:stop]),
+                "pos": partial(_tagged, document.tags[start:stop] if document.parses[number] else ()),
                 "constituents": partial(_parsed, document, number),
                 "entities": partial(_entities, inside(document.entities)),
                 "roles": partial(_arguments, [spans for spans in map(inside, document.propositions) if spans]),
@@ -235,6 +248,7 @@ def _inside(spans: Iterable[LabelledSpan], start: int, stop: int) -> list[tuple[
 
 
 def _tagged(tags: Sequence[str]) -> Iterator[EdgeTarget]:
+    """Parts of speech as leaves of a parse, as in the published code: a sentence without one has none."""
     return (EdgeTarget((k, k + 1), None, (tag,), "pos") for k, tag in enumerate(tags) if tag != "_")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -234,12 +235,14 @@ def _weights(task: str, trained: Trained, layers: int) -> pd.DataFrame:
 
 
 def _counts(targets: TaskTargets, trained: Trained, counts: npt.NDArray[np.int64]) -> pd.DataFrame:
+    """`COUNTS`, a row a sentence: the predicates of one sentence are not independent."""
     records = [sentence.example.record for sentence in targets.development]
     frames = []
     for key, probe_counts in zip(trained.probes.keys, counts, strict=True):
-        frame = pd.DataFrame(probe_counts, columns=["true", "false", "missed"])
-        frames.append(frame.assign(task=targets.task, **_key_columns(key), record=records)[COUNTS])
-    return pd.concat(frames)
+        frame = pd.DataFrame(probe_counts, columns=["true", "false", "missed"]).groupby(records, sort=False).sum()
+        frame = frame.rename_axis("record").reset_index()
+        frames.append(frame.assign(task=targets.task, **_key_columns(key))[COUNTS])
+    return pd.concat(frames, ignore_index=True)
 
 
 class _TracedGroup:
@@ -270,15 +273,23 @@ class _TracedGroup:
             return
         raw, normalised = self._raw / seeds, self._normalised / seeds
         likely = raw.mean(axis=0)  # [target, label]
+        numbers: Counter[int] = Counter()
         for number, (sentence, place) in enumerate(self._order):
             target = sentence.targets[place]
             right = sentence.truth[place]
+            # Among all targets of the example, of which a record may have but some.
+            target_number = numbers[sentence.example.record]
+            numbers[sentence.example.record] += 1
             if not right.any() or right.all() or (self.source == "development" and likely[number].max() > AMBIGUOUS):
                 continue
             gold = int(np.argmax(np.where(right, likely[number], -1)))
             wrong = int(np.argmax(np.where(right, -1, likely[number])))
             about = {"source": self.source, "task": targets.task, "id": sentence.example.id, "record": sentence.example.record}
-            about |= {"target": place, **span_words(sentence.example, target), "words": " ".join(sentence.example.words)}
+            about |= {
+                "target": target_number,
+                **span_words(sentence.example, target),
+                "words": " ".join(sentence.example.words),
+            }
             for label, is_gold in ((gold, 1), (wrong, 0)):
                 for top in range(self.layers + 1):
                     share = float(normalised[top, number, label])
@@ -288,7 +299,8 @@ class _TracedGroup:
 def _traced(
     targets: TaskTargets, plan: Plan, cases: ProbedCorpus | None, layers: int, stack: contextlib.ExitStack
 ) -> Iterator[_TracedGroup]:
-    yield _TracedGroup("development", targets.development[: plan.max_traced_sentences], layers)
+    first = set(list(dict.fromkeys(s.example.record for s in targets.development))[: plan.max_traced_sentences])
+    yield _TracedGroup("development", [s for s in targets.development if s.example.record in first], layers)
     if cases is None:
         return
     sentences = probed_cases(targets, _examples(cases))

@@ -35,14 +35,15 @@ class Recipe:
     """How probes are trained; defaults are the published code's.
 
     Attributes:
-        batch: sentences a step.
+        batch: sentences a step; of semantic roles, predicates with their arguments.
         learning_rate, mixing_rate_factor: see `probes.optimiser`.
         evaluation_interval: steps between two evaluations.
         max_steps: at the most.
         equal_steps: of probes that take a fixed number.
         halve_after, patience: evaluations without gain after which the learning rate is halved, and training ends.
         min_learning_rate: learning rate below which it ends.
-        evaluation_sentences: sentences of the development set, from the first, that an evaluation in training reads.
+        evaluation_sentences: sentences (or predicates) of the development set, from the first, that an evaluation in training
+            reads.
     """
 
     batch: int = 32
