@@ -12,6 +12,7 @@ from sklearn.metrics import f1_score
 
 from attention_atlas.corpora.layers import EdgeTarget
 from attention_atlas.errors import AtlasError
+from attention_atlas.studies.tenney2019 import training
 from attention_atlas.studies.tenney2019.names import CONTROL_TASK, SHUFFLED_LABELS
 from attention_atlas.studies.tenney2019.probes import EdgeProbes, ProbeKey, optimiser
 from attention_atlas.studies.tenney2019.scores import f1_of
@@ -244,16 +245,69 @@ def test_training_halves_waits_and_keeps_the_best():
     keys = [ProbeKey(0, 1), ProbeKey(1, 1), ProbeKey(1, 1, equal=True)]
     probes = EdgeProbes(keys, 3, 4, 2, False)
     stopping = _EarlyStopping(keys, Recipe(halve_after=2, patience=4, max_steps=100, equal_steps=10_000), probes)
-    values = [10.0, 20.0, 20.0, 20.0, 20.0, 20.0, 20.0]
+    values = [10.0, 20.0, 20.0, 20.0, 20.0, 20.0, 20.0, 20.0]
     for number, score in enumerate(values, start=1):
         with torch.no_grad():
             probes.out_bias.fill_(number)
         stopping._steps_taken = 10 * number
         stopping.record(10 * number, np.asarray([score, 50.0 + number, 0.0]))
-    assert stopping._factor[0] == 0, "halved twice, then ended"
-    assert (stopping._steps[0], stopping._best_steps[0]) == (60, 20)
-    assert stopping._best_steps[1] == 70
+    assert stopping._factor[0] == 0, "ended"
+    assert (stopping._steps[0], stopping._best_steps[0]) == (70, 20), "at the fifth evaluation without a gain"
+    assert stopping._best_steps[1] == 80
     trained = stopping.trained()
     assert trained.probes.out_bias[0, 0].item() == 2
-    assert trained.probes.out_bias[1, 0].item() == 7
-    assert trained.steps.tolist() == [60, 70, 70]
+    assert trained.probes.out_bias[1, 0].item() == 8
+    assert trained.steps.tolist() == [70, 80, 80]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_learning_rates_and_stopping_are_those_of_the_published_code(seed):
+    """torch's scheduler with a threshold of 1e-4 of F1; and an end after so many evaluations without a new best score."""
+    generator = np.random.default_rng(seed)
+    # Gains of less and of more than 0.01 points, and plateaus.
+    scores = 50 + np.cumsum(generator.choice([0.0, 0.004, 0.02, -0.01], size=60, p=[0.4, 0.2, 0.1, 0.3]))
+    recipe = Recipe(halve_after=5, patience=20, max_steps=10_000, equal_steps=1)
+    stopping = _EarlyStopping([ProbeKey(1, 1)], recipe, EdgeProbes([ProbeKey(1, 1)], 3, 4, 2, False))
+    parameter = torch.nn.Parameter(torch.zeros(1))
+    optimizer = torch.optim.SGD([parameter], lr=1.0)
+    scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(
+        optimizer, mode="max", factor=0.5, patience=5, threshold=1e-4, threshold_mode="abs"
+    )
+    ended = False
+    for number, score in enumerate(scores, start=1):
+        stopping.record(number, np.asarray([score]))
+        ended = number > 21 and scores[number - 21 : number].max() <= scores[: number - 21].max()
+        if ended:
+            assert stopping.over
+            break
+        scheduler.step(score / 100)
+        assert stopping._factor[0] == pytest.approx(optimizer.param_groups[0]["lr"]), number
+        assert not stopping.over
+    assert stopping._best_steps[0] == 1 + int(scores[:number].argmax())
+
+
+def test_with_the_published_patience_the_rate_is_halved_at_the_sixth_evaluation_and_training_ends_at_the_21st():
+    stopping = _EarlyStopping([ProbeKey(1, 1)], Recipe(max_steps=100), EdgeProbes([ProbeKey(1, 1)], 3, 4, 2, False))
+    stopping.record(1, np.asarray([50.0]))
+    factors = []
+    for number in range(2, 23):
+        assert not stopping.over
+        stopping.record(number, np.asarray([50.0]))
+        factors.append(float(stopping._factor[0]))
+    assert factors[:7] == [1, 1, 1, 1, 1, 0.5, 0.5]
+    assert stopping.over
+    assert stopping._steps[0] == 22
+
+
+def test_the_checkpoint_is_chosen_by_all_labels(monkeypatch):
+    task = replace(word_task("dependencies", pairs=True), task="relations", labels=("A", "B", "Other"))
+    assert task.scored.tolist() == [True, True, False]
+    seen = []
+
+    def counted(probes, sentences, states, scored, batch, device):
+        seen.append(scored.tolist())
+        return count_answers(probes, sentences, states, scored, batch, device)
+
+    monkeypatch.setattr(training, "count_answers", counted)
+    train_probes(task, telling_states, [ProbeKey(0, 1)], replace(RECIPE, max_steps=10))
+    assert seen == [[True, True, True]]

@@ -26,8 +26,8 @@ _log = logging.getLogger(__name__)
 Counts = npt.NDArray[np.int64]
 States = Callable[[Example], npt.NDArray[np.float16]]
 """Hidden states [row, n, width] of an example."""
-_GAIN = 1e-4
-"""Least gain of F1 that counts (published code)."""
+_GAIN = 0.01
+"""Least gain of F1, in percentage points, that keeps the learning rate: 1e-4 on the scale from 0 to 1 (published code)."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,9 @@ class Recipe:
         evaluation_interval: steps between two evaluations.
         max_steps: at the most.
         equal_steps: of probes that take a fixed number.
-        halve_after, patience: evaluations without gain after which the learning rate is halved, and training ends.
+        halve_after: evaluations in a row without a gain of at least 1e-4 (of 1) that leave the learning rate as it is; the next
+            such one halves it, as `ReduceLROnPlateau` of torch does with this patience.
+        patience: evaluations in a row without any gain that are waited for; the next such one ends training.
         min_learning_rate: learning rate below which it ends.
         evaluation_sentences: sentences (or predicates) of the development set, from the first, that an evaluation in training
             reads.
@@ -90,7 +92,8 @@ def train_probes(
     probes = EdgeProbes(keys, sample.shape[0], sample.shape[2], len(targets.labels), targets.pairs).to(device)
     adam = optimiser(probes, recipe.learning_rate, recipe.mixing_rate_factor)
     stopping = _EarlyStopping(keys, recipe, probes)
-    scored = torch.from_numpy(targets.scored).to(device)
+    # Evaluations in training count all labels, final scores those that `targets.scored` names (published code).
+    every_label = torch.ones(len(targets.labels), dtype=torch.bool, device=device)
     evaluated = targets.development[: recipe.evaluation_sentences]
     batches = _endless(targets.training, recipe.batch, keys[0].seed)
     for step in progress(range(1, stopping.last_step + 1), label=f"{targets.task}, seed {keys[0].seed}"):
@@ -103,7 +106,7 @@ def train_probes(
         clip_by_probe(probes.parameters())
         stopping.step(adam)
         if step % recipe.evaluation_interval == 0 or step == stopping.last_step:
-            counts = count_answers(probes, evaluated, states, scored, recipe.batch, device).sum(axis=1)
+            counts = count_answers(probes, evaluated, states, every_label, recipe.batch, device).sum(axis=1)
             stopping.record(step, f1_of(counts))
             if stopping.over:
                 break
@@ -118,7 +121,7 @@ class _EarlyStopping:
         self._equal = np.asarray([key.equal for key in keys])
         self.last_step = max(recipe.equal_steps if key.equal else recipe.max_steps for key in keys)
         self._factor = np.ones(len(keys))
-        self._best = np.full(len(keys), -np.inf)
+        self._best, self._best_for_rate = np.full(len(keys), -np.inf), np.full(len(keys), -np.inf)
         self._without_gain = np.zeros(len(keys), np.int64)
         self._since_halved = np.zeros(len(keys), np.int64)
         self._ended = np.zeros(len(keys), np.bool_)
@@ -148,21 +151,26 @@ class _EarlyStopping:
             self._keep(done, self._steps_taken)
 
     def record(self, step: int, scores: npt.NDArray[np.float64]) -> None:
-        """Keep the weights of probes that improve, halve the learning rates of the rest, and stop with patience."""
+        """Keep the weights of probes that improve, halve learning rates on a plateau, and stop with patience.
+
+        Args:
+            step: just taken.
+            scores: [probe] F1 in percent.
+        """
         recipe = self._recipe
         active = ~self._ended & ~self._equal
-        better = active & (scores > self._best + _GAIN)
+        better = active & (scores > self._best)
         self._best[better] = scores[better]
         self._keep(better, step)
-        waiting = active & ~better
-        self._without_gain[better] = self._since_halved[better] = 0
-        self._without_gain[waiting] += 1
-        self._since_halved[waiting] += 1
-        halve = waiting & (self._since_halved >= recipe.halve_after)
+        self._without_gain = np.where(better, 0, self._without_gain + active)
+        gains = active & (scores > self._best_for_rate + _GAIN)
+        self._best_for_rate[gains] = scores[gains]
+        self._since_halved = np.where(gains, 0, self._since_halved + active)
+        halve = active & (self._since_halved > recipe.halve_after)
         self._factor[halve] /= 2
         self._since_halved[halve] = 0
         slow = recipe.learning_rate * self._factor < recipe.min_learning_rate
-        self._end(active & ((self._without_gain >= recipe.patience) | slow | (step >= recipe.max_steps)), step)
+        self._end(active & ((self._without_gain > recipe.patience) | slow | (step >= recipe.max_steps)), step)
 
     def _keep(self, which: npt.NDArray[np.bool_], step: int) -> None:
         chosen = torch.from_numpy(which)
