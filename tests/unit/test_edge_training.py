@@ -15,9 +15,10 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.studies.tenney2019 import training
 from attention_atlas.studies.tenney2019.names import CONTROL_TASK, SHUFFLED_LABELS
 from attention_atlas.studies.tenney2019.probes import EdgeProbes, ProbeKey, optimiser
+from attention_atlas.studies.tenney2019.recipe import Recipe
 from attention_atlas.studies.tenney2019.scores import f1_of
 from attention_atlas.studies.tenney2019.targets import control_labels, piece_spans, probed_cases, task_targets
-from attention_atlas.studies.tenney2019.training import Recipe, _EarlyStopping, answers, count_answers, train_probes
+from attention_atlas.studies.tenney2019.training import _EarlyStopping, answers, count_answers, train_probes
 
 RECIPE = Recipe(
     batch=8,

@@ -1,6 +1,6 @@
 """Tables, figures and comparison of Tenney et al., from probes trained on made-up states and from counts made by hand."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 
 import numpy as np
@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from edge_examples import LAYERS, edge_example, telling_states
 from PIL import Image
+from shipped_runs import shipped, wildcards
 
 from attention_atlas.corpora.examples import write_examples
 from attention_atlas.errors import AtlasError
@@ -27,6 +28,7 @@ from attention_atlas.studies.tenney2019.names import CONTROL_TASK, EARLY, EMBEDD
 from attention_atlas.studies.tenney2019.options import options_page
 from attention_atlas.studies.tenney2019.order import order_page
 from attention_atlas.studies.tenney2019.probing import Outputs, Plan, ProbedCorpus, ProbedTask, probe_tasks
+from attention_atlas.studies.tenney2019.recipe import PUBLISHED_RECIPES, PUBLISHED_TARGETS, Recipe, recipe_differences
 from attention_atlas.studies.tenney2019.resampling import is_noise, resampled_f1
 from attention_atlas.studies.tenney2019.scores import CASES, COUNTS, SCORES, WEIGHTS, f1_of
 from attention_atlas.studies.tenney2019.summary import (
@@ -42,7 +44,7 @@ from attention_atlas.studies.tenney2019.summary import (
     summarise,
 )
 from attention_atlas.studies.tenney2019.traces import FIGURE3, traced_sentences
-from attention_atlas.studies.tenney2019.training import Recipe
+from attention_atlas.workflow.inputs.tenney2019 import Tenney2019Inputs
 
 TASKS = {"pos": False, "constituents": True, "dependencies": True, "entities": False}
 SETTINGS = {task: RunLabel("Small run", "tiny", f"corpus of {task}", sample=True) for task in TASKS}
@@ -345,10 +347,13 @@ def test_figures_are_drawn_and_the_same_twice(probed, pages, tmp_path):
     assert "no sentence has more than one target in doubt" in (tmp_path / "none.svg").read_text(encoding="utf-8")
 
 
-def compared(pages, folder, settings):
+RELEASED = {task: asdict(PUBLISHED_RECIPES.get(task, Recipe())) | {"max_targets": None} for task in TASKS}
+
+
+def compared(pages, folder, settings, recipes=RELEASED):
     files = [folder / name for name in ("c.tsv", "c.html", "claims.tsv", "claims.html")]
     names = ("figure1", "figure2", "controls", "order", "options", "mixing_weights")
-    comparison({name: pages / name for name in names}, pages / "resamples", settings, *files)
+    comparison({name: pages / name for name in names}, pages / "resamples", settings, recipes, *files)
     return pd.read_csv(files[0], sep="\t").set_index("id"), read_table(files[2], list(CLAIM_COLUMNS))
 
 
@@ -365,7 +370,9 @@ def test_every_published_value_is_compared_or_has_a_reason(pages, tmp_path):
     assert claims[["statistic", "n", "unit"]].notna().all(axis=None)
 
 
-def test_numbers_of_the_papers_model_and_data_are_compared(pages, tmp_path):
+def test_numbers_of_the_papers_model_and_data_are_compared(pages, tmp_path, monkeypatch):
+    monkeypatch.setitem(PUBLISHED_TARGETS, "pos", 8 * 6)
+    monkeypatch.setitem(PUBLISHED_TARGETS, "constituents", 8 * 6)
     papers = RunLabel("Run", "bert", "ontonotes", model_reference="bert-base-uncased", corpus_reference="OntoNotes 5.0 dev")
     values, _ = compared(pages, tmp_path, SETTINGS | {"pos": papers, "constituents": papers})
     assert set(values.loc[["t19.base.pos.f1_l0", "t19.base.consts.expected_layer", "t19.iclr.base.pos.f1_lex"], "verdict"]) <= {
@@ -376,6 +383,30 @@ def test_numbers_of_the_papers_model_and_data_are_compared(pages, tmp_path):
     assert values.loc["t19.iclr.base.entities.f1_lex", "verdict"] == "not comparable"
     assert values.loc["t19.base.entities.f1_l0", "verdict"] == "recomputed from published values"
     assert values.loc["t19.iclr.base.coref.f1_lex", "verdict"] == "not computed"
+
+
+def test_another_recipe_or_another_number_of_targets_is_not_compared(pages, tmp_path, monkeypatch):
+    papers = RunLabel("Run", "bert", "ontonotes", model_reference="bert-base-uncased", corpus_reference="OntoNotes 5.0 dev")
+    settings, name = SETTINGS | {"pos": papers}, "t19.base.pos.f1_l12"
+    values, _ = compared(pages, tmp_path, settings)
+    assert values.loc[name, "comparable"] == "no"
+    assert "48 targets (the authors' development set has 290013)" in values.loc[name, "why"]
+    monkeypatch.setitem(PUBLISHED_TARGETS, "pos", 8 * 6)
+    assert compared(pages, tmp_path, settings)[0].loc[name, "comparable"] == "close"
+    faster = RELEASED | {"pos": RELEASED["pos"] | {"learning_rate": 0.0005, "equal_steps": 3000, "max_targets": 6}}
+    values, _ = compared(pages, tmp_path, settings, faster)
+    assert values.loc[name, "comparable"] == "no"
+    words = "another recipe: learning_rate 0.0005 (published 0.0001), max_targets 6 (published all)"
+    assert values.loc[name, "why"].startswith(words)
+
+
+def test_the_papers_run_trains_by_the_published_recipe_and_no_other_run_does():
+    inputs = Tenney2019Inputs(shipped())
+    recipes = inputs.task_recipes(wildcards("paper"))
+    assert set(recipes) == set(PUBLISHED_TARGETS)
+    assert not [words for task, recipe in recipes.items() for words in recipe_differences(task, recipe)]
+    for run in ("sample", "laptop", "open"):
+        assert all(recipe_differences(task, recipe) for task, recipe in inputs.task_recipes(wildcards(run)).items())
 
 
 def test_the_words_alone_need_a_model_that_has_them(tmp_path):

@@ -1,5 +1,5 @@
 from attention_atlas.studies.tenney2019.probing import Outputs, Plan, ProbedCorpus, ProbedTask, probe_tasks
-from attention_atlas.studies.tenney2019.training import Recipe
+from attention_atlas.studies.tenney2019.recipe import Recipe
 from attention_atlas.workflow.job import job
 
 with job(snakemake):

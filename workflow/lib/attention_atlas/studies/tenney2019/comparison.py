@@ -14,6 +14,7 @@ from attention_atlas.published.pages import write_claims, write_comparison
 from attention_atlas.published.values import load_published
 from attention_atlas.studies.tenney2019.claims import Results, claims
 from attention_atlas.studies.tenney2019.names import AMBIGUOUS
+from attention_atlas.studies.tenney2019.recipe import with_same_procedure
 from attention_atlas.studies.tenney2019.summary import RESAMPLES
 
 
@@ -21,6 +22,7 @@ def comparison(
     tables: Mapping[str, Any],
     resamples: str | Path,
     labels: Mapping[str, RunLabel],
+    recipes: Mapping[str, Mapping[str, Any]],
     out: str | Path,
     html_out: str | Path,
     claims_out: str | Path,
@@ -32,6 +34,7 @@ def comparison(
         tables: name -> file, those of `summary`.
         resamples: `RESAMPLES` of `summary`.
         labels: task -> run, model and corpus.
+        recipes: task -> how its probes are trained, see `recipe.recipe_differences`.
         out, html_out: every published value and this run's.
         claims_out, claims_html: claims of the paper with statistic, interval and verdict.
 
@@ -43,10 +46,13 @@ def comparison(
     targets = frames["figure1"][["task", "targets"]]
     by_task = {name: frames[name].merge(targets, on="task") for name in ("figure2", "options", "mixing_weights")}
     derived = {**frames, **by_task, "quantities": quantities([Quantity("ambiguous", AMBIGUOUS)])}
-    frame = compare(published, measure(published, derived, labels))
+    measured = measure(published, derived, labels)
+    counted = {str(task): int(count) for task, count in zip(targets["task"], targets["targets"], strict=True)}
+    frame = compare(published, with_same_procedure(measured, published, recipes, counted))
     lines = joint_lines(labels.values())
     note = (
-        "A number is compared only with the same model on the same data. The paper's 9.47 for coreference is that of "
+        "A number is compared only with the same model on the same data, with as many targets as the authors report, and "
+        "probes trained by the published recipe. The paper's 9.47 for coreference is that of "
         "BERT-large with 24 layers; BERT-base gives 3.62. Ids with rerun are the authors' own later logs, on the test "
         "set; those with f1_lex are probes on words alone."
     )

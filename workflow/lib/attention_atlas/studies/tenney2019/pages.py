@@ -103,7 +103,7 @@ PAGES = (
             "claims_out": "claims.tsv",
             "claims_html": "claims.html",
         },
-        params=_TASKS,
+        params=_TASKS | {"recipes": ("task_recipes",)},
         resources=("published/tenney2019.csv",),
     ),
     dropped_page("tenney2019", "Tenney et al. 2019: what was left out"),

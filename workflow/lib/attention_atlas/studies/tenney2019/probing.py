@@ -32,9 +32,10 @@ from attention_atlas.studies.tenney2019.names import (
     TRUTH,
 )
 from attention_atlas.studies.tenney2019.probes import ProbeKey
+from attention_atlas.studies.tenney2019.recipe import Recipe
 from attention_atlas.studies.tenney2019.scores import CASES, COUNTS, SCORES, WEIGHTS, f1_of
 from attention_atlas.studies.tenney2019.targets import ProbedSentence, TaskTargets, probed_cases, span_words, task_targets
-from attention_atlas.studies.tenney2019.training import Recipe, States, Trained, answers, count_answers, train_probes
+from attention_atlas.studies.tenney2019.training import States, Trained, answers, count_answers, train_probes
 
 _log = logging.getLogger(__name__)
 Shares = npt.NDArray[np.float32]

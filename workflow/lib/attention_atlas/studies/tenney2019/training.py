@@ -19,6 +19,7 @@ from attention_atlas.corpora.examples import Example
 from attention_atlas.io.progress import progress
 from attention_atlas.studies.tenney2019.names import LABELS
 from attention_atlas.studies.tenney2019.probes import EdgeProbes, ProbeKey, Spans, clip_by_probe, optimiser, probe_losses
+from attention_atlas.studies.tenney2019.recipe import Recipe
 from attention_atlas.studies.tenney2019.scores import f1_of
 from attention_atlas.studies.tenney2019.targets import ProbedSentence, TaskTargets
 
@@ -28,36 +29,6 @@ States = Callable[[Example], npt.NDArray[np.float16]]
 """Hidden states [row, n, width] of an example."""
 _GAIN = 0.01
 """Least gain of F1, in percentage points, that keeps the learning rate: 1e-4 on the scale from 0 to 1 (published code)."""
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """How probes are trained; defaults are the published code's.
-
-    Attributes:
-        batch: sentences a step; of semantic roles, predicates with their arguments.
-        learning_rate, mixing_rate_factor: see `probes.optimiser`.
-        evaluation_interval: steps between two evaluations.
-        max_steps: at the most.
-        equal_steps: of probes that take a fixed number.
-        halve_after: evaluations in a row without a gain of at least 1e-4 (of 1) that leave the learning rate as it is; the next
-            such one halves it, as `ReduceLROnPlateau` of torch does with this patience.
-        patience: evaluations in a row without any gain that are waited for; the next such one ends training.
-        min_learning_rate: learning rate below which it ends.
-        evaluation_sentences: sentences (or predicates) of the development set, from the first, that an evaluation in training
-            reads.
-    """
-
-    batch: int = 32
-    learning_rate: float = 1e-4
-    mixing_rate_factor: float = 1.0
-    evaluation_interval: int = 1000
-    max_steps: int = 250_000
-    equal_steps: int = 10_000
-    halve_after: int = 5
-    patience: int = 20
-    min_learning_rate: float = 1e-6
-    evaluation_sentences: int = 5000
 
 
 @dataclass(frozen=True)

@@ -33,13 +33,12 @@ class Tenney2019Inputs(StudyInputs):
         chosen = self.study_settings(wildcards)
         # Figure 3 has sentences of the run's model and of the other model only.
         cases = chosen.get("cases") if self._probes_all_layers(wildcards) else None
-        tasks = {}
+        tasks: dict[str, Any] = {}
         for task in tasks_in_path(wildcards):
             entry = chosen["tasks"][task]
-            changed = {key: entry[key] for key in ("evaluation_interval", "max_steps") if key in entry}
             tasks[task] = {part: self._probed_corpus(wildcards, entry[part]) for part in PARTS} | {
                 "cases": self._probed_corpus(wildcards, cases) if cases else None,
-                "recipe": chosen["training"] | changed,
+                "recipe": _recipe(chosen, entry),
             }
         return tasks
 
@@ -138,6 +137,12 @@ class Tenney2019Inputs(StudyInputs):
         """The same as a list."""
         return leaves(self.both_models)(wildcards)
 
+    def task_recipes(self, wildcards: Wildcards) -> dict[str, dict[str, Any]]:
+        """Task -> how its probes are trained, see `recipe.Recipe`, and how many targets of a sentence at most."""
+        chosen = self.study_settings(wildcards)
+        tasks = tasks_of(self.config, wildcards.run)
+        return {task: _recipe(chosen, entry) | {"max_targets": chosen.get("max_targets")} for task, entry in tasks.items()}
+
     def task_labels(self, wildcards: Wildcards) -> dict[str, Any]:
         """Task -> label of what its probes are evaluated on."""
         model = self.base_model(wildcards.run)
@@ -145,6 +150,11 @@ class Tenney2019Inputs(StudyInputs):
             task: self.label_of(wildcards, model, entry["development"])
             for task, entry in tasks_of(self.config, wildcards.run).items()
         }
+
+
+def _recipe(settings: dict[str, Any], task: dict[str, Any]) -> dict[str, Any]:
+    """Settings of the training of all tasks, with those of a task in their place."""
+    return settings["training"] | {key: task[key] for key in ("evaluation_interval", "max_steps") if key in task}
 
 
 def edge_path(run: str, model: str, tasks: list[str], suffix: str) -> str:

@@ -1,0 +1,106 @@
+"""How edge probes are trained, and what sets a run apart from the authors' procedure: recipe and number of targets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from attention_atlas.published.compare import CLOSE, EXACT, NO, Measured
+from attention_atlas.published.values import Published
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How probes are trained; defaults are the published code's.
+
+    Attributes:
+        batch: sentences a step; of semantic roles, predicates with their arguments.
+        learning_rate, mixing_rate_factor: see `probes.optimiser`.
+        evaluation_interval: steps between two evaluations.
+        max_steps: at the most.
+        equal_steps: of probes that take a fixed number.
+        halve_after: evaluations in a row without a gain of at least 1e-4 (of 1) that leave the learning rate as it is; the next
+            such one halves it, as `ReduceLROnPlateau` of torch does with this patience.
+        patience: evaluations in a row without any gain that are waited for; the next such one ends training.
+        min_learning_rate: learning rate below which it ends.
+        evaluation_sentences: sentences (or predicates) of the development set, from the first, that an evaluation in training
+            reads.
+    """
+
+    batch: int = 32
+    learning_rate: float = 1e-4
+    mixing_rate_factor: float = 1.0
+    evaluation_interval: int = 1000
+    max_steps: int = 250_000
+    equal_steps: int = 10_000
+    halve_after: int = 5
+    patience: int = 20
+    min_learning_rate: float = 1e-6
+    evaluation_sentences: int = 5000
+
+
+_SHORT = Recipe(evaluation_interval=100, max_steps=10_000)
+PUBLISHED_RECIPES = {"protoroles": _SHORT, "relations": _SHORT}
+"""Tasks whose training set is small -> their recipe in the published code; other tasks have the defaults."""
+PUBLISHED_TARGETS = {
+    "pos": 290_013,
+    "constituents": 255_133,
+    "dependencies": 25_110,
+    "entities": 20_354,
+    "roles": 83_362,
+    "coreference": 26_333,
+    "protoroles": 1_071,
+    "relations": 1_149,
+}
+"""Targets of each development set (corrected table of the authors: github:nyu-mll/jiant-v1-legacy:probing/README.md)."""
+_NOT_COMPARED = ("equal_steps",)
+"""Settings of controls that the paper does not have."""
+
+
+def recipe_differences(task: str, recipe: Mapping[str, Any]) -> list[str]:
+    """What a run's recipe for a task has otherwise than the published code, in words.
+
+    Args:
+        task: name of the task.
+        recipe: settings of `Recipe`, and max_targets.
+    """
+    published = asdict(PUBLISHED_RECIPES.get(task, Recipe())) | {"max_targets": None}
+    compared = [name for name in published if name not in _NOT_COMPARED]
+    return [
+        f"{name} {'all' if recipe.get(name) is None else f'{recipe[name]:g}'} "
+        f"(published {'all' if published[name] is None else f'{published[name]:g}'})"
+        for name in compared
+        if recipe.get(name) != published[name]
+    ]
+
+
+def with_same_procedure(
+    measured: Mapping[str, Measured],
+    published: Mapping[str, Published],
+    recipes: Mapping[str, Mapping[str, Any]],
+    targets: Mapping[str, int],
+) -> dict[str, Measured]:
+    """Measured values, those of another recipe or of another number of targets as not comparable.
+
+    Args:
+        measured: by the id of their published values.
+        published: the published values.
+        recipes: task -> the run's recipe, see `recipe_differences`.
+        targets: task -> number of targets that its probes are evaluated on.
+    """
+    checked = {}
+    for name, value in measured.items():
+        task = published[name].role
+        reasons, obstacles = [], []
+        if value.comparable in (EXACT, CLOSE) and task in recipes:
+            if differences := recipe_differences(task, recipes[task]):
+                reasons.append(f"another recipe: {', '.join(differences)}")
+                obstacles.append("another recipe")
+            if targets[task] != PUBLISHED_TARGETS[task]:
+                reasons.append(f"{targets[task]} targets (the authors' development set has {PUBLISHED_TARGETS[task]})")
+                obstacles.append("another number of targets")
+        if reasons:
+            value = replace(value, comparable=NO, why="; ".join([*reasons, value.why]), obstacle=" and ".join(obstacles))
+        checked[name] = value
+    return checked
