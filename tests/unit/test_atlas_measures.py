@@ -154,11 +154,11 @@ def test_another_shape_or_two_rows_for_a_head_are_errors(tables, tmp_path):
 def test_the_pattern_of_a_head_is_that_of_most_of_its_maps_over_tasks():
     counts = {("mrpc", "vertical"): 3, ("mrpc", "block"): 4, ("rte", "vertical"): 3, ("rte", "block"): 1}
     table = pd.DataFrame(
-        [(task, "network", 1, 1, name, maps) for (task, name), maps in counts.items()]
+        [(task, "rules", 1, 1, name, maps) for (task, name), maps in counts.items()]
         + [
-            ("mrpc", "rules", 1, 1, "diagonal", 99),
-            ("mrpc", "network", 1, 2, "block", 5),
-            ("rte", "network", 1, 2, "vertical", 5),
+            ("mrpc", "network", 1, 1, "diagonal", 99),
+            ("mrpc", "rules", 1, 2, "block", 5),
+            ("rte", "rules", 1, 2, "vertical", 5),
         ],
         columns=["task", "annotator", "layer", "head", "class", "maps"],
     )

@@ -17,7 +17,7 @@ from attention_atlas.studies.kovaleva2019.change_statistics import (
 from attention_atlas.studies.kovaleva2019.claims import claims
 from attention_atlas.studies.kovaleva2019.frame_heads import frame_rows
 from attention_atlas.studies.kovaleva2019.measured import MEASURED, Measures
-from attention_atlas.studies.kovaleva2019.names import CLASSES, NETWORK
+from attention_atlas.studies.kovaleva2019.names import CLASSES, HEADLINE
 from attention_atlas.studies.kovaleva2019.table1 import GAINS, exchanged_gain
 
 HOLDS, FAILS, OPEN = "holds", "does not hold", "undecided"
@@ -30,8 +30,8 @@ def tables(verdict, task="rte"):
     low, high = INTERVALS[verdict]
     by_task = dict.fromkeys(TASKS, (0.1, 0.3)) | {task: (low, high)}
     rows = [(LAST_LAYERS, "real", name, 0.2, *ends, 0.98, 40) for name, ends in by_task.items()]
-    rows.append((FREQUENT, NETWORK, "", 0.2, low, high, 0.95, 120))
-    rows.append((RARE, NETWORK, "", 0.1, 0.1 - high, 0.1 - low, 0.95, 120))
+    rows.append((FREQUENT, HEADLINE, "", 0.2, low, high, 0.95, 120))
+    rows.append((RARE, HEADLINE, "", 0.1, 0.1 - high, 0.1 - low, 0.95, 120))
     gains = [(name, "accuracy", 0.2, *ends, 0.98, 1, 1, 40) for name, ends in by_task.items()]
     disabling = [
         dict.fromkeys(("best_delta", "heldout_delta"), 0.2)
@@ -48,7 +48,7 @@ def tables(verdict, task="rte"):
         "statistics": pd.DataFrame(rows, columns=STATISTICS),
         "gains": pd.DataFrame(gains, columns=GAINS),
         "disabling": pd.DataFrame(disabling),
-        "figure2": pd.DataFrame({"annotator": NETWORK, "class": CLASSES, "share": 0.2}),
+        "figure2": pd.DataFrame({"annotator": HEADLINE, "class": CLASSES, "share": 0.2}),
         "figure3": heads,
         "table1": pd.DataFrame({"task": TASKS}),
     }
@@ -116,9 +116,9 @@ def test_last_layers_are_those_whose_cosine_is_below_every_other(cosine, verdict
 )
 def test_the_two_most_frequent_classes(classes, sign):
     table = statistics({task: [measures([0.9] * 4, classes, seed=k)] for k, task in enumerate(TASKS)})
-    row = table[(table["statistic"] == FREQUENT) & (table["of"] == NETWORK)].iloc[0]
+    row = table[(table["statistic"] == FREQUENT) & (table["of"] == HEADLINE)].iloc[0]
     assert int(row["ci_low"] > 0) - int(row["ci_high"] < 0) == sign, row
-    rare = table[(table["statistic"] == RARE) & (table["of"] == NETWORK)].iloc[0]
+    rare = table[(table["statistic"] == RARE) & (table["of"] == HEADLINE)].iloc[0]
     assert rare["ci_low"] < 0.05 < rare["ci_high"] < 0.1
     assert rare["n"] == 90
 

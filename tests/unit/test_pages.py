@@ -61,7 +61,9 @@ def test_rule_names_begin_with_their_study_and_are_unique():
 def test_the_parts_of_the_rule_of_a_figure():
     rule = RULES["clark2019_figure2"]
     assert (rule.name, rule.group) == ("figure2", "clark2019_pages")
-    assert rule.files() == {"surface_path": "results/{run}/clark2019/surface.tsv"}
+    files = rule.files()
+    assert files["surface_path"] == "results/{run}/clark2019/surface.tsv"
+    assert files["random_path"](wildcards("sample")) == ["results/sample/clark2019/variants/random/surface.tsv"]
     outputs = rule.outputs(marked)
     assert outputs["out"] == "results/{run}/clark2019/figure2.tsv"
     assert outputs["png"] == "results/{run}/clark2019/figure2.png"
