@@ -46,17 +46,13 @@ def write_comparison(
     write_html_table(frame, html_out, title, notes, formats=formats)
 
 
-def write_claims(
-    claims: Iterable[Claim | tuple[str, str, str]], out: str | Path, html_out: str | Path, title: str, notes: list[str]
-) -> None:
+def write_claims(claims: Iterable[Claim], out: str | Path, html_out: str | Path, title: str, notes: list[str]) -> None:
     """Write claims as a table and as a page, columns `CLAIM_COLUMNS`."""
     frame = pd.DataFrame([_row(claim) for claim in claims], columns=list(CLAIM_COLUMNS)).astype({"n": "Int64"})
     write_table(frame, out)
     write_html_table(frame, html_out, title, [*notes, VERDICT_NOTE], formats=CLAIM_FORMATS)
 
 
-def _row(claim: Claim | tuple[str, str, str]) -> list[Any]:
-    if isinstance(claim, tuple):
-        return [*claim, *[None] * (len(CLAIM_COLUMNS) - 3)]
+def _row(claim: Claim) -> list[Any]:
     numbers = (claim.value, claim.threshold, claim.ci_low, claim.ci_high, claim.level)
     return [claim.statement, claim.ours, claim.verdict, claim.statistic, *numbers, claim.n, claim.unit]
