@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from small_entries import FILE_ORDER
+from small_entries import FILE_ORDER, KEYPHRASES
 from small_tokenizer import save_tokenizer
 
 from attention_atlas.corpora.building import build_shard
@@ -176,8 +176,8 @@ READERS = {
     "glue-tagged": (TAGGED, {"task": "rte"}),
     "frames": (FRAMES, {}),
     "parallel": (TRANSLATED, {}),
-    "keyphrases": (DOCUMENTS, {"stemmed": False}),
-    "keyphrases-truncate": (DOCUMENTS, {"stemmed": True, "overlong": "truncate", "max_tokens": 12}),
+    "keyphrases": (DOCUMENTS, KEYPHRASES),
+    "keyphrases-truncate": (DOCUMENTS, {**KEYPHRASES, "stemmed": True, "overlong": "truncate", "max_tokens": 12}),
 }
 
 

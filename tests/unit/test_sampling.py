@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from small_entries import FILE_ORDER
+from small_entries import FILE_ORDER, KEYPHRASES
 from small_tokenizer import save_tokenizer
 
 from attention_atlas.corpora.building import build_shard
@@ -102,7 +102,7 @@ READERS = {
     ),
     "keyphrases": (
         "".join(json.dumps({"id": f"n{k}", "text": "cat dog", "keyphrases": ["dog"]}) + "\n" for k in range(SIZE)),
-        {"stemmed": False, "overlong": "drop"},
+        {**KEYPHRASES, "overlong": "drop"},
     ),
     "squad": (
         json.dumps([{"context": "cat dog", "question": f"x {'cat ' * (k % 3)}", "answer": "dog"} for k in range(SIZE)]),

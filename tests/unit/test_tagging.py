@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from small_entries import FILE_ORDER
+from small_entries import FILE_ORDER, KEYPHRASES
 from small_tokenizer import save_tokenizer
 from transformers import BertConfig, BertForTokenClassification, BertModel
 
@@ -195,7 +195,7 @@ def test_a_tagger_learns_and_is_the_same_for_the_same_seed(tmp_path):
         {"id": a, "text": f"{b} the {a} {c} .", "keyphrases": [a]} for a, b, c in ("bcd", "cdb", "dbc", "fgh", "ghf", "hfg")
     ]
     (tmp_path / "raw.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines * 4))
-    corpus = {"reader": "keyphrases", "stemmed": False, "overlong": "drop", **FILE_ORDER, "max_tokens": 16, "shard": 24}
+    corpus = {"reader": "keyphrases", **KEYPHRASES, "overlong": "drop", **FILE_ORDER, "max_tokens": 16, "shard": 24}
     out = tmp_path / "examples.parquet", tmp_path / "dropped.tsv"
     build_shard(corpus, tmp_path / "raw.jsonl", tmp_path / "pieces.json", 64, 0, *out)
     training = {"epochs": 8, "batch": 4, "learning_rate": 0.01, "warmup": 0.1, "weight_decay": 0.01, "seed": 1}

@@ -27,7 +27,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.files import DAMAGED, raw_lines
+from attention_atlas.io.files import DAMAGED, is_tar_archive, raw_lines
 
 if TYPE_CHECKING:
     from nltk import Tree as Constituents
@@ -139,7 +139,7 @@ def column_files(
         names = {str(p): str(p.relative_to(path)) for p in path.rglob("*") if p.is_file()}
         for name in sorted(_chosen(path, names, files, language), key=order):
             yield name, raw_lines(Path(name))
-    elif path.is_file() and _is_archive(path):
+    elif path.is_file() and is_tar_archive(path):
         try:
             with tarfile.open(path) as archive:
                 members = {m.name: m for m in archive.getmembers() if m.isfile()}
@@ -172,13 +172,6 @@ def _chosen(path: Path, names: dict[str, str], files: str, language: str | None)
         _log.info("%s: %d files fit %s, %d other files with coreference columns are not read", path, len(chosen), files,
                   columns - len(chosen))  # fmt: skip
     return chosen
-
-
-def _is_archive(path: Path) -> bool:
-    try:
-        return tarfile.is_tarfile(path)
-    except DAMAGED:  # begins like a packed file; reading it says what is wrong
-        return False
 
 
 class _Builder:

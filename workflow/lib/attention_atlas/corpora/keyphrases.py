@@ -19,7 +19,7 @@ from typing import Any, TypeGuard
 from attention_atlas.corpora.layers import Keyphrase
 from attention_atlas.corpora.text import WORD
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.files import DAMAGED, json_object, read_lines
+from attention_atlas.io.files import DAMAGED, is_tar_archive, json_object, read_lines
 
 BEGIN, INSIDE, OUTSIDE = "B", "I", "O"
 _TEXTS, _KEYS = "docsutf8", "keys"
@@ -93,7 +93,7 @@ def read_keyphrases(
     """
     place = Path(path)
     has_documents = False
-    if place.is_dir() or zipfile.is_zipfile(place) or tarfile.is_tarfile(place):
+    if place.is_dir() or zipfile.is_zipfile(place) or is_tar_archive(place):
         documents = _from_files(place, stemmed, keyphrase_set)
     elif keyphrase_set != BOTH:
         raise AtlasError(f"{path}: JSON lines have one set of keyphrases; keyphrase_set must be {BOTH}.")

@@ -13,6 +13,7 @@ import json
 import lzma
 import os
 import shutil
+import tarfile
 import tempfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -31,6 +32,14 @@ _PACKED: dict[bytes, Callable[..., IO[bytes]]] = {
     b"\xfd7zXZ\x00": lzma.open,
     b"BZh": bz2.open,
 }
+
+
+def is_tar_archive(path: Path) -> bool:
+    """Whether a file is a tar archive, packed or not; a damaged one is none, and reading it says what is wrong."""
+    try:
+        return tarfile.is_tarfile(path)
+    except DAMAGED:
+        return False
 
 
 @contextlib.contextmanager
