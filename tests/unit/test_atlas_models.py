@@ -131,13 +131,13 @@ def test_findings_model_by_model_and_what_is_left_with_random_weights():
     assert same["verdict"].tolist()[:2] == ["undecided", "undecided"]
     assert same["ci_low"].iloc[0] < 0 < same["ci_high"].iloc[0]
     assert neighbours[:2] == ("holds", "does not hold")
-    assert relation == ("holds", "does not hold", "holds")
+    assert relation == ("holds", "undecided", "holds")
     assert findings.groupby("model", sort=False)["value"].last().tolist() == [3, 0, 1]
     outcomes = surviving(findings)
     texts = [outcomes[text] for text in (STATEMENTS[1].text, STATEMENTS[2].text, STATEMENTS[4].text)]
     assert texts[0].startswith("holds with random weights as well")
     assert texts[1] == "does not hold with random weights (0.9 trained, 0.1 random)"
-    assert texts[2] == "does not hold with random weights (3 trained, 0 random)"
+    assert texts[2] == "undecided with random weights (3 trained, 0 random)"
     assert surviving(findings[findings["model"] == "trained"]) == {}
     unclear = findings.assign(verdict=findings["verdict"].mask(findings["random_weights"], "undecided"))
     assert surviving(unclear)[STATEMENTS[4].text] == "undecided with random weights (3 trained, 0 random)"
