@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attention_atlas.methods.head_measures import Examples, Measure, Source, best_of_rows, one_per_value, where
+from attention_atlas.studies.clark2019.gradient_rows import PREDICTED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,6 +59,7 @@ _RELATION = (
     Measure("relation_margin_high", "Upper end of that margin's interval", "Table 1", "share", part=True),
 )
 _GRADIENT = (Measure("gradient_sep", "Gradient of the loss by attention to [SEP]", "Figure 3", "per weight", "[SEP] matters"),)
+_OF_GRADIENT = {"masking": "masked", "rows": PREDICTED, "measure": "per_weight", "target": "sep"}
 _COREFERENCE = (Measure("coreference", "Accuracy of antecedents, better direction", "Table 2", "share", "finds antecedents"),)
 MEASURES = (
     Source(
@@ -70,10 +72,10 @@ MEASURES = (
     ),
     Source(
         "clark2019/figure3",
-        where("value", "gradient_sep", masking="masked", measure="per_weight", target="sep"),
+        where("value", "gradient_sep", **_OF_GRADIENT),
         _GRADIENT,
-        ("masking", "measure", "target", *_VALUE),
-        Examples("texts", where("n", "gradient_sep", masking="masked", measure="per_weight", target="sep")),
+        (*_OF_GRADIENT, *_VALUE),
+        Examples("texts", where("n", "gradient_sep", **_OF_GRADIENT)),
     ),
     Source(
         "clark2019/dependency_head_relations",
