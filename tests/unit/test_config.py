@@ -69,8 +69,6 @@ def test_everything_that_is_not_said_has_its_default():
                 "document_names": [],
                 "stride": 128,
                 "order": "shuffled",
-                "keyphrase_set": "both",
-                "document_names": [],
                 "encoding": "utf-8",
                 "view": "none",
                 "lines": "paragraphs",
