@@ -21,8 +21,8 @@ def config():
     return resolve(read_configuration(ROOT))
 
 
-def labels(config, study) -> dict[str, RunLabel]:
-    """Role -> label of the paper run, with the references of the registries."""
+def labels(config, study, key="model") -> dict[str, RunLabel]:
+    """Role -> label of the paper run, with the references of the registries; `key` names the model of the edge probes."""
 
     def label(model, corpus) -> RunLabel:
         references = (config[kind][name].get("reference", "") for kind, name in (("models", model), ("corpora", corpus)))
@@ -46,7 +46,7 @@ def labels(config, study) -> dict[str, RunLabel]:
             "classification": label(settings["classifier"], settings["classification"]),
         }
     if study == "tenney2019":
-        return {task: label(settings["model"], corpora["development"]) for task, corpora in settings["tasks"].items()}
+        return {task: label(settings[key], corpora["development"]) for task, corpora in settings["tasks"].items()}
     return {}
 
 
@@ -54,10 +54,14 @@ def scopes(config, study) -> Counter[str]:
     """Scope -> number of values, if the paper run has measured all that it can."""
     counts: Counter[str] = Counter()
     run_labels = labels(config, study)
+    # Figure A.3 of Tenney et al. has a second model.
+    second_labels = labels(config, study, "second_model") if study == "tenney2019" else {}
+    second_models = {label.model_reference for label in second_labels.values()}
     for value in load_published(study).values():
         measured = Measured(None, NO, "")
         if any(number.cell for number in value.numbers):
-            kind = sameness(value, run_labels) if value.role else None
+            chosen = second_labels if value.same.get("model") in second_models else run_labels
+            kind = sameness(value, chosen) if value.role else None
             measured = Measured(1.0, kind.comparable, kind.why, obstacle=kind.obstacle) if kind else Measured(1.0, NO, "")
         counts[scope(value, measured)[0]] += 1
     return counts

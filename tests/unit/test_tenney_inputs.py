@@ -88,17 +88,20 @@ def test_of_the_random_model_fewer_probes_are_trained_and_no_cases_drawn():
     assert [plan["layer0"] for plan in plans] == [["embeddings", "words"], ["embeddings"]]
 
 
-def test_the_other_model_stands_first_in_the_figure_of_two():
-    models = INPUTS.both_models(wildcards())
-    assert list(models) == ["minilm-squad", "minilm"]
-    assert models["minilm-squad"]["pos"]["scores"] == f"{PROBES}/minilm-squad/{TASKS}.scores.tsv"
-    assert INPUTS.both_models_files(wildcards()) == [
-        f"{PROBES}/{model}/{TASKS}.{suffix}"
-        for model in ("minilm-squad", "minilm")
-        for suffix in ("scores.tsv", "weights.tsv", "counts.parquet")
+def test_the_second_model_has_tables_and_labels_of_its_own():
+    assert INPUTS.second_model(wildcards()) == "minilm-squad"
+    assert INPUTS.second_tables(wildcards())["pos"]["scores"] == f"{PROBES}/minilm-squad/{TASKS}.scores.tsv"
+    assert INPUTS.second_files(wildcards()) == [
+        f"{PROBES}/minilm-squad/{TASKS}.{suffix}" for suffix in ("scores.tsv", "weights.tsv", "counts.parquet")
     ]
     with pytest.raises(AtlasError, match=r"runs\.laptop\.tenney2019 names no second_model, which Figure A\.3 needs"):
-        INPUTS.both_models(wildcards("laptop"))
+        INPUTS.second_tables(wildcards("laptop"))
+    assert INPUTS.second_labels(wildcards("laptop")) == {}
+    labels = INPUTS.second_labels(wildcards("paper"))
+    assert {label["model_reference"] for label in labels.values()} == {"bert-base-uncased"}
+    assert {task: label["corpus"] for task, label in labels.items()} == {
+        task: label["corpus"] for task, label in INPUTS.task_labels(wildcards("paper")).items()
+    }
 
 
 def test_tasks_whose_files_are_missing_are_skipped_where_that_may_be(without_files):

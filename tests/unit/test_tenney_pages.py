@@ -14,7 +14,7 @@ from attention_atlas.corpora.examples import write_examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.shards import write_shard
-from attention_atlas.io.tables import read_parquet, read_table
+from attention_atlas.io.tables import read_parquet, read_table, write_parquet, write_table
 from attention_atlas.published.claims import CLAIM_COLUMNS
 from attention_atlas.published.values import load_published
 from attention_atlas.studies.tenney2019.comparison import comparison
@@ -135,6 +135,27 @@ def pages(probed, tmp_path_factory):
     for name, page in (("controls", controls_page), ("order", order_page), ("options", options_page)):
         page(folder / name, SETTINGS, folder / f"{name}_html")
     traced_sentences([task_outputs.cases for (_, whole), task_outputs in probed.items() if whole], 2, folder / "figure3")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def second_pages(probed, tmp_path_factory):
+    """Tables of a second model, of which no controls were trained: here the same probes, with nine tenths of their F1."""
+    folder = tmp_path_factory.mktemp("second")
+    files = {}
+    for task in TASKS:
+        out = probed[task, True]
+        scores, weights, counts = (
+            read_table(out.scores, SCORES),
+            read_table(out.weights, WEIGHTS),
+            read_parquet(out.counts, COUNTS),
+        )
+        write_table(scores[scores["condition"] == EARLY].assign(f1=lambda rows: 0.9 * rows["f1"]), folder / f"{task}.scores")
+        write_table(weights[weights["condition"] == EARLY], folder / f"{task}.weights")
+        write_parquet(counts[counts["condition"] == EARLY], folder / f"{task}.counts")
+        files[task] = {kind: folder / f"{task}.{kind}" for kind in ("scores", "weights", "counts")}
+    names = ("probe_scores", "mixing_weights", "figure1", "figure2", "controls", "order", "options", "resamples")
+    summarise("other", files, 100, 0, SummaryOutputs(*(folder / name for name in names)))
     return folder
 
 
@@ -324,12 +345,11 @@ def test_a_gain_within_its_error_is_noise_and_leaves_the_order():
     assert nothing["expected_layer"].isna().all()
 
 
-def test_figures_are_drawn_and_the_same_twice(probed, pages, tmp_path):
-    models = dict.fromkeys(("first", "second"), task_files(probed))
+def test_figures_are_drawn_and_the_same_twice(pages, second_pages, tmp_path):
     drawings = {
         "figure1": partial(figure1, pages / "figure1", SETTINGS),
         "figure2": partial(figure2, pages / "figure2", SETTINGS),
-        "figure_a3": partial(figure_a3, models, 100, 0, SETTINGS, tmp_path / "figure_a3"),
+        "figure_a3": partial(figure_a3, second_pages / "figure2", pages / "figure2", SETTINGS, tmp_path / "figure_a3"),
         "figure3": partial(figure3, pages / "figure3", SETTINGS),
     }
     for name, draw in drawings.items():
@@ -339,6 +359,8 @@ def test_figures_are_drawn_and_the_same_twice(probed, pages, tmp_path):
         assert all(files[0][kind].read_bytes() == files[1][kind].read_bytes() for kind in files[0])
         with Image.open(files[0]["png"]) as picture:
             assert min(picture.size) > 300, name
+    bars = read_table(tmp_path / "figure_a3", FIGURE2)
+    assert bars["model"].unique().tolist() == ["other", "tiny"], "the second model stands first"
     text = (tmp_path / "figure10.svg").read_text(encoding="utf-8")
     assert "Parts of speech" in text
     assert "Expected layer" in text
@@ -350,10 +372,12 @@ def test_figures_are_drawn_and_the_same_twice(probed, pages, tmp_path):
 RELEASED = {task: asdict(PUBLISHED_RECIPES.get(task, Recipe())) | {"max_targets": None} for task in TASKS}
 
 
-def compared(pages, folder, settings, recipes=RELEASED):
+def compared(pages, folder, settings, recipes=RELEASED, second=None, second_settings=None):
     files = [folder / name for name in ("c.tsv", "c.html", "claims.tsv", "claims.html")]
     names = ("figure1", "figure2", "controls", "order", "options", "mixing_weights")
-    comparison({name: pages / name for name in names}, pages / "resamples", settings, recipes, *files)
+    of_second = {name: [second / name] if second else [] for name in ("figure1", "figure2", "options", "mixing_weights")}
+    tables = {name: pages / name for name in names}
+    comparison(tables, of_second, pages / "resamples", settings, second_settings or {}, recipes, *files)
     return pd.read_csv(files[0], sep="\t").set_index("id"), read_table(files[2], list(CLAIM_COLUMNS))
 
 
@@ -383,6 +407,32 @@ def test_numbers_of_the_papers_model_and_data_are_compared(pages, tmp_path, monk
     assert values.loc["t19.iclr.base.entities.f1_lex", "verdict"] == "not comparable"
     assert values.loc["t19.base.entities.f1_l0", "verdict"] == "recomputed from published values"
     assert values.loc["t19.iclr.base.coref.f1_lex", "verdict"] == "not computed"
+
+
+def test_numbers_of_the_second_model_are_compared_with_that_model(pages, second_pages, tmp_path, monkeypatch):
+    large = RunLabel("Run", "large", "ontonotes", model_reference="bert-large-uncased", corpus_reference="OntoNotes 5.0 dev")
+    base = replace(large, model="base", model_reference="bert-base-uncased")
+    labels = [SETTINGS | dict.fromkeys(("pos", "constituents"), label) for label in (large, base)]
+    for task in ("pos", "constituents"):
+        monkeypatch.setitem(PUBLISHED_TARGETS, task, 8 * 6)
+    alone, _ = compared(pages, tmp_path, labels[0])
+    assert alone.loc["t19.base.pos.f1_l0", "comparable"] == "no"
+    values, _ = compared(pages, tmp_path, labels[0], RELEASED, second_pages, labels[1])
+    own, other = (read_table(folder / "figure1", FIGURE1).set_index("task") for folder in (pages, second_pages))
+    assert values.loc["t19.large.pos.f1_l0", "comparable"] == values.loc["t19.base.pos.f1_l0", "comparable"] == "close"
+    assert float(values.loc["t19.large.pos.f1_l0", "ours"]) == pytest.approx(own.loc["pos", "f1_first"], abs=0.1)
+    assert float(values.loc["t19.base.pos.f1_l0", "ours"]) == pytest.approx(other.loc["pos", "f1_first"], abs=0.1)
+    assert values.loc["t19.iclr.base.pos.f1_lex", "comparable"] == "close"
+    compared_ids = {name for name in values.index if values.loc[name, "comparable"] == "close" and ".base." in name}
+    published = {f"t19.base.{task}.{kind}" for task in ("pos", "consts") for kind in ("f1_l0", "f1_l12", "expected_layer")}
+    assert published | {"t19.iclr.base.pos.f1_lex", "t19.iclr.base.consts.f1_lex"} <= compared_ids
+    assert values.loc["t19.base.entities.f1_l0", "comparable"] == "no", "this run has that task on another corpus"
+    faster = RELEASED | {"pos": RELEASED["pos"] | {"learning_rate": 0.0005}}
+    values, _ = compared(pages, tmp_path, labels[0], faster, second_pages, labels[1])
+    assert values.loc["t19.base.pos.f1_l12", "why"].startswith("another recipe: learning_rate 0.0005")
+    # The same values are the run's own where both of its models are the paper's BERT-base.
+    values, _ = compared(pages, tmp_path, labels[1], RELEASED, second_pages, labels[1])
+    assert float(values.loc["t19.base.pos.f1_l0", "ours"]) == pytest.approx(own.loc["pos", "f1_first"], abs=0.1)
 
 
 def test_another_recipe_or_another_number_of_targets_is_not_compared(pages, tmp_path, monkeypatch):

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from attention_atlas.io.run_label import RunLabel, joint_lines
 from attention_atlas.io.tables import read_parquet
-from attention_atlas.published.compare import compare
+from attention_atlas.published.compare import Measured, compare
 from attention_atlas.published.matching import Quantity, measure, quantities, read_tables
 from attention_atlas.published.pages import write_claims, write_comparison
-from attention_atlas.published.values import load_published
+from attention_atlas.published.values import Published, load_published
 from attention_atlas.studies.tenney2019.claims import Results, claims
 from attention_atlas.studies.tenney2019.names import AMBIGUOUS
 from attention_atlas.studies.tenney2019.recipe import with_same_procedure
@@ -20,8 +22,10 @@ from attention_atlas.studies.tenney2019.summary import RESAMPLES
 
 def comparison(
     tables: Mapping[str, Any],
+    second: Mapping[str, Any],
     resamples: str | Path,
     labels: Mapping[str, RunLabel],
+    second_labels: Mapping[str, RunLabel],
     recipes: Mapping[str, Mapping[str, Any]],
     out: str | Path,
     html_out: str | Path,
@@ -32,8 +36,9 @@ def comparison(
 
     Args:
         tables: name -> file, those of `summary`.
+        second: those of the second model that published values name; lists without a file where the run has no such model.
         resamples: `RESAMPLES` of `summary`.
-        labels: task -> run, model and corpus.
+        labels, second_labels: task -> run, model and corpus, of either model; the latter is empty where there is no second.
         recipes: task -> how its probes are trained, see `recipe.recipe_differences`.
         out, html_out: every published value and this run's.
         claims_out, claims_html: claims of the paper with statistic, interval and verdict.
@@ -41,22 +46,48 @@ def comparison(
     Raises:
         AtlasError: a table cannot be used.
     """
-    frames = read_tables(tables)
+    frames, second_frames = read_tables(tables), read_tables(second)
     published = load_published("tenney2019")
-    targets = frames["figure1"][["task", "targets"]]
-    by_task = {name: frames[name].merge(targets, on="task") for name in ("figure2", "options", "mixing_weights")}
-    derived = {**frames, **by_task, "quantities": quantities([Quantity("ambiguous", AMBIGUOUS)])}
-    measured = measure(published, derived, labels)
-    counted = {str(task): int(count) for task, count in zip(targets["task"], targets["targets"], strict=True)}
-    frame = compare(published, with_same_procedure(measured, published, recipes, counted))
-    lines = joint_lines(labels.values())
+    measured = _measured(published, frames, labels, recipes)
+    if second_frames:
+        of_second = _measured(published, second_frames, second_labels, recipes)
+        measured |= {name: of_second[name] for name in _values_of_second(published, labels, second_labels)}
+    frame = compare(published, measured)
+    lines = joint_lines([*labels.values(), *second_labels.values()])
     note = (
         "A number is compared only with the same model on the same data, with as many targets as the authors report, and "
         "probes trained by the published recipe. The paper's 9.47 for coreference is that of "
-        "BERT-large with 24 layers; BERT-base gives 3.62. Ids with rerun are the authors' own later logs, on the test "
+        "BERT-large with 24 layers; BERT-base gives 3.62. Values of the model that the run has as its second one (Figure A.3) "
+        "stand beside those of that one. Ids with rerun are the authors' own later logs, on the test "
         "set; those with f1_lex are probes on words alone."
     )
     write_comparison(frame, out, html_out, "Tenney et al. 2019: published values and this run", lines, note)
-    notes = [*lines, "Claims of the paper, and doubts about them, tested on this run's model."]
+    notes = [*joint_lines(labels.values()), "Claims of the paper, and doubts about them, tested on this run's model."]
     results = Results(frames["figure1"], frames["controls"], frames["mixing_weights"], read_parquet(resamples, RESAMPLES))
     write_claims(claims(results, published), claims_out, claims_html, "Tenney et al. 2019: claims and this run", notes)
+
+
+def _measured(
+    published: Mapping[str, Published],
+    frames: Mapping[str, pd.DataFrame],
+    labels: Mapping[str, RunLabel],
+    recipes: Mapping[str, Mapping[str, Any]],
+) -> dict[str, Measured]:
+    """Published values in the tables of one model."""
+    targets = frames["figure1"][["task", "targets"]]
+    by_task = {name: frames[name].merge(targets, on="task") for name in ("figure2", "options", "mixing_weights")}
+    derived = {**frames, **by_task, "quantities": quantities([Quantity("ambiguous", AMBIGUOUS)])}
+    counted = {str(task): int(count) for task, count in zip(targets["task"], targets["targets"], strict=True)}
+    return with_same_procedure(measure(published, derived, labels), published, recipes, counted)
+
+
+def _values_of_second(
+    published: Mapping[str, Published], labels: Mapping[str, RunLabel], second_labels: Mapping[str, RunLabel]
+) -> list[str]:
+    """Published values of the run's second model, where that is another than its own."""
+
+    def is_of_second(value: Published) -> bool:
+        model = value.same.get("model")
+        return model is not None and model == second_labels[value.role].model_reference != labels[value.role].model_reference
+
+    return [name for name, value in published.items() if value.role in second_labels and is_of_second(value)]

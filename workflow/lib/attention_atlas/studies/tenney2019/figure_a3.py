@@ -5,24 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+import pandas as pd
+
 from attention_atlas.io.run_label import RunLabel
+from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.studies.tenney2019.layer_bars import draw_layer_bars
-from attention_atlas.studies.tenney2019.summary import TaskFiles, bars_of_models
+from attention_atlas.studies.tenney2019.summary import FIGURE2
 
 
 def figure_a3(
-    models: Mapping[str, Mapping[str, TaskFiles]],
-    resamples: int,
-    seed: int,
+    second: str | Path,
+    first: str | Path,
     labels: Mapping[str, RunLabel],
     out: str | Path,
     pictures: Mapping[str, str | Path],
 ) -> None:
-    """Write the bars of several models (`FIGURE2` of `summary`) and draw them.
+    """Write the bars of two models (`FIGURE2` of `summary`) and draw them.
 
     Args:
-        models: name -> task -> its files.
-        resamples, seed: of the bootstrap.
+        second, first: tables of the run's second model, which stands first, and of its own.
         labels: task -> run, model and corpus.
         out: table to write.
         pictures: format -> file.
@@ -30,5 +31,5 @@ def figure_a3(
     Raises:
         AtlasError: a table cannot be used.
     """
-    bars_of_models(models, resamples, seed, out)
+    write_table(pd.concat([read_table(path, FIGURE2) for path in (second, first)])[FIGURE2], out)
     draw_layer_bars(out, labels, pictures)

@@ -8,6 +8,17 @@ _TASKS = {"labels": ("task_labels",)}
 _BOOTSTRAP = {"resamples": ("settings", "resamples"), "seed": ("settings", "seed")}
 
 
+_OF_SECOND = {"figure1": "tasks", "figure2": "layers", "options": "options", "mixing_weights": "mixing_weights"}
+"""Tables that published values name -> those of the second model."""
+_SUMMARIES = ("probe_scores", "mixing_weights", "tasks", "layers", "ends", "order", "options")
+
+
+def _summary(folder: str) -> dict[str, str]:
+    """Outputs of `summary.summarise` in a folder."""
+    tables_of_model = {f"outputs__{name}": f"{folder}/{name}.tsv" for name in _SUMMARIES}
+    return tables_of_model | {"outputs__resamples": f"{folder}/resamples.parquet"}
+
+
 def _table(name: str, path: str) -> Page:
     """The page of a table that it copies."""
     return Page(
@@ -25,16 +36,7 @@ PAGES = (
         rule="tenney2019_summary",
         grouped=False,
         function="studies.tenney2019.summary:summarise",
-        outputs={
-            "outputs__probe_scores": "summary/probe_scores.tsv",
-            "outputs__mixing_weights": "summary/mixing_weights.tsv",
-            "outputs__tasks": "summary/tasks.tsv",
-            "outputs__layers": "summary/layers.tsv",
-            "outputs__ends": "summary/ends.tsv",
-            "outputs__order": "summary/order.tsv",
-            "outputs__options": "summary/options.tsv",
-            "outputs__resamples": "summary/resamples.parquet",
-        },
+        outputs=_summary("summary"),
         params={"model": ("model_of_study",), "tasks": ("edge_tables",), **_BOOTSTRAP},
         reads=(
             ("edge_files", "scores.tsv"),
@@ -42,6 +44,16 @@ PAGES = (
             ("edge_files", "counts.parquet"),
             ("random_edge_files",),
         ),
+        megabytes=4000,
+        minutes=60,
+    ),
+    Page(
+        rule="tenney2019_second_summary",
+        grouped=False,
+        function="studies.tenney2019.summary:summarise",
+        outputs=_summary("second_model"),
+        params={"model": ("second_model",), "tasks": ("second_tables",), **_BOOTSTRAP},
+        reads=(("second_files",),),
         megabytes=4000,
         minutes=60,
     ),
@@ -82,12 +94,10 @@ PAGES = (
     Page(
         rule="tenney2019_figure_a3",
         function="studies.tenney2019.figure_a3:figure_a3",
+        inputs={"second": "second_model/layers.tsv", "first": "summary/layers.tsv"},
         outputs={"out": "figure_a3.tsv"},
         pictures="figure_a3",
-        params={"models": ("both_models",), **_TASKS, **_BOOTSTRAP},
-        reads=(("both_models_files",),),
-        megabytes=4000,
-        minutes=60,
+        params=_TASKS,
     ),
     _table("controls", "summary/ends.tsv"),
     _table("order", "summary/order.tsv"),
@@ -96,14 +106,15 @@ PAGES = (
         rule="tenney2019_comparison",
         function="studies.tenney2019.comparison:comparison",
         inputs=tables("figure1", "figure2", "controls", "order", "options")
-        | {"tables__mixing_weights": "summary/mixing_weights.tsv", "resamples": "summary/resamples.parquet"},
+        | {"tables__mixing_weights": "summary/mixing_weights.tsv", "resamples": "summary/resamples.parquet"}
+        | {f"second__{name}": ("table_if", "second_model", f"second_model/{file}.tsv") for name, file in _OF_SECOND.items()},
         outputs={
             "out": "comparison.tsv",
             "html_out": "comparison.html",
             "claims_out": "claims.tsv",
             "claims_html": "claims.html",
         },
-        params=_TASKS | {"recipes": ("task_recipes",)},
+        params=_TASKS | {"second_labels": ("second_labels",), "recipes": ("task_recipes",)},
         resources=("published/tenney2019.csv",),
     ),
     dropped_page("tenney2019", "Tenney et al. 2019: what was left out"),

@@ -271,25 +271,6 @@ def _summary(task: _Task, resampled: Floats, seed: int) -> dict[str, Any]:
     }
 
 
-def bars_of_models(models: Mapping[str, Mapping[str, TaskFiles]], resamples: int, seed: int, out: str | Path) -> None:
-    """Write mixing weights and differential scores of several models (Figure A.3; `FIGURE2`).
-
-    Args:
-        models: name -> task -> its files.
-        resamples, seed: of the bootstrap.
-        out: table to write.
-
-    Raises:
-        AtlasError: a table cannot be used.
-    """
-    frames = []
-    for model, tasks in models.items():
-        for place, (task, files) in enumerate(tasks.items()):
-            tables = _read(task, files)
-            frames.append(_bars(model, tables, resampled_f1(tables.counts, resamples, seed + place), seed))
-    write_table(pd.concat(frames)[FIGURE2], out)
-
-
 def _bars(model: str, task: _Task, resampled: Floats, seed: int) -> pd.DataFrame:
     points, mixing = task.points(), task.mixing()
     deltas = np.concatenate([[np.nan], differential_scores(points)])

@@ -122,20 +122,24 @@ class Tenney2019Inputs(StudyInputs):
             tables[task].update(files)
         return tables
 
-    def both_models(self, wildcards: Wildcards) -> dict[str, Tables]:
-        """The other model of the run, then the study's model -> task -> files by kind.
+    def second_model(self, wildcards: Wildcards) -> str:
+        """Name of the run's second model.
 
         Raises:
-            AtlasError: the run names no other model.
+            AtlasError: the run names none.
         """
-        run, chosen = wildcards.run, self.study_settings(wildcards)
+        chosen = self.study_settings(wildcards)
         if "second_model" not in chosen:
-            raise AtlasError(f"runs.{run}.{ID} names no second_model, which Figure A.3 needs: add it to the run.")
-        return {model: self._model_tables(run, model) for model in (chosen["second_model"], self.base_model(run))}
+            raise AtlasError(f"runs.{wildcards.run}.{ID} names no second_model, which Figure A.3 needs: add it to the run.")
+        return str(chosen["second_model"])
 
-    def both_models_files(self, wildcards: Wildcards) -> list[str]:
+    def second_tables(self, wildcards: Wildcards) -> Tables:
+        """Task -> its files of the second model, by kind; errors as of `second_model`."""
+        return self._model_tables(wildcards.run, self.second_model(wildcards))
+
+    def second_files(self, wildcards: Wildcards) -> list[str]:
         """The same as a list."""
-        return leaves(self.both_models)(wildcards)
+        return leaves(self.second_tables)(wildcards)
 
     def task_recipes(self, wildcards: Wildcards) -> dict[str, dict[str, Any]]:
         """Task -> how its probes are trained, see `recipe.Recipe`, and how many targets of a sentence at most."""
@@ -145,7 +149,14 @@ class Tenney2019Inputs(StudyInputs):
 
     def task_labels(self, wildcards: Wildcards) -> dict[str, Any]:
         """Task -> label of what its probes are evaluated on."""
-        model = self.base_model(wildcards.run)
+        return self._labels(wildcards, self.base_model(wildcards.run))
+
+    def second_labels(self, wildcards: Wildcards) -> dict[str, Any]:
+        """The same of the second model; empty where the run names none."""
+        model = self.study_settings(wildcards).get("second_model")
+        return self._labels(wildcards, model) if model else {}
+
+    def _labels(self, wildcards: Wildcards, model: str) -> dict[str, Any]:
         return {
             task: self.label_of(wildcards, model, entry["development"])
             for task, entry in tasks_of(self.config, wildcards.run).items()
