@@ -222,6 +222,25 @@ def test_proto_roles_need_their_sentences_and_a_sound_archive(tmp_path):
         list(read_edge_records("decomp", ["protoroles"], written(tmp_path, "x"), written(tmp_path, TREE, "dev.conllu")))
 
 
+def test_records_name_the_documents_that_their_source_names(tmp_path):
+    novel = "Anna\tB-PER\n\nBob\tB-PER\n"
+    trees = f"# newdoc id = first\n{TREE}{TREE}# newdoc id = second\n{TREE}"
+    sources = {
+        ("conll2012", "d.conll", DOCUMENT): ["d", "d"],
+        ("entities", "novel.tsv", novel): ["novel.tsv", "novel.tsv"],
+        ("conllu", "trees.conllu", trees): ["first", "first", "second"],
+        ("conllu", "bare.conllu", TREE): [None],
+        ("propositions", "p.conllu", f"# newdoc id = third\n{PROPOSITIONS}"): ["third"],
+        ("semeval", "s.txt", '1\t"A <e2>b</e2> of <e1>c</e1>"\nOther\n'): [None],
+    }
+    for (form, name, text), documents in sources.items():
+        records = read_edge_records(form, FORM_TASKS[form][:1], written(tmp_path, text, name))
+        assert [record.document for record in records] == documents, form
+    treebank = written(tmp_path, trees, "en-ud-dev.conllu")
+    (record,) = read_edge_records("decomp", ["protoroles"], protoroles(tmp_path, PROTOROLES), treebank)
+    assert record.document == "first"
+
+
 def test_a_form_has_targets_for_some_tasks_only(tmp_path):
     with pytest.raises(AtlasError, match="the form conllu has no targets for roles, only pos, dependencies"):
         list(read_edge_records("conllu", ["roles"], written(tmp_path, TREE)))
@@ -307,7 +326,7 @@ def records(draw):
         bounds = [sorted(draw(st.lists(st.integers(0, len(words)), min_size=2, max_size=2, unique=True))) for _ in range(2)]
         labels = draw(st.lists(st.sampled_from(["A", "B", "C"]), max_size=3, unique=True))
         targets.append(EdgeTarget(tuple(bounds[0]), tuple(bounds[1]) if pairs else None, tuple(labels)))
-    return EdgeRecord("r", tuple(words), tuple(targets))
+    return EdgeRecord("r", tuple(words), tuple(targets), draw(st.none() | st.sampled_from(["d1", "d2"])))
 
 
 @given(records())

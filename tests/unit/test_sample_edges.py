@@ -22,9 +22,10 @@ def labels(task):
 
 
 def test_every_task_has_targets_with_spans_in_their_sentences():
-    for _, _, sentence, record in RECORDS:
+    for document, _, sentence, record in RECORDS:
         assert record.words == tuple(token.form for token in sentence.tokens)
         assert edge_line(record).count("\n") == 1
+        assert record.document == document.id
         assert {target.task for target in record.targets} <= set(EDGE_TASKS)
     for task in EDGE_TASKS:
         counts = labels(task)

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import spearmanr, ttest_ind
+from scipy.stats import spearmanr, t, ttest_ind
 
 from attention_atlas.corpora.layers import EDGE_TASKS
 from attention_atlas.published.values import load_published
@@ -52,7 +52,9 @@ def results(layers, spread=0.05, *, difference=5.0, differences_spread=0.5, weig
             "expected_layer": [np.nan if task in noise else layers[task] for task in tasks],
             "within_noise": [int(task in noise) for task in tasks],
             "layers": LAYERS,
-            "sentences": [100 + place for place in range(len(tasks))],
+            "sentences": [1000 + place for place in range(len(tasks))],
+            "unit": ["sentences" if task == "relations" else "documents" for task in tasks],
+            "units": [100 + place for place in range(len(tasks))],
         }
     )
     controls = pd.DataFrame(
@@ -232,12 +234,30 @@ def test_one_seed_gives_no_interval_of_mixing_weights():
 
 def test_resamples_without_a_value_widen_the_interval_to_both_sides():
     values = np.arange(100.0)
-    assert interval_of_resamples(values, 0.9) == (4, 95)
+    assert interval_of_resamples(values, 0.9, 10**6) == (4, 95)
     values[:4] = np.nan
-    low, high = interval_of_resamples(values, 0.9)
+    low, high = interval_of_resamples(values, 0.9, 10**6)
     assert (low, high) == (4, 99)
     values[:6] = np.nan
-    assert interval_of_resamples(values, 0.9) == (-np.inf, np.inf)
+    assert interval_of_resamples(values, 0.9, 10**6) == (-np.inf, np.inf)
+
+
+def test_few_units_widen_the_interval_and_one_gives_none():
+    values = np.random.default_rng(0).normal(size=100_000)
+    by_units = {units: interval_of_resamples(values, 0.95, units) for units in (5, 20, 10**6)}
+    # As wide as Student's on the variance over n - 1, for resamples whose variance is over n (here 1).
+    for units, (low, high) in by_units.items():
+        assert high == pytest.approx(t.ppf(0.975, units - 1) * np.sqrt(units / (units - 1)), rel=0.05)
+        assert low == pytest.approx(-high, rel=0.05)
+    assert np.isnan(interval_of_resamples(values, 0.95, 1)).all()
+
+
+def test_claims_say_what_they_resample_and_how_many():
+    found = verdicts(results(IN_ORDER))
+    assert (found["lower half"].n, found["lower half"].unit) == (100, "documents or sentences and probe seeds")
+    alone = verdicts(results({"pos": 0.4, "roles": 1.7}))
+    assert (alone["lower half"].n, alone["lower half"].unit) == (100, "documents and probe seeds")
+    assert found["centres"].unit == "probe seeds"
 
 
 def test_spearman_of_resamples_is_that_of_scipy():

@@ -195,6 +195,25 @@ def test_traces_have_the_right_label_and_the_likeliest_wrong_one(probed):
     assert not len(read_table(probed["dependencies", True].cases, CASES)), "Figure 3 has five tasks, and this is none of them"
 
 
+def document_example(record, task, pairs):
+    """Three sentences a document."""
+    return replace(edge_example(record, task, pairs), document=f"d{record // 3}")
+
+
+def test_counts_and_scores_know_the_documents_of_the_evaluated_sentences(probed, tmp_path):
+    parts = [corpus(tmp_path, name, "pos", False, records, document_example) for name, records in SPLITS]
+    out = Outputs(*(tmp_path / kind for kind in ("scores", "weights", "counts", "cases")))
+    probe_tasks({"pos": ProbedTask(*parts, replace(RECIPE, max_steps=10))}, Plan([1], [EMBEDDINGS], False, False, None, 3), out)
+    counts = read_parquet(out.counts, COUNTS).drop_duplicates("record")
+    assert dict(zip(counts["record"], counts["unit_number"], strict=True)) == {k: (k - 24) // 3 for k in range(24, 32)}
+    scores = read_table(out.scores, SCORES)
+    assert set(zip(scores["unit"], scores["units"], strict=True)) == {("documents", 3)}
+    # Without names of documents, sentences stand for them.
+    scores, counts = read_table(probed["pos", True].scores, SCORES), read_parquet(probed["pos", True].counts, COUNTS)
+    assert set(zip(scores["unit"], scores["units"], strict=True)) == {("sentences", 8)}
+    assert counts["unit_number"].nunique() == 8
+
+
 def role_example(record, task, pairs):
     """Six targets of three predicates, labelled as arguments."""
     example = edge_example(record, task, pairs)
@@ -273,7 +292,7 @@ def test_tables_follow_from_scores_and_weights(probed, pages):
 def by_hand(cube):
     """Counts [seed, top, sentence, 3] as a table."""
     rows = [
-        ["pos", EMBEDDINGS, EARLY, top, seed, record, *map(int, cube[seed, top, record])]
+        ["pos", EMBEDDINGS, EARLY, top, seed, record, record, *map(int, cube[seed, top, record])]
         for seed in range(cube.shape[0])
         for top in range(cube.shape[1])
         for record in range(cube.shape[2])
@@ -301,6 +320,14 @@ def test_resamples_are_drawn_from_sentences_and_seeds():
     )
 
 
+def test_documents_are_drawn_whole():
+    cube = np.random.default_rng(0).integers(0, 5, size=(2, 2, 40, 3))
+    document = np.array([*[0] * 10, *[1] * 3, *[2] * 20, *[3] * 7])
+    counts = by_hand(cube).assign(unit_number=lambda rows: document[rows["record"]])
+    of_documents = np.stack([cube[:, :, document == number].sum(axis=2) for number in range(4)], axis=2)
+    assert resampled_f1(counts, 200, 3) == pytest.approx(resampled_f1(by_hand(of_documents), 200, 3))
+
+
 def test_seeds_alone_vary_as_the_mean_of_three_does():
     # Every sentence alike: only seeds vary, and the variance of their mean is s^2 / 3.
     right = np.array([[60, 50], [70, 55], [80, 54]])
@@ -325,7 +352,9 @@ def test_a_gain_within_its_error_is_noise_and_leaves_the_order():
     points = {task: np.asarray(values) for task, values in sure.items()}
     resampled = {task: values + generator.normal(size=(500, 4)) for task, values in points.items()}
     assert [is_noise(points[task], resampled[task]) for task in points] == [False, False, True]
-    order = order_of_tasks(points, resampled)
+    units = {"pos": "documents", "roles": "sentences", "entities": "documents"}
+    order = order_of_tasks(points, resampled, units)
+    assert order["unit"].fillna("").tolist() == ["documents or sentences", "", ""]
     assert order[["task", "next_task", "within_noise"]].fillna("").to_numpy().tolist() == [
         ["pos", "roles", 0],
         ["roles", "", 0],
@@ -338,9 +367,9 @@ def test_a_gain_within_its_error_is_noise_and_leaves_the_order():
         float(expected_layer(points["roles"]) - expected_layer(points["pos"])), abs=1e-9
     )
     alike = {task: points["pos"] + generator.normal(scale=3, size=(2000, 4)) for task in ("pos", "roles")}
-    drawn = order_of_tasks({task: points["pos"] + k * 1e-6 for k, task in enumerate(alike)}, alike)
+    drawn = order_of_tasks({task: points["pos"] + k * 1e-6 for k, task in enumerate(alike)}, alike, units)
     assert 0.4 < drawn["probability"].iloc[0] < 0.6
-    nothing = order_of_tasks({"entities": points["entities"]}, {"entities": resampled["entities"]})
+    nothing = order_of_tasks({"entities": points["entities"]}, {"entities": resampled["entities"]}, units)
     assert list(nothing.columns) == ORDER
     assert nothing["expected_layer"].isna().all()
 

@@ -76,7 +76,7 @@ def edge_record(document: Document, number: int, sentence: Sentence) -> EdgeReco
     for predicate in predicates:
         targets += _protoroles(tokens, predicate, persons)
     targets += _relations(tokens, below)
-    return EdgeRecord(sentence.id, tuple(token.form for token in tokens), tuple(targets))
+    return EdgeRecord(sentence.id, tuple(token.form for token in tokens), tuple(targets), document.id)
 
 
 @dataclass(frozen=True)

@@ -300,7 +300,7 @@ def _from_edges(edges: EdgeRecord, record: int, pieces: WordPieces, bound: int) 
     if not edges.targets:
         return Dropped(record, edges.id, "no targets")
     example = _from_words(edges.words, record, edges.id, pieces, bound, {})
-    return replace(example, edges=edges.targets) if isinstance(example, Example) else example
+    return _of_document(replace(example, edges=edges.targets), edges.document) if isinstance(example, Example) else example
 
 
 def from_document(

@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from attention_atlas.corpora.conll2012 import (
     GOLD_FILES,
@@ -51,11 +51,18 @@ FORM_TASKS = {
 }
 """How a file is written -> the tasks that it has targets for."""
 _Record = TypeVar("_Record")
-_Sentence = tuple[str, tuple[str, ...], Mapping[str, Callable[[], Iterable[EdgeTarget]]]]
-"""Name, words, and for each task what makes the targets."""
 _BRACKET_TAGS = ("-LRB-", "-RRB-", "-LCB-", "-RCB-", "-LSB-", "-RSB-")
 _TRUE_PROTOROLE = 3
 """Mean response from 0 to 4 from which a property counts as true: 4 from 1 to 5 (published code, SPR2)."""
+
+
+class _Sentence(NamedTuple):
+    """Name, words, for each task what makes the targets, and the document where the source has one."""
+
+    id: str
+    words: tuple[str, ...]
+    builders: Mapping[str, Callable[[], Iterable[EdgeTarget]]]
+    document: str | None = None
 
 
 def read_edge_records(*arguments: Any, **options: Any) -> Iterator[EdgeRecord]:
@@ -122,8 +129,8 @@ def _named(build: Callable[[], EdgeRecord], raw: str | Path, tasks: Sequence[str
 
 
 def _built(sentence: _Sentence, tasks: Sequence[str]) -> EdgeRecord:
-    name, words, builders = sentence
-    return EdgeRecord(name, words, tuple(target for task in tasks for target in builders[task]()))
+    targets = tuple(target for task in tasks for target in sentence.builders[task]())
+    return EdgeRecord(sentence.id, sentence.words, targets, sentence.document)
 
 
 def tag_targets(tree: Tree) -> list[EdgeTarget]:
@@ -210,15 +217,20 @@ def coreference_targets(mentions: Sequence[tuple[WordSpan, str]]) -> list[EdgeTa
     ]
 
 
+def _tree_builders(tree: Tree) -> dict[str, Callable[[], Iterable[EdgeTarget]]]:
+    return {"pos": partial(tag_targets, tree), "dependencies": partial(dependency_targets, tree)}
+
+
 def _tree_sentences(raw: Path, companion: str | Path | None) -> Iterator[_Sentence]:
     for tree in read_conllu(raw):
-        yield tree.id, tree.words, {"pos": partial(tag_targets, tree), "dependencies": partial(dependency_targets, tree)}
+        yield _Sentence(tree.id, tree.words, _tree_builders(tree), tree.document)
 
 
 def _proposition_sentences(raw: Path, companion: str | Path | None) -> Iterator[_Sentence]:
     for tree, propositions in read_propositions(raw):
-        builders = {"pos": partial(tag_targets, tree), "dependencies": partial(dependency_targets, tree)}
-        yield tree.id, tree.words, builders | {"roles": partial(role_targets, tree, propositions)}
+        builders = _tree_builders(tree)
+        builders["roles"] = partial(role_targets, tree, propositions)
+        yield _Sentence(tree.id, tree.words, builders, tree.document)
 
 
 def _document_sentences(raw: Path, files: str, language: str) -> Iterator[_Sentence]:
@@ -239,7 +251,7 @@ def _document_sentences(raw: Path, files: str, language: str) -> Iterator[_Sente
                 "roles": partial(_arguments, [spans for spans in map(inside, document.propositions) if spans]),
                 "coreference": partial(coreference_targets, mentions),
             }
-            yield f"{document.id}-{number + 1}", document.words[start:stop], builders
+            yield _Sentence(f"{document.id}-{number + 1}", document.words[start:stop], builders, document.id)
 
 
 def _inside(spans: Iterable[LabelledSpan], start: int, stop: int) -> list[tuple[WordSpan, str]]:
@@ -291,7 +303,7 @@ def _entity_sentences(raw: Path, companion: str | Path | None) -> Iterator[_Sent
             elif words:
                 place += 1
                 base = name.rsplit("/", 1)[-1].rsplit(":", 1)[-1]
-                yield f"{base}-{place}", tuple(words), {"entities": partial(_entities, _tag_spans(columns))}
+                yield _Sentence(f"{base}-{place}", tuple(words), {"entities": partial(_entities, _tag_spans(columns))}, base)
                 words, columns = [], []
 
 
@@ -349,7 +361,7 @@ def _relation(name: str, text: str, where: str, label: str) -> _Sentence:
     if not label or any(start >= stop for start, stop in spans):
         raise AtlasError(f"{where}: a relation in the next line and words between the marks are needed.")
     target = EdgeTarget(spans[0], spans[1], (label,), "relations")
-    return name, tuple(words), {"relations": lambda: [target]}
+    return _Sentence(name, tuple(words), {"relations": lambda: [target]})
 
 
 _NODE = re.compile(r"^ewt-(\w+)-(\d+)-semantics-(?:pred|arg)-(\d+)$")
@@ -380,7 +392,8 @@ def _protorole_sentences(raw: Path, companion: str | Path | None) -> Iterator[_S
                 f"{raw}: {name} is annotated, but {companion} has {len(trees)} sentences: they do not belong together."
             )
         tree = trees[number - 1]
-        yield name, tree.words, {"protoroles": partial(_protoroles, tree, annotated, f"{raw}: {name}")}
+        builders = {"protoroles": partial(_protoroles, tree, annotated, f"{raw}: {name}")}
+        yield _Sentence(name, tree.words, builders, tree.document)
 
 
 def _annotations(raw: Path) -> dict[str, Any]:

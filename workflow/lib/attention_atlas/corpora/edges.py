@@ -3,7 +3,8 @@
     {"text": "The cat sleeps", "targets": [{"span1": [0, 2], "span2": [2, 3], "label": "nsubj"}], "info": {"id": "s1"}}
 
 Spans are half-open over the words of the text, which spaces part; `label` is a label or a list of them. Beyond the schema, a
-target may name its task, so that a file can hold several tasks on the same texts.
+target may name its task, so that a file can hold several tasks on the same texts, and `info` the document of the text
+("document": "d1").
 """
 
 from __future__ import annotations
@@ -28,11 +29,13 @@ class EdgeRecord:
         id: name of the record.
         words: the words.
         targets: in the order of the source.
+        document: the document that the text is taken from; None where the source does not say.
     """
 
     id: str
     words: tuple[str, ...]
     targets: tuple[EdgeTarget, ...]
+    document: str | None = None
 
     def __post_init__(self) -> None:
         for target in self.targets:
@@ -57,9 +60,8 @@ def edge_line(record: EdgeRecord) -> str:
             spans["span2"] = list(target.span2)
         label = target.labels[0] if len(target.labels) == 1 else list(target.labels)
         targets.append(spans | {"label": label} | ({"task": target.task} if target.task else {}))
-    return (
-        json.dumps({"text": " ".join(record.words), "targets": targets, "info": {"id": record.id}}, ensure_ascii=False) + "\n"
-    )
+    info = {"id": record.id} | ({} if record.document is None else {"document": record.document})
+    return json.dumps({"text": " ".join(record.words), "targets": targets, "info": info}, ensure_ascii=False) + "\n"
 
 
 def read_edges(path: str | Path) -> Iterator[EdgeRecord]:
@@ -102,9 +104,10 @@ def _record(row: Mapping[str, Any], where: str, number: int) -> EdgeRecord:
     if not isinstance(targets, list) or not all(isinstance(target, Mapping) for target in targets):
         raise AtlasError(f"{where}: a list of targets is needed under 'targets'.")
     info = row.get("info")
-    name = str(info.get("id", number)) if isinstance(info, Mapping) else str(number)
+    about = info if isinstance(info, Mapping) else {}
+    document = about.get("document")
     edge_targets = tuple(_target(target, where, len(words)) for target in targets)
-    return EdgeRecord(name, tuple(words), edge_targets)
+    return EdgeRecord(str(about.get("id", number)), tuple(words), edge_targets, None if document is None else str(document))
 
 
 def _target(target: Mapping[str, Any], where: str, size: int) -> EdgeTarget:

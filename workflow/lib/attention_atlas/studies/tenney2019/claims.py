@@ -1,12 +1,13 @@
 """Claims of Tenney et al. (2019), and doubts about them: statistics, intervals and verdicts.
 
-Intervals of F1 and of expected layers resample evaluated sentences and probe seeds (`resampling.resampled_f1`), those of mixing
-weights probe seeds alone. A claim about several tasks is tested task by task, or pair by pair of tasks (`claims.all_hold`).
+Intervals of F1 and of expected layers resample evaluated documents, or sentences where a corpus does not name its documents,
+and probe seeds (`resampling.resampled_f1`), those of mixing weights probe seeds alone. A claim about several tasks is tested
+task by task, or pair by pair of tasks (`claims.all_hold`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
 from typing import Any
@@ -31,7 +32,6 @@ ABSTRACT = (("pos",), ("constituents", "dependencies"), ("entities",), ("roles",
 """Order of stages in the abstract: tagging, parsing, entities, roles, coreference; parsing is both kinds of syntax."""
 SPREAD = ("protoroles", "relations")
 """Tasks whose mixing weights are close to uniform (section 4.1)."""
-BY_SENTENCES = "sentences and probe seeds"
 BY_SEEDS = "probe seeds"
 _EXPECTED, _CENTRE = "expected_layer", "cog"
 _CORRELATED = 0.5
@@ -60,6 +60,11 @@ class Results:
     def by_task(self, column: str) -> dict[str, Any]:
         """Task -> value of `tasks`."""
         return dict(zip(self.tasks["task"], self.tasks[column], strict=True))
+
+    def units(self, tasks: Iterable[str]) -> tuple[int, str]:
+        """What intervals of some tasks resample beside probe seeds: the fewest of a task, and what they are."""
+        rows = self.tasks[self.tasks["task"].isin(list(tasks))]
+        return int(rows["units"].min()), f"{' or '.join(sorted(rows['unit'].unique()))} and {BY_SEEDS}"
 
     def draws(self, statistic: str) -> dict[str, Floats]:
         """Task -> [resample] statistic."""
@@ -105,21 +110,21 @@ def paper_layers(published: Mapping[str, Published], statistic: str, model: str 
 
 def order_by_expected_layers(results: Results, stages: Stages, place: str, paper: Mapping[str, float]) -> Claim:
     """Tasks come in an order of stages, by their expected layers."""
-    layers, draws, sentences = results.solved, results.draws("expected_layer"), results.by_task("sentences")
+    layers, draws = results.solved, results.draws("expected_layer")
 
     def part(earlier: str, later: str, level: float) -> Claim:
-        interval = interval_of_resamples(draws[later] - draws[earlier], level)
-        value = layers[later] - layers[earlier]
-        return _difference(earlier, later, "expected layer", value, interval, min(sentences[earlier], sentences[later]), level)
+        n, unit = results.units([earlier, later])
+        interval = interval_of_resamples(draws[later] - draws[earlier], level, n)
+        return _difference(earlier, later, "expected layer", layers[later] - layers[earlier], interval, n, level, unit)
 
     missing = [task for task in _tasks(stages) if task not in layers]
-    reasons = {task: "gain within noise" if task in sentences else "not probed" for task in missing}
+    reasons = {task: "gain within noise" if task in draws else "not probed" for task in missing}
     statement = f"Tasks come in the order of the pipeline, by expected layers: {_in_words(stages)} ({place})"
     ours = f"expected layers: {_listed(layers, '.2f')}"
     if missing:
         words = ", ".join(f"{EDGE_TASKS[task]} ({reasons[task]})" for task in missing)
         ours = f"{ours}; without an expected layer: {words}"
-    return _in_order(statement, ours, stages, layers, part, paper, BY_SENTENCES)
+    return _in_order(statement, ours, stages, layers, part, paper, results.units(draws)[1])
 
 
 def order_by_centres(results: Results, stages: Stages, place: str, paper: Mapping[str, float]) -> Claim:
@@ -188,12 +193,13 @@ def _every_task(
     statement: str, statistic: str, values: Mapping[str, float], draws: Mapping[str, Floats], results: Results
 ) -> Claim:
     """A statistic lies above 0 for every task."""
-    sentences, level = results.by_task("sentences"), level_of_parts(len(values))
+    level = level_of_parts(len(values))
     parts = []
     for task, value in values.items():
-        low, high = interval_of_resamples(draws[task], level)
+        n, unit = results.units([task])
+        low, high = interval_of_resamples(draws[task], level, n)
         words = f"{EDGE_TASKS[task]}: {statistic}"
-        parts.append(Claim(statement, "", words, value, low, high, int(sentences[task]), BY_SENTENCES, level=level))
+        parts.append(Claim(statement, "", words, value, low, high, n, unit, level=level))
     return all_hold(statement, _listed(values, "+.1f"), parts)
 
 
@@ -206,7 +212,8 @@ def lower_half(results: Results) -> Iterator[Claim]:
     layers = np.stack([draws[task] for task in results.tasks["task"]])
     # Where a resample has no expected layer for a task, it counts against either verdict.
     least, most = ((np.nan_to_num(layers, nan=unknown) < middle).mean(axis=0) for unknown in (np.inf, -np.inf))
-    low, high = interval_of_resamples(least, LEVEL)[0], interval_of_resamples(most, LEVEL)[1]
+    n, unit = results.units(draws)
+    low, high = interval_of_resamples(least, LEVEL, n)[0], interval_of_resamples(most, LEVEL, n)[1]
     solved = results.solved
     below = sum(layer < middle for layer in solved.values())
     yield Claim(
@@ -217,8 +224,8 @@ def lower_half(results: Results) -> Iterator[Claim]:
         below / len(draws),
         low,
         high,
-        int(results.tasks["sentences"].min()),
-        BY_SENTENCES,
+        n,
+        unit,
         threshold=0.5,
     )
 
@@ -237,15 +244,16 @@ def centres_agree(results: Results) -> Iterator[Claim]:
     )
     by_resample = _spearman(resampled_layers, resampled_centres)
     by_resample[np.isnan(resampled_layers).any(axis=0)] = np.nan
+    n, unit = results.units(tasks)
     value = float(spearmanr([solved[task] for task in tasks], means).statistic)
     yield Claim(
         f"Centres of gravity order tasks as expected layers do (Spearman above {_CORRELATED})",
         f"Spearman {value:.2f} over {len(tasks)} tasks",
         f"Spearman correlation over {len(tasks)} tasks",
         value,
-        *interval_of_resamples(by_resample, LEVEL),
-        int(results.tasks["sentences"].min()),
-        BY_SENTENCES,
+        *interval_of_resamples(by_resample, LEVEL, n),
+        n,
+        unit,
         threshold=_CORRELATED,
     )
 
@@ -297,7 +305,7 @@ def _difference(
     interval: tuple[float, float],
     n: int,
     level: float,
-    unit: str = BY_SENTENCES,
+    unit: str,
 ) -> Claim:
     """The later task's statistic less the earlier one's."""
     words = f"{statistic}: {EDGE_TASKS[later]} less {EDGE_TASKS[earlier]}"

@@ -32,7 +32,8 @@ def controls_page(path: str | Path, labels: Mapping[str, RunLabel], html_out: st
         "of the paper)",
         [
             *joint_lines(labels.values()),
-            "F1 over targets and labels in percent, mean over seeds, 95 % interval by bootstrap over sentences and seeds. "
+            "F1 over targets and labels in percent, mean over seeds, 95 % interval by bootstrap over seeds and documents, or "
+            "sentences where the corpus does not name its documents (unit). "
             "Random encoder: the same probes on a model whose layers have random weights; above: F1 less that of those probes. "
             "Control task: every word has a label of its own, drawn by chance (Hewitt & Liang 2019), so that a probe can "
             "memorise labels but learns nothing of the task; selectivity: F1 less that of the control task. Shuffled labels: "

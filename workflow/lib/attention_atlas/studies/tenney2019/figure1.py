@@ -13,7 +13,7 @@ from attention_atlas.corpora.layers import EDGE_TASKS
 from attention_atlas.figures.style import BLUE, ORANGE, save_figure, use_style
 from attention_atlas.io.run_label import RunLabel, joint_lines
 from attention_atlas.io.tables import read_table
-from attention_atlas.studies.tenney2019.figure_labels import LAYER_LABEL
+from attention_atlas.studies.tenney2019.figure_labels import LAYER_LABEL, evaluated
 from attention_atlas.studies.tenney2019.summary import FIGURE1
 
 
@@ -56,9 +56,8 @@ def figure1(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[
     axis.set_axisbelow(True)
     axis.set_xlabel(LAYER_LABEL)
     axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=2)
-    sizes = ", ".join(f"{EDGE_TASKS[row.task]} {row.sentences}" for row in table.itertuples())
     note = (
-        f"Lines: 95 % intervals, of expected layers by bootstrap over sentences and {table['seeds'].iloc[0]} seeds, of centres "
-        f"over seeds alone. Sentences evaluated: {sizes}."
+        f"Lines: 95 % intervals, of expected layers by bootstrap over {' or '.join(sorted(table['unit'].unique()))} and "
+        f"{table['seeds'].iloc[0]} seeds, of centres over seeds alone. {evaluated(table)}"
     )
     save_figure(figure, pictures, "\n".join([*joint_lines(labels.values()), note]))

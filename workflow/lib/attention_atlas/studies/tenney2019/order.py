@@ -30,8 +30,9 @@ def order_page(path: str | Path, labels: Mapping[str, RunLabel], html_out: str |
         "Tenney et al. 2019: does the order of tasks hold?",
         [
             *joint_lines(labels.values()),
-            "Neighbours in the order of expected layers, and how often this order comes out of a bootstrap over sentences and "
-            "seeds. Tasks whose whole gain is within two standard errors of nothing (noise) have no expected layer.",
+            "Neighbours in the order of expected layers, and how often this order comes out of a bootstrap over seeds and "
+            "documents, or sentences where the corpus does not name its documents (unit). Tasks whose whole gain is within two "
+            "standard errors of nothing (noise) have no expected layer.",
         ],
         formats={"probability": ".2f"} | dict.fromkeys(ORDER[2:7], ".2f"),
     )

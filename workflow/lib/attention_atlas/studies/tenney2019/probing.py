@@ -18,6 +18,7 @@ import torch
 from attention_atlas.corpora.examples import read_examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.tables import write_parquet, write_table
+from attention_atlas.methods.units import Units, independent_units
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.hidden_states import HiddenStates
 from attention_atlas.studies.tenney2019.names import (
@@ -149,15 +150,16 @@ def _probe(task: str, probed: ProbedTask, plan: Plan, device: str) -> dict[str, 
         traced = []
         if plan.whole and task in TRACED_TASKS:
             traced = list(_traced(targets, plan, probed.cases, caches[0].layers, stack))
+        units = _units(targets)
         tables: dict[str, list[pd.DataFrame]] = {"scores": [], "weights": [], "counts": []}
         for seed in plan.seeds:
             keys = plan.keys(caches[0].layers, seed)
             trained = train_probes(targets, states, keys, probed.recipe, device)
             scored = torch.from_numpy(targets.scored).to(device)
             counts = count_answers(trained.probes, targets.development, states, scored, probed.recipe.batch, device)
-            tables["scores"].append(_scores(targets, trained, counts))
+            tables["scores"].append(_scores(targets, trained, counts, units))
             tables["weights"].append(_weights(task, trained, caches[0].layers))
-            tables["counts"].append(_counts(targets, trained, counts))
+            tables["counts"].append(_counts(targets, trained, counts, units))
             for group in traced:
                 group.add(trained, states, probed.recipe.batch, device)
             _log.info(
@@ -201,7 +203,13 @@ def _key_columns(key: ProbeKey) -> dict[str, Any]:
     }
 
 
-def _scores(targets: TaskTargets, trained: Trained, counts: npt.NDArray[np.int64]) -> pd.DataFrame:
+def _units(targets: TaskTargets) -> Units:
+    """What intervals resample: the documents of the evaluated sentences, or the sentences; in the order of the sentences."""
+    documents = {sentence.example.record: sentence.example.document for sentence in targets.development}
+    return independent_units(documents.values(), "sentences")
+
+
+def _scores(targets: TaskTargets, trained: Trained, counts: npt.NDArray[np.int64], units: Units) -> pd.DataFrame:
     rows = []
     size = sum(len(sentence.targets) for sentence in targets.development)
     for number, (key, probe_counts) in enumerate(zip(trained.probes.keys, counts.sum(axis=1), strict=True)):
@@ -217,6 +225,8 @@ def _scores(targets: TaskTargets, trained: Trained, counts: npt.NDArray[np.int64
                 "targets": size,
                 "steps": int(trained.steps[number]),
                 "best_step": int(trained.best_steps[number]),
+                "unit": units.name,
+                "units": units.count,
             }
         )
     return pd.DataFrame(rows)
@@ -235,13 +245,13 @@ def _weights(task: str, trained: Trained, layers: int) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _counts(targets: TaskTargets, trained: Trained, counts: npt.NDArray[np.int64]) -> pd.DataFrame:
+def _counts(targets: TaskTargets, trained: Trained, counts: npt.NDArray[np.int64], units: Units) -> pd.DataFrame:
     """`COUNTS`, a row a sentence: the predicates of one sentence are not independent."""
     records = [sentence.example.record for sentence in targets.development]
     frames = []
     for key, probe_counts in zip(trained.probes.keys, counts, strict=True):
         frame = pd.DataFrame(probe_counts, columns=["true", "false", "missed"]).groupby(records, sort=False).sum()
-        frame = frame.rename_axis("record").reset_index()
+        frame = frame.rename_axis("record").reset_index().assign(unit_number=units.of_item)
         frames.append(frame.assign(task=targets.task, **_key_columns(key))[COUNTS])
     return pd.concat(frames, ignore_index=True)
 

@@ -1,4 +1,4 @@
-"""Bootstrap over evaluated sentences and probe seeds: F1 of probes, and whether layers gain anything."""
+"""Bootstrap over evaluated documents (or sentences) and probe seeds: F1 of probes, and whether layers gain anything."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.stats import ttest_ind
 
-from attention_atlas.stats.bootstrap import percentile_interval, resampled_counts
+from attention_atlas.stats.bootstrap import expanded_level, percentile_interval, resampled_counts
 from attention_atlas.studies.tenney2019.names import CONDITIONS, EARLY, EMBEDDINGS
 from attention_atlas.studies.tenney2019.scores import f1_of
 
@@ -17,13 +17,14 @@ _ERRORS = 2.0
 
 
 def resampled_f1(counts: pd.DataFrame, resamples: int, seed: int, layer0: str = EMBEDDINGS, condition: str = EARLY) -> Floats:
-    """[resample, top] F1 of probes of a condition, over resampled sentences and seeds; no columns without such probes.
+    """[resample, top] F1 of probes of a condition, over resampled documents and seeds; no columns without such probes.
 
-    A resample is the sum of two parts: the mean F1 over seeds on resampled sentences, and the mean deviation of resampled
+    Where the corpus does not name its documents, sentences stand for them (`unit_number` of `COUNTS`). A resample is the sum of
+    two parts: the mean F1 over seeds on resampled documents, and the mean deviation of resampled
     seeds from that mean, drawn for each layer anew, because probes of different layers are trained separately. Deviations are
     scaled by sqrt(S / (S - 1)) for S seeds: the mean of S unscaled ones has a variance that is too small by (S - 1) / S. The
-    interaction of sentences and seeds is in both parts, so that intervals are too wide rather than too narrow. All conditions
-    share the resampled sentences, not the seeds.
+    interaction of documents and seeds is in both parts, so that intervals are too wide rather than too narrow. All conditions
+    share the resampled documents, not the seeds.
     """
     rows = counts[(counts["condition"] == condition) & (counts["layer0"] == layer0)]
     seeds, tops, records = (np.sort(rows[name].unique()) for name in ("seed", "top", "record"))
@@ -31,17 +32,26 @@ def resampled_f1(counts: pd.DataFrame, resamples: int, seed: int, layer0: str = 
         return np.empty((resamples, 0))
     cube = rows.sort_values(["seed", "top", "record"])[["true", "false", "missed"]].to_numpy(np.float64)
     cube = cube.reshape(len(seeds), len(tops), len(records), 3)
-    flat = cube.transpose(2, 0, 1, 3).reshape(len(records), -1)
+    flat = _by_unit(rows, cube.transpose(2, 0, 1, 3).reshape(len(records), -1))
     by_seed = f1_of(cube.sum(axis=2))
     deviations = (by_seed - by_seed.mean(axis=0)) * np.sqrt(len(seeds) / max(len(seeds) - 1, 1))
     generator = np.random.default_rng([seed, 1 + CONDITIONS.index(condition)])
     chunks = []
-    for drawn in resampled_counts(len(records), resamples, seed):
-        on_sentences = f1_of((drawn @ flat).reshape(len(drawn), len(seeds), len(tops), 3)).mean(axis=1)
+    for drawn in resampled_counts(len(flat), resamples, seed):
+        on_units = f1_of((drawn @ flat).reshape(len(drawn), len(seeds), len(tops), 3)).mean(axis=1)
         chosen = generator.integers(len(seeds), size=(len(drawn), len(seeds), len(tops)))
         of_seeds = np.take_along_axis(deviations[None], chosen, axis=1).mean(axis=1)
-        chunks.append(np.clip(on_sentences + of_seeds, 0, 100))
+        chunks.append(np.clip(on_units + of_seeds, 0, 100))
     return np.concatenate(chunks)
+
+
+def _by_unit(rows: pd.DataFrame, of_records: Floats) -> Floats:
+    """[unit, ...] sums of [record, ...] over the records of each unit."""
+    units = rows.drop_duplicates("record").sort_values("record")["unit_number"].to_numpy()
+    _, numbers = np.unique(units, return_inverse=True)
+    sums = np.zeros((numbers.max() + 1, *of_records.shape[1:]))
+    np.add.at(sums, numbers, of_records)
+    return sums
 
 
 def is_noise(points: Floats, resampled: Floats) -> bool:
@@ -57,12 +67,15 @@ def seed_interval(values: Floats, seed: int, resamples: int = 1000) -> tuple[flo
     return float(low), float(high)
 
 
-def interval_of_resamples(values: Floats, level: float) -> tuple[float, float]:
-    """Percentile interval of a statistic [resample]; a resample without one (NaN) could have any value.
+def interval_of_resamples(values: Floats, level: float, units: int) -> tuple[float, float]:
+    """Percentile interval of a statistic [resample] over so many units; a resample without one (NaN) could have any value.
 
-    It counts as below all others for the lower end and as above all others for the upper end.
+    Such a resample counts as below all others for the lower end and as above all others for the upper end. The interval is as
+    wide as so few units demand (`expanded_level`); one unit gives none.
     """
-    tail = (1 - level) / 2
+    if units < 2:
+        return np.nan, np.nan
+    tail = (1 - expanded_level(level, units)) / 2
     unknown = np.isnan(values)
     low = np.quantile(np.where(unknown, -np.inf, values), tail, method="lower")
     high = np.quantile(np.where(unknown, np.inf, values), 1 - tail, method="higher")

@@ -5,10 +5,17 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-SCORES = ["task", "layer0", "condition", "top", "seed", "f1", "precision", "recall", "labels", "targets", "steps", "best_step"]
-"""A probe on the layers 0 to `top`: F1, precision and recall in percent, of so many labels and targets."""
+from attention_atlas.methods.units import UNIT_COLUMNS
+
+SCORES = [
+    "task", "layer0", "condition", "top", "seed", "f1", "precision", "recall", "labels", "targets", "steps", "best_step",
+    *UNIT_COLUMNS,
+]  # fmt: skip
+"""A probe on the layers 0 to `top`: F1, precision and recall in percent, of so many labels and targets; what the intervals of
+the task resample (documents, or sentences where the corpus does not name its documents), and how many."""
 WEIGHTS = ["task", "layer0", "condition", "top", "seed", "layer", "weight", "scale"]
-COUNTS = ["task", "layer0", "condition", "top", "seed", "record", "true", "false", "missed"]
+COUNTS = ["task", "layer0", "condition", "top", "seed", "record", "unit_number", "true", "false", "missed"]
+"""Answers to the targets of a sentence, and the number of the document (or sentence) that intervals resample it with."""
 CASES = ["source", "task", "id", "record", "target", "span1", "span2", "top", "label", "gold", "probability", "words"]
 
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from attention_atlas.io.tables import read_parquet, read_table, write_parquet, write_table
+from attention_atlas.methods.units import UNIT_COLUMNS
 from attention_atlas.stats.bootstrap import percentile_interval
 from attention_atlas.studies.tenney2019.layers import (
     centre_of_gravity,
@@ -40,7 +41,8 @@ PROBE_SCORES = [
 """`layer` is the top one of a probe on the layers 0 to l."""
 FIGURE1 = [
     "task", "f1_first", "f1_last", "f1_last_low", "f1_last_high", "expected_layer", "expected_low", "expected_high",
-    "centre", "centre_low", "centre_high", "k_s", "k_delta", "within_noise", "layers", "sentences", "targets", "seeds",
+    "centre", "centre_low", "centre_high", "k_s", "k_delta", "within_noise", "layers", "sentences", "targets", *UNIT_COLUMNS,
+    "seeds",
 ]  # fmt: skip
 FIGURE2 = [
     "model",
@@ -57,7 +59,7 @@ FIGURE2 = [
     "within_noise",
 ]
 CONTROLS = [
-    "task", "labels", "sentences", "targets", "layer", "f1", "f1_low", "f1_high",
+    "task", "labels", "sentences", "targets", *UNIT_COLUMNS, "layer", "f1", "f1_low", "f1_high",
     "f1_random_encoder", "above_random_encoder", "above_random_encoder_low", "above_random_encoder_high",
     "f1_control_task", "selectivity", "selectivity_low", "selectivity_high",
     "f1_shuffled_labels", "above_shuffled_labels", "above_shuffled_labels_low", "above_shuffled_labels_high",
@@ -73,6 +75,7 @@ ORDER = [
     "high",
     "probability",
     "within_noise",
+    "unit",
 ]
 OPTIONS = [
     "task",
@@ -91,7 +94,7 @@ TaskFiles = Mapping[str, str | Path]
 """Kind of table -> file with the rows of a task: scores, weights, counts, see `probing.Outputs`; random_scores and
 random_counts, of the model with random weights, where there is one."""
 RESAMPLES = ["task", "resample", "expected_layer", "gain", "selectivity", "above_shuffled_labels", "above_random_encoder"]
-"""Statistics of a task in a bootstrap resample of sentences and seeds.
+"""Statistics of a task in a bootstrap resample of documents (or sentences) and seeds.
 
 `expected_layer` is missing where layers gain nothing in that resample. Of the probes on all layers: `gain`, F1 less that of the
 probe on layer 0; `selectivity`, less that of the control task; `above_shuffled_labels`, less that of probes trained on
@@ -136,7 +139,7 @@ def summarise(
     Args:
         model: name of the probed model.
         tasks: task -> its files.
-        resamples, seed: of the bootstrap over sentences and seeds.
+        resamples, seed: of the bootstrap over documents (or sentences) and seeds.
         outputs: files to write.
 
     Raises:
@@ -154,7 +157,9 @@ def summarise(
     write_table(figure2[FIGURE2], outputs.layers)
     controls = pd.concat([_first_and_last(tables, resampled[task]) for task, tables in task_tables.items()])[CONTROLS]
     write_table(controls, outputs.ends)
-    write_table(order_of_tasks({task: tables.points() for task, tables in task_tables.items()}, early), outputs.order)
+    points = {task: tables.points() for task, tables in task_tables.items()}
+    unit_names = {task: str(tables.units["unit"]) for task, tables in task_tables.items()}
+    write_table(order_of_tasks(points, early, unit_names), outputs.order)
     statistics = pd.concat([task_resamples.statistics(task) for task, task_resamples in resampled.items()], ignore_index=True)
     write_parquet(statistics[RESAMPLES], outputs.resamples)
     options = pd.concat([_options(tables, resamples, seed + k) for k, tables in enumerate(task_tables.values())])[OPTIONS]
@@ -174,6 +179,11 @@ class _Task:
     def sentences(self) -> int:
         """Number of sentences that probes are evaluated on."""
         return int(self.counts.loc[self.counts["condition"] == EARLY, "record"].nunique())
+
+    @property
+    def units(self) -> dict[str, Any]:
+        """What intervals resample, and how many of them (`UNIT_COLUMNS`)."""
+        return {name: self.scores[name].iloc[0] for name in UNIT_COLUMNS}
 
     def f1(self, condition: str = EARLY, layer0: str = EMBEDDINGS) -> pd.DataFrame:
         """[seed, top] F1."""
@@ -267,6 +277,7 @@ def _summary(task: _Task, resampled: Floats, seed: int) -> dict[str, Any]:
         "layers": len(points) - 1,
         "sentences": task.sentences,
         "targets": int(task.scores["targets"].iloc[0]),
+        **task.units,
         "seeds": len(mixing),
     }
 
@@ -306,6 +317,7 @@ def _first_and_last(task: _Task, resampled: _Resampled) -> pd.DataFrame:
             "labels": int(scores["labels"].iloc[0]),
             "sentences": task.sentences,
             "targets": int(scores["targets"].iloc[0]),
+            **task.units,
             "layer": top,
             "f1": f1,
             "f1_equal_steps": float(equal_f1s[top].mean()) if top in equal_f1s else np.nan,
@@ -328,7 +340,7 @@ def _first_and_last(task: _Task, resampled: _Resampled) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def order_of_tasks(points: Mapping[str, Floats], resampled: Mapping[str, Floats]) -> pd.DataFrame:
+def order_of_tasks(points: Mapping[str, Floats], resampled: Mapping[str, Floats], units: Mapping[str, str]) -> pd.DataFrame:
     """Tasks in the order of expected layers, with how often resamples have each before the next (`ORDER`).
 
     Tasks whose whole gain is noise come last, without numbers.
@@ -336,6 +348,7 @@ def order_of_tasks(points: Mapping[str, Floats], resampled: Mapping[str, Floats]
     Args:
         points: task -> [top] F1.
         resampled: task -> [resample, top] F1; resamples of tasks are independent.
+        units: task -> what they resample (documents or sentences).
     """
     known = [task for task in points if not is_noise(points[task], resampled[task])]
     layers = {task: float(expected_layer(points[task])) for task in known}
@@ -347,10 +360,12 @@ def order_of_tasks(points: Mapping[str, Floats], resampled: Mapping[str, Floats]
         sound = difference[np.isfinite(difference)]
         low, high = percentile_interval(sound)
         probability = float((sound > 0).mean())
-        rows.append([task, later, layers[task], layers[later], layers[later] - layers[task], low, high, probability, 0])
-    rows += [[task, None, layers[task], *[np.nan] * 5, 0] for task in ordered[-1:]]
-    rows += [[task, None, *[np.nan] * 6, 1] for task in points if task not in known]
-    return pd.DataFrame(rows, columns=ORDER).astype(dict.fromkeys(ORDER[2:-1], float))
+        unit = " or ".join(sorted({units[task], units[later]}))
+        difference_columns = [layers[later] - layers[task], low, high, probability]
+        rows.append([task, later, layers[task], layers[later], *difference_columns, 0, unit])
+    rows += [[task, None, layers[task], *[np.nan] * 5, 0, None] for task in ordered[-1:]]
+    rows += [[task, None, *[np.nan] * 6, 1, None] for task in points if task not in known]
+    return pd.DataFrame(rows, columns=ORDER).astype(dict.fromkeys(ORDER[2:-2], float))
 
 
 def _options(task: _Task, resamples: int, seed: int) -> pd.DataFrame:
