@@ -287,6 +287,25 @@ def test_tables_follow_from_scores_and_weights(probed, pages):
     options = read_table(pages / "options", OPTIONS)
     assert set(options["condition"]) == {EARLY, "equal_steps"}
     assert set(options["layer0"]) == {EMBEDDINGS, LEXICAL}
+    for table in (bars, options):
+        sizes = table[["sentences", "targets", "unit", "units", "seeds"]].drop_duplicates().to_numpy().tolist()
+        assert sizes == [[8, 8 * 6, "sentences", 8, len(SEEDS)]]
+
+
+def test_the_page_of_options_says_where_no_probe_stopped_early(pages, tmp_path):
+    options, controls = read_table(pages / "options", OPTIONS), read_table(pages / "controls", CONTROLS)
+    early = options[(options["condition"] == EARLY) & (options["layer0"] == EMBEDDINGS) & (options["gains"] == "raw")]
+    equal = options[options["condition"] == "equal_steps"]
+    last = controls[controls["layer"] == LAYERS]
+    assert early["steps"].tolist() == last["steps"].tolist()
+    assert equal["steps"].tolist() == last["equal_steps"].tolist() == [RECIPE.equal_steps] * len(TASKS)
+    words = "the two conditions are the same in this run, and their comparison says nothing"
+    for steps, said in ((30, False), (RECIPE.equal_steps, True)):
+        write_table(options.assign(steps=options["steps"].where(options["condition"] == "equal_steps", steps)), tmp_path / "t")
+        options_page(tmp_path / "t", SETTINGS, tmp_path / "html")
+        page = " ".join((tmp_path / "html").read_text(encoding="utf-8").split())
+        assert (words in page) == said
+        assert "Sentences evaluated: Parts of speech 8" in page
 
 
 def by_hand(cube):
@@ -393,6 +412,9 @@ def test_figures_are_drawn_and_the_same_twice(pages, second_pages, tmp_path):
     text = (tmp_path / "figure10.svg").read_text(encoding="utf-8")
     assert "Parts of speech" in text
     assert "Expected layer" in text
+    for name in ("figure2", "figure_a3"):
+        text = (tmp_path / f"{name}0.svg").read_text(encoding="utf-8")
+        assert "Sentences evaluated: Parts of speech 8, Constituents 8" in " ".join(text.split()), name
     (tmp_path / "none").write_text("\t".join(FIGURE3) + "\n", encoding="utf-8")
     figure3(tmp_path / "none", SETTINGS, {"svg": tmp_path / "none.svg"})
     assert "no sentence has more than one target in doubt" in (tmp_path / "none.svg").read_text(encoding="utf-8")

@@ -75,8 +75,8 @@ def _measured(
 ) -> dict[str, Measured]:
     """Published values in the tables of one model."""
     targets = frames["figure1"][["task", "targets"]]
-    by_task = {name: frames[name].merge(targets, on="task") for name in ("figure2", "options", "mixing_weights")}
-    derived = {**frames, **by_task, "quantities": quantities([Quantity("ambiguous", AMBIGUOUS)])}
+    weights = frames["mixing_weights"].merge(targets, on="task")
+    derived = {**frames, "mixing_weights": weights, "quantities": quantities([Quantity("ambiguous", AMBIGUOUS)])}
     counted = {str(task): int(count) for task, count in zip(targets["task"], targets["targets"], strict=True)}
     return with_same_procedure(measure(published, derived, labels), published, recipes, counted)
 

@@ -16,7 +16,7 @@ from attention_atlas.corpora.layers import EDGE_TASKS
 from attention_atlas.figures.style import BLACK, BLUE, GREY, ORANGE, save_figure, use_style
 from attention_atlas.io.run_label import RunLabel, joint_lines
 from attention_atlas.io.tables import read_table
-from attention_atlas.studies.tenney2019.figure_labels import LAYER_LABEL
+from attention_atlas.studies.tenney2019.figure_labels import LAYER_LABEL, evaluated
 from attention_atlas.studies.tenney2019.summary import FIGURE2
 
 
@@ -31,7 +31,7 @@ def draw_layer_bars(path: str | Path, labels: Mapping[str, RunLabel], pictures: 
     Raises:
         AtlasError: the table cannot be used.
     """
-    table = read_table(path, FIGURE2)
+    sizes = table = read_table(path, FIGURE2)
     tables = {str(model): model_rows for model, model_rows in table.groupby("model", sort=False)}
     tasks = [task for task in EDGE_TASKS if any((table["task"] == task).any() for table in tables.values())]
     most = max(int(table["layer"].max()) for table in tables.values())
@@ -63,7 +63,8 @@ def draw_layer_bars(path: str | Path, labels: Mapping[str, RunLabel], pictures: 
     note = (
         "Left: weights of the probe on all layers, mean over seeds, lines: 95 % interval over seeds; dashed: equal weights. "
         "Right: what each layer adds to F1, as a share of the largest gain over layer 0; light: a loss. K: divergence "
-        "from equal shares in bits. Numbers on the right: F1 at layer 0 and at the last."
+        f"from equal shares in bits. Numbers on the right: F1 at layer 0 and at the last. {evaluated(sizes)} "
+        f"Probes of {sizes['seeds'].iloc[0]} seeds."
     )
     save_figure(figure, pictures, "\n".join([*joint_lines(labels.values()), note]))
 

@@ -39,10 +39,11 @@ PROBE_SCORES = [
     "task", "layer", "seed", "f1", "layer0", "condition", "precision", "recall", "labels", "targets", "steps", "best_step"
 ]  # fmt: skip
 """`layer` is the top one of a probe on the layers 0 to l."""
+SIZES = ["sentences", "targets", *UNIT_COLUMNS, "seeds"]
+"""What a task is evaluated on, what intervals resample and how many of them, and probes of each kind."""
 FIGURE1 = [
     "task", "f1_first", "f1_last", "f1_last_low", "f1_last_high", "expected_layer", "expected_low", "expected_high",
-    "centre", "centre_low", "centre_high", "k_s", "k_delta", "within_noise", "layers", "sentences", "targets", *UNIT_COLUMNS,
-    "seeds",
+    "centre", "centre_low", "centre_high", "k_s", "k_delta", "within_noise", "layers", *SIZES,
 ]  # fmt: skip
 FIGURE2 = [
     "model",
@@ -57,6 +58,7 @@ FIGURE2 = [
     "k_s",
     "k_delta",
     "within_noise",
+    *SIZES,
 ]
 CONTROLS = [
     "task", "labels", "sentences", "targets", *UNIT_COLUMNS, "layer", "f1", "f1_low", "f1_high",
@@ -89,6 +91,8 @@ OPTIONS = [
     "f1_first",
     "f1_last",
     "within_noise",
+    "steps",
+    *SIZES,
 ]
 TaskFiles = Mapping[str, str | Path]
 """Kind of table -> file with the rows of a task: scores, weights, counts, see `probing.Outputs`; random_scores and
@@ -158,7 +162,7 @@ def summarise(
     controls = pd.concat([_first_and_last(tables, resampled[task]) for task, tables in task_tables.items()])[CONTROLS]
     write_table(controls, outputs.ends)
     points = {task: tables.points() for task, tables in task_tables.items()}
-    unit_names = {task: str(tables.units["unit"]) for task, tables in task_tables.items()}
+    unit_names = {task: str(tables.sizes["unit"]) for task, tables in task_tables.items()}
     write_table(order_of_tasks(points, early, unit_names), outputs.order)
     statistics = pd.concat([task_resamples.statistics(task) for task, task_resamples in resampled.items()], ignore_index=True)
     write_parquet(statistics[RESAMPLES], outputs.resamples)
@@ -181,14 +185,21 @@ class _Task:
         return int(self.counts.loc[self.counts["condition"] == EARLY, "record"].nunique())
 
     @property
-    def units(self) -> dict[str, Any]:
-        """What intervals resample, and how many of them (`UNIT_COLUMNS`)."""
-        return {name: self.scores[name].iloc[0] for name in UNIT_COLUMNS}
+    def sizes(self) -> dict[str, Any]:
+        """`SIZES`."""
+        first = self.scores.iloc[0]
+        targets, units = int(first["targets"]), {name: first[name] for name in UNIT_COLUMNS}
+        return {"sentences": self.sentences, "targets": targets, **units, "seeds": len(self.f1())}
 
     def f1(self, condition: str = EARLY, layer0: str = EMBEDDINGS) -> pd.DataFrame:
         """[seed, top] F1."""
         rows = self.scores[(self.scores["condition"] == condition) & (self.scores["layer0"] == layer0)]
         return rows.pivot(index="seed", columns="top", values="f1")
+
+    def steps(self, condition: str = EARLY, layer0: str = EMBEDDINGS) -> float:
+        """Steps of the probes on all layers, mean over seeds."""
+        rows = self.scores[(self.scores["condition"] == condition) & (self.scores["layer0"] == layer0)]
+        return float(rows.loc[rows["top"] == rows["top"].max(), "steps"].mean())
 
     def points(self, layer0: str = EMBEDDINGS) -> Floats:
         """[top] mean F1 over seeds."""
@@ -275,10 +286,7 @@ def _summary(task: _Task, resampled: Floats, seed: int) -> dict[str, Any]:
         "k_delta": float(divergence_of_gains(points)),
         "within_noise": int(noise),
         "layers": len(points) - 1,
-        "sentences": task.sentences,
-        "targets": int(task.scores["targets"].iloc[0]),
-        **task.units,
-        "seeds": len(mixing),
+        **task.sizes,
     }
 
 
@@ -301,6 +309,7 @@ def _bars(model: str, task: _Task, resampled: Floats, seed: int) -> pd.DataFrame
             "k_s": float(divergence_of_weights(mixing).mean()),
             "k_delta": float(divergence_of_gains(points)),
             "within_noise": int(is_noise(points, resampled)),
+            **task.sizes,
         }
     )
 
@@ -308,22 +317,19 @@ def _bars(model: str, task: _Task, resampled: Floats, seed: int) -> pd.DataFrame
 def _first_and_last(task: _Task, resampled: _Resampled) -> pd.DataFrame:
     rows = []
     early_f1s, control_f1s, random_f1s = task.f1(), task.f1(CONTROL_TASK), task.f1(RANDOM_ENCODER)
-    equal_f1s, scores = task.f1(EQUAL), task.scores
+    equal_f1s, scores, sizes = task.f1(EQUAL), task.scores, task.sizes
     early = scores[(scores["condition"] == EARLY) & (scores["layer0"] == EMBEDDINGS)]
     for place, top in ((0, 0), (-1, int(early_f1s.columns.max()))):
         f1 = float(early_f1s[top].mean())
         row: dict[str, Any] = {
             "task": task.name,
             "labels": int(scores["labels"].iloc[0]),
-            "sentences": task.sentences,
-            "targets": int(scores["targets"].iloc[0]),
-            **task.units,
+            **sizes,
             "layer": top,
             "f1": f1,
             "f1_equal_steps": float(equal_f1s[top].mean()) if top in equal_f1s else np.nan,
             "steps": float(early.loc[early["top"] == top, "steps"].mean()),
             "equal_steps": float(scores.loc[scores["condition"] == EQUAL, "steps"].mean()) if top in equal_f1s else np.nan,
-            "seeds": len(early_f1s),
         }
         draws = resampled.early[:, place]
         row["f1_low"], row["f1_high"] = map(float, percentile_interval(draws))
@@ -377,11 +383,12 @@ def _options(task: _Task, resamples: int, seed: int) -> pd.DataFrame:
         for gains in ("raw", "running_max"):
             expected = np.nan if noise else float(expected_layer(points, running_max=gains == "running_max"))
             mixed = [centre_of_gravity(mixing).mean(), divergence_of_weights(mixing).mean()]
-            rest = [float(divergence_of_gains(points)), points[0], points[-1], int(noise)]
+            rest = [float(divergence_of_gains(points)), points[0], points[-1], int(noise), task.steps(layer0=name)]
             rows.append([task.name, name, gains, EARLY, expected, *mixed, *rest])
     mixing, f1 = task.mixing(EQUAL), task.f1(EQUAL)
     if len(f1):
         last = float(f1.iloc[:, -1].mean())
         centre, spread = centre_of_gravity(mixing).mean(), divergence_of_weights(mixing).mean()
-        rows.append([task.name, EMBEDDINGS, None, EQUAL, np.nan, centre, spread, np.nan, np.nan, last, None])
-    return pd.DataFrame(rows, columns=OPTIONS).astype({"within_noise": "Int64"})
+        rows.append([task.name, EMBEDDINGS, None, EQUAL, np.nan, centre, spread, np.nan, np.nan, last, None, task.steps(EQUAL)])
+    table = pd.DataFrame(rows, columns=OPTIONS[: -len(SIZES)]).astype({"within_noise": "Int64"})
+    return table.assign(**task.sizes)
