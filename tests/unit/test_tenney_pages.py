@@ -170,7 +170,9 @@ def test_a_task_writes_all_its_probes(probed):
         (EMBEDDINGS, "control_task"): [0, LAYERS],
         (EMBEDDINGS, "shuffled_labels"): [LAYERS],
     }
-    assert set(scores["seed"]) == set(SEEDS)
+    seeds = scores.groupby("condition")["seed"].agg(lambda values: sorted(set(values))).to_dict()
+    assert seeds.pop("shuffled_labels") == [SEEDS[0]], "the first seed alone"
+    assert set(map(tuple, seeds.values())) == {SEEDS}
     assert (scores["targets"] == 8 * 6).all()
     weights = read_table(out.weights, WEIGHTS)
     sums = weights.groupby(["layer0", "condition", "top", "seed"])["weight"].sum()
@@ -284,6 +286,10 @@ def test_tables_follow_from_scores_and_weights(probed, pages):
         f1_gain = row["f1"] - controls.loc[(controls["task"] == task) & (controls["layer"] == 0), "f1"].iloc[0]
         assert draws["gain"].mean() == pytest.approx(f1_gain, abs=3)
     assert len(controls) == 2 * len(TASKS)
+    assert controls["seeds_shuffled_labels"].tolist() == [0, 1] * len(TASKS)
+    assert controls["seeds"].tolist() == [len(SEEDS)] * len(controls)
+    page = " ".join((pages / "controls_html").read_text(encoding="utf-8").split())
+    assert "of the first seed alone" in page
     options = read_table(pages / "options", OPTIONS)
     assert set(options["condition"]) == {EARLY, "equal_steps"}
     assert set(options["layer0"]) == {EMBEDDINGS, LEXICAL}
@@ -354,6 +360,18 @@ def test_seeds_alone_vary_as_the_mean_of_three_does():
     resampled = resampled_f1(by_hand(np.repeat(counts[:, :, None], 30, axis=2)), 4000, 0)
     assert resampled.std(axis=0) == pytest.approx(right.std(axis=0, ddof=1) / np.sqrt(3), rel=0.05)
     assert abs(np.corrcoef(resampled.T)[0, 1]) < 0.06, "probes of two layers are trained separately"
+
+
+def test_a_control_of_one_seed_varies_as_one_of_the_other_seeds():
+    # Every sentence alike: only seeds vary, and a single one has the variance s^2 of those that it is compared with.
+    right = np.array([[60, 50], [70, 55], [80, 54]])
+    cube = np.repeat(np.stack([right, 100 - right, 100 - right], axis=-1)[:, :, None], 30, axis=2)
+    single = by_hand(cube[1:2, 1:]).assign(condition="shuffled_labels", top=1)
+    counts = pd.concat([by_hand(cube), single])
+    resampled = resampled_f1(counts, 4000, 0, condition="shuffled_labels")
+    assert resampled.shape == (4000, 1)
+    assert resampled.mean() == pytest.approx(55, abs=0.2)
+    assert resampled.std() == pytest.approx(right[:, 1].std(ddof=1), rel=0.05)
 
 
 def test_conditions_share_sentences_and_differ_by_their_seeds():

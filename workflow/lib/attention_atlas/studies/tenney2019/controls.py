@@ -38,7 +38,8 @@ def controls_page(path: str | Path, labels: Mapping[str, RunLabel], html_out: st
             "Control task: every word has a label of its own, drawn by chance (Hewitt & Liang 2019), so that a probe can "
             "memorise labels but learns nothing of the task; selectivity: F1 less that of the control task. Shuffled labels: "
             "trained on labels shuffled among all training targets, which leaves nothing to learn but how frequent each label "
-            "is, and evaluated on the right ones; above: F1 less that of those probes.",
+            "is, and evaluated on the right ones; above: F1 less that of those probes. They are of the first seed alone; the "
+            "interval takes the spread over seeds of the probes that they are compared with.",
             *([] if stopped_early(table) else [f"Equal steps: {NONE_STOPPED}."]),
         ],
         {
@@ -47,8 +48,9 @@ def controls_page(path: str | Path, labels: Mapping[str, RunLabel], html_out: st
             "f1_control_task": "F1, control task",
             "f1_shuffled_labels": "F1, shuffled labels",
             "above_shuffled_labels": "Above shuffled labels",
+            "seeds_shuffled_labels": "Seeds, shuffled labels",
             "f1_equal_steps": "F1, equal steps",
         },
         {name: ".1f" for name in CONTROLS if name.startswith(("f1", "selectivity", "above"))}
-        | {"steps": ".0f", "equal_steps": ".0f"},
+        | {"seeds_shuffled_labels": "d", "steps": ".0f", "equal_steps": ".0f"},
     )

@@ -59,7 +59,7 @@ class Plan:
         seeds: of each kind.
         layer0: `embeddings`, `lexical` or both.
         whole: for every layer; else for layer 0 and the last layer alone (a control model).
-        controls: with equal steps, on a control task, and on shuffled labels.
+        controls: with equal steps, on a control task, and, for the first seed, on shuffled labels.
         max_targets: targets of a training sentence at most; None takes all.
         max_traced_sentences: sentences of the development set in which ambiguous targets are looked for.
     """
@@ -78,7 +78,8 @@ class Plan:
         if self.controls:
             keys.append(ProbeKey(layers, seed, equal=True))
             keys += [ProbeKey(top, seed, labels=CONTROL_TASK) for top in (0, layers)]
-            keys.append(ProbeKey(layers, seed, labels=SHUFFLED_LABELS))
+            if seed == self.seeds[0]:
+                keys.append(ProbeKey(layers, seed, labels=SHUFFLED_LABELS))
         return keys
 
 

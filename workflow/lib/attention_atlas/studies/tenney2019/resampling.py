@@ -24,7 +24,8 @@ def resampled_f1(counts: pd.DataFrame, resamples: int, seed: int, layer0: str = 
     seeds from that mean, drawn for each layer anew, because probes of different layers are trained separately. Deviations are
     scaled by sqrt(S / (S - 1)) for S seeds: the mean of S unscaled ones has a variance that is too small by (S - 1) / S. The
     interaction of documents and seeds is in both parts, so that intervals are too wide rather than too narrow. All conditions
-    share the resampled documents, not the seeds.
+    share the resampled documents, not the seeds. Of a control that is trained on one seed, that seed deviates from the mean as
+    one of the probes of the task itself does (condition `EARLY`).
     """
     rows = counts[(counts["condition"] == condition) & (counts["layer0"] == layer0)]
     seeds, tops, records = (np.sort(rows[name].unique()) for name in ("seed", "top", "record"))
@@ -33,16 +34,30 @@ def resampled_f1(counts: pd.DataFrame, resamples: int, seed: int, layer0: str = 
     cube = rows.sort_values(["seed", "top", "record"])[["true", "false", "missed"]].to_numpy(np.float64)
     cube = cube.reshape(len(seeds), len(tops), len(records), 3)
     flat = _by_unit(rows, cube.transpose(2, 0, 1, 3).reshape(len(records), -1))
-    by_seed = f1_of(cube.sum(axis=2))
-    deviations = (by_seed - by_seed.mean(axis=0)) * np.sqrt(len(seeds) / max(len(seeds) - 1, 1))
+    deviations = _deviations(f1_of(cube.sum(axis=2)))
+    if len(seeds) == 1 and condition != EARLY:
+        deviations = _deviations(_f1_by_seed(counts, layer0, tops))
     generator = np.random.default_rng([seed, 1 + CONDITIONS.index(condition)])
     chunks = []
     for drawn in resampled_counts(len(flat), resamples, seed):
         on_units = f1_of((drawn @ flat).reshape(len(drawn), len(seeds), len(tops), 3)).mean(axis=1)
-        chosen = generator.integers(len(seeds), size=(len(drawn), len(seeds), len(tops)))
+        chosen = generator.integers(len(deviations), size=(len(drawn), len(seeds), len(tops)))
         of_seeds = np.take_along_axis(deviations[None], chosen, axis=1).mean(axis=1)
         chunks.append(np.clip(on_units + of_seeds, 0, 100))
     return np.concatenate(chunks)
+
+
+def _deviations(by_seed: Floats) -> Floats:
+    """[seed, top] deviations from the mean over seeds, scaled so that their variance is that of one seed."""
+    seeds = len(by_seed)
+    return (by_seed - by_seed.mean(axis=0)) * np.sqrt(seeds / max(seeds - 1, 1))
+
+
+def _f1_by_seed(counts: pd.DataFrame, layer0: str, tops: npt.NDArray[np.int64]) -> Floats:
+    """[seed, top] F1 of the probes of the task itself on some top layers."""
+    rows = counts[(counts["condition"] == EARLY) & (counts["layer0"] == layer0) & counts["top"].isin(tops)]
+    sums = rows.groupby(["seed", "top"])[["true", "false", "missed"]].sum()
+    return f1_of(sums.to_numpy().reshape(-1, len(tops), 3))
 
 
 def _by_unit(rows: pd.DataFrame, of_records: Floats) -> Floats:

@@ -165,8 +165,9 @@ def _probes(part: Part) -> Work:
     training = settings["training"]
     # Of a model with random layers, only the first and the last layer are probed.
     whole = part.model_name in (study_model(part.place.config, part.place.run, ID), settings.get("second_model"))
-    probes_per_seed = len(settings["layer0"]) * (part.shape.layers + 1) + 4 if whole else 2
-    probes = len(tasks_in_path(part.place.wildcards)) * len(settings["seeds"]) * probes_per_seed
+    probes_per_seed = len(settings["layer0"]) * (part.shape.layers + 1) + 3 if whole else 2
+    # Shuffled labels are learnt by a probe of the first seed.
+    probes = len(tasks_in_path(part.place.wildcards)) * (len(settings["seeds"]) * probes_per_seed + whole)
     return {"kprobed": probes * training["max_steps"] * training["batch"] * part.shape.hidden / 1e6}
 
 

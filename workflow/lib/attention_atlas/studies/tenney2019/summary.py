@@ -65,6 +65,7 @@ CONTROLS = [
     "f1_random_encoder", "above_random_encoder", "above_random_encoder_low", "above_random_encoder_high",
     "f1_control_task", "selectivity", "selectivity_low", "selectivity_high",
     "f1_shuffled_labels", "above_shuffled_labels", "above_shuffled_labels_low", "above_shuffled_labels_high",
+    "seeds_shuffled_labels",
     "f1_equal_steps", "steps", "equal_steps", "seeds",
 ]  # fmt: skip
 ORDER = [
@@ -229,7 +230,8 @@ def _read(task: str, files: TaskFiles) -> _Task:
 class _Resampled:
     """[resample, top] F1 of the probes of each condition: on all layers one by one, or on layer 0 and on all layers.
 
-    Probes of shuffled labels are on all layers only. Without a model with random layers, `random_encoder` has no column.
+    Probes of shuffled labels are on all layers only, of the first seed. Without a model with random layers, `random_encoder`
+    has no column.
     """
 
     early: Floats
@@ -317,7 +319,7 @@ def _bars(model: str, task: _Task, resampled: Floats, seed: int) -> pd.DataFrame
 def _first_and_last(task: _Task, resampled: _Resampled) -> pd.DataFrame:
     rows = []
     early_f1s, control_f1s, random_f1s = task.f1(), task.f1(CONTROL_TASK), task.f1(RANDOM_ENCODER)
-    equal_f1s, scores, sizes = task.f1(EQUAL), task.scores, task.sizes
+    equal_f1s, shuffled_f1s, scores, sizes = task.f1(EQUAL), task.f1(SHUFFLED_LABELS), task.scores, task.sizes
     early = scores[(scores["condition"] == EARLY) & (scores["layer0"] == EMBEDDINGS)]
     for place, top in ((0, 0), (-1, int(early_f1s.columns.max()))):
         f1 = float(early_f1s[top].mean())
@@ -331,12 +333,13 @@ def _first_and_last(task: _Task, resampled: _Resampled) -> pd.DataFrame:
             "steps": float(early.loc[early["top"] == top, "steps"].mean()),
             "equal_steps": float(scores.loc[scores["condition"] == EQUAL, "steps"].mean()) if top in equal_f1s else np.nan,
         }
+        row["seeds_shuffled_labels"] = int(shuffled_f1s[top].notna().sum()) if top in shuffled_f1s else 0
         draws = resampled.early[:, place]
         row["f1_low"], row["f1_high"] = map(float, percentile_interval(draws))
         for f1_name, difference, f1s, control_draws in (
             ("f1_random_encoder", "above_random_encoder", random_f1s, resampled.random_encoder),
             ("f1_control_task", "selectivity", control_f1s, resampled.control_task),
-            ("f1_shuffled_labels", "above_shuffled_labels", task.f1(SHUFFLED_LABELS), resampled.shuffled_labels),
+            ("f1_shuffled_labels", "above_shuffled_labels", shuffled_f1s, resampled.shuffled_labels),
         ):
             row[f1_name] = float(f1s[top].mean()) if top in f1s else np.nan
             row[difference] = f1 - row[f1_name]
