@@ -168,7 +168,7 @@ def small_run(folder: Path) -> Workspace:
     config["runs"]["sample"]["kovaleva2019"]["tasks"] = {task: f"sample-{task}" for task in FEW_TASKS}
     # One corpus stands for two: what is tested is that all tables are made.
     corpora = {"classification": "sample-mrpc", "classification_other": "sample-mrpc"}
-    corpora |= {"classification_importance": "sample-mrpc-train"}
+    corpora |= {"classification_importance": "sample-mrpc-train", "classification_selection": "sample-mrpc-train"}
     config["runs"]["sample"]["michel2019"] |= {"classifier": "minilm-glue-mrpc-42", **corpora}
     tasks = config["runs"]["sample"]["tenney2019"]["tasks"]
     config["runs"]["sample"]["tenney2019"]["tasks"] = {task: tasks[task] for task in FEW_EDGE_TASKS}

@@ -74,7 +74,7 @@ def test_rows_of_the_official_qqp_that_are_no_pairs_are_dropped_with_a_reason(tm
     ]
     (tmp_path / "qqp.tsv").write_text(QQP)
     save_tokenizer(tmp_path / "tokenizer.json")
-    entry = {"reader": "glue", "task": "qqp", "overlong": "drop", "skip": 0, "max_tokens": 40, "shard": 10}
+    entry = {"reader": "glue", "task": "qqp", "overlong": "drop", "max_tokens": 40, "shard": 10} | FILE_ORDER
     outs = (tmp_path / "examples.parquet", tmp_path / "dropped.tsv")
     build_shard(entry, tmp_path / "qqp.tsv", tmp_path / "tokenizer.json", 40, 0, *outs)
     dropped = pd.read_csv(outs[1], sep="\t", keep_default_na=False)

@@ -258,7 +258,7 @@ def test_pruning_follows_a_training(new_model, tmp_path):
     model, examples = load_trained(trained, "translation"), list(read_examples(files, 4))
     whole = table[(table["epoch"] == 2) & (table["count"] == 0)]
     assert whole["answer"].tolist() == translate(model, examples, 0, open_tokenizer(tokens), beams=2)
-    dynamics_table(tmp_path / "out.parquet", 100, 0, tmp_path / "figure5.tsv")
+    dynamics_table(tmp_path / "out.parquet", 100, 0, tmp_path / "figure5.tsv", tmp_path / "statistics.tsv")
     rows = pd.read_csv(tmp_path / "figure5.tsv", sep="\t")
     assert list(rows.columns) == FIGURE5
     assert rows.loc[rows["count"] == 0, "delta"].tolist() == [0, 0]

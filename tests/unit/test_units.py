@@ -47,7 +47,7 @@ def test_documents_are_kept_with_the_examples_and_with_their_maps(tmp_path):
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_segments_name_their_document(recipe):
     paragraphs = (("one two three .", "four five six ."), ("seven eight .", "nine ten ."))
-    documents = [TextDocument(paragraphs, True), TextDocument(paragraphs, True)]
+    documents = [TextDocument(paragraphs, True, number) for number in (1, 2)]
     segments = RECIPES[recipe](documents, lambda text: [(word, (1,)) for word in text.split()], 8, 0)
     assert {segment.document for segment in segments} == {"document 1", "document 2"}
 

@@ -21,6 +21,8 @@ def give_licensed_files(workspace: Workspace) -> None:
     licensed = workspace.folder / "licensed"
     (licensed / "conll-2012" / "development").mkdir(parents=True)
     (licensed / "conll-2012" / "train").mkdir()
+    for part in ("train", "development"):
+        (licensed / "conll-formatted-ontonotes-5.0" / part).mkdir(parents=True)
     for folder in ("wsj", "ud-2.2", "spr1"):
         (licensed / folder).mkdir()
     for task in GLUE:
