@@ -126,7 +126,7 @@ def test_the_server_ends_with_the_workflow(tmp_path):
     path = script(tmp_path, "open(sys.argv[0] + '.parent', 'w').write(str(os.getppid()))")
     code = f"from attention_atlas.workflow.preload import Preloaded; p = Preloaded([]); p.start({path!r}, {{}}).wait()"
     library = Path(__file__).resolve().parents[2] / "workflow/lib"
-    subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": str(library)}, check=True)
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(library)}, check=True)
     server = int(Path(f"{path}.parent").read_text())
     end = time.monotonic() + 30
     while psutil.pid_exists(server) and psutil.Process(server).status() != psutil.STATUS_ZOMBIE:

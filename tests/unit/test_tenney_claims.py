@@ -3,11 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import spearmanr, t, ttest_ind
+from scipy.stats import t, ttest_ind
 
 from attention_atlas.corpora.layers import EDGE_TASKS
 from attention_atlas.published.values import load_published
-from attention_atlas.studies.tenney2019 import claims as module
 from attention_atlas.studies.tenney2019.claims import ABSTRACT, SECTION, Results, claims, stopped_early
 from attention_atlas.studies.tenney2019.layers import centre_of_gravity, expected_layer
 from attention_atlas.studies.tenney2019.names import EARLY, EMBEDDINGS, EQUAL
@@ -258,13 +257,6 @@ def test_claims_say_what_they_resample_and_how_many():
     alone = verdicts(results({"pos": 0.4, "roles": 1.7}))
     assert (alone["lower half"].n, alone["lower half"].unit) == (100, "documents and probe seeds")
     assert found["centres"].unit == "probe seeds"
-
-
-def test_spearman_of_resamples_is_that_of_scipy():
-    chance = np.random.default_rng(0)
-    first, second = chance.normal(size=(6, 20)), chance.integers(3, size=(6, 20)).astype(float)
-    slow = [spearmanr(a, b).statistic for a, b in zip(first.T, second.T, strict=True)]
-    assert module._spearman(first, second) == pytest.approx(slow)
 
 
 def test_stages_name_each_task_once():

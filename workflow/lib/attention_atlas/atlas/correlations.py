@@ -21,6 +21,7 @@ from scipy.stats import rankdata
 from attention_atlas.atlas.measures import numeric, takes_few_values
 from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.stats.bootstrap import percentile_interval
+from attention_atlas.stats.rank_correlation import pearson, spearman
 from attention_atlas.stats.simultaneous import corrected_p
 
 Floats = npt.NDArray[np.float64]
@@ -31,18 +32,6 @@ LEAST = 8
 """Heads with both measures at the least."""
 ROUNDING = 1e-12
 """Correlations that differ by less are equal: their sums were taken in different orders."""
-
-
-def spearman(first: Floats, second: Floats) -> Floats:
-    """[...] rank correlation over the last axis; NaN where a measure does not vary."""
-    return _pearson(rankdata(first, axis=-1), rankdata(second, axis=-1))
-
-
-def _pearson(first: Floats, second: Floats) -> Floats:
-    first = first - first.mean(axis=-1, keepdims=True)
-    second = second - second.mean(axis=-1, keepdims=True)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return (first * second).sum(axis=-1) / np.sqrt((first**2).sum(axis=-1) * (second**2).sum(axis=-1))
 
 
 def centred_ranks(values: Floats, layer: npt.NDArray[np.intp]) -> Floats:
@@ -103,7 +92,7 @@ def correlation(first: Floats, second: Floats, layer: npt.NDArray[np.intp], draw
 def spearman_interval(first: Floats, second: Floats, draws: Draws) -> tuple[float, float, float]:
     """Rank correlation over all heads, and the ends of its 95 % interval by bootstrap over heads."""
     ranks = [_drawn_ranks(tuple(values.tolist()), draws) for values in (first, second)]
-    low, high = percentile_interval(_pearson(*ranks))
+    low, high = percentile_interval(pearson(*ranks))
     return float(spearman(first, second)), float(low), float(high)
 
 
@@ -118,7 +107,7 @@ def within_layers(first: Floats, second: Floats, layer: npt.NDArray[np.intp], dr
     with np.errstate(invalid="ignore", divide="ignore"):
         spread = np.sqrt((first_ranks**2).sum() * (second_ranks**2).sum())
         shuffled = first_ranks[shuffles_within(layer, draws.shuffles, draws.seed)] @ second_ranks / spread
-    return float(_pearson(first_ranks, second_ranks)), shuffled
+    return float(pearson(first_ranks, second_ranks)), shuffled
 
 
 def shuffle_p(observed: float, shuffled: Floats) -> float:

@@ -30,8 +30,7 @@ from attention_atlas.atlas.correlations import (
 from attention_atlas.atlas.measures import MEASURES, takes_few_values
 from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.tables import read_table, write_table
-from attention_atlas.published.claims import claim_verdict
-from attention_atlas.published.compare import UNDECIDED
+from attention_atlas.published.compare import UNDECIDED, claim_verdict
 from attention_atlas.stats.bootstrap import percentile_interval
 from attention_atlas.stats.simultaneous import corrected_p, too_few_draws
 

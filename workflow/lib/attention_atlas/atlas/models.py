@@ -11,16 +11,16 @@ import numpy as np
 import pandas as pd
 
 from attention_atlas.atlas.compared import mean_over_heads, read_compared
-from attention_atlas.atlas.correlations import Draws, correlation, drawn_heads, spearman
+from attention_atlas.atlas.correlations import Draws, correlation, drawn_heads
 from attention_atlas.atlas.findings import NOT_TESTED
 from attention_atlas.atlas.measures import numeric, takes_few_values
 from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.methods.head_measures import PLACE
-from attention_atlas.published.claims import claim_verdict
-from attention_atlas.published.compare import UNDECIDED
+from attention_atlas.published.compare import UNDECIDED, claim_verdict
 from attention_atlas.stats.bootstrap import percentile_interval
+from attention_atlas.stats.rank_correlation import spearman
 
 MODELS = ["model", "random_weights", "measure", "mean", "ci_low", "ci_high", "spearman", "spearman_low", "spearman_high"]
 MODELS += ["within_layers", "p", "n"]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from attention_atlas.published.compare import DOES_NOT_HOLD, HOLDS, UNDECIDED
+from attention_atlas.published.compare import claim_verdict
 
 CLAIM_COLUMNS = (*("claim", "ours", "verdict", "statistic", "value", "threshold", "ci_low", "ci_high", "level", "n", "unit"),)
 LEVEL = 0.95
@@ -80,13 +80,6 @@ def all_hold(statement: str, ours: str, parts: Sequence[Claim]) -> Claim:
 def level_of_parts(parts: int, level: float = LEVEL) -> float:
     """Coverage of each of several intervals so that all of them cover with at least `level` (Bonferroni)."""
     return 1 - (1 - level) / parts
-
-
-def claim_verdict(holds: bool | None) -> str:
-    """The verdict on a claim."""
-    if holds is None:
-        return UNDECIDED
-    return HOLDS if holds else DOES_NOT_HOLD
 
 
 def _distance(part: Claim) -> float:

@@ -135,9 +135,7 @@ def verdict(entry: Published, ours: Measured, recomputed: Sequence[Recomputed] =
         if ours.comparable == SETTING:
             return SETTING_AS_PUBLISHED if agrees(entry, ours) else SETTING_DIFFERS
         if ours.comparable == QUALITATIVE:
-            if ours.holds is None:
-                return UNDECIDED
-            return HOLDS if ours.holds else DOES_NOT_HOLD
+            return claim_verdict(ours.holds)
         if ours.comparable in (EXACT, CLOSE):
             if agrees(entry, ours):
                 return MATCH
@@ -145,6 +143,13 @@ def verdict(entry: Published, ours: Measured, recomputed: Sequence[Recomputed] =
     if recomputed:
         return RECOMPUTED if all(number.agrees for number in recomputed) else CONTRADICTS
     return NOT_COMPUTED if ours.value is None else NOT_COMPARABLE
+
+
+def claim_verdict(holds: bool | None) -> str:
+    """The verdict on a claim; None where the run does not decide it."""
+    if holds is None:
+        return UNDECIDED
+    return HOLDS if holds else DOES_NOT_HOLD
 
 
 def scope(entry: Published, ours: Measured) -> tuple[str, str]:

@@ -7,11 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from attention_atlas.published.compare import VERDICTS
 from attention_atlas.published.pages import VERDICT_NOTE
-from attention_atlas.published.scoreboard import CLAIM_VERDICTS, SCOPE_COLUMNS
-
-_VERDICT_COLUMNS = {verdict.replace(" ", "_"): verdict for verdict in VERDICTS}
+from attention_atlas.published.scoreboard import CLAIM_VERDICTS, SCOPE_COLUMNS, VERDICT_COLUMNS
 
 
 def results_page(title: str, made_by: str, summary: pd.DataFrame, claims: pd.DataFrame) -> str:
@@ -40,7 +37,7 @@ def results_page(title: str, made_by: str, summary: pd.DataFrame, claims: pd.Dat
 
 def verdict_table(summary: pd.DataFrame) -> str:
     """Values of each study by verdict; verdicts that no value has are left out."""
-    return _count_table(summary, _VERDICT_COLUMNS)
+    return _count_table(summary, {column: verdict for verdict, column in VERDICT_COLUMNS.items()})
 
 
 def claim_counts(summary: pd.DataFrame) -> str:

@@ -27,11 +27,12 @@ def _name(words: str) -> str:
     return words.replace(" ", "_")
 
 
+VERDICT_COLUMNS = {verdict: _name(verdict) for verdict in VERDICTS}
 SCOPE_COLUMNS = {scope: f"scope_{_name(scope)}" for scope in SCOPES}
 CLAIM_VERDICTS = {HOLDS: "claims_hold", DOES_NOT_HOLD: "claims_do_not_hold", UNDECIDED: "claims_undecided"}
 SUMMARY = [
     *("study", "values"),
-    *(_name(verdict) for verdict in VERDICTS),
+    *VERDICT_COLUMNS.values(),
     *SCOPE_COLUMNS.values(),
     *("why_never", "why_not_in_this_run", "follow_from_others", "follow_and_agree"),
     *("claims", *CLAIM_VERDICTS.values()),

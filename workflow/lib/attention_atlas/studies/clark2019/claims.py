@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import pandas as pd
 
 from attention_atlas.io.run_label import RunLabel
-from attention_atlas.published.claims import Claim, all_hold
+from attention_atlas.published.claims import LEVEL, Claim, all_hold
 from attention_atlas.published.compare import NO, QUALITATIVE, Measured
 from attention_atlas.studies.clark2019.surface_claims import (
     BROAD_ENTROPY,
@@ -127,7 +127,7 @@ def gain_claims(table: pd.DataFrame) -> Iterator[tuple[str, Claim]]:
 
 
 def _claim(row: pd.Series, statement: str, ours: str, statistic: str, threshold: float, above: bool) -> Claim:
-    level = float(row.get("level", 0.95))
+    level = float(row.get("level", LEVEL))
     numbers = (float(row["value"]), float(row["ci_low"]), float(row["ci_high"]))
     return Claim(statement, ours, statistic, *numbers, int(row["units"]), str(row["unit"]), threshold, above, level)
 

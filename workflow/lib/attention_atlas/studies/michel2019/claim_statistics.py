@@ -16,6 +16,7 @@ from attention_atlas.methods.importance import Derivatives, importance, normalis
 from attention_atlas.methods.names import ALL, CODE, DEFINITIONS, PAPER, PER_BATCH, SCRIPT
 from attention_atlas.published.claims import LEVEL, level_of_parts
 from attention_atlas.stats.bootstrap import percentile_interval
+from attention_atlas.stats.rank_correlation import spearman
 from attention_atlas.studies.michel2019.effects import ACCURACY, MaskedScores, chosen_by_layer, resampled_deltas
 from attention_atlas.studies.michel2019.names import HELDOUT, IMPORTANCE, LEAST_BLEU, PRUNABLE, RANDOM
 
@@ -197,21 +198,10 @@ def agreement_statistics(of: Derivatives, experiment: str, batch: int, resamples
         resampled[name] = np.stack([unnormalised(derivatives, name, batch) for derivatives in redrawn])
     scaled = {name: normalised(values, of.heads) for name, values in resampled.items()}
     for name in names:
-        value = rank_correlations(importance(of, name, batch)[None], importance(of, PAPER, batch)[None])
+        value = spearman(importance(of, name, batch), importance(of, PAPER, batch))
         # Reflected at the value: a resample repeats examples, which adds up in batches and brings the definitions nearer.
-        reflected = np.clip(2 * value - rank_correlations(scaled[name], scaled[PAPER]), -1, 1)
-        yield _row(AGREEMENT, experiment, name, value[0], reflected, size, level=level_of_parts(len(names)))
-
-
-def rank_correlations(first: Floats, second: Floats) -> Floats:
-    """[row] Spearman's correlation of the rows of two tables; NaN where a row is constant."""
-    from scipy.stats import rankdata
-
-    ranks = [rankdata(values, axis=-1) for values in (first, second)]
-    centred = [values - values.mean(axis=-1, keepdims=True) for values in ranks]
-    norms = np.sqrt((centred[0] ** 2).sum(axis=-1) * (centred[1] ** 2).sum(axis=-1))
-    products = (centred[0] * centred[1]).sum(axis=-1)
-    return np.divide(products, norms, out=np.full(len(norms), np.nan), where=norms > 0)
+        reflected = np.clip(2 * value - spearman(scaled[name], scaled[PAPER]), -1, 1)
+        yield _row(AGREEMENT, experiment, name, value, reflected, size, level=level_of_parts(len(names)))
 
 
 def training_statistics(

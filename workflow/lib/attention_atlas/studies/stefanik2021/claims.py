@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import pandas as pd
 
+from attention_atlas.methods.units import DOCUMENTS
 from attention_atlas.published.claims import Claim
 from attention_atlas.stats.simultaneous import largest_size_interval
 from attention_atlas.studies.stefanik2021.names import (
@@ -24,7 +25,6 @@ from attention_atlas.studies.stefanik2021.names import (
     TOKEN,
 )
 
-DOCUMENTS = "documents"
 _ALPHA = 0.05
 
 

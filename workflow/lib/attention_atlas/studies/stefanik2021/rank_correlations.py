@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.stats import spearmanr
 
 from attention_atlas.stats.held_out import folds_of
 from attention_atlas.stats.jackknife import correlation_interval
+from attention_atlas.stats.rank_correlation import spearman
 from attention_atlas.studies.stefanik2021.names import COEFFICIENT_RANKS, SLIDE_RANKS
 from attention_atlas.studies.stefanik2021.ranking import CalibratedHeads
 from attention_atlas.studies.stefanik2021.regression import Bools, Fit, coefficients_and_importances
@@ -41,12 +41,12 @@ def rank_correlation_rows(
     group = folds_of(count, min(GROUPS, count), fit.seed)
 
     def slide(kept: Bools) -> float:
-        return spearman(calibrated.slide[kept].sum(axis=0), calibrated.cross_entropy[kept].sum(axis=0))
+        return float(spearman(calibrated.slide[kept].sum(axis=0), calibrated.cross_entropy[kept].sum(axis=0)))
 
     def coefficient(kept: Bools) -> float:
         words = kept[numbers]
         coefficients, importances = coefficients_and_importances(features[words], key[words], numbers[words], fit)
-        return spearman(np.abs(coefficients), importances.mean(axis=(0, 1)))
+        return float(spearman(np.abs(coefficients), importances.mean(axis=(0, 1))))
 
     statistics: dict[str, Callable[[Bools], float]] = {SLIDE_RANKS: slide, COEFFICIENT_RANKS: coefficient}
     rows = []
@@ -58,10 +58,3 @@ def rank_correlation_rows(
         low, high = correlation_interval(value, left)
         rows.append([name, value, low, high, features.shape[1], count, len(left)])
     return pd.DataFrame(rows, columns=RANK_CORRELATIONS)
-
-
-def spearman(first: Floats, second: Floats) -> float:
-    """Spearman correlation; NaN where all values of one are equal."""
-    if np.ptp(first) == 0 or np.ptp(second) == 0:
-        return float("nan")
-    return float(spearmanr(first, second).statistic)

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.stats import rankdata, spearmanr
 
 from attention_atlas.corpora.layers import EDGE_TASKS
 from attention_atlas.published.claims import LEVEL, Claim, all_hold, level_of_parts
 from attention_atlas.published.values import Published
+from attention_atlas.stats.rank_correlation import spearman
 from attention_atlas.studies.tenney2019.layers import centre_of_gravity, divergence_of_weights
 from attention_atlas.studies.tenney2019.names import EARLY, EMBEDDINGS, EQUAL
 from attention_atlas.studies.tenney2019.resampling import interval_of_resamples, interval_over_seeds
@@ -242,10 +242,9 @@ def centres_agree(results: Results) -> Iterator[Claim]:
     resampled_centres = np.stack(
         [generator.choice(centres[task], size=(resampled_layers.shape[1], len(centres[task]))).mean(axis=1) for task in tasks]
     )
-    by_resample = _spearman(resampled_layers, resampled_centres)
-    by_resample[np.isnan(resampled_layers).any(axis=0)] = np.nan
+    by_resample = spearman(resampled_layers.T, resampled_centres.T)
     n, unit = results.units(tasks)
-    value = float(spearmanr([solved[task] for task in tasks], means).statistic)
+    value = float(spearman(np.array([solved[task] for task in tasks]), np.array(means)))
     yield Claim(
         f"Centres of gravity order tasks as expected layers do (Spearman above {_CORRELATED})",
         f"Spearman {value:.2f} over {len(tasks)} tasks",
@@ -256,14 +255,6 @@ def centres_agree(results: Results) -> Iterator[Claim]:
         unit,
         threshold=_CORRELATED,
     )
-
-
-def _spearman(first: Floats, second: Floats) -> Floats:
-    """[resample] rank correlation over tasks [task, resample]."""
-    ranks = [rankdata(values, axis=0) for values in (first, second)]
-    centred = [values - values.mean(axis=0) for values in ranks]
-    scale = np.sqrt((centred[0] ** 2).sum(axis=0) * (centred[1] ** 2).sum(axis=0))
-    return np.divide((centred[0] * centred[1]).sum(axis=0), scale, out=np.full(len(scale), np.nan), where=scale > 0)
 
 
 def spread(results: Results) -> Iterator[Claim]:
