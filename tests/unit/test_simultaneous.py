@@ -18,6 +18,8 @@ from attention_atlas.stats.simultaneous import (
 )
 
 HEADS, DRAWS = 7, 199
+CORRECTIONS = {"holm": "holm", "bh": "fdr_bh"}
+"""Correction -> its name in statsmodels."""
 
 
 def statistics(seed, effect=0.0):
@@ -118,12 +120,20 @@ def test_the_p_of_a_count_is_that_of_draws_tested_one_by_one(significant):
     assert count_p(significant, observed, null, 0.05) == pytest.approx(slow)
 
 
-@pytest.mark.parametrize("method", ["holm", "fdr_bh"])
+@pytest.mark.parametrize("tests", [1, 2, 30])
+def test_corrections_are_those_of_statsmodels(tests):
+    p = np.round(np.random.default_rng(tests).beta(0.3, 1, tests), 2)
+    assert tests < 30 or len(set(p)) < tests, "some are equal"
+    for method, name in CORRECTIONS.items():
+        assert corrected_p(p, method, 0.0, 0.05) == pytest.approx(multipletests(p, method=name)[1])
+
+
+@pytest.mark.parametrize("method", ["holm", "bh"])
 def test_a_correction_that_cannot_reach_its_level_is_refused(method):
     p = np.array([0.001, 0.2, 0.03])
     enough = enough_draws(3, 0.05)
     assert enough == 300
-    reference = multipletests(p, method=method)[1]
+    reference = multipletests(p, method=CORRECTIONS[method])[1]
     assert corrected_p(p, method, 0.0, 0.05) == pytest.approx(reference)
     assert corrected_p(p, method, 1 / (1 + enough), 0.05) == pytest.approx(reference)
     assert np.isnan(corrected_p(p, method, 1 / enough, 0.05)).all()

@@ -174,7 +174,7 @@ def _tested(candidates: _Candidates, relation: Ints, head: Ints, options: Option
             "ci_low": low,
             "ci_high": high,
             "p": p,
-            "q": corrected_p(p, "fdr_bh", 1 / (draws + 1), LEVEL),
+            "q": corrected_p(p, "bh", 1 / (draws + 1), LEVEL),
         }
     )
 

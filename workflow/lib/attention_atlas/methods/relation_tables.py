@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from statsmodels.stats.multitest import multipletests
 
 from attention_atlas.methods.dependency_scoring import ALL, DIRECTIONS, Gold, Scores
 from attention_atlas.methods.head_tables import accuracy_rows
@@ -16,6 +15,7 @@ from attention_atlas.methods.options import Options
 from attention_atlas.stats.bootstrap import bootstrap_ratio
 from attention_atlas.stats.held_out import Bools, Resampling, best_head, folds_of, heldout
 from attention_atlas.stats.paired_tests import mcnemar
+from attention_atlas.stats.simultaneous import holm
 
 
 def heads_frame(scores: Scores, gold: Gold, options: Options) -> pd.DataFrame:
@@ -46,7 +46,7 @@ def relations_frame(scores: Scores, gold: Gold, options: Options, min_count: int
         if gold.tokens_of(relation, options).any()
     ]
     frame = pd.DataFrame(rows)
-    frame["p_holm"] = multipletests(frame["p_value"], method="holm")[1]
+    frame["p_holm"] = holm(frame["p_value"].to_numpy())
     return frame
 
 

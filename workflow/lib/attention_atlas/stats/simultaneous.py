@@ -17,8 +17,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import rankdata
-from statsmodels.stats.multitest import multipletests
+from scipy.stats import false_discovery_control, rankdata
 
 Floats = npt.NDArray[np.float64]
 _CHUNK = 100
@@ -174,14 +173,25 @@ def corrected_p(p: npt.ArrayLike, method: str, smallest: float, level: float) ->
 
     Args:
         p: [test].
-        method: of statsmodels: `holm` (Holm 1979) or `fdr_bh` (Benjamini and Hochberg 1995).
+        method: `holm` (Holm 1979) or `bh` (Benjamini and Hochberg 1995).
         smallest: the smallest p that a test can have: 1 / (draws + 1), or 0 for an exact test.
         level: that the corrected p is compared with.
     """
     values = np.asarray(p, dtype=np.float64)
     if not len(values) or smallest * len(values) >= level / _MARGIN:
         return np.full(len(values), np.nan)
-    return multipletests(values, method=method)[1]
+    return {"holm": holm, "bh": false_discovery_control}[method](values)
+
+
+def holm(p: Floats) -> Floats:
+    """[test] p adjusted by the step-down procedure of Holm (1979).
+
+    scipy has none, and that of statsmodels collects garbage at each call, for up to a second in a large process.
+    """
+    order = np.argsort(p)
+    adjusted = np.empty(len(p))
+    adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)), 1)
+    return adjusted
 
 
 def too_few_draws(column: str, tests: int, level: float, setting: str = "resamples") -> str:

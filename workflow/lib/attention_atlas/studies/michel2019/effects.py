@@ -165,7 +165,7 @@ def effect_rows(masked: MaskedScores, resamples: int, seed: int) -> pd.DataFrame
         "p": p,
         "p_sacrebleu": p_sacrebleu,
         "p_adjusted": np.maximum(p, adjusted_p(delta, null)),
-        "p_bh": corrected_p(p, "fdr_bh", smallest, LEVEL),
+        "p_bh": corrected_p(p, "bh", smallest, LEVEL),
         "p_count": _count_p(masked.keys["kind"], p, delta, null),
     }
     return masked.keys.assign(**columns, ci_low=low, ci_high=high, **tests, n=len(masked.base))
@@ -207,7 +207,7 @@ def best_by_layer(masked: MaskedScores, resamples: int, seed: int) -> pd.DataFra
     heldout_deltas = np.mean([measured.only(chosen).deltas for chosen, measured in chosen_by_layer(masked)], axis=0)
     best = rows.loc[groups["delta"].idxmax()].assign(heldout_delta=heldout_deltas)
     smallest = 0.0 if masked.metric == ACCURACY else 1 / (1 + resamples)
-    return best.assign(p_bh=corrected_p(best["p"], "fdr_bh", smallest, LEVEL)).reset_index(drop=True)
+    return best.assign(p_bh=corrected_p(best["p"], "bh", smallest, LEVEL)).reset_index(drop=True)
 
 
 def chosen_by_layer(masked: MaskedScores) -> list[tuple[npt.NDArray[np.intp], MaskedScores]]:
