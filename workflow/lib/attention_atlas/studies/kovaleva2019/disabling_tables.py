@@ -49,11 +49,9 @@ class Effects:
         changed = score(self.metric, self.changed, self.truth, counts)
         return changed - score(self.metric, self.base, self.truth, counts)[:, None]
 
-    def among(self, examples: npt.NDArray[np.bool_], condition: int | None = None) -> Effects:
-        """The effects on some of the examples, of one condition where it is given."""
-        conditions = slice(None) if condition is None else slice(condition, condition + 1)
-        changed = self.changed[:, conditions][:, :, examples]
-        return Effects(changed, self.base[:, examples], self.truth[examples], self.metric)
+    def among(self, examples: npt.NDArray[np.bool_]) -> Effects:
+        """The effects on some of the examples."""
+        return Effects(self.changed[:, :, examples], self.base[:, examples], self.truth[examples], self.metric)
 
     def by_seed(self) -> list[Effects]:
         """The effects of each seed by itself."""
@@ -179,7 +177,7 @@ def effect_rows(effects: Effects, resamples: int, seed: int, level: float = 1 - 
             "p": p,
             "p_mcnemar": _mcnemar(effects) if effects.metric == ACCURACY else np.nan,
             "p_adjusted": p_adjusted,
-            "p_bh": corrected_p(p, "fdr_bh", 1 / (1 + resamples), LEVEL),
+            "p_bh": corrected_p(p, "bh", 1 / (1 + resamples), LEVEL),
         }
     )
     best, worst = int(delta.argmax()), int(delta.argmin())
@@ -225,23 +223,30 @@ def _mcnemar(effects: Effects) -> Floats:
 def heldout_gain(effects: Effects, draws: int, seed: int, level: float) -> tuple[float, float, float]:
     """The difference on one half of the examples of the condition that is best on the other half, mean of both ways.
 
+    The two ways are not independent: where both halves choose the same condition, both differences are likely to be large. The
+    choice is therefore made again after each exchange.
+
     Args:
         effects: predictions under the conditions.
-        draws, seed: of the exchanges with the unchanged model on the half that measures.
+        draws, seed: of the exchanges with the unchanged model.
         level: coverage of the interval.
 
     Returns:
         The difference, and the ends of its interval.
     """
     even = np.arange(len(effects.truth)) % 2 == 0
-    gains, null = [], []
-    for number, (chosen, reported) in enumerate(((even, ~even), (~even, even))):
-        best = int(effects.among(chosen).deltas().mean(axis=0).argmax())
-        measured = effects.among(reported, best)
-        gains.append(float(measured.deltas().mean()))
-        null.append(_exchanged(measured, draws, seed + number))
-    gain, width = float(np.mean(gains)), float(widths(np.mean(null, axis=0), level)[0])
+    halves = [effects.among(half) for half in (even, ~even)]
+    first, second = (half.deltas().mean(axis=0)[:, None] for half in halves)
+    gain = float(_chosen_on_each_other(first, second)[0])
+    exchanged = [_exchanged(half, draws, seed + number) for number, half in enumerate(halves)]
+    width = float(widths(_chosen_on_each_other(*exchanged)[None], level)[0])
     return gain, gain - width, gain + width
+
+
+def _chosen_on_each_other(first: Floats, second: Floats) -> Floats:
+    """[draw] mean of the difference in each half of the condition that is best in the other, from [condition, draw] of both."""
+    draws = np.arange(first.shape[1])
+    return (first[second.argmax(axis=0), draws] + second[first.argmax(axis=0), draws]) / 2
 
 
 def _named(facts: dict[str, Any], places: pd.DataFrame) -> dict[str, Any]:
