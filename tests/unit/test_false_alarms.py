@@ -92,6 +92,7 @@ def masked_heads(metric, seed, lost=0.0, translations=None):
     return effects.effect_rows(effects.MaskedScores(metric, keys, parts[0], parts[1:]), DRAWS, seed)
 
 
+@cache
 def removed_heads(seed, lost=0.0, documents=16):
     """Families of rows of `ablation_rows`, by metric and split; the planted head loses a share of the right words."""
     generator = np.random.default_rng(seed)

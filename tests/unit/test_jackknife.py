@@ -4,10 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import binom, spearmanr
+from scipy.stats import binom
 
 from attention_atlas.stats.held_out import folds_of
 from attention_atlas.stats.jackknife import correlation_interval
+from attention_atlas.stats.rank_correlation import spearman
 
 REPETITIONS = pytest.mark.parametrize("data_sets", [100, pytest.param(2000, marks=pytest.mark.long)])
 HEADS, DOCUMENTS, GROUPS = 72, 40, 10
@@ -20,9 +21,9 @@ def interval(seed, correlation):
     second = correlation * first + math.sqrt(1 - correlation**2) * chance.normal(size=HEADS)
     values = [true + chance.normal(size=(DOCUMENTS, HEADS)) + chance.normal(size=(DOCUMENTS, 1)) for true in (first, second)]
     group = folds_of(DOCUMENTS, GROUPS, seed)
-    left = [spearmanr(*(value[group != k].mean(axis=0) for value in values)).statistic for k in range(GROUPS)]
-    value = spearmanr(*(value.mean(axis=0) for value in values)).statistic
-    return correlation_interval(value, left), spearmanr(first, second).statistic
+    left = [spearman(*(value[group != k].mean(axis=0) for value in values)) for k in range(GROUPS)]
+    value = spearman(*(value.mean(axis=0) for value in values))
+    return correlation_interval(value, left), spearman(first, second)
 
 
 @REPETITIONS

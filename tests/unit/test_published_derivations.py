@@ -78,9 +78,7 @@ def test_a_slip_in_any_value_that_follows_is_found(study):
             unit = 2 * entry.tolerance if entry.tolerance else 10.0 ** -(printed.decimals or 0)
             moved = replace(printed, value=printed.value + 1.6 * unit + 2 * number.bound)
             slipped = replace(entry, numbers=(*entry.numbers[:place], moved, *entry.numbers[place + 1 :]))
-            assert not recompute(published | {name: slipped})[name][place].agrees, name
-            if study == "kovaleva2019":
-                break
+            assert not recompute(published | {name: slipped}, [name])[name][place].agrees, name
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ A row of workflow/resources/published/{study}.csv may name a formula of `FORMULA
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fnmatch import fnmatchcase
@@ -48,8 +48,12 @@ class Recomputed:
     words: str
 
 
-def recompute(published: Mapping[str, Published]) -> dict[str, list[Recomputed]]:
+def recompute(published: Mapping[str, Published], names: Collection[str] | None = None) -> dict[str, list[Recomputed]]:
     """Id -> its recomputed numbers, for every value that names a formula for at least one of its numbers.
+
+    Args:
+        published: all values of a study.
+        names: ids of the values to recompute; all of them where it is not given.
 
     The bound is of first order: each input alone is moved to both ends of its rounding, and the largest changes are added. It
     is exact for sums and differences, and for all other formulas as good as the inputs' rounding is small.
@@ -58,7 +62,7 @@ def recompute(published: Mapping[str, Published]) -> dict[str, list[Recomputed]]
         AtlasError: no such formula, no such input, or inputs that the formula does not take.
     """
     results: dict[str, list[Recomputed]] = {}
-    for value in published.values():
+    for value in published.values() if names is None else (published[name] for name in names):
         numbers = [_recomputed(value, number, published) for number in value.numbers if number.formula]
         if numbers:
             results[value.id] = numbers
