@@ -74,9 +74,10 @@ def save_figure(figure: Figure, files: Mapping[str, str | Path], footnote: str =
     """
     if footnote:
         figure.text(0.5, -0.015, footnote, ha="center", va="top", fontsize=7.5, color="#555555", wrap=True)
-    # Laid out and measured once for all formats: each of them would do both again.
+    # Laid out and measured once for all formats: each of them would do both again, and draw once more with any engine ("none",
+    # too) in place.
     figure.draw_without_rendering()
-    figure.set_layout_engine("none")
+    figure.set_layout_engine(None)
     bounds = figure.get_tightbbox().padded(_MARGIN)
     for kind, path in files.items():
         with whole_file(path) as part:
