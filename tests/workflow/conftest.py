@@ -11,6 +11,13 @@ from filelock import FileLock
 from workspaces import SMALL, Workspace, copy_workflow, small_run
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of the built run are long: all of them, so that nothing builds it without them."""
+    for item in items:
+        if isinstance(item, pytest.Function) and "done" in item.fixturenames:
+            item.add_marker(pytest.mark.long)
+
+
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
     """A fresh copy of the workflow."""
