@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 import torch
 import transformers
+from safetensors.torch import load_file
 from small_entries import FILE_ORDER
 from small_tokenizer import save_tokenizer
 from transformers import BertConfig, BertModel
@@ -18,7 +19,7 @@ from attention_atlas.corpora.examples import read_examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.models.card import read_card
 from attention_atlas.models.fine_tuning import CHECKPOINT, fine_tune, label_names, order_of_batches
-from attention_atlas.models.loading import describe, load_trained
+from attention_atlas.models.loading import describe, load_trained, locate
 
 TRAINING = {
     "epochs": 6,
@@ -98,6 +99,16 @@ def test_without_dropout_the_seed_of_the_masks_changes_nothing(base, tmp_path, m
     (one, settings), (two, _) = weights(None, "one"), weights(None, "two")
     assert one != two
     assert settings["hidden_dropout_prob"] == BertConfig().hidden_dropout_prob
+
+
+@pytest.mark.parametrize("freeze", [False, True])
+def test_frozen_word_embeddings_keep_their_values_and_all_else_is_trained(base, tmp_path, freeze):
+    before = load_file(locate(base[1]) / "model.safetensors")
+    trained = load_file(train(base, tmp_path, epochs=1, freeze_word_embeddings=freeze) / "model.safetensors")
+    after = {name.removeprefix("bert."): values for name, values in trained.items()}
+    assert before.keys() - after.keys() == {"pooler.dense.bias", "pooler.dense.weight"}
+    unchanged = {name for name in before.keys() & after.keys() if torch.equal(after[name], before[name])}
+    assert unchanged == ({"embeddings.word_embeddings.weight"} if freeze else set())
 
 
 @pytest.mark.parametrize(

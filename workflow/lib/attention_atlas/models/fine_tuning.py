@@ -53,7 +53,7 @@ def fine_tune(
         training: task (questions, labels, translation, tags), regression, epochs, batch, learning_rate, warmup, weight_decay,
             optimiser, seed; stored_dtype where the weights are kept in float16; label_smoothing and beta2 where they are not 0
             and 0.999; dropout where it is not the model's own; keep_epochs where the weights after some epochs are kept;
-            batches, see `order_of_batches`.
+            batches, see `order_of_batches`; freeze_word_embeddings where the vectors of word pieces keep their values.
         threads: threads of the training.
         folder: of the checkpoint, files `CHECKPOINT`.
         summary_out: table to write: step, epoch, loss (mean since the row before), learning_rate.
@@ -79,6 +79,8 @@ def fine_tune(
         items = _answers(examples)
     set_seed(training["seed"])
     model = _model(base_entry, training["task"], classes, training.get("dropout"))
+    if training.get("freeze_word_embeddings"):
+        model.get_input_embeddings().requires_grad_(False)
     order = order_of_batches(training)
     # Kept in the checkpoint, from where the model's card takes it.
     model.config.training_batches = order
