@@ -80,6 +80,25 @@ def test_the_status_of_a_job_is_that_of_a_process(preloaded, tmp_path, end, stat
     assert alone.returncode == status
 
 
+@pytest.mark.parametrize("end", ["", "sys.exit(3)"])
+def test_a_job_ends_with_its_threads_its_exit_functions_and_its_output(tmp_path, end):
+    path = script(
+        tmp_path,
+        "import atexit, threading, pathlib\n"
+        "atexit.register(pathlib.Path('left').write_text, 'by an exit function')\n"
+        "threading.Thread(target=lambda: (time.sleep(0.3), pathlib.Path('late').write_text('by a thread'))).start()\n"
+        f"print('no end of line', end='')\n{end}",
+    )
+    code = f"from attention_atlas.workflow.preload import Preloaded; print(Preloaded([]).start({path!r}, {{}}).wait()[0])"
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2] / "workflow/lib")}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, cwd=tmp_path, check=True
+    )
+    assert done.stdout == f"no end of line{3 if end else 0}\n"
+    assert (tmp_path / "left").read_text() == "by an exit function"
+    assert (tmp_path / "late").read_text() == "by a thread"
+
+
 def test_the_traceback_of_a_job_can_be_read(tmp_path):
     """In a process of its own, whose standard error a test can read."""
     path = script(tmp_path, "raise ValueError('why it failed')")

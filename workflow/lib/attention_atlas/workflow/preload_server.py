@@ -7,6 +7,7 @@ of this package, so that jobs have the package as it is when they start.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gc
 import importlib
@@ -17,6 +18,7 @@ import runpy
 import signal
 import socket
 import sys
+import threading
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
@@ -75,11 +77,24 @@ def _become(job: dict[str, Any], report: socket.socket) -> NoReturn:
         runpy.run_path(job["script"], run_name="__main__")
         status = 0
     except SystemExit as end:
-        status = end.code if isinstance(end.code, int) else int(end.code is not None)
-        raise
+        if not isinstance(end.code, int | None):
+            raise
+        status = end.code or 0
     finally:
         report.sendall(f"{status} {json.dumps(usage())}\n".encode())
-    sys.exit(0)
+    _end(status)
+
+
+def _end(status: int) -> NoReturn:
+    """End this process without taking its libraries apart: a fifth of a second for pandas, half a second for torch."""
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join()
+    # What the interpreter would do first: logs and temporary folders.
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
 
 
 def usage() -> dict[str, float]:
