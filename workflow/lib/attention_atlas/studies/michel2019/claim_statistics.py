@@ -15,7 +15,7 @@ import pandas as pd
 from attention_atlas.methods.importance import Derivatives, importance, normalised, unnormalised
 from attention_atlas.methods.names import ALL, CODE, DEFINITIONS, PAPER, PER_BATCH, SCRIPT
 from attention_atlas.published.claims import LEVEL, level_of_parts
-from attention_atlas.stats.bootstrap import percentile_interval
+from attention_atlas.stats.bootstrap import expanded_level, percentile_interval
 from attention_atlas.stats.rank_correlation import spearman
 from attention_atlas.studies.michel2019.effects import ACCURACY, MaskedScores, chosen_by_layer, resampled_deltas
 from attention_atlas.studies.michel2019.names import HELDOUT, IMPORTANCE, LEAST_BLEU, PRUNABLE, RANDOM
@@ -51,7 +51,8 @@ def single_head_statistics(masked: MaskedScores, experiment: str, resamples: int
         places = np.flatnonzero(masked.keys["kind"] == kind)
         medians = np.median(padded_resampled[:, places], axis=1)
         yield _row(MEDIAN_CHANGE, experiment, kind, np.median(deltas[places]), medians, len(masked.base))
-        largest = simultaneous_largest(padded_deltas[places], padded_resampled[:, places])
+        level = expanded_level(LEVEL, len(masked.base))
+        largest = simultaneous_largest(padded_deltas[places], padded_resampled[:, places], level)
         yield _row(LARGEST_CHANGE, experiment, kind, np.abs(deltas[places]).max(), largest, len(masked.base))
         yield _row(BALANCE, experiment, kind, balance(deltas[places]), balance(resampled[:, places]), len(masked.base))
 
@@ -250,6 +251,6 @@ def _row(
     n: int,
     level: float = LEVEL,
 ) -> Row:
-    """A row with the percentile interval of resampled values, or with the ends of an interval."""
-    low, high = resampled if isinstance(resampled, tuple) else percentile_interval(resampled, level)
+    """A row with the percentile interval of values of resampled examples, as wide as few examples need, or with its ends."""
+    low, high = resampled if isinstance(resampled, tuple) else percentile_interval(resampled, expanded_level(level, n))
     return dict(zip(STATISTICS, (statistic, experiment, part, value, low, high, level, n), strict=True))
