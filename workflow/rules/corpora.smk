@@ -87,6 +87,8 @@ rule build_examples:
         "results/{run}/logs/build_examples/{model}/{corpus}/{shard}.log",
     benchmark:
         "results/{run}/benchmarks/build_examples/{model}/{corpus}/{shard}.tsv"
+    # Short, and much waits for it: made first, so that no long job begins late.
+    priority: 30
     group:
         "examples"
     conda:

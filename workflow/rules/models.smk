@@ -22,6 +22,8 @@ rule describe_model:
         "results/{run}/benchmarks/describe_model/{model}.tsv"
     wildcard_constraints:
         model=one_of(inputs.described_models()),
+    # Short, and much waits for it: made first, so that no long job begins late.
+    priority: 30
     retries: 2
     # Weights are fetched where there is a network: on the submitting machine.
     localrule: True
@@ -48,6 +50,8 @@ rule untrained_model:
         "results/{run}/logs/untrained_model/{model}.log",
     benchmark:
         "results/{run}/benchmarks/untrained_model/{model}.tsv"
+    # Short, and much waits for it: made first, so that no long job begins late.
+    priority: 30
     conda:
         "../../envs/model.yaml"
     resources:
