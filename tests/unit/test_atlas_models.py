@@ -105,8 +105,10 @@ def test_means_and_correlations_with_the_first_model():
 
 
 def relations_of(better):
-    rows = [("all", 0.9, 0.1, 0.0)] + [(f"r{k}", 0.6, 0.5, 0.001 if k < better else 0.2) for k in range(4)]
-    return pd.DataFrame(rows, columns=["relation", "heldout_accuracy", "heldout_baseline", "p_holm"])
+    """The row All does not count, and neither does a relation on which the head is worse, or that could not be tested."""
+    rows = [("all", 0.8, 0.0), ("worse", -0.1, 0.001), ("untested", np.nan, np.nan)]
+    rows += [(f"r{k}", 0.1, 0.001 if k < better else 0.2) for k in range(4)]
+    return pd.DataFrame(rows, columns=["relation", "tested_margin", "p_holm"])
 
 
 def test_findings_model_by_model_and_what_is_left_with_random_weights():

@@ -4,10 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import binom
+from test_false_alarms import REPETITIONS, assert_level
 from test_relations import RESAMPLING, make_gold, random_scores
 
+from attention_atlas.methods.dependency_scoring import Scores
 from attention_atlas.methods.options import AS_PUBLISHED
-from attention_atlas.methods.relation_tables import relations_frame
+from attention_atlas.methods.relation_tables import _tests, relations_frame
 from attention_atlas.methods.surface import MEASURES
 from attention_atlas.methods.units import independent_units
 from attention_atlas.stats.bootstrap import bootstrap_ratio
@@ -117,6 +119,48 @@ def test_relations_of_the_claim_are_tested_on_the_other_half():
         assert (row["ci_low"], row["ci_high"]) == pytest.approx((low[0], high[0]))
         assert row[["n", "unit", "units"]].tolist() == [len(hits), "sentences", len(pairs)]
         assert row["place"] == f"{rows.loc[name, 'layer']}-{rows.loc[name, 'head']}"
+
+
+EQUAL_GOLD = make_gold(60, 9, ["det", "dobj", "amod"])
+RELATIONS = {"all": np.ones(len(EQUAL_GOLD), dtype=bool)} | {
+    name: EQUAL_GOLD.relation == name for name in ("det", "dobj", "amod")
+}
+
+
+def best_head_tests(seed, planted=0.0):
+    """Tests of the rows of Table 1 where heads and offsets are right equally often, in some sentences more than in others.
+
+    Args:
+        seed: of the data set of 60 sentences.
+        planted: share of the tokens of det that head 1-1 is right about in any case.
+    """
+    generator = np.random.default_rng(seed)
+    gold, offsets = EQUAL_GOLD, len(AS_PUBLISHED.offsets)
+    share = np.where(generator.random((gold.sentences, offsets + 12)) < 0.5, np.float32(0.1), np.float32(0.5))
+    right = generator.random((len(gold), offsets + 12), dtype=np.float32) < share[gold.sentence]
+    right[(gold.relation == "det") & (generator.random(len(gold)) < planted), offsets] = True
+    heads, offsets_right = right[:, offsets:].reshape(len(gold), 2, 2, 3), right[:, :offsets]
+    scores = Scores(heads, offsets_right, heads, offsets_right)
+    return _tests(scores, gold, RELATIONS, Resampling(5, 20, seed)).set_index(pd.Index(RELATIONS))
+
+
+@REPETITIONS
+def test_heads_that_are_no_better_than_offsets_seldom_have_a_small_p(data_sets):
+    """Exact McNemar of held-out choices over tokens has p < 0.05 in two fifths of such data sets."""
+    tables = [best_head_tests(seed) for seed in range(data_sets)]
+    for relation in ("all", "det"):
+        p = np.array([table["p_value"].to_numpy()[list(RELATIONS).index(relation)] for table in tables])
+        assert_level(p, f"clark2019 Table 1 {relation}", discrete=True)
+    smallest = np.array([table["p_holm"].to_numpy().min() for table in tables])
+    assert_level(smallest, "clark2019 Table 1, some relation after Holm", discrete=True)
+
+
+def test_a_head_that_is_better_than_every_offset_is_found():
+    tables = [best_head_tests(seed, planted=0.7) for seed in range(40)]
+    found = [table.loc["det", "p_holm"] < 0.05 and table.loc["det", "tested_margin"] > 0 for table in tables]
+    assert np.mean(found) > 0.9
+    others = np.array([table.loc[["dobj", "amod"], "p_holm"].min() for table in tables])
+    assert_level(others, "clark2019 Table 1 beside a planted head", discrete=True)
 
 
 def probe_results(gain, seed=0, records=60):

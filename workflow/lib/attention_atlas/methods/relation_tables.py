@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,9 +14,11 @@ from attention_atlas.methods.dependency_scoring import ALL, DIRECTIONS, Gold, Sc
 from attention_atlas.methods.head_tables import accuracy_rows
 from attention_atlas.methods.options import Options
 from attention_atlas.stats.bootstrap import bootstrap_ratio
-from attention_atlas.stats.held_out import Bools, Resampling, best_head, folds_of, heldout
-from attention_atlas.stats.paired_tests import mcnemar
-from attention_atlas.stats.simultaneous import holm
+from attention_atlas.stats.held_out import Bools, Resampling, best_head, choosing_half, folds_of, heldout
+from attention_atlas.stats.simultaneous import corrected_p, enough_draws, exchange_p
+
+LEVEL = 0.05
+"""Level of the p_holm of relations on which some head is said to be better than every fixed offset."""
 
 
 def heads_frame(scores: Scores, gold: Gold, options: Options) -> pd.DataFrame:
@@ -36,18 +39,47 @@ def relations_frame(scores: Scores, gold: Gold, options: Options, min_count: int
     Columns: relation, n, layer, head, direction, accuracy with its interval (head fixed, bootstrap over units);
     heldout_accuracy with its interval (head chosen on the other folds of units); baseline_offset, baseline_accuracy (best
     offset in sample); margin (accuracy - baseline) with its interval; heldout_baseline (offset chosen on the other folds);
-    p_value (exact McNemar test of the held-out choices of head and offset, over tokens) and p_holm (Holm over the rows); unit
-    (documents, or sentences where the corpus names no documents) and units (how many of them have the relation).
+    unit (documents, or sentences where the corpus names no documents) and units (how many of them have the relation);
+    tested_margin, p_value and p_holm (`_tests`).
     """
     folds = folds_of(gold.units.count, resampling.folds, resampling.seed)[gold.units.of_item]
+    relations = {name: gold.tokens_of(name, options) for name in [ALL, *gold.relations(min_count)]}
+    relations = {name: chosen for name, chosen in relations.items() if chosen.any()}
     rows = [
-        _relation_row(relation, *scores.of(relation), gold, gold.tokens_of(relation, options), folds, options, resampling)
-        for relation in [ALL, *gold.relations(min_count)]
-        if gold.tokens_of(relation, options).any()
+        _relation_row(relation, *scores.of(relation), gold, chosen, folds, options, resampling)
+        for relation, chosen in relations.items()
     ]
-    frame = pd.DataFrame(rows)
-    frame["p_holm"] = holm(frame["p_value"].to_numpy())
-    return frame
+    return pd.concat([pd.DataFrame(rows), _tests(scores, gold, relations, resampling)], axis=1)
+
+
+def _tests(scores: Scores, gold: Gold, relations: Mapping[str, Bools], resampling: Resampling) -> pd.DataFrame:
+    """A row a relation: whether its best head is better than its best offset, both chosen on one half of the units.
+
+    Held-out folds would not do: their choices depend on each other (`choosing_half`), and so do the tokens of a unit.
+
+    Columns: tested_margin (accuracy of the head less that of the offset on the other half), p_value (random exchanges of head
+    and offset within the units of that half), p_holm (Holm over the relations). All are NaN for a relation that one half lacks.
+    """
+    unit, units = gold.units.of_item, gold.units.count
+    in_first = choosing_half(units, resampling.seed)
+    choosing = in_first[unit]
+    differences = np.zeros((units, len(relations)))
+    margins = np.full(len(relations), np.nan)
+    for number, (relation, chosen) in enumerate(relations.items()):
+        first, second = chosen & choosing, chosen & ~choosing
+        if first.any() and second.any():
+            heads, offsets = scores.of(relation)
+            head_right = heads[(second, *best_head(heads[first].sum(axis=0)))]
+            offset_right = offsets[second, offsets[first].sum(axis=0).argmax()]
+            difference = head_right.astype(np.float64) - offset_right
+            differences[:, number] = np.bincount(unit[second], weights=difference, minlength=units)
+            margins[number] = difference.mean()
+    tested = ~np.isnan(margins)
+    draws = max(resampling.resamples, enough_draws(int(tested.sum()), LEVEL))
+    p, p_holm = np.full((2, len(relations)), np.nan)
+    p[tested] = exchange_p(differences[~in_first][:, tested], draws, resampling.seed)
+    p_holm[tested] = corrected_p(p[tested], "holm", 1 / (1 + draws), LEVEL)
+    return pd.DataFrame({"tested_margin": margins, "p_value": p, "p_holm": p_holm})
 
 
 def _relation_row(
@@ -90,7 +122,6 @@ def _relation_row(
         "margin_ci_low": low[4],
         "margin_ci_high": high[4],
         "heldout_baseline": mean[3],
-        "p_value": float(mcnemar(heldout_right, heldout_offset_right)),
         "unit": units.name,
         "units": int((units.sizes() > 0).sum()),
     }
