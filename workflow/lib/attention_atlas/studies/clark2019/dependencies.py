@@ -32,7 +32,7 @@ from attention_atlas.methods.relation_tables import heads_frame, relations_frame
 from attention_atlas.methods.units import UNIT_COLUMNS
 from attention_atlas.models.card import read_card
 from attention_atlas.published.claims import level_of_parts
-from attention_atlas.stats.bootstrap import bootstrap_ratio
+from attention_atlas.stats.bootstrap import bootstrap_ratio, expanded_level
 from attention_atlas.stats.held_out import Resampling, best_head, choosing_half
 
 WORD_MODES = ("mean", "first", "max")
@@ -117,8 +117,9 @@ def measure_dependencies(
 def claims_frame(scores: Scores, gold: Gold, options: Options, resampling: Resampling) -> pd.DataFrame:
     """Accuracy of the best heads of `OVER_75`, chosen on one half of the documents, on the other half.
 
-    Columns: relation, place (best head on all sentences), value, ci_low, ci_high (bootstrap over units), level (coverage of
-    each interval, so that all hold together), n (tokens of the tested half), unit, units.
+    Columns: relation, place (best head on all sentences), value, ci_low, ci_high (bootstrap over units, made longer where they
+    are few, `expanded_level`), level (coverage of each interval, so that all hold together), n (tokens of the tested half),
+    unit, units.
     """
     choosing = choosing_half(gold.units.count, resampling.seed)[gold.units.of_item]
     present = [relation for relation in OVER_75 if (gold.relation == relation).any()]
@@ -137,7 +138,8 @@ def claims_frame(scores: Scores, gold: Gold, options: Options, resampling: Resam
             row["value"] = hits.mean()
             if units.count > 1:
                 sums, sizes = units.sums(hits[:, None]), units.sizes()[:, None]
-                low, high = bootstrap_ratio(sums, sizes, resampling.resamples, resampling.seed, level)
+                expanded = expanded_level(level, units.count)
+                low, high = bootstrap_ratio(sums, sizes, resampling.resamples, resampling.seed, expanded)
                 row |= {"ci_low": float(low[0]), "ci_high": float(high[0])}
         rows.append(row)
     return pd.DataFrame(rows, columns=CLAIM_COLUMNS)

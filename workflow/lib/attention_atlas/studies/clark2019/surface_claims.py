@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from attention_atlas.methods.units import UNIT_COLUMNS, Units
-from attention_atlas.stats.bootstrap import bootstrap_ratio
+from attention_atlas.stats.bootstrap import bootstrap_ratio, expanded_level
 from attention_atlas.stats.held_out import Resampling, choosing_half
 
 Floats = npt.NDArray[np.float64]
@@ -25,6 +25,10 @@ BROAD_ENTROPY = 3.8
 """Entropy in nats over which a head is broad (authors' notebook)."""
 
 
+_LEVEL = 0.95
+"""Coverage of the intervals."""
+
+
 def claim_statistics(by_measure: Mapping[str, Sequence[Floats]], units: Units, resampling: Resampling) -> pd.DataFrame:
     """Statistics of the claims, columns `COLUMNS`.
 
@@ -32,7 +36,8 @@ def claim_statistics(by_measure: Mapping[str, Sequence[Floats]], units: Units, r
     (attention from [SEP] to [SEP] in the strongest layer), `broad_maximum` (largest weight of a row, for the broad head with
     the largest). place: what is chosen on all segments, as layer or layer-head; the middle layers; empty where no head is
     broad. value: mean over the segments of one half of the units, of what is chosen on the other half; of all segments for
-    `middle_sep`. n: segments with a value.
+    `middle_sep`. ci_low, ci_high: bootstrap over units, made longer where they are few (`expanded_level`). n: segments with a
+    value.
 
     Args:
         by_measure: measure -> [layer, head] of every segment.
@@ -98,6 +103,7 @@ def _row(claim: str, place: str, values: Floats, units: Units, resampling: Resam
         sums, sizes = drawn.sums(values[has_value][:, None]), drawn.sizes()[:, None]
         row |= {"value": values[has_value].mean(), "units": drawn.count}
         if drawn.count > 1:
-            low, high = bootstrap_ratio(sums, sizes, resampling.resamples, resampling.seed)
+            level = expanded_level(_LEVEL, drawn.count)
+            low, high = bootstrap_ratio(sums, sizes, resampling.resamples, resampling.seed, level)
             row |= {"ci_low": float(low[0]), "ci_high": float(high[0])}
     return row
