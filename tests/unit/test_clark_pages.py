@@ -10,6 +10,7 @@ import matplotlib.image
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.collections import PolyCollection
 
 import attention_atlas
 from attention_atlas.figures.attention_lines import draw_attention_lines
@@ -107,6 +108,30 @@ def test_table_1_shows_intervals_and_the_warning_of_the_sample(tmp_path):
         assert "\n".join(f"      <td>{cell}</td>" for cell in cells) in page
     table1(tmp_path / "r.tsv", None, SAMPLE, tmp_path / "t.tsv", tmp_path / "t.html")
     assert f"<p>{LINE}</p>" in read(tmp_path / "t.html")
+
+
+def test_table_1_has_the_best_head_of_a_model_with_random_weights(tmp_path):
+    write_table(relations_frame(), tmp_path / "r.tsv")
+    # Another order, a relation without a row in the paper, and none for auxpass.
+    random = pd.DataFrame({"relation": ["det", "dep", "all"], "layer": [6, 5, 4], "head": [3, 2, 1]})
+    random["direction"] = ["dependent_to_head", "dependent_to_head", "head_to_dependent"]
+    random = random.assign(accuracy=[0.52, 0.9, 0.21], heldout_accuracy=[0.437, 0.9, 0.187])
+    random = random.assign(heldout_ci_low=[0.401, 0.9, 0.15], heldout_ci_high=[0.48, 0.9, 0.2])
+    write_table(random, tmp_path / "random.tsv")
+    table1(tmp_path / "r.tsv", tmp_path / "random.tsv", REAL, tmp_path / "t.tsv", tmp_path / "t.html")
+    table = read_table(tmp_path / "t.tsv").set_index("relation")
+    columns = [
+        f"random_{name}" for name in ("layer", "head", "accuracy", "heldout_accuracy", "heldout_ci_low", "heldout_ci_high")
+    ]
+    assert table.loc["det", columns].tolist() == [6, 3, 0.52, 0.437, 0.401, 0.48]
+    assert table.loc["all", columns].tolist() == [4, 1, 0.21, 0.187, 0.15, 0.2]
+    assert table["random_direction"].tolist()[:2] == ["head_to_dependent", "dependent_to_head"]
+    assert table.loc["auxpass", columns].isna().all()
+    assert table.loc["det", ["layer", "head", "accuracy"]].tolist() == [2, 2, 0.55], "the run's model is as it was"
+    rows = re.findall(r"<tr[^>]*>(.*?)</tr>", read(tmp_path / "t.html"), re.DOTALL)
+    header, *body = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in rows]
+    column = header.index("Random weights, held-out %")
+    assert [(cells[0], cells[column]) for cells in body] == [("all", "18.7"), ("det", "43.7"), ("auxpass", "")]
 
 
 def test_a_relation_that_was_not_published_has_no_published_numbers():
@@ -328,6 +353,36 @@ def test_the_plotted_numbers_are_written(tmp_path):
     assert entropies.groupby("source").size().to_dict() == {"all": 6, "cls": 6}
     theirs = surface.query("measure == 'entropy_cls'")["value"].tolist()
     assert entropies.query("source == 'cls'")["entropy"].tolist() == pytest.approx(theirs)
+
+
+def test_figure_2_has_bands_of_a_model_with_random_weights(tmp_path, monkeypatch):
+    write_table(surface_frame(), tmp_path / "s.tsv")
+    random = surface_frame(layers=2, heads=3).query("measure != 'sep_sep'")
+    write_table(random.assign(value=random["value"] / 2), tmp_path / "random.tsv")
+    pictures = {"svg": tmp_path / "f2.svg"}
+    figure2(tmp_path / "s.tsv", tmp_path / "random.tsv", REAL, tmp_path / "f2.tsv", pictures)
+    assert "random weights: range and mean of heads" in read(pictures["svg"])
+    table = read_table(tmp_path / "f2.tsv")
+    assert table.groupby("weights").size().to_dict() == {"trained": 5 * 6, "random": 4 * 6}
+    of_random = table.query("weights == 'random' and target == 'sep' and layer == 2").sort_values("head")
+    expected = random.query("measure == 'sep' and layer == 2").sort_values("head")["value"] / 2
+    assert of_random["mean_attention"].tolist() == pytest.approx(expected.tolist(), abs=1e-4)
+    figures = []
+    monkeypatch.setattr("attention_atlas.studies.clark2019.figure2.save_figure", lambda figure, *_: figures.append(figure))
+    figure2(tmp_path / "s.tsv", tmp_path / "random.tsv", REAL, tmp_path / "f2.tsv", pictures)
+    top, bottom = figures[0].axes
+    bands = [collection for collection in top.collections if isinstance(collection, PolyCollection)]
+    assert len(bands) == 3, "[CLS], [SEP], full stop or comma"
+    corners = bands[1].get_paths()[0].vertices
+    assert sorted(set(corners[corners[:, 0] == 2, 1].round(4))) == pytest.approx([expected.min(), expected.max()], abs=1e-4)
+    dashed = [line for line in top.lines if line.get_linestyle() == "--"]
+    assert dashed[1].get_ydata()[1] == pytest.approx(expected.mean(), abs=1e-4)
+    assert len([c for c in bottom.collections if isinstance(c, PolyCollection)]) == 1, "the control has no [SEP] to [SEP]"
+    plt.close(figures[0])
+    figure2(tmp_path / "s.tsv", None, REAL, tmp_path / "f2.tsv", pictures)
+    assert not [c for c in figures[1].axes[0].collections if isinstance(c, PolyCollection)]
+    assert set(read_table(tmp_path / "f2.tsv")["weights"]) == {"trained"}
+    plt.close(figures[1])
 
 
 def test_dots_are_heads_and_lines_are_means():
