@@ -112,10 +112,28 @@ MARIA = sentence(("Maria", "'s", "dog", "slept"), (3, 1, 4, 0), ("poss", "posses
 def test_a_possessor_is_scored_by_what_its_clitic_picks():
     gold = gather_gold([MARIA])
     assert gold.before_possessive.tolist() == [True, False, False, False]
-    picked = np.array([[4, 3], [3, 1], [4, 4], [1, 1]], dtype=np.int16)  # the 's picks dog, then Maria
+    picked = np.array([[2, 3], [3, 1], [4, 4], [1, 1]], dtype=np.int16)  # the 's picks dog, then Maria
     assert is_correct(picked, gold, poss_rule=True).T.tolist() == [[True, False, True, False], [False, True, True, False]]
     assert is_correct(picked, gold, poss_rule=False).T.tolist() == [[False, False, True, False], [True, True, True, False]]
-    assert picked.tolist() == [[4, 3], [3, 1], [4, 4], [1, 1]]
+    assert picked.tolist() == [[2, 3], [3, 1], [4, 4], [1, 1]]
+
+
+def test_a_possessor_that_picks_the_last_word_is_scored_by_itself():
+    """As released: the rule holds where the possessor's own pick is not the last word of the sentence."""
+    gold = gather_gold([sentence(("Maria", "'s", "dog"), (3, 1, 0), ("poss", "possessive", "root"))])
+    # Maria picks dog and the 's Maria; both pick dog; Maria picks the 's, which picks dog, then Maria.
+    picked = np.array([[3, 3, 2, 2], [1, 3, 3, 1], [1, 1, 1, 1]], dtype=np.int16)
+    assert is_correct(picked, gold, poss_rule=True)[0].tolist() == [True, True, True, False]
+    assert is_correct(picked, gold, poss_rule=False)[0].tolist() == [True, True, False, False]
+    shaped = picked.reshape(3, 2, 1, 2)
+    np.testing.assert_array_equal(is_correct(shaped, gold, True), is_correct(picked, gold, True).reshape(shaped.shape))
+    # Offset +2 lets Maria pick dog, and is clipped to dog for the 's.
+    right = dict(zip(AS_PUBLISHED.offsets, score(picked, gold, AS_PUBLISHED).offsets[0].tolist(), strict=True))
+    assert right == {-3: False, -2: False, -1: False, 0: False, 1: True, 2: True}
+    # In a longer sentence, dog is not the last word.
+    longer = gather_gold([MARIA])
+    picked = np.array([[3], [1], [4], [1]], dtype=np.int16)
+    assert is_correct(picked, longer, poss_rule=True)[0].tolist() == [False]
 
 
 def test_the_rule_needs_the_relation_and_the_clitic_and_reaches_baselines():
@@ -159,7 +177,7 @@ def test_a_possessor_at_the_end_of_a_sentence_is_scored_by_itself():
 
 def test_the_rule_counts_for_all_only_where_the_options_say_so():
     gold = gather_gold([MARIA])
-    picked = np.array([4, 3, 4, 1], dtype=np.int16).reshape(4, 1, 1, 1).repeat(2, axis=1)
+    picked = np.array([2, 3, 4, 1], dtype=np.int16).reshape(4, 1, 1, 1).repeat(2, axis=1)
     right = {
         "paper": (AS_PUBLISHED, 1),  # dog alone
         "notebook": (replace(AS_PUBLISHED, poss_in_all=True), 2),  # and Maria by her 's
@@ -200,7 +218,8 @@ def slow_right(example, maps, layer, head, direction, poss_rule):
     right = []
     for i in range(n):
         judge = i
-        if poss_rule and example.layers["relations"][i] == "poss" and i + 1 < n and words[i + 1] in ("'s", "s'"):
+        is_poss = example.layers["relations"][i] == "poss" and pick(i) < n
+        if poss_rule and is_poss and i + 1 < n and words[i + 1] in ("'s", "s'"):
             judge = i + 1
         right.append(pick(judge) == example.layers["heads"][i])
     return right

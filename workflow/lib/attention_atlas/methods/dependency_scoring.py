@@ -163,19 +163,24 @@ def is_correct(picked: Ints, gold: Gold, poss_rule: bool) -> Bools:
     """Whether each pick is the gold head.
 
     Args:
-        picked: [token, ...] picked positions.
+        picked: [token, ...] picked positions, from 1.
         gold: the trees.
-        poss_rule: a token of relation poss that stands before 's or s' is scored by what that word picks (published code).
+        poss_rule: a token of relation poss that stands before 's or s' is scored by what that word picks, unless the token
+            itself picks the last word of the sentence (published code).
 
     Returns:
         [token, ...]
     """
+
+    def for_each_pick(values: Ints) -> Ints:
+        return values.reshape(-1, *([1] * (picked.ndim - 1)))
+
     judged = picked
     if poss_rule:
         moved = np.flatnonzero((gold.relation == "poss") & gold.before_possessive)
         judged = picked.copy()
-        judged[moved] = picked[moved + 1]
-    return judged == gold.head.reshape(-1, *([1] * (picked.ndim - 1)))
+        judged[moved] = np.where(picked[moved] < for_each_pick(gold.length[moved]), picked[moved + 1], picked[moved])
+    return judged == for_each_pick(gold.head)
 
 
 @dataclass(frozen=True)
