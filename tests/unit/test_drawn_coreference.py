@@ -1,10 +1,12 @@
 """The coreference head in Figure 5: whole sentences in which it is right, renormalised, with the mentions' lines marked."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 from small_shards import write_example_shards
-from test_coreference import example
+from test_coreference import WORDS, example
 
 from attention_atlas.corpora.examples import write_examples
 from attention_atlas.errors import AtlasError
@@ -12,7 +14,7 @@ from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.studies.clark2019.antecedents import DEFAULT, task_of
 from attention_atlas.studies.clark2019.coreference import COLUMNS, DIRECTIONS, judge, picked_words
-from attention_atlas.studies.clark2019.drawn_coreference import drawn_stretches
+from attention_atlas.studies.clark2019.drawn_coreference import coreference_frames, drawn_stretches
 from attention_atlas.studies.clark2019.drawn_heads import figure5_weights
 from attention_atlas.studies.clark2019.figure5 import figure5
 
@@ -44,16 +46,48 @@ def test_stretches_hold_what_the_head_does(tmp_path, direction):
     for stretch in stretches:
         # Only both sentences together hold mentions and antecedents.
         assert (stretch.start, stretch.stop) == (0, 13)
-        a = maps[stretch.example.record][1, 0].astype(np.float32)[1:14, 1:14]
-        assert stretch.weights == pytest.approx(a / a.sum(axis=-1, keepdims=True), rel=1e-5)
+        # What the head puts on [CLS] and [SEP] is seen.
+        whole = maps[stretch.example.record][1, 0].astype(np.float32)
+        assert stretch.weights == pytest.approx(whole / whole.sum(axis=-1, keepdims=True), rel=1e-5)
+        assert stretch.words == ("[CLS]", *(f"w{k}" for k in range(13)), "[SEP]")
         task = task_of(examples[stretch.example.record], DEFAULT, "dependency")
         special = np.arange(15) % 14 == 0
         raw = maps[stretch.example.record][1:2, :1].astype(np.float32)
         right = judge(picked_words(raw, special, task), task)[:, DIRECTIONS.index(direction), 0, 0]
         assert (stretch.right, stretch.wrong) == (right.sum(), (~right).sum())
         lines = stretch.marked if direction == DIRECTIONS[0] else stretch.marked.T
-        assert np.flatnonzero(lines.all(axis=1)).tolist() == [8, 10, 12]
-        assert lines.sum() == 3 * 13
+        assert np.flatnonzero(lines.all(axis=1)).tolist() == [9, 11, 13]
+        assert lines.sum() == 3 * 15
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_a_stretch_of_some_sentences_has_the_special_tokens_of_the_window(tmp_path, direction):
+    longer = replace(
+        example(0),
+        input_ids=(0,) * 18,
+        segment_ids=(0,) * 18,
+        tokens=("[CLS]", *WORDS, "Long", "after", ".", "[SEP]"),
+        word=(-1, *range(16), -1),
+        words=(*WORDS, "Long", "after", "."),
+        layers={"xpos": ("NN",) * 16, "sentence": (2,) * 3 + (0,) * 4 + (1,) * 6 + (3,) * 3},
+    )
+    (_, _, table2), _, _ = files(tmp_path, direction)
+    shards, (maps,) = write_example_shards(tmp_path, [18], layers=2, heads=3, seed=1)
+    write_examples(tmp_path / "0.parquet", [longer])
+    stretches, *_ = drawn_stretches(shards[0], tmp_path / "0.parquet", table2, {}, None)
+    ((start, stop),) = {(s.start, s.stop) for s in stretches}
+    assert (start, stop) != (0, 16)
+    (stretch,) = stretches
+    rows = [0, *range(start + 1, stop + 1), 17]
+    kept = maps[1, 0].astype(np.float32)[rows][:, rows]
+    assert stretch.weights == pytest.approx(kept / kept.sum(axis=-1, keepdims=True), rel=1e-5)
+    assert stretch.words == ("[CLS]", *(f"w{k}" for k in range(start, stop)), "[SEP]")
+    lines = stretch.marked if direction == DIRECTIONS[0] else stretch.marked.T
+    marked = {rows[k] - 1 for k in np.flatnonzero(lines.all(axis=1))}
+    assert marked
+    assert marked <= set(task_of(longer, DEFAULT, "dependency").heads.tolist())
+    frame = coreference_frames(stretches, (2, 1), direction, 0.5)[0]
+    assert frame["from_word"].tolist()[:: len(rows)] == list(stretch.words)
 
 
 def test_a_head_can_be_named_and_must_exist(tmp_path):

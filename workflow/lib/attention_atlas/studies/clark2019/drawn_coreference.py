@@ -34,8 +34,9 @@ class Stretch:
         example: the window.
         start, stop: the stretch is words start .. stop - 1.
         right, wrong: mentions for which the head selects an antecedent in the stretch, and for which it does not.
-        weights: [word, word] attention within the stretch, renormalised.
-        marked: [word, word] weights from (or to) scored mentions.
+        words: names of the rows: the words of the stretch, and the window's special tokens, [CLS] and [SEP].
+        weights: [row, row] attention, renormalised, since the other words of the window are left out.
+        marked: [row, row] weights from (or to) scored mentions.
     """
 
     example: Example
@@ -43,6 +44,7 @@ class Stretch:
     stop: int
     right: int
     wrong: int
+    words: tuple[str, ...]
     weights: npt.NDArray[np.float32]
     marked: npt.NDArray[np.bool_]
 
@@ -100,10 +102,10 @@ def _stretches(
     special = cached.special_units
     picked = picked_words(by_word[None, None], special, task)[:, DIRECTIONS.index(direction), 0, 0]
     right = judge(picked, task)
-    inner = by_word[~special][:, ~special]
     sentence = example.layers["sentence"]
     edges = [k for k in range(len(sentence) + 1) if k in (0, len(sentence)) or sentence[k] != sentence[k - 1]]
     words = np.arange(len(sentence))
+    row_of_word = np.flatnonzero(~special)
     stretches = []
     for start in edges:
         for stop in edges:
@@ -113,15 +115,18 @@ def _stretches(
             scored = inside[task.heads] & (task.correct & inside).any(axis=1)
             if not scored.any():
                 continue
-            weights = inner[start:stop, start:stop]
+            rows = np.sort(np.concatenate([np.flatnonzero(special), row_of_word[start:stop]]))
+            shown_words = tuple(cached.words[row] for row in rows)
+            weights = renormalised(by_word[np.ix_(rows, rows)])
             marked = np.zeros(weights.shape, dtype=bool)
-            scored_words = task.heads[scored] - start
+            scored_rows = np.searchsorted(rows, row_of_word[task.heads[scored]])
             if direction == TO_ANTECEDENT:
-                marked[scored_words] = True
+                marked[scored_rows] = True
             else:
-                marked[:, scored_words] = True
+                marked[:, scored_rows] = True
             hits = (right & inside[np.maximum(picked, 0)])[scored]
-            stretches.append(Stretch(example, start, stop, int(hits.sum()), int((~hits).sum()), renormalised(weights), marked))
+            counts = int(hits.sum()), int((~hits).sum())
+            stretches.append(Stretch(example, start, stop, *counts, shown_words, weights, marked))
     return stretches
 
 
@@ -131,8 +136,7 @@ def coreference_frames(
     """Tables of weights in the form of figure5.tsv, one for each stretch."""
     frames = []
     for number, stretch in enumerate(stretches, start=1):
-        words = list(stretch.example.words[stretch.start : stretch.stop])
-        frame = weights_frame(stretch.weights, words, "word")
+        frame = weights_frame(stretch.weights, stretch.words, "word")
         frame["marked"] = stretch.marked.ravel().astype(int)
         labels = {
             "relation": COREFERENCE,

@@ -65,8 +65,8 @@ def figure5(
             _draw(axes, panel)
         row[0].set_title(_title(str(relation), of_relation.iloc[0]), loc="left", fontsize=9)
     note = (
-        "Orange: lines of the relation; the darker a line, the larger the weight. pobj and coreference: [CLS] and [SEP] left "
-        f"out, rows renormalised.\n{chosen}"
+        "Orange: lines of the relation; the darker a line, the larger the weight. pobj: [CLS] and [SEP] left out, coreference: "
+        f"other sentences of the window left out; rows renormalised.\n{chosen}"
     )
     corpus = f" Coreference: {coreference}." if coreference else ""
     save_figure(figure, pictures, f"{label.line}{corpus}\n{note}")
