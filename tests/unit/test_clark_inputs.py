@@ -28,6 +28,20 @@ def test_shards_of_a_role(run, folder, count):
     assert INPUTS.shard("segments")(wildcards(run, shard=count - 1)) == expected[-1]
 
 
+def test_figures_draw_from_the_first_shard_unless_the_run_names_what_to_draw():
+    drawn = INPUTS.drawn_shards("segments", "figure1_segment", suffix="json")
+    assert drawn(wildcards("paper")) == ["results/paper/attention/bert-base-uncased/wikipedia-segments/0.json"]
+    config = shipped_copy()
+    config["runs"]["paper"]["clark2019"] |= {"figure1_segment": "x", "figure5_sentences": {"det": ["y"]}}
+    named = Clark2019Inputs(config)
+    roles = {"segments": "figure1_segment", "dependencies": "figure5_sentences"}
+    for role, setting in roles.items():
+        assert named.drawn_shards(role, setting)(wildcards("paper")) == named.shards(role)(wildcards("paper"))
+    examples = named.drawn_shards("dependencies", "figure5_sentences", "examples", "parquet")(wildcards("paper"))
+    assert examples == named.examples("dependencies")(wildcards("paper"))
+    assert len(examples) == 7
+
+
 def test_a_variant_names_another_corpus_or_another_model():
     recipe = wildcards("laptop", variant="recipe")
     assert INPUTS.pair(recipe, "segments") == ("minilm", "wikitext2-segments-clean")

@@ -111,7 +111,7 @@ def test_figure_5_has_a_row_for_coreference(tmp_path):
         {"relation": ["dobj"], "layer": [1], "head": [1], "direction": ["dependent_to_head"], "accuracy": [0.5]}
     )
     write_table(relations, tmp_path / "relations.tsv")
-    paths = (shards[0], tmp_path / "0.parquet", tmp_path / "relations.tsv")
+    paths = (shards[:1], [tmp_path / "0.parquet"], tmp_path / "relations.tsv")
     figure5_weights(*paths, "auto", "auto", tmp_path / "f5.tsv", inputs, {})
     table = read_table(tmp_path / "f5.tsv")
     assert "coreference" in set(table["relation"])

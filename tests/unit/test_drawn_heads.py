@@ -50,15 +50,31 @@ def drawn_segment(folder, heads="auto", surface=None, lengths=(14, 17, 20), maps
     maps = maps or [random_maps(n, seed=i) for i, n in enumerate(lengths)]
     write_cache(folder, examples, maps)
     surface = surface or surface_table(folder, entropy=(1, 1), next=(1, 2), sep=(2, 1), punct=(2, 2))
-    figure1_weights(folder / "0.safetensors", surface, heads, named, folder / "f1.tsv")
+    figure1_weights([folder / "0.safetensors"], surface, heads, named, folder / "f1.tsv")
     return read_table(folder / "f1.tsv"), maps
 
 
 def test_a_segment_that_is_named_is_drawn(tmp_path):
     assert set(drawn_segment(tmp_path, named="seg2")[0]["example"]) == {"seg2"}
     for name in ("seg0", "seg9"):  # too short, and not there
-        with pytest.raises(AtlasError, match=f"figure1_segment: no segment '{name}' is in this shard that has 15 tokens"):
+        with pytest.raises(AtlasError, match=f"figure1_segment: no segment '{name}' is in the corpus that has 15 tokens"):
             drawn_segment(tmp_path, named=name)
+
+
+def test_a_segment_of_another_shard_can_be_named(tmp_path):
+    surface = surface_table(tmp_path, entropy=(1, 1), next=(1, 2), sep=(2, 1), punct=(2, 2))
+    maps = []
+    for shard in (0, 1):
+        (tmp_path / str(shard)).mkdir()
+        maps.append(random_maps(17, seed=shard))
+        write_cache(tmp_path / str(shard), [segment(shard, 17)], maps[-1:])
+    shards = [tmp_path / "0" / "0.safetensors", tmp_path / "1" / "0.safetensors"]
+    figure1_weights(shards, surface, "auto", "seg1", tmp_path / "f1.tsv")
+    table = read_table(tmp_path / "f1.tsv")
+    assert set(table["example"]) == {"seg1"}
+    row = maps[1][0, 0, 6, 2:].astype(float)
+    drawn = table[(table["kind"] == "broad") & (table["from_position"] == 5)]["weight"].to_numpy()
+    np.testing.assert_allclose(drawn[1:], (row / row.sum())[1:], atol=1e-3)
 
 
 def test_the_last_tokens_of_the_first_long_segment_are_drawn(tmp_path):
@@ -162,7 +178,7 @@ def relations_table(folder, **best):
 def drawn_sentences(folder, examples, maps, heads="auto", sentences="auto", **best):
     write_cache(folder, examples, maps)
     best = best or {"det": (2, 1, "dependent_to_head")}
-    files = (folder / "0.safetensors", folder / "0.parquet", relations_table(folder, **best))
+    files = ([folder / "0.safetensors"], [folder / "0.parquet"], relations_table(folder, **best))
     figure5_weights(*files, heads, sentences, folder / "f5.tsv")
     return read_table(folder / "f5.tsv")
 
@@ -209,6 +225,38 @@ def test_sentences_that_are_named_are_drawn_even_if_the_head_is_wrong(tmp_path):
     assert (list(drawn["det"]), set(drawn["dobj"])) == (["s2"], {"s0", "s1"})
     with pytest.raises(AtlasError, match=r"figure5_sentences\.det: no sentence 'x' with this relation"):
         drawn_sentences(tmp_path, examples, maps, sentences={"det": ["s1", "x"]})
+
+
+def test_a_sentence_of_another_shard_can_be_named(tmp_path):
+    best = {"det": (2, 1, "dependent_to_head"), "dobj": (2, 1, "dependent_to_head")}
+    shards, example_files = [], []
+    for number, records in enumerate([(0, 1), (2, 3)]):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        examples = [sentence(record) for record in records]
+        # The head does better on sentences of the second shard.
+        write_cache(folder, examples, [looking(e, right=[1, 5, 6] if number else []) for e in examples])
+        shards.append(folder / "0.safetensors")
+        example_files.append(folder / "0.parquet")
+    relations = relations_table(tmp_path, **best)
+    figure5_weights(shards, example_files, relations, "auto", {"det": ["s3", "s0"]}, tmp_path / "f5.tsv")
+    table = read_table(tmp_path / "f5.tsv")
+    drawn = table.groupby("relation")["sentence"].unique()
+    assert list(drawn["det"]) == ["s3", "s0"]
+    assert set(drawn["dobj"]) == {"s0", "s1"}, "relations that are not named have sentences of the first shard"
+    of_named = table[(table["relation"] == "det") & (table["example"] == 1)]["weight"]
+    np.testing.assert_allclose(of_named, looking(sentence(3), right=[1, 5, 6])[1, 0].ravel(), atol=1e-3)
+
+
+@pytest.mark.parametrize(("heads", "relation"), [("auto", "pobj"), ("auto", "coreference"), ({"det": [2, 1]}, "dobj")])
+def test_sentences_of_a_relation_that_is_not_drawn_are_an_error(tmp_path, heads, relation):
+    best = {"det": (2, 1, "dependent_to_head")}
+    if heads != "auto":
+        best["dobj"] = (1, 1, "dependent_to_head")
+    with pytest.raises(AtlasError, match=rf"figure5_sentences\.{relation}: sentences can be named for det, which"):
+        drawn_sentences(
+            tmp_path, [sentence(0)], [looking(sentence(0), right=[1])], heads, {"det": ["s0"], relation: ["s0"]}, **best
+        )
 
 
 def test_lines_of_the_relation_are_marked_in_both_directions(tmp_path):

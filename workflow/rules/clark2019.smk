@@ -107,8 +107,10 @@ use rule clark2019_dependencies as clark2019_dependencies_variant with:
 
 rule clark2019_figure1_weights:
     input:
-        shard=clark2019.first_shard("segments"),
-        description=clark2019.first_shard("segments", suffix="json"),
+        shards=clark2019.drawn_shards("segments", "figure1_segment"),
+        descriptions=clark2019.drawn_shards(
+            "segments", "figure1_segment", suffix="json"
+        ),
         surface="results/{run}/clark2019/surface.tsv",
     output:
         tsv="results/{run}/clark2019/figure1_weights.tsv",
@@ -133,9 +135,13 @@ rule clark2019_figure1_weights:
 
 rule clark2019_figure5_weights:
     input:
-        shard=clark2019.first_shard("dependencies"),
-        description=clark2019.first_shard("dependencies", suffix="json"),
-        examples=clark2019.first_shard("dependencies", "examples", "parquet"),
+        shards=clark2019.drawn_shards("dependencies", "figure5_sentences"),
+        descriptions=clark2019.drawn_shards(
+            "dependencies", "figure5_sentences", suffix="json"
+        ),
+        examples=clark2019.drawn_shards(
+            "dependencies", "figure5_sentences", "examples", "parquet"
+        ),
         dependencies="results/{run}/clark2019/dependencies.tsv",
         coreference=clark2019.first_coreference,
     output:

@@ -3,7 +3,7 @@ from attention_atlas.workflow.job import job
 
 with job(snakemake):
     figure1_weights(
-        snakemake.input.shard,
+        list(snakemake.input.shards),
         snakemake.input.surface,
         snakemake.params.heads,
         snakemake.params.segment,

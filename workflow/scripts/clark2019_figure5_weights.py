@@ -3,8 +3,8 @@ from attention_atlas.workflow.job import job
 
 with job(snakemake):
     figure5_weights(
-        shard=snakemake.input.shard,
-        examples_path=snakemake.input.examples,
+        shards=list(snakemake.input.shards),
+        example_files=list(snakemake.input.examples),
         relations_path=snakemake.input.dependencies,
         heads=snakemake.params.heads,
         sentences=snakemake.params.sentences,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,16 +28,21 @@ SINK_HIDDEN = ("pobj",)
 """Relations drawn without [CLS] and [SEP] (authors' notebook)."""
 _EXAMPLES_PER_RELATION = 2
 _SHORTEST, _LONGEST = 6, 12
+_Pair = tuple[Example, CachedExample]
 _LONGEST_WORD = 14  # letters, so that the columns of a panel do not run into each other
 
 
 def figure1_weights(
-    shard: str | Path, surface_path: str | Path, heads: str | Sequence[Sequence[int]], segment: str, out: str | Path
+    shards: Sequence[str | Path],
+    surface_path: str | Path,
+    heads: str | Sequence[Sequence[int]],
+    segment: str,
+    out: str | Path,
 ) -> None:
     """Write the weights that Figure 1 draws: the last 15 tokens of one segment, rows renormalised over them (section 3).
 
     Args:
-        shard: first attention shard of the segments.
+        shards: attention of the segments, in order: the first shard, or all where the run names a segment.
         surface_path: table of surface measures, for the choice of heads.
         heads: `auto` (the strongest head of each kind) or four [layer, head], 1-indexed.
         segment: `auto` (the first of at least 15 tokens) or the id of a segment.
@@ -47,11 +52,11 @@ def figure1_weights(
     Raises:
         AtlasError: no segment is long enough or has this id, or a head that the model does not have.
     """
-    named = (e for e in read_attention([shard]) if segment in ("auto", e.id))
+    named = (e for e in read_attention(shards) if segment in ("auto", e.id))
     example = next((e for e in named if len(e.tokens) >= WINDOW), None)
     if example is None:
-        which = "no segment" if segment == "auto" else f"figure1_segment: no segment '{segment}' is in this shard that"
-        raise AtlasError(f"{shard}: {which} has {WINDOW} tokens, so Figure 1 cannot be drawn.")
+        which = "no segment" if segment == "auto" else f"figure1_segment: no segment '{segment}' is in the corpus that"
+        raise AtlasError(f"{Path(shards[0]).parent}: {which} has {WINDOW} tokens, so Figure 1 cannot be drawn.")
     surface = read_table(surface_path, ["measure", "layer", "head", "value"])
     frames = []
     for kind, (layer, head) in _figure1_heads(surface, heads).items():
@@ -107,8 +112,8 @@ class _Candidate:
 
 
 def figure5_weights(
-    shard: str | Path,
-    examples_path: str | Path,
+    shards: Sequence[str | Path],
+    example_files: Sequence[str | Path],
     relations_path: str | Path,
     heads: str | Mapping[str, Sequence[int]],
     sentences: str | Mapping[str, Sequence[str]],
@@ -124,37 +129,41 @@ def figure5_weights(
     the correct words.
 
     Args:
-        shard, examples_path: first attention shard of the treebank and its examples.
+        shards, example_files: attention and examples of the treebank, in order: the first shard, or all where the run names
+            sentences.
         relations_path: table of best heads.
         heads: `auto` (the best head of each of the paper's relations, and of coreference) or relation -> [layer, head], from 1.
-        sentences: `auto`, or relation -> ids of sentences in the first shard to draw, whatever the head does on them.
+        sentences: `auto`, or relation -> ids of sentences to draw, whatever the head does on them.
         coreference: first attention shard of the coreference corpus, its examples, and Table 2, where the run has them.
         coreference_options: options of Table 2.
         out: relation, example, sentence, layer, head, direction, accuracy, from_position, from_word, to_position, to_word,
             weight, marked (a line of the relation).
+
+    Raises:
+        AtlasError: a file cannot be used, the model has no such head, a relation whose sentences are named is not drawn, or a
+            sentence is not in the treebank.
     """
     relations = read_table(relations_path, ["relation", "layer", "head", "direction", "accuracy"]).set_index("relation")
     shown_heads = _figure5_heads(relations, heads)
     coreference_head = shown_heads.pop(COREFERENCE, None)
     named = {} if isinstance(sentences, str) else {relation: list(ids) for relation, ids in sentences.items()}
-    wanted = {identifier for ids in named.values() for identifier in ids}
-    pairs = [
-        (example, cached)
-        for example, cached in with_attention(read_examples([examples_path]), read_attention([shard]))
-        if example.id in wanted or _is_short(example)
-    ]
+    for relation in named:
+        if relation not in shown_heads:
+            drawn = ", ".join(shown_heads) or "no relation"
+            raise AtlasError(f"figure5_sentences.{relation}: sentences can be named for {drawn}, which the figure draws.")
+    short, named_pairs = _sentences(shards, example_files, {identifier for ids in named.values() for identifier in ids})
     frames = []
     for relation, (layer, head) in shown_heads.items():
         direction = str(relations.loc[relation, "direction"]) if relation in relations.index else DEPENDENT_TO_HEAD
         ids = named.get(relation)
-        shown = [pair for pair in pairs if (_is_short(pair[0]) if ids is None else pair[0].id in ids)]
+        shown = short if ids is None else [pair for pair in named_pairs if pair[0].id in ids]
         candidates = [_candidate(example, cached, relation, layer, head, direction) for example, cached in shown]
         ranked = sorted((c for c in candidates if c is not None), key=lambda c: (c.wrong - c.right, -c.mass, c.example.record))
         if ids is not None:
             absent = sorted(set(ids) - {candidate.example.id for candidate in ranked})
             if absent:
                 raise AtlasError(
-                    f"figure5_sentences.{relation}: no sentence '{absent[0]}' with this relation is in the first shard."
+                    f"figure5_sentences.{relation}: no sentence '{absent[0]}' with this relation is in the treebank."
                 )
             ranked.sort(key=lambda candidate: ids.index(candidate.example.id))
         best = (layer, head) == tuple(relations.loc[relation, ["layer", "head"]]) if relation in relations.index else False
@@ -167,8 +176,25 @@ def figure5_weights(
     if coreference is not None and (isinstance(heads, str) or coreference_head is not None):
         frames += coreference_frames(*drawn_stretches(*coreference, coreference_options or {}, coreference_head))
     if not frames:
-        raise AtlasError(f"{examples_path}: no sentence of {_SHORTEST} to {_LONGEST} words has a relation that Figure 5 draws.")
+        raise AtlasError(
+            f"{example_files[0]}: no sentence of {_SHORTEST} to {_LONGEST} words has a relation that Figure 5 draws."
+        )
     write_table(pd.concat(frames, ignore_index=True), out)
+
+
+def _sentences(
+    shards: Sequence[str | Path], example_files: Sequence[str | Path], names: Set[str]
+) -> tuple[list[_Pair], list[_Pair]]:
+    """Short sentences of the first shard, and sentences of any shard that the run names."""
+    short: list[_Pair] = []
+    named: list[_Pair] = []
+    for shard, path in zip(shards, example_files, strict=True):
+        for pair in with_attention(read_examples([path]), read_attention([shard])):
+            if shard == shards[0] and _is_short(pair[0]):
+                short.append(pair)
+            if pair[0].id in names:
+                named.append(pair)
+    return short, named
 
 
 def _figure5_heads(relations: pd.DataFrame, heads: str | Mapping[str, Sequence[int]]) -> dict[str, tuple[int, int]]:

@@ -20,7 +20,16 @@ class Clark2019Inputs(StudyInputs):
     def __init__(self, config: Config):
         super().__init__(config, ID)
 
-    # --- Figure 5 ---------------------------------------------------------------------------------------------------
+    # --- Figures 1 and 5 --------------------------------------------------------------------------------------------
+
+    def drawn_shards(self, role: str, setting: str, folder: str = "attention", suffix: str = "safetensors") -> Files:
+        """The shards that a figure draws from: the first, or all where a setting of the run names what to draw."""
+
+        def paths(wildcards: Wildcards) -> list[str]:
+            shards = self.shards(role, folder, suffix)(wildcards)
+            return shards[:1] if self.study_settings(wildcards)[setting] == "auto" else shards
+
+        return paths
 
     def first_coreference(self, wildcards: Wildcards) -> list[str]:
         """Files for the coreference head of Figure 5: shard, examples, best head; empty in a run without such a corpus."""
