@@ -199,6 +199,16 @@ def test_random_models_are_averaged(tmp_path):
     assert frame.loc[["t3_random_attn_glove", "t3_attn"], "ours"].tolist() == ["35", "61"]
 
 
+def test_the_recipe_of_the_probes_is_in_the_reason_of_table_3(tmp_path):
+    ours = "2 epochs, batches of 8, shuffled order, 39000 sentences; 12 that are in the evaluation treebank, too, are left out"
+    for training in (ours, ours.replace("batches of 8, shuffled", "batches of 1, file").replace("left out", "trained on")):
+        frame = run(tmp_path, published_tables() | {"table3": table3().assign(training=training)})
+        of_run, published = frame.loc["t3_attn", "why"].split(". Published: ")
+        assert of_run.endswith(f"Trained here with 3 draws of initial values: {training}")
+        assert published == "one draw, 1 epoch, batches of 1, file order, 36,160 sentences, none left out"
+        assert f"3 draws of initial values: {training}. Published: " in frame.loc["t3_attn_glove", "why"]
+
+
 def test_what_a_small_treebank_or_another_model_lacks_is_said(tmp_path):
     tables = published_tables()
     tables["dependencies"] = tables["dependencies"].query("relation in ('all', 'det')")
