@@ -216,6 +216,7 @@ def test_the_table_of_options_is_a_difference_for_each(tmp_path):
     table = read_table(tmp_path / "t.tsv", COLUMNS)
     assert list(dict.fromkeys(table["option"])) == ["offsets", "entropy_smoothing", "gradient_rows", "casing", "recipe"]
     of_rows = table[table["option"] == "gradient_rows"]
+    assert set(of_rows["as_published"]) == {"predicted (not stated in the paper)"}
     assert of_rows["alternative"].tolist() == ["all", "all", "reachable", "reachable"]
     assert of_rows["value_as_published"].tolist() == pytest.approx([0.25, 1, 0.25, 1])
     assert of_rows["value_alternative"].tolist() == pytest.approx([0.05, 0.5, 0.5, 4])

@@ -21,7 +21,7 @@ _VARIANT_NOTES = {
     "recipe": ("authors", "clean", "segments of sentences with random cuts, or random pairs of whole paragraphs"),
     "casing": ("uncased", "cased", "the paper's text implies cased, its data are uncased"),
 }
-_GRADIENT_NOTE = "the paper does not say; in the last layer the gradient of queries that are not predicted is 0"
+_GRADIENT_NOTE = "in the last layer the gradient of queries that are not predicted is 0"
 COLUMNS = ["option", "as_published", "alternative", "quantity", "value_as_published", "value_alternative", "difference", "note"]
 
 
@@ -104,7 +104,8 @@ def _gradient_rows(table: pd.DataFrame) -> Iterator[dict[str, Any]]:
         return
     by_rows = {name: frame.set_index("layer")[["sep", "other"]] for name, frame in shown.groupby("rows")}
     for alternative in (ALL_ROWS, REACHABLE):
-        row = {"option": "gradient_rows", "as_published": PREDICTED, "alternative": alternative, "note": _GRADIENT_NOTE}
+        row = {"option": "gradient_rows", "as_published": f"{PREDICTED} (not stated in the paper)", "alternative": alternative}
+        row["note"] = _GRADIENT_NOTE
         for target, name in (("sep", "[SEP]"), ("other", "other tokens")):
             base, changed = (
                 by_rows[rows].loc[last, target] / by_rows[rows].loc[last - 1, target] for rows in (PREDICTED, alternative)
