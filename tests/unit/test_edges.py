@@ -132,6 +132,33 @@ def test_the_root_is_a_constituent_and_only_parsed_sentences_have_parts_of_speec
     assert spans(second, "pos") == spans(second, "constituents") == []
 
 
+UNPARSED = """\
+#begin document (d); part 000
+d\t0\t0\tMary\tXX\t(TOP*\t-\t-\t-\t-\t*\t(ARG0*)\t-
+d\t0\t1\tquickly\tXX\t*\t-\t-\t-\t-\t*\t*\t-
+d\t0\t2\tate\tVERB\t*)\teat\t01\t-\t-\t*\t(V*)\t-
+
+d\t0\t0\tMary\tNNP\t(TOP(S(NP*)\t-\t-\t-\t-\t(PERSON)\t-
+d\t0\t1\tate\tVBD\t(VP*)))\t-\t-\t-\t-\t*\t-
+
+#end document
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("Mary\tNNP", "Mary\tXX"), ("ate\tVBD", "XX\tVBD"), ("", "")],
+    ids=["a tag in a parse", "a word in a parse", "one bracket alone"],
+)
+def test_sentences_with_a_tag_or_word_xx_are_unparsed(tmp_path, old, new):
+    corpus = written(tmp_path, UNPARSED.replace(old, new), "d.conll")
+    unparsed, second = read_edge_records("conll2012", FORM_TASKS["conll2012"], corpus)
+    assert spans(unparsed, "pos") == spans(unparsed, "constituents") == []
+    assert spans(unparsed, "roles") == [((2, 3), (0, 1), "ARG0")], "other layers are read as they are"
+    assert (len(spans(second, "pos")), len(spans(second, "constituents"))) == ((2, 4) if old == new else (0, 0))
+    assert spans(second, "entities") == [((0, 1), None, "PERSON")]
+
+
 @pytest.mark.parametrize(
     ("bracket", "label"),
     [

@@ -51,6 +51,8 @@ FORM_TASKS = {
 }
 """How a file is written -> the tasks that it has targets for."""
 _Record = TypeVar("_Record")
+_NO_PARSE = "XX"
+"""Tag or word of sentences that OntoNotes has no parse of."""
 _BRACKET_TAGS = ("-LRB-", "-RRB-", "-LCB-", "-RCB-", "-LSB-", "-RSB-")
 _TRUE_PROTOROLE = 3
 """Mean response from 0 to 4 from which a property counts as true: 4 from 1 to 5 (published code, SPR2)."""
@@ -236,22 +238,25 @@ def _proposition_sentences(raw: Path, companion: str | Path | None) -> Iterator[
 def _document_sentences(raw: Path, files: str, language: str) -> Iterator[_Sentence]:
     """Sentences of documents with the columns of CoNLL-2012; a layer that a file lacks gives no targets.
 
-    Parts of speech are those of sentences with a parse.
+    Parts of speech are those of sentences with a parse. OntoNotes writes a missing parse as one bracket around words with the
+    tags XX and VERB; the published code takes every sentence with a tag or word XX as unparsed.
     """
     for document in read_conll2012(raw, files, language):
         for number, (start, stop) in enumerate(sentence_starts(document)):
+            tags, words = document.tags[start:stop], document.words[start:stop]
+            parsed = bool(document.parses[number]) and _NO_PARSE not in tags and _NO_PARSE not in words
             inside = partial(_inside, start=start, stop=stop)
             mentions = [
                 ((s.start - start, s.stop - start), s.chain) for s in document.spans if start <= s.start and s.stop <= stop
             ]
             builders: dict[str, Callable[[], Iterable[EdgeTarget]]] = {
-                "pos": partial(_tagged, document.tags[start:stop] if document.parses[number] else ()),
-                "constituents": partial(_parsed, document, number),
+                "pos": partial(_tagged, tags if parsed else ()),
+                "constituents": partial(_parsed, document, number) if parsed else tuple,
                 "entities": partial(_entities, inside(document.entities)),
                 "roles": partial(_arguments, [spans for spans in map(inside, document.propositions) if spans]),
                 "coreference": partial(coreference_targets, mentions),
             }
-            yield _Sentence(f"{document.id}-{number + 1}", document.words[start:stop], builders, document.id)
+            yield _Sentence(f"{document.id}-{number + 1}", words, builders, document.id)
 
 
 def _inside(spans: Iterable[LabelledSpan], start: int, stop: int) -> list[tuple[WordSpan, str]]:
@@ -265,7 +270,7 @@ def _tagged(tags: Sequence[str]) -> Iterator[EdgeTarget]:
 
 
 def _parsed(document: Document, number: int) -> Iterable[EdgeTarget]:
-    return constituent_targets(sentence_parse(document, number)) if document.parses[number] else ()
+    return constituent_targets(sentence_parse(document, number))
 
 
 def _entities(entities: Iterable[tuple[WordSpan, str]]) -> Iterator[EdgeTarget]:
