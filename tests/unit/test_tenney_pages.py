@@ -28,7 +28,13 @@ from attention_atlas.studies.tenney2019.names import CONTROL_TASK, EARLY, EMBEDD
 from attention_atlas.studies.tenney2019.options import options_page
 from attention_atlas.studies.tenney2019.order import order_page
 from attention_atlas.studies.tenney2019.probing import Outputs, Plan, ProbedCorpus, ProbedTask, probe_tasks
-from attention_atlas.studies.tenney2019.recipe import PUBLISHED_RECIPES, PUBLISHED_TARGETS, Recipe, recipe_differences
+from attention_atlas.studies.tenney2019.recipe import (
+    PUBLISHED_RECIPES,
+    PUBLISHED_TARGETS,
+    PUBLISHED_TRAINING_TARGETS,
+    Recipe,
+    recipe_differences,
+)
 from attention_atlas.studies.tenney2019.resampling import is_noise, resampled_f1
 from attention_atlas.studies.tenney2019.scores import CASES, COUNTS, SCORES, WEIGHTS, f1_of
 from attention_atlas.studies.tenney2019.summary import (
@@ -59,6 +65,8 @@ RECIPE = Recipe(
     patience=3,
 )
 SEEDS = (1, 2)
+MAX_TARGETS = 4
+TARGETS, TRAINING_TARGETS = 8 * 6, 24 * MAX_TARGETS
 SPLITS = (("train", range(24)), ("dev", range(24, 32)), ("cases", range(40, 42)))
 
 
@@ -85,7 +93,7 @@ def probed(tmp_path_factory):
         parts = [corpus(folder, f"{task}-{name}", task, pairs, records) for name, records in SPLITS]
         for whole in (True, False):
             out = Outputs(*(folder / f"{task}.{whole}.{kind}" for kind in ("scores", "weights", "counts", "cases")))
-            plan = Plan(SEEDS, [EMBEDDINGS, LEXICAL] if whole else [EMBEDDINGS], whole, whole, 4, 1000)
+            plan = Plan(SEEDS, [EMBEDDINGS, LEXICAL] if whole else [EMBEDDINGS], whole, whole, MAX_TARGETS, 1000)
             probe_tasks({task: ProbedTask(*parts[:2], parts[2] if whole else None, RECIPE)}, plan, out)
             outputs[task, whole] = out
     return outputs
@@ -173,7 +181,8 @@ def test_a_task_writes_all_its_probes(probed):
     seeds = scores.groupby("condition")["seed"].agg(lambda values: sorted(set(values))).to_dict()
     assert seeds.pop("shuffled_labels") == [SEEDS[0]], "the first seed alone"
     assert set(map(tuple, seeds.values())) == {SEEDS}
-    assert (scores["targets"] == 8 * 6).all()
+    assert (scores["targets"] == TARGETS).all()
+    assert (scores["training_targets"] == TRAINING_TARGETS).all()
     weights = read_table(out.weights, WEIGHTS)
     sums = weights.groupby(["layer0", "condition", "top", "seed"])["weight"].sum()
     assert np.allclose(sums, 1, atol=1e-5), "the words alone stand in the place of layer 0"
@@ -295,7 +304,7 @@ def test_tables_follow_from_scores_and_weights(probed, pages):
     assert set(options["layer0"]) == {EMBEDDINGS, LEXICAL}
     for table in (bars, options):
         sizes = table[["sentences", "targets", "unit", "units", "seeds"]].drop_duplicates().to_numpy().tolist()
-        assert sizes == [[8, 8 * 6, "sentences", 8, len(SEEDS)]]
+        assert sizes == [[8, TARGETS, "sentences", 8, len(SEEDS)]]
 
 
 def test_the_page_of_options_says_where_no_probe_stopped_early(pages, tmp_path):
@@ -441,6 +450,13 @@ def test_figures_are_drawn_and_the_same_twice(pages, second_pages, tmp_path):
 RELEASED = {task: asdict(PUBLISHED_RECIPES.get(task, Recipe())) | {"max_targets": None} for task in TASKS}
 
 
+def publish_sizes(monkeypatch, *tasks):
+    """As if the authors' data sets had as many targets as those of these tests."""
+    for task in tasks:
+        monkeypatch.setitem(PUBLISHED_TARGETS, task, TARGETS)
+        monkeypatch.setitem(PUBLISHED_TRAINING_TARGETS, task, TRAINING_TARGETS)
+
+
 def compared(pages, folder, settings, recipes=RELEASED, second=None, second_settings=None):
     files = [folder / name for name in ("c.tsv", "c.html", "claims.tsv", "claims.html")]
     names = ("figure1", "figure2", "controls", "order", "options", "mixing_weights")
@@ -464,8 +480,7 @@ def test_every_published_value_is_compared_or_has_a_reason(pages, tmp_path):
 
 
 def test_numbers_of_the_papers_model_and_data_are_compared(pages, tmp_path, monkeypatch):
-    monkeypatch.setitem(PUBLISHED_TARGETS, "pos", 8 * 6)
-    monkeypatch.setitem(PUBLISHED_TARGETS, "constituents", 8 * 6)
+    publish_sizes(monkeypatch, "pos", "constituents")
     papers = RunLabel("Run", "bert", "ontonotes", model_reference="bert-base-uncased", corpus_reference="OntoNotes 5.0 dev")
     values, _ = compared(pages, tmp_path, SETTINGS | {"pos": papers, "constituents": papers})
     assert set(values.loc[["t19.base.pos.f1_l0", "t19.base.consts.expected_layer", "t19.iclr.base.pos.f1_lex"], "verdict"]) <= {
@@ -482,8 +497,7 @@ def test_numbers_of_the_second_model_are_compared_with_that_model(pages, second_
     large = RunLabel("Run", "large", "ontonotes", model_reference="bert-large-uncased", corpus_reference="OntoNotes 5.0 dev")
     base = replace(large, model="base", model_reference="bert-base-uncased")
     labels = [SETTINGS | dict.fromkeys(("pos", "constituents"), label) for label in (large, base)]
-    for task in ("pos", "constituents"):
-        monkeypatch.setitem(PUBLISHED_TARGETS, task, 8 * 6)
+    publish_sizes(monkeypatch, "pos", "constituents")
     alone, _ = compared(pages, tmp_path, labels[0])
     assert alone.loc["t19.base.pos.f1_l0", "comparable"] == "no"
     values, _ = compared(pages, tmp_path, labels[0], RELEASED, second_pages, labels[1])
@@ -509,8 +523,18 @@ def test_another_recipe_or_another_number_of_targets_is_not_compared(pages, tmp_
     settings, name = SETTINGS | {"pos": papers}, "t19.base.pos.f1_l12"
     values, _ = compared(pages, tmp_path, settings)
     assert values.loc[name, "comparable"] == "no"
-    assert "48 targets (the authors' development set has 290013)" in values.loc[name, "why"]
-    monkeypatch.setitem(PUBLISHED_TARGETS, "pos", 8 * 6)
+    sizes = "48 targets (the authors' development set has 290013); 96 training targets (the authors' set has 2070382)"
+    assert sizes in values.loc[name, "why"]
+    for published, count, missing in (
+        (PUBLISHED_TARGETS, TARGETS, "96 training targets"),
+        (PUBLISHED_TRAINING_TARGETS, TRAINING_TARGETS, "48 targets"),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setitem(published, "pos", count)
+            values, _ = compared(pages, tmp_path, settings)
+        assert values.loc[name, "comparable"] == "no"
+        assert values.loc[name, "why"].startswith(missing)
+    publish_sizes(monkeypatch, "pos")
     assert compared(pages, tmp_path, settings)[0].loc[name, "comparable"] == "close"
     faster = RELEASED | {"pos": RELEASED["pos"] | {"learning_rate": 0.0005, "equal_steps": 3000, "max_targets": 6}}
     values, _ = compared(pages, tmp_path, settings, faster)
@@ -522,7 +546,7 @@ def test_another_recipe_or_another_number_of_targets_is_not_compared(pages, tmp_
 def test_the_papers_run_trains_by_the_published_recipe_and_no_other_run_does():
     inputs = Tenney2019Inputs(shipped())
     recipes = inputs.task_recipes(wildcards("paper"))
-    assert set(recipes) == set(PUBLISHED_TARGETS)
+    assert set(recipes) == set(PUBLISHED_TARGETS) == set(PUBLISHED_TRAINING_TARGETS)
     assert not [words for task, recipe in recipes.items() for words in recipe_differences(task, recipe)]
     for run in ("sample", "laptop", "open"):
         assert all(recipe_differences(task, recipe) for task, recipe in inputs.task_recipes(wildcards(run)).items())

@@ -212,7 +212,7 @@ def _units(targets: TaskTargets) -> Units:
 
 def _scores(targets: TaskTargets, trained: Trained, counts: npt.NDArray[np.int64], units: Units) -> pd.DataFrame:
     rows = []
-    size = sum(len(sentence.targets) for sentence in targets.development)
+    training, evaluated = (sum(len(s.targets) for s in part) for part in (targets.training, targets.development))
     for number, (key, probe_counts) in enumerate(zip(trained.probes.keys, counts.sum(axis=1), strict=True)):
         true, false, missed = map(int, probe_counts)
         rows.append(
@@ -223,7 +223,8 @@ def _scores(targets: TaskTargets, trained: Trained, counts: npt.NDArray[np.int64
                 "precision": 100 * true / (true + false) if true + false else np.nan,
                 "recall": 100 * true / (true + missed) if true + missed else np.nan,
                 "labels": len(targets.labels),
-                "targets": size,
+                "training_targets": training,
+                "targets": evaluated,
                 "steps": int(trained.steps[number]),
                 "best_step": int(trained.best_steps[number]),
                 "unit": units.name,

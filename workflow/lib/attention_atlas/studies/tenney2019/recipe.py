@@ -1,4 +1,4 @@
-"""How edge probes are trained, and what sets a run apart from the authors' procedure: recipe and number of targets."""
+"""How edge probes are trained, and what sets a run apart from the authors' procedure: recipe and numbers of targets."""
 
 from __future__ import annotations
 
@@ -54,6 +54,17 @@ PUBLISHED_TARGETS = {
     "relations": 1_149,
 }
 """Targets of each development set (corrected table of the authors: github:nyu-mll/jiant-v1-legacy:probing/README.md)."""
+PUBLISHED_TRAINING_TARGETS = {
+    "pos": 2_070_382,
+    "constituents": 1_851_590,
+    "dependencies": 203_919,
+    "entities": 128_738,
+    "roles": 598_983,
+    "coreference": 207_830,
+    "protoroles": 7_611,
+    "relations": 6_851,
+}
+"""Targets of each training set (the same table)."""
 _NOT_COMPARED = ("equal_steps",)
 """Settings of controls that the paper does not have."""
 
@@ -80,14 +91,16 @@ def with_same_procedure(
     published: Mapping[str, Published],
     recipes: Mapping[str, Mapping[str, Any]],
     targets: Mapping[str, int],
+    training_targets: Mapping[str, int],
 ) -> dict[str, Measured]:
-    """Measured values, those of another recipe or of another number of targets as not comparable.
+    """Measured values, those of another recipe or of other numbers of targets as not comparable.
 
     Args:
         measured: by the id of their published values.
         published: the published values.
         recipes: task -> the run's recipe, see `recipe_differences`.
         targets: task -> number of targets that its probes are evaluated on.
+        training_targets: task -> number of targets that they are trained on.
     """
     checked = {}
     for name, value in measured.items():
@@ -100,6 +113,11 @@ def with_same_procedure(
             if targets[task] != PUBLISHED_TARGETS[task]:
                 reasons.append(f"{targets[task]} targets (the authors' development set has {PUBLISHED_TARGETS[task]})")
                 obstacles.append("another number of targets")
+            if training_targets[task] != PUBLISHED_TRAINING_TARGETS[task]:
+                reasons.append(
+                    f"{training_targets[task]} training targets (the authors' set has {PUBLISHED_TRAINING_TARGETS[task]})"
+                )
+                obstacles.append("another number of training targets")
         if reasons:
             value = replace(value, comparable=NO, why="; ".join([*reasons, value.why]), obstacle=" and ".join(obstacles))
         checked[name] = value

@@ -43,7 +43,8 @@ SIZES = ["sentences", "targets", *UNIT_COLUMNS, "seeds"]
 """What a task is evaluated on, what intervals resample and how many of them, and probes of each kind."""
 FIGURE1 = [
     "task", "f1_first", "f1_last", "f1_last_low", "f1_last_high", "expected_layer", "expected_low", "expected_high",
-    "centre", "centre_low", "centre_high", "k_s", "k_delta", "within_noise", "layers", *SIZES,
+    "centre", "centre_low", "centre_high", "k_s", "k_delta", "within_noise", "layers",
+    "training_targets", *SIZES,
 ]  # fmt: skip
 FIGURE2 = [
     "model",
@@ -288,6 +289,7 @@ def _summary(task: _Task, resampled: Floats, seed: int) -> dict[str, Any]:
         "k_delta": float(divergence_of_gains(points)),
         "within_noise": int(noise),
         "layers": len(points) - 1,
+        "training_targets": int(task.scores["training_targets"].iloc[0]),
         **task.sizes,
     }
 
