@@ -552,6 +552,15 @@ def test_the_papers_run_trains_by_the_published_recipe_and_no_other_run_does():
         assert all(recipe_differences(task, recipe) for task, recipe in inputs.task_recipes(wildcards(run)).items())
 
 
+def test_training_in_the_papers_run_evaluates_the_first_sentences_of_the_file():
+    """Of OntoNotes' 15,680 development sentences the authors take the first 5,000; their other sets have fewer."""
+    config = shipped()
+    tasks = config["runs"]["paper"]["tenney2019"]["tasks"]
+    of_ontonotes = {tasks[task]["development"] for task in ("pos", "constituents", "entities", "roles", "coreference")}
+    assert [config["corpora"][corpus]["order"] for corpus in of_ontonotes] == ["file"]
+    assert Tenney2019Inputs(config).task_recipes(wildcards("paper"))["pos"]["evaluation_sentences"] == 5000
+
+
 def test_the_words_alone_need_a_model_that_has_them(tmp_path):
     part = corpus(tmp_path, "a", "pos", False, range(6))
     path = part.states[0]
