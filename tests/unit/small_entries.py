@@ -4,5 +4,5 @@ from __future__ import annotations
 
 FILE_ORDER = {"order": "file", "seed": 0, "skip": 0}
 """Records in the order of the file (the default is a seeded random one)."""
-KEYPHRASES = {"stemmed": False, "keyphrase_set": "both", "document_names": []}
+KEYPHRASES = {"stemmed": False, "document_names": []}
 """Keys of the reader keyphrases."""

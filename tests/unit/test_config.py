@@ -65,7 +65,6 @@ def test_everything_that_is_not_said_has_its_default():
                 "language": "english",
                 "overlong": "drop",
                 "stemmed": False,
-                "keyphrase_set": "both",
                 "document_names": [],
                 "stride": 128,
                 "order": "shuffled",

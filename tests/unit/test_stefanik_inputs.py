@@ -69,13 +69,31 @@ def test_the_embedding_ranker_has_the_sentence_encoder_of_the_run():
 
 def test_labels_of_figures():
     assert INPUTS.tagging_label(wildcards())["model"] == "minilm-keyphrases (3 seeds)"
-    assert INPUTS.tagging_label(wildcards("paper"))["corpus"].startswith("Inspec")
+    name = "Inspec abstracts (Hulth 2003), test, uncontrolled keyphrases, documents 193 to 414"
+    assert INPUTS.tagging_label(wildcards("paper"))["corpus"] == name
     # A pair of sentences is written by hand, whatever the run reads.
     pair = " / ".join(shipped()["runs"]["sample"]["stefanik2021"]["pairs"][0])
     view = INPUTS.pairs_label(wildcards())
     assert (view["corpus"], view["corpus_reference"], view["sample"]) == (pair, "", False)
     assert INPUTS.label("documents")(wildcards())["sample"]
     assert INPUTS.label("test")(wildcards())["model"] == "minilm"
+
+
+@pytest.mark.parametrize(
+    ("changes", "name"),
+    [
+        ({"keyphrase_set": "controlled"}, "controlled keyphrases, documents 193 to 414"),
+        ({"keyphrase_set": "both"}, "uncontrolled and controlled keyphrases, documents 193 to 414"),
+        ({"document_names": [["1", "1460"], ["415", "999"]]}, "uncontrolled keyphrases, documents 1 to 1460 and 415 to 999"),
+        ({"document_names": []}, "uncontrolled keyphrases"),
+    ],
+)
+def test_labels_name_the_set_of_keyphrases_and_the_documents_of_the_entry(changes, name):
+    config = shipped_copy()
+    config["corpora"]["inspec-test"] |= changes
+    inputs = Stefanik2021Inputs(config)
+    assert inputs.tagging_label(wildcards("paper"))["corpus"] == f"Inspec abstracts (Hulth 2003), test, {name}"
+    assert inputs.title_of("inspec-test") in inputs.shards_by_corpus(wildcards("paper"))
 
 
 def test_every_figure_is_a_page_of_its_own_with_its_label():

@@ -22,7 +22,7 @@ from attention_atlas.corpora.examples import RECORD, WORD_LAYERS, Example, write
 from attention_atlas.corpora.frames import ELEMENT, TARGET, FrameSentence, first_occurrence, read_frames
 from attention_atlas.corpora.gap import Passage, read_gap
 from attention_atlas.corpora.glue import NO_HEAD, Labelled, Tagged, Unusable, read_glue
-from attention_atlas.corpora.keyphrases import KeyphraseDocument, read_keyphrases, without_words
+from attention_atlas.corpora.keyphrases import BOTH, KeyphraseDocument, read_keyphrases, without_words
 from attention_atlas.corpora.mentions import Mention
 from attention_atlas.corpora.parallel import Translated, read_parallel
 from attention_atlas.corpora.questions import QuestionWindow, question_windows, read_questions
@@ -195,7 +195,7 @@ def _frames(corpus: _Corpus, start: int, stop: int) -> _Items:
 
 def _documents(corpus: _Corpus, start: int, stop: int) -> _Items:
     entry = corpus.entry
-    read = partial(read_keyphrases, corpus.raw, entry["stemmed"], entry["keyphrase_set"], entry["document_names"])
+    read = partial(read_keyphrases, corpus.raw, entry["stemmed"], entry.get("keyphrase_set", BOTH), entry["document_names"])
     for number, document in _numbered(corpus, read, start, stop):
         yield from_document(document, number, corpus.pieces, corpus.bound, entry["overlong"], entry["stemmed"])
 

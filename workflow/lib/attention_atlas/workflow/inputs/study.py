@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from attention_atlas.corpora.keyphrases import BOTH, CONTROLLED, UNCONTROLLED
 from attention_atlas.workflow.inputs.shared import File, Files, SharedInputs, Wildcards
 from attention_atlas.workflow.lookups import Config, Pair, limit_of, study_model
 from attention_atlas.workflow.paths import card_path, raw_path, shard_paths, tokenizer_path
@@ -12,6 +13,11 @@ from attention_atlas.workflow.resources import JobResources, Resource
 from attention_atlas.workflow.studies import role_pair, study, study_corpora, study_examples
 
 Parameter = Callable[[Wildcards], Any]
+_KEYPHRASE_SETS = {
+    UNCONTROLLED: "uncontrolled keyphrases",
+    CONTROLLED: "controlled keyphrases",
+    BOTH: "uncontrolled and controlled keyphrases",
+}
 
 
 class StudyInputs(SharedInputs):
@@ -42,8 +48,14 @@ class StudyInputs(SharedInputs):
         return role_pair(self.config, wildcards.run, self.study.id, role, wildcards.get("variant"))
 
     def title_of(self, corpus: str) -> str:
-        """What tables and figures call a corpus."""
-        return str(self.config["corpora"][corpus].get("title", corpus))
+        """What tables and figures call a corpus: its title, and of keyphrases which set and which documents its entry names."""
+        entry = self.config["corpora"][corpus]
+        parts = [str(entry.get("title", corpus))]
+        if "keyphrase_set" in entry:
+            parts.append(_KEYPHRASE_SETS[entry["keyphrase_set"]])
+        if ranges := entry.get("document_names"):
+            parts.append(f"documents {' and '.join(' to '.join(bounds) for bounds in ranges)}")
+        return ", ".join(parts)
 
     def label_of(self, wildcards: Wildcards, model: str, corpus: str) -> dict[str, Any]:
         """What a table or figure says of the run, see `io.run_label`."""
