@@ -1,12 +1,18 @@
 """Inputs and parameters of the rules of Michel et al. (2019): roles with different models."""
 
+import re
+from pathlib import Path
+
 import pytest
+import yaml
 from shipped_runs import shipped, shipped_copy, wildcards
+from small_config import SHIPPED
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.studies.michel2019.names import ANOTHER_CORPUS, SAME_FILE
 from attention_atlas.studies.michel2019.pages import EXPERIMENTS, ROLES_OF_FIGURE2, SCORED_ROLES
 from attention_atlas.studies.michel2019.study import corpora, examples, pruning_step
+from attention_atlas.workflow.config import merged, resolve
 from attention_atlas.workflow.inputs.michel2019 import Michel2019Inputs
 
 INPUTS = Michel2019Inputs(shipped())
@@ -118,6 +124,46 @@ def test_a_slice_of_the_same_file_is_not_another_corpus():
     assert set(INPUTS.second_data(wildcards("sample")).values()) == {SAME_FILE}
     assert INPUTS.second_data(wildcards("laptop")) == {"translation": ANOTHER_CORPUS, "classification": SAME_FILE}
     assert set(INPUTS.second_data(wildcards("paper")).values()) == {ANOTHER_CORPUS}
+
+
+TOKENISED = ("translation", "translation_other", "translation_importance", "translation_test")
+"""Roles of the overlay in the README that names the paper's own translation model."""
+
+
+@pytest.fixture(scope="module")
+def with_fairseq():
+    """The shipped configuration with that overlay."""
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    (overlay,) = re.findall(r"```yaml\n(# fairseq\.yaml\n.*?)```", readme, re.DOTALL)
+    return merged(SHIPPED, yaml.safe_load(overlay))
+
+
+def test_the_overlay_in_the_readme_has_the_papers_data_tokenised(with_fairseq):
+    config = resolve(with_fairseq)
+    settings = config["runs"]["paper-fairseq"]["michel2019"]
+    assert config["models"][settings["translator"]]["tokenised"] == "moses"
+    for role in TOKENISED:
+        tokenised, plain = (config["corpora"][name] for name in (settings[role], ROLES[role][1]))
+        assert (tokenised["tokenised"], tokenised["reference"]) == ("moses", plain["reference"])
+        for key in ("limit", "languages", "order", "shard", "max_tokens"):
+            assert tokenised[key] == plain[key], (role, key)
+        french = config["corpora"][tokenised["translations"]]
+        assert tokenised["source"]["path"].removesuffix(".en") == french["source"]["path"].removesuffix(".fr")
+
+
+@pytest.mark.parametrize("role", TOKENISED)
+def test_a_translation_model_needs_text_tokenised_as_its_training_text(with_fairseq, role):
+    plain, tokenised = ROLES[role][1], f"{ROLES[role][1]}-moses"
+    raw = merged(with_fairseq, {"runs": {"paper-fairseq": {"michel2019": {role: plain}}}})
+    message = (
+        rf"{role}: corpus '{plain}' has text as it is written, but model 'wmt14-en-fr-fairseq' needs text tokenised by moses"
+    )
+    with pytest.raises(AtlasError, match=message):
+        resolve(raw)
+    other_model = merged(SHIPPED, {"runs": {"paper": {"michel2019": {role: tokenised}}}})
+    message = rf"{role}: corpus '{tokenised}' has text tokenised by moses, but model 'opus-mt-tc-big-en-fr' needs text as it is"
+    with pytest.raises(AtlasError, match=message):
+        resolve(other_model)
 
 
 def test_importance_is_computed_on_sentences_of_all_years():

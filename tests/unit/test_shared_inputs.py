@@ -60,7 +60,7 @@ def test_the_entry_of_a_model_holds_what_its_weights_depend_on():
     )
     # Names, training and references change no weights that exist.
     schema = read_schema()["$defs"]["model"]["properties"]
-    assert set(schema) - set(WEIGHTS_KEYS) == {"mlm_head", "training", "reference"}
+    assert set(schema) - set(WEIGHTS_KEYS) == {"mlm_head", "training", "reference", "tokenised"}
 
 
 def test_what_a_training_starts_from():

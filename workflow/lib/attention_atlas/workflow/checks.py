@@ -57,7 +57,7 @@ _READER_KEYS = {
     "squad": {"windows", "stride", *_SAMPLED},
     "glue": {"task", "overlong", "skip", *_SAMPLED},
     "frames": {"skip", *_SAMPLED},
-    "parallel": {"languages", "translations", "skip", *_SAMPLED},
+    "parallel": {"languages", "tokenised", "translations", "skip", *_SAMPLED},
     "lines": set(),
     "edges": {"format", "edge_tasks", "part", "trees", "files", "language", "skip", *_SAMPLED},
     "keyphrases": {"stemmed", "keyphrase_set", "document_names", "overlong", "skip", *_SAMPLED},

@@ -199,7 +199,7 @@ def corpora(config: Config, run: str) -> list[str]:
 
 
 def check(config: Config, run: str, place: str) -> None:
-    """Known models that are trained for their task; the keys of Figure 5 together.
+    """Known models that are trained for their task; corpora tokenised as their model needs; the keys of Figure 5 together.
 
     Raises:
         AtlasError: names the key.
@@ -213,6 +213,7 @@ def check(config: Config, run: str, place: str) -> None:
         training = config["models"][settings[key]].get("training")
         if training and training["task"] != task:
             raise AtlasError(f"config: {place}.{key}: '{settings[key]}' is trained for {training['task']}, not for {task}.")
+    _check_tokenised(config, run, place)
     together = ("trained_translator", "dynamics", "dynamics_importance")
     absent = [key for key in together if key not in settings]
     if 0 < len(absent) < len(together):
@@ -224,6 +225,26 @@ def check(config: Config, run: str, place: str) -> None:
             f"config: {place}.trained_translator: no epoch of '{settings['trained_translator']}' is kept: set keep_epochs in "
             "its training."
         )
+
+
+def _check_tokenised(config: Config, run: str, place: str) -> None:
+    """Text tokenised otherwise than a model's training text is mostly unknown to it, and its BLEU that of another text.
+
+    Raises:
+        AtlasError: a corpus of a translation model is not tokenised as the model says, or is where the model says nothing.
+    """
+    settings = config["runs"][run][ID]
+    for role, declared in ROLES.items():
+        if declared.reader != "parallel" or role not in settings or declared.model not in settings:
+            continue
+        model, corpus = settings[declared.model], settings[role]
+        needed, actual = (config[kind][name].get("tokenised") for kind, name in (("models", model), ("corpora", corpus)))
+        if needed != actual:
+            text = {None: "text as it is written"}
+            raise AtlasError(
+                f"config: {place}.{role}: corpus '{corpus}' has {text.get(actual, f'text tokenised by {actual}')}, but model "
+                f"'{model}' needs {text.get(needed, f'text tokenised by {needed}')}: see tokenised in the registries."
+            )
 
 
 def _of_experiment(place: Place) -> Pair:

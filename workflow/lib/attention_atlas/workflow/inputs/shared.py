@@ -31,7 +31,7 @@ WEIGHTS_KEYS = ("source", "sha256", "tokenizer", "layers", "heads", "hidden_size
 NOT_IN_EXAMPLES = frozenset(
     (
         # Names, and what a user has to know of the file.
-        *("title", "reference", "licence", "layout", "optional"),
+        *("title", "reference", "licence", "layout", "optional", "tokenised"),
         # How much of it a run reads, so that a larger limit keeps shards.
         *("limit", "mean_tokens"),
         # Of the cached maps.
