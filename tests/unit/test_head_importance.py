@@ -341,24 +341,28 @@ def test_variants_of_speed_lose_the_least_important_heads():
     assert places_of(WHOLE_LAYERS, table, 50) == [4, 5, 6, 7]
 
 
-def test_speed_is_measured_for_every_variant_and_batch(tmp_path, monkeypatch):
+def speed_table(folder, monkeypatch):
+    """Table 4 of a small classifier with random weights, and its page."""
+
     def load(entry, task, device):
         model = tiny("bert_classifier")
         install(model)
         return model
 
     monkeypatch.setattr(speed, "load_trained", load)
-    write_examples(tmp_path / "e.parquet", EXAMPLES)
-    write_card(
-        ModelCard("tiny", "made up", "bert", 3, 4, 40, "c", "s", PAD, "", "random", 0, "float32"), tmp_path / "card.json"
-    )
+    write_examples(folder / "e.parquet", EXAMPLES)
+    write_card(ModelCard("tiny", "made up", "bert", 3, 4, 40, "c", "s", PAD, "", "random", 0, "float32"), folder / "card.json")
     rows = heads_of({ENCODER_SELF: (LAYERS, HEADS)}).assign(task=CLASSIFICATION, definition=PAPER)
-    write_table(rows.assign(importance=range(12), unnormalised=range(12)), tmp_path / "importance.tsv")
+    write_table(rows.assign(importance=range(12), unnormalised=range(12)), folder / "importance.tsv")
     options = SpeedOptions(definition=PAPER, share=50, batches=[1, 4, 6], repeats=2, records=5)
-    outs = (tmp_path / "t.tsv", tmp_path / "t.html")
-    files = (tmp_path / "card.json", ExampleFiles([tmp_path / "e.parquet"], 7), tmp_path / "importance.tsv")
+    outs = (folder / "t.tsv", folder / "t.html")
+    files = (folder / "card.json", ExampleFiles([folder / "e.parquet"], 7), folder / "importance.tsv")
     measure_speed({}, *files, options, RunLabel("run", "tiny", "corpus"), 1, *outs)
-    table = pd.read_csv(outs[0], sep="\t")
+    return pd.read_csv(outs[0], sep="\t"), outs[1].read_text(encoding="utf-8")
+
+
+def test_speed_is_measured_for_every_variant_and_batch(tmp_path, monkeypatch):
+    table, page = speed_table(tmp_path, monkeypatch)
     assert list(table.columns) == SPEEDS
     assert table.groupby("batch")["variant"].apply(list).tolist() == [[WHOLE, GLOBAL, EVEN, WHOLE_LAYERS]] * 2
     assert (table["examples_per_second"] > 0).all()
@@ -368,11 +372,29 @@ def test_speed_is_measured_for_every_variant_and_batch(tmp_path, monkeypatch):
     assert set(table["n"]) == {5}
     # The order by importance takes layers from the first on: six of the twelve heads.
     assert table.loc[table["variant"] == GLOBAL, "heads"].tolist() == [6, 6]
-    page = outs[1].read_text(encoding="utf-8")
     assert "GTX 1080 Ti" in page
     assert "Left out: batches of 6" in page, "five examples"
     with pytest.raises(AtlasError, match="5 examples fill no batch of 6, 9"):
         speed.possible_batches([6, 9], 5)
+
+
+def test_a_batch_size_at_which_the_whole_model_varies_is_unstable(tmp_path, monkeypatch):
+    """The whole model's slowest pass takes 11 % longer than its fastest for batches of one, and 9 % for batches of four."""
+
+    def timed(models, inputs, examples, repeats):
+        fastest = 111.0 if len(inputs) == 5 else 109.0
+        return {name: np.array([100.0, fastest]) * (1 if name == WHOLE else 1.2) for name in models}
+
+    monkeypatch.setattr(speed, "timed", timed)
+    table, page = speed_table(tmp_path, monkeypatch)
+    by_batch = dict(list(table.groupby("batch")))
+    assert by_batch[1]["status"].tolist() == ["unstable"] * len(speed.VARIANTS), "every row, that of the whole model included"
+    assert by_batch[1]["spread"].tolist() == pytest.approx([11] * len(speed.VARIANTS))
+    assert by_batch[1][["speedup", "speedup_low", "speedup_high"]].isna().all(axis=None)
+    assert by_batch[1]["examples_per_second"].notna().all()
+    assert by_batch[4]["status"].tolist() == ["stable"] * len(speed.VARIANTS)
+    assert by_batch[4]["speedup"].tolist() == pytest.approx([0, 20, 20, 20])
+    assert page.count(">unstable<") == len(speed.VARIANTS)
 
 
 def test_speedup_is_a_mean_of_ratios_with_an_interval_over_repeats():
