@@ -123,7 +123,19 @@ def test_settings_of_the_search_and_of_pruning():
 def test_a_slice_of_the_same_file_is_not_another_corpus():
     assert set(INPUTS.second_data(wildcards("sample")).values()) == {SAME_FILE}
     assert INPUTS.second_data(wildcards("laptop")) == {"translation": ANOTHER_CORPUS, "classification": SAME_FILE}
-    assert set(INPUTS.second_data(wildcards("paper")).values()) == {ANOTHER_CORPUS}
+    for run in ("open", "paper"):
+        assert set(INPUTS.second_data(wildcards(run)).values()) == {ANOTHER_CORPUS}, run
+
+
+def test_the_classifier_of_the_open_run_has_one_task_on_all_its_corpora():
+    """MNLI's two development sets are the paper's; the model is trained on neither."""
+    config, run = shipped(), shipped()["runs"]["open"]["michel2019"]
+    training = config["models"][run["classifier"]]["training"]["corpus"]
+    roles = [role for role in run if role in ROLES and role.startswith("classification")]
+    assert len(roles) == 4
+    assert {config["corpora"][run[role]]["task"] for role in roles} == {config["corpora"][training]["task"]} == {"mnli"}
+    splits = [config["corpora"][name]["source"]["split"] for name in (run["classification"], run["classification_other"])]
+    assert config["corpora"][training]["source"]["split"] not in splits
 
 
 TOKENISED = ("translation", "translation_other", "translation_importance", "translation_test")
