@@ -1,5 +1,7 @@
 """The same measures of several models: against the tables of the studies, numpy and loops."""
 
+from itertools import permutations
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,6 +15,8 @@ from attention_atlas.atlas.models import (
     MODEL_FINDINGS,
     MODELS,
     STATEMENTS,
+    ModelTables,
+    depth_correlation,
     model_findings,
     model_rows,
     surviving,
@@ -104,45 +108,106 @@ def test_means_and_correlations_with_the_first_model():
     assert (other_shape["n"] == 10).all()
 
 
-def relations_of(better):
-    """The row All does not count, and neither does a relation on which the head is worse, or that could not be tested."""
-    rows = [("all", 0.8, 0.0), ("worse", -0.1, 0.001), ("untested", np.nan, np.nan)]
-    rows += [(f"r{k}", 0.1, 0.001 if k < better else 0.2) for k in range(4)]
-    return pd.DataFrame(rows, columns=["relation", "tested_margin", "p_holm"])
+def surface_of(largest, half=0.02, units=30):
+    """Rows of `clark2019/surface`: 20 heads, each with an interval of `largest` - 0.1 k +/- half."""
+    frames = []
+    for measure in ("next", "previous", "sep"):
+        values = largest - 0.1 * np.arange(20)
+        frames.append(pd.DataFrame({"measure": measure, "value": values, "ci_low": values - half, "ci_high": values + half}))
+    return pd.concat(frames, ignore_index=True).assign(unit="documents", units=units)
+
+
+def relations_of(margin, half=0.05):
+    """Rows of `clark2019/dependency_head_relations`: the second head has the best choice, the first the largest margin."""
+    margins, choices = np.array([margin + 0.5, margin, margin - 0.1, np.nan]), [0.1, 0.3, -0.2, np.nan]
+    rows = {"rank": 1, "choice_low": choices, "margin": margins, "ci_low": margins - half, "ci_high": margins + half}
+    return pd.DataFrame(rows | {"unit": "documents", "units": pd.array([30, 30, 30, None], dtype="Int64")})
+
+
+def tables_of(heads, largest=0.9, margin=0.2):
+    return ModelTables(heads, surface_of(largest), relations_of(margin))
+
+
+def layers_of(by_layer, seed=0):
+    """Heads of a model of eight layers; to_sep and entropy are those of the layer, and noise."""
+    chance = np.random.default_rng(seed)
+    layer, head = np.indices((len(by_layer), 5)).reshape(2, -1) + 1
+    values = {name: np.asarray(by_layer, float)[layer - 1] + 0.1 * chance.random(len(layer)) for name in ("to_sep", "entropy")}
+    return pd.DataFrame({"layer": layer, "head": head, "to_next": 0.0, "to_previous": 0.0} | values)
+
+
+def verdicts(**tables):
+    findings = model_findings(tables, dict.fromkeys(tables, False), DRAWS)
+    return {model: rows["verdict"].tolist() for model, rows in findings.groupby("model", sort=False)}
+
+
+def test_each_finding_can_come_out_each_way():
+    rising, falling, mixed = np.arange(8.0), -np.arange(8.0), [3, 0, 4, 1, 3, 0, 4, 1]
+    found = verdicts(
+        rising=tables_of(layers_of(rising), 0.9, 0.2),
+        falling=tables_of(layers_of(falling), 0.4, -0.2),
+        mixed=tables_of(layers_of(mixed), 0.51, 0.01),
+        few=tables_of(layers_of(rising[:4]), 0.49, -0.01),
+    )
+    holds, fails, undecided = "holds", "does not hold", "undecided"
+    assert found["rising"] == [holds, fails, holds, holds, holds]
+    assert found["falling"] == [fails, holds, fails, fails, fails]
+    assert found["mixed"] == [undecided] * 5
+    assert found["few"] == [undecided] * 5, "four layers decide nothing on depth"
+
+
+def test_the_largest_share_needs_more_than_the_interval_of_the_largest():
+    """0.53 with an interval from 0.51: one of 40 heads lies so high by chance."""
+    findings = model_findings({"m": tables_of(layers_of(np.arange(8)), 0.53)}, {"m": False}, DRAWS)
+    row = findings[findings["statistic"] == "largest share of any head"].iloc[0]
+    assert (row["value"], row["threshold"], row["n"], row["unit"]) == (pytest.approx(0.53), 0.5, 30, "documents")
+    assert row["ci_low"] < 0.5 < row["ci_high"]
+    assert row["verdict"] == "undecided"
+
+
+def test_the_relation_is_the_one_that_the_other_half_chose():
+    found = model_findings({"m": tables_of(layers_of(np.arange(8)), margin=0.2)}, {"m": False}, DRAWS).iloc[-1]
+    assert found["value"] == pytest.approx(0.2), "not the largest margin on the half that tests"
+    assert found["ci_low"] < 0.15, "a percentile interval over 30 units is too short"
+    none = ModelTables(layers_of(np.arange(8)), surface_of(0.9), relations_of(0.2).iloc[3:])
+    row = model_findings({"m": none}, {"m": False}, DRAWS).iloc[-1]
+    assert (row["verdict"], row["n"]) == ("undecided", 0)
+
+
+def test_depth_is_the_rank_correlation_over_heads_and_layers_change_places():
+    """Against a loop over permutations, with layers of different sizes and ties."""
+    chance = np.random.default_rng(5)
+    layer = np.repeat(np.arange(1, 6), [3, 4, 2, 4, 3])
+    values = np.round(layer / 3 + chance.normal(size=len(layer)), 1)
+    value, low, high, layers = depth_correlation(layer, values, Draws(resamples=1, shuffles=4000, seed=2))
+    assert value == pytest.approx(spearmanr(layer, values).statistic)
+    assert layers == 5
+    null = [abs(spearmanr(np.array(order)[layer - 1], values).statistic) for order in permutations(range(5))]
+    assert np.mean(np.array(null) < value - low) == pytest.approx(0.95, abs=0.02)
+    assert high == 1 or high - value == pytest.approx(value - low)
+    assert np.isnan(depth_correlation(layer, np.ones(len(layer)), DRAWS)[:3]).all()
 
 
 def test_findings_model_by_model_and_what_is_left_with_random_weights():
-    layer = heads_of(0)["layer"].to_numpy(float)
-    trained = heads_of(0, to_sep=layer / 10, entropy=5 - layer, to_next=np.linspace(0, 0.9, 20), to_previous=np.zeros(20))
-    random = heads_of(1, entropy=6 - layer, to_next=np.full(20, 0.1), to_previous=np.full(20, 0.1))
-    decoder = heads_of(2).drop(columns="to_sep")
-    tables = {"trained": trained, "random": random, "decoder": decoder}
-    relations = {"trained": relations_of(3), "random": relations_of(0), "decoder": relations_of(1)}
-    findings = model_findings(tables, relations, {"trained": False, "random": True, "decoder": False}, DRAWS)
+    tables = {
+        "trained": tables_of(layers_of(np.arange(8)), 0.9, 0.2),
+        "random": tables_of(layers_of(np.arange(8), seed=1), 0.2, 0.0),
+        "decoder": tables_of(layers_of(np.arange(8)).drop(columns="to_sep"), 0.9, 0.1),
+    }
+    findings = model_findings(tables, {"trained": False, "random": True, "decoder": False}, DRAWS)
     assert list(findings.columns) == MODEL_FINDINGS
     assert len(findings) == 3 * len(STATEMENTS)
     by_model = {model: rows["verdict"].tolist() for model, rows in findings.groupby("model", sort=False)}
-    deeper, broad, neighbours, _, relation = zip(*(by_model[name] for name in tables), strict=True)
-    assert deeper[0] == "holds"
-    assert deeper[2] == "not tested: to_sep not measured"
-    assert broad[:2] == ("holds", "holds")
-    opposite = model_findings({"m": heads_of(0, to_sep=-layer)}, {"m": relations_of(0)}, {"m": False}, DRAWS)
-    assert opposite["verdict"].iloc[0] == "does not hold"
-    alternating = heads_of(0, to_sep=np.arange(20) % 2, entropy=np.ones(20))
-    same = model_findings({"m": alternating}, {"m": relations_of(0)}, {"m": False}, DRAWS)
-    assert same["verdict"].tolist()[:2] == ["undecided", "undecided"]
-    assert same["ci_low"].iloc[0] < 0 < same["ci_high"].iloc[0]
-    assert neighbours[:2] == ("holds", "does not hold")
-    assert relation == ("holds", "undecided", "holds")
-    assert findings.groupby("model", sort=False)["value"].last().tolist() == [3, 0, 1]
+    assert by_model["decoder"][0] == "not tested: to_sep not measured"
+    assert findings.set_index(["model", "finding"]).loc[("trained", STATEMENTS[0].text), "unit"] == "layers"
     outcomes = surviving(findings)
-    texts = [outcomes[text] for text in (STATEMENTS[1].text, STATEMENTS[2].text, STATEMENTS[4].text)]
+    texts = [outcomes[text] for text in (STATEMENTS[0].text, STATEMENTS[2].text, STATEMENTS[4].text)]
     assert texts[0].startswith("holds with random weights as well")
-    assert texts[1] == "does not hold with random weights (0.9 trained, 0.1 random)"
-    assert texts[2] == "undecided with random weights (3 trained, 0 random)"
+    assert texts[1] == "does not hold with random weights (0.9 trained, 0.2 random)"
+    assert texts[2] == "undecided with random weights (0.2 trained, 0 random)"
     assert surviving(findings[findings["model"] == "trained"]) == {}
     unclear = findings.assign(verdict=findings["verdict"].mask(findings["random_weights"], "undecided"))
-    assert surviving(unclear)[STATEMENTS[4].text] == "undecided with random weights (3 trained, 0 random)"
+    assert surviving(unclear)[STATEMENTS[2].text] == "undecided with random weights (0.9 trained, 0.2 random)"
 
 
 def test_tables_and_figure_are_written_and_the_same_again(tmp_path):

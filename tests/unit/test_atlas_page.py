@@ -95,7 +95,13 @@ def relations_table():
         (1, 1, 5, "r4", "a", 30, 0.7, -1, 0.6, 0.1, -0.01, 0.2, 0.001, 0.01),
         (1, 2, 1, "none", "", 0, *[np.nan] * 8),
     ]
-    return pd.DataFrame(rows, columns=HEAD_RELATIONS)
+    return in_full(rows)
+
+
+def in_full(rows):
+    """A table of relations from rows up to q."""
+    table = pd.DataFrame(rows, columns=HEAD_RELATIONS[: HEAD_RELATIONS.index("q") + 1])
+    return table.assign(choice_low=0.1, unit="sentences", units=20)
 
 
 def test_cards_hold_the_relations_above_their_offset_by_rank():
@@ -185,7 +191,7 @@ def opened(browser, tmp_path):
         for layer in (1, 2)
         for head in (1, 2)
     ]
-    relations = pd.DataFrame(rows, columns=HEAD_RELATIONS)
+    relations = in_full(rows)
     # The last head finds nothing that is above the baseline.
     relations.loc[3, "q"] = 0.2
     write_table(relations, tmp_path / "relations.tsv")

@@ -69,7 +69,7 @@ def slow_relations(scores, gold, unit, layer, head):
         if max(lows) > -np.inf:
             every_unit = [tested[k] for k in range(max(unit) + 1) if second[k] == 1]
             candidates.append((-max(lows), relation, direction, offset, np.array(every_unit, dtype=float)))
-    return [entry[1:] for entry in sorted(candidates, key=lambda entry: entry[0])[:5]]
+    return [(*entry[1:], -entry[0]) for entry in sorted(candidates, key=lambda entry: entry[0])[:5]]
 
 
 @pytest.mark.parametrize("sentences_a_unit", [1, 3])
@@ -85,11 +85,13 @@ def test_a_slow_loop_chooses_and_reports_the_same(sentences_a_unit):
         slow = slow_relations(scores, gold, unit, layer - 1, head - 1)
         assert rows["relation"].tolist() == ([entry[0] for entry in slow] or [NONE])
         assert rows["rank"].tolist() == list(range(1, max(len(slow), 1) + 1))
-        for row, (_, direction, offset, sums) in zip(rows.itertuples(), slow, strict=False):
+        for row, (_, direction, offset, sums, low_on_first) in zip(rows.itertuples(), slow, strict=False):
             right, offset_right, n = sums.sum(axis=0)
             assert (row.direction, row.baseline_offset) == (DIRECTIONS[direction], AS_PUBLISHED.offsets[offset])
             assert (row.n, row.accuracy, row.baseline_accuracy) == (n, right / n, offset_right / n)
             assert row.margin == pytest.approx((right - offset_right) / n)
+            assert row.choice_low == pytest.approx(low_on_first)
+            assert (row.unit, row.units) == (corpus.units.name, (sums[:, 2] > 0).sum())
             difference = sums[:, 0] - sums[:, 1]
             low, high = bootstrap_ratio(difference, sums[:, 2], 200, RESAMPLING.seed)
             assert (row.ci_low, row.ci_high) == (pytest.approx(low), pytest.approx(high))

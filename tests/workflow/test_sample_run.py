@@ -33,7 +33,7 @@ CONTRACTS = {
     "clark2019": {
         "dependency_heads.tsv": "relation layer head direction n correct accuracy",
         "dependency_head_relations.tsv": "layer head rank relation direction n accuracy baseline_offset baseline_accuracy "
-        "margin ci_low ci_high p q",
+        "margin ci_low ci_high p q choice_low unit units",
         "table1.tsv": "relation n layer head direction accuracy accuracy_ci_low accuracy_ci_high heldout_accuracy "
         "baseline_offset baseline_accuracy",
         "figure2.tsv": "target layer head mean_attention",
@@ -116,7 +116,7 @@ CONTRACTS = {
         "correlations.tsv": "measure_a measure_b spearman ci_low ci_high within_layers p p_holm n",
         "findings.tsv": "finding statistic value ci_low ci_high within_layers p p_holm n verdict",
         "models.tsv": "model random_weights measure mean ci_low ci_high spearman",
-        "models_findings.tsv": "finding statistic model random_weights value ci_low ci_high n verdict",
+        "models_findings.tsv": "finding statistic model random_weights value threshold ci_low ci_high n unit verdict",
     },
 }
 """Study -> table -> its first columns."""

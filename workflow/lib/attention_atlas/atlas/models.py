@@ -8,24 +8,30 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
+from scipy.stats import rankdata
 
-from attention_atlas.atlas.compared import mean_over_heads, read_compared
-from attention_atlas.atlas.correlations import Draws, correlation, drawn_heads
+from attention_atlas.atlas.compared import ComparedModel, mean_over_heads, read_compared
+from attention_atlas.atlas.correlations import Draws, correlation
 from attention_atlas.atlas.findings import NOT_TESTED
 from attention_atlas.atlas.measures import numeric, takes_few_values
 from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.methods.head_measures import PLACE
-from attention_atlas.methods.relation_tables import LEVEL
+from attention_atlas.methods.units import UNIT_COLUMNS
+from attention_atlas.published.claims import LEVEL, Claim
 from attention_atlas.published.compare import UNDECIDED, claim_verdict
-from attention_atlas.stats.bootstrap import percentile_interval
-from attention_atlas.stats.rank_correlation import spearman
+from attention_atlas.stats.extremes import largest_of_intervals, widths
 
+Floats = npt.NDArray[np.float64]
 MODELS = ["model", "random_weights", "measure", "mean", "ci_low", "ci_high", "spearman", "spearman_low", "spearman_high"]
 MODELS += ["within_layers", "p", "n"]
-MODEL_FINDINGS = ["finding", "statistic", "model", "random_weights", "value", "ci_low", "ci_high", "n", "verdict"]
+MODEL_FINDINGS = ["finding", "statistic", "model", "random_weights", "value", "threshold", "ci_low", "ci_high", "n", "unit"]
+MODEL_FINDINGS += ["verdict"]
+MOST = 0.5
+"""Share of its attention above which a head puts most of it somewhere."""
 
 
 def model_rows(tables: Mapping[str, pd.DataFrame], random_weights: Mapping[str, bool], draws: Draws) -> pd.DataFrame:
@@ -59,8 +65,23 @@ def _agreement(first_table: pd.DataFrame, table: pd.DataFrame, name: str, draws:
     return correlation(first_values, values, both["layer"].to_numpy(np.intp), draws)
 
 
-_Test = Callable[[pd.DataFrame, pd.DataFrame, Draws], tuple[float, float, float, int, str]]
-"""From heads, relations and draws to value, ci_low, ci_high, n, and verdict."""
+@dataclass(frozen=True)
+class ModelTables:
+    """What findings on one model are tested on.
+
+    Attributes:
+        heads: a row a head, a column a measure.
+        surface: as `clark2019/surface`.
+        relations: as `clark2019/dependency_head_relations`.
+    """
+
+    heads: pd.DataFrame
+    surface: pd.DataFrame
+    relations: pd.DataFrame
+
+
+_Test = Callable[[ModelTables, Draws], Claim]
+"""The test of a finding; its statement and the name of the statistic are those of `_Statement`."""
 
 
 @dataclass(frozen=True)
@@ -73,86 +94,118 @@ class _Statement:
     test: _Test
 
 
-def _with_depth(name: str, sign: int) -> _Test:
-    def test(heads: pd.DataFrame, _: pd.DataFrame, draws: Draws) -> tuple[float, float, float, int, str]:
-        measured_heads = heads.dropna(subset=[name])
-        layer, values = measured_heads["layer"].to_numpy(np.float64), measured_heads[name].to_numpy(np.float64)
-        drawn = drawn_heads(len(measured_heads), draws)
-        low, high = percentile_interval(spearman(layer[drawn], values[drawn]))
-        excludes_0 = bool(low > 0 or high < 0)
-        verdict = claim_verdict(bool(low > 0) == (sign > 0)) if excludes_0 else UNDECIDED
-        return float(spearman(layer, values)), float(low), float(high), len(measured_heads), verdict
+def depth_correlation(
+    layer: npt.NDArray[np.integer], values: Floats, draws: Draws, level: float = LEVEL
+) -> tuple[float, float, float, int]:
+    """Rank correlation of layer and measure over heads, the ends of its interval, and the number of layers.
+
+    Heads of one layer resemble each other, so that layers are the independent units: all heads of a layer move together when
+    layers change places. The interval contains 0 where the test by these permutations does not reject (`extremes.widths`). With
+    fewer than five layers it always does.
+
+    Args:
+        layer, values: of each head.
+        draws: number of permutations (its shuffles), and their seed.
+        level: coverage.
+    """
+    _, of_head, sizes = np.unique(layer, return_inverse=True, return_counts=True)
+    ranks = rankdata(values) - (len(values) + 1) / 2
+    sums = np.bincount(of_head, weights=ranks, minlength=len(sizes))
+    places = np.tile(np.arange(len(sizes)), (draws.shuffles + 1, 1))
+    # The first row is the order of the model.
+    order = np.concatenate([places[:1], np.random.default_rng(draws.seed).permuted(places[1:], axis=1)])
+    layer_ranks = sizes[order].cumsum(axis=1) - (sizes[order] + len(values)) / 2
+    with np.errstate(invalid="ignore"):
+        spread = np.sqrt((sizes[order] * layer_ranks**2).sum(axis=1) * (ranks**2).sum())
+        correlations = (layer_ranks * sums[order]).sum(axis=1) / spread
+    half = widths(correlations[None, 1:], level)[0]
+    low, high = np.clip([correlations[0] - half, correlations[0] + half], -1, 1)
+    return float(correlations[0]), float(low), float(high), len(sizes)
+
+
+def _with_depth(name: str, above: bool) -> _Test:
+    def test(tables: ModelTables, draws: Draws) -> Claim:
+        heads = tables.heads.dropna(subset=[name])
+        correlation_with_depth = depth_correlation(heads["layer"].to_numpy(), heads[name].to_numpy(np.float64), draws)
+        return Claim("", "", "", *correlation_with_depth, "layers", above=above)
 
     return test
 
 
-def _most(names: Sequence[str]) -> _Test:
-    def test(heads: pd.DataFrame, _: pd.DataFrame, __: Draws) -> tuple[float, float, float, int, str]:
-        largest = float(heads[list(names)].max(axis=None))
-        return largest, np.nan, np.nan, len(heads), claim_verdict(largest > 0.5)
+def _most(*measures: str) -> _Test:
+    def test(tables: ModelTables, _: Draws) -> Claim:
+        rows = tables.surface[tables.surface["measure"].isin(measures)]
+        values, low, high = (rows[name].to_numpy(np.float64) for name in ("value", "ci_low", "ci_high"))
+        units = int(rows["units"].min())
+        interval = largest_of_intervals(values, low, high, units, LEVEL)
+        return Claim("", "", "", float(values.max()), *interval, units, str(rows["unit"].iloc[0]), threshold=MOST)
 
     return test
 
 
-def _relations(_: pd.DataFrame, relations: pd.DataFrame, __: Draws) -> tuple[float, float, float, int, str]:
-    relation_rows = relations[relations["relation"] != "all"]
-    above = (relation_rows["tested_margin"] > 0) & (relation_rows["p_holm"] < LEVEL)
-    # Tests that reject nothing do not show that there is nothing.
-    return float(above.sum()), np.nan, np.nan, len(relation_rows), claim_verdict(True if above.any() else None)
+def _relations(tables: ModelTables, _: Draws) -> Claim:
+    first = tables.relations[(tables.relations["rank"] == 1) & tables.relations["choice_low"].notna()]
+    if first.empty:
+        return Claim("", "", "", np.nan, np.nan, np.nan, 0, "")
+    chosen = first.loc[first["choice_low"].idxmax()]
+    margin, low, high = (np.array([chosen[name]], dtype=np.float64) for name in ("margin", "ci_low", "ci_high"))
+    units = int(chosen["units"])
+    interval = largest_of_intervals(margin, low, high, units, LEVEL)
+    return Claim("", "", "", float(margin[0]), *interval, units, str(chosen["unit"]))
 
 
 STATEMENTS = (
     _Statement(
         "Deeper heads attend more to [SEP] (Clark et al., section 3.2)", "Spearman of layer with attention to [SEP]",
-        ("to_sep",), _with_depth("to_sep", 1),
+        ("to_sep",), _with_depth("to_sep", above=True),
     ),
     _Statement(
         "Lower layers have the broad heads (Clark et al., section 3.3)", "Spearman of layer with entropy",
-        ("entropy",), _with_depth("entropy", -1),
+        ("entropy",), _with_depth("entropy", above=False),
     ),
     _Statement(
         "Some head puts most of its attention on the next or the previous piece (Clark et al., section 3.1)",
-        "largest share of any head", ("to_next", "to_previous"), _most(("to_next", "to_previous")),
+        "largest share of any head", ("to_next", "to_previous"), _most("next", "previous"),
     ),
     _Statement(
         "Some head puts most of its attention on [SEP] (Clark et al., section 3.2)", "largest share of any head",
-        ("to_sep",), _most(("to_sep",)),
+        ("to_sep",), _most("sep"),
     ),
     _Statement(
         "Single heads find relations better than a fixed offset (Clark et al., Table 1)",
-        f"relations whose best head of one half beats the best offset on the other half (exchanges, p < {LEVEL} after Holm)",
+        "accuracy less that of the best offset, of the head and relation with the largest margin on the other half of the text",
         (), _relations,
     ),
 )  # fmt: skip
 """Findings on heads of one model that its attention alone can show."""
 
 
-def model_findings(
-    tables: Mapping[str, pd.DataFrame],
-    relations: Mapping[str, pd.DataFrame],
-    random_weights: Mapping[str, bool],
-    draws: Draws,
-) -> pd.DataFrame:
+def model_findings(tables: Mapping[str, ModelTables], random_weights: Mapping[str, bool], draws: Draws) -> pd.DataFrame:
     """A row a finding and model, columns `MODEL_FINDINGS`; "not tested" with the reason where a model lacks a measure.
 
-    A finding on depth holds where its interval lies on the side of 0 that it claims, does not hold where it lies on the
-    opposite side, and is undecided where the interval contains 0.
+    The verdict is that of `Claim`: by the side of the threshold on which the whole interval lies. Depth: interval by
+    permutations of layers (`depth_correlation`). The largest share of any head: an interval that contains the largest of all
+    true shares, since the largest observed one is largest by chance as well. Relations: head and relation are chosen on one
+    half of the units and tested on the other; no interval where no head has a relation to test. n: how many independent units
+    there are, of the kind in `unit`.
 
     Args:
-        tables: model -> one row a head.
-        relations: model -> a row a relation, as `clark2019/dependencies`.
+        tables: model -> what its findings are tested on.
         random_weights: model -> whether it is a control.
-        draws: of the bootstrap over heads.
+        draws: its shuffles are the permutations of layers.
     """
     rows = []
     for statement in STATEMENTS:
-        for model, table in tables.items():
-            absent = [name for name in statement.needs if name not in table]
+        for model, model_tables in tables.items():
+            absent = [name for name in statement.needs if name not in model_tables.heads]
             facts = (statement.text, statement.statistic, model, random_weights[model])
             if absent:
-                rows.append([*facts, np.nan, np.nan, np.nan, 0, f"{NOT_TESTED}: {', '.join(absent)} not measured"])
+                reason = f"{NOT_TESTED}: {', '.join(absent)} not measured"
+                rows.append([*facts, np.nan, np.nan, np.nan, np.nan, 0, "", reason])
                 continue
-            rows.append([*facts, *statement.test(table, relations[model], draws)])
+            claim = statement.test(model_tables, draws)
+            numbers = (claim.value, claim.threshold, claim.ci_low, claim.ci_high)
+            rows.append([*facts, *numbers, claim.n, claim.unit, claim.verdict])
     return pd.DataFrame(rows, columns=MODEL_FINDINGS)
 
 
@@ -198,15 +251,23 @@ def write_models(
     compared, tables = read_compared(models)
     controls = {model.name: model.random_weights for model in compared}
     write_table(model_rows(tables, controls, draws), out)
-    needed = ["relation", "tested_margin", "p_holm"]
-    relations = {model.name: read_table(model.tables["clark2019/dependencies"], needed) for model in compared}
-    findings = model_findings(tables, relations, controls, draws)
+    tested = {model.name: _tables_of(model, tables[model.name]) for model in compared}
+    findings = model_findings(tested, controls, draws)
     write_table(findings, findings_out)
     notes = [
         label.line,
-        "Findings that a model's attention alone can show, tested on each model. Intervals: bootstrap over heads; a finding on "
-        "depth holds where its interval lies on the side of 0 that it claims, does not hold where it lies on the opposite "
-        "side, and is undecided where it contains 0.",
+        "Findings that a model's attention alone can show, tested on each model. A finding holds where its whole interval lies "
+        "on the side of the threshold that it claims, does not hold where it lies on the opposite side, and is undecided where "
+        "it contains the threshold. Depth: permutations of layers, since heads of one layer resemble each other; fewer than "
+        "five layers decide nothing. Largest share: an interval that contains the largest true share of all heads. Relations: "
+        "chosen on one half of the text, tested on the other. n: number of independent units.",
         *(f"{text}: {what}." for text, what in surviving(findings).items()),
     ]
     write_html_table(findings, html_out, f"{run}: findings model by model", notes, formats={"n": "d"})
+
+
+def _tables_of(model: ComparedModel, heads: pd.DataFrame) -> ModelTables:
+    intervals = ["value", "ci_low", "ci_high", *UNIT_COLUMNS]
+    surface = read_table(model.tables["clark2019/surface"], ["measure", *intervals])
+    relations = ["rank", "choice_low", "margin", "ci_low", "ci_high", *UNIT_COLUMNS]
+    return ModelTables(heads, surface, read_table(model.tables["clark2019/dependency_head_relations"], relations))

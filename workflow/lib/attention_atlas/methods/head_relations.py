@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 from attention_atlas.methods.dependency_scoring import DIRECTIONS, Gold, Scores
 from attention_atlas.methods.head_measures import PLACE
 from attention_atlas.methods.options import Options
-from attention_atlas.methods.units import Units
+from attention_atlas.methods.units import UNIT_COLUMNS, Units
 from attention_atlas.stats.bootstrap import bootstrap_ratio
 from attention_atlas.stats.held_out import Bools, Resampling, folds_of
 from attention_atlas.stats.simultaneous import corrected_p, enough_draws, exchange_p
@@ -26,7 +26,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
 HEAD_RELATIONS = [
     *("layer", "head", "rank", "relation", "direction", "n", "accuracy", "baseline_offset", "baseline_accuracy", "margin"),
-    *("ci_low", "ci_high", "p", "q"),
+    *("ci_low", "ci_high", "p", "q", "choice_low", *UNIT_COLUMNS),
 ]
 NONE = "none"
 """What stands for the relation of a head that has none."""
@@ -71,8 +71,9 @@ def head_relations(scores: Scores, gold: Gold, options: Options, resampling: Res
     direction less that of the best fixed offset of that half; only relations with a positive margin are chosen. Everything else
     comes from the second half: n (words of the relation), accuracy, baseline_accuracy (that of the offset that the first half
     chose), margin and its interval ci_low to ci_high by bootstrap over units, p by random exchanges of head and offset within
-    units, and q (Benjamini and Hochberg) over the relations of the same rank of all heads. A head without a chosen relation has
-    one row, relation `NONE`.
+    units, and q (Benjamini and Hochberg) over the relations of the same rank of all heads. choice_low: the lower end on the
+    first half, by which the relation was chosen. unit: what is resampled; units: how many of the second half have the relation.
+    A head without a chosen relation has one row, relation `NONE`.
 
     A relation needs 20 words, in at least two units of each half.
 
@@ -87,11 +88,13 @@ def head_relations(scores: Scores, gold: Gold, options: Options, resampling: Res
         head = np.flatnonzero(chosen >= 0)
         if len(head):
             frame = _tested(candidates, chosen[head], head, options, resampling)
-            frames.append(frame.assign(rank=rank, layer=head // heads + 1, head=head % heads + 1))
+            frame["choice_low"] = candidates.lows[chosen[head], head]
+            frames.append(frame.assign(unit=gold.units.name, rank=rank, layer=head // heads + 1, head=head % heads + 1))
     frames.append(_without(frames, layers, heads))
     table = pd.concat([frame for frame in frames if len(frame)], ignore_index=True).reindex(columns=HEAD_RELATIONS)
     # Whole numbers, though a head without a relation has none.
-    table["baseline_offset"] = table["baseline_offset"].astype("Int64")
+    whole = ["baseline_offset", "units"]
+    table[whole] = table[whole].astype("Int64")
     return table.sort_values([*PLACE, "rank"], ignore_index=True)
 
 
@@ -167,6 +170,7 @@ def _tested(candidates: _Candidates, relation: Ints, head: Ints, options: Option
             "relation": np.asarray(candidates.relations, dtype=object)[relation],
             "direction": np.asarray(DIRECTIONS, dtype=object)[candidates.directions[relation, head]],
             "n": n.astype(int),
+            "units": (words > 0).sum(axis=0),
             "accuracy": right.sum(axis=0) / n,
             "baseline_offset": np.asarray(options.offsets)[candidates.offsets[relation]],
             "baseline_accuracy": offset_right.sum(axis=0) / n,

@@ -70,6 +70,30 @@ def smallest_interval(values: Floats, deviations: Floats, level: float) -> tuple
     return -high, -low
 
 
+def largest_of_intervals(values: Floats, low: Floats, high: Floats, units: int, level: float) -> tuple[float, float]:
+    """Interval of the largest of several true means, from a percentile interval of each mean with the same level.
+
+    As `largest_interval` where there are no deviations to read: the end towards the others is that of intervals that cover all
+    means together by Bonferroni. Both ends have the quantiles of Student's t instead of the normal distribution, since a
+    percentile interval over few units is too short.
+
+    Args:
+        values: [statistic] observed.
+        low, high: [statistic] ends of its percentile interval, bootstrap over units.
+        units: how many each mean has, the fewest of any.
+        level: coverage of these intervals, and of the result.
+
+    Returns:
+        Lower and upper end; NaN with fewer than two units.
+    """
+    if units < 2:
+        return math.nan, math.nan
+    tail = (1 - level) / 2
+    # Student's quantiles in units of the bootstrap's, which has variances divided by n.
+    together, alone = t.isf([tail / len(values), tail], units - 1) / norm.isf(tail) * math.sqrt(units / (units - 1))
+    return float((values - together * (values - low)).max()), float((values + alone * (high - values)).max())
+
+
 def mean_deviations(values: Floats, resamples: int, seed: int) -> Floats:
     """[statistic, draw] bootstrap means of units minus their mean, spread as Student's t where there are few units.
 
