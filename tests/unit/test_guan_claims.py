@@ -1,5 +1,7 @@
 """Claims of Guan et al.: each can come out three ways, intervals resample passages, and tests keep their level."""
 
+from itertools import combinations
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -27,6 +29,7 @@ from attention_atlas.studies.guan2020.claims import (
     fewest_permutations,
     paired_parts,
     read_drops,
+    shares_by_half,
 )
 
 PASSAGES, QUESTIONS, RESAMPLES = 20, 40, 400
@@ -94,19 +97,59 @@ def test_heads_matter_within_or_between_sentences(verdict, kind, more):
         assert claim.verdict == verdict
 
 
+def types_of(by_layer, kind, heads=8):
+    """A row a head; the first heads of each layer, as many as `by_layer` says, have the type, and the others another one."""
+    rows = [
+        (layer, head, kind if head <= number else DIAGONAL)
+        for layer, number in enumerate(by_layer, start=1)
+        for head in range(1, heads + 1)
+    ]
+    types = pd.DataFrame(rows, columns=["layer", "head", "type"])
+    return types.assign(cluster=types["type"])
+
+
 @pytest.mark.parametrize(
-    ("lower", "upper", "verdict"), [(14, 2, HOLDS), (2, 14, DOES_NOT_HOLD), (9, 7, UNDECIDED), (0, 0, UNDECIDED)]
+    ("lower", "upper", "verdict"),
+    [
+        ([7, 6, 8, 5], [1, 0, 2, 1], HOLDS),
+        ([1, 0, 2, 1], [7, 6, 8, 5], DOES_NOT_HOLD),
+        ([8] * 4, [0] * 4, HOLDS),
+        ([4, 1, 6, 2], [3, 5, 0, 3], UNDECIDED),
+        ([8] * 3, [0] * 3, UNDECIDED),
+        ([0] * 4, [0] * 4, UNDECIDED),
+    ],
 )
 @pytest.mark.parametrize(("kind", "half"), [(DENSE, "lower"), (VERTICAL, "upper")])
 def test_types_stand_in_one_half_of_the_layers(lower, upper, verdict, kind, half):
-    counts = (lower, upper) if half == "lower" else (upper, lower)
-    types = TYPES_BY_LAYER.assign(type=DIAGONAL, cluster=DIAGONAL)
-    for count, place in zip(counts, (types["layer"] <= 2, types["layer"] > 2), strict=True):
-        types.loc[types.index[place][:count], "type"] = kind
+    types = types_of(lower + upper if half == "lower" else upper + lower, kind)
     claim = verdict_of(f"{TITLES[kind]} heads stand mainly", made_up({}), types)
     assert claim.verdict == verdict
-    assert claim.value == pytest.approx((lower - upper) / 16)
-    assert (claim.n, claim.unit) == (32, "heads")
+    assert claim.value == pytest.approx((sum(lower) - sum(upper)) / len(types) * 2)
+    assert (claim.n, claim.unit) == (len(lower + upper), "layers")
+
+
+def test_halves_of_the_layers_against_all_ways_to_draw_them():
+    by_layer, heads = np.array([5, 3, 6, 2, 4, 1, 0, 2]), 8
+    types = types_of(by_layer, DENSE)
+    lower, upper, low, high = shares_by_half(types["layer"].to_numpy(), (types["type"] == DENSE).to_numpy(), 20000, 0)
+    ways = [abs(2 * by_layer[list(drawn)].sum() - by_layer.sum()) / (4 * heads) for drawn in combinations(range(8), 4)]
+    assert (lower, upper) == (by_layer[:4].sum() / 32, by_layer[4:].sum() / 32)
+    half = (high - low) / 2
+    assert np.mean(np.array(ways) > half) <= 0.05 < np.mean(np.array(ways) >= half * (1 - 1e-6))
+
+
+@REPETITIONS
+def test_types_of_layers_that_differ_have_no_order(data_sets):
+    """Twelve layers of twelve heads, each layer with its own share of the type; Newcombe's interval over heads is too short."""
+    layer, outside = np.repeat(np.arange(1, 13), 12), 0
+    for seed in range(data_sets):
+        generator = np.random.default_rng(seed)
+        of_kind = generator.random(144) < generator.beta(1, 2, 12)[layer - 1]
+        *_, low, high = shares_by_half(layer, of_kind, RESAMPLES, seed)
+        outside += int(low > 0 or high < 0)
+    print(f"guan2020, halves of the layers: {outside / data_sets:.4f}")
+    fewest, most = binom.interval(0.999, data_sets, 0.05)
+    assert fewest <= outside <= most
 
 
 @pytest.mark.parametrize(

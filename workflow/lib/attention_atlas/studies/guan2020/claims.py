@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from statsmodels.stats.proportion import confint_proportions_2indep
 
 from attention_atlas.io.tables import read_parquet
 from attention_atlas.methods.head_type_names import DENSE, DENSE_VERTICAL, DIAGONAL, TITLES, TYPES, VERTICAL
 from attention_atlas.published.claims import LEVEL, Claim, all_hold, level_of_parts
 from attention_atlas.stats.bootstrap import expanded_level
+from attention_atlas.stats.extremes import widths
 from attention_atlas.studies.guan2020.ablation_rows import (
     BASELINE,
     PERMUTED,
@@ -85,7 +85,7 @@ def claims(drops: F1Drops, types: pd.DataFrame, resamples: int, seed: int) -> It
     Args:
         drops: of `read_drops`.
         types: layer, type and cluster of each head.
-        resamples, seed: of the bootstrap over passages.
+        resamples, seed: of the bootstrap over passages, and of permutations of layers.
     """
     pruned = {kind: (row, WHOLE) for kind, row in PRUNED.items()}
     uniform = {kind: (row, WHOLE) for kind, row in UNIFORMED.items()}
@@ -137,7 +137,7 @@ def claims(drops: F1Drops, types: pd.DataFrame, resamples: int, seed: int) -> It
                 f"F1 drops: within {drops.mean(within):.1f}, between {drops.mean(between):.1f}",
             )
     for kind, lower_half in ((DENSE, True), (VERTICAL, False)):
-        yield _by_depth(types, kind, lower_half)
+        yield _by_depth(types, kind, lower_half, resamples, seed)
     for kind, change in pruned.items():
         claim = beside_permutations(kind, drops.mean(change), drops.permuted.get(kind, np.empty(0)))
         if kind in unnamed:
@@ -172,31 +172,51 @@ def paired_parts(drops: F1Drops, pairs: Sequence[tuple[str, Change, Change]], re
     ]
 
 
-def _by_depth(types: pd.DataFrame, kind: str, lower_half: bool) -> Claim:
-    """The claim that a type has a larger share of one half of the layers than of the other: Newcombe's interval over heads.
-
-    Heads count as drawn independently in each half; that does not fail where all heads of a layer have one type, as a
-    bootstrap within layers would.
-    """
-    is_lower = types["layer"] <= types["layer"].max() / 2
+def _by_depth(types: pd.DataFrame, kind: str, lower_half: bool, draws: int, seed: int) -> Claim:
+    """The claim that a type has a larger share of the heads of one half of the layers than of the other."""
     of_kind = types["type"] == kind
-    halves = [(int(of_kind[half].sum()), int(half.sum())) for half in (is_lower, ~is_lower)]
-    claimed, rest = halves if lower_half else halves[::-1]
-    shares = [count / heads if heads else math.nan for count, heads in halves]
-    low = high = math.nan
-    if of_kind.any() and claimed[1] and rest[1]:
-        low, high = confint_proportions_2indep(*claimed, *rest, method="newcomb", compare="diff", alpha=1 - LEVEL)
+    lower, upper, low, high = shares_by_half(types["layer"].to_numpy(), of_kind.to_numpy(), draws, seed)
+    if not of_kind.any():
+        low = high = math.nan
     place, other_place = ("lower", "upper") if lower_half else ("upper", "lower")
     return Claim(
         f"{TITLES[kind]} heads stand mainly in the {place} half of the layers",
-        f"shares: lower {shares[0]:.0%}, upper {shares[1]:.0%}" + _lacking([] if of_kind.any() else [kind]),
+        f"shares: lower {lower:.0%}, upper {upper:.0%}" + _lacking([] if of_kind.any() else [kind]),
         f"difference of shares of heads, {place} - {other_place} half",
-        (shares[0] - shares[1]) * (1 if lower_half else -1),
-        low,
-        high,
-        len(types),
-        "heads",
+        lower - upper if lower_half else upper - lower,
+        *((low, high) if lower_half else (-high, -low)),
+        types["layer"].nunique(),
+        "layers",
     )
+
+
+def shares_by_half(
+    layer: npt.NDArray[np.integer], of_kind: npt.NDArray[np.bool_], draws: int, seed: int
+) -> tuple[float, float, float, float]:
+    """Share of heads of a type in the lower and in the upper half of the layers, and the interval of the difference.
+
+    Heads of one layer resemble each other, so that layers are the independent units: all heads of a layer move together when
+    layers change places. The interval contains 0 where the test by these permutations does not reject (`extremes.widths`):
+    always with six layers or fewer, where the halves can be drawn in 20 ways at the most.
+
+    Args:
+        layer: of each head.
+        of_kind: [head] whether it has the type.
+        draws, seed: of the permutations.
+    """
+    layers, of_head, heads = np.unique(layer, return_inverse=True, return_counts=True)
+    counts = np.bincount(of_head, weights=of_kind)
+    lower = layers <= layers[-1] / 2
+    if lower.all() or not lower.any():
+        return math.nan, math.nan, math.nan, math.nan
+    places = np.tile(np.arange(len(layers)), (draws + 1, 1))
+    # The first row is the order of the model.
+    order = np.concatenate([places[:1], np.random.default_rng(seed).permuted(places[1:], axis=1)])
+    shares = [counts[order][:, half].sum(axis=1) / heads[order][:, half].sum(axis=1) for half in (lower, ~lower)]
+    differences = shares[0] - shares[1]
+    half_width = widths(differences[None, 1:], LEVEL)[0]
+    low, high = np.clip([differences[0] - half_width, differences[0] + half_width], -1, 1)
+    return float(shares[0][0]), float(shares[1][0]), float(low), float(high)
 
 
 def beside_permutations(kind: str, drop: float, permuted: Floats) -> Claim:
