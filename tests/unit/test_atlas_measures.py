@@ -92,7 +92,8 @@ def test_every_measure_has_a_row_or_a_reason(tables, tmp_path):
 
 
 def test_measures_say_how_many_examples_they_are_of_and_what_makes_them_say_nothing(tmp_path):
-    removed = rows(seed="mean", split="test", metric="token_f1", delta=-0.5, documents=14)
+    ends = {"adjusted_low": -1.0, "adjusted_high": 0.25}
+    removed = rows(seed="mean", split="test", metric="token_f1", delta=-0.5, documents=14, **ends)
     removed = pd.concat([removed, removed.assign(split="development", documents=8)])
     scores = {
         "seed": "mean",
@@ -118,9 +119,11 @@ def test_measures_say_how_many_examples_they_are_of_and_what_makes_them_say_noth
         write_table(table, files[name])
     measured = read_measures(files, LAYERS, HEADS)
     assert measured.examples["tagger_without"] == 14
+    assert set(measured.table["tagger_without_low"]) == {-1.0}
+    assert set(measured.table["tagger_without_high"]) == {0.25}
     assert measured.examples["relation_margin"] == 31, "the smallest of any head that has a relation"
     assert measured.table["best_relation"].tolist() == ["det"] * 3 + ["none"] + ["det"] * 8
-    assert set(measured.warnings) == {"tagger_without"}
+    assert set(measured.warnings) == {"tagger_without"}, "once, not for the ends of its interval"
     assert "removals can say nothing of what heads contribute here" in measured.warnings["tagger_without"]
     table = measure_rows(measured, {}).set_index("measure")
     assert table.loc["tagger_without", ["n", "n_unit"]].tolist() == [14, "documents"]
@@ -128,6 +131,44 @@ def test_measures_say_how_many_examples_they_are_of_and_what_makes_them_say_noth
     # Without heads the taggers lose: removals can be used.
     write_table(pd.DataFrame(scores | {"delta_high": [0.0, -0.1]}), files["stefanik2021/fine_tuning"])
     assert read_measures(files, LAYERS, HEADS).warnings == {}
+
+
+def test_measures_of_few_examples_have_the_intervals_of_their_tables(tmp_path):
+    frames = rows(margin=0.1, margin_ci_low=0.05, margin_ci_high=0.2, n=12)
+    masked = rows(experiment="classification", delta=-2.0, ci_low=-5.0, ci_high=1.0, n=32)
+    disabled = pd.concat(
+        [
+            rows(task="mrpc", action="uniform", delta=-4.0, ci_low=-7.0, ci_high=0.0, n=40),
+            rows(task="rte", action="uniform", delta=2.0, ci_low=-2.0, ci_high=5.0, n=40),
+            rows(task="rte", action="zero", delta=9.0, ci_low=8.0, ci_high=10.0, n=40),
+        ]
+    )
+    other = masked.assign(experiment="translation", delta=7.0)
+    table_of_source = {
+        "kovaleva2019/figure3": frames,
+        "kovaleva2019/figure8": disabled,
+        "michel2019/figure1": pd.concat([other, masked]),
+        "stefanik2021/head_ranking": rows(auc=0.7, auc_low=0.55, auc_high=0.8, n=30),
+    }
+    files = {name: tmp_path / f"{name.replace('/', '-')}.tsv" for name in table_of_source}
+    for name, table in table_of_source.items():
+        write_table(table, files[name])
+    measured = read_measures(files, LAYERS, HEADS)
+    expected = {
+        "frame_margin": (0.1, 0.05, 0.2),
+        "masked": (-2, -5, 1),
+        "keyphrase_auc": (0.7, 0.55, 0.8),
+        "disabled_mrpc": (-4, -7, 0),
+        "disabled_rte": (2, -2, 5),
+        # Distances of 3 and 4 down, of 4 and 3 up, from tasks whose examples are independent.
+        "disabled": (-1, -1 - 5 / 2, -1 + 5 / 2),
+    }
+    for name, ends in expected.items():
+        columns = measured.table[[name, f"{name}_low", f"{name}_high"]]
+        assert columns.to_numpy() == pytest.approx(np.tile(ends, (LAYERS * HEADS, 1))), name
+    assert numeric(measured.table) == ["frame_margin", "disabled", "masked", "keyphrase_auc"], "an end is no measure"
+    titles = measure_rows(measured, {}).set_index("measure")["title"]
+    assert titles["masked_low"] == f"{titles['masked']}: lower end of the 95 % interval"
 
 
 def test_every_study_declares_its_measures_and_the_tables_that_they_come_from():

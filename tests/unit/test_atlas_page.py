@@ -33,12 +33,15 @@ def write_tables(folder, layers, heads):
     table["entropy"] = 4 * chance.random(count)
     table["to_sep"] = np.where(chance.random(count) < 0.1, np.nan, chance.random(count))
     table["masked"] = chance.normal(size=count)
+    table["masked_low"], table["masked_high"] = table["masked"] - 1, table["masked"] + 2
     table["distance_type"] = chance.choice(["dense", "vertical"], count)
     write_table(table, folder / "heads.tsv")
     facts = {
         "entropy": ("Entropy </script><b>", "nats", "number", ""),
         "to_sep": ("Attention to [SEP]", "share", "number", ""),
         "masked": ("Accuracy when masked", "points", "number", ""),
+        "masked_low": ("Accuracy when masked: lower end", "points", "number", ""),
+        "masked_high": ("Accuracy when masked: upper end", "points", "number", ""),
         "distance_type": ("Type by distances", "", "name", ""),
         "importance": ("Importance", "", "", "this run does not build michel2019"),
     }
@@ -144,6 +147,11 @@ def test_the_page_holds_the_tables_and_no_address(tmp_path):
         values = [np.nan if value is None else value for value in data["values"][name]]
         assert values == pytest.approx(table[name].tolist(), rel=1e-5, nan_ok=True)
     assert data["values"]["distance_type"] == table["distance_type"].tolist()
+    assert data["intervals"].keys() == {"masked"}
+    for values, end in zip(data["intervals"]["masked"], ("masked_low", "masked_high"), strict=True):
+        assert values == pytest.approx(table[end].tolist(), rel=1e-5)
+    shown = ["entropy", "to_sep", "masked", "distance_type", "importance"]
+    assert [measure["measure"] for measure in data["measures"]] == shown, "ends are shown with their measure"
     assert data["measures"][-1]["note"] == "this run does not build michel2019"
     assert "<b>" not in page.split("</style>")[1].split("<script>")[0].replace("<\\/script><b>", ""), "data ends no script"
     # What could be loaded: sources, links and imports of styles. There are none.
@@ -224,7 +232,9 @@ def check_card(page, row):
         if np.isnan(row[name]):
             assert shown[name] == "–"
         else:
-            assert float(shown[name]) == pytest.approx(row[name], rel=1e-3)
+            numbers = [float(number) for number in re.findall(r"[-+.e\d]+", shown[name])]
+            ends = [row["masked_low"], row["masked_high"]] if name == "masked" else []
+            assert numbers == pytest.approx([row[name], *ends], rel=1e-3, abs=1e-3)
 
 
 def test_a_click_shows_the_numbers_of_the_head(opened):

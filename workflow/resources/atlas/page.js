@@ -264,7 +264,9 @@
       const row = element("tr", { "data-measure": measure.measure });
       if ([state.measure, state.second].includes(measure.measure)) row.className = "shown";
       row.append(element("th", { scope: "row", title: `${measure.study}, ${measure.item}; ${measure.model}` }, `${measure.title}${unit(measure)}`));
-      row.append(element("td", {}, typeof value === "string" ? value.replaceAll("_", " ") : shown(value)));
+      const ends = (data.intervals[measure.measure] || []).map((values) => values[state.head]);
+      const interval = value === null || !ends.length || ends.includes(null) ? "" : ` [${ends.map(shown).join(", ")}]`;
+      row.append(element("td", {}, typeof value === "string" ? value.replaceAll("_", " ") : shown(value) + interval));
       const percentile = element("td");
       const rank = data.percentiles[measure.measure]?.[state.head];
       if (rank !== null && rank !== undefined) {

@@ -16,7 +16,7 @@ import pandas as pd
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.tables import read_table, write_table
-from attention_atlas.methods.head_measures import PLACE, Source
+from attention_atlas.methods.head_measures import PLACE, Source, ends_of
 from attention_atlas.studies import study_modules
 
 MEASURES = [
@@ -84,10 +84,13 @@ def read_measures(
         measured.table = measured.table.merge(source_rows[[*PLACE, *present]], on=PLACE, how="left", validate="one_to_one")
         if source.examples:
             numbers = source.examples.select(source_table)
-            measured.examples |= {name: int(numbers[name].min()) for name in present if numbers[name].notna().any()}
+            measured.examples |= {
+                name: int(numbers[name].min()) for name in present if name in numbers and numbers[name].notna().any()
+            }
         if caution := source.caution:
             reason = caution.reason(read_table(tables[caution.table], list(caution.columns)))
-            measured.warnings |= dict.fromkeys(present, reason) if reason else {}
+            ends = {end for name in names for end in ends_of(name)}
+            measured.warnings |= {name: reason for name in present if reason and name not in ends}
     return measured
 
 

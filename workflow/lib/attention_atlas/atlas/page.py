@@ -31,7 +31,7 @@ from attention_atlas.io.data_files import RESOURCES
 from attention_atlas.io.files import write_text
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
-from attention_atlas.methods.head_measures import PLACE
+from attention_atlas.methods.head_measures import PLACE, ends_of
 from attention_atlas.methods.head_relations import HEAD_RELATIONS, above_baseline
 
 ASSETS = RESOURCES / "atlas"
@@ -122,7 +122,7 @@ def page_data(
     relations: list[list[dict[str, Any]]],
     sentences: list[dict[str, Any]],
 ) -> dict[str, Any]:
-    """Everything that the page shows.
+    """Everything that the page shows; the ends of intervals are shown with their measures alone.
 
     Args:
         heads: heads.tsv.
@@ -131,7 +131,12 @@ def page_data(
         relations: of `relation_cards`; empty where no table of relations is there.
         sentences: of `sentence_data`.
     """
+    ends = {end for name in measures["measure"] for end in ends_of(name)}
+    measures = measures[~measures["measure"].isin(ends)]
     names = [name for name in measures["measure"] if name in heads]
+    intervals = {
+        name: [[_plain(value) for value in heads[end]] for end in ends_of(name)] for name in names if _has_ends(heads, name)
+    }
     kinds = measures.set_index("measure")["kind"]
     values = {name: [_plain(value) for value in heads[name]] for name in names}
     pairs = correlations[["measure_a", "measure_b", "spearman", "ci_low", "ci_high", "within_layers", "p_holm", "n"]]
@@ -142,6 +147,7 @@ def page_data(
             {key: "" if pd.isna(value) else _plain(value) for key, value in row.items()} for row in measures.to_dict("records")
         ],
         "values": values,
+        "intervals": intervals,
         "percentiles": {name: percentiles(values[name]) for name in names if kinds[name] == "number"},
         "correlations": [{key: _plain(value) for key, value in row.items()} for row in pairs.to_dict("records")],
         "relations": relations,
@@ -150,6 +156,10 @@ def page_data(
             kind: [to_hex(colour) for colour in colormaps[name].resampled(64)(range(64))] for kind, name in _RAMPS.items()
         },
     }
+
+
+def _has_ends(heads: pd.DataFrame, name: str) -> bool:
+    return all(end in heads for end in ends_of(name))
 
 
 def _plain(value: Any) -> Any:

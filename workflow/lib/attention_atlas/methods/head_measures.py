@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 Select = Callable[..., "pd.DataFrame"]
 """From a study's table (and a second one) to layer, head (from 1) and one column a measure."""
 PLACE = ["layer", "head"]
+ENDS = ("_low", "_high")
+"""What the names of the ends of a measure's interval have after that of the measure."""
 
 
 @dataclass(frozen=True)
@@ -107,13 +109,34 @@ class Source:
         return {self.table: own} | ({self.caution.table: self.caution.columns} if self.caution else {})
 
 
-def where(value: str, name: str, **equal: str) -> Select:
-    """Rows with these values; the column `value` becomes the measure `name`."""
+def ends_of(name: str) -> tuple[str, str]:
+    """Names of the two ends of a measure's interval."""
+    return f"{name}{ENDS[0]}", f"{name}{ENDS[1]}"
+
+
+def with_interval(measure: Measure, interval: str = "95 % interval") -> tuple[Measure, Measure, Measure]:
+    """A measure, and the ends of its interval as parts of it.
+
+    Args:
+        measure: whose values are selected with `interval` in `where`.
+        interval: what it is, for the titles of its ends.
+    """
+    sides = zip(ends_of(measure.name), ("lower", "upper"), strict=True)
+    low, high = (
+        Measure(name, f"{measure.title}: {side} end of the {interval}", measure.item, measure.unit, part=True)
+        for name, side in sides
+    )
+    return measure, low, high
+
+
+def where(value: str, name: str, interval: tuple[str, str] | None = None, /, **equal: str) -> Select:
+    """Rows with these values; the column `value` becomes the measure `name`, those of `interval` the ends of its interval."""
+    names = {value: name} | (dict(zip(interval, ends_of(name), strict=True)) if interval else {})
 
     def select(table: pd.DataFrame) -> pd.DataFrame:
         for column, wanted in equal.items():
             table = table[table[column].astype(str) == wanted]
-        return table[[*PLACE, value]].rename(columns={value: name})
+        return table[[*PLACE, *names]].rename(columns=names)
 
     return select
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attention_atlas.methods.head_measures import Examples, Measure, Source, best_of_rows, one_per_value, where
+from attention_atlas.methods.head_measures import Examples, Measure, Source, best_of_rows, one_per_value, where, with_interval
 from attention_atlas.studies.clark2019.gradient_rows import PREDICTED
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ _RELATION = (
     Measure("relation_margin_low", "Lower end of that margin's interval", "Table 1", "share", part=True),
     Measure("relation_margin_high", "Upper end of that margin's interval", "Table 1", "share", part=True),
 )
-_GRADIENT = (Measure("gradient_sep", "Gradient of the loss by attention to [SEP]", "Figure 3", "per weight", "[SEP] matters"),)
+_GRADIENT = Measure("gradient_sep", "Gradient of the loss by attention to [SEP]", "Figure 3", "per weight", "[SEP] matters")
 _OF_GRADIENT = {"masking": "masked", "rows": PREDICTED, "measure": "per_weight", "target": "sep"}
 _COREFERENCE = (Measure("coreference", "Accuracy of antecedents, better direction", "Table 2", "share", "finds antecedents"),)
 MEASURES = (
@@ -72,9 +72,9 @@ MEASURES = (
     ),
     Source(
         "clark2019/figure3",
-        where("value", "gradient_sep", **_OF_GRADIENT),
-        _GRADIENT,
-        (*_OF_GRADIENT, *_VALUE),
+        where("value", "gradient_sep", ("ci_low", "ci_high"), **_OF_GRADIENT),
+        with_interval(_GRADIENT),
+        (*_OF_GRADIENT, *_VALUE, "ci_low", "ci_high"),
         Examples("texts", where("n", "gradient_sep", **_OF_GRADIENT)),
     ),
     Source(

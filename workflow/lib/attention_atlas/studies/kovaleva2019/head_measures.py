@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from attention_atlas.methods.head_measures import PLACE, Examples, Measure, Select, Source, where
+from attention_atlas.methods.head_measures import PLACE, Examples, Measure, Select, Source, ends_of, where, with_interval
 from attention_atlas.studies.kovaleva2019.names import CLASSES, HEADLINE, TASK_TITLES, TASKS
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def by_task(value: str, name: str, over_tasks: str = "mean", **equal: str) -> Select:
-    """The mean (or sum) over the rows of a head with these values as the measure `name`, and each task as `name_task`."""
-    rows = where(value, name, **equal)
+def by_task(value: str, name: str, over_tasks: str = "mean", interval: tuple[str, str] | None = None, **equal: str) -> Select:
+    """The mean (or sum) over the rows of a head with these values as the measure `name`, and each task as `name_task`.
+
+    The mean of tasks has an interval if the tasks have: their examples are drawn independently, and the distances from the
+    value to either end add up in squares (Zou and Donner 2008, Construction of confidence limits about effect measures).
+    """
+    rows = where(value, name, interval, **equal)
 
     def select(table: pd.DataFrame) -> pd.DataFrame:
-        overall = rows(table).groupby(PLACE, as_index=False)[name].agg(over_tasks)
+        every_task = rows(table)
+        overall = every_task.groupby(PLACE, as_index=False)[name].agg(over_tasks)
+        for end in ends_of(name) if interval else ():
+            squares = every_task.assign(square=(every_task[end] - every_task[name]) ** 2).groupby(PLACE)["square"]
+            reach = squares.sum(min_count=1).to_numpy() ** 0.5 / squares.size().to_numpy()
+            overall[end] = overall[name] + (-reach if end == ends_of(name)[0] else reach)
         for task in TASKS:
-            of_task = rows(table[table["task"] == task]).rename(columns={name: f"{name}_{task}"})
+            names = dict(zip(ends_of(name), ends_of(f"{name}_{task}"), strict=True)) | {name: f"{name}_{task}"}
+            of_task = rows(table[table["task"] == task]).rename(columns=names)
             overall = overall.merge(of_task, on=PLACE, how="left") if len(of_task) else overall
         return overall
 
@@ -29,6 +40,10 @@ def _task_measures(name: str, title: str, item: str, unit: str, higher_means: st
     """The measures of `by_task`: over all tasks, and one a task."""
     parts = (Measure(f"{name}_{task}", f"{title}, {TASK_TITLES[task]}", item, unit, higher_means, part=True) for task in TASKS)
     return (Measure(name, f"{title}, mean of tasks", item, unit, higher_means), *parts)
+
+
+def _with_intervals(measures: Sequence[Measure]) -> tuple[Measure, ...]:
+    return tuple(shown for measure in measures for shown in with_interval(measure))
 
 
 def most_frequent_class(table: pd.DataFrame) -> pd.DataFrame:
@@ -64,9 +79,13 @@ _CLASS = (
     Measure("pattern_class", "Most frequent class of its maps, by the rules", "Figure 2", ""),
     Measure("pattern_share", "Share of its maps that are of that class", "Figure 2", "share", "one pattern"),
 )
-_FRAMES = (
-    Measure("frame_margin", "Attention between frame elements above pairs as far apart", "Figure 3", "share", "links frames"),
+_FRAMES = Measure(
+    "frame_margin", "Attention between frame elements above pairs as far apart", "Figure 3", "share", "links frames"
 )
+_DISABLED = _task_measures(
+    "disabled", "Score with the head made uniform, less the score without", "Figure 8", "points", "harmless head"
+)
+_MARGIN_ENDS = ("margin_ci_low", "margin_ci_high")
 MEASURES = (
     Source(
         "kovaleva2019/head_classes",
@@ -77,9 +96,9 @@ MEASURES = (
     ),
     Source(
         "kovaleva2019/figure3",
-        where("margin", "frame_margin"),
-        _FRAMES,
-        ("layer", "head", "margin"),
+        where("margin", "frame_margin", _MARGIN_ENDS),
+        with_interval(_FRAMES),
+        ("layer", "head", "margin", *_MARGIN_ENDS),
         Examples("sentences", where("n", "frame_margin")),
     ),
     Source(
@@ -92,11 +111,9 @@ MEASURES = (
     ),
     Source(
         "kovaleva2019/figure8",
-        by_task("delta", "disabled", action="uniform"),
-        _task_measures(
-            "disabled", "Score with the head made uniform, less the score without", "Figure 8", "points", "harmless head"
-        ),
-        ("task", "action", "layer", "head", "delta"),
+        by_task("delta", "disabled", interval=("ci_low", "ci_high"), action="uniform"),
+        _with_intervals(_DISABLED),
+        ("task", "action", "layer", "head", "delta", "ci_low", "ci_high"),
         Examples("examples", by_task("n", "disabled", "sum", action="uniform")),
         family=True,
     ),

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from attention_atlas.methods.head_measures import Examples, Measure, Source, where
+from attention_atlas.methods.head_measures import Examples, Measure, Source, where, with_interval
 
 _HARM = "harmless or harmful head"
 _MASKED = Measure("masked", "Accuracy with the head masked, less the accuracy without", "Figure 1", "points", _HARM)
+_INTERVAL = ("ci_low", "ci_high")
 MEASURES = (
     Source(
         "michel2019/figure1",
-        where("delta", "masked", experiment="classification"),
-        (_MASKED,),
-        ("experiment", "layer", "head", "delta"),
+        where("delta", "masked", _INTERVAL, experiment="classification"),
+        with_interval(_MASKED),
+        ("experiment", "layer", "head", "delta", *_INTERVAL),
         Examples("examples", where("n", "masked", experiment="classification")),
         model="classifier",
     ),

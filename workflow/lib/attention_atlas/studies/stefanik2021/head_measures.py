@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attention_atlas.methods.head_measures import Caution, Examples, Measure, Source, where
+from attention_atlas.methods.head_measures import Caution, Examples, Measure, Source, where, with_interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,6 +24,7 @@ _ATTENTION = Measure(
     "share",
     "attends to keyphrases",
 )
+_AUC = Measure("keyphrase_auc", "AUC of its attention for key words", "Ranking of heads", "AUC", "detects keyphrases")
 _REMOVED = Measure(
     "tagger_without",
     "Token F1 of a tagger without the head, less the whole one's",
@@ -35,23 +36,24 @@ _TEST_MEAN = {"seed": "mean", "split": "test", "metric": "token_f1"}
 MEASURES = (
     Source(
         "stefanik2021/relative_attention",
-        where("value", "keyphrase_attention", reduction="mean"),
-        (_ATTENTION,),
-        ("reduction", "layer", "head", "value"),
+        where("value", "keyphrase_attention", ("ci_low", "ci_high"), reduction="mean"),
+        with_interval(_ATTENTION),
+        ("reduction", "layer", "head", "value", "ci_low", "ci_high"),
         Examples("documents", where("n", "keyphrase_attention", reduction="mean")),
     ),
     Source(
         "stefanik2021/head_ranking",
-        where("auc", "keyphrase_auc"),
-        (Measure("keyphrase_auc", "AUC of its attention for key words", "Ranking of heads", "AUC", "detects keyphrases"),),
-        ("layer", "head", "auc"),
+        where("auc", "keyphrase_auc", ("auc_low", "auc_high")),
+        with_interval(_AUC),
+        ("layer", "head", "auc", "auc_low", "auc_high"),
         Examples("words", where("n", "keyphrase_auc")),
     ),
     Source(
         "stefanik2021/ablation",
-        where("delta", "tagger_without", **_TEST_MEAN),
-        (_REMOVED,),
-        ("seed", "split", "metric", "layer", "head", "delta"),
+        # A bootstrap over few documents is too narrow: the intervals by exchanges, which are those of all heads at once.
+        where("delta", "tagger_without", ("adjusted_low", "adjusted_high"), **_TEST_MEAN),
+        with_interval(_REMOVED, "95 % interval of all heads at once"),
+        ("seed", "split", "metric", "layer", "head", "delta", "adjusted_low", "adjusted_high"),
         Examples("documents", where("documents", "tagger_without", **_TEST_MEAN), ("documents",)),
         Caution(
             "stefanik2021/fine_tuning",
