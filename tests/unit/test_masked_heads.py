@@ -157,6 +157,7 @@ def test_the_best_head_of_a_layer_is_found_and_measured_on_other_examples(files)
     masked = read_answers(folder / "classes.parquet", KEYS, CLASSIFICATION)
     best = best_by_layer(masked.only((masked.keys["masked"] == OTHERS).to_numpy()), 100, 0)
     assert best["layer"].tolist() == [1, 2]
+    assert "p_bh" not in best, "the best masks are chosen, and no family of tests"
     assert best["head"][0] == 2
     kept = effect_rows(masked.only((masked.keys["masked"] == OTHERS).to_numpy()), 100, 0).set_index(["layer", "head"])
     assert best["p_adjusted"].tolist() == kept.loc[list(zip(best["layer"], best["head"], strict=True)), "p_adjusted"].tolist()

@@ -28,7 +28,7 @@ from tools.results import write_results
 IN_SAMPLE = read_configuration(ROOT)["runs"]["sample"]
 ARTIFACTS = [(study, artifact) for study, artifact in artifacts() if study.id in IN_SAMPLE]
 """All artefacts of the studies that the sample run has."""
-EFFECT = "kind layer head metric score baseline delta ci_low ci_high p p_sacrebleu p_adjusted p_bh"
+EFFECT = "kind layer head metric score baseline delta ci_low ci_high p p_sacrebleu p_adjusted"
 CONTRACTS = {
     "clark2019": {
         "dependency_heads.tsv": "relation layer head direction n correct accuracy",
@@ -77,10 +77,10 @@ CONTRACTS = {
         "comparison.tsv": "id item quantity published ours ci_low ci_high n comparable why verdict",
     },
     "michel2019": {
-        "table1.tsv": f"{EFFECT} p_count n",
+        "table1.tsv": f"{EFFECT} p_bh p_count n",
         "table2.tsv": f"{EFFECT} n heldout_delta",
         "table3.tsv": f"{EFFECT} n heldout_delta",
-        "figure1.tsv": f"experiment {EFFECT} p_count n",
+        "figure1.tsv": f"experiment {EFFECT} p_bh p_count n",
         "figure2.tsv": "experiment kind layer head metric delta second_delta extreme ci_low ci_high",
         "figure3.tsv": "experiment order draw percent count heads metric score ci_low ci_high baseline delta floor n",
         "figure4.tsv": "kind percent count heads metric score ci_low ci_high baseline delta n",

@@ -17,7 +17,7 @@ from attention_atlas.studies.michel2019.claim_statistics import (
 from attention_atlas.studies.michel2019.effects import TESTS, MaskedScores, best_by_layer, effect_rows, read_answers
 
 _EFFECT = ["kind", "layer", "head", "metric", "score", "baseline", "delta", "ci_low", "ci_high", *TESTS]
-TABLE1 = [*_EFFECT, "p_count", "n"]
+TABLE1 = [*_EFFECT, "p_bh", "p_count", "n"]
 BEST = [*_EFFECT, "n", "heldout_delta"]
 FIGURE1 = ["experiment", *TABLE1]
 

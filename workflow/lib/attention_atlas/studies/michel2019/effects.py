@@ -29,7 +29,7 @@ Floats = npt.NDArray[np.float64]
 BLEU, ACCURACY = "BLEU", "accuracy"
 ENOUGH_SENTENCES = 40
 """Sentences from which the bootstrap of BLEU has its level, in simulations."""
-TESTS = ["p", "p_sacrebleu", "p_adjusted", "p_bh"]
+TESTS = ["p", "p_sacrebleu", "p_adjusted"]
 """Tests of a mask, see `effect_rows`."""
 
 
@@ -199,15 +199,14 @@ def best_by_layer(masked: MaskedScores, resamples: int, seed: int) -> pd.DataFra
     """For each kind and layer the mask with the best score: its row of `effect_rows`, and heldout_delta.
 
     heldout_delta: the head is selected on one half of the examples and measured on the other; mean of both directions. The
-    paper selects and reports on the same examples. p_adjusted is adjusted for all masks, those of other heads included; p_bh is
-    corrected over the returned rows.
+    paper selects and reports on the same examples. p_adjusted is adjusted for all masks, those of other heads included. p_bh is
+    left out: the returned masks are chosen, and no family of tests.
     """
     rows = effect_rows(masked, resamples, seed)
     groups = rows.groupby(["kind", "layer"], sort=False)
     heldout_deltas = np.mean([measured.only(chosen).deltas for chosen, measured in chosen_by_layer(masked)], axis=0)
     best = rows.loc[groups["delta"].idxmax()].assign(heldout_delta=heldout_deltas)
-    smallest = 0.0 if masked.metric == ACCURACY else 1 / (1 + resamples)
-    return best.assign(p_bh=corrected_p(best["p"], "bh", smallest, LEVEL)).reset_index(drop=True)
+    return best.drop(columns="p_bh").reset_index(drop=True)
 
 
 def chosen_by_layer(masked: MaskedScores) -> list[tuple[npt.NDArray[np.intp], MaskedScores]]:
