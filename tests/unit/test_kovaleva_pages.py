@@ -270,6 +270,8 @@ def test_the_head_that_matters_is_found(built):
         assert task_rows.loc[(2, 3), "p"] < 0.05
     assert figure8.loc["stsb", "p_mcnemar"].isna().all()
     assert figure8.loc["sst2", "p_mcnemar"].notna().all()
+    assert {*figure8["unit"], *read(built, "figure9")["unit"]} == {"examples"}
+    assert "resample examples: the corpora name no documents" in (built / "disabling.html").read_text(encoding="utf-8")
     summary = read(built, "disabling").set_index(["task", "action", "unit"])
     assert summary.loc[("mrpc", "uniform", "heads"), "worst"] == "2-3"
     assert summary.loc[("mrpc", "zero", "layers"), "seeds"] == 2

@@ -186,10 +186,15 @@ def test_tables_pages_and_figure(files, tmp_path):
     assert len(tables["table1"]) == 3 * LAYERS * HEADS
     assert len(tables["table2"]) == 3 * LAYERS
     assert len(tables["table3"]) == LAYERS
+    units = {name: set(table["unit"]) for name, table in tables.items()}
+    sentences, examples = {"sentences"}, {"examples"}
+    assert units == {"table1": sentences, "table2": sentences, "table3": examples, "figure1": sentences | examples}
     assert len(tables["figure1"]) == (3 + 1) * LAYERS * HEADS
     for name, draw, task in (("table2", table2, "translation"), ("table3", table3, "classification")):
         draw(paths[name], SETTINGS[TRANSLATION], tmp_path / "best.html")
-        assert f"one head a layer, {task}" in (tmp_path / "best.html").read_text(encoding="utf-8")
+        page = (tmp_path / "best.html").read_text(encoding="utf-8")
+        assert f"one head a layer, {task}" in page
+        assert f"resample {min(units[name])}: the corpus names no documents" in page
     page = (tmp_path / "table1.html").read_text(encoding="utf-8")
     assert "the paper&#x27;s: 36.05" in page
     assert "tok:13a" in page
@@ -200,7 +205,7 @@ def test_tables_pages_and_figure(files, tmp_path):
     figure1(tmp_path / "figure1.tsv", SETTINGS, pictures)
     text = pictures["svg"].read_text(encoding="utf-8")
     assert "Encoder-decoder" in text
-    assert "18 heads, n = 40 examples" in text.replace("\n", " ")
+    assert "18 heads, n = 40 sentences" in text.replace("\n", " ")
     first = pictures["svg"].read_bytes()
     figure1(tmp_path / "figure1.tsv", SETTINGS, pictures)
     assert pictures["svg"].read_bytes() == first

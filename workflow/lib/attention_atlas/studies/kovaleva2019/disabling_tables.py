@@ -24,7 +24,8 @@ from attention_atlas.studies.kovaleva2019.scoring import ACCURACY, METRICS, as_n
 
 Floats = npt.NDArray[np.float64]
 _STATISTICS = ["score", "delta", "ci_low", "ci_high", "p", "p_mcnemar", "p_adjusted", "p_bh"]
-FIGURE8 = ["task", "action", "layer", "head", "metric", "baseline", *_STATISTICS, "seeds", "n"]
+_RESAMPLED = "examples"
+FIGURE8 = ["task", "action", "layer", "head", "metric", "baseline", *_STATISTICS, "seeds", "n", "unit"]
 BY_SEED = ["task", "seed", "kind", "layer", "head", "metric", "baseline", "value", "p", "p_adjusted"]
 FIGURE9 = [name for name in FIGURE8 if name != "head"]
 
@@ -77,7 +78,8 @@ def disabling_tables(
         labels: task -> run, model and corpus.
         resamples, seed: of the bootstrap and of the exchanges.
         by_seed_out: `BY_SEED`, every model by itself; kind is the action, head is empty for a whole layer.
-        heads_out, layers_out: `FIGURE8`, `FIGURE9`; scores and differences are means over seeds, in percent.
+        heads_out, layers_out: `FIGURE8`, `FIGURE9`; scores and differences are means over seeds, in percent; unit: what
+            intervals resample.
         out, html_out: the summary: best and worst, the held-out gain (chosen on one half of the examples, measured on the
             other), p_adjusted of the best and of the worst, and intervals of the largest true gain (best_ci_low, best_ci_high)
             and of the held-out gain that cover for all tasks together (level).
@@ -105,7 +107,7 @@ def disabling_tables(
                 metric = unit_effects.metric
                 single += [_one_model(task, action, metric, *pair, places) for pair in zip(paths, by_seed, strict=True)]
                 named = {"task": task, "action": action, "metric": metric, "seeds": len(paths), "n": len(effects.truth)}
-                rows.append(pd.concat([places, table], axis=1).assign(**named))
+                rows.append(pd.concat([places, table], axis=1).assign(**named, unit=_RESAMPLED))
                 summary.append({**named, "unit": unit, **_named(facts, places)})
     write_table(pd.concat(single, ignore_index=True)[BY_SEED], by_seed_out)
     write_table(pd.concat(heads, ignore_index=True)[FIGURE8], heads_out)
@@ -273,6 +275,7 @@ def _page(
         "above: share of heads (or layers) whose disabling raises the score. uniform: attends to all real tokens alike "
         "(the paper); zero: gives nothing; mean: gives its mean output. Nothing is trained again.",
         "In the paper the largest gain on RTE, 1.1 points, is three of 277 examples, that on SST-2 two of 872.",
+        f"Intervals and tests resample {_RESAMPLED}: the corpora name no documents.",
         *refusals,
     ]
     intervals = ("best_ci_low", "best_ci_high", "heldout_ci_low", "heldout_ci_high")

@@ -17,8 +17,8 @@ from attention_atlas.studies.michel2019.claim_statistics import (
 from attention_atlas.studies.michel2019.effects import TESTS, MaskedScores, best_by_layer, effect_rows, read_answers
 
 _EFFECT = ["kind", "layer", "head", "metric", "score", "baseline", "delta", "ci_low", "ci_high", *TESTS]
-TABLE1 = [*_EFFECT, "p_bh", "p_count", "n"]
-BEST = [*_EFFECT, "n", "heldout_delta"]
+TABLE1 = [*_EFFECT, "p_bh", "p_count", "n", "unit"]
+BEST = [*_EFFECT, "n", "heldout_delta", "unit"]
 FIGURE1 = ["experiment", *TABLE1]
 
 

@@ -8,7 +8,7 @@ from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 from attention_atlas.studies.michel2019.ablation_tables import BEST
-from attention_atlas.studies.michel2019.effects import few_sentences
+from attention_atlas.studies.michel2019.effects import few_sentences, units_note
 from attention_atlas.studies.michel2019.names import KIND_TITLES, LEVEL
 
 
@@ -47,6 +47,7 @@ def _page(path: str | Path, number: int, label: RunLabel, html_out: str | Path) 
         "heldout_delta: the head is chosen on one half of the examples and measured on the other, mean of both ways; the paper "
         "chooses on the examples that it reports. p_adjusted: adjusted for all heads of all layers, among which the best ones "
         "are chosen, by the maximum statistic.",
+        units_note(first["metric"]),
         *few_sentences(first["metric"], int(first["n"])),
     ]
     formats = dict.fromkeys(("layer", "head"), "d") | dict.fromkeys(columns[2:-2], ".2f") | dict.fromkeys(columns[-2:], ".3f")

@@ -132,7 +132,7 @@ def _scores(masked: MaskedScores, counts: Floats) -> Floats:
 
 
 def effect_rows(masked: MaskedScores, resamples: int, seed: int) -> pd.DataFrame:
-    """One row per mask: its keys, metric, score, baseline, delta, ci_low, ci_high, `TESTS`, p_count and n.
+    """One row per mask: its keys, metric, score, baseline, delta, ci_low, ci_high, `TESTS`, p_count, n and unit.
 
     p: two-sided. BLEU: paired bootstrap (Koehn 2004), share of resamples whose difference minus the observed difference is at
     least as large as the observed difference; below `ENOUGH_SENTENCES` it rejects more often than its level says. Accuracy:
@@ -144,6 +144,7 @@ def effect_rows(masked: MaskedScores, resamples: int, seed: int) -> pd.DataFrame
     p_bh: p corrected by Benjamini and Hochberg over all masks, empty with too few resamples
     (`simultaneous.corrected_p`).
     p_count: p that as many masks of this kind have p < `LEVEL` by chance, from the same exchanges (`simultaneous.count_p`).
+    unit: what is resampled and exchanged (`unit_of`).
 
     Args:
         masked: per-example terms under each mask.
@@ -168,7 +169,17 @@ def effect_rows(masked: MaskedScores, resamples: int, seed: int) -> pd.DataFrame
         "p_bh": corrected_p(p, "bh", smallest, LEVEL),
         "p_count": _count_p(masked.keys["kind"], p, delta, null),
     }
-    return masked.keys.assign(**columns, ci_low=low, ci_high=high, **tests, n=len(masked.base))
+    return masked.keys.assign(**columns, ci_low=low, ci_high=high, **tests, n=len(masked.base), unit=unit_of(masked.metric))
+
+
+def unit_of(metric: str) -> str:
+    """What the examples of an experiment are: sentences with BLEU, else examples."""
+    return "sentences" if metric == BLEU else "examples"
+
+
+def units_note(metric: str) -> str:
+    """A sentence for the reader: what intervals and tests resample."""
+    return f"Intervals and tests resample {unit_of(metric)}: the corpus names no documents."
 
 
 def few_sentences(metric: str, n: int) -> list[str]:

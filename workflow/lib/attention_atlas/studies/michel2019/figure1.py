@@ -31,13 +31,13 @@ def figure1(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[
     Raises:
         AtlasError: the table cannot be used.
     """
-    table = read_table(path, ["experiment", "kind", "metric", "score", "baseline", "p", "p_adjusted", "n"])
+    table = read_table(path, ["experiment", "kind", "metric", "score", "baseline", "p", "p_adjusted", "n", "unit"])
     figure, axes = panels(4.1, 3.3)
     facts = []
     for axis, (name, head_rows) in zip(axes, table.groupby("experiment", sort=False), strict=True):
         _histogram(axis, head_rows, TITLES[str(name)])
         facts.append(
-            f"{TITLES[str(name)]}: {len(head_rows)} heads, n = {head_rows['n'].iloc[0]} examples, "
+            f"{TITLES[str(name)]}: {len(head_rows)} heads, n = {head_rows['n'].iloc[0]} {head_rows['unit'].iloc[0]}, "
             f"p < {LEVEL} for {(head_rows['p'] < LEVEL).sum()}, "
             f"p adjusted for all heads < {LEVEL} for {(head_rows['p_adjusted'] < LEVEL).sum()}"
         )

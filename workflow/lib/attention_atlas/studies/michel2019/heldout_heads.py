@@ -10,13 +10,13 @@ from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import write_table
 from attention_atlas.methods.names import CLASSIFICATION, TRANSLATION
-from attention_atlas.studies.michel2019.effects import TESTS, MaskedScores, effect_rows, few_sentences
+from attention_atlas.studies.michel2019.effects import TESTS, MaskedScores, effect_rows, few_sentences, units_note
 from attention_atlas.studies.michel2019.heldout_answers import best_heads, one_head_left
 from attention_atlas.studies.michel2019.names import KIND_TITLES, LEVEL
 
 COLUMNS = [
     *("kind", "layer", "head", "metric", "score", "baseline", "delta", "ci_low", "ci_high", *TESTS, "n"),
-    *("selection_delta", "selection_n"),
+    *("selection_delta", "selection_n", "unit"),
 ]
 
 
@@ -111,6 +111,7 @@ def _write(
         f"{first['metric']} and its difference from the whole model ({first['baseline']:.2f}, n = {first['n']}), in points, "
         f"with intervals by bootstrap over examples. {worse} of {len(rows)} layers are worse with p < {LEVEL}. p_adjusted: "
         "adjusted for the layers by the maximum statistic.",
+        units_note(first["metric"]),
         *few_sentences(first["metric"], int(first["n"])),
     ]
     formats = dict.fromkeys(("layer", "head"), "d") | dict.fromkeys(columns[2:-2], ".2f") | dict.fromkeys(columns[-2:], ".3f")

@@ -12,7 +12,7 @@ from attention_atlas.published.values import load_published
 from attention_atlas.stats.simultaneous import too_few_draws
 from attention_atlas.studies.michel2019.ablation_tables import FIGURE1, TABLE1
 from attention_atlas.studies.michel2019.bleu import signature
-from attention_atlas.studies.michel2019.effects import BLEU, few_sentences
+from attention_atlas.studies.michel2019.effects import BLEU, few_sentences, units_note
 from attention_atlas.studies.michel2019.names import KIND_TITLES, LEVEL
 
 
@@ -51,6 +51,7 @@ def table1(path: str | Path, label: RunLabel, out: str | Path, html_out: str | P
         "translations with and without a head after which at least as many heads of the kind are significant; the tests of "
         "heads are not independent. The paper counts 8 of 96 heads, uncorrected. p_sacrebleu: p as sacrebleu computes it, "
         "which is below its level about twice as often as p.",
+        units_note(BLEU),
         *few_sentences(BLEU, int(encoder_rows["n"].iloc[0])),
         *([too_few_draws("p_bh", len(rows), LEVEL)] if rows["p_bh"].isna().any() else []),
     ]
