@@ -9,7 +9,7 @@ import pytest
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.published.compare import ANOTHER_RUN, COULD_BE_COVERED, COULD_MATCH, NEVER, NO, SCOPES, Measured, scope
 from attention_atlas.published.matching import sameness
-from attention_atlas.published.values import load_published
+from attention_atlas.published.values import Published, load_published
 from attention_atlas.workflow.config import read_configuration, resolve
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,7 +52,12 @@ def labels(config, study, key="model") -> dict[str, RunLabel]:
 
 def scopes(config, study) -> Counter[str]:
     """Scope -> number of values, if the paper run has measured all that it can."""
-    counts: Counter[str] = Counter()
+    return Counter(scope for _, scope in scopes_of_values(config, study))
+
+
+def scopes_of_values(config, study) -> list[tuple[Published, str]]:
+    """Every published value, and its scope."""
+    values = []
     run_labels = labels(config, study)
     # Figure A.3 of Tenney et al. has a second model.
     second_labels = labels(config, study, "second_model") if study == "tenney2019" else {}
@@ -63,8 +68,8 @@ def scopes(config, study) -> Counter[str]:
             chosen = second_labels if value.same.get("model") in second_models else run_labels
             kind = sameness(value, chosen) if value.role else None
             measured = Measured(1.0, kind.comparable, kind.why, obstacle=kind.obstacle) if kind else Measured(1.0, NO, "")
-        counts[scope(value, measured)[0]] += 1
-    return counts
+        values.append((value, scope(value, measured)[0]))
+    return values
 
 
 def test_what_the_paper_run_could_match_is_what_the_readme_says(config):
@@ -79,6 +84,10 @@ def test_what_the_paper_run_could_match_is_what_the_readme_says(config):
     assert rows["michel2019"][ANOTHER_RUN] > 0.6 * rows["michel2019"].total(), "most need the checkpoint converted from fairseq"
     assert not rows["tenney2019"][COULD_MATCH], "probes are trained anew"
     assert rows["all"][COULD_MATCH] == rows["clark2019"][COULD_MATCH], "all else needs training or a figure"
+    could = [value for value, kind in scopes_of_values(config, "clark2019") if kind == COULD_MATCH]
+    sized = sum(value.size is not None for value in could)
+    assert f"{sized} of the {len(could)} have a published size" in readme
+    assert f"the other {len(could) - sized} have none" in readme
 
 
 def test_every_obstacle_is_short_enough_to_be_counted():
