@@ -251,6 +251,7 @@ def test_a_family_becomes_models_of_the_registry():
         "optimiser": "adamw",
         "seed": 2,
         "stored_dtype": "float32",
+        "freeze_word_embeddings": False,
     }
     assert resolved["models"]["small-rte-random-3"]["init"] == "random"
     assert (model["layers"], model["heads"]) == (resolved["models"]["tiny"]["layers"], resolved["models"]["tiny"]["heads"])
