@@ -109,7 +109,7 @@ def verdicts_at(table, level):
     return [within_verdict(within, p, question.sign, level) for within, p, question in rows]
 
 
-@pytest.mark.parametrize("data_sets", [20, pytest.param(100, marks=pytest.mark.long)])
+@pytest.mark.parametrize("data_sets", [30, pytest.param(100, marks=pytest.mark.long)])
 @pytest.mark.parametrize("depth", [-3.0, 0.0, 3.0])
 @pytest.mark.parametrize(("within", "verdict", "opposite"), [(1.2, HOLDS, DOES_NOT_HOLD), (-1.2, DOES_NOT_HOLD, HOLDS)])
 def test_an_association_within_layers_is_found_whatever_depth_says(data_sets, depth, within, verdict, opposite):
