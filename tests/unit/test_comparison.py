@@ -10,6 +10,7 @@ import pytest
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.methods.surface import MEASURES
+from attention_atlas.published.claims import CLAIM_COLUMNS
 from attention_atlas.published.compare import (
     CLOSE,
     COLUMNS,
@@ -117,7 +118,7 @@ def run(folder, tables, segments=SEGMENTS, treebank=TREEBANK, **more_settings) -
         write_table(frame, folder / f"{name}.tsv")
     paths = {name: folder / f"{name}.tsv" for name in tables}
     settings = {"segments": segments, "dependencies": treebank, **more_settings}
-    comparison(paths, settings, THRESHOLDS, folder / "c.tsv", folder / "c.html")
+    comparison(paths, settings, THRESHOLDS, folder / "c.tsv", folder / "c.html", folder / "claims.tsv", folder / "claims.html")
     return read_table(folder / "c.tsv").set_index("id", drop=False)
 
 
@@ -283,6 +284,13 @@ def test_claims_come_out_each_way(tmp_path, tables, width, moved, expected):
     assert frame["verdict"].tolist() == [expected] * 6
     assert set(frame["comparable"]) == {QUALITATIVE}
     assert set(frame["n"]) == {40, 35}
+    table = read_table(tmp_path / "claims.tsv", [*CLAIM_COLUMNS])
+    assert table["verdict"].tolist() == [expected] * len(CLAIMS)
+    assert table.loc[0, "claim"] == (
+        f"{PUBLISHED['txt_prev_heads'].item}: some heads put over half of their attention on the previous token"
+    )
+    assert table["value"].tolist() == pytest.approx(frame["ours"].astype(float).tolist())
+    assert (tmp_path / "claims.html").is_file()
     row = frame.loc["txt_prev_heads"]
     value = moved.get("previous", 0.6)
     assert row[["ci_low", "ci_high"]].tolist() == pytest.approx([value - width, value + width])

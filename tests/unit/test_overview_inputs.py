@@ -137,9 +137,8 @@ def test_the_scoreboard_takes_every_comparison_and_all_claims():
     assert scoreboard.tables("comparison")(wildcards()) == {
         study: f"results/sample/{study}/comparison.tsv" for study in studies
     }
-    # Clark et al. have claims in no table.
-    assert list(scoreboard.tables("claims")(wildcards())) == studies[1:]
-    assert len(scoreboard.files(wildcards())) == 11
+    assert list(scoreboard.tables("claims")(wildcards())) == studies
+    assert len(scoreboard.files(wildcards())) == 12
     assert scoreboard.reads_sample(wildcards())
     assert not scoreboard.reads_sample(wildcards("paper"))
 

@@ -87,7 +87,8 @@ def write_scoreboard(
         "Each value has one verdict. " + _glossary(VERDICTS),
         "Each value has one scope: whether this run could match it. " + _glossary(SCOPES),
         "Follow from others: values that a formula gives from other published values, whatever their verdict; follow and "
-        "agree: those within the rounding of all numbers. Claims: those of claims.tsv, apart from the values.",
+        "agree: those within the rounding of all numbers. Claims: those of claims.tsv; a claim that is a published value as "
+        "well is counted among both.",
     ]
     texts = ("study", "why_never", "why_not_in_this_run")
     counts = dict.fromkeys((name for name in SUMMARY if name not in texts), "d")

@@ -28,23 +28,23 @@ _SURFACE = {
 }
 
 
-def claims(frames: Mapping[str, pd.DataFrame], labels: Mapping[str, RunLabel]) -> Iterator[tuple[str, Measured]]:
-    """Published value -> the test of the claim that it makes.
+def claims(frames: Mapping[str, pd.DataFrame], labels: Mapping[str, RunLabel]) -> Iterator[tuple[str, Claim, RunLabel]]:
+    """Published value, the test of the claim that it makes, and what it is tested on.
 
     Args:
         frames: the tables of the run by name.
         labels: role -> model and corpus.
     """
     for identifier, claim in surface_claims(frames["surface_claims"]):
-        yield identifier, measured_claim(claim, labels["segments"])
+        yield identifier, claim, labels["segments"]
     if "gradient_claims" in frames:
         for identifier, claim in gradient_claims(frames["gradient_claims"]):
-            yield identifier, measured_claim(claim, labels["segments"])
+            yield identifier, claim, labels["segments"]
     for identifier, claim in relation_claims(frames["dependency_claims"]):
-        yield identifier, measured_claim(claim, labels["dependencies"])
+        yield identifier, claim, labels["dependencies"]
     if "table3_gains" in frames:
         for identifier, claim in gain_claims(frames["table3_gains"]):
-            yield identifier, measured_claim(claim, labels["dependencies"])
+            yield identifier, claim, labels["dependencies"]
 
 
 def measured_claim(claim: Claim, label: RunLabel) -> Measured:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,9 @@ import pandas as pd
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.published.compare import compare
 from attention_atlas.published.matching import Quantity, measure, quantities, read_tables
-from attention_atlas.published.pages import VERDICT_NOTE, write_comparison
+from attention_atlas.published.pages import VERDICT_NOTE, write_claims, write_comparison
 from attention_atlas.published.values import load_published
-from attention_atlas.studies.clark2019.claims import claims
+from attention_atlas.studies.clark2019.claims import claims, measured_claim
 from attention_atlas.studies.clark2019.surface_claims import middle_layers
 from attention_atlas.studies.clark2019.systems import BEST_HEAD
 
@@ -24,14 +25,17 @@ def comparison(
     thresholds: Mapping[str, Any],
     out: str | Path,
     html_out: str | Path,
+    claims_out: str | Path,
+    claims_html: str | Path,
 ) -> None:
-    """Write comparison.tsv and its page.
+    """Write comparison.tsv and claims.tsv with their pages.
 
     Args:
         tables: name -> file; an empty list for roles that the run does not name.
         labels: role -> model and corpus (segments, dependencies, and where the run has them coreference and probe_training).
         thresholds: of the behaviours in Figure 6: broad_entropy (nats), position and special (shares).
-        out, html_out: files to write.
+        out, html_out: every published value beside ours.
+        claims_out, claims_html: the claims, see `write_claims`.
 
     Raises:
         AtlasError: a table cannot be used.
@@ -47,7 +51,9 @@ def comparison(
         best = table2[table2["system"] == BEST_HEAD]
         frames["coreference_heads"] = _with_best(frames["coreference_heads"], best, "mention_type")
     published = load_published("clark2019")
-    measured = measure(published, frames, labels) | dict(claims(frames, labels))
+    tested = list(claims(frames, labels))
+    of_claims = {identifier: measured_claim(claim, label) for identifier, claim, label in tested}
+    measured = measure(published, frames, labels) | of_claims
     lines = list(dict.fromkeys(label.line for label in labels.values()))
     note = (
         "A number is compared only with the same model on the same data (exact) or on data of the same making and values "
@@ -57,6 +63,12 @@ def comparison(
     )
     frame = compare(published, measured)
     write_comparison(frame, out, html_out, "Clark et al. 2019: published values and this run", lines, note)
+    placed = [
+        replace(claim, statement=f"{published[identifier].item}: {claim.statement}", ours=f"{claim.ours}; on {label.corpus}")
+        for identifier, claim, label in tested
+    ]
+    notes = [*lines, "Claims of the paper on order and thresholds; comparison.tsv has them beside their published values."]
+    write_claims(placed, claims_out, claims_html, "Clark et al. 2019: claims and this run", notes)
 
 
 def _quantities(frames: Mapping[str, pd.DataFrame], segments: pd.Series, thresholds: Mapping[str, Any]) -> Iterator[Quantity]:

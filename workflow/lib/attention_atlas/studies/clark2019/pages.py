@@ -202,7 +202,12 @@ PAGES = (
             "tables__table3_gains": ("table_if", "probe_training", "table3_gains.tsv"),
             "tables__training": ("training_summary",),
         },
-        outputs={"out": "comparison.tsv", "html_out": "comparison.html"},
+        outputs={
+            "out": "comparison.tsv",
+            "html_out": "comparison.html",
+            "claims_out": "claims.tsv",
+            "claims_html": "claims.html",
+        },
         params={
             "labels": ("labels", "segments", "dependencies", "coreference", "probe_training"),
             "thresholds": ("settings", "clustering"),

@@ -188,6 +188,14 @@ ARTIFACTS = (
         "Every published number of the study beside this run's, whether the two are comparable and why, and a verdict.",
         needs=["segments", "dependencies"],
     ),
+    table(
+        "claims",
+        "Claims",
+        "The paper's claims on order and thresholds, tested on the run's model",
+        "What the paper says about order and thresholds, tested on this run's model: the claim, its statistic with an "
+        "interval, and whether it holds (Clark et al. 2019, sections 1 and 3).",
+        needs=["segments", "dependencies"],
+    ),
 )
 CONTROLLED = ("segments", "dependencies", "coreference")
 """Roles whose results stand beside those of a model with random weights."""
