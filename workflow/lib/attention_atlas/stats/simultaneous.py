@@ -7,7 +7,7 @@ differences). All heads share the exchanges, which gives the null distribution o
 and Young 1993, Resampling-Based Multiple Testing). Its smallest p is 1 / (draws + 1) for any number of heads; Holm and
 Bonferroni multiply that by the number of heads.
 
-scipy and statsmodels have no adjustment by the maximum statistic.
+scipy has no adjustment by the maximum statistic, and none by Holm.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ VOCABULARY = 30522
 """Word pieces of BERT, for models whose vocabulary is not known before they are loaded."""
 SNAKEMAKE = 300
 ANALYSIS = 600 + SNAKEMAKE
-"""A process with numpy, pandas, statsmodels and matplotlib."""
+"""A process with numpy, pandas, scipy and matplotlib."""
 TORCH = 900 + SNAKEMAKE
 """A process with torch and transformers."""
 EDGE_WIDTH = 256
