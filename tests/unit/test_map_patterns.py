@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from sklearn.metrics import f1_score
 from small_tokenizer import save_tokenizer
 from tiny_models import installed
 
@@ -32,6 +33,7 @@ from attention_atlas.studies.kovaleva2019.names import (
     CLASSES,
     DIAGONAL,
     FOLDS,
+    GENERATED,
     HETEROGENEOUS,
     NETWORK,
     RULES,
@@ -112,12 +114,27 @@ def test_thresholds_are_tuned_on_labels():
     assert rule_labels(numbers, tuned_thresholds(numbers, labels)).tolist() == labels
 
 
+def test_tuned_thresholds_have_the_largest_macro_f1_of_scikit_learn():
+    generator = np.random.default_rng(3)
+    numbers = generator.uniform(0, 0.6, (40, 3)).astype(np.float32)
+    labels = generator.choice([0, 1, 2, 4], 40)
+    tuned = tuned_thresholds(numbers, labels.tolist())
+
+    def macro(thresholds):
+        present = sorted(set(labels.tolist()))
+        return f1_score(labels, rule_labels(numbers, thresholds), labels=present, average="macro", zero_division=0.0)
+
+    others = [Thresholds(v, d, b) for v in (0.05, 0.2, 0.3, 0.5) for d in (0.05, 0.2, 0.3, 0.5) for b in (0.05, 0.2, 0.35)]
+    assert macro(tuned) >= max(macro(thresholds) for thresholds in others)
+
+
 def test_pictures_are_means_over_areas():
     maps = torch.rand(2, 8, 8)
     special = torch.tensor([True] + [False] * 6 + [True])
     small, largest, columns, rows = as_pictures(maps, special, 4, "none").unbind(1)
     slow = [[[float(m[2 * i : 2 * i + 2, 2 * j : 2 * j + 2].mean()) for j in range(4)] for i in range(4)] for m in maps]
-    assert small.numpy() == pytest.approx(np.asarray(slow))
+    # Two keys to an area.
+    assert small.numpy() == pytest.approx(2 * np.asarray(slow))
     slow = [[[float(m[2 * i : 2 * i + 2, 2 * j : 2 * j + 2].max()) for j in range(4)] for i in range(4)] for m in maps]
     assert largest.numpy() == pytest.approx(np.asarray(slow))
     assert columns[1].tolist() == [[1, 0, 0, 1]] * 4
@@ -235,6 +252,10 @@ def test_patterns_are_trained_written_and_read(trained, monkeypatch):
     table = pd.read_csv(outputs.table, sep="\t")
     assert {NETWORK, RULES, MAJORITY} == set(table["annotator"])
     macro = table[table["class"] == "macro"].set_index(["annotator", "folds"])["f1"]
+    assert set(table.loc[table["least"].notna(), "folds"]) == {GENERATED}
+    note = (folder / "page.html").read_text(encoding="utf-8")
+    assert "2 folds each, the network for 2 epochs" in note
+    assert f"folds = {GENERATED}" in note
     assert set(macro.index) == {(name, folds) for name in (NETWORK, RULES, MAJORITY) for folds in FOLDS}
     page = outputs.labelling.read_text(encoding="utf-8")
     data = json.loads(re.search(r"const data = (.*);\n", page)[1])

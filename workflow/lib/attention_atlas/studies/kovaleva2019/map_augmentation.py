@@ -1,37 +1,67 @@
-"""Labelled maps as they would look with special tokens in other places and at other lengths.
+"""Labelled maps as they would look elsewhere: special tokens in other places, other lengths, patterns of other strength.
 
-The labelled maps are of short texts and of a model whose stripe stands at [CLS], the first column. A class does not depend on
-either: BERT's stripe stands at [SEP], and its texts are longer.
+The labelled maps are of short texts and of one model. Its stripe stands at [CLS], its sharp diagonals look one token back, and
+all of its block maps have a stripe as well. A class depends on none of these: BERT's stripe stands at [SEP], its texts are
+longer, and a band at the token itself or at the next one is a diagonal, too.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
+
+from attention_atlas.studies.kovaleva2019.names import BLOCK, DIAGONAL, HETEROGENEOUS, VERTICAL, VERTICAL_DIAGONAL
 
 Floats = npt.NDArray[np.float32]
 Bools = npt.NDArray[np.bool_]
 SHORTEST, LONGEST = 12, 256
-"""Pieces of an augmented map."""
+"""Tokens of an augmented map."""
+OFFSETS = (-1, 0, 1)
+"""Of the keys that make a diagonal, from the query."""
+_STRONGEST_BAND = 2
+"""Of a vertical and diagonal map: its band over its stripes, at the most."""
 
 
-def augmented(weights: Floats, special: Bools, generator: np.random.Generator) -> tuple[Floats, Bools]:
-    """A map with its special tokens at other places, and of another length.
+@dataclass(frozen=True)
+class Parts:
+    """What a map is the sum of.
+
+    Attributes:
+        band: [n, 3] attention to the tokens at `OFFSETS` above what a token attends to others on average; 0 from and to special
+            tokens.
+        stripes: [n, n] attention to special tokens.
+        rest: [n, n] all other attention.
+    """
+
+    band: Floats
+    stripes: Floats
+    rest: Floats
+
+
+def augmented(weights: Floats, special: Bools, kind: str, generator: np.random.Generator) -> tuple[Floats, Bools]:
+    """A map of the same class with its special tokens at other places, of another length, with a pattern of another strength.
 
     Args:
         weights: [n, n], rows sum to 1.
-        special: [n] which pieces are special tokens.
-        generator: draws places and length, each length from `SHORTEST` to `LONGEST` on a logarithmic scale.
+        special: [n] which tokens are special tokens.
+        kind: its class, one of `names.CLASSES`.
+        generator: draws all of it, each length from `SHORTEST` to `LONGEST` on a logarithmic scale.
 
     Returns:
-        [m, m] rows sum to 1, and [m] which pieces are special tokens.
+        [m, m] rows sum to 1, and [m] which tokens are special tokens.
     """
     length = round(float(np.exp(generator.uniform(np.log(SHORTEST), np.log(LONGEST)))))
-    return resized(*moved(weights, special, generator), max(length, 2 * int(special.sum())), generator)
+    weights, special = moved(weights, special, generator)
+    if generator.integers(2):
+        weights, special = weights[::-1, ::-1], special[::-1]
+    parts = varied(parts_of(weights, special), kind, generator)
+    return resized(parts, special, max(length, 2 * int(special.sum())), generator)
 
 
 def moved(weights: Floats, special: Bools, generator: np.random.Generator) -> tuple[Floats, Bools]:
-    """The same pieces with the special tokens at random places; the order of the others stays."""
+    """The same tokens with the special tokens at random places; the order of the others stays."""
     n = len(special)
     places = np.sort(generator.choice(n, int(special.sum()), replace=False))
     there = np.zeros(n, dtype=bool)
@@ -42,12 +72,54 @@ def moved(weights: Floats, special: Bools, generator: np.random.Generator) -> tu
     return weights[np.ix_(order, order)], there
 
 
-def resized(weights: Floats, special: Bools, length: int, generator: np.random.Generator) -> tuple[Floats, Bools]:
-    """The map at another length: pieces are left out at random, or stand for several neighbours.
+def parts_of(weights: Floats, special: Bools) -> Parts:
+    """The band, the stripes and the rest of a map."""
+    n = len(special)
+    place = np.arange(n)
+    inner = ~special[:, None] & ~special[None, :]
+    far = inner & (np.abs(place[:, None] - place[None, :]) > 1)
+    background = (weights * far).sum(axis=1) / np.maximum(far.sum(axis=1), 1)
+    band = np.zeros((n, len(OFFSETS)), np.float32)
+    rest = np.where(special, np.float32(0), weights)
+    for k, offset in enumerate(OFFSETS):
+        rows, columns = _neighbours(n, offset)
+        near = np.where(inner[rows, columns], np.maximum(weights[rows, columns] - background[rows], 0), 0)
+        band[rows, k] = near
+        rest[rows, columns] -= near
+    return Parts(band, np.where(special, weights, np.float32(0)), rest)
 
-    Special tokens stay single. What a piece attends to beyond itself and its neighbours is shared out among the pieces that
-    stand for the same one; what it attends to itself and its neighbours above that stays with them, so that a diagonal keeps
-    its width.
+
+def varied(parts: Parts, kind: str, generator: np.random.Generator) -> Parts:
+    """The parts of a map of the same class whose pattern is clearer, or whose stripes, where they do not matter, are paler.
+
+    What makes a class gets stronger, never weaker, so that the label still holds; a map of blocks or a heterogeneous one can
+    lose its stripes, as neither needs them. A band is made narrower, as
+    sharp ones are rare among the labelled maps, and its offsets change places.
+    """
+    band, stripes, rest = parts.band, parts.stripes, parts.rest
+    factor = np.float32(generator.uniform())
+    if kind in (BLOCK, HETEROGENEOUS):
+        stripes = stripes * factor
+    elif kind == VERTICAL:
+        band, rest = band * factor, rest * factor
+    elif kind == DIAGONAL:
+        stripes, rest = stripes * factor**2, rest * factor
+    elif kind == VERTICAL_DIAGONAL:
+        rest = rest * factor
+        ratio = stripes.sum() / max(float(band.sum()), 1e-6)
+        band = band * np.float32(1 + generator.uniform() * max(_STRONGEST_BAND * float(ratio) - 1, 0))
+    if kind in (DIAGONAL, VERTICAL_DIAGONAL):
+        narrow = np.float32(np.sqrt(generator.uniform()))
+        strongest = np.eye(len(OFFSETS), dtype=np.float32)[band.sum(axis=0).argmax()]
+        band = (1 - narrow) * band + narrow * band.sum(axis=1, keepdims=True) * strongest
+    return Parts(band[:, generator.permutation(len(OFFSETS))], stripes, rest)
+
+
+def resized(parts: Parts, special: Bools, length: int, generator: np.random.Generator) -> tuple[Floats, Bools]:
+    """The map at another length: tokens are left out at random, or stand for several neighbours.
+
+    Special tokens stay single, and a band keeps its width. The rest of what a token attends to is shared out among the tokens
+    that stand for the same one.
     """
     inner = np.flatnonzero(~special)
     count = max(1, length - int(special.sum()))
@@ -57,27 +129,17 @@ def resized(weights: Floats, special: Bools, length: int, generator: np.random.G
         chosen = inner[np.arange(count) * len(inner) // count]
     source = np.sort(np.concatenate([np.flatnonzero(special), chosen]))
     there = special[source]
-    copies = np.bincount(source, minlength=len(special))
-    near, rest = _near(weights, special)
-    spread = (rest[np.ix_(source, source)] / copies[source]).astype(np.float64)
-    for offset in (-1, 0, 1):
-        rows = np.arange(max(0, -offset), len(source) - max(0, offset))
-        columns = rows + offset
-        # A neighbour in the old map is the neighbour in the new one, whichever piece it stands for.
-        before = np.clip(source[rows] + offset, 0, len(special) - 1)
+    copies = np.bincount(source, minlength=len(special)).astype(np.float32)
+    weights = (parts.rest / copies.clip(1) + parts.stripes)[np.ix_(source, source)]
+    for k, offset in enumerate(OFFSETS):
+        rows, columns = _neighbours(len(source), offset)
         kept = ~there[rows] & ~there[columns]
-        spread[rows[kept], columns[kept]] += near[source[rows], before][kept]
-    total = spread.sum(axis=1, keepdims=True)
-    return (spread / np.where(total > 0, total, 1)).astype(np.float32), there
+        weights[rows[kept], columns[kept]] += parts.band[source[rows[kept]], k]
+    total = weights.sum(axis=1, keepdims=True)
+    return (weights / np.where(total > 0, total, 1)).astype(np.float32), there
 
 
-def _near(weights: Floats, special: Bools) -> tuple[Floats, Floats]:
-    """What pieces attend to themselves and their neighbours above what they attend to others on average, and the rest."""
-    n = len(special)
-    place = np.arange(n)
-    inner = ~special[:, None] & ~special[None, :]
-    close = (np.abs(place[:, None] - place[None, :]) <= 1) & inner
-    far = inner & ~close
-    background = (weights * far).sum(axis=1) / np.maximum(far.sum(axis=1), 1)
-    near = np.where(close, np.maximum(weights - background[:, None], 0), 0).astype(np.float32)
-    return near, weights - near
+def _neighbours(n: int, offset: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Rows and columns of the cells of a diagonal."""
+    rows = np.arange(max(0, -offset), n - max(0, offset))
+    return rows, rows + offset

@@ -11,7 +11,7 @@ from torch import nn
 
 from attention_atlas.studies.kovaleva2019.names import CHANNELS, CLASSES
 
-_BATCH, _RATE, _DECAY = 32, 2e-3, 1e-2
+_BATCH, _RATE, _DECAY = 32, 5e-3, 1e-2
 VIEWS = 4
 """Of a map that the network sees: see `as_pictures`."""
 
@@ -40,8 +40,9 @@ class MapNetwork(nn.Module):
 def as_pictures(maps: torch.Tensor, special: torch.Tensor, size: int, scale: str) -> torch.Tensor:
     """[map, view, size, size] maps [map, n, n] resized, weights on a scale of 0 to 1, with the places of special tokens.
 
-    The views: the mean weight of each area; the largest, since a stripe of a long map is pale in the mean; columns and rows of
-    special tokens, which the annotator saw marked as well.
+    The views: what the mean query of each area attends to all keys of the area, so that a pattern is as dark in a long map as
+    in a short one; the largest weight of the area, which tells a stripe from many pale columns; columns and rows of special
+    tokens, which the annotator saw marked as well.
 
     Args:
         maps: without padding.
@@ -50,9 +51,10 @@ def as_pictures(maps: torch.Tensor, special: torch.Tensor, size: int, scale: str
         scale: sqrt, log (from a weight of 0.001 on) or none.
     """
     weights = maps.float()[:, None]
-    resized = torch.cat(
-        [pool(weights, size) for pool in (nn.functional.adaptive_avg_pool2d, nn.functional.adaptive_max_pool2d)], 1
-    )
+    # Keys of an area, on average.
+    keys = weights.shape[-1] / size
+    means, largest = nn.functional.adaptive_avg_pool2d(weights, size), nn.functional.adaptive_max_pool2d(weights, size)
+    resized = torch.cat([means * keys, largest], 1)
     if scale == "sqrt":
         resized = resized.sqrt()
     elif scale == "log":
@@ -78,7 +80,7 @@ def train_network(pictures: Sequence[torch.Tensor], labels: Sequence[int], epoch
     counts = torch.bincount(targets, minlength=len(CLASSES)).float()
     weights = torch.where(counts > 0, counts.sum() / counts.clamp(min=1), 0.0)
     loss = nn.CrossEntropyLoss(weights / weights.max())
-    optimiser = torch.optim.AdamW(network.parameters(), lr=_RATE, weight_decay=_DECAY)
+    optimiser = torch.optim.AdamW(network.parameters(), lr=_RATE, weight_decay=_DECAY, fused=True)
     steps = epochs * -(-len(targets) // _BATCH)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, _RATE, total_steps=steps)
     network.train()
@@ -88,7 +90,8 @@ def train_network(pictures: Sequence[torch.Tensor], labels: Sequence[int], epoch
         for indices in torch.randperm(len(targets)).tensor_split(-(-len(targets) // _BATCH)):
             batch = indices.to(shown.device)
             optimiser.zero_grad()
-            loss(network(shown[batch]), targets[batch]).backward()
+            # Views last in memory: small convolutions are faster by a fifth on a processor.
+            loss(network(shown[batch].contiguous(memory_format=torch.channels_last)), targets[batch]).backward()
             optimiser.step()
             schedule.step()
     return network.eval()

@@ -56,6 +56,8 @@ neither was trained on (`patterns.tsv`)."""
 TEXT, HEAD, LAYER = "text", "head", "layer"
 FOLDS = (TEXT, HEAD, LAYER)
 """What the classifiers of maps have not seen in training where they are judged."""
+GENERATED = "generated"
+"""In place of folds: maps drawn from the definition of their class."""
 
 SUBJ_VERB, VERB_SUBJ, NOUN_PRON, PRON_NOUN = "subj_verb", "verb_subj", "noun_pron", "pron_noun"
 VERB_LINKS = (SUBJ_VERB, VERB_SUBJ)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ from attention_atlas.studies.kovaleva2019.annotations import (
     by_annotator,
     read_labels,
 )
+from attention_atlas.studies.kovaleva2019.generated_recall import generated_recall, recall_note
 from attention_atlas.studies.kovaleva2019.labelling_page import MapToLabel, write_labelling_page
 from attention_atlas.studies.kovaleva2019.map_augmentation import augmented
 from attention_atlas.studies.kovaleva2019.map_network import MapNetwork, as_pictures, classify, train_network
@@ -53,6 +54,7 @@ MAJORITY = "head_majority"
 """A classifier that looks at no map: the label that most maps of the same head have."""
 COLUMNS = [
     *("annotator", "folds", "class", "n", "precision", "recall", "f1", "ci_low", "ci_high", "kappa", "with"),
+    *("least", "least_at"),
 ]
 
 
@@ -79,8 +81,9 @@ class PatternOutputs:
     Attributes:
         network: safetensors file.
         thresholds: JSON file.
-        table: annotator, folds (what the classifiers were not trained on: text, head, layer), class, n, precision, recall, f1,
-            ci_low, ci_high, kappa, with (whom the kappa is with).
+        table: annotator, folds (what the classifiers were not trained on: text, head, layer; or generated maps), class, n,
+            precision, recall, f1, ci_low, ci_high, kappa, with (whom the kappa is with), least and least_at
+            (`generated_recall`).
         html: its page.
         labelling: page to label maps, those without a label or those of the first annotator.
     """
@@ -121,7 +124,7 @@ def train_patterns(
     annotated = annotated_maps(model_entry, card_path, tokenizer)
     numbers = np.stack([numbers_of(annotated, place) for place in range(len(annotated.maps))])
     labels = annotated.labels
-    pictures = _pictures(annotated, settings, seed)
+    pictures = training_pictures(annotated, settings, seed)
     tables = []
     for kind, groups in _groups(annotated).items():
         predicted = {name: np.zeros_like(labels) for name in (NETWORK, RULES, MAJORITY)}
@@ -134,31 +137,40 @@ def train_patterns(
             _log.info("folds by %s: %d of %d", kind, number, settings.folds)
         tables.append(agreement(labels, groups, predicted, resamples, seed).assign(folds=kind))
     whole = train_network(pictures, labels.tolist(), settings.epochs, seed)
-    with whole_file(outputs.network) as part:
-        save_file({name: tensor.contiguous() for name, tensor in whole.state_dict().items()}, part)
     thresholds = tuned_thresholds(numbers, labels.tolist())
+    tables.append(generated_recall(whole, thresholds, settings.size, settings.scale))
+    with whole_file(outputs.network) as part:
+        save_file(
+            {name: tensor.contiguous() for name, tensor in whole.state_dict().items()},
+            part,
+        )
     values = {**asdict(thresholds), "size": settings.size, "scale": settings.scale}
     write_text(outputs.thresholds, json.dumps(values) + "\n")
     table = pd.concat([*tables, between_annotators(read_labels())], ignore_index=True)[COLUMNS]
     write_table(table, outputs.table)
-    _page(table, len(labels), len(set(annotated.texts.tolist())), settings.folds, line, outputs.html)
+    _page(table, len(labels), len(set(annotated.texts.tolist())), settings, line, outputs.html)
     write_labelling_page(_unlabelled(annotated, seed), _labelled(annotated, seed), outputs.labelling)
 
 
-def _pictures(annotated: Annotated, settings: PatternSettings, seed: int) -> list[torch.Tensor]:
-    """Sets of pictures of the labelled maps to train on: augmented ones, and the maps themselves at the end."""
+def training_pictures(annotated: Annotated, settings: PatternSettings, seed: int) -> list[torch.Tensor]:
+    """Sets of pictures of the labelled maps to train on, an epoch each: augmented ones and the maps themselves, by turns.
+
+    The maps themselves are the last set.
+    """
     generator = np.random.default_rng(seed)
     special = [np.asarray([word == SPECIAL for word in example.word]) for example in annotated.examples]
+    labelled = [(weights.numpy(), marks) for weights, marks in zip(annotated.maps, special, strict=True)]
+
+    def pictures(maps: Iterable[tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]]) -> torch.Tensor:
+        shown = ((torch.from_numpy(weights)[None], torch.from_numpy(marks)) for weights, marks in maps)
+        return torch.cat([as_pictures(weights, marks, settings.size, settings.scale) for weights, marks in shown])
+
+    themselves = pictures(labelled)
     sets = []
-    for number in range(min(settings.epochs, _AUGMENTED_SETS + 1)):
-        pictures = []
-        for weights, marks in zip(annotated.maps, special, strict=True):
-            seen, seen_marks = (weights.numpy(), marks) if number == 0 else augmented(weights.numpy(), marks, generator)
-            pictures.append(
-                as_pictures(torch.from_numpy(seen)[None], torch.from_numpy(seen_marks), settings.size, settings.scale)
-            )
-        sets.append(torch.cat(pictures))
-    return [*sets[1:], sets[0]]
+    for _ in range(min(-(-settings.epochs // 4), _AUGMENTED_SETS)):
+        kinds = [CLASSES[label] for label in annotated.labels]
+        sets += [pictures(augmented(*map_, kind, generator) for map_, kind in zip(labelled, kinds, strict=True)), themselves]
+    return sets
 
 
 def _groups(annotated: Annotated) -> dict[str, npt.NDArray[Any]]:
@@ -281,7 +293,7 @@ def read_patterns(network_path: str | Path, thresholds_path: str | Path) -> tupl
         raise DamagedFile(thresholds_path, f"not the thresholds of the rules ({error})") from error
 
 
-def _page(table: pd.DataFrame, maps: int, texts: int, folds: int, line: str, path: str | Path) -> None:
+def _page(table: pd.DataFrame, maps: int, texts: int, settings: PatternSettings, line: str, path: str | Path) -> None:
     shown = table.assign(**{"class": [CLASS_TITLES.get(name, name) for name in table["class"]]})
     by_layer = table[(table["class"] == "macro") & (table["folds"] == LAYER)].set_index("annotator")["f1"]
     beaten = "beats" if by_layer[NETWORK] > by_layer[RULES] else "does not beat"
@@ -289,11 +301,13 @@ def _page(table: pd.DataFrame, maps: int, texts: int, folds: int, line: str, pat
         line,
         f"{maps} maps of {texts} texts, labelled by one annotator who looked at them (the authors' labels were never released; "
         "the rubric, and who labelled, are in workflow/resources/kovaleva2019). The classifiers are judged on texts, heads or "
-        f"layers that they were not trained on ({folds} folds each); interval of the macro F1 by bootstrap over these. Maps of "
+        f"layers that they were not trained on ({settings.folds} folds each, the network for {settings.epochs} epochs); "
+        "interval of the macro F1 by bootstrap over these. Maps of "
         "one head are alike in all texts: head_majority looks at no map and gives the most frequent label of the head. Kappa: "
         "Cohen's. The paper reports an F1 of 0.86 on its own maps and does not say whether they were held out.",
         f"On other layers the network has a macro F1 of {by_layer[NETWORK]:.2f} and {beaten} the rules "
         f"({by_layer[RULES]:.2f}). Claims and measures of heads use the classes by the {HEADLINE}.",
+        recall_note(table),
     ]
-    formats = {"n": "d"}
+    formats = {"n": "d", "least_at": "d"}
     write_html_table(shown, path, "Kovaleva et al. 2019, section 4.1: classifiers of attention maps", notes, formats=formats)

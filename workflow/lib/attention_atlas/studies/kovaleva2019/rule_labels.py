@@ -9,7 +9,6 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 import torch
-from sklearn.metrics import f1_score
 
 from attention_atlas.studies.kovaleva2019.names import BLOCK, CLASSES, DIAGONAL, HETEROGENEOUS, VERTICAL, VERTICAL_DIAGONAL
 
@@ -78,8 +77,13 @@ def tuned_thresholds(numbers: npt.NDArray[np.floating], labels: Sequence[int]) -
     grid = [Thresholds(*values) for values in product(*_GRID.values())]
     truth = np.asarray(labels)
     present = sorted(set(truth.tolist()))
-    scores = [
-        f1_score(truth, rule_labels(numbers, thresholds), labels=present, average="macro", zero_division=0.0)
-        for thresholds in grid
-    ]
+    scores = [_f1_by_class(truth, rule_labels(numbers, thresholds))[present].mean() for thresholds in grid]
     return grid[int(np.argmax(scores))]
+
+
+def _f1_by_class(truth: Labels, predicted: Labels) -> npt.NDArray[np.float64]:
+    """[class] F1, 0 for a class that neither has; scikit-learn's takes 20 times as long, for the grid seconds."""
+    both, labelled, classified = (
+        np.bincount(classes, minlength=len(CLASSES)) for classes in (truth[truth == predicted], truth, predicted)
+    )
+    return np.asarray(2 * both / np.maximum(labelled + classified, 1))
