@@ -102,8 +102,8 @@ ARTIFACTS = (
         "patterns",
         "Section 4.1",
         "How well the classifiers of maps agree with labels and with each other",
-        "Agreement of the network and of the rules with labels made by eye, by cross-validation over texts, and with each "
-        "other (Kovaleva et al. 2019, section 4.1).",
+        "Agreement of the network and of the rules with labels made by eye, by cross-validation over texts, heads and "
+        "layers, and with each other (Kovaleva et al. 2019, section 4.1).",
         files=["labelling.html"],
     ),
     table(
