@@ -256,3 +256,26 @@ def test_a_family_becomes_models_of_the_registry():
     assert resolved["models"]["small-rte-random-3"]["init"] == "random"
     assert (model["layers"], model["heads"]) == (resolved["models"]["tiny"]["layers"], resolved["models"]["tiny"]["heads"])
     assert study_model(resolved, "one", "kovaleva2019") == "tiny"
+
+
+def test_every_model_that_paper_trains_has_random_batches():
+    """As in the papers' code; translation always has them."""
+    config = resolve(SHIPPED)
+
+    def names(node):
+        if isinstance(node, dict):
+            return {name for part in node.values() for name in names(part)}
+        return {name for part in node for name in names(part)} if isinstance(node, list) else {node}
+
+    named = names(config["runs"]["paper"])
+    members = {
+        name for name in config["models"] for family in config["families"] if family in named and name.startswith(family)
+    }
+    recipes = {name: config["models"][name].get("training") for name in (named | members) & set(config["models"])}
+    trained = {name: recipe for name, recipe in recipes.items() if recipe and recipe["task"] != "translation"}
+    assert {"bert-base-keyphrases-keyphrases-42", "bert-base-glue-mrpc-42", "bert-base-squad", "bert-large-mrpc"} <= set(
+        trained
+    )
+    by_length = {name for name, recipe in trained.items() if recipe.get("batches") != "random"}
+    # Families that `paper` does not name, whose names begin alike.
+    assert {name for name in by_length if "-open-" not in name} == set()
