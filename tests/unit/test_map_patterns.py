@@ -26,6 +26,7 @@ from attention_atlas.studies.kovaleva2019.annotations import (
     by_annotator,
     read_labels,
 )
+from attention_atlas.studies.kovaleva2019.drawn_patterns import candidates
 from attention_atlas.studies.kovaleva2019.labelling_page import write_labelling_page
 from attention_atlas.studies.kovaleva2019.map_network import VIEWS, MapNetwork, as_pictures, classify, train_network
 from attention_atlas.studies.kovaleva2019.names import (
@@ -310,3 +311,21 @@ def test_a_label_of_a_map_that_is_not_there_is_refused(trained, tmp_path):
 
 def test_the_labels_file_has_one_annotator_a_line():
     assert (FOLDER / LABELS).read_text().splitlines()[0] == "text,layer,head,label,annotator"
+
+
+def test_more_examples_keep_those_that_figure1_is_drawn_from():
+    def example(number, size):
+        return Example(
+            id=f"e{number}",
+            record=number,
+            tokens=["a"] * size,
+            input_ids=[1] * size,
+            segment_ids=[0] * size,
+            word=[0] * size,
+            words=["a"],
+        )
+
+    examples = [example(k, 50 if k % 3 == 0 else 20) for k in range(90)]
+    few, many = (candidates(examples[:size]) for size in (45, 90))
+    assert [e.record for e in few] == [e.record for e in many] == [k for k in range(36) if k % 3]
+    assert [e.record for e in candidates(examples[::3])] == [0], "the shortest where none is short"

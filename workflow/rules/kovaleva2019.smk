@@ -223,7 +223,6 @@ rule kovaleva2019_drawn:
         model=kovaleva2019.drawn_entry,
         limit=kovaleva2019.drawn_limit,
         task=kovaleva2019.drawn_task,
-        seed=kovaleva2019.settings("seed"),
         code=script_digest("kovaleva2019_drawn.py"),
     script:
         "../scripts/kovaleva2019_drawn.py"

@@ -10,6 +10,5 @@ with job(snakemake):
         network_path=snakemake.input.network,
         thresholds_path=snakemake.input.thresholds,
         task=snakemake.params.task,
-        seed=snakemake.params.seed,
         out=snakemake.output[0],
     )

@@ -38,7 +38,6 @@ def draw_patterns(
     network_path: str | Path,
     thresholds_path: str | Path,
     task: str,
-    seed: int,
     out: str | Path,
 ) -> None:
     """Write figure1.tsv.
@@ -50,14 +49,13 @@ def draw_patterns(
         limit: use at most so many records.
         network_path, thresholds_path: of `train_patterns`.
         task: name of the task.
-        seed: draws the examples.
         out: class, probability, task, example, layer, head, query, key (from 1), query_token, weight.
 
     Raises:
         AtlasError: there is no example.
     """
     card = read_card(card_path)
-    examples = _drawn(list(read_examples(example_files, limit)), seed)
+    examples = candidates(list(read_examples(example_files, limit)))
     maps = attention_maps(load_model(model_entry, pick_device()), examples, card.pad or 0)
     network, thresholds, size, scale = read_patterns(network_path, thresholds_path)
     probabilities_of, classes_of = {}, {}
@@ -98,9 +96,14 @@ def _coverage(probabilities: npt.NDArray[np.float32], classes: npt.NDArray[np.in
     return len(present), float(sum(probabilities[classes == place, place].max() for place in present))
 
 
-def _drawn(examples: Sequence[Example], seed: int) -> list[Example]:
+def candidates(examples: Sequence[Example]) -> list[Example]:
+    """Short examples that the maps of Figure 1 are chosen from; the shortest where none is short.
+
+    Raises:
+        AtlasError: there is no example.
+    """
     if not examples:
         raise AtlasError("there is no example to draw: every record was dropped, or the limit is too small.")
     short = [e for e in examples if len(e.input_ids) <= _LONGEST] or sorted(examples, key=lambda e: len(e.input_ids))[:1]
-    order = np.random.default_rng(seed).permutation(len(short))[:_CANDIDATES]
-    return [short[k] for k in sorted(order.tolist())]
+    # Examples stand in the seeded order of their corpus: a longer list begins with the same ones.
+    return short[:_CANDIDATES]
