@@ -39,6 +39,7 @@ from attention_atlas.studies.kovaleva2019.options import options_page
 from attention_atlas.studies.kovaleva2019.table1 import table1
 
 LAYERS, HEADS, EXAMPLES = 12, 12, 8
+PADDED_RECORDS = [1, 4, 7]
 TASKS = ("mrpc", "stsb", "sst2", "qnli")
 CLAIM_TABLES = ("statistics", "gains", "links")
 SEEDS = {"mrpc": (1, 2), "stsb": (1,), "sst2": (1,), "qnli": (1,)}
@@ -73,7 +74,7 @@ def save_measures(path, seed, tagged=True):
     save_file(
         {
             "records": np.arange(EXAMPLES),
-            "padded_records": np.arange(3),
+            "padded_records": np.asarray(PADDED_RECORDS),
             "cosine": generator.random((EXAMPLES, LAYERS, HEADS)).astype(np.float32),
             "padded": generator.random((3, LAYERS, HEADS)).astype(np.float32),
             "columns": columns,
@@ -193,7 +194,7 @@ def test_means_are_over_examples_and_seeds(built):
         "real": {EXAMPLES},
     }
     same = read(built, "figure5").query("task == 'mrpc' and crop == 'real_same' and layer == 3 and head == 4").iloc[0]
-    assert same["value"] == pytest.approx(np.mean([m.cosine[:3, 2, 3] for m in seed_measures]), rel=1e-4)
+    assert same["value"] == pytest.approx(np.mean([m.cosine[PADDED_RECORDS, 2, 3] for m in seed_measures]), rel=1e-4)
     features = read(built, "features")
     row = features.query(
         "task == 'mrpc' and model == 'tuned' and mode == 'corrected' and feature == 'neg' and layer == 1 and head == 1"
@@ -258,7 +259,35 @@ def test_options_move_what_they_move(built):
     spelling = options[options["option"] == "Figure 7, pron: pieces by spelling, or by word"].set_index("task")["mean_change"]
     by_mode = read(built, "figure7").query("task == 'stsb' and feature == 'pron'").groupby("mode")["value"].mean()
     assert spelling["stsb"] == pytest.approx(by_mode["corrected"] - by_mode["as_published"], abs=1e-4)
-    assert "qnli" not in spelling.index, "no tags"
+    assert np.isnan(spelling["qnli"]), "no tags"
+    gone = options[options["n"] == 0]
+    assert set(gone["task"]) == {"qnli"}
+    assert set(gone["absent"]) == {"spaCy is not installed"}
+    assert gone["mean_change"].isna().all()
+    assert options.loc[options["n"] > 0, "absent"].isna().all()
+    # Three choices for each of five features with tags, and those of two links.
+    assert len(gone) == 5 * 3 + 2
+    assert "spaCy is not installed" in (built / "options.html").read_text(encoding="utf-8")
+
+
+def test_figure7_says_why_a_value_is_absent(built):
+    table = read(built, "figure7")
+    nouns = table.query("task == 'qnli' and feature == 'noun'")
+    assert set(nouns["absent"]) == {"spaCy is not installed"}
+    assert nouns["value"].isna().all()
+    assert table.loc[table["value"].notna(), "absent"].isna().all()
+    assert table.loc[table["value"].isna(), "absent"].notna().all()
+
+
+def test_options_show_how_far_the_pairs_of_section_4_5_move_the_heads(built):
+    from attention_atlas.studies.kovaleva2019.measured import read_measures
+
+    links = read_measures(built / "m-stsb-1").links[1, :, :, 1].astype(float)
+    rows = read(built, "options").query("task == 'stsb'").set_index("option")
+    row = rows.loc["Section 4.5, verb_subj: pairs as in the code, or of linked words"]
+    means = np.nanmean(links, axis=1)
+    assert row["mean_change"] == pytest.approx((means[1] - means[0]).mean(), abs=1e-4)
+    assert (row["option_a"], row["option_b"], row["n"]) == ("as_published", "corrected", 6)
 
 
 def test_the_head_that_matters_is_found(built):

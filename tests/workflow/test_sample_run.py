@@ -67,7 +67,7 @@ CONTRACTS = {
         "margin margin_ci_low margin_ci_high margin_all_low margin_all_high n n_margin",
         "figure5.tsv": "task crop layer head value ci_low ci_high n seeds",
         "figure6.tsv": "task feature layer head value ci_low ci_high n seeds",
-        "figure7.tsv": "task mode feature head value ci_low ci_high n seeds",
+        "figure7.tsv": "task mode feature head value ci_low ci_high n seeds absent",
         "figure8.tsv": "task action layer head metric baseline score delta ci_low ci_high p p_mcnemar p_adjusted p_bh seeds n "
         "unit",
         "disabling_by_seed.tsv": "task seed kind layer head metric baseline value p p_adjusted",

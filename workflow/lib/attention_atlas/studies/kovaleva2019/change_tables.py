@@ -18,11 +18,11 @@ from attention_atlas.stats.bootstrap import bootstrap_ratio
 from attention_atlas.studies.kovaleva2019.change_statistics import ChangeStatistics
 from attention_atlas.studies.kovaleva2019.link_tables import LINK_COLUMNS, NO_EXAMPLE, link_rows
 from attention_atlas.studies.kovaleva2019.measured import ANNOTATORS, MEASURED, MODELS, SEP_SUM, Measures, read_measures
-from attention_atlas.studies.kovaleva2019.names import CLASSES, PADDED, REAL_SAME, TUNED
+from attention_atlas.studies.kovaleva2019.names import CLASSES, LINKS, PADDED, REAL_SAME, TUNED, VERB_LINKS
 from attention_atlas.studies.kovaleva2019.word_features import AS_PUBLISHED, CLS, CORRECTED, MODES, NEG, SEP, TAGGED
 
 Floats = npt.NDArray[np.floating]
-OPTIONS = ["task", "option", "option_a", "option_b", "mean_change", "largest_change", "rho", "n"]
+OPTIONS = ["task", "option", "option_a", "option_b", "mean_change", "largest_change", "rho", "n", "absent"]
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,8 @@ class ChangeOutputs:
         cosine: task, crop (padded, real_same, real), layer, head, value, ci_low, ci_high, n, seeds.
         special: task, feature (sep, cls, sep_sum), layer, head, value, ci_low, ci_high, n, seeds.
         first_row: task, mode (as_published: pieces by their spelling; corrected: by their words), feature, head, value, ci_low,
-            ci_high, n, seeds.
+            ci_high, n, seeds, absent (why there is no value, in one row without a
+            head).
         features: task, model, mode, feature, layer, head, value (examples with the feature), value_zero (all examples, 0
             without it), n, absent (why there is no value).
         links: task, model, mode, link, layer, head, value (examples with the link), value_zero (all examples, 0 without it),
@@ -89,8 +90,10 @@ def change_tables(
         for place, feature in enumerate(MEASURED):
             for number, mode in enumerate(MODES):
                 values = np.mean([m.first_row[MODELS.index(TUNED), number, :, place] for m in seed_measures], axis=0)
-                rows = mean_rows(values[:, None], resamples, seed)
-                first_row.append(rows.drop(columns="layer").assign(feature=feature, mode=mode, **facts))
+                rows = mean_rows(values[:, None], resamples, seed).drop(columns="layer").assign(absent="")
+                if rows.empty:
+                    rows = pd.DataFrame([{"n": 0, "absent": _reason(seed_measures[0], feature)}], columns=rows.columns)
+                first_row.append(rows.astype({"head": "Int64"}).assign(feature=feature, mode=mode, **facts))
             features += [
                 _feature_rows(seed_measures, model, mode_name, feature).assign(
                     task=task, model=model, mode=mode_name, feature=feature
@@ -107,7 +110,9 @@ def change_tables(
     write_table(pd.concat(of_heads, ignore_index=True), outputs.head_classes)
     write_table(pd.concat(cosine, ignore_index=True)[["task", "crop", *head, *measured]], outputs.cosine)
     write_table(pd.concat(special, ignore_index=True)[["task", "feature", *head, *measured]], outputs.special)
-    write_table(pd.concat(first_row, ignore_index=True)[["task", "mode", "feature", "head", *measured]], outputs.first_row)
+    write_table(
+        pd.concat(first_row, ignore_index=True)[["task", "mode", "feature", "head", *measured, "absent"]], outputs.first_row
+    )
     keys = ["task", "model", "mode", "feature"]
     grid = pd.concat(features, ignore_index=True)[[*keys, *head, "value", "value_zero", "n", "absent"]]
     write_table(grid, outputs.features)
@@ -145,9 +150,14 @@ def _feature_rows(seed_measures: Sequence[Measures], model: str, mode: str, feat
     values = np.mean([m.feature(model, mode, feature) for m in seed_measures], axis=0)
     count = _with_feature(values).sum()
     zero = np.nan_to_num(values) if count else values
-    reason = "" if count else (seed_measures[0].untagged if feature in TAGGED else "") or NO_EXAMPLE
+    reason = "" if count else _reason(seed_measures[0], feature)
     rows = head_rows(_head_means(values), "value")
     return rows.assign(value_zero=_head_means(zero).ravel(), n=int(count), absent=reason)
+
+
+def _reason(measures: Measures, feature: str) -> str:
+    """Why no example has a value of a feature."""
+    return (measures.untagged if feature in TAGGED else "") or NO_EXAMPLE
 
 
 def _option_rows(task: str, seed_measures: Sequence[Measures]) -> list[dict[str, Any]]:
@@ -157,25 +167,36 @@ def _option_rows(task: str, seed_measures: Sequence[Measures]) -> list[dict[str,
     cosines = first.cosines()
     if PADDED in cosines:
         maps = (cosines[PADDED], cosines[REAL_SAME])
-        rows.append(_moved(task, "Figure 5: maps padded, or of real length", PADDED, REAL_SAME, *maps))
-    sums = (first.feature(TUNED, AS_PUBLISHED, name) for name in (SEP, SEP_SUM))
-    rows.append(_moved(task, "Figure 6: separators", "largest", "sum", *sums))
-    for feature in MEASURED[:-1]:
-        by_mode = {mode: first.feature(TUNED, mode, feature) for mode in MODES}
-        if np.isnan(by_mode[CORRECTED]).all():
-            continue
-        if feature in (*TAGGED, NEG):
-            name = f"Section 4.4, {feature}: pieces by spelling, or by word"
-            rows.append(_moved(task, name, *MODES, *(by_mode[mode] for mode in MODES)))
-            tuned_rows = first.first_row[MODELS.index(TUNED), :, :, MEASURED.index(feature), None]
-            rows.append(_moved(task, f"Figure 7, {feature}: pieces by spelling, or by word", *MODES, *tuned_rows))
-            corrected = by_mode[CORRECTED]
-            name = f"Section 4.4, {feature}: examples without it"
-            rows.append(_moved(task, name, "skip", "zero", corrected, np.nan_to_num(corrected)))
+        rows.append(_moved(task, "Figure 5: maps padded, or of real length", PADDED, REAL_SAME, maps[0], maps[1]))
+    sums = [first.feature(TUNED, AS_PUBLISHED, name) for name in (SEP, SEP_SUM)]
+    rows.append(_moved(task, "Figure 6: separators", "largest", "sum", sums[0], sums[1]))
+    for feature in (*TAGGED, NEG):
+        by_mode = [first.feature(TUNED, mode, feature) for mode in MODES]
+        tuned_rows = first.first_row[MODELS.index(TUNED), :, :, MEASURED.index(feature), None]
+        corrected = by_mode[MODES.index(CORRECTED)]
+        reason = _reason(first, feature) if np.isnan(corrected).all() else ""
+        zero = corrected if reason else np.nan_to_num(corrected)
+        rows += [
+            _moved(task, f"Section 4.4, {feature}: pieces by spelling, or by word", *MODES, by_mode[0], by_mode[1], reason),
+            _moved(task, f"Figure 7, {feature}: pieces by spelling, or by word", *MODES, tuned_rows[0], tuned_rows[1], reason),
+            _moved(task, f"Section 4.4, {feature}: examples without it", "skip", "zero", corrected, zero, reason),
+        ]
+    for link in VERB_LINKS:
+        by_mode = list(first.links[MODELS.index(TUNED), :, :, LINKS.index(link)])
+        reason = first.untagged or first.unlinked or NO_EXAMPLE
+        absent = reason if any(np.isnan(values).all() for values in by_mode) else ""
+        rows.append(
+            _moved(
+                task, f"Section 4.5, {link}: pairs as in the code, or of linked words", *MODES, by_mode[0], by_mode[1], absent
+            )
+        )
     return rows
 
 
-def _moved(task: str, option: str, first_choice: str, second_choice: str, first: Floats, second: Floats) -> dict[str, Any]:
+def _moved(
+    task: str, option: str, first_choice: str, second_choice: str, first: Floats, second: Floats, absent: str = ""
+) -> dict[str, Any]:
+    """How far a choice moves the means of [example, layer, head]; `absent` says why no example has a value."""
     means = [_head_means(values).ravel() for values in (first, second)]
     change = means[1] - means[0]
     facts = {"task": task, "option": option, "option_a": first_choice, "option_b": second_choice}
@@ -185,6 +206,7 @@ def _moved(task: str, option: str, first_choice: str, second_choice: str, first:
         "largest_change": float(change[np.abs(change).argmax()]) if np.isfinite(change).all() else float("nan"),
         "rho": rho,
         "n": int(_with_feature(first).sum()),
+        "absent": absent,
     }
 
 

@@ -41,6 +41,7 @@ def figure7(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[
     """
     table = read_table(path, ["task", "mode", "feature", "head", "value", "n"])
     tasks = list(dict.fromkeys(table["task"]))
+    table = table[table["value"].notna()]
     present = [name for name in _ROWS if (table["feature"] == name).any()]
     heads = int(table["head"].max())
     use_style()
