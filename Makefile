@@ -40,6 +40,7 @@ $(VENV)/.ready: requirements.txt
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/mypy
 	$(BIN)/snakefmt --check Snakefile workflow/rules tests/workflow/new_study
 	$(BIN)/snakemake --lint
 	$(BIN)/python tools/sync.py --check
