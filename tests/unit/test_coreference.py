@@ -107,11 +107,18 @@ def test_entity_types_count_for_the_third_sieve():
     assert picks == [[0], [3]]
 
 
+def named_dog(example):
+    """The example with Dog as a name."""
+    return replace(example, words=tuple("Dog" if word == "dog" else word for word in example.words))
+
+
 def test_lists_of_names_count_for_the_third_sieve():
-    kim = (replace(MENTIONS[0]), replace(MENTIONS[1]), MENTIONS[4])
+    mentions = (MENTIONS[0], MENTIONS[1], MENTIONS[4])
     names = Names(masculine=frozenset({"dog"}))
-    assert task_of(example(mentions=kim), DEFAULT, "dependency").baselines["rule_based"].tolist() == [3]
-    assert task_of(example(mentions=kim), DEFAULT, "dependency", names).baselines["rule_based"].tolist() == [0]
+    assert task_of(example(mentions=mentions), DEFAULT, "dependency", names).baselines["rule_based"].tolist() == [3], "a word"
+    named = named_dog(example(mentions=mentions))
+    assert task_of(named, DEFAULT, "dependency").baselines["rule_based"].tolist() == [3]
+    assert task_of(named, DEFAULT, "dependency", names).baselines["rule_based"].tolist() == [0]
 
 
 def test_options_change_candidates_and_scored_mentions():
@@ -243,7 +250,7 @@ def test_tables_from_the_cache(tmp_path):
     options = read_table(outs[2])
     assert {"none", "candidates", "word_mode", "head_rule"} <= set(options["option"])
     assert set(options.query("option == 'head_rule'")["setting"]) == {"last"}
-    assert "name_lists" not in set(options["option"]), "the run names no lists"
+    assert "name_lists" in set(options["option"]), "names of the census are moved, too"
     divided = read_table(outs[0]).assign(division="first", documents=6)
     write_table(pd.concat([divided, divided.assign(division="all")])[list(DIVISION_COLUMNS)], tmp_path / "windows.tsv")
     table2_pages(
@@ -263,7 +270,7 @@ def test_tables_from_the_cache(tmp_path):
     assert f"Random weights: best attention head {int(best['layer'])}-{int(best['head'])}" in page
     written = read_table(tmp_path / "t2.tsv").set_index(["system", "mention_type"])["heldout_accuracy"]
     assert written["random_best_head"].tolist() == written["best_head"].tolist()
-    assert "have no list of names" in page
+    assert "1,5" in page.partition(" first names (the US Census")[0][-8:], "about 1,500 names"
     settings = set(read_table(tmp_path / "o.tsv").query("option == 'windows'")["setting"])
     assert settings == {"first, 6 documents in both", "all, 6 documents in both"}
     page = (tmp_path / "o.html").read_text()
@@ -271,7 +278,7 @@ def test_tables_from_the_cache(tmp_path):
 
 
 def test_lists_of_names_are_read_and_moved_alone(tmp_path):
-    examples = [example(k, mentions=(MENTIONS[0], MENTIONS[1], MENTIONS[4])) for k in range(6)]
+    examples = [named_dog(example(k, mentions=(MENTIONS[0], MENTIONS[1], MENTIONS[4]))) for k in range(6)]
     shards, _ = cache_of(tmp_path, examples)
     lists = [tmp_path / "masculine.txt", tmp_path / "feminine.txt"]
     lists[0].write_text("Dog\n")

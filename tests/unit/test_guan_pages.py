@@ -261,8 +261,8 @@ def test_claims_follow_from_the_order_of_the_numbers(tables, tmp_path):
     assert verdicts["Pruning Diagonal heads costs most of the four types"] == "holds"
     assert verdicts["Pruning Vertical heads costs least"] == "holds"
     assert verdicts["Substitution by 1/L costs more than pruning, for every type"] == "holds"
-    assert verdicts["Dense heads stand mainly in the lower half of the layers"] == "holds"
-    assert verdicts["Vertical heads stand mainly in the upper half of the layers"] == "holds"
+    for claim in ("Dense heads stand mainly in the lower half", "Vertical heads stand mainly in the upper half"):
+        assert verdicts[f"{claim} of the layers"] == "undecided", f"{LAYERS} layers decide nothing"
 
 
 def test_the_names_of_clusters_are_shown_with_their_fit(clustered, tmp_path):

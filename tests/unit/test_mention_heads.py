@@ -18,6 +18,7 @@ from attention_atlas.corpora.agreement import (
     SINGULAR,
     Names,
     agree,
+    census_names,
     features,
     read_names,
 )
@@ -150,6 +151,22 @@ def test_entity_types_and_lists_of_names_decide_gender(tmp_path, words, entity, 
     names = read_names(tmp_path / "male.txt", tmp_path / "female.txt")
     assert names == Names(frozenset({"uwe"}), frozenset({"ilse"})), "Jean is in both lists"
     assert tuple(features(words, len(words) - 1, "NNP", entity, names)) == expected
+
+
+def test_names_of_the_census_decide_where_they_are_common_and_clear():
+    names = census_names()
+    assert {"gary", "kevin"} <= names.masculine
+    assert {"jessica", "tiffany"} <= names.feminine
+    assert "james" not in names.feminine, "0.011 % of women, 3.3 % of men"
+    assert not {"an", "see", "the", "long"} & (names.masculine | names.feminine)
+    assert features(["Kevin", "Novak"], 1, "NNP", "", names).genders == {MASCULINE}
+    assert features(["may"], 0, "NN", "", names).genders == ANY_GENDER, "a word, not a name"
+
+
+def test_how_common_names_are_decides_between_two_lists(tmp_path):
+    (tmp_path / "male.txt").write_text("KIM 0.05 9.1 300\nLEE 0.5\nAN 0.001\n")
+    (tmp_path / "female.txt").write_text("KIM 0.2 9.1 300\nLEE 0.04\nILSE 0.01\n")
+    assert read_names(tmp_path / "male.txt", tmp_path / "female.txt") == Names(frozenset({"lee"}), frozenset({"ilse"}))
 
 
 def test_lists_of_names_that_cannot_be_read_are_errors(tmp_path):

@@ -1,13 +1,15 @@
 """Number, gender and person of mentions, by words and named entities: the features of a rule-based coreference system.
 
-The word lists are short and compiled for this project; lists of first names by gender can be added. A feature that nothing
-decides is unknown; unknown agrees with all.
+The word lists are short and compiled for this project; first names by gender come from the US Census of 1990 or from lists of
+the run. A feature that nothing decides is unknown; unknown agrees with all.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
@@ -44,6 +46,12 @@ _PERSON, _GROUPS, _PEOPLES = "PERSON", ("ORG", "ORGANIZATION"), "NORP"
 """Entity types of persons; of groups, which can be it or they; and of nationalities and the like, which can be persons."""
 ANY_GENDER = frozenset((MASCULINE, FEMININE, NEUTER))
 _OF_PERSONS = frozenset((MASCULINE, FEMININE))
+_CENSUS = ("dist.male.first", "dist.female.first")
+"""Files of the package `names` with the first names of the US Census of 1990, which are in the public domain."""
+_LEAST_COMMON = 0.01
+"""Percent of people with a name at the least: many rarer ones are words first of all (an, see, long)."""
+_CLEARLY = 10
+"""How many times as common a name of both genders must be in one of them to decide."""
 
 
 class Features(NamedTuple):
@@ -62,7 +70,7 @@ class Features(NamedTuple):
 
 @dataclass(frozen=True)
 class Names:
-    """First names in lower case by gender, besides the words that are known here; names in both lists decide nothing."""
+    """First names in lower case by gender, besides the words known here; they count where they have a capital letter."""
 
     masculine: frozenset[str] = frozenset()
     feminine: frozenset[str] = frozenset()
@@ -93,8 +101,9 @@ def features(words: Sequence[str], head: int, tag: str, entity: str = "", names:
     # Types of things decide before words do: Washington Post is no man, whatever its words are.
     if entity and entity not in (_PERSON, _PEOPLES):
         return Features(None if entity in _GROUPS else _number(lower, head_word, tag), frozenset((NEUTER,)), 3)
-    male = (_MALE | names.masculine).intersection(lower[: head + 1])
-    female = (_FEMALE | names.feminine).intersection(lower[: head + 1])
+    capitalised = {word.lower() for word in words[: head + 1] if word[:1].isupper()}
+    male = _MALE.intersection(lower[: head + 1]) | (names.masculine & capitalised)
+    female = _FEMALE.intersection(lower[: head + 1]) | (names.feminine & capitalised)
     if bool(male) != bool(female):
         genders = frozenset((MASCULINE if male else FEMININE,))
     else:
@@ -105,22 +114,42 @@ def features(words: Sequence[str], head: int, tag: str, entity: str = "", names:
 def read_names(masculine: str | Path, feminine: str | Path) -> Names:
     """First names by gender from two lists, a name a line; empty lines and lines that begin with # are comments.
 
-    Names that both lists have decide nothing and are left out.
+    A name may be followed by how common it is, in percent, and by more numbers; names below 0.01 % are left out. A name in both
+    lists counts where it is ten times as common as in the other, else it decides nothing.
 
     Raises:
         AtlasError: a list cannot be read or has no name.
     """
-    lists = []
-    for path in (masculine, feminine):
-        try:
-            lines = Path(path).read_text(encoding="utf-8").splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            raise AtlasError(f"{path}: this list of names cannot be read ({error}).") from error
-        names = {line.strip().lower() for line in lines if line.strip() and not line.startswith("#")}
-        if not names:
-            raise AtlasError(f"{path}: this list has no name; give a first name a line.")
-        lists.append(names)
-    return Names(frozenset(lists[0] - lists[1]), frozenset(lists[1] - lists[0]))
+    lists = [_shares(Path(path)) for path in (masculine, feminine)]
+    male, female = (
+        frozenset(name for name, share in one.items() if share >= _CLEARLY * other.get(name, 0.0))
+        for one, other in (lists, lists[::-1])
+    )
+    return Names(male, female)
+
+
+@functools.cache
+def census_names() -> Names:
+    """First names by gender of the US Census of 1990, from the package `names`."""
+    male, female = (Path(str(files("names").joinpath(name))) for name in _CENSUS)
+    return read_names(male, female)
+
+
+def _shares(path: Path) -> dict[str, float]:
+    """Name in lower case -> how common it is in percent; 1 where the list does not say."""
+    try:
+        lines = [line.split() for line in path.read_text(encoding="utf-8").splitlines()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise AtlasError(f"{path}: this list of names cannot be read ({error}).") from error
+    shares = {}
+    for words in lines:
+        if words and not words[0].startswith("#"):
+            share = float(words[1]) if len(words) > 1 and words[1].replace(".", "", 1).isdecimal() else 1.0
+            if share >= _LEAST_COMMON:
+                shares[words[0].lower()] = share
+    if not shares:
+        raise AtlasError(f"{path}: this list has no name; give a first name a line.")
+    return shares
 
 
 def _number(lower: Sequence[str], head_word: str, tag: str) -> str | None:

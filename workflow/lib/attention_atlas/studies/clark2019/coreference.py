@@ -13,7 +13,7 @@ import pandas as pd
 
 from attention_atlas.attention.cache import CachedExample, read_attention
 from attention_atlas.attention.pairing import with_attention
-from attention_atlas.corpora.agreement import NO_NAMES, Names, read_names
+from attention_atlas.corpora.agreement import NO_NAMES, Names, census_names, read_names
 from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.corpora.mentions import MENTION_TYPES
 from attention_atlas.errors import AtlasError
@@ -175,7 +175,7 @@ def measure_coreference(
         limit: use at most this many records of the corpus.
         options: `CoreferenceOptions` of the run.
         vary_options: whether each option is changed alone as well, for `options_out`.
-        name_lists: masculine and feminine first names, a name a line; empty where the run names no lists.
+        name_lists: masculine and feminine first names, a name a line; empty for those of the census (`agreement.census_names`).
         resampling: folds and bootstrap, over documents.
         out: columns `COLUMNS`.
         heads_out: all heads on every type of mention.
@@ -189,10 +189,8 @@ def measure_coreference(
     base = options_of(options)
     rule = head_rule_for(examples, base.head_rule)
     variants = [("", base, rule)]
-    names = read_names(*name_lists) if name_lists else NO_NAMES
+    names = read_names(*name_lists) if name_lists else census_names()
     for name, alternative in alternatives(base) if vary_options else ():
-        if name == "name_lists" and names == NO_NAMES:
-            continue
         try:
             alternative_rule = head_rule_for(examples, alternative.head_rule)
         except AtlasError:

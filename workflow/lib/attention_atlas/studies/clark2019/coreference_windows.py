@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from attention_atlas.attention.cache import read_attention
-from attention_atlas.corpora.agreement import NO_NAMES, read_names
+from attention_atlas.corpora.agreement import census_names, read_names
 from attention_atlas.corpora.examples import read_examples
 from attention_atlas.io.progress import progress
 from attention_atlas.io.tables import write_table
@@ -53,14 +53,14 @@ def compare_windows(
     Args:
         corpora: the same documents divided in different ways.
         options: `CoreferenceOptions` of the run.
-        name_lists: masculine and feminine first names, a name a line; empty where the run names no lists.
+        name_lists: masculine and feminine first names, a name a line; empty for those of the census (`agreement.census_names`).
         resampling: folds and bootstrap, over documents.
         out: file to write.
 
     Raises:
         AtlasError: a cache cannot be used, or a corpus has no mentions or no head words by the requested rule.
     """
-    base, names = options_of(options), read_names(*name_lists) if name_lists else NO_NAMES
+    base, names = options_of(options), read_names(*name_lists) if name_lists else census_names()
     examples = [list(read_examples(corpus.example_files, corpus.limit)) for corpus in corpora]
     shared = set.intersection(*({example.document for example in windows} for windows in examples))
     frames = [pd.DataFrame(columns=list(DIVISION_COLUMNS))]

@@ -93,9 +93,7 @@ def table2_pages(
 
 def _names_known(listed: int) -> str:
     """How many first names by gender the sieves know."""
-    if listed:
-        return f"The sieves take gender from about fifty first names a gender, and from {listed:,} names of the run's lists."
-    return "The sieves know about fifty first names a gender and have no list of names, which flatters the heads beside them."
+    return f"The sieves take gender from words, and from {listed:,} first names (the US Census of 1990, or lists of the run)."
 
 
 def _paper_rows() -> str:
