@@ -286,7 +286,7 @@ def test_the_largest_share_of_attention_of_any_head(data_sets):
     assert max(above, below) <= binom.ppf(0.9995, data_sets, 0.025)
 
 
-@pytest.mark.parametrize("data_sets", [40, pytest.param(400, marks=pytest.mark.long)])
+@pytest.mark.parametrize("data_sets", [40, pytest.param(200, marks=pytest.mark.long)])
 def test_a_planted_effect_is_found_and_the_other_heads_keep_their_level(data_sets, translations):
     seeds = range(data_sets)
     families = {

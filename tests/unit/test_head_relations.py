@@ -21,6 +21,8 @@ SHAPE = (2, 3)  # layers, heads
 LABELS = [f"r{k}" for k in range(8)]
 RESAMPLING = Resampling(folds=5, resamples=200, seed=3)
 PLANTED = (1, 2)
+POWER = 40
+"""Data sets with a planted head."""
 
 
 def in_documents(gold, unit):
@@ -156,7 +158,7 @@ def test_no_relation_has_enough_words():
     assert not above_baseline(table).any()
 
 
-@pytest.mark.parametrize("data_sets", [40, pytest.param(400, marks=pytest.mark.long)])
+@pytest.mark.parametrize("data_sets", [40, pytest.param(2000, marks=pytest.mark.long)])
 def test_heads_at_random_have_no_relation_and_a_planted_head_has_its_own(data_sets):
     alarms = {"best": 0, "list": 0}
     planted = 0
@@ -169,13 +171,14 @@ def test_heads_at_random_have_no_relation_and_a_planted_head_has_its_own(data_se
         null = head_relations(Scores(chance, offsets, chance, offsets), gold, AS_PUBLISHED, resampling)
         alarms["best"] += bool((best_relations(null)["best_relation"] != NONE).any())
         alarms["list"] += bool(above_baseline(null[null["rank"] == 2]).any())
-        found = best_relations(head_relations(scores_of(gold, seed, planted=0.8), gold, AS_PUBLISHED, resampling))
-        planted += found.set_index(["layer", "head"]).loc[PLANTED, "best_relation"] == "r2"
+        if seed < POWER:
+            best = best_relations(head_relations(scores_of(gold, seed, planted=0.8), gold, AS_PUBLISHED, resampling))
+            planted += best.set_index(["layer", "head"]).loc[PLANTED, "best_relation"] == "r2"
     for name, count in alarms.items():
         print(f"{name}: some head has a relation in {count / data_sets:.3f} of null data sets")
         assert count <= binom.ppf(0.9995, data_sets, 0.05), name
-    print(f"planted head: its relation in {planted / data_sets:.3f}")
-    assert planted / data_sets > 0.8
+    print(f"planted head: its relation in {planted / POWER:.3f}")
+    assert planted / POWER > 0.8
 
 
 def test_the_best_relation_is_that_of_rank_1_where_it_is_shown():
