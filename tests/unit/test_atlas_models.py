@@ -143,17 +143,17 @@ def verdicts(**tables):
 
 def test_each_finding_can_come_out_each_way():
     rising, falling, mixed = np.arange(8.0), -np.arange(8.0), [3, 0, 4, 1, 3, 0, 4, 1]
-    found = verdicts(
+    given = verdicts(
         rising=tables_of(layers_of(rising), 0.9, 0.2),
         falling=tables_of(layers_of(falling), 0.4, -0.2),
         mixed=tables_of(layers_of(mixed), 0.51, 0.01),
         few=tables_of(layers_of(rising[:4]), 0.49, -0.01),
     )
     holds, fails, undecided = "holds", "does not hold", "undecided"
-    assert found["rising"] == [holds, fails, holds, holds, holds]
-    assert found["falling"] == [fails, holds, fails, fails, fails]
-    assert found["mixed"] == [undecided] * 5
-    assert found["few"] == [undecided] * 5, "four layers decide nothing on depth"
+    assert given["rising"] == [holds, fails, holds, holds, holds]
+    assert given["falling"] == [fails, holds, fails, fails, fails]
+    assert given["mixed"] == [undecided] * 5
+    assert given["few"] == [undecided] * 5, "four layers decide nothing on depth"
 
 
 def test_the_largest_share_needs_more_than_the_interval_of_the_largest():
@@ -166,9 +166,9 @@ def test_the_largest_share_needs_more_than_the_interval_of_the_largest():
 
 
 def test_the_relation_is_the_one_that_the_other_half_chose():
-    found = model_findings({"m": tables_of(layers_of(np.arange(8)), margin=0.2)}, {"m": False}, DRAWS).iloc[-1]
-    assert found["value"] == pytest.approx(0.2), "not the largest margin on the half that tests"
-    assert found["ci_low"] < 0.15, "a percentile interval over 30 units is too short"
+    row = model_findings({"m": tables_of(layers_of(np.arange(8)), margin=0.2)}, {"m": False}, DRAWS).iloc[-1]
+    assert row["value"] == pytest.approx(0.2), "not the largest margin on the half that tests"
+    assert row["ci_low"] < 0.15, "a percentile interval over 30 units is too short"
     none = ModelTables(layers_of(np.arange(8)), surface_of(0.9), relations_of(0.2).iloc[3:])
     row = model_findings({"m": none}, {"m": False}, DRAWS).iloc[-1]
     assert (row["verdict"], row["n"]) == ("undecided", 0)

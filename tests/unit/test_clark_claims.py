@@ -91,7 +91,7 @@ def verdicts(seed, level):
 def test_the_best_of_many_equal_heads_seldom_holds(data_sets):
     outcomes = [verdicts(seed, 0.5) for seed in range(data_sets)]
     for verdict in ("holds", "does not hold"):
-        count = sum(found == verdict for found, _ in outcomes)
+        count = sum(given == verdict for given, _ in outcomes)
         print(f"clark2019 strongest head: {verdict} in {count / data_sets:.4f} of {data_sets} data sets")
         assert count <= binom.ppf(0.9995, data_sets, 0.025), verdict
     # The largest of the 24 means lies above one half nearly always.
@@ -162,8 +162,8 @@ def test_heads_that_are_no_better_than_offsets_seldom_have_a_small_p(data_sets):
 
 def test_a_head_that_is_better_than_every_offset_is_found():
     tables = [best_head_tests(seed, planted=0.7) for seed in range(40)]
-    found = [table.loc["det", "p_holm"] < 0.05 and table.loc["det", "tested_margin"] > 0 for table in tables]
-    assert np.mean(found) > 0.9
+    detected = [table.loc["det", "p_holm"] < 0.05 and table.loc["det", "tested_margin"] > 0 for table in tables]
+    assert np.mean(detected) > 0.9
     others = np.array([table.loc[["dobj", "amod"], "p_holm"].min() for table in tables])
     assert_level(others, "clark2019 Table 1 beside a planted head", discrete=True)
 

@@ -71,12 +71,12 @@ def test_extremes_are_covered_where_the_interval_of_the_one_that_is_seen_is_not(
 
 def test_a_planted_largest_value_is_found():
     generator = np.random.default_rng(0)
-    found = 0
+    detected = 0
     for data_set in range(50):
         values = generator.normal(size=(25, 30))
         values[:, 7] += 1.2
-        found += largest_interval(values.mean(axis=0), mean_deviations(values, 200, data_set), 0.95)[0] > 0
-    assert found >= 45
+        detected += largest_interval(values.mean(axis=0), mean_deviations(values, 200, data_set), 0.95)[0] > 0
+    assert detected >= 45
 
 
 def test_the_largest_of_intervals_is_near_that_of_the_deviations():

@@ -127,7 +127,7 @@ def p_by_test(families, planted=False):
             if name in rows and rows[name].notna().all():
                 values[name].append(null_heads[name].iloc[0])
         values["p_adjusted"].append(null_heads["p_adjusted"].min())
-        values["found"].append(rows["p_adjusted"].iloc[PLANTED] < 0.05)
+        values["detected"].append(rows["p_adjusted"].iloc[PLANTED] < 0.05)
         if "p_count" in rows:
             values["p_count"].append(rows["p_count"].iloc[0])
     return {name: np.array(list_of_p) for name, list_of_p in values.items()}
@@ -147,7 +147,7 @@ def assert_level(p, name, discrete=False):
 @pytest.mark.parametrize("metric", [ACCURACY, F1, CORRELATION])
 def test_disabled_heads(metric, data_sets):
     p = p_by_test(disabled_heads(metric, seed)[0] for seed in range(data_sets))
-    for name in set(p) - {"found"}:
+    for name in set(p) - {"detected"}:
         assert_level(p[name], f"kovaleva2019 {metric} {name}", discrete=metric != CORRELATION)
 
 
@@ -170,7 +170,7 @@ def test_gains_of_disabling_a_head(metric, data_sets):
 def test_masked_heads(metric, data_sets, translations):
     p = p_by_test(masked_heads(metric, seed, translations=translations) for seed in range(data_sets))
     uncentred = p.pop("p_sacrebleu", None)
-    for name in set(p) - {"found"}:
+    for name in set(p) - {"detected"}:
         discrete = metric == effects.ACCURACY or name == "p_count"
         assert_level(p[name], f"michel2019 {metric} {name}", discrete)
     if uncentred is not None:
@@ -181,7 +181,7 @@ def test_masked_heads(metric, data_sets, translations):
 @REPETITIONS
 def test_removed_heads(data_sets):
     p = p_by_test(rows for seed in range(data_sets // 4) for rows in removed_heads(seed))
-    for name in set(p) - {"found"}:
+    for name in set(p) - {"detected"}:
         assert_level(p[name], f"stefanik2021 {name}")
 
 
@@ -220,14 +220,14 @@ def test_differences_between_methods_by_document(data_sets):
     print(f"stefanik2021, differences by document: {alarms / data_sets:.4f}")
     assert alarms <= binom.ppf(0.9995, data_sets, 0.05)
     planted = (100 * np.random.default_rng(seed).beta([[4], [2]], 4, (2, 14)) for seed in range(50))
-    found = [mean_interval(better - worse)[0] > 0 for better, worse in planted]
-    assert np.mean(found) > 0.5, "a planted difference of 17 percentage points"
+    detected = [mean_interval(better - worse)[0] > 0 for better, worse in planted]
+    assert np.mean(detected) > 0.5, "a planted difference of 17 percentage points"
 
 
 @REPETITIONS
 def test_the_head_with_the_largest_relative_attention(data_sets):
     """24 documents, 6 heads that share noise: the best of them is above 0 half of the time, its interval seldom."""
-    alarms, found = 0, 0
+    alarms, detected = 0, 0
     for seed in range(data_sets):
         generator = np.random.default_rng(seed)
         by_document = generator.normal(size=(24, 1, HEADS)) + generator.normal(size=(24, 1, 1))
@@ -235,10 +235,10 @@ def test_the_head_with_the_largest_relative_attention(data_sets):
         alarms += int((rows["adjusted_low"] > 0).any() or (rows["adjusted_high"] < 0).any())
         if seed < 50:
             planted = _relative_rows(by_document + 1.5 * (np.arange(HEADS) == PLANTED), DRAWS, seed)
-            found += int(planted["adjusted_low"].iloc[PLANTED] > 0)
-    print(f"stefanik2021, relative attention: {alarms / data_sets:.4f}, power {found / 50:.2f}")
+            detected += int(planted["adjusted_low"].iloc[PLANTED] > 0)
+    print(f"stefanik2021, relative attention: {alarms / data_sets:.4f}, power {detected / 50:.2f}")
     assert alarms <= binom.ppf(0.9995, data_sets, 0.05)
-    assert found / 50 > 0.8
+    assert detected / 50 > 0.8
 
 
 def layers_with_effects(seed, trend=0.0):
@@ -260,8 +260,8 @@ def test_measures_that_grow_with_depth(data_sets):
         print(f"atlas, depth: {outside / data_sets:.4f} of {data_sets} intervals of level {1 - level:g} exclude 0")
         fewest, most = binom.interval(0.999, data_sets, level)
         assert fewest <= outside <= most
-    found = [depth_correlation(*layers_with_effects(seed, 0.6), Draws(1, DRAWS, seed))[1] > 0 for seed in range(50)]
-    assert np.mean(found) > 0.8
+    detected = [depth_correlation(*layers_with_effects(seed, 0.6), Draws(1, DRAWS, seed))[1] > 0 for seed in range(50)]
+    assert np.mean(detected) > 0.8
 
 
 @REPETITIONS
@@ -299,6 +299,6 @@ def test_a_planted_effect_is_found_and_the_other_heads_keep_their_level(data_set
     }
     for name, rows in families.items():
         p = p_by_test(rows, planted=True)
-        print(f"{name}: power {p['found'].mean():.3f}")
-        assert p["found"].mean() > 0.8, name
+        print(f"{name}: power {p['detected'].mean():.3f}")
+        assert p["detected"].mean() > 0.8, name
         assert_level(p["p_adjusted"], f"{name} p_adjusted beside an effect", discrete=True)

@@ -252,7 +252,7 @@ def test_types_that_say_nothing_of_heads_are_seldom_said_to_matter(data_sets):
 
 @REPETITIONS
 def test_equal_drops_are_seldom_said_to_differ(data_sets):
-    decided, found, too_short = 0, 0, 0
+    decided, detected, too_short = 0, 0, 0
     for seed in range(data_sets):
         generator = np.random.default_rng(seed)
         numbers = np.repeat(np.arange(12), 3)
@@ -262,9 +262,9 @@ def test_equal_drops_are_seldom_said_to_differ(data_sets):
         (part,) = paired_parts(F1Drops(frame, numbers, {}), [pair], 1000, seed)
         decided += part.holds is not None
         (part,) = paired_parts(F1Drops(frame.add([10, 0]), numbers, {}), [pair], 1000, seed)
-        found += part.verdict == HOLDS
+        detected += part.verdict == HOLDS
         low, high = passage_interval(noise[:, :1] - noise[:, 1:], numbers, 1000, seed)
         too_short += low[0] > 0 or high[0] < 0
     within_bounds(decided, data_sets)
-    assert found > 0.9 * data_sets
+    assert detected > 0.9 * data_sets
     assert too_short > decided, "the plain percentile interval of few passages is too short"

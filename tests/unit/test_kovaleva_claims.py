@@ -167,13 +167,13 @@ def test_no_gain_by_pretraining_is_seldom_taken_for_one(data_sets):
 
 
 def test_frame_margins_have_intervals_for_all_heads_together():
-    found = 0
+    alarms = 0
     for data_set in range(100):
         generator = np.random.default_rng(data_set)
         scores, controls = generator.random((2, 25, 4, 6))
         scores[:, 2, 3] += 0.5
         table = frame_rows(scores, controls, 300, 0).set_index(["layer", "head"])
         assert table.loc[(3, 4), "margin_all_low"] > 0
-        found += (table.drop(index=(3, 4))["margin_all_low"] > 0).any()
+        alarms += (table.drop(index=(3, 4))["margin_all_low"] > 0).any()
         assert (table["margin_all_low"] <= table["margin_ci_low"] + 0.02).all()
-    assert found <= 100 * 0.05 + 3 * np.sqrt(100 * 0.05 * 0.95), found
+    assert alarms <= 100 * 0.05 + 3 * np.sqrt(100 * 0.05 * 0.95), alarms

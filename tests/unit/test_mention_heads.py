@@ -271,8 +271,8 @@ def test_mentions_have_the_type_of_the_entity_of_their_head(tmp_path):
     lines = [line.format(k, *word) for k, word in enumerate(words)]
     (tmp_path / "d.conll").write_text("".join(["#begin document (d); part 000\n", *lines, "\n#end document\n"]))
     (document,) = read_conll2012(tmp_path / "d.conll")
-    found = {(m.start, m.stop): m.entity for m in document_mentions(document, None)}
-    assert found == {(0, 4): "PERSON", (3, 4): "GPE"}, "the head of the longer mention is Lee"
+    entities = {(m.start, m.stop): m.entity for m in document_mentions(document, None)}
+    assert entities == {(0, 4): "PERSON", (3, 4): "GPE"}, "the head of the longer mention is Lee"
 
 
 def test_the_sample_writes_the_types_of_named_entities(tmp_path):

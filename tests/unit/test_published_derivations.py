@@ -82,18 +82,18 @@ def test_a_slip_in_any_value_that_follows_is_found(study):
 
 
 @pytest.mark.parametrize(
-    ("changed", "by", "found"),
+    ("changed", "by", "following"),
     [
         ("t19.base.coref.f1_by_layer", 0.5, "t19.base.coref.expected_layer"),
         ("t19.large.spr.mix_weights", 0.05, "t19.large.spr.K_s"),
         ("t19.large.pos.mix_weights", 0.02, "t19.large.pos.cog"),
     ],
 )
-def test_a_slip_in_an_input_is_found_as_well(changed, by, found):
+def test_a_slip_in_an_input_is_found_as_well(changed, by, following):
     published = load_published("tenney2019")
     entry = published[changed]
     numbers = (*entry.numbers[:3], replace(entry.numbers[3], value=entry.numbers[3].value + by), *entry.numbers[4:])
-    assert not recompute(published | {changed: replace(entry, numbers=numbers)})[found][0].agrees
+    assert not recompute(published | {changed: replace(entry, numbers=numbers)})[following][0].agrees
 
 
 # --- the formulas, by hand -------------------------------------------------------------------------------------------

@@ -102,11 +102,11 @@ def verdicts(tables):
         "shares of labels": "shuffled",
         "learnt": "random",
     }
-    found = {}
+    tested = {}
     for claim in claims(tables, PUBLISHED):
         (name,) = [name for words, name in names.items() if words in claim.statement]
-        found[name] = claim
-    return found
+        tested[name] = claim
+    return tested
 
 
 UNIFORM = {"protoroles": mixing(2, sharpness=0.01), "relations": mixing(2, sharpness=0.02)}
@@ -130,12 +130,12 @@ TURNED = {task: mixing(LAYERS - layer) for task, layer in IN_ORDER.items()} | {"
     ids=["holds", "does not hold", "undecided"],
 )
 def test_every_claim_can_come_out_each_way(verdict, tables):
-    found = verdicts(tables)
+    tested = verdicts(tables)
     if verdict == "does not hold":
         # Both statistics are turned round together there, so that they agree.
-        assert found.pop("agree").verdict == "holds"
-    assert {name: claim.verdict for name, claim in found.items()} == dict.fromkeys(found, verdict)
-    assert all(claim.n and claim.unit and claim.statistic for claim in found.values())
+        assert tested.pop("agree").verdict == "holds"
+    assert {name: claim.verdict for name, claim in tested.items()} == dict.fromkeys(tested, verdict)
+    assert all(claim.n and claim.unit and claim.statistic for claim in tested.values())
 
 
 def test_centres_that_turn_the_order_round_disagree():
@@ -158,18 +158,18 @@ def paper(spread):
 
 def test_the_papers_numbers_have_the_order_of_section_4_1_and_not_that_of_the_abstract():
     tables, layers = paper(spread=0.05)
-    found = verdicts(tables)
+    tested = verdicts(tables)
     assert layers["entities"] < layers["dependencies"], "4.64 and 5.69"
-    assert found["section"].verdict == "holds"
-    assert found["abstract"].verdict == "does not hold"
-    assert "Entities 4.64 before Dependencies 5.69" in found["abstract"].ours
-    assert "Entities less Dependencies" in found["abstract"].statistic
-    assert found["abstract"].value == pytest.approx(layers["entities"] - layers["dependencies"])
+    assert tested["section"].verdict == "holds"
+    assert tested["abstract"].verdict == "does not hold"
+    assert "Entities 4.64 before Dependencies 5.69" in tested["abstract"].ours
+    assert "Entities less Dependencies" in tested["abstract"].statistic
+    assert tested["abstract"].value == pytest.approx(layers["entities"] - layers["dependencies"])
     # Dependencies are not left out of either.
-    assert all("Dependencies" in found[name].statement for name in ("section", "abstract", "centres"))
-    assert found["centres"].verdict == "does not hold", "13.75 for dependencies, 13.63 for semantic roles"
-    assert "Semantic roles 13.63 before Dependencies 13.75" in found["centres"].ours
-    assert found["spread"].verdict == "holds"
+    assert all("Dependencies" in tested[name].statement for name in ("section", "abstract", "centres"))
+    assert tested["centres"].verdict == "does not hold", "13.75 for dependencies, 13.63 for semantic roles"
+    assert "Semantic roles 13.63 before Dependencies 13.75" in tested["centres"].ours
+    assert tested["spread"].verdict == "holds"
 
 
 def test_the_papers_numbers_with_wide_intervals_leave_the_order_open():
@@ -177,9 +177,9 @@ def test_the_papers_numbers_with_wide_intervals_leave_the_order_open():
 
 
 def test_a_task_that_cannot_be_placed_leaves_the_order_open_and_is_named():
-    found = verdicts(results(IN_ORDER, noise=("dependencies",)))["section"]
-    assert found.verdict == "undecided"
-    assert "without an expected layer: Dependencies (gain within noise)" in found.ours
+    tested = verdicts(results(IN_ORDER, noise=("dependencies",)))["section"]
+    assert tested.verdict == "undecided"
+    assert "without an expected layer: Dependencies (gain within noise)" in tested.ours
     without = {task: layer for task, layer in IN_ORDER.items() if task != "constituents"}
     absent = verdicts(results(without))["section"]
     assert absent.verdict == "undecided"
@@ -222,8 +222,8 @@ def test_probes_that_no_early_stopping_ended_say_nothing_about_equal_steps():
 
 
 def test_one_seed_gives_no_interval_of_mixing_weights():
-    found = verdicts(results(IN_ORDER, seeds=1))
-    assert {found[name].verdict for name in ("centres", "spread", "equal")} == {"undecided"}
+    tested = verdicts(results(IN_ORDER, seeds=1))
+    assert {tested[name].verdict for name in ("centres", "spread", "equal")} == {"undecided"}
     assert np.isnan(interval_over_seeds(np.array([1.0]), np.array([0.0, 1.0]), 0.95)).all()
     later, earlier = np.array([2.0, 2.5, 2.2]), np.array([1.0, 1.6, 1.1])
     low, high = interval_over_seeds(later, earlier, 0.9)
@@ -252,11 +252,11 @@ def test_few_units_widen_the_interval_and_one_gives_none():
 
 
 def test_claims_say_what_they_resample_and_how_many():
-    found = verdicts(results(IN_ORDER))
-    assert (found["lower half"].n, found["lower half"].unit) == (100, "documents or sentences and probe seeds")
+    tested = verdicts(results(IN_ORDER))
+    assert (tested["lower half"].n, tested["lower half"].unit) == (100, "documents or sentences and probe seeds")
     alone = verdicts(results({"pos": 0.4, "roles": 1.7}))
     assert (alone["lower half"].n, alone["lower half"].unit) == (100, "documents and probe seeds")
-    assert found["centres"].unit == "probe seeds"
+    assert tested["centres"].unit == "probe seeds"
 
 
 def test_stages_name_each_task_once():

@@ -55,8 +55,8 @@ def tables(curves, seed, by_document=False, unit="sentences"):
 
 
 def verdicts(curves, claim, data_sets, *of_documents):
-    found = [claim(tables(curves, seed, *of_documents)).verdict for seed in range(data_sets)]
-    return {verdict: found.count(verdict) for verdict in ("holds", "does not hold", "undecided")}
+    given = [claim(tables(curves, seed, *of_documents)).verdict for seed in range(data_sets)]
+    return {verdict: given.count(verdict) for verdict in ("holds", "does not hold", "undecided")}
 
 
 def in_order(results):
@@ -65,28 +65,28 @@ def in_order(results):
 
 @REPETITIONS
 def test_tasks_of_one_expected_layer_are_rarely_put_in_an_order(data_sets):
-    found = verdicts({"pos": EVEN_TASK, "roles": EVEN_TASK}, in_order, data_sets)
-    print(found)
+    given = verdicts({"pos": EVEN_TASK, "roles": EVEN_TASK}, in_order, data_sets)
+    print(given)
     most = binom.ppf(0.999, data_sets, 0.025)
-    assert found["holds"] <= most
-    assert found["does not hold"] <= most
+    assert given["holds"] <= most
+    assert given["does not hold"] <= most
 
 
 @REPETITIONS
 def test_tasks_without_a_gain_are_rarely_said_to_have_one(data_sets):
-    found = verdicts({"pos": FLAT_TASK, "roles": EVEN_TASK}, gains, data_sets)
-    print(found)
-    assert found["holds"] <= binom.ppf(0.999, data_sets, 0.025)
-    assert found["does not hold"] <= binom.ppf(0.999, data_sets, 0.05)
+    given = verdicts({"pos": FLAT_TASK, "roles": EVEN_TASK}, gains, data_sets)
+    print(given)
+    assert given["holds"] <= binom.ppf(0.999, data_sets, 0.025)
+    assert given["does not hold"] <= binom.ppf(0.999, data_sets, 0.05)
 
 
 @REPETITIONS
 def test_documents_that_are_unlike_give_no_false_alarms_and_their_sentences_would(data_sets):
-    found = verdicts({"pos": FLAT_TASK}, gains, data_sets, True, "documents")
-    print(found)
+    given = verdicts({"pos": FLAT_TASK}, gains, data_sets, True, "documents")
+    print(given)
     most = binom.ppf(0.999, data_sets, 0.025)
-    assert found["holds"] <= most
-    assert found["does not hold"] <= most
+    assert given["holds"] <= most
+    assert given["does not hold"] <= most
     by_sentences = verdicts({"pos": FLAT_TASK}, gains, 150, True, "sentences")
     assert by_sentences["holds"] + by_sentences["does not hold"] > binom.ppf(0.999, 150, 0.05)
     assert verdicts({"pos": (50.0, 50, 50, 50, 92)}, gains, 40, True, "documents")["holds"] > 0.8 * 40
@@ -97,8 +97,8 @@ def test_a_planted_order_and_a_planted_gain_are_found():
         ({"pos": EARLY_TASK, "roles": LATE_TASK}, "holds"),
         ({"pos": LATE_TASK, "roles": EARLY_TASK}, "does not hold"),
     ):
-        found = verdicts(curves, in_order, 40)
-        print(found)
-        assert found[verdict] > 0.8 * 40
+        given = verdicts(curves, in_order, 40)
+        print(given)
+        assert given[verdict] > 0.8 * 40
     assert verdicts({"pos": EARLY_TASK, "roles": LATE_TASK}, gains, 40)["holds"] > 0.8 * 40
     assert verdicts({"pos": EARLY_TASK, "roles": EARLY_TASK[::-1]}, gains, 40)["does not hold"] > 0.8 * 40

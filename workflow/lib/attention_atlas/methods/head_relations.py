@@ -31,7 +31,7 @@ HEAD_RELATIONS = [
 NONE = "none"
 """What stands for the relation of a head that has none."""
 LEVEL = 0.05
-"""Level of the q of relations that a head is said to find."""
+"""Level of the q of relations that a head is said to find, and of the p_holm of relations that some head is said to find."""
 _LEAST = 20
 """Words of a relation in the text at the least."""
 _RANKS = 5

@@ -11,14 +11,12 @@ import numpy.typing as npt
 import pandas as pd
 
 from attention_atlas.methods.dependency_scoring import ALL, DIRECTIONS, Gold, Scores
+from attention_atlas.methods.head_relations import LEVEL
 from attention_atlas.methods.head_tables import accuracy_rows
 from attention_atlas.methods.options import Options
 from attention_atlas.stats.bootstrap import bootstrap_ratio
 from attention_atlas.stats.held_out import Bools, Resampling, best_head, choosing_half, folds_of, heldout
 from attention_atlas.stats.simultaneous import corrected_p, enough_draws, exchange_p
-
-LEVEL = 0.05
-"""Level of the p_holm of relations on which some head is said to be better than every fixed offset."""
 
 
 def heads_frame(scores: Scores, gold: Gold, options: Options) -> pd.DataFrame:

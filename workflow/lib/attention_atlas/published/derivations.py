@@ -51,12 +51,12 @@ class Recomputed:
 def recompute(published: Mapping[str, Published], names: Collection[str] | None = None) -> dict[str, list[Recomputed]]:
     """Id -> its recomputed numbers, for every value that names a formula for at least one of its numbers.
 
+    The bound is of first order: each input alone is moved to both ends of its rounding, and the largest changes are added. It
+    is exact for sums and differences, and for all other formulas as good as the inputs' rounding is small.
+
     Args:
         published: all values of a study.
         names: ids of the values to recompute; all of them where it is not given.
-
-    The bound is of first order: each input alone is moved to both ends of its rounding, and the largest changes are added. It
-    is exact for sums and differences, and for all other formulas as good as the inputs' rounding is small.
 
     Raises:
         AtlasError: no such formula, no such input, or inputs that the formula does not take.

@@ -59,8 +59,12 @@ def expanded_level(level: float, units: int) -> float:
     The percentile interval of n units is too short, as one by the normal distribution with variances divided by n. The expanded
     one has the tails that make it as long as Student's (Hesterberg 2015, What Teachers Should Know About the Bootstrap).
     """
-    quantile = t.ppf((1 + level) / 2, units - 1) * np.sqrt(units / (units - 1))
-    return float(1 - 2 * norm.sf(quantile))
+    return float(1 - 2 * norm.sf(student_quantile((1 - level) / 2, units)))
+
+
+def student_quantile(tail: npt.ArrayLike, units: int) -> Floats:
+    """How many bootstrap standard deviations of a mean of so many units a tail is away: Student's t, for variances over n."""
+    return np.asarray(t.isf(tail, units - 1) * np.sqrt(units / (units - 1)))
 
 
 def resampled_counts(clusters: int, resamples: int, seed: int) -> Iterator[Floats]:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import norm, t
 
-from attention_atlas.stats.bootstrap import resampled_counts
+from attention_atlas.stats.bootstrap import resampled_counts, student_quantile
 
 Floats = npt.NDArray[np.float64]
 _ROUNDING = 1e-9
@@ -89,8 +89,7 @@ def largest_of_intervals(values: Floats, low: Floats, high: Floats, units: int, 
     if units < 2:
         return math.nan, math.nan
     tail = (1 - level) / 2
-    # Student's quantiles in units of the bootstrap's, which has variances divided by n.
-    together, alone = t.isf([tail / len(values), tail], units - 1) / norm.isf(tail) * math.sqrt(units / (units - 1))
+    together, alone = student_quantile([tail / len(values), tail], units) / norm.isf(tail)
     return float((values - together * (values - low)).max()), float((values + alone * (high - values)).max())
 
 
