@@ -2,11 +2,23 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
+from pretend_gpu import PretendGpu
 from torch import nn
 
-from attention_atlas.studies.tenney2019.probes import SIZE, EdgeProbes, ProbeKey, Spans, clip_by_probe, optimiser, probe_losses
+from attention_atlas.models import devices
+from attention_atlas.studies.tenney2019.probes import (
+    SIZE,
+    EdgeProbes,
+    ProbeKey,
+    Spans,
+    clip_by_probe,
+    dropout,
+    optimiser,
+    probe_losses,
+)
 
 SENTENCES, LAYERS, PIECES, WIDTH, LABELS, TARGETS = 3, 4, 7, 10, 5, 6
 # The last row of the states is the words alone.
@@ -160,3 +172,64 @@ def test_training_together_is_training_alone():
         assert torch.allclose(together.mix[number], alone.mix[0], atol=1e-3)
     first = probe_losses(EdgeProbes(KEYS, LAYERS, WIDTH, LABELS, True).eval()(STATES, FIRST, SECOND), TRUTH)
     assert (losses < first - 0.1).all()
+
+
+@pytest.mark.parametrize("rate", [0.2, 0.3])
+def test_dropout_leaves_the_mean_and_drops_values_by_chance_alone(rate):
+    values = torch.full((40, 50, 101), 3.0, requires_grad=True)
+    dropped = dropout(values, rate, np.random.SFC64(1))
+    zero = dropped == 0
+    n = values.numel()
+    assert abs(zero.float().mean().item() - rate) < 4 * math.sqrt(rate * (1 - rate) / n)
+    kept = dropped[~zero]
+    assert torch.allclose(kept, kept[0])
+    assert kept[0].item() == pytest.approx(3 / (1 - rate), rel=1e-4)
+    # Neighbours, rows and probes are dropped independently of each other.
+    for shift, axis in ((1, 2), (1, 1), (1, 0), (4, 2)):
+        both = (zero & zero.roll(shift, axis)).float().mean().item()
+        assert abs(both - rate**2) < 4 * math.sqrt(rate**2 * (1 - rate**2) / n)
+    dropped.sum().backward()
+    assert torch.equal(values.grad == 0, zero)
+    assert torch.equal(values.grad[~zero] * 3, kept)
+
+
+def test_dropout_follows_from_its_seed():
+    values = torch.ones(7, 33)
+    first, again, second = (dropout(values, 0.3, np.random.SFC64(seed)) for seed in (1, 1, 2))
+    assert torch.equal(first, again)
+    assert not torch.equal(first, second)
+    draws = np.random.SFC64(1)
+    assert torch.equal(dropout(values, 0.3, draws), first)
+    assert not torch.equal(dropout(values, 0.3, draws), first), "a step draws anew"
+
+
+def test_probes_drop_values_in_training_alone():
+    probes = edge_probes()
+    logits = probes(STATES, FIRST, SECOND)
+    assert torch.equal(probes(STATES, FIRST, SECOND), logits)
+    probes.train()
+    steps = [probes(STATES, FIRST, SECOND) for _ in range(2)]
+    assert not torch.equal(*steps)
+    assert not any(torch.equal(step, logits) for step in steps)
+
+
+@pytest.mark.parametrize("way_of_the_cpu", [True, False])
+def test_both_ways_of_training_run_on_a_gpu(monkeypatch, way_of_the_cpu):
+    """What a GPU draws and how it sums is its own; with the way of the CPU, on a GPU that is pretended, a step is the same."""
+
+    def step(device):
+        torch.manual_seed(1)
+        probes = edge_probes().to(device).train()
+        where = [Spans(*(getattr(side, name).to(device) for name in ("sentence", "start", "stop"))) for side in (FIRST, SECOND)]
+        probe_losses(probes(STATES.to(device), *where), TRUTH.to(device)).sum().backward()
+        clip_by_probe(probes.parameters())
+        return [parameter.grad.cpu() for parameter in probes.parameters()]
+
+    on_cpu = step("cpu")
+    if way_of_the_cpu:
+        monkeypatch.setattr(devices, "on_gpu", lambda tensor: False)
+    with PretendGpu():
+        there = step("cuda")
+    same = [torch.equal(*pair) for pair in zip(there, on_cpu, strict=True)]
+    assert all(same) if way_of_the_cpu else not all(same)
+    assert all(gradient.isfinite().all() for gradient in there)
