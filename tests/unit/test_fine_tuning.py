@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 
 import pandas as pd
 import pytest
@@ -17,6 +18,7 @@ from transformers import BertConfig, BertModel
 from attention_atlas.corpora.building import build_shard
 from attention_atlas.corpora.examples import read_examples
 from attention_atlas.errors import AtlasError
+from attention_atlas.models import training_state
 from attention_atlas.models.card import read_card
 from attention_atlas.models.fine_tuning import CHECKPOINT, fine_tune, label_names, order_of_batches
 from attention_atlas.models.loading import describe, load_trained, locate
@@ -57,10 +59,10 @@ def base(tmp_path_factory):
     return folder, entry
 
 
-def train(base, folder, **changed):
+def train(base, folder, code="", **changed):
     source, entry = base
-    examples = [source / "examples.parquet"]
-    fine_tune(entry, source / "card.json", examples, 100, TRAINING | changed, 1, folder / "checkpoint", folder / "summary.tsv")
+    examples, out = [source / "examples.parquet"], (folder / "checkpoint", folder / "summary.tsv")
+    fine_tune(entry, source / "card.json", examples, 100, TRAINING | changed, 1, *out, code=code)
     return folder / "checkpoint"
 
 
@@ -118,9 +120,9 @@ def test_the_order_of_batches_is_a_choice_that_the_card_names(base, tmp_path, mo
     strategies = []
     trained = transformers.Trainer.train
 
-    def train_and_note(trainer):
+    def train_and_note(trainer, **options):
         strategies.append(trainer.args.train_sampling_strategy)
-        return trained(trainer)
+        return trained(trainer, **options)
 
     monkeypatch.setattr(transformers.Trainer, "train", train_and_note)
     folder = train(base, tmp_path, epochs=1, **changed)
@@ -199,3 +201,125 @@ def test_nothing_to_train_on_is_said(base, tmp_path):
     with pytest.raises(AtlasError, match="nothing to train on"):
         fine_tune(entry, source / "card.json", [], 100, TRAINING, 1, tmp_path / "checkpoint", tmp_path / "summary.tsv")
     assert not (tmp_path / "summary.tsv").exists()
+
+
+class Stopped(Exception):
+    """In place of a signal that ends the job."""
+
+
+def stop_after(steps, monkeypatch):
+    """Let a training write its state after each step, and end in the step after `steps`."""
+    step, taken = transformers.Trainer.training_step, iter(range(steps))
+
+    def counted(self, *arguments, **options):
+        if next(taken, None) is None:
+            raise Stopped
+        return step(self, *arguments, **options)
+
+    monkeypatch.setattr(transformers.Trainer, "training_step", counted)
+    monkeypatch.setattr(training_state, "SECONDS_BETWEEN", 0)
+
+
+def outputs(folder):
+    return load_file(folder / "checkpoint/model.safetensors"), (folder / "summary.tsv").read_bytes()
+
+
+def assert_same(one, two):
+    assert one[0].keys() == two[0].keys()
+    assert [name for name, values in one[0].items() if not torch.equal(values, two[0][name])] == []
+    assert one[1] == two[1]
+
+
+# Four steps an epoch: in the first epoch, at its end, in the second one and in a later one.
+@pytest.mark.parametrize(("optimiser", "batches"), [("adamw", "by_length"), ("bert_adam", "random")])
+@pytest.mark.parametrize("steps", [2, 4, 7, 14])
+def test_a_stopped_training_goes_on_to_the_same_weights(base, tmp_path, monkeypatch, caplog, steps, optimiser, batches):
+    changed = {"batch": 2, "epochs": 12, "batches": batches, "optimiser": optimiser}
+    train(base, tmp_path / "whole", **changed)
+    assert not (tmp_path / "whole/training_state").exists()
+    stop_after(steps, monkeypatch)
+    with pytest.raises(Stopped):
+        train(base, tmp_path / "stopped", **changed)
+    assert len(list((tmp_path / "stopped/training_state").iterdir())) == 1
+    assert not (tmp_path / "stopped/checkpoint/model.safetensors").exists()
+    monkeypatch.undo()
+    calls = []
+    step = transformers.Trainer.training_step
+    monkeypatch.setattr(transformers.Trainer, "training_step", lambda *a, **o: calls.append(1) or step(*a, **o))
+    with caplog.at_level(logging.INFO):
+        train(base, tmp_path / "stopped", **changed)
+    total = 12 * 4
+    assert f"going on after step {total - len(calls)}" in caplog.text
+    assert steps - 1 <= total - len(calls) <= steps
+    assert_same(outputs(tmp_path / "whole"), outputs(tmp_path / "stopped"))
+    assert not (tmp_path / "stopped/training_state").exists()
+
+
+@pytest.mark.parametrize("batches", ["by_length", "random"])
+def test_a_training_can_be_stopped_again_and_again(base, tmp_path, monkeypatch, batches):
+    """Stopped at the end of the first epoch, in the second one twice, and in the third one."""
+    changed = {"batch": 2, "batches": batches}
+    train(base, tmp_path / "whole", **changed)
+    for steps in (4, 2, 1, 4):
+        with monkeypatch.context() as stopping:
+            stop_after(steps, stopping)
+            with pytest.raises(Stopped):
+                train(base, tmp_path / "stopped", **changed)
+    train(base, tmp_path / "stopped", **changed)
+    assert_same(outputs(tmp_path / "whole"), outputs(tmp_path / "stopped"))
+
+
+def damage(state):
+    with (state / "optimizer.pt").open("r+b") as stream:
+        stream.seek(200)
+        stream.write(b"damaged")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "changed", "reason"),
+    [
+        (damage, {}, "optimizer.pt is damaged"),
+        (lambda state: (state / "model.safetensors").unlink(), {}, "it cannot be read"),
+        (lambda state: (state / "files.json").write_text("{"), {}, "it cannot be read"),
+        (lambda state: None, {"learning_rate": 0.02}, "settings, code or inputs have changed"),
+        (lambda state: None, {"code": "b"}, "settings, code or inputs have changed"),
+    ],
+)
+def test_a_damaged_state_and_that_of_another_training_are_discarded(
+    base, tmp_path, monkeypatch, caplog, spoil, changed, reason
+):
+    with monkeypatch.context() as stopping:
+        stop_after(6, stopping)
+        with pytest.raises(Stopped):
+            train(base, tmp_path / "stopped", code="a", batch=2)
+    spoil(next((tmp_path / "stopped/training_state").iterdir()))
+    changed = {"code": "a", "batch": 2} | changed
+    train(base, tmp_path / "stopped", **changed)
+    assert "is discarded" in caplog.text
+    assert reason in caplog.text
+    train(base, tmp_path / "whole", **changed)
+    assert_same(outputs(tmp_path / "whole"), outputs(tmp_path / "stopped"))
+
+
+def test_a_state_is_moved_in_place_whole(base, tmp_path, monkeypatch):
+    """A job that is killed while it writes a state leaves the state before it, and nothing else."""
+    stop_after(6, monkeypatch)
+    written, listed = [], training_state.write_text
+
+    def killed(path, text):
+        written.append(path)
+        if len(written) == 3:
+            raise Stopped
+        listed(path, text)
+
+    monkeypatch.setattr(training_state, "write_text", killed)
+    with pytest.raises(Stopped):
+        train(base, tmp_path, batch=2)
+    assert [path.name for path in (tmp_path / "training_state").iterdir()] == ["checkpoint-2"]
+    assert list((tmp_path / "checkpoint").iterdir()) == []
+
+
+def test_a_short_training_stores_no_state(base, tmp_path, monkeypatch):
+    monkeypatch.setattr(training_state.TrainingState, "take", None)
+    monkeypatch.setattr(training_state, "sha256", None)
+    train(base, tmp_path)

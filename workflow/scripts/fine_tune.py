@@ -15,6 +15,7 @@ with job(snakemake):
         folder=Path(snakemake.output.weights).parent,
         summary_out=snakemake.output.summary,
         epochs_out=snakemake.output.get("epochs"),
+        code=snakemake.params.code,
     )
     describe(
         name=snakemake.wildcards.model,

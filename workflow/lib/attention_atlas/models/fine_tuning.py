@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
+import json
 import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,7 +15,7 @@ import torch
 from attention_atlas.attention.batches import model_inputs
 from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.files import DAMAGED, whole_file, whole_files
+from attention_atlas.io.files import DAMAGED, sha256, whole_file, whole_files
 from attention_atlas.io.tables import write_table
 from attention_atlas.models.answering import span_of_pieces
 from attention_atlas.models.bert_adam import BertAdam
@@ -20,6 +23,7 @@ from attention_atlas.models.card import read_card
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.loading import class_with_head, initialised, locate
 from attention_atlas.models.tagging import TAGS, tag_numbers
+from attention_atlas.models.training_state import FOLDER, TrainingState, keep_state
 from attention_atlas.models.translating import UNCOUNTED, decoder_inputs, translation_ids
 
 if TYPE_CHECKING:
@@ -42,8 +46,9 @@ def fine_tune(
     folder: str | Path,
     summary_out: str | Path,
     epochs_out: str | Path | None = None,
+    code: str = "",
 ) -> None:
-    """Train a model and write its checkpoint, whole or not at all.
+    """Train a model and write its checkpoint, whole or not at all; go on where a killed job of the same training stopped.
 
     Args:
         base_entry: registry entry of the model to start from.
@@ -58,6 +63,7 @@ def fine_tune(
         folder: of the checkpoint, files `CHECKPOINT`.
         summary_out: table to write: step, epoch, loss (mean since the row before), learning_rate.
         epochs_out: file for the weights after the epochs that are kept, see `load_epoch`.
+        code: digest of the code; a training does not go on from a state that other code left.
 
     Raises:
         AtlasError: the model cannot be loaded, or no example can be trained on.
@@ -87,6 +93,17 @@ def fine_tune(
     keeper = _keeper(model, training.get("keep_epochs", ()))
     steps = -(-len(items) // training["batch"])
     _log.info("%d examples, %d steps an epoch, %s epochs", len(items), steps, training["epochs"])
+
+    def key() -> str:
+        import transformers
+
+        versions = [torch.__version__, transformers.__version__]
+        files = [sha256(path) for path in (card_path, *example_files)]
+        parts = [base_entry, files, limit, training, code, versions]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
+
+    states = TrainingState(Path(folder).with_name(FOLDER), functools.cache(key))
+    start = states.latest()
     with whole_files(folder, CHECKPOINT) as scratch:
         arguments = TrainingArguments(
             output_dir=str(scratch),
@@ -121,7 +138,8 @@ def fine_tune(
             ),
         )
         trainer.remove_callback(PrinterCallback)
-        trainer.train()
+        keep_state(trainer, states, start, keeper.weights)
+        trainer.train(resume_from_checkpoint=str(start) if start else None)
         _write_summary(trainer.state.log_history, summary_out)
         if epochs_out is not None:
             from safetensors.torch import save_file
@@ -132,6 +150,7 @@ def fine_tune(
             model.half()
         model.save_pretrained(scratch)
         AutoTokenizer.from_pretrained(locate(base_entry), use_fast=True).save_pretrained(scratch)
+    states.remove()
 
 
 def order_of_batches(training: Mapping[str, Any]) -> str:

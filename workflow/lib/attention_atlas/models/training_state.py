@@ -1,0 +1,146 @@
+"""State of a training that runs for hours, on the disk beside its outputs: a killed job goes on from it at its next start.
+
+The Trainer writes weights, optimiser, schedule, random generators and its log. Added here is what it leaves out, without which
+the weights would differ from those of a training that was not interrupted: the random generator at the start of the epoch, from
+which the order of the examples is drawn, the losses since the last row of the log, and the weights of earlier epochs.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import shutil
+import time
+from collections.abc import Callable, MutableMapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from attention_atlas.errors import AtlasError
+from attention_atlas.io.files import read_json, sha256, write_text
+
+if TYPE_CHECKING:
+    from transformers import Trainer
+
+_log = logging.getLogger(__name__)
+FOLDER = "training_state"
+"""Folder beside a checkpoint; no output of a rule, since Snakemake removes the outputs of a failed job."""
+SECONDS_BETWEEN = 20 * 60
+"""From the start of a training to its first state, and from each state to the next."""
+_LISTING, _PROGRESS, _WEIGHTS = "files.json", "progress.safetensors", "weights/"
+
+
+class TrainingState:
+    """The states of one training: folders `checkpoint-{step}`, of which the latest whole one is kept.
+
+    Args:
+        folder: for the states.
+        key: digest of settings, code and inputs; called only where a state is read or written.
+    """
+
+    def __init__(self, folder: Path, key: Callable[[], str]):
+        self._folder = folder
+        self._key = key
+
+    def latest(self) -> Path | None:
+        """The state to go on from; one that is damaged, or that of another training, is removed with a line in the log."""
+        states = sorted(
+            self._folder.glob("checkpoint-[0-9]*"), key=lambda path: int(path.name.rpartition("-")[2]), reverse=True
+        )
+        for number, state in enumerate(states):
+            reason = self._unusable(state)
+            if reason is None:
+                for older in states[number + 1 :]:
+                    shutil.rmtree(older)
+                _log.info("an earlier start of this job was stopped: going on after step %s", state.name.rpartition("-")[2])
+                return state
+            _log.warning("%s: this state of the training is discarded: %s", state, reason)
+            shutil.rmtree(state)
+        return None
+
+    def take(self, written: Path) -> None:
+        """Move a folder that the Trainer has written here, whole or not at all, and remove the states before it."""
+        files = sorted(path for path in written.iterdir() if path.is_file())
+        for path in files:
+            with path.open("rb+") as stream:
+                os.fsync(stream.fileno())
+        listing = {"key": self._key(), "files": {path.name: sha256(path) for path in files}}
+        write_text(written / _LISTING, json.dumps(listing, indent=2) + "\n")
+        self._folder.mkdir(parents=True, exist_ok=True)
+        before = list(self._folder.glob("checkpoint-[0-9]*"))
+        os.replace(written, self._folder / written.name)
+        for state in before:
+            shutil.rmtree(state)
+
+    def remove(self) -> None:
+        """Remove all states, as at the end of the training."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _unusable(self, state: Path) -> str | None:
+        """Why a state cannot be gone on from; None where it can."""
+        try:
+            listing = read_json(state / _LISTING)
+            files, key = dict(listing["files"]), listing["key"]
+            damaged = [name for name, digest in files.items() if sha256(state / name) != digest]
+        except (AtlasError, OSError, KeyError, TypeError, ValueError) as error:
+            return f"it cannot be read ({error})"
+        if damaged:
+            return f"{', '.join(damaged)} is damaged"
+        return None if key == self._key() else "settings, code or inputs have changed since"
+
+
+def keep_state(
+    trainer: Trainer, states: TrainingState, start: Path | None, epoch_weights: MutableMapping[str, torch.Tensor]
+) -> None:
+    """Let a Trainer write its state every `SECONDS_BETWEEN`, and go on from one exactly.
+
+    Args:
+        trainer: the Trainer; `save_strategy` is "no".
+        states: where states go.
+        start: the state that `train` resumes from, None at a first start.
+        epoch_weights: weights after earlier epochs, filled by the training.
+    """
+    from safetensors.torch import load_file, save_file
+    from transformers import TrainerCallback
+
+    class Keeper(TrainerCallback):
+        def __init__(self) -> None:
+            self.due = time.monotonic() + SECONDS_BETWEEN
+            self.start = start
+            self.epoch_start = torch.random.get_rng_state()
+
+        def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            if self.start:
+                progress = load_file(self.start / _PROGRESS)
+                self.epoch_start = progress.pop("epoch_start")
+                trainer._tr_loss = progress.pop("loss").to(trainer._tr_loss.device)
+                trainer._globalstep_last_logged = int(progress.pop("last_logged"))
+                epoch_weights.update({name.removeprefix(_WEIGHTS): values for name, values in progress.items()})
+
+        def on_epoch_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            if self.start:
+                torch.random.set_rng_state(self.epoch_start)
+                self.start = None
+            else:
+                self.epoch_start = torch.random.get_rng_state()
+
+        def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            # Not at the end of an epoch: the state of the generator at the start of the next epoch is not known yet.
+            if time.monotonic() >= self.due and state.epoch != int(state.epoch):
+                control.should_save = True
+
+        def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            written = Path(args.output_dir, f"checkpoint-{state.global_step}")
+            progress = {
+                "epoch_start": self.epoch_start,
+                "loss": trainer._tr_loss.detach().cpu(),
+                "last_logged": torch.tensor(trainer._globalstep_last_logged),
+            }
+            save_file(progress | {f"{_WEIGHTS}{name}": values for name, values in epoch_weights.items()}, written / _PROGRESS)
+            states.take(written)
+            _log.info("step %d: the state of the training is stored", state.global_step)
+            self.due = time.monotonic() + SECONDS_BETWEEN
+
+    trainer.add_callback(Keeper())
