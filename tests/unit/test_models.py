@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 
 import huggingface_hub
@@ -15,6 +16,7 @@ from transformers import BertTokenizerFast, PreTrainedTokenizerFast
 from attention_atlas.attention.engine import NAME
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import sha256
+from attention_atlas.io.hub_lock import record
 from attention_atlas.models.card import ModelCard, read_card, write_card
 from attention_atlas.models.loading import describe, load_model, locate
 
@@ -94,30 +96,10 @@ def test_a_missing_folder_and_one_without_a_configuration_are_named(tmp_path):
         assert message == f"{path}: this is no model folder (there is no config.json in it). Check the model's source."
 
 
-def test_a_hub_out_of_reach_says_what_to_do(monkeypatch):
-    def unreachable(name, revision, allow_patterns):
-        raise ConnectionError("first line\nsecond line")
-
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", unreachable)
+def test_a_model_of_the_hub_that_was_never_fetched_is_not_located(without_files):
     message = refusal(locate, {"source": {"hub": "someone/something", "revision": "0123456789" * 4}})
-    assert message.startswith(
-        "model someone/something at 01234567: not in the hub's cache and not to be fetched (ConnectionError). On a machine"
-    )
+    assert message.startswith("model someone/something: its files are not on this machine. The job describe_model fetches them")
     assert "HF_HOME" in message
-    assert message.endswith("put the files into a folder and use a source of kind path.")
-
-
-def test_the_hub_is_asked_for_the_pinned_revision(folder, monkeypatch):
-    requests = []
-
-    def download(name, revision, allow_patterns):
-        requests.append((name, revision))
-        assert "model.safetensors" in allow_patterns
-        return str(folder)
-
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
-    assert locate({"source": {"hub": "a/b", "revision": "1" * 40}}) == folder
-    assert requests == [("a/b", "1" * 40)]
 
 
 def test_a_model_is_described(folder, tmp_path):
@@ -143,9 +125,17 @@ def test_a_model_is_described(folder, tmp_path):
 
 def test_the_origin_says_where_the_weights_are_from(folder, tmp_path, monkeypatch):
     hub = {"hub": "a/b", "revision": "1" * 40}
+    shutil.copytree(folder, tmp_path / "hub_cache" / "models--a--b" / "snapshots" / ("1" * 40))
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub_cache"))
     monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda *args, **options: str(folder))
     assert described(tmp_path, entry_for(folder, source=hub)).origin == f"hub a/b at {'1' * 40}"
     assert described(tmp_path, entry_for(folder, source={"hub": str(folder)})).origin == f"hub {folder} at a local copy"
+    # A folder of the user's need not be the commit that is locked for its name.
+    shutil.copytree(folder, tmp_path / "models" / "b")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ATLAS_LOCK", str(tmp_path / "lock.yaml"))
+    record("models", {"hub": "a/b"}, lambda: {"commit": "2" * 40})
+    assert described(tmp_path, entry_for(folder, source={"hub": "a/b"})).origin == "hub a/b at a local copy"
 
 
 @pytest.mark.parametrize(("layers", "heads", "hidden"), [(12, HEADS, WIDTH), (LAYERS, 12, WIDTH), (LAYERS, HEADS, 64)])

@@ -7,8 +7,13 @@ import functools
 import gzip
 import hashlib
 import http.server
+import io
 import json
 import lzma
+import os
+import subprocess
+import sys
+import tarfile
 import threading
 from itertools import islice
 from pathlib import Path
@@ -22,6 +27,7 @@ import pyarrow.parquet as pq
 import pytest
 from sacrebleu import DATASETS
 
+from attention_atlas.corpora import sources
 from attention_atlas.corpora.glue import Labelled, Unusable, read_glue
 from attention_atlas.corpora.hub_rows import hub_rows
 from attention_atlas.corpora.keyphrases import read_keyphrases
@@ -46,6 +52,7 @@ def no_network(monkeypatch, tmp_path):
 
     monkeypatch.setattr(pooch, "retrieve", refuse)
     monkeypatch.delenv(MIRROR_VARIABLE, raising=False)
+    monkeypatch.setattr(pooch, "os_cache", lambda name: tmp_path / "kept" / name)
     monkeypatch.setattr(datasets.config, "HF_DATASETS_OFFLINE", True)
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
     monkeypatch.setattr(datasets.config, "HF_MODULES_CACHE", str(tmp_path / "modules"))
@@ -141,6 +148,28 @@ def test_a_download_is_checked_and_a_bad_one_is_not_kept(tmp_path, monkeypatch):
         server.shutdown()
 
 
+def test_a_downloaded_archive_with_the_wrong_content_is_fetched_again(tmp_path, monkeypatch):
+    served = tmp_path / "served.conll"
+    downloads = []
+
+    def download(url, known_hash, path):
+        kept = tmp_path / "kept.conll"
+        if not kept.exists():
+            downloads.append(url)
+            kept.write_bytes(served.read_bytes())
+        return str(kept)
+
+    monkeypatch.setattr(pooch, "retrieve", download)
+    source = {"url": "https://example.org/x", "content_sha256": hashlib.sha256(b"a a (0)\n").hexdigest()}
+    served.write_bytes(b"a a")
+    (tmp_path / "out").mkdir()
+    assert "wrong checksum: expected content_sha256" in refused(source, tmp_path / "out" / "raw")
+    served.write_bytes(b"a a (0)\n")
+    fetch(source, tmp_path / "raw")
+    assert (tmp_path / "raw").read_bytes() == served.read_bytes()
+    assert len(downloads) == 2
+
+
 ROWS = [
     {"title": "A", "text": "First paragraph.\n\n  Second paragraph. \n"},
     {"title": "B", "text": ""},
@@ -197,7 +226,8 @@ def test_a_repository_out_of_reach_is_a_sentence(tmp_path, monkeypatch):
     monkeypatch.setattr(datasets, "load_dataset_builder", unreachable)
     message = refused({"hub": "nobody/nothing", "revision": "0" * 40, **HUB}, tmp_path / "raw")
     assert message.startswith("data set nobody/nothing: could not be opened (ConnectionError: no route to host).")
-    assert message.endswith("without a network use a source of kind path.")
+    assert "as hub/datasets/nobody/nothing" in message
+    assert message.endswith("or use a source of kind path.")
 
 
 def test_a_connection_that_breaks_off_while_reading_is_a_sentence(tmp_path, monkeypatch):
@@ -358,3 +388,43 @@ def test_the_papers_test_sets_are_known_to_sacrebleu():
     sources = [entry["source"] for entry in config["corpora"].values() if "sacrebleu" in entry["source"]]
     assert sum(len(source["sacrebleu"]) for source in sources) == 7
     assert all(source["pair"] in DATASETS[name].langpairs for source in sources for name in source["sacrebleu"])
+
+
+TEST_SET = """
+import sys
+from sacrebleu import DATASETS
+from attention_atlas.corpora.sources import fetch
+from attention_atlas.errors import AtlasError
+DATASETS["wmt13"].md5 = [sys.argv[1]]
+DATASETS["wmt13"].data = ["http://127.0.0.1:9/dev.tgz"]
+try:
+    fetch({"sacrebleu": ["wmt13"], "pair": "en-fr"}, "raw", reader="parallel")
+except AtlasError as error:
+    sys.exit(str(error))
+"""
+
+
+def test_a_test_set_in_the_mirror_is_checked_and_needs_no_network(tmp_path):
+    place = tmp_path / "mirror" / "sacrebleu" / "wmt13" / "raw" / "wmt13.dev.tgz"
+    place.parent.mkdir(parents=True)
+    with tarfile.open(place, "w:gz") as archive:
+        for name, text in zip(DATASETS["wmt13"].langpairs["en-fr"], ("A cat.", "Un chat."), strict=True):
+            content = f'<seg id="1">{text}</seg>\n'.encode()
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    md5 = hashlib.md5(place.read_bytes(), usedforsecurity=False).hexdigest()
+    environment = os.environ | {"SACREBLEU": str(tmp_path / "kept"), MIRROR_VARIABLE: str(tmp_path / "mirror")}
+    environment |= {"PYTHONPATH": str(Path(sources.__file__).parents[2])}
+
+    def fetched(expected: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", TEST_SET, expected]
+        return subprocess.run(command, check=False, capture_output=True, text=True, cwd=tmp_path, env=environment)
+
+    assert f"{place}: wrong checksum: sacrebleu expects md5 {'0' * 32}" in fetched("0" * 32).stderr
+    assert not (tmp_path / "raw").exists()
+    assert fetched(md5).returncode == 0
+    assert json.loads((tmp_path / "raw").read_text(encoding="utf-8")) == {"en": "A cat.", "fr": "Un chat."}
+    # Kept from then on.
+    place.unlink()
+    assert fetched(md5).returncode == 0

@@ -7,6 +7,8 @@ import json
 import pandas as pd
 import pytest
 import torch
+import transformers
+from safetensors.torch import load_file
 from sample_corpus.parallel import parallel_lines
 from small_entries import FILE_ORDER
 from transformers import AutoTokenizer, MarianMTModel
@@ -20,6 +22,7 @@ from attention_atlas.corpora.examples import read_examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.tables import read_parquet
 from attention_atlas.methods.names import ANSWERS, KEYS, NONE, TRANSLATION
+from attention_atlas.models import training_state
 from attention_atlas.models.card import read_card
 from attention_atlas.models.fine_tuning import fine_tune, kept_epochs, load_epoch
 from attention_atlas.models.loading import describe, load_trained
@@ -89,6 +92,29 @@ def test_training_lowers_the_loss_and_is_the_same_for_the_same_seed(new_model, t
     assert digests[0] == digests[1]
     losses = pd.read_csv(tmp_path / "a/summary.tsv", sep="\t")["loss"]
     assert losses.iloc[-1] < losses.iloc[0] - 0.3
+
+
+def test_a_stopped_training_keeps_the_weights_of_the_epochs_before(new_model, tmp_path, monkeypatch):
+    source, entry = new_model
+
+    def train_by_epoch(folder):
+        out = (folder / "checkpoint", folder / "summary.tsv", folder / "epochs.safetensors")
+        fine_tune(entry, source / "card.json", [source / "e.parquet"], 60, TRAINING | {"keep_epochs": [1, 2]}, 1, *out)
+
+    train_by_epoch(tmp_path / "whole")
+    step, taken = transformers.Trainer.training_step, iter(range(11))
+    with monkeypatch.context() as stopping:
+        # Eight steps an epoch; the twelfth is not done. An exhausted iterator ends the training here.
+        stopping.setattr(transformers.Trainer, "training_step", lambda *a, **o: (next(taken), step(*a, **o))[1])
+        stopping.setattr(training_state, "SECONDS_BETWEEN", 0)
+        with pytest.raises(StopIteration):
+            train_by_epoch(tmp_path / "stopped")
+    assert [path.name for path in (tmp_path / "stopped/training_state").iterdir()] == ["checkpoint-11"]
+    train_by_epoch(tmp_path / "stopped")
+    for name in ("epochs.safetensors", "checkpoint/model.safetensors"):
+        one, two = (load_file(tmp_path / folder / name) for folder in ("whole", "stopped"))
+        assert one.keys() == two.keys()
+        assert all(torch.equal(one[key], two[key]) for key in one)
 
 
 def test_the_checkpoint_is_a_model_that_transformers_reads(trained):

@@ -1,7 +1,7 @@
 from attention_atlas.models.loading import describe
 from attention_atlas.workflow.job import job
 
-with job(snakemake):
+with job(snakemake, downloads=True):
     describe(
         name=snakemake.wildcards.model,
         entry=snakemake.params.model,

@@ -1,7 +1,7 @@
 from attention_atlas.corpora.sources import fetch
 from attention_atlas.workflow.job import job
 
-with job(snakemake):
+with job(snakemake, downloads=True):
     fetch(
         snakemake.params.source,
         snakemake.output.raw,

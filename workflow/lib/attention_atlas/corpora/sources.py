@@ -7,7 +7,7 @@ import hashlib
 import json
 import logging
 import shutil
-import tarfile
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
@@ -15,12 +15,16 @@ from typing import Any
 
 import pandas as pd
 
-from attention_atlas.corpora.conll2012 import column_files
+from attention_atlas.corpora.conll2012 import COREFERENCE_FILES, column_files
 from attention_atlas.corpora.hub_rows import HubRow, hub_rows
-from attention_atlas.corpora.mirror import MIRROR_VARIABLE, in_mirror
-from attention_atlas.corpora.parallel import read_parallel
+from attention_atlas.corpora.kept_rows import keeping
+from attention_atlas.corpora.ontonotes_rows import write_conll2012
+from attention_atlas.corpora.translation_sets import write_test_sets
 from attention_atlas.errors import AtlasError, first_line
 from attention_atlas.io.files import DAMAGED, open_binary, sha256, whole_file
+from attention_atlas.io.hub_files import at_hand, check_placed_files, is_placed, resolved_commit
+from attention_atlas.io.hub_lock import DATASETS
+from attention_atlas.io.mirror import MIRROR_VARIABLE, in_mirror
 from attention_atlas.io.progress import progress
 from attention_atlas.io.redaction import redacted
 from attention_atlas.io.tables import write_table
@@ -53,15 +57,15 @@ def fetch(
     Raises:
         AtlasError: wrong checksum, or nothing in the mirror and no way to the network.
     """
-    origins: list[dict[str, Any]] = []
     if "hub" in source:
-        origins = _from_hub(source, target, _WRITERS.get(reader, _write_documents), order, seed)
-    elif "sacrebleu" in source:
-        _from_sacrebleu(source, target)
+        _from_hub(_at_commit(source), target, rows_out, reader, order, seed)
+        return
+    if "sacrebleu" in source:
+        write_test_sets(source, target, mirror)
     else:
         _from_file(source, target, mirror)
     if rows_out is not None:
-        write_table(pd.DataFrame(origins, columns=ROWS), rows_out)
+        write_table(pd.DataFrame([], columns=ROWS), rows_out)
 
 
 def _from_file(source: Mapping[str, Any], target: str | Path, mirror: str | None) -> None:
@@ -72,10 +76,16 @@ def _from_file(source: Mapping[str, Any], target: str | Path, mirror: str | None
         file = mirror_file
     else:
         file = _download(source, mirror_file)
-    if "content_sha256" in source:
-        check_content(file, source["content_sha256"])
-    else:
-        check_sha256(file, source["sha256"])
+    try:
+        if "content_sha256" in source:
+            check_content(file, source["content_sha256"], source.get("content_files", COREFERENCE_FILES))
+        else:
+            check_sha256(file, source["sha256"])
+    except AtlasError:
+        # A download without a checksum of its own, such as one that was cut off, would be taken again at the next start.
+        if file != mirror_file:
+            file.unlink(missing_ok=True)
+        raise
     with whole_file(target) as part:
         shutil.copyfile(file, part)
 
@@ -101,14 +111,20 @@ def check_sha256(path: str | Path, expected: str) -> None:
         )
 
 
-def check_content(path: str | Path, expected: str) -> None:
-    """Accept an archive whose coreference files, in the order of their names and whatever their folders, have this SHA-256.
+def check_content(path: str | Path, expected: str, files: str = COREFERENCE_FILES) -> None:
+    """Accept an archive of which some files, in the order of their names and whatever their folders, have this SHA-256.
+
+    Args:
+        path: the archive.
+        expected: SHA-256 of the contents of these files, one after the other.
+        files: pattern of their names; FOLDER/PATTERN for those in folders of a name alone, where the archive has such folders.
 
     Raises:
         AtlasError: they have not, or it is no archive.
     """
     digest = hashlib.sha256()
-    for _, lines in column_files(Path(path), by_base_name=True):
+    folder, _, pattern = files.rpartition("/")
+    for _, lines in column_files(Path(path), by_base_name=True, files=pattern, below=folder or None):
         for _, line in lines:
             digest.update(line)
     if digest.hexdigest() != expected:
@@ -136,8 +152,27 @@ def _download(source: Mapping[str, Any], mirror_file: Path | None) -> Path:
 
 
 def _from_hub(
-    source: Mapping[str, Any], target: str | Path, write: Callable[..., int], order: str, seed: int
-) -> list[dict[str, Any]]:
+    source: Mapping[str, Any], target: str | Path, rows_out: str | Path | None, reader: str, order: str, seed: int
+) -> None:
+    """Copy what was drawn from a data set before, or draw it; corpora of the same rows share one drawing."""
+    write = _WRITERS.get(reader, _write_documents)
+    with tempfile.TemporaryDirectory() as scratch, contextlib.ExitStack() as stack:
+        drawing = {key: source.get(key) for key in ("hub", "revision", "config", "split", "column", "rows")}
+        # A folder's content may change: nothing is kept of it.
+        if source["revision"] is None:
+            files = Path(scratch, "raw"), Path(scratch, "rows.tsv")
+        else:
+            files = stack.enter_context(keeping(drawing | {"order": order, "seed": seed, "written_as": write.__name__}))
+        if not files[1].is_file():
+            origins = _draw(source, files[0], write, order, seed)
+            write_table(pd.DataFrame(origins, columns=ROWS), files[1])
+        for file, copy in zip(files, (target, rows_out), strict=True):
+            if copy is not None:
+                with whole_file(copy) as part:
+                    shutil.copyfile(file, part)
+
+
+def _draw(source: Mapping[str, Any], target: Path, write: Callable[..., int], order: str, seed: int) -> list[dict[str, Any]]:
     """Write the first `rows` rows of a data set in an order; where they come from, a row of the table `ROWS` each."""
     name = source["hub"]
     as_documents = write is _write_documents
@@ -146,7 +181,8 @@ def _from_hub(
     except Exception as error:  # the hub client raises a dozen kinds
         raise AtlasError(
             f"data set {name}: could not be opened ({type(error).__name__}: {_first_line(error)}). Check repository, revision, "
-            "config and split; without a network use a source of kind path."
+            "config and split; without a network put the repository's files under data_mirror (or "
+            f"{MIRROR_VARIABLE}) as hub/datasets/{name}, or use a source of kind path."
         ) from error
     origins: list[dict[str, Any]] = []
 
@@ -167,26 +203,19 @@ def _from_hub(
     return origins
 
 
-def _from_sacrebleu(source: Mapping[str, Any], target: str | Path) -> None:
-    """Write test sets one after the other, a JSON object with both languages a line; sacrebleu checks what it fetches."""
-    from sacrebleu.utils import get_reference_files, get_source_file
+def _at_commit(source: Mapping[str, Any]) -> dict[str, Any]:
+    """A source of kind hub with the folder that a user put its files in, or else with its commit.
 
-    # It unpacks its archives as they are: no member may leave its folder.
-    tarfile.TarFile.extraction_filter = staticmethod(tarfile.data_filter)
-    pair = source["pair"]
-    languages = pair.split("-")
-    with whole_file(target) as part, part.open("w", encoding="utf-8", newline="\n") as stream:
-        for name in source["sacrebleu"]:
-            try:
-                files = (get_source_file(name, pair), get_reference_files(name, pair)[0])
-            except Exception as error:  # urllib, tarfile and sacrebleu all have their own
-                raise AtlasError(
-                    f"test set {name} ({pair}): sacrebleu could not give it ({type(error).__name__}: {_first_line(error)}). "
-                    "Check its name; without a network copy the folder ~/.sacrebleu (or SACREBLEU) of a machine that has one."
-                ) from error
-            for translated in read_parallel(files[0], languages, files[1]):
-                row = dict(zip(languages, (translated.source, translated.target), strict=True))
-                stream.write(json.dumps(row, ensure_ascii=False) + "\n")
+    Raises:
+        AtlasError: the folder has another commit or a damaged file, or the hub cannot be asked for the commit.
+    """
+    if is_placed(DATASETS, source):
+        folder = at_hand(DATASETS, source)
+        assert folder is not None
+        check_placed_files(folder)
+        _log.info("taken from the folder %s", folder)
+        return {**source, "hub": str(folder), "revision": None}
+    return {**source, "revision": resolved_commit(DATASETS, source)}
 
 
 def _write_documents(
@@ -239,6 +268,8 @@ _WRITERS: dict[str, Callable[..., int]] = {
     "glue": _write_rows,
     "parallel": _write_rows,
     "keyphrases": _write_rows,
+    "conll2012": write_conll2012,
+    "edges": write_conll2012,
 }
 
 

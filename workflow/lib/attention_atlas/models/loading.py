@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib.util
 import json
 import logging
 from collections.abc import Mapping
@@ -12,9 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from attention_atlas.errors import AtlasError, first_line
 from attention_atlas.io.files import sha256, whole_file
+from attention_atlas.io.hub_files import fetch, is_placed, placed_commit
+from attention_atlas.io.hub_lock import MODELS, commit_of, read_lock
 from attention_atlas.models.byte_tokenizer import byte_tokenizer
 from attention_atlas.models.card import ModelCard, write_card
+from attention_atlas.models.folders import model_folder
 from attention_atlas.models.marian_tokenizer import is_marian, marian_tokenizer
+from attention_atlas.models.shape import shape_record, unused_positions
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -29,31 +32,42 @@ _HEADS = {
 _WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 _INDEX = "model.safetensors.index.json"
 # What the hub holds beside one set of PyTorch weights is not needed.
-_NEEDED = ["*.json", "*.txt", "*.model", "*.spm", "model.safetensors", "pytorch_model.bin", "model-*.safetensors"]
+_NEEDED = ["*.json", "*.txt", "*.model", "*.spm", "model.safetensors", "model-*.safetensors"]
 
 
 def locate(entry: Mapping[str, Any]) -> Path:
-    """Folder with configuration, weights and tokenizer of a registry entry; fetched from the hub's cache or the hub if need be.
+    """Folder with configuration, weights and tokenizer of a registry entry, which is on this machine already.
 
     Raises:
-        AtlasError: the package is not installed, the folder is not there, or the hub cannot be reached.
+        AtlasError: the package is not installed, the folder is not there, or the model was not fetched from the hub.
     """
     source = entry["source"]
-    if "package" in source:
-        try:
-            spec = importlib.util.find_spec(source["module"])
-        except ModuleNotFoundError:  # of the package that the module is in
-            spec = None
-        if spec is None or spec.origin is None:
-            raise AtlasError(f"the package {source['package']} is not installed: pip install {source['package']}.")
-        folder = Path(spec.origin).parent / source["folder"]
-    elif "path" in source:
-        folder = Path(source["path"])
-    else:
-        folder = _from_hub(source)
+    folder = model_folder(source)
+    if folder is None and "package" in source:
+        raise AtlasError(f"the package {source['package']} is not installed: pip install {source['package']}.")
+    if folder is None and "hub" in source:
+        raise AtlasError(
+            f"model {source['hub']}: its files are not on this machine. The job describe_model fetches them on the submitting "
+            "machine: keep the hub's cache (HF_HOME) or the mirror folder on a file system that all machines share."
+        )
+    folder = folder or Path(source["path"])
     if not (folder / "config.json").is_file():
         raise AtlasError(f"{folder}: this is no model folder (there is no config.json in it). Check the model's source.")
     return folder
+
+
+def fetch_model(entry: Mapping[str, Any]) -> Path:
+    """As `locate`; a model of the hub that is not on this machine is downloaded, and its commit goes into the lock file.
+
+    Raises:
+        AtlasError: as `locate`, or the hub cannot be reached.
+    """
+    source = entry["source"]
+    if "hub" in source:
+        folder = fetch(MODELS, source, _NEEDED, shape_record)
+        if not is_placed(MODELS, source) and not any((folder / name).is_file() for name in ("model.safetensors", _INDEX)):
+            fetch(MODELS, source, [*_NEEDED, "pytorch_model.bin"], shape_record)
+    return locate(entry)
 
 
 def describe(name: str, entry: Mapping[str, Any], card_out: str | Path, tokenizer_out: str | Path) -> None:
@@ -64,7 +78,7 @@ def describe(name: str, entry: Mapping[str, Any], card_out: str | Path, tokenize
     """
     from transformers import AutoConfig
 
-    folder = locate(entry)
+    folder = fetch_model(entry)
     weights = _checked_weights(name, folder, entry)
     settings = _read(lambda: AutoConfig.from_pretrained(folder), folder, "configuration")
     by_bytes = entry.get("tokenizer") == "bytes"
@@ -82,7 +96,7 @@ def describe(name: str, entry: Mapping[str, Any], card_out: str | Path, tokenize
         tokenizer.backend_tokenizer.save(str(part))
     card = ModelCard(
         name=name,
-        origin=_origin(entry["source"]),
+        origin=_origin(entry["source"], folder),
         model_type=settings.model_type,
         layers=layers,
         heads=heads,
@@ -231,22 +245,6 @@ def _with_embeddings_of(pretrained: PreTrainedModel, random: PreTrainedModel) ->
     return random
 
 
-def _from_hub(source: Mapping[str, Any]) -> Path:
-    local = Path(source["hub"])
-    if local.is_dir():
-        return local
-    from huggingface_hub import snapshot_download
-
-    try:
-        return Path(snapshot_download(source["hub"], revision=source["revision"], allow_patterns=_NEEDED))
-    except Exception as error:  # the hub client raises a dozen kinds
-        raise AtlasError(
-            f"model {source['hub']} at {source['revision'][:8]}: not in the hub's cache and not to be fetched "
-            f"({type(error).__name__}). On a machine with a network run the same target there first (the cache is HF_HOME), "
-            "or put the files into a folder and use a source of kind path."
-        ) from error
-
-
 def _checked_weights(name: str, folder: Path, entry: Mapping[str, Any]) -> str:
     file = next((folder / weights for weights in _WEIGHTS if (folder / weights).is_file()), None)
     if file is None and (folder / _INDEX).is_file():
@@ -266,18 +264,18 @@ def _longest_input(settings: Any, tokenizer: Any) -> int:
     bounds = [tokenizer.model_max_length]
     positions = getattr(settings, "max_position_embeddings", None)
     if positions:
-        # RoBERTa's family counts positions from the padding index on.
-        offset = settings.pad_token_id + 1 if settings.model_type in ("roberta", "xlm-roberta", "camembert") else 0
-        bounds.append(positions - offset)
+        bounds.append(positions - unused_positions(settings.model_type, settings.pad_token_id))
     return int(min(bounds))
 
 
-def _origin(source: Mapping[str, Any]) -> str:
+def _origin(source: Mapping[str, Any], folder: Path) -> str:
     if "package" in source:
         return f"package {source['package']}"
     if "path" in source:
         return f"folder {source['path']}"
-    return f"hub {source['hub']} at {source.get('revision', 'a local copy')}"
+    # Files that a user put there have the commit that was noted with them, if any.
+    commit = placed_commit(folder) if is_placed(MODELS, source) else commit_of(read_lock(), MODELS, source)
+    return f"hub {source['hub']} at {commit or 'a local copy'}"
 
 
 def _read(action: Any, folder: Path, what: str) -> Any:

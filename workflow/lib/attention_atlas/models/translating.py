@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
     from transformers import PreTrainedModel
 
+_log = logging.getLogger(__name__)
 UNCOUNTED = -100
 """In the place of a piece that no loss counts."""
 BATCH_TOKENS = 1024
@@ -101,12 +103,17 @@ def translate_under(
 def target_loss(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor], pieces: Sequence[Sequence[int]]) -> torch.Tensor:
     """Cross-entropy of the pieces of translations, each given those before it, summed over all of a batch.
 
+    Of a translation that is longer than the model has positions, the pieces at these positions alone count.
+
     Args:
         model: the translation model.
         inputs: its sentences, `batches.model_inputs`.
         pieces: of each translation, the end included.
     """
-    rows = [torch.tensor(piece_ids, device=model.device) for piece_ids in pieces]
+    positions = getattr(model.config, "max_position_embeddings", None)
+    if positions and (overlong := sum(len(piece_ids) > positions for piece_ids in pieces)):
+        _log.warning("%d translations are longer than the model's %d positions: only these count", overlong, positions)
+    rows = [torch.tensor(piece_ids[:positions], device=model.device) for piece_ids in pieces]
     labels = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=UNCOUNTED)
     previous_pieces = decoder_inputs(model, labels)
     logits = model(**inputs, decoder_input_ids=previous_pieces, use_cache=False).logits.float()

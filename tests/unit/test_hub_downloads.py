@@ -1,0 +1,276 @@
+"""Downloads from a hub on the loopback address: once, kept, checked, and without a network from then on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from loopback_hub import FIRST, SECOND, Hub, serving
+from rules_text import ROOT, RULES, rules_of
+from tiny_models import HEADS, LAYERS, WIDTH, tiny
+from transformers import BertTokenizerFast
+
+TOKEN = "hf_" + "aBcD1234" * 4
+NO_NETWORK = {"HF_ENDPOINT": "http://127.0.0.1:9"}
+"""A port on which nothing listens."""
+FETCH_MODEL = """
+import logging, sys
+logging.basicConfig(level=logging.DEBUG)
+from attention_atlas.errors import AtlasError
+from attention_atlas.models.loading import fetch_model, locate
+entry = {{"source": {source}}}
+try:
+    folder = fetch_model(entry)
+    assert folder == locate(entry)
+    print(folder)
+except AtlasError as error:
+    sys.exit(f"refused: {{error}}")
+"""
+FETCH_ROWS = """
+import sys
+from attention_atlas.corpora.sources import fetch
+from attention_atlas.errors import AtlasError
+try:
+    fetch({source}, "{name}.raw", rows_out="{name}.rows.tsv")
+except AtlasError as error:
+    sys.exit(f"refused: {{error}}")
+"""
+MODEL = {"hub": "a/tiny"}
+PARQUET = "train-00000-of-00001.parquet"
+CONFIGURED = b"""---
+configs:
+- config_name: english
+  data_files:
+  - split: train
+    path: english/train-*
+- config_name: french
+  data_files:
+  - split: train
+    path: french/train-*
+---
+"""
+DATA = {"hub": "a/data", "config": "english", "split": "train", "column": "text", "rows": 30}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory) -> dict[str, dict[str, bytes]]:
+    """Files of a tiny model, and of a data set in Parquet form."""
+    folder = tmp_path_factory.mktemp("files")
+    tiny("bert").save_pretrained(folder / "model")
+    vocabulary = {entry: i for i, entry in enumerate(("[UNK]", "[PAD]", "[CLS]", "[SEP]", "[MASK]", "the"))}
+    BertTokenizerFast(vocab=vocabulary).save_pretrained(folder / "model")
+    rows = [{"id": f"i{k}", "title": f"t{k}", "text": f"text {k}"} for k in range(200)]
+    pq.write_table(pa.Table.from_pylist(rows), folder / "train.parquet", row_group_size=40)
+    model = {path.name: path.read_bytes() for path in (folder / "model").iterdir()}
+    return {"model": model, "data": {"README.md": CONFIGURED, f"english/{PARQUET}": (folder / "train.parquet").read_bytes()}}
+
+
+@pytest.fixture
+def hub(tmp_path, files) -> Iterator[Hub]:
+    with serving(tmp_path / "served") as served:
+        served.add("models", "a/tiny", files["model"])
+        served.add("datasets", "a/data", files["data"])
+        yield served
+
+
+def fetched(hub: Hub, home: Path, source: dict = MODEL, **variables: str) -> Path:
+    done = hub.run(home, FETCH_MODEL.format(source=source), **variables)
+    assert done.returncode == 0, done.stderr
+    return Path(done.stdout.strip().splitlines()[-1])
+
+
+def refused(hub: Hub, home: Path, source: dict = MODEL, **variables: str) -> str:
+    done = hub.run(home, FETCH_MODEL.format(source=source), **variables)
+    assert done.returncode == 1, done.stdout
+    (message,) = [line for line in done.stderr.splitlines() if line.startswith("refused: ")]
+    assert TOKEN not in done.stdout + done.stderr
+    return message.removeprefix("refused: ")
+
+
+def lock_of(home: Path) -> dict:
+    return yaml.safe_load((home / "lock.yaml").read_text(encoding="utf-8"))
+
+
+def test_a_model_is_downloaded_once_and_its_commit_kept(hub, tmp_path, files):
+    folder = fetched(hub, tmp_path / "home")
+    assert folder.name == FIRST
+    for name in ("config.json", "model.safetensors", "tokenizer.json"):
+        assert (folder / name).read_bytes() == files["model"][name]
+    shape = {"layers": LAYERS, "heads": HEADS, "hidden_size": WIDTH, "longest_input": 40}
+    assert lock_of(tmp_path / "home") == {"models": {"a/tiny": {"main": {"commit": FIRST, **shape}}}}
+    # The branch moves on; the lock file does not, and what was fetched is used without a network.
+    hub.refs["main"] = SECOND
+    asked = len(hub.requests)
+    assert fetched(hub, tmp_path / "home", **NO_NETWORK) == folder
+    assert len(hub.requests) == asked
+    # Another machine that has the lock file gets the same commit.
+    hub.refs["first"] = FIRST
+    (tmp_path / "second").mkdir()
+    (tmp_path / "second" / "lock.yaml").write_bytes((tmp_path / "home" / "lock.yaml").read_bytes())
+    assert fetched(hub, tmp_path / "second").name == FIRST
+
+
+def test_a_branch_and_a_tag_are_resolved_to_the_commit_that_they_have(hub, tmp_path):
+    hub.refs |= {"v1.0": SECOND}
+    assert fetched(hub, tmp_path / "home", MODEL | {"revision": "v1.0"}).name == SECOND
+    assert lock_of(tmp_path / "home")["models"]["a/tiny"]["v1.0"]["commit"] == SECOND
+    assert fetched(hub, tmp_path / "home", MODEL | {"revision": FIRST}).name == FIRST
+    assert list(lock_of(tmp_path / "home")["models"]["a/tiny"]) == ["v1.0"]
+
+
+def test_a_refreshed_lock_names_the_commit_that_it_replaces(hub, tmp_path):
+    fetched(hub, tmp_path / "home")
+    hub.refs["main"] = SECOND
+    code = (
+        "from attention_atlas.io.hub_files import resolve\n"
+        "from attention_atlas.io.hub_lock import record\n"
+        f"record('models', {MODEL}, lambda: resolve('models', {MODEL}), refresh=True)\n"
+    )
+    assert hub.run(tmp_path / "home", code).returncode == 0
+    assert lock_of(tmp_path / "home")["models"]["a/tiny"]["main"] == {"commit": SECOND, "replaces": FIRST}
+    assert fetched(hub, tmp_path / "home").name == SECOND
+
+
+def test_a_commit_and_a_repository_that_the_hub_does_not_have_are_named(hub, tmp_path):
+    message = refused(hub, tmp_path / "home", MODEL | {"revision": "3" * 40})
+    assert message == (
+        "model a/tiny at 33333333: the hub has this repository, but no such commit, branch or tag. Correct the key `revision`."
+    )
+    assert "model a/tiny at nowhere: the hub has this" in refused(hub, tmp_path / "home", MODEL | {"revision": "nowhere"})
+    assert "model a/none at main: not in the hub's cache" in refused(hub, tmp_path / "home", {"hub": "a/none"})
+    assert not (tmp_path / "home" / "lock.yaml").exists()
+
+
+def test_a_gated_repository_says_that_an_account_is_needed(hub, tmp_path):
+    hub.gated.add("models/a/tiny")
+    assert refused(hub, tmp_path / "home") == (
+        "model a/tiny at main: its owner asks for an account. Accept the terms on its page and set HF_TOKEN."
+    )
+
+
+def test_jobs_that_fetch_at_the_same_time_resolve_a_name_once(hub, tmp_path):
+    home = tmp_path / "home"
+    with ThreadPoolExecutor(2) as pool:
+        folders = list(pool.map(lambda _: fetched(hub, home), range(2)))
+    assert folders[0] == folders[1]
+    assert hub.requests.count("api/models/a/tiny/revision/main") == 1
+
+
+def test_a_file_that_is_cut_off_is_not_kept(hub, tmp_path, files):
+    hub.truncated.add("model.safetensors")
+    message = refused(hub, tmp_path / "home")
+    assert message.startswith("model a/tiny at main: not in the hub's cache and not to be fetched (")
+    assert not list((tmp_path / "home").rglob("model.safetensors"))
+    hub.truncated.clear()
+    assert (fetched(hub, tmp_path / "home") / "model.safetensors").read_bytes() == files["model"]["model.safetensors"]
+
+
+def test_without_a_network_from_the_start_the_sentence_says_what_to_do(hub, tmp_path):
+    message = refused(hub, tmp_path / "home", **NO_NETWORK)
+    assert message.startswith("model a/tiny at main: not in the hub's cache and not to be fetched (")
+    assert "put the files under data_mirror (or ATLAS_DATA) as hub/models/a/tiny" in message
+
+
+def test_a_token_is_sent_and_never_told(hub, tmp_path):
+    for variables, source in (({}, MODEL), ({}, {"hub": "a/none"}), (NO_NETWORK, {"hub": "a/further"})):
+        done = hub.run(tmp_path / "home", FETCH_MODEL.format(source=source), HF_TOKEN=TOKEN, **variables)
+        assert TOKEN not in done.stdout + done.stderr
+    assert f"Bearer {TOKEN}" in hub.tokens
+    assert TOKEN not in (tmp_path / "home" / "lock.yaml").read_text(encoding="utf-8")
+
+
+def test_a_download_into_the_mirror_folder_serves_a_machine_without_a_network(hub, tmp_path, files):
+    place = tmp_path / "mirror" / "hub" / "models" / "a" / "tiny"
+    code = (
+        "from huggingface_hub import snapshot_download\n"
+        f"snapshot_download('a/tiny', revision='{FIRST}', local_dir={str(place)!r})"
+    )
+    assert hub.run(tmp_path / "download", code).returncode == 0
+    mirrored = {"ATLAS_DATA": str(tmp_path / "mirror"), **NO_NETWORK}
+    pinned = MODEL | {"revision": FIRST}
+    for source in (MODEL, pinned):
+        assert fetched(hub, tmp_path / "home", source, **mirrored) == place
+    assert "this is a/tiny at commit 11111111, but 22222222 is needed" in refused(
+        hub, tmp_path / "home", MODEL | {"revision": SECOND}, **mirrored
+    )
+    weights = place / "model.safetensors"
+    weights.write_bytes(files["model"]["model.safetensors"][:-1])
+    assert refused(hub, tmp_path / "home", pinned, **mirrored).startswith(f"{weights}: wrong checksum")
+
+
+def test_corpora_of_the_same_rows_share_one_download(hub, tmp_path):
+    home = tmp_path / "home"
+    asked = []
+    for name in ("first", "second", "third"):
+        variables = {} if name == "first" else NO_NETWORK
+        done = hub.run(home, FETCH_ROWS.format(source=DATA, name=name), **variables)
+        assert done.returncode == 0, done.stderr
+        asked.append(len(hub.requests))
+    assert asked[0] > 0
+    assert asked[1:] == [asked[0]] * 2
+    for suffix in ("raw", "rows.tsv"):
+        (content,) = {(home / f"{name}.{suffix}").read_bytes() for name in ("first", "second", "third")}
+        assert content.count(b"\n") >= 30
+    assert lock_of(home) == {"datasets": {"a/data": {"main": {"commit": FIRST}}}}
+    # Other rows are another download.
+    assert hub.run(home, FETCH_ROWS.format(source=DATA | {"rows": 10}, name="fewer"), HF_HUB_OFFLINE="1").returncode == 1
+    assert not (home / "fewer.raw").exists()
+
+
+def test_a_data_set_that_is_cut_off_leaves_nothing(hub, tmp_path):
+    hub.truncated.add(PARQUET)
+    done = hub.run(tmp_path / "home", FETCH_ROWS.format(source=DATA, name="rows"))
+    assert "refused: data set a/data: could not be" in done.stderr
+    assert not list((tmp_path / "home").rglob("*raw"))
+    hub.truncated.clear()
+    assert hub.run(tmp_path / "home", FETCH_ROWS.format(source=DATA, name="rows")).returncode == 0
+
+
+def test_a_data_set_in_the_mirror_needs_no_network(hub, tmp_path):
+    place = tmp_path / "mirror" / "hub" / "datasets" / "a" / "data"
+    code = (
+        "from huggingface_hub import snapshot_download\n"
+        f"snapshot_download('a/data', repo_type='dataset', revision='{FIRST}', local_dir={str(place)!r})"
+    )
+    assert hub.run(tmp_path / "download", code).returncode == 0
+    source = DATA | {"revision": FIRST}
+    for home, variables in (("mirrored", {"ATLAS_DATA": str(tmp_path / "mirror"), **NO_NETWORK}), ("online", {})):
+        assert hub.run(tmp_path / home, FETCH_ROWS.format(source=source, name="rows"), **variables).returncode == 0
+    # The same rows, wherever the files lie.
+    assert (tmp_path / "mirrored" / "rows.raw").read_bytes() == (tmp_path / "online" / "rows.raw").read_bytes()
+
+
+AS_A_JOB = """
+import sys
+from types import SimpleNamespace
+{imported}
+from attention_atlas.workflow.job import job
+with job(SimpleNamespace(log=["log"], rule="some_rule", threads=1){options}):
+    from huggingface_hub import HfApi
+    HfApi().model_info("a/tiny")
+"""
+
+
+@pytest.mark.parametrize("imported", ["", "import datasets, huggingface_hub"])
+def test_only_jobs_that_download_reach_the_hub(hub, tmp_path, imported):
+    done = hub.run(tmp_path / "home", AS_A_JOB.format(imported=imported, options=""))
+    assert "offline mode is enabled" in done.stderr
+    assert not hub.requests
+    assert hub.run(tmp_path / "home", AS_A_JOB.format(imported=imported, options=", downloads=True")).returncode == 0
+    assert hub.requests
+
+
+def test_jobs_that_download_run_on_the_submitting_machine():
+    scripts = {
+        path.name for path in (ROOT / "workflow/scripts").glob("*.py") if "downloads=True" in path.read_text(encoding="utf-8")
+    }
+    assert scripts == {"describe_model.py", "fetch_corpus.py"}
+    rules = {name: body for path in RULES for name, body in rules_of(path).items()}
+    downloading = {name for name, body in rules.items() if any(f"../scripts/{script}" in body for script in scripts)}
+    assert downloading == {"describe_model", "fetch_corpus"}
+    assert all("localrule: True" in rules[name] for name in downloading)

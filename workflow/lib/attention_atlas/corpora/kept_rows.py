@@ -1,0 +1,34 @@
+"""Rows that were drawn from a data set of the hub, kept in the user's cache: they are fetched once, whatever needs them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+DRAWING = 1
+"""Number of the way in which rows are drawn and written: a change of it makes the kept ones void."""
+
+
+@contextmanager
+def keeping(drawing: Mapping[str, Any]) -> Iterator[tuple[Path, Path]]:
+    """The kept file of the rows and the table of where they come from; no other process draws the same rows meanwhile.
+
+    The caller writes them where they are not there, the table last.
+
+    Args:
+        drawing: all that the rows depend on: repository, commit, split, order, and so on; without it nothing is shared.
+    """
+    import pooch
+    from filelock import FileLock
+
+    described = json.dumps({**drawing, "drawing": DRAWING}, sort_keys=True)
+    folder = Path(pooch.os_cache("attention-atlas"), "rows", hashlib.sha256(described.encode()).hexdigest()[:32])
+    folder.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder / ".guard"):
+        # What is in the folder, for who looks into the cache.
+        Path(folder, "drawing.json").write_text(described + "\n", encoding="utf-8")
+        yield folder / "raw", folder / "rows.tsv"

@@ -1,0 +1,210 @@
+"""Where the files of a repository of the hub are, and fetching them: a local folder, the mirror, the hub's cache, the hub.
+
+`at_hand` looks without any network and imports nothing heavy, as every start and every job with a model needs it. Only the jobs
+that download call `fetch`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import re
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+from attention_atlas.errors import AtlasError, first_line
+from attention_atlas.io.files import sha256
+from attention_atlas.io.hub_lock import MODELS, Lock, Record, commit_of, is_commit, read_lock, record, reference_of
+from attention_atlas.io.mirror import MIRROR_VARIABLE, repository_in_mirror
+from attention_atlas.io.redaction import redacted
+
+_log = logging.getLogger(__name__)
+_REPOSITORY = re.compile(r"(?:[A-Za-z0-9][\w.-]*/)?[A-Za-z0-9][\w.-]*")
+_METADATA = Path(".cache", "huggingface", "download")
+"""Where `hf download --local-dir` notes commit and checksum of each file that it has written."""
+_LOCAL_MODELS = "models"
+"""Folder of the working directory in which a user may put a model under its name on the hub, without its owner."""
+
+
+def at_hand(kind: str, source: Mapping[str, Any], lock: Lock | None = None, mirror: str | Path | None = None) -> Path | None:
+    """The folder with the files of a source of kind hub, where it is on this machine; looks nowhere else.
+
+    Args:
+        kind: models or datasets.
+        source: its `hub` (a repository, or a folder in the same form) and `revision`.
+        lock: content of the lock file; read where it is not given.
+        mirror: folder that is searched before the hub's cache; default: that of the environment.
+
+    Raises:
+        AtlasError: the mirror has this repository at another commit.
+    """
+    lock = read_lock() if lock is None else lock
+    for folder in _placed(kind, source, mirror):
+        _check_commit(folder, kind, source, lock)
+        return folder
+    commit = commit_of(lock, kind, source)
+    snapshot = commit and _cached(kind, str(source["hub"])) / "snapshots" / commit
+    return snapshot if snapshot and snapshot.is_dir() else None
+
+
+def is_placed(kind: str, source: Mapping[str, Any], mirror: str | Path | None = None) -> bool:
+    """Whether a user put the files of a source of kind hub on this machine, in a folder or the mirror."""
+    return bool(_placed(kind, source, mirror))
+
+
+def fetch(kind: str, source: Mapping[str, Any], needed: Collection[str], facts: Callable[[Path], Record] | None = None) -> Path:
+    """The folder with the files of a source of kind hub; downloaded where they are not on this machine.
+
+    A branch or tag is resolved to a commit first, which the lock file keeps. Files of the mirror are compared with the
+    checksums that came with them.
+
+    Args:
+        kind: models or datasets.
+        source: see `at_hand`.
+        needed: patterns of the names of files that are downloaded.
+        facts: what the lock file keeps beside the commit, from a folder with the repository's config.json.
+
+    Raises:
+        AtlasError: not to be downloaded, a wrong checksum, or another commit in the mirror.
+    """
+    for folder in _placed(kind, source):
+        _check_commit(folder, kind, source, read_lock())
+        check_placed_files(folder)
+        return folder
+    commit = resolved_commit(kind, source, facts)
+    try:
+        from huggingface_hub import snapshot_download
+
+        return Path(
+            snapshot_download(str(source["hub"]), repo_type=_repo_type(kind), revision=commit, allow_patterns=list(needed))
+        )
+    except Exception as error:  # the hub client raises a dozen kinds
+        raise refusal(kind, source, error) from error
+
+
+def resolved_commit(kind: str, source: Mapping[str, Any], facts: Callable[[Path], Record] | None = None) -> str:
+    """The commit of a source of kind hub; a branch or tag without a record is resolved and recorded. See `fetch`."""
+    reference = reference_of(source)
+    if is_commit(reference):
+        return reference
+    return str(record(kind, source, lambda: resolve(kind, source, facts))["commit"])
+
+
+def resolve(kind: str, source: Mapping[str, Any], facts: Callable[[Path], Record] | None = None) -> Record:
+    """Ask the hub for the commit of a source; without a network, the commit that the hub's cache has for it. See `fetch`.
+
+    Raises:
+        AtlasError: neither knows it.
+    """
+    from huggingface_hub import HfApi, hf_hub_download
+
+    repository, reference = str(source["hub"]), reference_of(source)
+    try:
+        cached = _cached(kind, repository) / "refs" / reference
+        try:
+            commit = str(HfApi().repo_info(repository, repo_type=_repo_type(kind), revision=reference).sha)
+        except Exception:
+            # No network. What was fetched under this name before is what the user has.
+            commit = cached.read_text(encoding="ascii").strip() if cached.is_file() else ""
+            if not is_commit(commit):
+                raise
+        record = {"commit": commit}
+        if facts is not None:
+            record |= facts(Path(hf_hub_download(repository, "config.json", revision=commit)).parent)
+    except AtlasError:
+        raise
+    except Exception as error:  # the hub client raises a dozen kinds
+        raise refusal(kind, source, error) from error
+    return record
+
+
+def refusal(kind: str, source: Mapping[str, Any], error: Exception) -> AtlasError:
+    """One sentence on why a repository cannot be downloaded, and what to do."""
+    repository, reference = str(source["hub"]), reference_of(source)
+    what = f"{'model' if kind == MODELS else 'data set'} {repository} at {reference[:8] if is_commit(reference) else reference}"
+    name = type(error).__name__
+    if name == "RevisionNotFoundError":
+        return AtlasError(
+            f"{what}: the hub has this repository, but no such commit, branch or tag. Correct the key `revision`."
+        )
+    if name == "GatedRepoError":
+        return AtlasError(f"{what}: its owner asks for an account. Accept the terms on its page and set HF_TOKEN.")
+    place = f"hub/{kind}/{repository}"
+    return AtlasError(
+        f"{what}: not in the hub's cache and not to be fetched ({name}: {redacted(first_line(error, 200))}). On a machine with "
+        f"a network run the same target there first (the cache is HF_HOME), put the files under data_mirror (or "
+        f"{MIRROR_VARIABLE}) as {place}, or put the files into a folder and use a source of kind path."
+    )
+
+
+def check_placed_files(folder: Path) -> None:
+    """Compare the files of a folder with the checksums that `hf download --local-dir` left beside them, where it did.
+
+    Raises:
+        AtlasError: a file has another checksum.
+    """
+    notes = sorted(Path(folder, _METADATA).rglob("*.metadata"))
+    for note in notes:
+        file = Path(folder, note.relative_to(folder / _METADATA).with_suffix(""))
+        expected = _noted(note)[1]
+        if file.is_file() and expected and expected not in (sha256(file), _git_checksum(file)):
+            raise AtlasError(
+                f"{file}: wrong checksum: the download of this folder noted {expected}. The file is damaged or was changed; "
+                "fetch the folder again with `hf download --local-dir`."
+            )
+    if not notes:
+        _log.warning(
+            "%s: no checksums came with these files (hf download --local-dir notes them); they are used as they are", folder
+        )
+
+
+def placed_commit(folder: Path) -> str | None:
+    """The commit that `hf download --local-dir` noted in a folder; None without such a note."""
+    commits = {_noted(note)[0] for note in Path(folder, _METADATA).rglob("*.metadata")}
+    return commits.pop() if len(commits) == 1 else None
+
+
+def _check_commit(folder: Path, kind: str, source: Mapping[str, Any], lock: Lock) -> None:
+    wanted, placed = commit_of(lock, kind, source), placed_commit(folder)
+    if wanted and placed and wanted != placed:
+        raise AtlasError(
+            f"{folder}: this is {source['hub']} at commit {placed[:8]}, but {wanted[:8]} is needed. Fetch that one "
+            f"(hf download --revision {wanted} --local-dir), or remove the folder."
+        )
+
+
+def _placed(kind: str, source: Mapping[str, Any], mirror: str | Path | None = None) -> list[Path]:
+    """Folders with a repository's files that a user put there, in the order in which they are used."""
+    repository = str(source["hub"])
+    folders = [Path(repository)]
+    if _REPOSITORY.fullmatch(repository):
+        if kind == MODELS and "revision" not in source:
+            folders.append(Path(_LOCAL_MODELS, repository.rpartition("/")[2]))
+        mirrored = repository_in_mirror(kind, repository, mirror)
+        folders += [mirrored] if mirrored is not None else []
+    return [folder for folder in folders if folder.is_dir()]
+
+
+def _cached(kind: str, repository: str) -> Path:
+    """Folder of a repository in the hub's cache, by the variables and names of huggingface_hub, whose import takes too long."""
+    home = os.environ.get("HF_HOME") or str(Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "huggingface"))
+    cache = os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE") or str(Path(home, "hub"))
+    return Path(os.path.expandvars(cache)).expanduser() / "--".join((kind, *repository.split("/")))
+
+
+def _repo_type(kind: str) -> str:
+    return kind.removesuffix("s")
+
+
+def _noted(note: Path) -> tuple[str, str]:
+    """Commit and checksum of a file, as noted when it was downloaded."""
+    lines = [*note.read_text(encoding="utf-8").splitlines(), "", ""]
+    return lines[0].strip(), lines[1].strip()
+
+
+def _git_checksum(file: Path) -> str:
+    """The checksum of a small file on the hub: that of git."""
+    content = file.read_bytes() if file.stat().st_size < 1 << 26 else b""
+    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()

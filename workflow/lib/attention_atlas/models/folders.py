@@ -1,0 +1,38 @@
+"""The folder of a model's files, where it is on this machine. Nothing heavy is imported, since every start looks here."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from attention_atlas.io.hub_files import at_hand
+from attention_atlas.io.hub_lock import MODELS, Lock
+
+
+def packaged_folder(source: Mapping[str, Any]) -> Path | None:
+    """Folder of a source of kind package; None where the package is not installed. The package is not imported."""
+    try:
+        spec = importlib.util.find_spec(source["module"])
+    except ModuleNotFoundError:  # of the package that the module is in
+        spec = None
+    return None if spec is None or spec.origin is None else Path(spec.origin).parent / source["folder"]
+
+
+def model_folder(source: Mapping[str, Any], lock: Lock | None = None, mirror: str | Path | None = None) -> Path | None:
+    """Folder of a source of kind package, path or hub; None where its files are not on this machine.
+
+    Args:
+        source: of a model's registry entry.
+        lock, mirror: see `hub_files.at_hand`.
+
+    Raises:
+        AtlasError: the mirror has a repository at another commit.
+    """
+    if "package" in source:
+        return packaged_folder(source)
+    if "path" in source:
+        folder = Path(source["path"])
+        return folder if folder.is_dir() else None
+    return at_hand(MODELS, source, lock, mirror)

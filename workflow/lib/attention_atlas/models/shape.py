@@ -1,0 +1,67 @@
+"""The shape of a model by its config.json alone, without loading a library that knows its architecture."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from attention_atlas.errors import AtlasError
+from attention_atlas.io.hub_lock import SHAPE
+
+_NAMES = {
+    "layers": ("encoder_layers", "num_hidden_layers", "n_layers", "n_layer"),
+    "heads": ("encoder_attention_heads", "num_attention_heads", "n_heads", "n_head"),
+    "hidden_size": ("hidden_size", "d_model", "dim", "n_embd"),
+    "longest_input": ("max_position_embeddings", "n_positions"),
+}
+"""Fact -> what architectures call it (`attribute_map` of their configurations in transformers), the encoder's before others."""
+_OFFSET_POSITIONS = ("roberta", "xlm-roberta", "camembert")
+"""Architectures that count positions from the padding index on."""
+
+
+def read_shape(folder: str | Path) -> dict[str, int]:
+    """Layers, heads, hidden_size and longest_input (pieces) of the model in a folder, as far as its config.json says them.
+
+    Raises:
+        AtlasError: there is a config.json that is no JSON object; names it.
+    """
+    file = Path(folder, "config.json")
+    try:
+        settings: Any = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise AtlasError(
+            f"{folder}: the configuration cannot be read ({type(error).__name__}: config.json is no JSON)."
+        ) from error
+    if not isinstance(settings, dict):
+        raise AtlasError(f"{folder}: the configuration cannot be read (config.json is no JSON object).")
+    shape = {}
+    for fact, names in _NAMES.items():
+        value = next((settings[name] for name in names if isinstance(settings.get(name), int)), None)
+        if value is not None:
+            shape[fact] = value
+    if "longest_input" in shape:
+        shape["longest_input"] -= unused_positions(settings.get("model_type", ""), settings.get("pad_token_id", 1))
+    return shape
+
+
+def unused_positions(model_type: str, padding: int | None) -> int:
+    """Positions of an architecture that no token has: those up to the padding index, where positions are counted behind it."""
+    return (padding or 0) + 1 if model_type in _OFFSET_POSITIONS else 0
+
+
+def shape_record(folder: Path) -> dict[str, int]:
+    """What the lock file keeps of a model's config.json.
+
+    Raises:
+        AtlasError: it does not say layers, heads and hidden size.
+    """
+    shape = read_shape(folder)
+    absent = [key for key in SHAPE if key not in shape]
+    if absent:
+        raise AtlasError(
+            f"{folder}: config.json does not say {' and '.join(absent)}: state them in the model's registry entry."
+        )
+    return shape
