@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 from attention_atlas.corpora.edge_converters import coin_flips, read_edge_records
 from attention_atlas.corpora.edges import edge_line, read_edges
+from attention_atlas.corpora.sources import fetch
+from attention_atlas.workflow.config import read_configuration
+
+ROOT = Path(__file__).parents[2]
 
 
 def of(records, task):
@@ -57,6 +62,12 @@ def test_entities_of_novels_are_nested(mirror):
     print(len(records), "sentences,", labels)
     assert set(labels) == {"PER", "FAC", "GPE", "LOC", "VEH", "ORG"}
     assert labels["PER"] > 9000
+
+
+def test_the_entities_of_the_mirror_have_the_content_of_the_repository(mirror, tmp_path):
+    source = read_configuration(ROOT)["corpora"]["litbank-entities-training"]["source"]
+    fetch(source, tmp_path / "raw", mirror)
+    assert len(list(read_edge_records("entities", ["entities"], tmp_path / "raw"))) > 8000
 
 
 def test_relations_of_semeval_are_read_and_parted(mirror):

@@ -1,5 +1,6 @@
 """Coreference columns: every variant is read, nested mentions included, and what is malformed is named with its line."""
 
+import hashlib
 import io
 import tarfile
 
@@ -8,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attention_atlas.corpora.conll2012 import Span, read_conll2012
+from attention_atlas.corpora.edge_converters import read_edge_records
 from attention_atlas.corpora.sources import check_content
 from attention_atlas.errors import AtlasError
 
@@ -170,8 +172,6 @@ def test_a_document_that_comes_twice_is_refused_with_both_files(tmp_path):
 
 
 def test_the_content_of_an_archive_is_checked_whatever_its_packing(tmp_path):
-    import hashlib
-
     expected = hashlib.sha256(b"a a (0)\nb b (0)\n").hexdigest()
     for name, files in (
         ("one", {"a.conll": "a a (0)\n", "b.conll": "b b (0)\n"}),
@@ -180,6 +180,19 @@ def test_the_content_of_an_archive_is_checked_whatever_its_packing(tmp_path):
         check_content(archive(tmp_path / name, files), expected)
     with pytest.raises(AtlasError, match="wrong checksum: expected content_sha256"):
         check_content(archive(tmp_path / "three", {"a.conll": "a a (1)\n", "b.conll": "b b (0)\n"}), expected)
+
+
+def test_the_content_may_be_that_of_files_below_a_folder(tmp_path):
+    expected = hashlib.sha256(b"a\tO\n").hexdigest()
+    whole = archive(
+        tmp_path / "whole", {"r/entities/tsv/a.tsv": "a\tO\n", "r/events/tsv/a.tsv": "a\tEVENT\n", "r/a.conll": "a a (0)\n"}
+    )
+    for packed in (whole, archive(tmp_path / "part", {"a.tsv": "a\tO\n"})):
+        check_content(packed, expected, "entities/*.tsv")
+        # The reader takes the same files.
+        assert [record.words for record in read_edge_records("entities", ["entities"], packed)] == [("a",)]
+    with pytest.raises(AtlasError, match="wrong checksum"):
+        check_content(whole, expected, "*.tsv")
 
 
 def test_a_truncated_archive_and_an_empty_folder_are_named(tmp_path):

@@ -7,10 +7,14 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from small_entries import FILE_ORDER
+from small_tokenizer import save_tokenizer
 
+from attention_atlas.corpora.building import build_shard
 from attention_atlas.corpora.conll2012 import LabelledSpan, read_conll2012
 from attention_atlas.corpora.edge_converters import FORM_TASKS, coin_flips, constituent_label, read_edge_records, role_targets
 from attention_atlas.corpora.edges import EdgeRecord, edge_line, read_edges
+from attention_atlas.corpora.examples import read_examples
 from attention_atlas.corpora.layers import EdgeTarget
 from attention_atlas.corpora.propositions import read_propositions
 from attention_atlas.errors import AtlasError
@@ -71,6 +75,21 @@ def test_tags_are_words_and_dependencies_pairs_with_the_root_paired_with_itself(
     ]
     (tags,) = read_edge_records("conllu", ["pos"], written(tmp_path, TREE))
     assert spans(tags) == spans(record, "pos")
+
+
+@pytest.mark.parametrize(("form", "text"), [("conllu", TREE), ("propositions", PROPOSITIONS)])
+def test_a_tree_with_two_roots_costs_its_own_record_alone(tmp_path, form, text):
+    two_roots = text.replace("\t3\tnsubj\t", "\t0\troot\t").replace("\t6\tnsubj\t", "\t0\troot\t")
+    raw, out, dropped = written(tmp_path, two_roots + text), tmp_path / "out.parquet", tmp_path / "dropped.tsv"
+    entry = {"reader": "edges", "format": form, "edge_tasks": ["dependencies"], "part": "all", "files": "*", **FILE_ORDER}
+    entry |= {"language": "english", "max_tokens": 64, "shard": 4}
+    build_shard(entry, raw, save_tokenizer(tmp_path / "tokenizer.json"), 64, 0, out, dropped)
+    assert [example.record for example in read_examples([out])] == [1]
+    (row,) = dropped.read_text().splitlines()[1:]
+    assert row.startswith(f"0\t{'s1' if form == 'conllu' else 'p1'}\tseveral roots\tseveral words have head 0: ")
+    no_tree = written(tmp_path, text.replace("\t3\tnsubj\t", "\t2\tnsubj\t").replace("\t6\tnsubj\t", "\t2\tnsubj\t"))
+    with pytest.raises(AtlasError, match="is its own head"):
+        build_shard(entry, no_tree, tmp_path / "tokenizer.json", 64, 0, out, dropped)
 
 
 def test_arguments_are_subtrees_but_not_across_their_predicate(tmp_path):

@@ -55,6 +55,14 @@ def test_examples_without_a_label_keep_their_place(tmp_path):
     assert read(tmp_path, text, "mnli") == [Unusable("1", "no label"), Labelled("2", ("c", "d"), "neutral")]
 
 
+@pytest.mark.parametrize(("task", "missing"), [("rte", -1), ("stsb", -1.0), ("mnli", "-1")])
+def test_rows_of_the_hubs_test_sets_have_no_label(tmp_path, task, missing):
+    first, label = ("premise", "label") if task == "mnli" else ("sentence1", "label")
+    second = "hypothesis" if task == "mnli" else "sentence2"
+    row = {first: "a", second: "b", label: missing}
+    assert read(tmp_path, json.dumps(row) + "\n", task) == [Unusable("1", "no label")]
+
+
 QQP = (
     "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\n"
     "1\t1\t2\tWhat is a cat?\tWhat are cats?\t1\n"

@@ -170,7 +170,12 @@ def _edges(corpus: _Corpus, start: int, stop: int) -> _Items:
     places = (corpus.raw, corpus.companion, entry["part"], entry["files"], entry["language"])
     builders = partial(edge_record_builders, entry["format"], entry["edge_tasks"], *places)
     for number, build in _numbered(corpus, builders, start, stop):
-        yield _from_edges(build(), number, corpus.pieces, corpus.bound)
+        try:
+            record = build()
+        except SeveralRootsError as error:
+            yield Dropped(number, error.sentence, "several roots", error.fault)
+            continue
+        yield _from_edges(record, number, corpus.pieces, corpus.bound)
 
 
 def _passages(corpus: _Corpus, start: int, stop: int) -> _Items:

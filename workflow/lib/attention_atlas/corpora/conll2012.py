@@ -118,7 +118,11 @@ def read_conll2012(path: str | Path, files: str = GOLD_FILES, language: str = "e
 
 
 def column_files(
-    path: Path, by_base_name: bool = False, files: str = COREFERENCE_FILES, language: str | None = None
+    path: Path,
+    by_base_name: bool = False,
+    files: str = COREFERENCE_FILES,
+    language: str | None = None,
+    below: str | None = None,
 ) -> Iterator[tuple[str, Iterable[tuple[int, bytes]]]]:
     """Name and numbered lines of each file in a source, in the order of the names.
 
@@ -127,6 +131,7 @@ def column_files(
         by_base_name: order by the names without their folders.
         files: pattern of the names of the files that are read from a folder or an archive.
         language: read no file in folders of other languages (`LANGUAGES`).
+        below: read only files in folders of this name, where there are such folders.
 
     Raises:
         AtlasError: nothing to read, or a damaged archive.
@@ -137,13 +142,14 @@ def column_files(
 
     if path.is_dir():
         names = {str(p): str(p.relative_to(path)) for p in path.rglob("*") if p.is_file()}
-        for name in sorted(_chosen(path, names, files, language), key=order):
+        for name in sorted(_chosen(path, _within(names, below), files, language), key=order):
             yield name, raw_lines(Path(name))
     elif path.is_file() and is_tar_archive(path):
         try:
             with tarfile.open(path) as archive:
                 members = {m.name: m for m in archive.getmembers() if m.isfile()}
-                for name in sorted(_chosen(path, {name: name for name in members}, files, language), key=order):
+                names = _within({name: name for name in members}, below)
+                for name in sorted(_chosen(path, names, files, language), key=order):
                     # Read in memory: nothing is unpacked to the disk, so names in the archive lead nowhere.
                     stream = archive.extractfile(members[name])
                     assert stream is not None
@@ -152,6 +158,12 @@ def column_files(
             raise AtlasError(f"{path}: the archive is damaged ({error}); fetch it again.") from error
     else:
         yield str(path), raw_lines(path)
+
+
+def _within(names: dict[str, str], below: str | None) -> dict[str, str]:
+    """Those of some files that lie in a folder of a name; all where none does."""
+    inside = {name: place for name, place in names.items() if below in PurePath(place).parts[:-1]}
+    return inside or names
 
 
 def _chosen(path: Path, names: dict[str, str], files: str, language: str | None) -> list[str]:

@@ -26,10 +26,10 @@ from attention_atlas.corpora.conll2012 import (
     sentence_parse,
     sentence_starts,
 )
-from attention_atlas.corpora.conllu import read_conllu
+from attention_atlas.corpora.conllu import read_conllu, tree_builders
 from attention_atlas.corpora.edges import EdgeRecord, edge_line_builders
 from attention_atlas.corpora.layers import EDGE_TASKS, EdgeTarget, WordSpan
-from attention_atlas.corpora.propositions import Proposition, read_propositions
+from attention_atlas.corpora.propositions import Proposition, proposition_builders
 from attention_atlas.corpora.text import WORD
 from attention_atlas.corpora.trees import Tree, children
 from attention_atlas.errors import AtlasError
@@ -83,7 +83,8 @@ def edge_record_builders(
 ) -> Iterator[Callable[[], EdgeRecord]]:
     """Yield what makes the records of a corpus, with the targets of some tasks; a record without targets is a record too.
 
-    To make targets takes far longer than to read the file, so that those of a sample alone are made.
+    To make targets takes far longer than to read the file, so that those of a sample alone are made. A tree with several roots
+    is an error (`SeveralRootsError`) when its record is made, so that a caller can drop that record alone.
 
     Args:
         form: a key of `FORM_TASKS`: how the file is written.
@@ -100,6 +101,8 @@ def edge_record_builders(
         raise AtlasError(f"{raw}: the form {form} has no targets for {absent[0]}, only {', '.join(FORM_TASKS[form])}.")
     if form == "records":
         builders: Iterable[Callable[[], EdgeRecord]] = (partial(_named, build, raw, tasks) for build in edge_line_builders(raw))
+    elif form in _SENTENCE_BUILDERS:
+        builders = (partial(_built_late, build, tasks) for build in _SENTENCE_BUILDERS[form](Path(raw)))
     else:
         by_columns = form == "conll2012"
         sentences = _document_sentences(Path(raw), files, language) if by_columns else _SENTENCES[form](Path(raw), companion)
@@ -133,6 +136,10 @@ def _named(build: Callable[[], EdgeRecord], raw: str | Path, tasks: Sequence[str
 def _built(sentence: _Sentence, tasks: Sequence[str]) -> EdgeRecord:
     targets = tuple(target for task in tasks for target in sentence.builders[task]())
     return EdgeRecord(sentence.id, sentence.words, targets, sentence.document)
+
+
+def _built_late(build: Callable[[], _Sentence], tasks: Sequence[str]) -> EdgeRecord:
+    return _built(build(), tasks)
 
 
 def tag_targets(tree: Tree) -> list[EdgeTarget]:
@@ -223,16 +230,15 @@ def _tree_builders(tree: Tree) -> dict[str, Callable[[], Iterable[EdgeTarget]]]:
     return {"pos": partial(tag_targets, tree), "dependencies": partial(dependency_targets, tree)}
 
 
-def _tree_sentences(raw: Path, companion: str | Path | None) -> Iterator[_Sentence]:
-    for tree in read_conllu(raw):
-        yield _Sentence(tree.id, tree.words, _tree_builders(tree), tree.document)
+def _tree_sentence(build: Callable[[], Tree]) -> _Sentence:
+    tree = build()
+    return _Sentence(tree.id, tree.words, _tree_builders(tree), tree.document)
 
 
-def _proposition_sentences(raw: Path, companion: str | Path | None) -> Iterator[_Sentence]:
-    for tree, propositions in read_propositions(raw):
-        builders = _tree_builders(tree)
-        builders["roles"] = partial(role_targets, tree, propositions)
-        yield _Sentence(tree.id, tree.words, builders, tree.document)
+def _proposition_sentence(build: Callable[[], tuple[Tree, tuple[Proposition, ...]]]) -> _Sentence:
+    tree, propositions = build()
+    builders = _tree_builders(tree) | {"roles": partial(role_targets, tree, propositions)}
+    return _Sentence(tree.id, tree.words, builders, tree.document)
 
 
 def _document_sentences(raw: Path, files: str, language: str) -> Iterator[_Sentence]:
@@ -295,7 +301,8 @@ def _entity_sentences(raw: Path, companion: str | Path | None) -> Iterator[_Sent
     Raises:
         AtlasError: a tag that is none; names file and line.
     """
-    for name, lines in column_files(raw, files="*.tsv"):
+    # The repository of LitBank has events in files of the same names.
+    for name, lines in column_files(raw, files="*.tsv", below="entities"):
         place, words, columns = 0, [], []
         for number, line in [*lines, (0, b"")]:
             cells = line.decode("utf-8", "replace").rstrip("\r\n").split("\t")
@@ -435,9 +442,13 @@ def _mean_response(judgements: Mapping[str, Mapping[str, int]]) -> float:
 
 
 _SENTENCES: dict[str, Callable[[Path, str | Path | None], Iterator[_Sentence]]] = {
-    "conllu": _tree_sentences,
-    "propositions": _proposition_sentences,
     "entities": _entity_sentences,
     "semeval": _relation_sentences,
     "decomp": _protorole_sentences,
 }
+
+_SENTENCE_BUILDERS: dict[str, Callable[[Path], Iterator[Callable[[], _Sentence]]]] = {
+    "conllu": lambda raw: (partial(_tree_sentence, build) for build in tree_builders(raw)),
+    "propositions": lambda raw: (partial(_proposition_sentence, build) for build in proposition_builders(raw)),
+}
+"""Forms whose sentences are parsed one at a time: a tree with several roots is a fault of its own record."""

@@ -39,8 +39,8 @@ TASKS = {
 }
 NO_HEAD = -1
 """Head of a word whose head is not annotated."""
-_NO_LABEL = "-"
-"""What MNLI has where its annotators disagreed."""
+_NO_LABEL = ("", "-", "-1", "-1.0")
+"""What stands in place of a label: MNLI has "-" where its annotators disagreed, the hub -1 in the test sets of all tasks."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def read_glue(path: str | Path, task: str) -> Iterator[Labelled | Unusable]:
         if not all(texts):
             yield Unusable(str(number), "empty text")
             continue
-        if label in ("", _NO_LABEL):
+        if label in _NO_LABEL:
             yield Unusable(str(number), "no label")
             continue
         if wanted.regression:

@@ -6,8 +6,9 @@ sentence with the roles of the words that head its arguments ("V" for the predic
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from attention_atlas.corpora.conllu import SentenceBlock, parse_block, sentence_blocks
@@ -40,13 +41,23 @@ def read_propositions(path: str | Path) -> Iterator[tuple[Tree, tuple[Propositio
     Raises:
         AtlasError: a malformed line or tree, or columns that are not those of the predicates; names file and line.
     """
-    position = -1
-    for position, block in enumerate(sentence_blocks(Path(path))):
-        plain, predicate_columns = _split_columns(block, path)
-        tree = parse_block(replace(block, lines=plain), position, path)
-        yield tree, _propositions(predicate_columns, f"{path}:{block.first_line}")
-    if position < 0:
+    is_empty = True
+    for build in proposition_builders(path):
+        is_empty = False
+        yield build()
+    if is_empty:
         raise AtlasError(f"{path}: there is no sentence in this file; give a Universal PropBank file with at least one.")
+
+
+def proposition_builders(path: str | Path) -> Iterator[Callable[[], tuple[Tree, tuple[Proposition, ...]]]]:
+    """What parses each sentence of a file, in its order; errors as those of `read_propositions`, when it is called."""
+    return (partial(_parsed, block, position, path) for position, block in enumerate(sentence_blocks(Path(path))))
+
+
+def _parsed(block: SentenceBlock, position: int, path: str | Path) -> tuple[Tree, tuple[Proposition, ...]]:
+    plain, predicate_columns = _split_columns(block, path)
+    tree = parse_block(replace(block, lines=plain), position, path)
+    return tree, _propositions(predicate_columns, f"{path}:{block.first_line}")
 
 
 def _split_columns(block: SentenceBlock, path: str | Path) -> tuple[list[bytes], list[list[str]]]:
