@@ -1,31 +1,36 @@
 """The results of a run on one page: verdicts on published values and claims, and the code that made them.
 
 python tools/results.py RUN            write results/RUN/results.md and print its summary; options of Snakemake may follow
+python tools/results.py RUN --partial  where jobs failed: the scoreboard of the studies that are built, in results/RUN/partial
 
-The page is refused where the results are not those of this code and configuration.
+Without --partial the page is refused where the results are not those of this code and configuration.
 """
 
 from __future__ import annotations
 
 import argparse
-import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "workflow" / "lib"))
+sys.path[:0] = [str(ROOT), str(ROOT / "workflow" / "lib")]
 
 from attention_atlas.errors import AtlasError  # noqa: E402
 from attention_atlas.io.files import write_text  # noqa: E402
 from attention_atlas.io.tables import read_table  # noqa: E402
 from attention_atlas.published.results_page import claim_counts, results_page, verdict_table  # noqa: E402
-from attention_atlas.published.scoreboard import CLAIMS, SUMMARY  # noqa: E402
+from attention_atlas.published.scoreboard import CLAIMS, SUMMARY, write_scoreboard  # noqa: E402
+from attention_atlas.workflow.built import BuiltStudy, built_studies  # noqa: E402
+from attention_atlas.workflow.config import read_configuration, resolve  # noqa: E402
+from attention_atlas.workflow.inputs.scoreboard import ScoreboardInputs  # noqa: E402
 from attention_atlas.workflow.provenance import library_digest  # noqa: E402
+from tools.to_do import jobs_to_do  # noqa: E402
 
 CODE = ("workflow", "config", "config.yaml", "Snakefile")
 """Where the code and the configuration of results are."""
-_JOBS = re.compile(r"^total +(\d+)$", re.M)
 
 
 def made_by() -> str:
@@ -47,56 +52,117 @@ def _git(*arguments: str) -> str:
     return "" if done.returncode else done.stdout.strip()
 
 
-def jobs_to_do(run: str, options: list[str]) -> int:
-    """How many jobs Snakemake would run to bring the scoreboard of a run up to date.
-
-    Raises:
-        AtlasError: the workflow cannot be planned.
-    """
-    targets = [f"results/{run}/{name}.tsv" for name in ("scoreboard", "claims")]
-    command = [sys.executable, "-m", "snakemake", "--dry-run", "--cores", "1", "--config", f"targets=[{run}]", *options]
-    done = subprocess.run([*command, "--", *targets], cwd=ROOT, check=False, capture_output=True, text=True)
-    shown = done.stdout + done.stderr
-    if done.returncode:
-        raise AtlasError(f"the run {run} cannot be planned: {shown.strip().splitlines()[-1] if shown.strip() else 'no output'}")
-    counts = _JOBS.findall(shown)
-    return int(counts[-1]) if counts else 0
-
-
-def write_results(run: str, results: Path, code: str) -> tuple[Path, str]:
+def write_results(run: str, folder: Path, code: str, notes: Sequence[str] = ()) -> tuple[Path, str]:
     """Write the page; returns its path, and the summary.
+
+    Args:
+        run: name of the run.
+        folder: with the tables of the scoreboard.
+        code: what made them.
+        notes: what has to be known before.
 
     Raises:
         AtlasError: the scoreboard is missing.
     """
-    folder = results / run
     if not (folder / "scoreboard.tsv").is_file():
         raise AtlasError(f"{folder / 'scoreboard.tsv'} is missing: build the run first.")
     summary, claims = read_table(folder / "scoreboard.tsv", SUMMARY), read_table(folder / "claims.tsv", CLAIMS)
     page = folder / "results.md"
-    write_text(page, results_page(f"Results of the run `{run}`", code, summary, claims))
-    return page, "\n\n".join((code, verdict_table(summary), claim_counts(summary)))
+    made = "\n\n".join((code, *notes))
+    write_text(page, results_page(f"Results of the run `{run}`", made, summary, claims))
+    return page, "\n\n".join((made, verdict_table(summary), claim_counts(summary)))
+
+
+def write_partial_scoreboard(run: str, listed: Sequence[BuiltStudy], overlays: Sequence[Path], folder: Path) -> None:
+    """Write the tables of the scoreboard from the studies whose comparison is up to date.
+
+    Args:
+        run: name of the run.
+        listed: its studies.
+        overlays: files with changes of the configuration.
+        folder: where the tables are written.
+
+    Raises:
+        AtlasError: no study has a comparison, or a table cannot be used.
+    """
+    comparisons = {part.study: part.comparison for part in listed if part.comparison}
+    if not comparisons:
+        raise AtlasError(
+            f"results/{run}: no study of this run is built as far as its comparison; see the logs in results/{run}/logs."
+        )
+    config = resolve(read_configuration(ROOT, overlays))
+    claims = {part.study: part.claims for part in listed if part.claims}
+    tables = [folder / f"{name}.{suffix}" for name in ("comparison", "scoreboard", "claims") for suffix in ("tsv", "html")]
+    generated = ScoreboardInputs(config).reads_sample(SimpleNamespace(run=run))
+    absent = [part.study for part in listed if not part.comparison]
+    left_out = f". Not built, and not in these tables: {', '.join(absent)}" if absent else ""
+    write_scoreboard(comparisons, claims, f"{config['runs'][run]['title']}{left_out}", generated, *tables)
+
+
+def built_table(listed: Sequence[BuiltStudy]) -> str:
+    """What is built of each study, as Markdown."""
+    rows = ["| study | built | not built | in this scoreboard |", "| --- | --- | --- | --- |"]
+    for part in listed:
+        count = f"{len(part.built)} of {len(part.built) + len(part.absent)}"
+        rows.append(f"| {part.study} | {count} | {', '.join(part.absent)} | {'yes' if part.comparison else 'no'} |")
+    return "\n".join(rows)
 
 
 def main() -> int:
     """Write the page and print its summary."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", nargs="?", default="sample")
+    parser.add_argument("--partial", action="store_true")
+    parser.add_argument("--configfile", nargs="*", type=Path, default=[])
     chosen, options = parser.parse_known_args()
+    overlays = [path.absolute() for path in chosen.configfile]
+    if overlays:
+        options += ["--configfile", *map(str, overlays)]
     try:
-        if not (ROOT / "results" / chosen.run / "scoreboard.tsv").is_file():
-            raise AtlasError(f"results/{chosen.run}/scoreboard.tsv is missing: build the run first.")
-        if jobs := jobs_to_do(chosen.run, options):
-            raise AtlasError(
-                f"results/{chosen.run} was not made by this code and configuration: {jobs} jobs are to be done; build the run "
-                "first."
-            )
-        page, summary = write_results(chosen.run, ROOT / "results", made_by())
+        write = partial_results if chosen.partial else complete_results
+        page, summary = write(chosen.run, options, overlays)
     except AtlasError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     print(f"{summary}\n\n{page.relative_to(ROOT)} has all claims with their intervals.")
     return 0
+
+
+def complete_results(run: str, options: Sequence[str], overlays: Sequence[Path]) -> tuple[Path, str]:
+    """The page of a run that is built; as `write_results`.
+
+    Raises:
+        AtlasError: it is not built, or not by this code and configuration.
+    """
+    if not (ROOT / "results" / run / "scoreboard.tsv").is_file():
+        raise AtlasError(
+            f"results/{run}/scoreboard.tsv is missing: build the run first, or, where some of its jobs failed, add --partial "
+            f"(make results RUN={run} PARTIAL=yes)."
+        )
+    scoreboard = [f"results/{run}/{name}.tsv" for name in ("scoreboard", "claims")]
+    if jobs := jobs_to_do(run, ROOT, options, scoreboard):
+        raise AtlasError(
+            f"results/{run} was not made by this code and configuration: {len(jobs)} jobs are to be done; build the run "
+            f"first, or take what is up to date (make results RUN={run} PARTIAL=yes)."
+        )
+    return write_results(run, ROOT / "results" / run, made_by())
+
+
+def partial_results(run: str, options: Sequence[str], overlays: Sequence[Path]) -> tuple[Path, str]:
+    """The scoreboard and the page of what is built of a run; as `write_results`.
+
+    Raises:
+        AtlasError: nothing is, or the run cannot be planned.
+    """
+    outputs, to_do = (
+        {path for job in jobs_to_do(run, ROOT, options, all_jobs=all_jobs) for path in job.outputs}
+        for all_jobs in (True, False)
+    )
+    listed = built_studies(ROOT, run, outputs, to_do)
+    folder = ROOT / "results" / run / "partial"
+    write_partial_scoreboard(run, listed, overlays, folder)
+    notes = ("Some jobs of this run are still to do. Artefacts that are up to date:", built_table(listed))
+    return write_results(run, folder, made_by(), notes)
 
 
 if __name__ == "__main__":

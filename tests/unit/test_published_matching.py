@@ -1,5 +1,6 @@
 """The matcher of published values: our cell by its table, rows and column; the same quantity or not, and why."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pandas as pd
@@ -253,3 +254,21 @@ def test_tables_without_a_file_are_left_out(tmp_path):
     (tmp_path / "a.tsv").write_text("x\n1\n", encoding="utf-8")
     path = tmp_path / "a.tsv"
     assert set(read_tables({"a": path, "b": [path], "c": [], "d": None})) == {"a", "b"}
+
+
+def test_a_stand_in_is_never_the_published_quantity_but_says_what_would_be_compared():
+    place = cell(where={"task": "rte", "layer": "1", "head": "1"}, n="n")
+    value = published(number(0.11, place), role="task", same={"model": "bert-base-uncased", "data": "mrpc-dev"}, size=50)
+    real, stand_in = (ours(value, settings={"task": replace(SAME["task"], stand_in=flag)}) for flag in (False, True))
+    assert (real.comparable, verdict(value, real)) == (EXACT, "match")
+    assert (stand_in.comparable, verdict(value, stand_in)) == (NO, "not comparable")
+    assert scope(value, stand_in) == ("not in this run", "generated stand-ins")
+    assert "would be compared, but model bert-base-uncased and data mrpc-dev is a generated stand-in" in stand_in.why
+    without_role = published(number(0.11, place))
+    assert ours(without_role, settings={"task": replace(SAME["task"], stand_in=True)}).comparable == NO
+
+
+def test_a_stand_in_with_another_model_still_names_that():
+    place = cell(where={"task": "rte", "layer": "1", "head": "1"})
+    value = published(number(0.11, place), role="task", same={"model": "bert-large"})
+    assert ours(value, settings={"task": replace(SAME["task"], stand_in=True)}).obstacle == "another model"

@@ -14,6 +14,7 @@ from attention_atlas.io.tables import write_table
 from attention_atlas.published.scoreboard import CLAIMS, SUMMARY
 from tools import results
 from tools.results import made_by, main, write_results
+from tools.to_do import ROOT, jobs_to_do
 
 VALUES = {"a2019": (5, 2, 0), "b2020": (3, 0, 1), "all": (8, 2, 1)}
 """Study -> values, matches, values that differ."""
@@ -36,12 +37,12 @@ def folder(tmp_path):
 
 def cells(page, line):
     """Cells of the line of a Markdown table that begins so."""
-    (found,) = re.findall(rf"^\| {line} .*$", page, flags=re.M)
-    return [cell.strip() for cell in re.split(r"(?<!\\)\|", found)[1:-1]]
+    (row,) = re.findall(rf"^\| {line} .*$", page, flags=re.M)
+    return [cell.strip() for cell in re.split(r"(?<!\\)\|", row)[1:-1]]
 
 
 def test_the_page_has_the_counts_of_the_scoreboard_and_every_claim(folder):
-    path, summary = write_results("one", folder, "Commit 1.")
+    path, summary = write_results("one", folder / "one", "Commit 1.")
     page = path.read_text(encoding="utf-8")
     verdicts = page[page.index("by verdict") : page.index("by scope")]
     assert cells(verdicts, "study") == ["study", "values", "match", "differs"], "verdicts of no value are left out"
@@ -91,17 +92,24 @@ def test_results_of_other_code_and_missing_ones_are_refused(folder, monkeypatch,
     assert main() == 1
     assert "results/one/scoreboard.tsv is missing" in capsys.readouterr().err
     shutil.move(folder / "one", folder / "results" / "one")
-    monkeypatch.setattr(results, "jobs_to_do", lambda run, options: 3)
+    monkeypatch.setattr(results, "jobs_to_do", lambda run, folder, options, targets: [None] * 3)
     assert main() == 1
     assert "3 jobs are to be done" in capsys.readouterr().err
     assert not (folder / "results" / "one" / "results.md").exists()
-    monkeypatch.setattr(results, "jobs_to_do", lambda run, options: 0)
+    monkeypatch.setattr(results, "jobs_to_do", lambda run, folder, options, targets: [])
     assert main() == 0
     assert "results/one/results.md has all claims" in capsys.readouterr().out
 
 
 def test_the_jobs_to_do_are_those_that_snakemake_plans():
     """A checkout without results: the whole run is to be done."""
-    assert results.jobs_to_do("sample", ["--forceall"]) > 100
+    assert len(jobs_to_do("sample", ROOT, all_jobs=True)) > 100
     with pytest.raises(AtlasError, match="cannot be planned"):
-        results.jobs_to_do("no-such-run", [])
+        jobs_to_do("no-such-run", ROOT)
+
+
+def test_a_run_without_a_scoreboard_says_how_to_get_a_partial_one(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(results, "ROOT", tmp_path)
+    monkeypatch.setattr("sys.argv", ["results.py", "one"])
+    assert main() == 1
+    assert "make results RUN=one PARTIAL=yes" in capsys.readouterr().err

@@ -19,6 +19,8 @@ from attention_atlas.published.values import Cell, Number, Published, Scalar, jo
 
 _COLUMN = re.compile(r"(?:(mean|sum|max|min)\((\w+)\)|(\w+))")
 _LAST = "last"
+STAND_INS = "generated stand-ins"
+"""Obstacle of values that a run on the published models and corpora would compare."""
 _DEFAULT = {SETTING: "a choice of this run", NO: "not the same quantity"}
 
 
@@ -214,6 +216,9 @@ def sameness(value: Published, labels: Mapping[str, RunLabel]) -> Sameness:
         if differences:
             return Sameness(NO, " and ".join(differences), " and ".join(obstacles))
     same = [f"{name} {reference}" for name, reference in value.same.items()]
+    if any(label.stand_in for label in labels.values()):
+        named = " and ".join(same) or "what it is measured on"
+        return Sameness(NO, f"would be compared, but {named} is a generated stand-in here", STAND_INS)
     recipe = f"another recipe: {value.recipe}" if value.recipe else "same recipe"
     return Sameness(value.comparable, "; ".join([f"same {' and '.join(same)}", recipe] if same else [recipe]))
 

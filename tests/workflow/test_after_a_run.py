@@ -1,0 +1,76 @@
+"""What users do with a run that is built, in whole or in part: remove its caches, make a page of the built part, compare."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from workspaces import SMALL, Workspace
+
+from attention_atlas.io.tables import read_table
+from attention_atlas.published.run_differences import SAME, run_differences
+from attention_atlas.workflow.caches import remove
+from tools import results
+from tools.cache import used_caches
+
+
+@pytest.fixture
+def copy(done: Workspace, tmp_path: Path) -> Workspace:
+    """A copy of the built run that may be changed: files can be removed and replaced, not written into."""
+    shutil.copytree(done.folder, tmp_path / "copy", copy_function=os.link, dirs_exist_ok=True)
+    return Workspace(tmp_path / "copy")
+
+
+def test_caches_of_a_built_run_can_go_and_nothing_is_to_do_again(copy):
+    listed = used_caches("sample", SMALL, copy.folder)
+    assert {cache.kind for cache, _ in listed} == {"attention", "weights"}
+    assert all(use.removable and use.part_of_run for _, use in listed)
+    for cache, _ in listed:
+        remove(copy.folder, cache)
+    assert used_caches("sample", SMALL, copy.folder) == []
+    assert copy.jobs(*SMALL) == {}, "no table is out of date"
+
+
+def test_a_cache_that_a_job_to_do_reads_stays(copy):
+    (copy.folder / "results/sample/clark2019/dependency_heads.tsv").unlink()
+    (copy.folder / "results/sample/clark2019/table1.tsv").unlink()
+    needed = {
+        (cache.kind, cache.model, cache.corpus) for cache, use in used_caches("sample", SMALL, copy.folder) if use.readers
+    }
+    assert ("attention", "minilm", "sample-trees") in needed
+    assert ("attention", "minilm", "sample-questions") not in needed
+
+
+def test_the_scoreboard_of_what_is_built_leaves_out_the_rest(copy, monkeypatch, capsys):
+    """A job of Tenney et al. has failed: its comparison and the scoreboard of all studies have not been built."""
+    folder = copy.folder / "results/sample"
+    shutil.rmtree(folder / "tenney2019")
+    for name in ("scoreboard", "comparison", "claims"):
+        (folder / f"{name}.tsv").unlink()
+    monkeypatch.chdir(copy.folder)
+    monkeypatch.setattr(results, "ROOT", copy.folder)
+    monkeypatch.setattr(sys, "argv", ["results.py", "sample", "--configfile", *SMALL[1:]])
+    assert results.main() == 1
+    assert "PARTIAL=yes" in capsys.readouterr().err
+    monkeypatch.setattr(sys, "argv", ["results.py", "sample", "--partial", "--configfile", *SMALL[1:]])
+    assert results.main() == 0
+    printed = capsys.readouterr().out
+    assert "| tenney2019 | 0 of" in printed
+    values = read_table(folder / "partial/comparison.tsv")
+    whole = read_table(copy.folder / "results/sample/clark2019/comparison.tsv")
+    assert set(values["study"]) == {"clark2019", "guan2020", "kovaleva2019", "michel2019", "stefanik2021"}
+    assert (values["study"] == "clark2019").sum() == len(whole)
+    page = (folder / "partial/results.md").read_text(encoding="utf-8")
+    assert "| clark2019 |" in page
+    assert "Not built, and not in these tables: tenney2019" in (folder / "partial/scoreboard.html").read_text(encoding="utf-8")
+    assert not (folder / "scoreboard.tsv").exists(), "no partial table is where the whole one belongs"
+
+
+def test_a_run_compared_with_itself_differs_in_nothing(done):
+    folder = done.folder / "results/sample"
+    differences = run_differences(folder, folder)
+    assert len(differences) == len(read_table(folder / "comparison.tsv")) + len(read_table(folder / "claims.tsv"))
+    assert set(differences["change"]) == {SAME}

@@ -1,0 +1,88 @@
+"""Caches of a run: how large they are by model and corpus, and which can be removed without making a table out of date.
+
+python tools/cache.py RUN              print them; options of Snakemake, such as --configfile, may follow
+python tools/cache.py RUN --remove     remove those that can be
+
+What is removed is made again when something that reads it is: attention in the time of a pass of the model, weights in
+that of their training.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "workflow" / "lib")]
+
+from attention_atlas.errors import AtlasError  # noqa: E402
+from attention_atlas.workflow.caches import Cache, Use, caches, remove, use_of  # noqa: E402
+from tools.to_do import jobs_to_do  # noqa: E402
+
+
+def used_caches(run: str, options: Sequence[str], folder: Path) -> list[tuple[Cache, Use]]:
+    """Caches of a run, largest first, each with the jobs that need it.
+
+    Raises:
+        AtlasError: the run has no results, or it cannot be planned.
+    """
+    if not (folder / "results" / run).is_dir():
+        raise AtlasError(f"results/{run} is not there: the run {run} has not been built here.")
+    listed = caches(folder, run)
+    if not listed:
+        return []
+    to_do = [(job.rule, job.inputs, job.outputs) for job in jobs_to_do(run, folder, options)]
+    outputs = {path for job in jobs_to_do(run, folder, options, all_jobs=True) for path in job.outputs}
+    return [(cache, use_of(cache, to_do, outputs)) for cache in listed]
+
+
+def state(use: Use) -> str:
+    """What can be done with a cache, in words."""
+    if use.makers:
+        return f"to be made again by {', '.join(use.makers)}"
+    if use.readers:
+        return f"needed: {', '.join(use.readers)} {'is' if len(use.readers) == 1 else 'are'} to do"
+    return "can be removed" if use.part_of_run else "can be removed: no part of the run any more"
+
+
+def lines(listed: Sequence[tuple[Cache, Use]]) -> list[str]:
+    """The table, a cache a line."""
+    rows = [("kind", "model", "corpus", "files", "MB", "state")]
+    rows += [(c.kind, c.model, c.corpus, str(len(c.files)), f"{c.size / 1e6:.1f}", state(use)) for c, use in listed]
+    columns = list(zip(*rows, strict=True))
+    numbers = ("files", "MB")
+    aligned = []
+    for column in columns:
+        width = max(map(len, column))
+        aligned.append([cell.rjust(width) if column[0] in numbers else cell.ljust(width) for cell in column])
+    return ["  ".join(cells).rstrip() for cells in zip(*aligned, strict=True)]
+
+
+def main() -> int:
+    """Print the caches of a run; remove what can be, if asked to."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", nargs="?", default="sample")
+    parser.add_argument("--remove", action="store_true")
+    chosen, options = parser.parse_known_args()
+    try:
+        listed = used_caches(chosen.run, options, ROOT)
+    except AtlasError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    removable = [cache for cache, use in listed if use.removable]
+    total, free = (sum(cache.size for cache in part) / 1e6 for part in ([cache for cache, _ in listed], removable))
+    print("\n".join(lines(listed)))
+    print(f"\n{len(listed)} caches of {chosen.run}: {total:.1f} MB, of which {free:.1f} MB can be removed", end="")
+    if not chosen.remove:
+        print(f" (make cache RUN={chosen.run} REMOVE=yes)" if removable else "")
+        return 0
+    for cache in removable:
+        remove(ROOT, cache)
+    print(": removed")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
