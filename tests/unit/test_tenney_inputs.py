@@ -48,25 +48,23 @@ def test_what_probes_of_a_task_read_and_how_they_are_trained():
     job = wildcards("paper", model="bert-large-uncased", edge_tasks="protoroles-roles")
     tasks = INPUTS.probed_tasks(job)
     assert list(tasks) == ["protoroles", "roles"]
-    folders = ("results/paper/examples/bert-large-uncased", "results/paper/hidden/bert-large-uncased")
+    folder = "results/paper/examples/bert-large-uncased"
     assert tasks["protoroles"]["development"] == {
-        "examples": [f"{folders[0]}/spr1-dev/{shard}.parquet" for shard in range(2)],
-        "states": [f"{folders[1]}/spr1-dev/{shard}.safetensors" for shard in range(2)],
+        "examples": [f"{folder}/spr1-dev/{shard}.parquet" for shard in range(2)],
         "limit": 8000,
     }
     # Settings of a task come before those of all tasks.
     assert (tasks["protoroles"]["recipe"]["evaluation_interval"], tasks["protoroles"]["recipe"]["max_steps"]) == (100, 10000)
     assert tasks["roles"]["recipe"] == shipped()["runs"]["paper"]["tenney2019"]["training"]
     assert tasks["roles"]["cases"]["limit"] == 2
-    assert len(tasks["roles"]["training"]["states"]) == 30
+    assert len(tasks["roles"]["training"]["examples"]) == 30
 
 
 def test_files_that_tasks_share_are_read_once():
     files = INPUTS.probed_files(wildcards(model="minilm", edge_tasks="pos-roles"))
     assert files == [
-        f"results/sample/{folder}/minilm/{corpus}/0.{suffix}"
+        f"results/sample/examples/minilm/{corpus}/0.parquet"
         for corpus in ("sample-edges-train", "sample-edges", "paper-sentences")
-        for folder, suffix in (("examples", "parquet"), ("hidden", "safetensors"))
     ]
 
 
@@ -105,15 +103,13 @@ def test_the_second_model_has_tables_and_labels_of_its_own():
 
 
 def test_tasks_whose_files_are_missing_are_skipped_where_that_may_be(without_files):
-    assert list(tasks_of(shipped(), "laptop")) == [
-        *("pos", "dependencies", "entities", "roles", "coreference", "protoroles", "relations")
-    ]
+    named = ("pos", "constituents", "dependencies", "entities", "roles", "coreference", "protoroles", "relations")
+    assert set(tasks_of(shipped(), "paper")) == set(named)
     skipping = Tenney2019Inputs(shipped("skip"))
-    assert list(skipping.task_labels(wildcards("laptop"))) == [
-        *("pos", "dependencies", "roles", "coreference", "protoroles", "relations")
-    ]
+    assert list(skipping.task_labels(wildcards("paper"))) == ["relations"], "the one whose corpus is downloaded"
+    assert ("bert-large-uncased", "ontonotes-edges-train") not in examples(shipped("skip"), "paper")
+    assert "ontonotes-edges-train" in corpora(shipped(), "paper")
+    # The run `laptop` downloads all of its corpora.
     assert skipping.task_labels(wildcards("laptop"))["roles"]["corpus"] == "Universal PropBank English EWT test"
-    assert ("minilm", "litbank-entities-training") not in examples(shipped("skip"), "laptop")
-    assert "litbank-entities-training" in corpora(shipped(), "laptop")
     # The sentences of a task's targets, where they are in a file of their own.
     assert "ewt-v1-dev" in corpora(shipped(), "laptop")

@@ -1,15 +1,15 @@
-# Input: hidden states and targets of eight tasks. Output: probes of all layers; their tables and figures: studies/tenney2019/pages.py.
+# Input: a model and targets of eight tasks; hidden states are there while a job runs. Output: probes of all layers; their tables and figures: studies/tenney2019/pages.py.
 
 from attention_atlas.workflow.inputs.tenney2019 import Tenney2019Inputs
 from attention_atlas.workflow.provenance import script_digest
-from attention_atlas.workflow.resources import minutes
 
 tenney2019 = Tenney2019Inputs(config)
 
 
 rule tenney2019_probes:
     input:
-        tenney2019.probed_files,
+        card="results/{run}/models/{model}/card.json",
+        examples=tenney2019.probed_files,
     output:
         scores="results/{run}/tenney2019/probes/{model}/{edge_tasks}.scores.tsv",
         weights="results/{run}/tenney2019/probes/{model}/{edge_tasks}.weights.tsv",
@@ -21,15 +21,18 @@ rule tenney2019_probes:
         "results/{run}/benchmarks/tenney2019/probes/{model}/{edge_tasks}.tsv"
     wildcard_constraints:
         edge_tasks="[a-z-]+",
-    # Long, or much waits for it: begun early, it does not run alone at the end.
-    priority: 10
+    # Long, and its hidden states take the most of the disk: begun before caches and weights pile up beside them.
+    priority: 15
     conda:
         "../../envs/model.yaml"
+    threads: tenney2019.threads("probes")
     resources:
         mem_mb=tenney2019.memory("probes"),
-        runtime=minutes(1440),
+        runtime=tenney2019.minutes("probes", least=1440),
         gpu=tenney2019.gpus("probes"),
+        scratch_gb=tenney2019.scratch("probes"),
     params:
+        model=tenney2019.model_entry,
         tasks=tenney2019.placed(tenney2019.probed_tasks),
         plan=tenney2019.probe_plan,
         code=script_digest("tenney2019_probes.py"),

@@ -1,7 +1,7 @@
-"""Hidden states of all layers, cached once a corpus in shards of float16, with random access.
+"""Hidden states of all layers, stored in shards of float16 for the time that a job needs them, with random access.
 
-    results/{run}/hidden/{model}/{corpus}/{shard}.safetensors    states [layer, n, width] by record
-    results/{run}/hidden/{model}/{corpus}/{shard}.json           what they are, and the checksum
+    {shard}.safetensors    states [layer, piece, width] by record, of the word pieces that are wanted
+    {shard}.json           what they are, which pieces they have, and the checksum
 
 Layer 0 is what goes into the first layer (words, positions and segments); where a model has embeddings like BERT's, a last row
 has those of its words alone, normalised, which published code took for layer 0 (`lexical`).
@@ -23,68 +23,55 @@ from attention_atlas.attention.batch_sizes import EXTRACTION_TOKENS
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.progress import progress
 from attention_atlas.io.shards import check_shard, damaged, new_shard, read_description, tensor_name
-from attention_atlas.models.card import read_card
-from attention_atlas.models.devices import pick_device
 
 if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel
 
     from attention_atlas.corpora.examples import Example
+    from attention_atlas.models.card import ModelCard
 
 _log = logging.getLogger(__name__)
 Half = npt.NDArray[np.float16]
 
 
-def extract_hidden_states(
-    model_entry: Mapping[str, Any],
-    card_path: str | Path,
-    examples_path: str | Path,
-    corpus: str,
+def store_hidden_states(
+    model: PreTrainedModel,
+    card: ModelCard,
+    examples: Sequence[Example],
+    wanted: Mapping[int, Sequence[int]],
     out: str | Path,
-    description_out: str | Path,
-    threads: int = 1,
+    limit: int | None = None,
 ) -> None:
-    """Write the hidden states of one shard of examples.
+    """Write the hidden states of a shard of examples, and its description beside them.
+
+    All examples are in the forward passes, so that batches, and with them the last bits, do not depend on what is wanted.
 
     Args:
-        model_entry: registry entry of the model.
-        card_path: its model card.
-        examples_path: Parquet file of the shard's examples.
-        corpus: name of the corpus, for the description.
-        out, description_out: files to write.
-        threads: threads of the forward pass.
+        model: an encoder in evaluation mode.
+        card: its card.
+        examples: of the shard.
+        wanted: record -> word pieces whose states are stored, in order; other examples are not stored.
+        out: safetensors file to write.
+        limit: store only records before this one.
 
     Raises:
-        AtlasError: the model cannot be loaded, or gives values that are not finite or too large for float16.
+        AtlasError: the model gives values that are not finite or too large for float16, or the disk is full.
     """
-    import torch
-
-    from attention_atlas.corpora.examples import read_examples
-    from attention_atlas.models.loading import load_model
-
-    torch.set_num_threads(threads)
-    card = read_card(card_path)
-    examples = list(read_examples([examples_path]))
-    shapes: dict[int, tuple[int, int, int]] = {}
-    states: Iterable[tuple[Example, Half]] = ()
-    lexical = False
-    if examples:
-        model = load_model(model_entry, pick_device())
-        lexical = _word_embeddings(model) is not None
-        layers, width = model.config.num_hidden_layers + 1 + lexical, model.config.hidden_size
-        shapes = {e.record: (layers, len(e.input_ids), width) for e in examples}
-        states = hidden_states(model, examples, card.pad or 0)
+    lexical = _word_embeddings(model) is not None
+    rows, width = model.config.num_hidden_layers + 1 + lexical, model.config.hidden_size
+    stored = [e for e in examples if wanted.get(e.record) and (limit is None or e.record < limit)]
     facts = {
         "model": card.identity,
-        "corpus": corpus,
         "layers": card.layers,
         "lexical": lexical,
-        "examples": [{"record": e.record, "id": e.id, "tokens": e.tokens} for e in examples],
+        "examples": [{"record": e.record, "id": e.id, "tokens": e.tokens, "pieces": list(wanted[e.record])} for e in stored],
     }
-    with new_shard(out, description_out, shapes, facts) as shard:
-        for example, example_states in states:
-            shard.write(example.record, example_states)
+    shapes = {e.record: (rows, len(wanted[e.record]), width) for e in stored}
+    with new_shard(out, Path(out).with_suffix(".json"), shapes, facts) as shard:
+        for example, states in hidden_states(model, examples, card.pad or 0) if stored else ():
+            if example.record in shapes:
+                shard.write(example.record, np.ascontiguousarray(states[:, list(wanted[example.record])]))
 
 
 def hidden_states(
@@ -135,7 +122,7 @@ def _word_embeddings(model: PreTrainedModel) -> Callable[[torch.Tensor], torch.T
 
 
 class HiddenStates:
-    """Cached hidden states, read one record at a time from memory-mapped files.
+    """Stored hidden states, read one record at a time from memory-mapped files.
 
     Args:
         paths: shards of one model and corpus.
@@ -149,6 +136,7 @@ class HiddenStates:
         self._open = contextlib.ExitStack()
         self._shards: dict[int, tuple[Any, str | Path]] = {}
         self._tokens: dict[int, tuple[str, ...]] = {}
+        self._pieces: dict[int, list[int]] = {}
         self.layers, self.lexical = 0, False
         models = set()
         for path in paths:
@@ -166,6 +154,8 @@ class HiddenStates:
                 if limit is None or example["record"] < limit:
                     self._shards[example["record"]] = shard, path
                     self._tokens[example["record"]] = tuple(example["tokens"])
+                    if "pieces" in example:
+                        self._pieces[example["record"]] = example["pieces"]
         if len(models) != 1:
             raise AtlasError(f"hidden states of one model are needed here, not of {len(models)}: {', '.join(sorted(models))}.")
 
@@ -173,21 +163,26 @@ class HiddenStates:
         return len(self._shards)
 
     def __getitem__(self, example: Example) -> Half:
-        """[layers + 1 (+ 1 for words alone), n, width] of an example.
+        """[layers + 1 (+ 1 for words alone), n, width] of an example; 0 for word pieces whose states are not stored.
 
         Raises:
             AtlasError: there are none, or they are those of other pieces.
         """
         if self._tokens.get(example.record) != example.tokens:
             raise AtlasError(
-                f"example {example.id}: there are no hidden states of its pieces in the cache; delete the folder hidden of "
-                "this run and start again."
+                f"example {example.id}: there are no hidden states of its pieces; delete the examples of this run that are "
+                "out of date and start again."
             )
         shard, path = self._shards[example.record]
         try:
-            return shard.get_tensor(tensor_name(example.record))
+            stored: Half = shard.get_tensor(tensor_name(example.record))
         except (SafetensorError, OSError) as error:
             raise damaged(path, str(error)) from error
+        if example.record not in self._pieces:
+            return stored
+        states = np.zeros((stored.shape[0], len(example.tokens), stored.shape[2]), np.float16)
+        states[:, self._pieces[example.record]] = stored
+        return states
 
     def close(self) -> None:
         """Close the files."""

@@ -44,7 +44,7 @@ Shares = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class ProbedCorpus:
-    """Examples of a corpus, their hidden states, and how many records are used at most."""
+    """Examples of a corpus, shards of their hidden states, and how many records are used at most."""
 
     examples: Sequence[str | Path]
     states: Sequence[str | Path]

@@ -8,11 +8,11 @@ from typing import Any
 from attention_atlas.corpora.layers import EDGE_TASKS
 from attention_atlas.errors import AtlasError
 from attention_atlas.studies.tenney2019.pages import PAGES
-from attention_atlas.workflow import costs
+from attention_atlas.workflow import costs, passes
 from attention_atlas.workflow.known import check_known, check_reader
-from attention_atlas.workflow.lookups import Config, Pair, missing_files, study_model
+from attention_atlas.workflow.lookups import Config, Pair, has_files, limit_of, study_model
 from attention_atlas.workflow.studies import study_corpora
-from attention_atlas.workflow.study import Role, Study, figure, table
+from attention_atlas.workflow.study import Artifact, Role, Study, figure, table
 from attention_atlas.workflow.work import Job, Part, Place, Work
 
 ID = "tenney2019"
@@ -26,12 +26,14 @@ ARTIFACTS = (
         "Expected layer, centre of gravity and F1 at both ends, by task",
         "Where each task is solved: expected layer by cumulative scores and centre of gravity of mixing weights, with 95 % "
         "intervals, and F1 of the probes on layer 0 and on all layers (Tenney et al. 2019, Figure 1).",
+        uses=["cases"],
     ),
     figure(
         "figure2",
         "Figure 2",
         "Mixing weights and differential scores of each task",
         "Mixing weights of the layers and what each layer adds to the score, for each task (Tenney et al. 2019, Figure 2).",
+        uses=["cases"],
         files=["summary/mixing_weights.tsv", "summary/probe_scores.tsv"],
     ),
     figure(
@@ -40,6 +42,7 @@ ARTIFACTS = (
         "Mixing weights and differential scores of two models",
         "Mixing weights and differential scores of two models, aligned at their last layers (Tenney et al. 2019, Figure A.3).",
         needs=["second_model"],
+        uses=["cases"],
     ),
     figure(
         "figure3",
@@ -55,6 +58,7 @@ ARTIFACTS = (
         "Scores of each task at both ends, with controls",
         "F1 of probes on the input of the first layer and on all layers, with the same on a model with random layers, on a "
         "control task, with shuffled labels, and after an equal number of steps; not a table of Tenney et al. (2019).",
+        uses=["cases"],
     ),
     table(
         "order",
@@ -62,6 +66,7 @@ ARTIFACTS = (
         "Whether the order of tasks holds beyond sentences and seeds",
         "Neighbours in the order of expected layers, and the probability that the order holds beyond sentences and seeds "
         "(Tenney et al. 2019).",
+        uses=["cases"],
     ),
     table(
         "options",
@@ -69,12 +74,14 @@ ARTIFACTS = (
         "What layer 0, running maxima and equal steps change",
         "What options change: layer 0 as published code has it, a running maximum of scores, an equal number of steps for all "
         "tasks (Tenney et al. 2019).",
+        uses=["cases"],
     ),
     table(
         "claims",
         "Claims",
         "The paper's claims, and doubts about them, tested on this run's model",
         "Claims of Tenney et al. (2019), and doubts about them, tested on this run's model.",
+        uses=["cases"],
     ),
     table(
         "comparison",
@@ -82,6 +89,7 @@ ARTIFACTS = (
         "Every published number beside this run's",
         "Every published number of Tenney et al. (2019) beside what this run measured, with the reason where the two cannot "
         "be compared.",
+        uses=["cases"],
     ),
     table(
         "dropped",
@@ -106,7 +114,7 @@ def tasks_of(config: Config, run: str) -> dict[str, dict[str, Any]]:
     return {
         task: tasks[task]
         for task in EDGE_TASKS
-        if task in tasks and (config["missing"] == "error" or not missing_files(config, task_corpora(config, tasks[task])))
+        if task in tasks and (config["missing"] == "error" or has_files(config, task_corpora(config, tasks[task])))
     }
 
 
@@ -114,6 +122,12 @@ def corpora(config: Config, run: str) -> list[str]:
     """Corpora of the tasks that can be built; of all where none can be."""
     tasks = tasks_of(config, run) or config["runs"][run][ID]["tasks"]
     return [name for entry in tasks.values() for name in task_corpora(config, entry)]
+
+
+def models(config: Config, run: str, artifact: Artifact) -> list[str]:
+    """The model with random layers, and the second one, which claims and the comparison are about as well."""
+    settings = config["runs"][run][ID]
+    return [settings[key] for key in ("random_model", "second_model") if key in settings]
 
 
 def examples(config: Config, run: str) -> list[Pair]:
@@ -153,6 +167,23 @@ def check(config: Config, run: str, place: str) -> None:
         raise AtlasError(f"config: {place}.random_model: '{settings['random_model']}' is not random: set init: random_encoder.")
 
 
+SPECIAL_TOKENS, PREDICATES = 2, 2.2
+"""Of a sentence."""
+PIECES_OF_A_TARGET = 4
+"""Word pieces of the spans of a target, at most, that no other target of its sentence has."""
+_TARGETS = {
+    "pos": (18, 1, 48),
+    "constituents": (16, 1, 30),
+    "dependencies": (16, 2, 49),
+    "entities": (2, 1, 18),
+    "roles": (2.4, 2, 66),
+    "coreference": (4, 2, 2),
+    "protoroles": (1.5, 2, 18),
+    "relations": (1, 2, 19),
+}
+"""Task -> targets of a sentence (of semantic roles: of a predicate), spans of a target, and labels (Tenney et al., Table 1)."""
+
+
 def _first_training(place: Place) -> Pair:
     """The model in the path, and what probes of its first task are trained on."""
     first = tasks_in_path(place.wildcards)[0]
@@ -160,15 +191,45 @@ def _first_training(place: Place) -> Pair:
 
 
 def _probes(part: Part) -> Work:
-    """1,000 sentences that a probe is trained on, for all its probes, by the width of the states."""
+    """As many steps as each task allows, for all probes of a seed at once; early stopping saves some of them."""
     settings = part.settings
-    training = settings["training"]
     # Of a model with random layers, only the first and the last layer are probed.
     whole = part.model_name in (study_model(part.place.config, part.place.run, ID), settings.get("second_model"))
     probes_per_seed = len(settings["layer0"]) * (part.shape.layers + 1) + 3 if whole else 2
-    # Shuffled labels are learnt by a probe of the first seed.
-    probes = len(tasks_in_path(part.place.wildcards)) * (len(settings["seeds"]) * probes_per_seed + whole)
-    return {"kprobed": probes * training["max_steps"] * training["batch"] * part.shape.hidden / 1e6}
+    works = []
+    for task in tasks_in_path(part.place.wildcards):
+        training = settings["training"] | settings["tasks"][task]
+        tokens, (targets, sides, labels) = part.tokens - SPECIAL_TOKENS, _TARGETS[task]
+        pieces = training["batch"] * min(tokens, targets * PIECES_OF_A_TARGET)
+        step = passes.Probing(probes_per_seed, pieces, training["batch"] * targets, sides, labels)
+        works.append(passes.probing(part.shape, len(settings["seeds"]) * training["max_steps"], step))
+    return passes.added(*works, *(passes.forward(part.shape, records, tokens) for records, tokens, _ in _stored(part)))
+
+
+def _stored(part: Part) -> list[tuple[int, float, float]]:
+    """Records, tokens of an example and stored pieces of it, of each corpus whose states a job needs."""
+    place, kept = part.place, dict[str, float]()
+    for task in tasks_in_path(place.wildcards):
+        for corpus in (place.settings["tasks"][task][name] for name in PARTS):
+            of_task = _TARGETS[task][0] * PIECES_OF_A_TARGET * (PREDICATES if task == "roles" else 1)
+            kept[corpus] = max(kept.get(corpus, 0.0), of_task)
+    entries = place.config["corpora"]
+    tokens = {corpus: costs.typical_tokens(entries[corpus]) for corpus in kept}
+    return [
+        (limit_of(place.config, place.run, corpus), tokens[corpus], min(pieces, tokens[corpus] - SPECIAL_TOKENS))
+        for corpus, pieces in kept.items()
+    ]
+
+
+def _state_bytes(part: Part) -> float:
+    """Two bytes for each number of the states of all layers, their input, and the words alone."""
+    pieces = sum(records * stored for records, _, stored in _stored(part))
+    return 2 * pieces * (part.shape.layers + 2) * part.shape.hidden
+
+
+def _probe_passes(part: Part) -> float:
+    """The operations of training, in forward passes of the model over an example."""
+    return _probes(part)["gflop"] * 1e9 / part.shape.forward_flop(part.tokens)
 
 
 def _memory(part: Part) -> int:
@@ -176,7 +237,9 @@ def _memory(part: Part) -> int:
     config, settings = part.place.config, part.settings
     names = {settings["tasks"][task]["training"] for task in tasks_in_path(part.place.wildcards)}
     variants, batch = len(settings["layer0"]), settings["training"]["batch"]
-    return max(costs.edge_probe_memory(part.model, config["corpora"][name], variants, batch) for name in names)
+    probes = max(costs.edge_probe_memory(part.model, config["corpora"][name], variants, batch) for name in names)
+    # What the forward passes took stays with the process.
+    return probes + max(costs.hidden_memory(part.model, config["corpora"][name]) for name in names) - costs.TORCH
 
 
 STUDY = Study(
@@ -188,7 +251,19 @@ STUDY = Study(
     artifacts=ARTIFACTS,
     examples=examples,
     corpora=corpora,
+    models=models,
+    optional={"cases": (), "random_model": (), "second_model": ()},
     check=check,
-    jobs={"probes": Job(reads=_first_training, work=_probes, memory=_memory, gpu=True, model_bound=True)},
+    jobs={
+        "probes": Job(
+            reads=_first_training,
+            work=_probes,
+            memory=_memory,
+            passes=_probe_passes,
+            scratch_bytes=_state_bytes,
+            gpu=True,
+            model_bound=True,
+        )
+    },
     pages=PAGES,
 )

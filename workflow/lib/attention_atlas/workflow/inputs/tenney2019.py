@@ -1,4 +1,4 @@
-"""Inputs and parameters of the rules of Tenney et al. (2019): tasks, and the hidden states of up to three models."""
+"""Inputs and parameters of the rules of Tenney et al. (2019): tasks, and the examples of up to three models."""
 
 from __future__ import annotations
 
@@ -47,15 +47,13 @@ class Tenney2019Inputs(StudyInputs):
         place = wildcards.run, wildcards.model, corpus
         return {
             "examples": shard_paths(self.config, *place, "examples", "parquet"),
-            "states": shard_paths(self.config, *place, "hidden", "safetensors"),
             "limit": limit_of(self.config, wildcards.run, corpus),
         }
 
     def probed_files(self, wildcards: Wildcards) -> list[str]:
-        """All files of the tasks in the path."""
+        """All examples of the tasks in the path."""
         corpora = [task[part] for task in self.probed_tasks(wildcards).values() for part in (*PARTS, "cases") if task[part]]
-        paths = [path for corpus in corpora for kind in ("examples", "states") for path in corpus[kind]]
-        return list(dict.fromkeys(paths))
+        return list(dict.fromkeys(path for corpus in corpora for path in corpus["examples"]))
 
     def _probes_all_layers(self, wildcards: Wildcards) -> bool:
         """Whether all layers are probed; of the model with random layers, the first and the last alone."""
