@@ -39,7 +39,7 @@ from attention_atlas.models.pruning import prune_heads as cut_heads
 from attention_atlas.models.translating import UNCOUNTED, target_loss
 from attention_atlas.studies.michel2019 import heldout_answers as heldout_module
 from attention_atlas.studies.michel2019 import masked_answers as masked_module
-from attention_atlas.studies.michel2019 import speed
+from attention_atlas.studies.michel2019 import masked_parts, speed
 from attention_atlas.studies.michel2019.experiments import Classification, ExampleFiles, ModelSource
 from attention_atlas.studies.michel2019.head_importance import COLUMNS, importance_table
 from attention_atlas.studies.michel2019.pruned_answers import _gradient_rows
@@ -95,6 +95,20 @@ def alone(experiment, one, plan=None):
     with torch.no_grad(), watch(experiment.model, plan=plan) as session:
         session.batch(inputs["attention_mask"])
         return float(experiment.loss(inputs, [one]))
+
+
+def test_pieces_of_a_translation_beyond_the_models_positions_do_not_count(caplog):
+    model = installed("marian").requires_grad_(False)
+    positions = model.config.max_position_embeddings
+    pieces = [5 + k % 50 for k in range(positions + 9)]
+    inputs = {"input_ids": torch.tensor([[5, 6, 2]]), "attention_mask": torch.ones(1, 3, dtype=torch.long)}
+    losses = []
+    for size in (positions + 9, positions, positions - 1):
+        with torch.no_grad(), watch(model) as session:
+            session.batch(inputs["attention_mask"])
+            losses.append(float(target_loss(model, inputs, [pieces[:size]])))
+    assert losses[0] == losses[1] > losses[2]
+    assert f"1 translations are longer than the model's {positions} positions" in caplog.text
 
 
 def test_derivatives_are_those_of_each_example_by_itself(experiment, monkeypatch):
@@ -439,6 +453,13 @@ def test_a_classifier_answers_with_each_head_masked_and_each_alone_in_its_layer(
     masked_module.mask_heads(CLASSIFICATION, ModelSource({}, "", "", {}), *corpora, 1, *outs)
     table, second = (read_parquet(path, [*KEYS, *ANSWERS]) for path in outs)
     assert (len(table), len(second)) == (4 * (1 + 2 * LAYERS * HEADS), 7 * (1 + LAYERS * HEADS))
+    for count in (5, 100):
+        parts = [(tmp_path / f"{k}.parquet", tmp_path / f"{k}_other.parquet") for k in range(count)]
+        for number, paths in enumerate(parts):
+            masked_module.mask_heads(CLASSIFICATION, ModelSource({}, "", "", {}), *corpora, 1, *paths, part=(number, count))
+        joined = (tmp_path / "joined.parquet", tmp_path / "joined_other.parquet")
+        masked_parts.join_parts(*zip(*parts, strict=True), *joined)
+        assert [path.read_bytes() for path in joined] == [path.read_bytes() for path in outs], "as one job writes them"
     keys = ["masked", "layer", "head"]
     for key, plan in ((("one", 3, 2), Plan().zero(2, 1)), (("others", 1, 4), Plan().zero(0, [0, 1, 2]))):
         masked_rows = table[(table[keys] == list(key)).all(axis=1)]

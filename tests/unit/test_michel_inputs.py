@@ -11,9 +11,10 @@ from small_config import SHIPPED
 from attention_atlas.errors import AtlasError
 from attention_atlas.studies.michel2019.names import ANOTHER_CORPUS, SAME_FILE
 from attention_atlas.studies.michel2019.pages import EXPERIMENTS, ROLES_OF_FIGURE2, SCORED_ROLES
-from attention_atlas.studies.michel2019.study import corpora, examples, pruning_step
+from attention_atlas.studies.michel2019.study import STUDY, examples, pruning_step
 from attention_atlas.workflow.config import merged, resolve
 from attention_atlas.workflow.inputs.michel2019 import Michel2019Inputs
+from attention_atlas.workflow.needs import required_for
 
 INPUTS = Michel2019Inputs(shipped())
 ROLES = {
@@ -106,6 +107,18 @@ def test_files_of_both_experiments():
     assert INPUTS.experiment_models(wildcards()) == {"translation": "marian-sample", "classification": "minilm-glue-mnli-42"}
 
 
+def test_masks_are_shared_by_jobs():
+    config = shipped_copy()
+    place = wildcards(experiment="classification")
+    masks = 2 * 6 * 12
+    for size, jobs in ((masks, 1), (masks - 1, 2), (48, 3), (1, masks)):
+        config["runs"]["sample"]["michel2019"]["masks_per_job"] = size
+        inputs = Michel2019Inputs(config)
+        assert inputs.mask_parts(place) == jobs
+        folder = "results/sample/michel2019/masked/classification"
+        assert inputs.masked_parts("{part}_other.parquet")(place) == [f"{folder}/{k}_other.parquet" for k in range(jobs)]
+
+
 def test_settings_of_the_search_and_of_pruning():
     assert INPUTS.search_settings(wildcards()) == {"beams": 2, "length_penalty": 1}
     assert INPUTS.pruning_options(wildcards()) == {
@@ -190,8 +203,9 @@ def test_roles_of_figures():
 
 def test_what_a_run_reads_and_names_of_what_was_left_out():
     # The corpora that its models are trained on, and the files with translations.
-    laptop = set(corpora(shipped(), "laptop"))
-    assert {"multi30k-train", "multi30k-train-french", "multi30k-2016-french", "qnli-first-half"} <= laptop
+    laptop = set(required_for(shipped(), "laptop", STUDY, STUDY.artifact("table1")))
+    french = {"corpus multi30k-train-french", "corpus multi30k-2016-french"}
+    assert {"corpus multi30k-train", "corpus qnli-first-half"} | french <= laptop
     # The study has no single model, so each corpus is named with its model.
     names = list(INPUTS.shards_by_corpus(wildcards()))
     assert names[0] == "generated sample, English and French (marian-sample)"

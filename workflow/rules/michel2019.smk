@@ -1,17 +1,18 @@
 # Michel et al. (2019), Are Sixteen Heads Really Better than One? Input: a translation model and sentences with translations, a model
 # fine-tuned on a task and its examples. Output: results/{run}/michel2019, see studies/michel2019/study.py.
 
-from attention_atlas.studies.michel2019.study import EXPERIMENTS
+from attention_atlas.studies.michel2019.pages import EXPERIMENTS
 from attention_atlas.workflow.inputs.michel2019 import Michel2019Inputs
 from attention_atlas.workflow.names import one_of
 from attention_atlas.workflow.provenance import script_digest
-from attention_atlas.workflow.resources import minutes
+from attention_atlas.workflow.resources import memory, minutes
 
 michel2019 = Michel2019Inputs(config)
 
 
 wildcard_constraints:
     experiment=one_of(EXPERIMENTS),
+    mask_part=r"\d+",
 
 
 rule michel2019_masked:
@@ -21,12 +22,12 @@ rule michel2019_masked:
         examples=michel2019.of_experiment(michel2019.examples),
         second_examples=michel2019.of_experiment(michel2019.examples, "_other"),
     output:
-        answers="results/{run}/michel2019/masked/{experiment}.parquet",
-        second_answers="results/{run}/michel2019/masked/{experiment}_other.parquet",
+        answers="results/{run}/michel2019/masked/{experiment}/{mask_part}.parquet",
+        second_answers="results/{run}/michel2019/masked/{experiment}/{mask_part}_other.parquet",
     log:
-        "results/{run}/logs/michel2019/masked/{experiment}.log",
+        "results/{run}/logs/michel2019/masked/{experiment}/{mask_part}.log",
     benchmark:
-        "results/{run}/benchmarks/michel2019/masked/{experiment}.tsv"
+        "results/{run}/benchmarks/michel2019/masked/{experiment}/{mask_part}.tsv"
     # Long, or much waits for it: begun early, it does not run alone at the end.
     priority: 10
     conda:
@@ -34,16 +35,41 @@ rule michel2019_masked:
     threads: michel2019.threads("masked")
     resources:
         mem_mb=michel2019.memory("masked"),
-        runtime=minutes(1440),
+        runtime=michel2019.minutes("masked", least=1440),
         gpu=michel2019.gpus("masked"),
     params:
         model=michel2019.of_experiment(michel2019.model),
         limit=michel2019.of_experiment(michel2019.limit),
         second_limit=michel2019.of_experiment(michel2019.limit, "_other"),
         search=michel2019.search_settings,
+        parts=michel2019.mask_parts,
         code=script_digest("michel2019_masked.py"),
     script:
         "../scripts/michel2019_masked.py"
+
+
+rule michel2019_masked_joined:
+    input:
+        answers=michel2019.masked_parts("{part}.parquet"),
+        second_answers=michel2019.masked_parts("{part}_other.parquet"),
+    output:
+        answers="results/{run}/michel2019/masked/{experiment}.parquet",
+        second_answers="results/{run}/michel2019/masked/{experiment}_other.parquet",
+    log:
+        "results/{run}/logs/michel2019/masked_joined/{experiment}.log",
+    benchmark:
+        "results/{run}/benchmarks/michel2019/masked_joined/{experiment}.tsv"
+    # As for the answers with masked heads.
+    priority: 10
+    conda:
+        "../../envs/analysis.yaml"
+    resources:
+        mem_mb=memory(6000),
+        runtime=minutes(60),
+    params:
+        code=script_digest("michel2019_masked_joined.py"),
+    script:
+        "../scripts/michel2019_masked_joined.py"
 
 
 rule michel2019_heldout:
@@ -63,7 +89,7 @@ rule michel2019_heldout:
     threads: michel2019.threads("heldout")
     resources:
         mem_mb=michel2019.memory("heldout"),
-        runtime=minutes(1440),
+        runtime=michel2019.minutes("heldout", least=1440),
         gpu=michel2019.gpus("heldout"),
     params:
         model=michel2019.of_experiment(michel2019.model),
@@ -97,7 +123,7 @@ rule michel2019_pruned:
     threads: michel2019.threads("pruned")
     resources:
         mem_mb=michel2019.memory("pruned"),
-        runtime=minutes(1440),
+        runtime=michel2019.minutes("pruned", least=1440),
         gpu=michel2019.gpus("pruned"),
     params:
         model=michel2019.of_experiment(michel2019.model),
@@ -129,7 +155,7 @@ rule michel2019_dynamics:
     threads: michel2019.threads("dynamics")
     resources:
         mem_mb=michel2019.memory("dynamics"),
-        runtime=minutes(1440),
+        runtime=michel2019.minutes("dynamics", least=1440),
         gpu=michel2019.gpus("dynamics"),
     params:
         model=michel2019.model("dynamics"),

@@ -12,7 +12,7 @@ import torch
 from attention_atlas.io.tables import write_parquet
 from attention_atlas.methods.experiment import Experiment
 from attention_atlas.methods.masking import UNMASKED, Mask, masks
-from attention_atlas.methods.names import ANSWERS, KEYS, ONE
+from attention_atlas.methods.names import ANSWERS, KEYS, NONE, ONE
 from attention_atlas.studies.michel2019.experiments import ExampleFiles, ModelSource, open_experiment
 
 _log = logging.getLogger(__name__)
@@ -26,8 +26,11 @@ def mask_heads(
     threads: int,
     out: str | Path,
     second_out: str | Path,
+    part: tuple[int, int] = (0, 1),
 ) -> None:
-    """Write a row for every mask and example of two corpora: columns `KEYS` and `ANSWERS`.
+    """Write a row for every mask of a part and every example of two corpora: columns `KEYS` and `ANSWERS`.
+
+    The first part has the answers without a mask.
 
     Args:
         name: of the experiment.
@@ -36,6 +39,7 @@ def mask_heads(
         second_examples: those of the second corpus, on which only single heads are masked (Figure 2).
         threads: threads of the forward passes.
         out, second_out: Parquet files.
+        part: number of the part of the masks, from 0, and how many parts there are.
 
     Raises:
         AtlasError: the model has no head for this task, or an example has no reference or label.
@@ -43,9 +47,15 @@ def mask_heads(
     torch.set_num_threads(threads)
     experiment = open_experiment(name, model.entry, model.card_path, model.tokenizer_path, model.search)
     all_masks = list(masks(experiment.shape))
-    write_parquet(masked_rows(experiment, all_masks, examples), out)
     single_heads = [mask for mask in all_masks if mask.masked == ONE]
-    write_parquet(masked_rows(experiment, single_heads, second_examples), second_out)
+    for corpus_masks, files, path in ((all_masks, examples, out), (single_heads, second_examples, second_out)):
+        rows = masked_rows(experiment, in_part(corpus_masks, *part), files)
+        write_parquet(rows if part[0] == 0 else rows[rows["masked"] != NONE].reset_index(drop=True), path)
+
+
+def in_part(masks: Sequence[Mask], number: int, count: int) -> Sequence[Mask]:
+    """The masks of one of `count` parts of nearly the same size, in their order."""
+    return masks[number * len(masks) // count : (number + 1) * len(masks) // count]
 
 
 def masked_rows(experiment: Experiment, masks: Sequence[Mask], files: ExampleFiles) -> pd.DataFrame:

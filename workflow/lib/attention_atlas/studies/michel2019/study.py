@@ -9,13 +9,13 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.methods.names import CLASSIFICATION, TRANSLATION
 from attention_atlas.studies.michel2019.head_measures import MEASURES
 from attention_atlas.studies.michel2019.names import HELDOUT_ROLES
-from attention_atlas.studies.michel2019.pages import EXPERIMENTS, PAGES
-from attention_atlas.workflow import costs
+from attention_atlas.studies.michel2019.pages import PAGES
+from attention_atlas.workflow import costs, passes
 from attention_atlas.workflow.known import check_known
-from attention_atlas.workflow.lookups import Config, Pair, with_training_corpus
+from attention_atlas.workflow.lookups import Config, Pair
 from attention_atlas.workflow.studies import of_role, role_pair, study_corpora
 from attention_atlas.workflow.study import Role, Study, figure, table
-from attention_atlas.workflow.work import Job, Part, Place, Work
+from attention_atlas.workflow.work import Job, Part, Place, Work, translation_vocabulary
 
 ID = "michel2019"
 ROLES = {
@@ -42,6 +42,10 @@ ROLES = {
     "dynamics": Role("parallel", "Figure 5; without it there is no such figure.", model="trained_translator"),
     "dynamics_importance": Role("parallel", "what importance is computed on for Figure 5.", model="trained_translator"),
 }
+EVALUATED = tuple(name for name, role in ROLES.items() if role.required)
+"""Roles of both experiments."""
+FURTHER = tuple(name for name, role in ROLES.items() if not role.required)
+"""Roles of Figure 5, and of heads chosen on other examples."""
 ARTIFACTS = (
     table(
         "table1",
@@ -49,7 +53,7 @@ ARTIFACTS = (
         "Differences of BLEU when one head is masked, with tests",
         "Difference of BLEU when one head of a translation model is masked, in encoder, decoder and between them, with paired "
         "bootstrap tests before and after correction for the number of heads (Michel et al. 2019, Table 1).",
-        needs=EXPERIMENTS,
+        needs=EVALUATED,
     ),
     figure(
         "figure1",
@@ -57,7 +61,7 @@ ARTIFACTS = (
         "Heads by the score that is left when they are masked, translation and classification",
         "How many heads leave which score when they are masked, for translation and for classification, beside the score of "
         "the whole model (Michel et al. 2019, Figure 1).",
-        needs=EXPERIMENTS,
+        needs=EVALUATED,
     ),
     table(
         "table2",
@@ -65,7 +69,7 @@ ARTIFACTS = (
         "Translation with one head left in a layer, the best one",
         "Translation with all heads of a layer masked but the best one, chosen on the examples that it is reported on and on "
         "other ones (Michel et al. 2019, Table 2).",
-        needs=EXPERIMENTS,
+        needs=EVALUATED,
     ),
     table(
         "table3",
@@ -73,7 +77,7 @@ ARTIFACTS = (
         "Classification with one head left in a layer, the best one",
         "Classification with all heads of a layer masked but the best one, chosen on the examples that it is reported on and "
         "on other ones (Michel et al. 2019, Table 3).",
-        needs=EXPERIMENTS,
+        needs=EVALUATED,
     ),
     figure(
         "figure2",
@@ -82,7 +86,7 @@ ARTIFACTS = (
         "What masking one head does to the score on one corpus against what it does on another, a point a head, for "
         "translation and classification; correlations over heads with intervals, and without the heads that lie farthest out "
         "(Michel et al. 2019, Figure 2).",
-        needs=EXPERIMENTS,
+        needs=EVALUATED,
     ),
     table(
         "correlations",
@@ -90,7 +94,7 @@ ARTIFACTS = (
         "Correlation of what heads do across data, with and without extremes",
         "Correlations over heads between what masking does on two corpora: Pearson, Spearman, and Pearson without the most "
         "extreme heads; intervals over heads and over examples (Michel et al. 2019, Figure 2).",
-        needs=EXPERIMENTS,
+        needs=EVALUATED,
     ),
     table(
         "head_importance",
@@ -99,7 +103,7 @@ ARTIFACTS = (
         "Importance of every head: the expected magnitude of the derivative of the loss by a gate on the head, as the paper "
         "defines it and as published code computes it, divided by the norm of each layer (Michel et al. 2019, equation 2 and "
         "section 4.1).",
-        needs=EXPERIMENTS,
+        needs=EVALUATED,
     ),
     figure(
         "figure3",
@@ -107,7 +111,7 @@ ARTIFACTS = (
         "Pruning curves by importance, by single heads, recomputed, and by chance",
         "Score by percent of heads masked, in the order of importance, of importance computed anew at each step, of the "
         "scores with one head masked, and in random orders (Michel et al. 2019, Figure 3).",
-        needs=EXPERIMENTS,
+        needs=EVALUATED,
     ),
     table(
         "pruning",
@@ -115,7 +119,7 @@ ARTIFACTS = (
         "How many heads can go, by the order in which they go",
         "Summary of the pruning curves: score at several shares of heads, mean of the curve, and the share of heads that can "
         "go before a point of the score is lost (Michel et al. 2019, Figure 3).",
-        needs=EXPERIMENTS,
+        needs=EVALUATED,
     ),
     figure(
         "figure4",
@@ -123,7 +127,7 @@ ARTIFACTS = (
         "Pruning curves of each kind of attention of the translation model",
         "BLEU by percent of heads masked within one kind of attention: encoder, decoder, and between the two (Michel et al. "
         "2019, Figure 4).",
-        needs=EXPERIMENTS,
+        needs=EVALUATED,
     ),
     figure(
         "figure5",
@@ -131,7 +135,7 @@ ARTIFACTS = (
         "Pruning curves after several epochs of training",
         "BLEU by percent of heads masked after several epochs of the training of a translation model, absolute and as a share "
         "of the whole model (Michel et al. 2019, Figure 5).",
-        needs=["dynamics"],
+        needs=["dynamics", "dynamics_importance"],
     ),
     table(
         "table4",
@@ -139,7 +143,7 @@ ARTIFACTS = (
         "Speed and size with half of the heads cut out",
         "Examples a second and size of a classifier whose heads are cut out of its matrices, at several batch sizes: the "
         "least important heads of the model, of each layer, and whole layers (Michel et al. 2019, Table 4).",
-        needs=EXPERIMENTS,
+        needs=EVALUATED,
     ),
     table(
         "table5",
@@ -147,7 +151,7 @@ ARTIFACTS = (
         "Translation with one head left in a layer, chosen on another corpus",
         "Translation with all heads of a layer masked but one, which is chosen on another corpus than it is reported on "
         "(Michel et al. 2019, Table 5).",
-        needs=["translation_test"],
+        needs=["translation", "translation_other", "translation_test"],
     ),
     table(
         "table6",
@@ -155,14 +159,15 @@ ARTIFACTS = (
         "Classification with one head left in a layer, chosen on other examples",
         "Classification with all heads of a layer masked but one, which is chosen on other examples than it is reported on "
         "(Michel et al. 2019, Table 6).",
-        needs=["classification_selection"],
+        needs=["classification", "classification_other", "classification_selection"],
     ),
     table(
         "claims",
         "Claims",
         "The paper's claims, and doubts about them, tested on this run's models",
         "Claims of the paper, and what later work holds against them, tested on the run's models (Michel et al. 2019).",
-        needs=EXPERIMENTS,
+        needs=EVALUATED,
+        uses=FURTHER,
     ),
     table(
         "comparison",
@@ -170,16 +175,21 @@ ARTIFACTS = (
         "Every published number beside this run's",
         "Every published number of Michel et al. (2019) beside what this run measured, with the reason where the two cannot "
         "be compared.",
-        needs=EXPERIMENTS,
+        needs=EVALUATED,
+        uses=FURTHER,
     ),
     table(
         "dropped",
         "Dropped",
         "Examples left out, with reasons",
         "Examples that were left out of the study, by corpus and reason.",
-        needs=EXPERIMENTS,
+        needs=EVALUATED,
+        uses=FURTHER,
     ),
 )
+_FIGURE5 = ("trained_translator", "dynamics", "dynamics_importance")
+OPTIONAL = dict.fromkeys(_FIGURE5, _FIGURE5) | {"translation_test": (), "classification_selection": ()}
+"""Keys that a run can do without -> keys that go with them."""
 ATTENTION_KINDS = {TRANSLATION: 3, CLASSIFICATION: 1, "dynamics": 3}
 """Role -> kinds of attention of its model, each with as many heads."""
 EPOCHS = 4
@@ -189,13 +199,6 @@ EPOCHS = 4
 def examples(config: Config, run: str) -> list[Pair]:
     """(model, corpus) of all examples that the study reads, without repetition."""
     return list(dict.fromkeys(role_pair(config, run, ID, role) for role in study_corpora(config, run, ID)))
-
-
-def corpora(config: Config, run: str) -> list[str]:
-    """Corpora of the models, those that they are trained on, and the files with their translations."""
-    names = [name for pair in examples(config, run) for name in with_training_corpus(config, *pair)]
-    translations = [config["corpora"][name].get("translations") for name in names]
-    return [*names, *filter(None, translations)]
 
 
 def check(config: Config, run: str, place: str) -> None:
@@ -214,10 +217,9 @@ def check(config: Config, run: str, place: str) -> None:
         if training and training["task"] != task:
             raise AtlasError(f"config: {place}.{key}: '{settings[key]}' is trained for {training['task']}, not for {task}.")
     _check_tokenised(config, run, place)
-    together = ("trained_translator", "dynamics", "dynamics_importance")
-    absent = [key for key in together if key not in settings]
-    if 0 < len(absent) < len(together):
-        raise AtlasError(f"config: {place}.{absent[0]}: Figure 5 needs the keys {', '.join(together)} together.")
+    absent = [key for key in _FIGURE5 if key not in settings]
+    if 0 < len(absent) < len(_FIGURE5):
+        raise AtlasError(f"config: {place}.{absent[0]}: Figure 5 needs the keys {', '.join(_FIGURE5)} together.")
     if "trained_translator" in settings and "keep_epochs" not in config["models"][settings["trained_translator"]].get(
         "training", {}
     ):
@@ -259,13 +261,26 @@ def _role(part: Part) -> str:
 def _conditions(part: Part, count: float) -> Work:
     """So many passes over the examples; a search for every beam where the model translates."""
     if _role(part) == CLASSIFICATION:
-        return {"gflop": count * part.gflop, "records": count * part.records}
-    return {"gsearch": count * part.settings["beams"] * part.gflop, "searches": count * part.records}
+        return passes.times(count, part.forward)
+    # A search ends with the longest translation of its batch.
+    search = passes.Search(part.settings["beams"], 1.5 * part.tokens + 5, translation_vocabulary(part))
+    return passes.times(count, passes.added(part.forward, passes.decoding(part.shape, part.records, part.tokens, search)))
+
+
+def mask_parts(settings: Mapping[str, Any], model: Mapping[str, Any], role: str) -> int:
+    """How many jobs share the masks of a model: each head masked, and each head kept alone in its layer."""
+    masks = 2 * ATTENTION_KINDS[role] * model["layers"] * model["heads"]
+    return -(-masks // int(settings["masks_per_job"]))
 
 
 def _masked(part: Part) -> Work:
-    """Each head masked, each head kept alone in its layer, each head masked on a second corpus; earlier layers are reused."""
-    return _conditions(part, 1.5 * ATTENTION_KINDS[_role(part)] * part.heads)
+    """A part of the masks on two corpora, the second for single heads alone; earlier layers are reused; a pass without mask."""
+    count = mask_parts(part.settings, part.model, _role(part))
+    return _conditions(part, 1.5 * ATTENTION_KINDS[_role(part)] * part.heads / count + 2)
+
+
+def _masked_passes(part: Part) -> float:
+    return _mask_passes(part) / mask_parts(part.settings, part.model, _role(part))
 
 
 def _heldout(part: Part) -> Work:
@@ -300,7 +315,9 @@ def _speed(part: Part) -> Work:
     """Four models, at every batch size."""
     speed = part.settings["speed"]
     records = min(part.records, speed["records"])
-    return {"gflop": 4 * len(speed["batches"]) * speed["repeats"] * part.gflop * records / part.records}
+    repeats = 4 * speed["repeats"]
+    works = [passes.forward(part.shape, records, part.tokens, batch * part.tokens) for batch in speed["batches"]]
+    return passes.times(repeats, passes.added(*works))
 
 
 def _memory(part: Part) -> int:
@@ -314,7 +331,7 @@ def _mask_passes(part: Part) -> float:
 
 
 JOBS = {
-    "masked": Job(reads=_of_experiment, work=_masked, memory=_memory, passes=_mask_passes, gpu=True, model_bound=True),
+    "masked": Job(reads=_of_experiment, work=_masked, memory=_memory, passes=_masked_passes, gpu=True, model_bound=True),
     "heldout": Job(
         reads=lambda place: of_role(place, HELDOUT_ROLES[place.wildcards["experiment"]]),
         work=_heldout,
@@ -350,7 +367,7 @@ STUDY = Study(
     roles=ROLES,
     artifacts=ARTIFACTS,
     examples=examples,
-    corpora=corpora,
+    optional=OPTIONAL,
     check=check,
     jobs=JOBS,
     pages=PAGES,
