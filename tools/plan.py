@@ -24,21 +24,38 @@ import pandas as pd  # noqa: E402
 import yaml  # noqa: E402
 
 from attention_atlas.errors import AtlasError  # noqa: E402
+from attention_atlas.io.hub_lock import LOCK_PLACE, LOCK_VARIABLE  # noqa: E402
 from attention_atlas.workflow.config import read_configuration, resolve, write_configuration  # noqa: E402
 from attention_atlas.workflow.cost_model import (  # noqa: E402
     COEFFICIENTS_PATH,
+    Disk,
+    disk_of,
     fit,
     is_model_bound,
     read_coefficients,
     seconds,
+    speed,
     workload,
 )
-from attention_atlas.workflow.plan import Planned, makespan  # noqa: E402
+from attention_atlas.workflow.plan import Capacity, Planned, peak_bytes, schedule  # noqa: E402
 
 NODES, NODE_PROCESSORS, QUEUE_SECONDS = 32, 4, 20
-# Nominal, not measured: an H200 does 67e12 float32 operations a second; a third of that, and half of PCIe 5.0's 64 GB/s.
-GPU_FLOP, GPU_COPY = 22e12, 32e9
-CACHES = {"extract_attention": "gcells", "cache_hidden_states": "gstates"}
+GPU_PROCESSORS = 8
+"""Of the machine with the GPU."""
+# Nominal, not measured. An H200 does 67e12 float32 operations and moves 4.8e12 bytes a second: a third of both. An element-wise
+# operation of a layer reads and writes about 40 numbers for each of its outputs, an attention weight 8, an update 7, a score 5.
+# A layer starts 20 kernels of 10 microseconds; stored states are copied twice on the host at 5e9 bytes a second.
+_FLOP, _BYTES, _HOST_BYTES = 22e12, 1.6e12, 5e9
+GPU_SECONDS = {
+    "gflop": 1e9 / _FLOP,
+    "gactivations": 1e9 * 40 * 4 / _BYTES,
+    "gweights": 1e9 * 8 * 4 / _BYTES,
+    "kblocks": 1e3 * 20 * 1e-5,
+    "gupdates": 1e9 * 7 * 4 / _BYTES,
+    "gscores": 1e9 * 5 * 4 / _BYTES,
+    "gread": 1e9 * 2 * 2 / _HOST_BYTES,
+}
+"""Kind of work -> seconds for one on a GPU."""
 # Jobs of a group stand further in.
 _JOB = re.compile(r"^( *)(?:local)?rule (\w+):\n((?:\1    .+\n)+)", re.M)
 
@@ -59,7 +76,7 @@ class Job:
 
 
 def planned_jobs(run: str, configuration: dict[str, Any]) -> list[Job]:
-    """All jobs of a run from scratch: a dry run in an empty folder with placeholders for the licensed files."""
+    """All jobs of a run from scratch: a dry run in an empty folder with placeholders for the licensed files and models."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_configuration(configuration, folder)
@@ -68,9 +85,21 @@ def planned_jobs(run: str, configuration: dict[str, Any]) -> list[Job]:
                 place = folder / entry["source"]["path"]
                 place.parent.mkdir(parents=True, exist_ok=True)
                 place.mkdir(exist_ok=True) if entry["reader"] == "conll2012" else place.touch()
+        for entry in configuration["models"].values():
+            if "path" in entry["source"] and not Path(entry["source"]["path"]).is_absolute():
+                model = folder / entry["source"]["path"]
+                model.mkdir(parents=True, exist_ok=True)
+                for name_of_file in ("config.json", "model.safetensors"):
+                    (model / name_of_file).write_text("{}", encoding="utf-8")
         command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), "--directory", name, "--dry-run"]
+        # Shapes of the hub's models are those of this folder.
+        environment = {LOCK_VARIABLE: str(ROOT / LOCK_PLACE)} | os.environ
         shown = subprocess.run(
-            [*command, "--cores", "64", "--config", f"targets=[{run}]"], check=False, capture_output=True, text=True
+            [*command, "--cores", "64", "--config", f"targets=[{run}]"],
+            check=False,
+            capture_output=True,
+            text=True,
+            env=environment,
         )
     text = shown.stdout + shown.stderr
     if shown.returncode:
@@ -136,16 +165,22 @@ def plan(run: str, configuration: dict[str, Any], measured: Path | None) -> None
     config, model = resolve(configuration), read_coefficients()
     jobs, after = dependencies(planned_jobs(run, configuration))
     works = [workload(config, job.rule, job.wildcards) for job in jobs]
-    here = [seconds(model["seconds"], job.rule, work) for job, work in zip(jobs, works, strict=True)]
-    on_gpu = [_on_gpu(job, work, taken, model["seconds"]) for job, work, taken in zip(jobs, works, here, strict=True)]
-    # Two bytes a cell of a map or a number of a state.
-    cached = [2 * work.get(CACHES.get(job.rule, ""), 0.0) for job, work in zip(jobs, works, strict=True)]
+    here = [seconds(model, job.rule, work, job.threads) for job, work in zip(jobs, works, strict=True)]
+    on_gpu = [
+        min(taken, seconds(model | {"shared": GPU_SECONDS}, job.rule, work)) if is_model_bound(job.rule) else taken
+        for job, work, taken in zip(jobs, works, here, strict=True)
+    ]
+    disk = [disk_of(config, job.rule, job.wildcards) for job in jobs]
+    without_maps = [disk_of(config | {"keep_attention": False}, job.rule, job.wildcards) for job in jobs]
     columns: dict[str, tuple[list[Any], str]] = {
         "jobs": ([1] * len(jobs), "sum"),
         "GFLOP": ([work.get("gflop", 0.0) for work in works], "sum"),
-        "cached GB": (cached, "sum"),
+        "kept GB": ([size.kept / 1e9 for size in disk], "sum"),
+        "temporary GB": ([size.temporary / 1e9 for size in disk], "sum"),
+        "scratch GB": ([size.scratch / 1e9 for size in disk], "max"),
         "memory MB": ([job.megabytes for job in jobs], "max"),
         "minutes": ([taken / 60 for taken in here], "sum"),
+        "processor hours": ([taken * job.threads / 3600 for taken, job in zip(here, jobs, strict=True)], "sum"),
     }
     if measured is not None:
         taken = [_taken(measured / Path(job.benchmark).relative_to(f"results/{run}")) for job in jobs]
@@ -161,16 +196,21 @@ def plan(run: str, configuration: dict[str, Any], measured: Path | None) -> None
     print(shown.astype(dict.fromkeys(whole, int)).to_string(float_format=lambda value: f"{value:.1f}"))
     processors = os.cpu_count() or 1
 
-    def hours(durations: list[float], count: int, delay: float = 0.0) -> str:
-        planned = zip(jobs, durations, after, strict=True)
-        queue = [Planned(job.rule, time, job.threads, predecessors) for job, time, predecessors in planned]
-        return f"{makespan(queue, count, delay) / 3600:8.2f} h"
+    def forecast(durations: list[float], capacity: Capacity, delay: float = 0.0, shared: bool = False) -> str:
+        """Hours and the peak of the disk; of a shared one without what jobs put on disks of their nodes."""
+        queues = [_queue(jobs, durations, after, _shared(sizes) if shared else sizes) for sizes in (disk, without_maps)]
+        times = schedule(queues[0], capacity, delay)
+        peak, lower = (peak_bytes(queue, times) / 1e9 for queue in queues)
+        of_maps = f" ({lower:.1f} with keep_attention: false)" if config["keep_attention"] else ""
+        of_node = f" and {max(size.scratch for size in disk) / 1e9:.1f} GB on a node" if shared else ""
+        return f"{max(end for _, end in times) / 3600:8.2f} h, {peak:6.1f} GB of disk at most{of_maps}{of_node}"
 
     print(f"\nexpected; cost model from {model['measured_on']}")
-    print(f"{hours(here, processors)}  on a machine like the one measured, {processors} processors")
-    print(f"{hours(on_gpu, processors)}  with one H200 in addition, at its nominal speed (not measured)")
-    cluster = hours(here, NODES * NODE_PROCESSORS, QUEUE_SECONDS)
-    print(f"{cluster}  on {NODES} nodes of {NODE_PROCESSORS} such processors, {QUEUE_SECONDS} s for a job to start")
+    print(f"{forecast(here, Capacity(processors))}:  on a machine like the one measured, {processors} processors")
+    with_gpu = forecast(on_gpu, Capacity(GPU_PROCESSORS, gpus=1))
+    print(f"{with_gpu}:  with {GPU_PROCESSORS} processors and one H200, at its nominal speed (not measured)")
+    cluster = forecast(here, Capacity(NODES * NODE_PROCESSORS), QUEUE_SECONDS, shared=True)
+    print(f"{cluster}:  on {NODES} nodes of {NODE_PROCESSORS} such processors, {QUEUE_SECONDS} s for a job to start")
     if measured is not None:
         known = [time for time in taken if time is not None]
         if not known:
@@ -178,13 +218,17 @@ def plan(run: str, configuration: dict[str, Any], measured: Path | None) -> None
         print(f"{len(known)} of {len(jobs)} jobs were measured: planned / measured {sum(expected) / sum(known):.2f}")
 
 
-def _on_gpu(job: Job, work: dict[str, float], here: float, coefficients: dict[str, dict[str, float]]) -> float:
-    """Seconds with a GPU: a model's operations and copies at its speed, everything else as here."""
-    if not is_model_bound(job.rule):
-        return here
-    fixed = coefficients.get(job.rule, coefficients["other"]).get("fixed", 0.0)
-    flop = 1e9 * (work.get("gflop", 0.0) + work.get("steps", 0.0))
-    return min(here, fixed + flop / GPU_FLOP + 4e9 * work.get("gcells", 0.0) / GPU_COPY)
+def _shared(disk: list[Disk]) -> list[Disk]:
+    """What jobs take on a disk that nodes share, where each puts what it takes while it runs on a disk of its node."""
+    return [size._replace(scratch=0.0) for size in disk]
+
+
+def _queue(jobs: list[Job], durations: list[float], after: list[tuple[int, ...]], disk: list[Disk]) -> list[Planned]:
+    """The jobs with their seconds and bytes; jobs that a GPU takes over ask for it, also where this machine has none."""
+    return [
+        Planned(job.rule, time, job.threads, before, int(is_model_bound(job.rule)), *size)
+        for job, time, before, size in zip(jobs, durations, after, disk, strict=True)
+    ]
 
 
 def _taken(path: Path) -> float | None:
@@ -201,6 +245,8 @@ def measured_seconds(path: Path) -> float:
 def fitted(folders: list[Path], out: Path) -> None:
     """Fit the cost model to runs that have been built, also in part; a folder may have an overlay sweep.yaml."""
     observed, runs = [], []
+    known = read_coefficients()
+    shared = known["shared"]
     for folder in folders:
         overlays = [path for path in (folder / "sweep.yaml",) if path.is_file()]
         configuration = read_configuration(folder, overlays)
@@ -211,16 +257,18 @@ def fitted(folders: list[Path], out: Path) -> None:
             runs.append(run)
             for job in planned_jobs(run, configuration):
                 if (taken := _taken(folder / job.benchmark)) is not None:
-                    observed.append((job.rule, workload(config, job.rule, job.wildcards), taken))
+                    work = workload(config, job.rule, job.wildcards)
+                    shares = {kind: amount / speed(job.threads) for kind, amount in work.items() if kind in shared}
+                    observed.append((job.rule, work | shares, taken))
     rounded = {
         rule: {kind: float(f"{value:.3g}") for kind, value in coefficients.items()}
-        for rule, coefficients in sorted(fit(observed).items())
+        for rule, coefficients in sorted(fit(observed, shared).items())
     }
     counted = ", ".join(f"{runs.count(run)} of {run}" for run in dict.fromkeys(runs))
     source = f"{len(observed)} jobs of {len(runs)} runs ({counted}), {os.cpu_count()} processors"
-    note = "# Seconds of jobs: fixed, and for one unit of each kind of work (workflow/work.py). By tools/plan.py --fit.\n"
-    facts = yaml.safe_dump({"measured_on": source, "seconds": rounded}, sort_keys=False)
-    out.write_text(note + facts, encoding="utf-8")
+    note = out.read_text(encoding="utf-8").splitlines()[0] if out.is_file() else "# Seconds of jobs."
+    facts = yaml.safe_dump(known | {"measured_on": source, "seconds": rounded}, sort_keys=False)
+    out.write_text(f"{note}\n{facts}", encoding="utf-8")
     print(f"{out}: {len(rounded)} rules")
 
 

@@ -18,14 +18,14 @@ JOBS = {f"{study.id}_{name}": job for study in STUDIES for name, job in study.jo
 PLACES = {
     **{"build_examples": {"model": "minilm", "corpus": "sample-trees", "shard": 0}},
     **{"extract_attention": {"model": "minilm", "corpus": "sample-trees", "shard": 0}},
-    **{"cache_hidden_states": {"model": "minilm", "corpus": "sample-edges", "shard": 0}},
     **{"mlm_head": {"model": "minilm", "corpus": "sample-segments"}},
     **{"fine_tune": {"model": "minilm-squad"}, "fine_tune_by_epoch": {"model": "marian-sample"}},
     **{"clark2019_probes": {"model": "minilm"}, "atlas_of_model": {"model": "minilm"}},
     **{"clark2019_surface_variant": {"variant": "recipe"}, "clark2019_dependencies_variant": {"variant": "segment_ids"}},
     **{"guan2020_features": {"model": "minilm", "corpus": "sample-mrpc"}, "guan2020_ablations": {"shard": 0}},
     **{f"kovaleva2019_{name}": {"task": "rte", "seed": 42} for name in ("predictions", "measures", "disabled")},
-    **{f"michel2019_{name}": {"experiment": "translation"} for name in ("masked", "heldout", "pruned")},
+    **{f"michel2019_{name}": {"experiment": "translation"} for name in ("heldout", "pruned")},
+    **{"michel2019_masked": {"experiment": "translation", "mask_part": 0}},
     **{"tenney2019_probes": {"model": "minilm", "edge_tasks": "pos-roles"}},
     **{"stefanik2021_removal": {"model": "minilm-keyphrases-keyphrases-42"}},
 }
@@ -72,7 +72,9 @@ def test_a_second_thread_begins_where_it_gains_something():
     asking = [rule for rule, job in JOBS.items() if job.passes]
     assert {JobResources(shipped()).threads(rule)(wildcards(**PLACES.get(rule, {}))) for rule in asking} == {1}
     large = wildcards("paper", experiment="classification")
-    assert JobResources(shipped()).threads("michel2019_masked")(large) == 2
+    assert JobResources(shipped()).threads("michel2019_pruned")(large) == 4
+    smaller = wildcards("paper", task="rte", seed=42, model="bert-base-glue-rte-42")
+    assert JobResources(shipped()).threads("kovaleva2019_disabled")(smaller) == 2
 
 
 @pytest.mark.parametrize(
@@ -109,15 +111,15 @@ def test_the_work_of_ablations_is_that_of_their_conditions(random_sets, permutat
     passes = len(conditions(types, 8, random_sets, permutations, "stops", False, 0)) + 1
     work = workload(config, "guan2020_ablations", named())
     questions = config["corpora"]["sample-questions"]["limit"]
-    assert work["records"] == questions * passes
+    assert work["gactivations"] == pytest.approx(questions * passes * 100 * 6 * 384 / 1e9)
     assert work["gflop"] == pytest.approx(questions * passes * Shape(6, 12, 384).forward_flop(100) / 1e9)
 
 
 def test_a_job_of_one_shard_counts_its_own_records():
     config = shipped_copy()
     config["corpora"]["xquad-en"]["limit"] = 250
-    answered = [workload(config, "guan2020_ablations", named("laptop", shard=shard))["records"] for shard in range(3)]
-    assert answered[0] == answered[1] == 2 * answered[2]
+    answered = [workload(config, "guan2020_ablations", named("laptop", shard=shard))["gflop"] for shard in range(3)]
+    assert answered[0] == answered[1] == pytest.approx(2 * answered[2])
     # Shards of examples and of attention are always whole.
     place = {"model": "minilm", "corpus": "xquad-en", "shard": 2}
     assert workload(config, "build_examples", named("laptop", **place)) == {"records": 100}
@@ -151,3 +153,18 @@ def test_what_a_gpu_takes_over():
     # Fits on a processor take most of the time.
     assert not is_model_bound("clark2019_head_distances")
     assert not is_model_bound("clark2019_table1")
+
+
+def test_attention_that_is_not_kept_is_extracted_for_one_model_and_corpus_after_another():
+    names = [("minilm", "sample-trees"), ("minilm", "sample-questions"), ("minilm-squad", "sample-trees")]
+    places = [wildcards("sample", model=model, corpus=corpus, shard=shard) for model, corpus in names for shard in (0, 1)]
+
+    def priorities(keep):
+        jobs = JobResources(shipped() | {"keep_attention": keep})
+        return [jobs.extraction_priority(place) for place in places]
+
+    assert set(priorities(True)) == {0}
+    removing = priorities(False)
+    assert removing[::2] == removing[1::2], "shards of one model and corpus are alike"
+    assert len(set(removing)) == 3
+    assert all(-1 < priority <= 0 for priority in removing)

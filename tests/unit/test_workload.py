@@ -2,15 +2,27 @@
 
 import itertools
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attention_atlas.workflow.config import read_configuration, resolve
-from attention_atlas.workflow.cost_model import fit, measured_rules, read_coefficients, seconds, workload
+from attention_atlas.workflow.cost_model import (
+    disk_of,
+    fit,
+    fit_shared,
+    measured_rules,
+    read_coefficients,
+    seconds,
+    speed,
+    workload,
+)
 from attention_atlas.workflow.costs import Shape, extraction_memory, gradient_memory
-from attention_atlas.workflow.plan import Planned, makespan
+from attention_atlas.workflow.passes import SHARED_KINDS, Probing, Search, decoding, forward, probing, training
+from attention_atlas.workflow.plan import Capacity, Planned, makespan, peak_bytes, schedule
+from attention_atlas.workflow.resources import JobResources
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -40,8 +52,6 @@ def test_work_of_jobs(config):
     sentences = config["corpora"]["sample-trees"]["limit"]
     assert work["gflop"] == pytest.approx(sentences * shape.forward_flop(20) / 1e9)
     assert work["gcells"] == pytest.approx(sentences * 72 * 400 / 1e9)
-    states = workload(config, "cache_hidden_states", shard | {"corpus": "sample-edges"})["gstates"]
-    assert states == pytest.approx(config["corpora"]["sample-edges"]["shard"] * 20 * (6 + 1) * 384 / 1e9)
     settings = config["runs"]["sample"]["stefanik2021"]
     fitted = workload(config, "stefanik2021_detection", {"run": "sample"})["gfitted"]
     documents = config["corpora"]["sample-keyphrases"]
@@ -55,8 +65,8 @@ def test_work_of_jobs(config):
     # As many tasks in a job, as much work.
     job = {"run": "sample", "model": "minilm"}
     one, two = (workload(config, "tenney2019_probes", job | {"edge_tasks": tasks}) for tasks in ("pos", "pos-roles"))
-    assert one["kprobed"] > 0
-    assert two["kprobed"] == pytest.approx(2 * one["kprobed"])
+    assert two["kblocks"] > one["kblocks"] > 0
+    assert two["gflop"] > one["gflop"] > 0
     # A model in the path counts, not that of the run.
     probes = workload(config, "clark2019_probes", {"run": "open", "model": "bert-base-random-1"})
     assert probes == pytest.approx({"kwords": 9 * 12544 * 21 / 1000, "distance_kwords": 0, "kdecoded": 2 * 3 * 2 * 2001 / 1000})
@@ -77,10 +87,15 @@ def test_work_grows_with_examples_and_a_variant_costs_what_its_rule_does(config)
     for rule in ("clark2019_surface", "clark2019_gradients", "clark2019_head_distances"):
         for kind, amount in workload(config, rule, run).items():
             assert workload(resolve(twice), rule, run)[kind] == pytest.approx(2 * amount)
-    coefficients = {"clark2019_surface": {"fixed": 1.0, "gcells": 2.0}, "other": {"fixed": 3.0}}
+    coefficients = {
+        "seconds": {"clark2019_surface": {"fixed": 1.0, "gcells": 2.0}, "other": {"fixed": 3.0}},
+        "shared": {"gflop": 0.5},
+    }
     work = workload(config, "clark2019_surface", run)
     assert seconds(coefficients, "clark2019_surface_variant", work) == seconds(coefficients, "clark2019_surface", work)
     assert seconds(coefficients, "never_measured", {}) == 3.0
+    assert seconds(coefficients, "never_measured", {"gflop": 8.0}) == 7.0
+    assert seconds(coefficients, "never_measured", {"gflop": 8.0}, threads=4) == pytest.approx(3 + 4 / speed(4))
 
 
 def test_the_fit_finds_what_made_the_numbers():
@@ -92,9 +107,83 @@ def test_the_fit_finds_what_made_the_numbers():
     assert all(value >= 0 for rule_coefficients in coefficients.values() for value in rule_coefficients.values())
 
 
+def test_the_fit_leaves_out_what_all_rules_share():
+    measured = [("a", {"gflop": g, "gcells": c}, 2 + 0.5 * g + 3 * c) for g, c in itertools.product([1, 5, 20], [0, 2, 9])]
+    assert fit(measured, {"gflop": 0.5})["a"] == pytest.approx({"fixed": 2, "gcells": 3})
+
+
+def test_shared_kinds_are_fitted_to_jobs_of_several_shapes():
+    truth = {"gflop": 0.01, "gactivations": 4.0, "gweights": 2.0, "kblocks": 0.5}
+    works = [
+        forward(Shape(layers, heads, hidden), records, tokens)
+        for layers, heads, hidden in ((4, 4, 256), (6, 12, 384), (4, 16, 1024))
+        for records, tokens in ((8, 24), (200, 24), (16, 180))
+    ]
+    jobs = [(work, sum(truth[kind] * amount for kind, amount in work.items())) for work in works]
+    assert fit_shared(jobs) == pytest.approx(truth)
+
+
+def test_work_of_training_searches_and_probes():
+    shape = Shape(2, 3, 48)
+    once = forward(shape, 64, 10, 160)
+    trained = training(shape, 64, 10, 16, parameters=1e6)
+    assert {kind: trained[kind] for kind in once} == {kind: pytest.approx(3 * amount) for kind, amount in once.items()}
+    assert trained["gupdates"] == pytest.approx(4e-3)
+    # A row of a step: self-attention, queries and outputs of cross-attention, feed-forward, scores; keys of the sentence once.
+    search = decoding(shape, 1, 10, Search(beams=1, length=6, vocabulary=100))
+    products = 2 * (4 * 48**2 + 2 * 48**2 + 2 * 4 * 48**2) * 2 + 2 * 100 * 48
+    assert search["gflop"] == pytest.approx((6 * (products + 4 * 2 * 13 * 48) + 10 * 2 * 4 * 48**2) / 1e9)
+    two_beams = decoding(shape, 1, 10, Search(beams=2, length=6, vocabulary=100))
+    assert two_beams["gscores"] == pytest.approx(2 * search["gscores"])
+    one, two = (probing(shape, 5, Probing(probes, 20, 20, 1, 4)) for probes in (1, 2))
+    assert two["gupdates"] == pytest.approx(2 * one["gupdates"])
+    assert two["gread"] == one["gread"] == pytest.approx(5 * 4 * 20 * 48 / 1e9)
+
+
+def test_a_task_of_few_steps_is_planned_with_its_steps(config):
+    job = {"run": "paper", "model": "bert-large-uncased"}
+    long, short = (workload(config, "tenney2019_probes", job | {"edge_tasks": task}) for task in ("dependencies", "relations"))
+    assert long["gread"] == pytest.approx(25 * 19 / 4 * short["gread"])
+
+
+def test_bytes_that_jobs_keep(config):
+    shard = {"run": "sample", "model": "minilm", "corpus": "sample-trees", "shard": "0"}
+    cells = config["corpora"]["sample-trees"]["limit"] * 72 * 400
+    assert disk_of(config, "extract_attention", shard) == (pytest.approx(2 * cells), 0.0, 0.0)
+    assert disk_of(config, "clark2019_figure2", {"run": "sample"}) == (0.0, 0.0, 0.0)
+    # Maps alone are temporary.
+    removing = config | {"keep_attention": False}
+    assert disk_of(removing, "extract_attention", shard) == (0.0, pytest.approx(2 * cells), 0.0)
+    assert disk_of(removing, "build_examples", shard) == disk_of(config, "build_examples", shard)
+    assert disk_of(config, "build_examples", shard).kept > 0
+
+
+def test_probes_take_room_for_the_states_of_their_targets_while_they_run(config):
+    job = {"run": "paper", "model": "bert-large-uncased"}
+    sentences = sum(config["corpora"][f"ontonotes-edges-{part}"]["limit"] for part in ("train", "dev"))
+    room = {task: disk_of(config, "tenney2019_probes", job | {"edge_tasks": task}) for task in ("pos", "entities")}
+    # All pieces of a sentence but its special tokens; float16; 24 layers, their input, the words alone.
+    assert room["pos"] == (0.0, 0.0, pytest.approx(sentences * 20 * 26 * 1024 * 2))
+    assert 0 < room["entities"].scratch < room["pos"].scratch
+    both = disk_of(config, "tenney2019_probes", job | {"edge_tasks": "pos-entities"})
+    assert both == room["pos"], "tasks of one job share the states of a corpus"
+
+
+def test_a_long_training_takes_room_for_two_of_its_states_while_it_runs(config):
+    parameters = 24 * 12 * 1024**2  # of the layers
+    kept, _, scratch = disk_of(config, "fine_tune", {"run": "paper", "model": "bert-large-mnli"})
+    assert scratch == pytest.approx(2 * 3 * kept), "weights and two moments, old and new"
+    assert kept == pytest.approx(4 * (parameters + 30522 * 1024), rel=0.02)
+    kept, _, scratch = disk_of(config, "fine_tune_by_epoch", {"run": "paper", "model": "marian-iwslt14"})
+    assert scratch == pytest.approx(2 * (3 + 8) / (1 + 8) * kept), "and the weights after eight epochs"
+    assert disk_of(config, "fine_tune", {"run": "sample", "model": "minilm-squad"}).scratch == 0
+
+
 def test_the_shipped_coefficients_cover_every_rule_whose_work_is_counted():
     shipped = read_coefficients()
     assert {*measured_rules(), "other"} <= set(shipped["seconds"])
+    assert set(shipped["shared"]) == set(SHARED_KINDS)
+    assert not any(set(kinds) & set(SHARED_KINDS) for kinds in shipped["seconds"].values())
     assert shipped["measured_on"]
 
 
@@ -111,6 +200,45 @@ def test_makespan():
     # Each job waits for its start.
     assert makespan([job(3), job(4, after=(0,))], 2, delay=10) == 27
     assert makespan([], 2) == 0
+
+
+def test_jobs_wait_for_the_gpu_and_for_room():
+    gpu = [Planned("r", 4, 1, (), gpus=1), Planned("r", 3, 1, (), gpus=1), Planned("r", 5, 1, ())]
+    assert schedule(gpu, Capacity(8, gpus=1)) == [(0, 4), (4, 7), (0, 5)]
+    assert schedule(gpu, Capacity(8)) == [(0, 4), (0, 3), (0, 5)]
+    scratch = [Planned("r", 4, 1, (), scratch_bytes=60), Planned("r", 3, 1, (), scratch_bytes=50)]
+    assert schedule(scratch, Capacity(8, scratch_bytes=100)) == [(0, 4), (4, 7)]
+    # What is larger than all there is waits for all of it.
+    assert schedule([Planned("r", 4, 9, (), scratch_bytes=500)], Capacity(2, scratch_bytes=100)) == [(0, 4)]
+
+
+def test_the_peak_of_the_disk_is_not_the_sum():
+    one = Planned("cache", 1, 1, (), temporary_bytes=70)
+    jobs = [
+        one,
+        Planned("read", 1, 1, (0,), kept_bytes=5),
+        Planned("cache", 1, 1, (1,), temporary_bytes=60, kept_bytes=1),
+        Planned("read", 1, 1, (2,), kept_bytes=5, scratch_bytes=20),
+    ]
+    assert peak_bytes(jobs, schedule(jobs, Capacity(1))) == 5 + 60 + 1 + 5 + 20
+    # Side by side both caches are there.
+    assert peak_bytes([one, one], schedule([one, one], Capacity(2))) == 140
+    assert peak_bytes([one, one], schedule([one, one], Capacity(1))) == 70
+    assert peak_bytes([], []) == 0
+
+
+def test_predictions_of_a_large_task_need_memory_of_their_own(config):
+    def megabytes(records):
+        """Asked for with so many records."""
+        changed = read_configuration(ROOT)
+        changed["runs"]["paper"]["kovaleva2019"]["ablated_records"] = records
+        place = SimpleNamespace(run="paper", task="qqp", seed="42")
+        place.items = lambda: {"run": "paper", "task": "qqp", "seed": "42"}.items()
+        return JobResources(resolve(changed)).memory("kovaleva2019_disabled")(place, 1)
+
+    # 469 conditions, of which one is the unchanged model.
+    assert megabytes(40_000) - megabytes(10_000) == pytest.approx(30_000 * 468 * 80 / 2**20, abs=2)
+    assert megabytes(40_000) > 2900 + 300, "a process with torch and BERT-base, and 19 million rows"
 
 
 @settings(max_examples=60, deadline=None)

@@ -2,26 +2,34 @@
 
     seconds = fixed + sum over kinds of work (amount x seconds for one)
 
-The kinds of work are described in `work`; each study declares the work of its jobs.
+Seconds of a start, and of work that only some rules do, are those of a rule. Passes through models cost the same in every rule:
+a few coefficients (matrix products, element-wise operations, attention weights, calls, updates) hold for all of them and for
+all shapes. They are fitted to jobs of several shapes (benchmarks/passes.py), those of a rule to built runs (tools/plan.py).
+
+The kinds of work are described in `work` and `passes`; each study declares the work of its jobs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from scipy.optimize import nnls
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attention_atlas.io.data_files import RESOURCES
 from attention_atlas.io.files import read_yaml
 from attention_atlas.workflow.lookups import Config
+from attention_atlas.workflow.passes import SHARED_KINDS
 from attention_atlas.workflow.resources import find_job
 from attention_atlas.workflow.shared_jobs import SHARED_JOBS
 from attention_atlas.workflow.studies import studies
 from attention_atlas.workflow.work import Place, Work
 
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+Coefficients = Mapping[str, Any]
+"""seconds: rule -> {fixed, kind of work: seconds for one}; shared: kind -> seconds for one; and what they were measured on."""
 COEFFICIENTS_PATH = RESOURCES / "costs.yaml"
 
 
@@ -36,6 +44,32 @@ def workload(config: Config, rule: str, wildcards: Mapping[str, str]) -> Work:
     if job is None or job.work is None:
         return {}
     return job.work(job.part(Place(config, wildcards["run"], study, wildcards)))
+
+
+class Disk(NamedTuple):
+    """Bytes that a job takes on the disk.
+
+    Attributes:
+        kept: of its outputs that stay.
+        temporary: of its outputs that are removed when the last job that reads them has ended.
+        scratch: that it takes while it runs.
+    """
+
+    kept: float = 0.0
+    temporary: float = 0.0
+    scratch: float = 0.0
+
+
+def disk_of(config: Config, rule: str, wildcards: Mapping[str, str]) -> Disk:
+    """Bytes that a job takes on the disk; arguments as of `workload`."""
+    study, job = find_job(rule)
+    if job is None or job.reads is None or not (job.kept_bytes or job.scratch_bytes):
+        return Disk()
+    part = job.part(Place(config, wildcards["run"], study, wildcards))
+    outputs = float(job.kept_bytes(part)) if job.kept_bytes else 0.0
+    scratch = float(job.scratch_bytes(part)) if job.scratch_bytes else 0.0
+    is_temporary = job.attention and not config["keep_attention"]
+    return Disk(temporary=outputs, scratch=scratch) if is_temporary else Disk(kept=outputs, scratch=scratch)
 
 
 def measured_as(rule: str) -> str:
@@ -57,33 +91,80 @@ def is_model_bound(rule: str) -> bool:
     return job is not None and job.model_bound
 
 
-def seconds(coefficients: Mapping[str, Mapping[str, float]], rule: str, work: Work) -> float:
-    """Expected seconds of a job; jobs of rules that were never measured take those of a typical small job."""
-    fitted = coefficients.get(measured_as(rule)) or coefficients["other"]
-    return fitted.get("fixed", 0.0) + sum(amount * fitted.get(kind, 0.0) for kind, amount in work.items())
+def speed(threads: int) -> float:
+    """How many times as fast as one thread so many work: a second adds 0.87 of the first, a third and a fourth less."""
+    return float(threads**0.9)
 
 
-def fit(measured: Iterable[tuple[str, Work, float]]) -> dict[str, dict[str, float]]:
+def seconds(coefficients: Coefficients, rule: str, work: Work, threads: int = 1) -> float:
+    """Expected seconds of a job: of its start, of work whose seconds all rules share, and of other work.
+
+    Args:
+        coefficients: of `read_coefficients`; jobs of rules that were never measured start as a typical small job does.
+        rule, work: of the job.
+        threads: that share the work of models.
+    """
+    fitted = coefficients["seconds"].get(measured_as(rule)) or coefficients["seconds"]["other"]
+    shared = coefficients["shared"]
+    passes = sum(amount * shared.get(kind, 0.0) for kind, amount in work.items() if kind in SHARED_KINDS)
+    others = sum(amount * fitted.get(kind, 0.0) for kind, amount in work.items() if kind not in SHARED_KINDS)
+    return fitted.get("fixed", 0.0) + passes / speed(threads) + others
+
+
+def fit(measured: Iterable[tuple[str, Work, float]], shared: Mapping[str, float] | None = None) -> dict[str, dict[str, float]]:
     """Coefficients of each rule by non-negative least squares of relative errors.
 
     Args:
-        measured: rule, work and seconds of each measured job.
+        measured: rule, work and seconds of each measured job, on one thread.
+        shared: seconds for one unit of the kinds of work that all rules share; their part of the seconds is not fitted.
 
     Returns:
         rule -> {"fixed": seconds, kind of work: seconds for one}; under "other" the median of all jobs without work.
     """
+    import numpy as np
+
     by_rule: dict[str, list[tuple[Work, float]]] = {}
+    shared, without_work = shared or {}, []
     for rule, work, taken in measured:
-        by_rule.setdefault(measured_as(rule), []).append((work, taken))
-    fixed = [taken for jobs in by_rule.values() for work, taken in jobs if not work]
-    fitted = {"other": {"fixed": float(np.median(fixed)) if fixed else 2.0}}
+        if not work:
+            without_work.append(taken)
+        passes = sum(amount * shared.get(kind, 0.0) for kind, amount in work.items())
+        rest = {kind: amount for kind, amount in work.items() if kind not in shared}
+        by_rule.setdefault(measured_as(rule), []).append((rest, max(taken - passes, 0.0)))
+    fitted = {"other": {"fixed": float(np.median(without_work)) if without_work else 2.0}}
     for rule, jobs in by_rule.items():
         kinds = sorted({kind for work, _ in jobs for kind in work})
         times = np.asarray([max(taken, 0.1) for _, taken in jobs])
         columns = np.asarray([[1.0, *(work.get(kind, 0.0) for kind in kinds)] for work, _ in jobs])
-        solution, _ = nnls(columns / times[:, None], np.ones(len(jobs)))
+        solution = _relative_least_squares(columns, times)
         fitted[rule] = {name: float(value) for name, value in zip(["fixed", *kinds], solution, strict=True) if value > 0}
     return fitted
+
+
+def fit_shared(measured: Iterable[tuple[Work, float]]) -> dict[str, float]:
+    """Seconds for one unit of each kind of work that all rules share, by non-negative least squares of relative errors.
+
+    Args:
+        measured: work and processor seconds of jobs of several shapes, without their start.
+    """
+    import numpy as np
+
+    jobs = list(measured)
+    kinds = [kind for kind in SHARED_KINDS if any(kind in work for work, _ in jobs)]
+    times = np.asarray([taken for _, taken in jobs])
+    columns = np.asarray([[work.get(kind, 0.0) for kind in kinds] for work, _ in jobs])
+    solution = _relative_least_squares(columns, times)
+    return {kind: float(value) for kind, value in zip(kinds, solution, strict=True)}
+
+
+def _relative_least_squares(columns: npt.NDArray[np.float64], times: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """[kind] non-negative coefficients with the least sum of squared relative errors of `columns` [job, kind] on `times`."""
+    # Every start of the workflow imports this module for the sizes of files; only a fit needs scipy.
+    import numpy as np
+    from scipy.optimize import nnls
+
+    solution, _ = nnls(columns / times[:, None], np.ones(len(times)))
+    return np.asarray(solution, dtype=float)
 
 
 def read_coefficients(path: str | Path = COEFFICIENTS_PATH) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""How long a plan takes: jobs that wait for each other, on so many processors."""
+"""How long a plan takes, and how much of the disk: jobs that wait for each other, on so many processors."""
 
 from __future__ import annotations
 
@@ -9,20 +9,46 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Planned:
-    """A job of a plan: its rule, seconds, processors, and the jobs that it waits for, by position."""
+    """A job of a plan.
+
+    Attributes:
+        rule: its name.
+        seconds: that it takes.
+        threads: processors that it takes.
+        after: the jobs that it waits for, by position.
+        gpus: that it takes, 0 or 1.
+        kept_bytes: of its outputs that stay.
+        temporary_bytes: of its outputs that are removed when the last job that reads them has ended.
+        scratch_bytes: that it takes while it runs.
+    """
 
     rule: str
     seconds: float
     threads: int
     after: tuple[int, ...]
+    gpus: int = 0
+    kept_bytes: float = 0.0
+    temporary_bytes: float = 0.0
+    scratch_bytes: float = 0.0
 
 
-def makespan(jobs: Sequence[Planned], processors: int, delay: float = 0.0) -> float:
-    """Seconds from the first start to the last end when every job starts as soon as it can, longest first.
+@dataclass(frozen=True)
+class Capacity:
+    """What jobs share: processors, GPUs (None: no job waits for one), and bytes that jobs may take while they run."""
+
+    processors: int
+    gpus: int | None = None
+    scratch_bytes: float = float("inf")
+
+
+def schedule(jobs: Sequence[Planned], capacity: Capacity, delay: float = 0.0) -> list[tuple[float, float]]:
+    """Start and end of each job, in seconds, when every job starts as soon as it can, the longest way to the end first.
+
+    A job that wants more than there is takes all, as in Snakemake.
 
     Args:
         jobs: each after the jobs that it waits for.
-        processors: how many there are; a job that wants more takes all.
+        capacity: what there is.
         delay: seconds between a job being ready and its start (a cluster's queue and start-up).
     """
     # A job's weight is the longest way from it to the end.
@@ -38,23 +64,56 @@ def makespan(jobs: Sequence[Planned], processors: int, delay: float = 0.0) -> fl
     ready = [(-weight[place], place) for place, count in enumerate(waiting) if not count]
     heapq.heapify(ready)
     running: list[tuple[float, int]] = []
-    now, free = 0.0, processors
+    limits = (capacity.processors, float("inf") if capacity.gpus is None else capacity.gpus, capacity.scratch_bytes)
+    wanted = [
+        tuple(min(amount, limit) for amount, limit in zip((job.threads, job.gpus, job.scratch_bytes), limits, strict=True))
+        for job in jobs
+    ]
+    free, times, now = list(limits), [(0.0, 0.0)] * len(jobs), 0.0
     while ready or running:
         postponed = []
-        while ready:
+        while ready and free[0]:
             entry = heapq.heappop(ready)
-            wanted = min(jobs[entry[1]].threads, processors)
-            if wanted <= free:
-                free -= wanted
-                heapq.heappush(running, (now + delay + jobs[entry[1]].seconds, entry[1]))
+            place = entry[1]
+            if all(amount <= rest for amount, rest in zip(wanted[place], free, strict=True)):
+                free = [rest - amount for amount, rest in zip(wanted[place], free, strict=True)]
+                times[place] = (now + delay, now + delay + jobs[place].seconds)
+                heapq.heappush(running, (times[place][1], place))
             else:
                 postponed.append(entry)
         for entry in postponed:
             heapq.heappush(ready, entry)
         now, done = heapq.heappop(running)
-        free += min(jobs[done].threads, processors)
+        free = [rest + amount for amount, rest in zip(wanted[done], free, strict=True)]
         for place in followers[done]:
             waiting[place] -= 1
             if not waiting[place]:
                 heapq.heappush(ready, (-weight[place], place))
-    return now
+    return times
+
+
+def makespan(jobs: Sequence[Planned], processors: int, delay: float = 0.0) -> float:
+    """Seconds from the first start to the last end of `schedule` on so many processors."""
+    return max((end for _, end in schedule(jobs, Capacity(processors), delay)), default=0.0)
+
+
+def peak_bytes(jobs: Sequence[Planned], times: Sequence[tuple[float, float]]) -> float:
+    """Most bytes on the disk at any time of a schedule: what is kept, what is still to be read, and what running jobs take.
+
+    A job's outputs take their place from its start on; those that are temporary leave it with the end of the last job that
+    reads them, or with the job's own end where none does.
+    """
+    last_read = [end for _, end in times]
+    for job, (_, end) in zip(jobs, times, strict=True):
+        for before in job.after:
+            last_read[before] = max(last_read[before], end)
+    changes = []
+    for job, (start, end), freed in zip(jobs, times, last_read, strict=True):
+        changes.append((start, job.kept_bytes + job.temporary_bytes + job.scratch_bytes))
+        changes += [(end, -job.scratch_bytes), (freed, -job.temporary_bytes)]
+    peak = taken = 0.0
+    # What ends at a moment makes room for what starts then.
+    for _, change in sorted(changes):
+        taken += change
+        peak = max(peak, taken)
+    return peak

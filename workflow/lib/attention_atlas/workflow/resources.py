@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +19,9 @@ Resource = Callable[[Any, int], int]
 SMALL_FLOP = 7.7e12
 """Operations of a model below which a second thread gains nothing: start and small matrices keep one processor busy, so that
 two jobs side by side end sooner than one after the other (in the sample run all do)."""
+
+LONG_FLOP = 2e15
+"""Operations of a model from which on a job takes four threads: hours on one, and others wait for its end."""
 
 
 def memory(megabytes: int) -> Resource:
@@ -44,8 +48,9 @@ def find_job(rule: str) -> tuple[str, Job | None]:
 
 
 def threads_of(part: Part, passes: float) -> int:
-    """One thread for a small job, else two; `passes` forward passes over single examples."""
-    return 1 if passes * part.shape.forward_flop(typical_tokens(part.corpus)) < SMALL_FLOP else 2
+    """One thread for a small job, else two, and four for a long one; `passes` forward passes over single examples."""
+    flop = passes * part.shape.forward_flop(typical_tokens(part.corpus))
+    return 1 if flop < SMALL_FLOP else 2 if flop < LONG_FLOP else 4
 
 
 class JobResources:
@@ -74,6 +79,10 @@ class JobResources:
         """Megabytes as the rule's job declares them, more after each failure."""
         return self._grown(rule, "memory")
 
+    def scratch(self, rule: str) -> Callable[[Any], int]:
+        """Gigabytes of the disk that the rule's job takes while it runs, rounded up."""
+        return lambda wildcards: math.ceil(self._declared(rule, wildcards, "scratch_bytes")[1] / 1e9)
+
     def minutes(self, rule: str) -> Resource:
         """Minutes as the rule's job declares them, more after each failure."""
         return self._grown(rule, "minutes")
@@ -81,6 +90,18 @@ class JobResources:
     def threads(self, rule: str) -> Callable[[Any], int]:
         """Threads for the forward passes that the rule's job declares."""
         return lambda wildcards: threads_of(*self._declared(rule, wildcards, "passes"))
+
+    def extraction_priority(self, wildcards: Any) -> float:
+        """Above -1 and at most 0: one model and corpus after another, where the run does not keep attention.
+
+        Readers start once all shards of a model and corpus are there, and the shards can go; had each corpus some of its
+        shards, most would be on the disk at once.
+        """
+        if self.config["keep_attention"]:
+            return 0.0
+        models, corpora = list(self.config["models"]), list(self.config["corpora"])
+        place = models.index(wildcards.model) * len(corpora) + corpora.index(wildcards.corpus)
+        return -place / (len(models) * len(corpora))
 
     def gpus(self, rule: str) -> int:
         """GPUs of a rule's jobs: one where they run a model and the configuration asks for a GPU, or this machine has one."""

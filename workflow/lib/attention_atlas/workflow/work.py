@@ -1,17 +1,12 @@
 """What a job works on: model, corpus, records and settings, from which its cost, memory, threads and device follow.
 
-Kinds of work, for the cost model (`cost_model`):
-    gflop: 1e9 floating-point operations of a model
-    gsearch, searches: the same for each beam of a translation's search; translations
-    steps: 1e9 operations of training a masked-language-model head
+Kinds of work, for the cost model (`cost_model`); those that all rules share, of passes through models, are in `passes`:
     gcells: 1e9 cells of attention maps that are read or written
-    gstates: 1e9 numbers of hidden states that are written
     gpairs: 1e9 cells compared between two heads
     gfitted: 1e9 features that regressions are fitted to
     records: examples
     kwords, distance_kwords: 1,000 words that the probes of one seed are trained on; that probes on distances are
     kdecoded: 1,000 sentences that probes are evaluated on
-    kprobed: 1,000 sentences that edge probes are trained on, times thousands of width
     kmaps: 1,000 maps that are classified as pictures
 """
 
@@ -21,10 +16,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from attention_atlas.workflow import passes
 from attention_atlas.workflow.costs import VOCABULARY, Shape, shape_of, typical_tokens
 from attention_atlas.workflow.lookups import Config, Pair, limit_of
 
 GIGA = 1e9
+TRANSLATION_VOCABULARY = 50_000
+"""Pieces of a translation model whose vocabulary is not known before it is loaded (Helsinki-NLP: 53,017 and 59,514)."""
 Work = dict[str, float]
 """Kind of work -> amount."""
 
@@ -100,14 +98,14 @@ class Part:
         return self.records * self.shape.forward_flop(self.tokens) / GIGA
 
     @property
+    def forward(self) -> Work:
+        """A forward pass over the records, in batches of like length."""
+        return passes.forward(self.shape, self.records, self.tokens)
+
+    @property
     def gcells(self) -> float:
         """Cells of the maps of the records."""
         return self.records * self.shape.cells(self.tokens) / GIGA
-
-    @property
-    def gstates(self) -> float:
-        """Numbers of the hidden states of the records."""
-        return self.records * self.tokens * (self.shape.layers + 1) * self.shape.hidden / GIGA
 
     @property
     def gpairs(self) -> float:
@@ -129,6 +127,9 @@ class Job:
         whole_shards: whether it works on a whole shard, also where the run reads fewer records.
         gpu: whether it runs on a GPU where there is one.
         model_bound: whether most of its time is that of a model's operations, which a GPU takes over.
+        kept_bytes: of its output files; None for tables and figures, which take little.
+        attention: whether these files are attention maps, which go after their last reader where `keep_attention` is false.
+        scratch_bytes: that it takes while it runs.
         measured_as: rule whose coefficients of the cost model it shares; empty for its own.
     """
 
@@ -141,6 +142,9 @@ class Job:
     whole_shards: bool = False
     gpu: bool = False
     model_bound: bool = False
+    kept_bytes: Callable[[Part], float] | None = None
+    attention: bool = False
+    scratch_bytes: Callable[[Part], float] | None = None
     measured_as: str = ""
 
     def part(self, place: Place) -> Part:
@@ -178,3 +182,17 @@ def mlm_head_gflop(part: Part) -> float:
     settings = part.model["mlm_head"]
     predictions = float(settings["steps"] * settings["batch"])
     return 6 * predictions * VOCABULARY * part.shape.hidden / GIGA
+
+
+def padded_tokens(part: Part) -> float:
+    """Tokens of an example in training, padding included: the longest of a random batch is about twice the mean."""
+    settings = part.model["training"]
+    random = settings["task"] == "translation" or settings.get("batches") == "random"
+    return min(part.tokens * (2.0 if random else 1.1), float(part.corpus["max_tokens"]))
+
+
+def translation_vocabulary(part: Part) -> int:
+    """Pieces that a translation model knows: of those that are trained here as their base says."""
+    models = part.place.config["models"]
+    base = models.get(part.model["source"].get("fine_tuned", ""), part.model)
+    return int(base["source"].get("untrained", {}).get("vocabulary", TRANSLATION_VOCABULARY))

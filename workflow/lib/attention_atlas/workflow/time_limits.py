@@ -1,0 +1,42 @@
+"""Time limits of long jobs, from the plan: a fixed limit would end the largest models again and again."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from attention_atlas.workflow.cost_model import read_coefficients, seconds, workload
+from attention_atlas.workflow.known import with_known_names
+from attention_atlas.workflow.lookups import Config
+from attention_atlas.workflow.resources import JobResources, Resource
+
+MARGIN = 1.5
+"""Times the planned time: plans of jobs that no fit included are within this factor (benchmarks/README.md)."""
+
+
+def time_limit(config: Config, rule: str, least: int) -> Resource:
+    """Minutes of a job: `MARGIN` times what the plan expects on processors, more after each failure.
+
+    Args:
+        config: the resolved configuration.
+        rule: name of the rule.
+        least: minutes of the smallest jobs, and of all jobs on a GPU, whose speed is not in the plan.
+    """
+    resources = JobResources(config)
+    known = with_known_names(config)
+    threads = resources.threads(rule)
+
+    @functools.cache
+    def planned(wildcards: tuple[tuple[str, str], ...], cores: int) -> float:
+        return seconds(_coefficients(), rule, workload(known, rule, dict(wildcards)), cores)
+
+    def grown(wildcards: Any, attempt: int) -> int:
+        if resources.gpus(rule):
+            return least * attempt
+        expected = planned(tuple(sorted(wildcards.items())), threads(wildcards))
+        return max(least, int(MARGIN * expected / 60)) * attempt
+
+    return grown
+
+
+_coefficients = functools.cache(read_coefficients)
