@@ -17,6 +17,7 @@ class RunLabel:
         model_reference, corpus_reference: the published model and data set that these are (not resemble), or "".
         sample: whether the corpus is generated.
         converted: whether its relations were converted from Universal Dependencies.
+        stand_in: whether model and corpus are generated and stand for the published ones whose names they bear.
     """
 
     run: str
@@ -26,11 +27,14 @@ class RunLabel:
     corpus_reference: str = ""
     sample: bool = False
     converted: bool = False
+    stand_in: bool = False
 
     @property
     def line(self) -> str:
         """One line below figures and above tables."""
         warning = " Generated text: not the papers' data, numbers are not comparable." if self.sample else ""
+        if self.stand_in:
+            warning = " Generated text and a small random model stand for those named: numbers are not comparable."
         origin = " Relations converted from Universal Dependencies, not annotated as such." if self.converted else ""
         return f"{self.run}: {self.model} on {self.corpus}.{origin}{warning}"
 

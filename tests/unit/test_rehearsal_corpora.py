@@ -1,0 +1,188 @@
+"""Stand-ins of the papers' corpora: the readers take them as they take the distributions, and drop what those hold beside."""
+
+from __future__ import annotations
+
+import pytest
+from rehearsal_corpora.abstracts import PARTS
+from rehearsal_corpora.glue_files import pairs_of
+from rehearsal_corpora.texts import Texts
+from rehearsal_corpora.write import (
+    DEVELOPMENT_ROWS,
+    LICENSED,
+    MIRROR,
+    SACREBLEU,
+    TRAIN_ROWS,
+    write_corpora,
+)
+from rules_text import ROOT
+
+from attention_atlas.corpora.conll2012 import read_conll2012
+from attention_atlas.corpora.conllu import SeveralRootsError, tree_builders
+from attention_atlas.corpora.edge_converters import FORM_TASKS, read_edge_records
+from attention_atlas.corpora.frames import read_frames
+from attention_atlas.corpora.gap import read_gap
+from attention_atlas.corpora.glue import Labelled, Unusable, read_glue
+from attention_atlas.corpora.hub_rows import hub_rows
+from attention_atlas.corpora.keyphrases import UNCONTROLLED, read_keyphrases
+from attention_atlas.corpora.parallel import read_parallel
+from attention_atlas.corpora.questions import read_questions
+from attention_atlas.corpora.word_vectors import read_vector_file
+from attention_atlas.workflow.config import read_configuration, resolve
+from tools.rehearse import configuration
+
+TEXTS = Texts(seed=7, documents=34, pairs=150)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """All distributions; the models, which take seconds, aside."""
+    folder = tmp_path_factory.mktemp("stand-ins")
+    write_corpora(folder, TEXTS)
+    return folder
+
+
+def outcomes(path, task):
+    """Rows of a file of GLUE: reason -> count, and the number of good ones."""
+    rows = list(read_glue(path, task))
+    return [row.reason for row in rows if isinstance(row, Unusable)], [row for row in rows if isinstance(row, Labelled)]
+
+
+def test_a_corpus_of_the_registry_has_its_stand_in_where_its_entry_says(folder):
+    config = resolve(configuration({}))
+    named = {path for entry in config["corpora"].values() if (path := entry["source"].get("path"))}
+    # Text for models that are not those of the run, and a corpus of the run `open`.
+    elsewhere = {path for path in named if path.startswith(("licensed/moses", "licensed/litbank"))}
+    packaged = {path for path in named if not path.startswith(LICENSED)}
+    assert {path for path in named if not (folder / path).exists()} == elsewhere | packaged
+    assert (folder / "wikimedia/wikipedia/20231101.en").is_dir()
+
+
+def test_trees_of_the_converter_have_ten_columns_and_some_two_roots(folder):
+    path = folder / LICENSED / "wsj/dev.conllu"
+    assert {line.count("\t") for line in path.read_text().splitlines() if line} == {9}
+    assert "#" not in {line[0] for line in path.read_text().splitlines() if line}
+    faults, trees = [], []
+    for build in tree_builders(path):
+        try:
+            trees.append(build())
+        except SeveralRootsError as error:
+            faults.append(error.fault)
+    assert len(faults) >= 3
+    assert set(faults) == {"several words have head 0: 1 '-LRB-' and 2 'End'"}
+    assert {"nsubj", "prep", "pobj", "punct"} <= {relation for tree in trees for relation in tree.relations}
+
+
+def test_universal_dependencies_have_multiword_tokens_and_empty_nodes(folder):
+    path = folder / LICENSED / "ud-2.2/en_ewt-ud-dev.conllu"
+    assert "\n2-3\tdon't\t" in path.read_text()
+    assert "\n7.1\tlike\t" in path.read_text()
+    records = [record for record in read_edge_records("conllu", ["dependencies"], path) if record.words[0] == "They"]
+    assert records[0].words[:4] == ("They", "do", "n't", "like")
+
+
+def test_only_english_gold_files_of_conll2012_are_read(folder):
+    place = folder / LICENSED / "conll-2012/development"
+    assert {path.suffix for path in place.rglob("*conll")} == {".v4_gold_conll", ".v4_auto_conll"}
+    documents = list(read_conll2012(place))
+    assert len(documents) == len(list((place / "data/english").rglob("*gold_conll")))
+    assert any(document.spans for document in documents)
+    assert "我们" not in {word for document in documents for word in document.words}
+
+
+def test_ontonotes_has_targets_of_five_tasks_and_sentences_without_a_parse(folder):
+    place = folder / LICENSED / "conll-formatted-ontonotes-5.0/development"
+    records = list(read_edge_records("conll2012", FORM_TASKS["conll2012"], place))
+    assert {target.task for record in records for target in record.targets} == set(FORM_TASKS["conll2012"])
+    unparsed = [record for record in records if record.words == ("uh", "huh")]
+    assert unparsed
+    assert all(not record.targets for record in unparsed)
+
+
+@pytest.mark.parametrize(
+    ("task", "file", "reasons"),
+    [
+        ("mrpc", "licensed/glue/MRPC/train.tsv", []),
+        ("stsb", "mirror/glue/STS-B/train.tsv", []),
+        ("sst2", "licensed/glue/SST-2/train.tsv", ["no label"]),
+        ("qqp", "licensed/glue/QQP/train.tsv", ["incomplete row", "incomplete row", "empty text"]),
+        ("rte", "licensed/glue/RTE/train.tsv", []),
+        ("qnli", "licensed/glue/QNLI/train.tsv", []),
+        ("mnli", "licensed/glue/MNLI/train.tsv", []),
+    ],
+)
+def test_rows_of_glue_that_are_no_examples_are_counted_by_reason(folder, task, file, reasons):
+    expected = pairs_of(task, TEXTS.training, TEXTS.seed, TRAIN_ROWS)
+    dropped, good = outcomes(folder / file, task)
+    assert dropped == reasons
+    assert len(good) == len(expected) - len(set(reasons))
+    assert {row.texts[-1].strip() for row in good} <= {
+        texts[-1].replace(" ", "\u2028", k) for texts, _ in expected for k in (0, 1)
+    }
+
+
+def test_mnli_has_two_development_sets_of_other_genres_and_labels_of_five(folder):
+    files = [folder / LICENSED / f"glue/MNLI/dev_{part}.tsv" for part in ("matched", "mismatched")]
+    genres = []
+    for file in files:
+        dropped, good = outcomes(file, "mnli")
+        assert dropped == ["no label"]
+        assert len(good) >= DEVELOPMENT_ROWS
+        genres.append({line.split("\t")[3] for line in file.read_text().splitlines()[1:]})
+    assert not genres[0] & genres[1]
+
+
+def test_stsb_is_sorted_by_genre_and_mrpc_begins_with_a_byte_order_mark(folder):
+    genres = [line.split("\t")[1] for line in (folder / MIRROR / "glue/STS-B/dev.tsv").read_text().splitlines()[1:]]
+    assert genres == sorted(genres)
+    assert len(set(genres)) > 1
+    assert (folder / LICENSED / "glue/MRPC/train.tsv").read_bytes().startswith(b"\xef\xbb\xbfQuality\t")
+
+
+def test_annotated_sentences_are_read(folder):
+    frames = list(read_frames(folder / LICENSED / "framenet_v17"))
+    listed = list(read_frames(folder / LICENSED / "framenet_473.json"))
+    assert len(frames) > 20
+    assert {(frame.sentence, frame.target) for frame in frames} & {(frame.sentence, frame.target) for frame in listed}
+    path = folder / MIRROR / "semeval2010_task8/SemEval2010_task8_training/TRAIN_FILE.TXT"
+    assert b"\r\n" in path.read_bytes()
+    relations = list(read_edge_records("semeval", ["relations"], path))
+    assert len(relations) >= 40
+    assert any("(e1,e2)" in target.labels[0] for record in relations for target in record.targets)
+    roles = list(read_edge_records("records", ["protoroles"], folder / LICENSED / "spr1/spr1.train.json"))
+    assert any(not record.targets for record in roles)
+    assert any(not target.labels for record in roles for target in record.targets)
+    assert len(list(read_gap(folder / MIRROR / "gap/gap-test.tsv"))) >= 6
+    assert len(list(read_questions(folder / MIRROR / "squad/dev-v1.1.json", "file", 0))) >= 12
+
+
+def test_vectors_cover_the_words_of_the_treebank(folder):
+    words = {word.lower() for tree in TEXTS.evaluation[:2] for sentence in tree.sentences for word in sentence.text.split()}
+    vectors = read_vector_file(folder / LICENSED / "glove.6B.100d.txt", words | {"the"})
+    assert vectors.dimensions == 100
+    assert "the" in vectors.index
+
+
+def test_every_split_of_inspec_has_documents(folder):
+    config = read_configuration(ROOT)
+    for part, corpus in zip(PARTS, ("training", "development", "test"), strict=True):
+        names = config["corpora"][f"inspec-{corpus}"]["document_names"]
+        documents = list(read_keyphrases(folder / LICENSED / "Hulth2003.tar.gz", True, UNCONTROLLED, names))
+        assert len(documents) == len(PARTS[part])
+        assert all(document.phrases for document in documents)
+
+
+def test_parallel_text_has_an_empty_side_and_as_many_lines(folder):
+    english, german = (folder / LICENSED / f"iwslt14/test.{language}" for language in ("en", "de"))
+    pairs = list(read_parallel(german, ["de", "en"], english))
+    assert [pair.id for pair in pairs if not pair.target] == ["2"]
+    source = folder / SACREBLEU / "mtnt1.1/test/mtnt1.1_test.en-fr.src"
+    assert source.is_file()
+
+
+def test_wikipedia_is_read_as_a_data_set_of_the_hub(folder):
+    source = {"hub": str(folder / "wikimedia/wikipedia"), "config": "20231101.en", "split": "train", "column": "text"}
+    rows, _ = hub_rows(source, "shuffled", 0)
+    content = list(rows)
+    assert len(content) == TEXTS.documents
+    assert {row.file.rsplit("/", 1)[-1] for row in content} == {f"train-{k:05d}-of-00002.parquet" for k in range(2)}
+    assert any(not row.content["text"] for row in content)
