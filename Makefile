@@ -1,13 +1,21 @@
 # make            set up .venv and build the sample run: every table and figure of every study, on generated text
 # make test       checks and tests: no network, no GPU, no corpora needed
-# make test-all   the same, and the tests that take long and rarely fail
+# make test-all   the same, the tests that take long and rarely fail, and the rehearsal
+# make rehearse   every rule of the run paper on generated stand-ins of its corpora and models, in results/rehearsal-files
 # make test-real  the laptop run and tests on real corpora; ATLAS_DATA names a mirror folder, else they are downloaded
 # make test-slurm the sample run on a real Slurm, and through faults of its jobs and nodes; LOCAL_SLURM names what starts one
 # make plan       jobs, bytes, memory and hours that RUN=paper (or another) will take
+# make check      what RUN=paper (or another) needs, and what of it is missing; status 1 where the run cannot be built as it is
+#                 CORPUS names a file or a folder: which readers take it, and what a run with it can have (MODEL: of the registry)
+# make lock       look the hub's models and data sets up anew, and record their commits in config/lock.yaml; MODEL=, CORPUS= for one;
+#                 ARGS="--configfile mine.yaml" for an overlay
 # make sweep      the sample run in three sizes: how cost grows, and the cost model of `make plan`
 # make bench      benchmarks: ratios against a stated reference, side by side in one run
 # make atlas      the atlas of any model: MODEL names a folder or a model on the hub; opens the page
 # make results    results/$(RUN)/results.md: verdicts on published values and claims of a run that is built, and the code that made it
+#                 PARTIAL=yes: of the studies that are built, where some jobs failed
+# make cache      size of the caches of RUN by model and corpus, and what can be removed; REMOVE=yes removes that
+# make diff       what changed from run A to run B: verdicts, values and claims; A and B name runs, or folders of runs
 # make report     results/$(RUN)/report.zip: every figure and table with its caption
 # make sync       rewrite envs/*.yaml and the generated parts of pyproject.toml and the README
 # make clean      remove results and caches (not .venv)
@@ -16,6 +24,12 @@ PYTHON ?= python3
 CORES ?= all
 RUN ?= sample
 MODEL ?=
+PARTIAL ?=
+REMOVE ?=
+A ?=
+B ?=
+CORPUS ?=
+ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 SNAKEMAKE := $(BIN)/snakemake --workflow-profile workflow/profiles/local --cores $(CORES)
@@ -23,7 +37,7 @@ SNAKEMAKE := $(BIN)/snakemake --workflow-profile workflow/profiles/local --cores
 # Hundreds of short jobs start from the same modules: what Python compiles is kept, also where the environment says not to.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: all setup test test-all test-long lint test-real test-slurm slurm-packages chromium plan sweep bench atlas results report sync clean
+.PHONY: all setup test test-all test-long rehearse lint test-real test-slurm slurm-packages chromium plan check lock sweep bench atlas results diff cache report sync clean
 
 all: setup
 	$(SNAKEMAKE)
@@ -51,7 +65,10 @@ test: lint
 test-long: setup
 	$(BIN)/pytest --numprocesses 2 --dist loadfile -m long
 
-test-all: test test-long
+test-all: test test-long rehearse
+
+rehearse: setup
+	$(BIN)/python tools/rehearse.py --cores $(CORES)
 
 test-real: setup
 	$(SNAKEMAKE) --config 'targets=[laptop]'
@@ -71,6 +88,12 @@ slurm-packages:
 plan: setup
 	$(BIN)/python tools/plan.py $(RUN)
 
+check: setup
+	$(BIN)/python tools/check.py $(if $(CORPUS),corpus "$(CORPUS)" --model "$(or $(MODEL),minilm)",run $(RUN))
+
+lock: setup
+	$(BIN)/python tools/lock.py $(if $(MODEL),--model "$(MODEL)") $(if $(CORPUS),--corpus "$(CORPUS)") $(ARGS)
+
 sweep: setup
 	$(BIN)/python -m benchmarks.sweep results/sweep
 	$(BIN)/python tools/plan.py --fit results/sweep/0.25 results/sweep/0.5 results/sweep/1
@@ -83,7 +106,14 @@ atlas: setup
 	$(BIN)/python tools/atlas.py "$(MODEL)" --cores $(CORES)
 
 results: setup
-	$(BIN)/python tools/results.py $(RUN)
+	$(BIN)/python tools/results.py $(RUN) $(if $(PARTIAL),--partial)
+
+cache: setup
+	$(BIN)/python tools/cache.py $(RUN) $(if $(REMOVE),--remove)
+
+diff: setup
+	@test -n "$(A)" -a -n "$(B)" || { echo "Name two runs: make diff A=sample B=laptop"; exit 1; }
+	$(BIN)/python tools/diff.py "$(A)" "$(B)"
 
 report: all
 	$(SNAKEMAKE) --config 'targets=[$(RUN)]' --report results/$(RUN)/report.zip

@@ -24,33 +24,41 @@ sys.path.insert(0, str(home / "workflow" / "lib"))
 from attention_atlas.corpora.layers import EDGE_TASKS
 from attention_atlas.corpora.glue import TASKS
 from attention_atlas.errors import AtlasError
+from attention_atlas.io.hub_lock import LOCK_PLACE, LOCK_VARIABLE
 from attention_atlas.workflow.config import (
     environment,
     overlaid,
     resolve,
     with_registries,
 )
+from attention_atlas.workflow.machine import memory_limit, start_warnings
 from attention_atlas.workflow.names import NAME, one_of
+from attention_atlas.workflow.needs import without_missing
 from attention_atlas.workflow.paths import RESULTS
 from attention_atlas.workflow.preload import preload_libraries
+from attention_atlas.workflow.requirements import ENVIRONMENTS
 from attention_atlas.workflow.studies import captions, studies
 from attention_atlas.workflow.targets import Targets
 
+# Jobs find the commits of the hub's models there, and those that fetch record them.
+os.environ.setdefault(LOCK_VARIABLE, str((folder / LOCK_PLACE).absolute()))
 try:
     complete = overlaid if is_module else with_registries
-    resolved = resolve(complete(config, folder))
+    named = resolve(complete(config, folder)) | {
+        ENVIRONMENTS: bool(workflow.deployment_settings.deployment_method)
+    }
 except AtlasError as error:
     raise WorkflowError(str(error)) from None
 # A new dictionary: that of a `module` statement is read again by each of its `use rule` statements.
 config = {
-    **resolved,
+    **without_missing(named),
     # What the template of captions looks up; no job reads it.
     "captions": captions(),
     # Where `prefix:` of a `module` statement puts the results, for the files that parameters name.
     "results": workflow.modifier.path_modifier.replace_prefix(RESULTS),
 }
 os.environ.update(environment(config))
-targets = Targets(config, warn=logger.warning)
+targets = Targets(config, warn=logger.warning, named=named)
 
 
 if not is_module:
@@ -71,7 +79,6 @@ wildcard_constraints:
 include: "workflow/rules/models.smk"
 include: "workflow/rules/corpora.smk"
 include: "workflow/rules/attention.smk"
-include: "workflow/rules/hidden_states.smk"
 
 
 for study in studies().values():
@@ -129,3 +136,11 @@ for study in studies():
 
 onstart:
     logger.info(targets.cache_forecast())
+    # On a cluster the scheduler knows the memory of its nodes.
+    limit = memory_limit(workflow.global_resources) if workflow.local_exec else 0
+    for sentence in start_warnings(config, workflow.dag.needrun_jobs(), limit):
+        logger.warning(sentence)
+
+
+onerror:
+    logger.error(targets.after_failure())

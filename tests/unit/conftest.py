@@ -1,11 +1,15 @@
 """Fixtures of several unit tests."""
 
+import logging
+import random
 import shutil
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from attention_atlas.corpora.mirror import MIRROR_VARIABLE
+from attention_atlas.io.mirror import MIRROR_VARIABLE
 
 
 @pytest.fixture
@@ -20,6 +24,26 @@ def without_files(tmp_path, monkeypatch):
 def at_root(monkeypatch):
     """The working directory of the workflow, where the files that come with it are."""
     monkeypatch.chdir(Path(__file__).parents[2])
+
+
+_THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+_OFFLINE = ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE")
+
+
+@pytest.fixture
+def rule(tmp_path, monkeypatch):
+    """What Snakemake gives to a script; the process is left as it was."""
+    for name in (*_THREADS, "TOKENIZERS_PARALLELISM", *_OFFLINE):
+        monkeypatch.setenv(name, "unset")
+    for module in filter(None, map(sys.modules.get, ("huggingface_hub.constants", "datasets.config"))):
+        for name in _OFFLINE:
+            if hasattr(module, name):
+                monkeypatch.setattr(module, name, getattr(module, name))
+    root = logging.getLogger()
+    level, state = root.level, random.getstate()
+    yield SimpleNamespace(log=[tmp_path / "job.log"], rule="some_rule", threads=3)
+    root.setLevel(level)
+    random.setstate(state)
 
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")

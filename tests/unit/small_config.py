@@ -43,6 +43,15 @@ def sentence(config: dict) -> str:
     return str(caught.value)
 
 
+def give_model(folder: Path, entry: dict) -> None:
+    """Put files without content where a registry entry of kind path expects its model."""
+    if "path" in entry["source"]:
+        place = folder / entry["source"]["path"]
+        place.mkdir(parents=True, exist_ok=True)
+        for name in ("config.json", "model.safetensors"):
+            (place / name).write_text("{}", encoding="utf-8")
+
+
 FAMILY = {
     "families": {
         "small": {

@@ -146,6 +146,7 @@ def test_labels():
         "corpus_reference": "",
         "sample": False,
         "converted": True,
+        "stand_in": False,
     }
     label = INPUTS.label("dependencies")(wildcards("paper"))
     assert (label["model_reference"], label["corpus_reference"]) == ("bert-base-uncased", "wsj-sd-dev")

@@ -66,6 +66,15 @@ def relations_frame() -> pd.DataFrame:
 # --- pages -----------------------------------------------------------------------------------------------------------
 
 
+def test_table_1_of_universal_dependencies_has_their_further_relations(tmp_path):
+    frame = relations_frame().replace({"relation": {"dep": "obj", "auxpass": "nmod:poss", "null": "amod"}})
+    write_table(frame, tmp_path / "r.tsv")
+    table1(tmp_path / "r.tsv", None, SAMPLE, tmp_path / "t.tsv", tmp_path / "t.html")
+    table = read_table(tmp_path / "t.tsv")
+    assert list(table["relation"]) == ["all", "det", "amod", "obj", "nmod:poss"]
+    assert list(table["paper_accuracy"].isna()) == [False, False, False, True, True]
+
+
 def test_table_1_has_the_papers_rows_in_its_order(tmp_path):
     write_table(relations_frame(), tmp_path / "r.tsv")
     table1(tmp_path / "r.tsv", None, SAMPLE, tmp_path / "t.tsv", tmp_path / "t.html")
@@ -248,6 +257,7 @@ def test_a_setting_says_what_was_looked_at():
     assert SAMPLE.line.startswith("Run <1>: minilm on generated & small. Generated text")
     assert "converted" not in SAMPLE.line
     assert "converted from Universal Dependencies" in replace(REAL, converted=True).line
+    assert "a small random model stand for those named: numbers are not comparable" in replace(REAL, stand_in=True).line
 
 
 @pytest.mark.parametrize(("converted", "origin"), [(True, "converted"), (False, "annotated")])

@@ -30,9 +30,11 @@ def test_everything_that_is_not_said_has_its_default():
     assert resolve(SMALL) == {
         "targets": ["one"],
         "missing": "error",
+        "accept_licences": [],
         "data_mirror": None,
         "device": "auto",
         "preload": True,
+        "keep_attention": True,
         "sample": {"documents": 220, "train_documents": 125, "seed": 2019},
         "models": {
             name: {
@@ -83,6 +85,7 @@ def test_everything_that_is_not_said_has_its_default():
         "runs": {
             "one": {
                 "model": "tiny",
+                "stand_ins": False,
                 "limits": {},
                 "clark2019": {
                     "segments": "pairs",
@@ -216,7 +219,7 @@ def test_every_default_is_allowed_by_its_own_schema():
 
 
 def test_every_study_has_its_part_of_the_schema():
-    shared_keys = {"extends", "title", "model", "limits"}
+    shared_keys = {"extends", "title", "model", "limits", "accepting", "stand_ins"}
     assert set(SCHEMA["$defs"]["run"]["properties"]) - shared_keys == set(studies())
 
 

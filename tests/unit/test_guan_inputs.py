@@ -1,10 +1,11 @@
 """Inputs and parameters of the rules of Guan et al. (2020), and the models that the study compares."""
 
-import pytest
 from shipped_runs import shipped, shipped_copy, wildcards
+from small_config import give_model
 
-from attention_atlas.studies.guan2020.study import compared_models, corpora
+from attention_atlas.studies.guan2020.study import STUDY, compared_models
 from attention_atlas.workflow.inputs.guan2020 import Guan2020Inputs
+from attention_atlas.workflow.needs import required_for
 from attention_atlas.workflow.studies import extracted
 
 INPUTS = Guan2020Inputs(shipped())
@@ -48,10 +49,13 @@ def test_compared_models_the_pretrained_one_first():
     }
 
 
-@pytest.mark.usefixtures("without_files")
-def test_models_whose_corpora_are_missing_are_compared_only_where_that_is_an_error():
+def test_models_that_are_missing_or_whose_corpora_are_are_compared_only_where_that_is_an_error(without_files):
     assert list(compared_models(shipped(), "paper")) == ["pretrain", "squad", "mrpc", "mnli"]
-    skipping = shipped("skip")
+    skipping = shipped_copy("skip")
+    skipping["models"]["bert-large-wwm"]["source"] = {"path": "models/wwm"}
+    # Neither the pre-trained model nor what others are trained on is there.
+    assert list(compared_models(skipping, "paper")) == ["squad"]
+    give_model(without_files, skipping["models"]["bert-large-wwm"])
     assert list(compared_models(skipping, "paper")) == ["pretrain", "squad"]
     assert Guan2020Inputs(skipping).compared_features(wildcards("paper")) == [
         f"results/paper/guan2020/features/{model}/squad-dev.safetensors" for model in ("bert-large-wwm", "bert-large-wwm-squad")
@@ -59,5 +63,7 @@ def test_models_whose_corpora_are_missing_are_compared_only_where_that_is_an_err
 
 
 def test_a_fine_tuned_model_needs_what_it_is_trained_on():
-    needed = corpora(shipped(), "paper")
-    assert {"squad-dev", "mrpc-dev", "mrpc-train", "mnli-dev", "mnli-train"} == set(needed)
+    needed = required_for(shipped(), "paper", STUDY, STUDY.artifact("figure4"))
+    assert {title.partition(" ")[2] for title in needed if title.startswith("corpus")} == {
+        *("squad-dev", "mrpc-dev", "mrpc-train", "mnli-dev", "mnli-train")
+    }

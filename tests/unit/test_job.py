@@ -21,18 +21,6 @@ from attention_atlas.workflow.job import job
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
-@pytest.fixture
-def rule(tmp_path, monkeypatch):
-    """What Snakemake gives to a script; the process is left as it was."""
-    for name in (*THREADS, "TOKENIZERS_PARALLELISM"):
-        monkeypatch.setenv(name, "unset")
-    root = logging.getLogger()
-    level, state = root.level, random.getstate()
-    yield SimpleNamespace(log=[tmp_path / "job.log"], rule="some_rule", threads=3)
-    root.setLevel(level)
-    random.setstate(state)
-
-
 def lines(rule) -> list[str]:
     """The log without its times."""
     return [

@@ -7,6 +7,7 @@ from small_config import with_family
 from attention_atlas.studies.kovaleva2019.study import examples, frames_of, pairs, tasks_of
 from attention_atlas.workflow.config import resolve
 from attention_atlas.workflow.inputs.kovaleva2019 import Kovaleva2019Inputs
+from attention_atlas.workflow.needs import without_missing
 
 INPUTS = Kovaleva2019Inputs(shipped())
 SMALL = Kovaleva2019Inputs(resolve(with_family(measured_records=3)))
@@ -78,7 +79,7 @@ def test_tasks_whose_files_are_missing_are_skipped_where_that_may_be(without_fil
 
 def test_frames_are_optional(without_files):
     # framenet-473 has no address, so that its file may be missing whatever `missing` says.
-    for config in (shipped(), shipped("skip")):
+    for config in map(without_missing, (shipped(), shipped("skip"))):
         inputs = Kovaleva2019Inputs(config)
         assert frames_of(config, "laptop") is None
         assert pairs(config, "laptop") == []
@@ -87,7 +88,7 @@ def test_frames_are_optional(without_files):
         assert inputs.recipe(wildcards("laptop"))["sentences"] == 0
     (without_files / "licensed").mkdir()
     (without_files / "licensed" / "framenet_473.json").touch()
-    assert pairs(shipped(), "laptop") == [("minilm", "framenet-473")]
+    assert pairs(without_missing(shipped()), "laptop") == [("minilm", "framenet-473")]
     assert INPUTS.frame_table(wildcards("laptop")) == "results/laptop/kovaleva2019/frames.tsv"
     assert INPUTS.compared_labels(wildcards("laptop"))["frames"]["corpus_reference"] == "framenet-473"
     assert INPUTS.recipe(wildcards("laptop"))["sentences"] == 473

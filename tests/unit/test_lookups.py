@@ -2,10 +2,13 @@
 
 from pathlib import Path
 
+import pytest
 from small_config import ABSENT, SMALL, changed
 
+from attention_atlas.errors import AtlasError
 from attention_atlas.workflow.config import resolve
-from attention_atlas.workflow.lookups import limit_of, local_file, missing_files, shard_count, study_model, study_runs
+from attention_atlas.workflow.lookups import has_files, limit_of, local_file, shard_count, study_model, study_runs
+from attention_atlas.workflow.paths import raw_path
 
 
 def test_limits_and_whole_shards():
@@ -32,16 +35,21 @@ def test_runs_without_a_study_are_left_out():
     assert study_runs(config, "clark2019", ["bare"]) == []
 
 
-def test_missing_files_name_file_licence_and_layout(tmp_path):
+def test_files_of_corpora(tmp_path):
+    assert has_files(resolve(SMALL), ["pairs"])
+    assert not has_files(resolve(SMALL), ["pairs", "trees"])
+    (tmp_path / "here").write_text("x")
+    assert has_files(resolve(changed("corpora/trees/source/path", str(tmp_path / "here"))), ["trees"])
+    assert not has_files(resolve(changed("corpora/trees/source/path", str(tmp_path))), ["trees"])
+
+
+def test_a_missing_file_is_named_with_licence_and_layout():
+    with pytest.raises(AtlasError, match=r"^corpus trees: the file nowhere/trees.conllu is not there\.$"):
+        raw_path(resolve(SMALL), "one", "trees")
     base = changed("corpora/trees/licence", "LDC99T42")
     config = resolve(changed("corpora/trees/layout", "ten columns", base))
-    assert missing_files(config, ["pairs", "trees"]) == {
-        "trees": "corpus trees: the file nowhere/trees.conllu is not there. Licence: LDC99T42. Expected layout: ten columns."
-    }
-    assert missing_files(resolve(SMALL), ["trees"]) == {"trees": "corpus trees: the file nowhere/trees.conllu is not there."}
-    (tmp_path / "here").write_text("x")
-    assert missing_files(resolve(changed("corpora/trees/source/path", str(tmp_path / "here"))), ["trees"]) == {}
-    assert "trees" in missing_files(resolve(changed("corpora/trees/source/path", str(tmp_path))), ["trees"])
+    with pytest.raises(AtlasError, match=r"is not there\. Licence: LDC99T42\. Expected layout: ten columns\.$"):
+        raw_path(config, "one", "trees")
 
 
 def test_a_local_file_is_looked_for_in_the_mirror(tmp_path, monkeypatch):

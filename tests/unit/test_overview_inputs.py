@@ -2,7 +2,7 @@
 
 import pytest
 from shipped_runs import shipped, shipped_copy, wildcards
-from small_config import SMALL, changed
+from small_config import SMALL, changed, give_model
 
 from attention_atlas.workflow.config import resolve
 from attention_atlas.workflow.inputs.atlas import AtlasInputs, head_sources
@@ -146,8 +146,14 @@ def test_the_scoreboard_takes_every_comparison_and_all_claims():
 def test_the_scoreboard_has_no_study_that_the_run_cannot_compare(without_files):
     # Without a corpus of segments there is no comparison of Clark et al.
     assert ScoreboardInputs(shipped()).tables("comparison")(wildcards("any")) == {}
-    small = ScoreboardInputs(resolve(changed("runs/one/scoreboard", {}, SMALL)))
-    assert small.tables("comparison")(wildcards("one")) == {}
+
+    def compared() -> dict[str, str]:
+        small = ScoreboardInputs(resolve(changed("runs/one/scoreboard", {}, SMALL)))
+        return small.tables("comparison")(wildcards("one"))
+
+    assert compared() == {}
     (without_files / "nowhere").mkdir()
     (without_files / "nowhere" / "trees.conllu").touch()
-    assert small.tables("comparison")(wildcards("one")) == {"clark2019": "results/one/clark2019/comparison.tsv"}
+    assert compared() == {}
+    give_model(without_files, SMALL["models"]["tiny"])
+    assert compared() == {"clark2019": "results/one/clark2019/comparison.tsv"}

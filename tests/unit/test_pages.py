@@ -23,7 +23,7 @@ IN_SAMPLE = {name: rule for name, rule in RULES.items() if rule.study.id in ship
 """Rules of the studies that the sample run has."""
 LABEL = {
     **{"run": "Small run", "model": "tiny", "corpus": "two sentences", "model_reference": "", "corpus_reference": ""},
-    **{"sample": True, "converted": False},
+    **{"sample": True, "converted": False, "stand_in": False},
 }
 
 

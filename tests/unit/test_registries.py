@@ -12,6 +12,7 @@ from tiny_models import HEADS, LAYERS, WIDTH, tiny
 from transformers import BertTokenizerFast
 
 from attention_atlas.errors import AtlasError
+from attention_atlas.io.hub_lock import SHAPE
 from attention_atlas.models.loading import describe
 from attention_atlas.workflow.config import merged, read_configuration, resolve, with_registries, write_configuration
 from attention_atlas.workflow.known import with_known_names
@@ -152,16 +153,18 @@ def test_a_width_is_a_whole_number(width):
     assert "config: models.tiny.hidden_size: " in sentence(changed("models/tiny/hidden_size", width))
 
 
-def test_a_wrong_width_is_found_in_the_files_of_the_model(tmp_path):
+def test_a_stated_width_that_contradicts_the_files_of_the_model_is_an_error_at_start(tmp_path):
     folder = tmp_path / "tiny"
     tiny("bert").save_pretrained(folder)
     BertTokenizerFast(vocab={"[UNK]": 0, "[PAD]": 1, "[CLS]": 2, "[SEP]": 3, "[MASK]": 4}).save_pretrained(folder)
-    raw = changed("models/tiny", {"source": {"path": str(folder)}, "layers": LAYERS, "heads": HEADS})
+    raw = changed("models/tiny", {"source": {"path": str(folder)}})
+    for key, stated, actual in (("layers", 12, LAYERS), ("heads", 12, HEADS), ("hidden_size", 768, WIDTH)):
+        assert sentence(changed(f"models/tiny/{key}", stated, raw)) == (
+            f"config: models.tiny.{key}: it is {stated}, but config.json in {folder} says {actual}. Correct it, or leave it "
+            "out: it is read from there."
+        )
     out = tmp_path / "card.json", tmp_path / "tokenizer.json"
-    # 64 for each head, which no file of the model says.
-    with pytest.raises(AtlasError) as caught:
-        describe("tiny", resolve(raw)["models"]["tiny"], *out)
-    assert str(caught.value).endswith(f"set layers: {LAYERS}, heads: {HEADS} and hidden_size: {WIDTH} in models.tiny.")
-    assert f"hidden states of {WIDTH} numbers" in str(caught.value)
-    describe("tiny", resolve(changed("models/tiny/hidden_size", WIDTH, raw))["models"]["tiny"], *out)
+    entry = resolve(raw)["models"]["tiny"]
+    assert {key: entry[key] for key in SHAPE} == {"layers": LAYERS, "heads": HEADS, "hidden_size": WIDTH}
+    describe("tiny", entry, *out)
     assert json.loads(out[0].read_text(encoding="utf-8"))["layers"] == LAYERS

@@ -1,6 +1,9 @@
 """The Snakefile and the files of rules: declarations, with hardly any Python, and each study's by itself."""
 
+import os
 import re
+import subprocess
+import sys
 
 import pytest
 from rules_text import ROOT, RULES, SNAKEFILE, names_defined, rules_of, text_of
@@ -50,7 +53,7 @@ def test_every_study_has_a_file_of_rules_with_its_name_and_no_other_file_is_one(
     overviews = {study.id for study in studies().values() if study.overview}
     assert set(STUDIES) - {"atlas"} == set(studies()) - overviews
     shared = {path.stem for path in RULES} - set(STUDIES)
-    assert shared == {"models", "corpora", "attention", "hidden_states", "pages"}
+    assert shared == {"models", "corpora", "attention", "pages"}
 
 
 @pytest.mark.parametrize("study", sorted(STUDIES))
@@ -92,3 +95,35 @@ def test_every_rule_has_a_log_a_benchmark_memory_minutes_and_a_digest_of_its_cod
             # What is hashed is what is run.
             (hashed,) = set(re.findall(r'script_digest\(\s*"([^"]+)"', body))
             assert hashed == script, name
+
+
+def test_probes_which_take_most_of_the_disk_start_before_long_jobs_whose_outputs_stay():
+    """Else caches and weights have piled up beside what they take while they run."""
+    bodies = {name: body for path in RULES for name, body in rules_of(path).items()}
+    priorities = {
+        name: int(number) for name, body in bodies.items() for number in re.findall(r"^    priority: (\d+)", body, re.M)
+    }
+    assert priorities["tenney2019_probes"] > max(priorities["fine_tune"], priorities["michel2019_masked"])
+
+
+def test_jobs_of_the_environment_without_torch_load_none():
+    """Each script of such a rule, in one process: the environment has no torch, and importing it takes seconds."""
+    bodies = "".join(body for path in RULES for body in rules_of(path).values() if "envs/analysis.yaml" in body)
+    scripts = sorted(set(re.findall(r'"\.\./scripts/(\w+\.py)"', bodies)))
+    assert len(scripts) > 10
+    program = """
+import ast, sys
+from pathlib import Path
+
+for name in sys.argv[1:]:
+    imports = [node for node in ast.parse(Path(name).read_text()).body if isinstance(node, (ast.Import, ast.ImportFrom))]
+    exec(compile(ast.Module(imports, []), name, "exec"), {})
+    loaded = {"torch", "transformers"} & set(sys.modules)
+    assert not loaded, f"{name} loads {loaded}"
+"""
+    paths = [str(ROOT / "workflow" / "scripts" / script) for script in scripts]
+    library = {"PYTHONPATH": str(ROOT / "workflow" / "lib")}
+    done = subprocess.run(
+        [sys.executable, "-c", program, *paths], check=False, capture_output=True, text=True, env=os.environ | library
+    )
+    assert done.returncode == 0, done.stderr

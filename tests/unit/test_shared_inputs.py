@@ -96,10 +96,21 @@ def test_models_by_where_their_weights_come_from():
     assert sorted(name for group in names for name in group) == sorted(shipped()["models"])
 
 
+def test_the_card_of_a_model_of_a_folder_is_made_from_its_files(tmp_path):
+    config = shipped_copy()
+    config["models"]["minilm"]["source"] = {"path": str(tmp_path)}
+    with pytest.raises(AtlasError, match="has no config"):
+        SharedInputs(config).model_files(wildcards(model="minilm"))
+    names = ["config.json", "model.safetensors", "vocab.txt"]
+    for name in (*names, "README.md"):
+        (tmp_path / name).touch()
+    assert SharedInputs(config).model_files(wildcards(model="minilm")) == [str(tmp_path / name) for name in names]
+
+
 def test_a_new_model_is_initialised_from_parallel_text():
     new = wildcards(model="marian-sample-untrained")
-    assert INPUTS.untrained_files(new) == ["results/sample/models/marian-sample-untrained/untrained/config.json"]
-    assert INPUTS.untrained_files(wildcards(model="minilm")) == []
+    assert INPUTS.model_files(new) == ["results/sample/models/marian-sample-untrained/untrained/config.json"]
+    assert INPUTS.model_files(wildcards(model="minilm")) == []
     assert INPUTS.vocabulary_files(new) == ["results/sample/corpora/sample/parallel-train.jsonl"]
     assert INPUTS.vocabulary_files(wildcards("laptop", model="marian-multi30k-untrained")) == [
         "results/laptop/corpora/multi30k-train.raw",

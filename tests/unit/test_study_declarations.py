@@ -33,7 +33,7 @@ def test_artefacts_come_by_study_each_under_an_id_of_its_own():
     assert len(set(listed)) == len(listed) > 80
     # A study's stand together, in the order of the studies.
     assert list(dict.fromkeys(name for name, _ in listed)) == IDS
-    assert study("michel2019").artifact("figure5").needs == ("dynamics",)
+    assert study("michel2019").artifact("figure5").needs == ("dynamics", "dynamics_importance")
 
 
 @pytest.mark.parametrize("declared", STUDIES, ids=IDS)
@@ -46,6 +46,10 @@ def test_roles_have_known_readers_and_models_that_are_settings(declared):
         assert not role.model or properties[role.model]["type"] == "string", name
     for artifact in declared.artifacts:
         assert {*artifact.needs, *artifact.uses} <= set(properties), artifact.id
+    for key, together in declared.optional.items():
+        assert {name.partition(".")[0] for name in (key, *together)} <= set(properties), key
+        # A run cannot do without what a study requires.
+        assert not [name for name in (key, *together) if name in declared.roles and declared.roles[name].required], key
     if declared.records_key:
         assert properties[declared.records_key]["type"] == "integer"
 

@@ -2,13 +2,14 @@
 
 import pytest
 from shipped_runs import shipped, shipped_copy, wildcards
-from small_config import SMALL, changed
+from small_config import SMALL, changed, give_model
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.studies.kovaleva2019 import study as kovaleva_study
 from attention_atlas.workflow.config import resolve
+from attention_atlas.workflow.needs import is_part_of, missing_for, without_missing
 from attention_atlas.workflow.studies import extracted, study
-from attention_atlas.workflow.targets import Targets, built_tables, is_part_of, missing_for
+from attention_atlas.workflow.targets import Targets, built_tables
 
 CLARK = study("clark2019")
 TREES = "corpus trees: the file nowhere/trees.conllu is not there."
@@ -23,12 +24,14 @@ class Warnings(list):
 
 def targets(**changes) -> tuple[Targets, Warnings]:
     warned = Warnings()
-    return Targets(shipped_copy() | changes, warned), warned
+    named = shipped_copy() | changes
+    return Targets(without_missing(named), warned, named), warned
 
 
 def small(missing: str = "error", **changes) -> tuple[Targets, Warnings]:
     warned = Warnings()
-    return Targets(resolve(SMALL | {"missing": missing} | changes), warned), warned
+    named = resolve(SMALL | {"missing": missing} | changes)
+    return Targets(without_missing(named), warned, named), warned
 
 
 def put(folder, *names) -> None:
@@ -49,20 +52,30 @@ def test_an_artefact_is_part_of_a_run_that_names_all_it_needs():
 
 
 def test_files_of_an_artefact_that_are_missing(without_files):
+    give_model(without_files, SMALL["models"]["tiny"])
     config = resolve(SMALL)
     missing = {artifact.id: missing_for(config, "one", CLARK, artifact) for artifact in CLARK.artifacts}
     # What needs the treebank waits for it; what needs the generated segments alone does not.
-    assert missing["table1"] == missing["options"] == {"trees": TREES}
+    assert {title: one.sentence for title, one in missing["table1"].items()} == {"corpus trees": TREES}
+    assert missing["options"] == missing["table1"]
     assert missing["figure2"] == missing["positions"] == {}
     # Corpora that an artefact uses where a run names them count as well.
     table3 = missing_for(shipped(), "paper", CLARK, CLARK.artifact("table3"))
-    assert set(table3) == {"wsj-dev", "wsj-train", "glove-6b-100d"}
-    # So do those that a study reads for every artefact.
+    assert set(table3) == {"corpus wsj-dev", "corpus wsj-train", "corpus glove-6b-100d"}
+    # So do those that a study reads for every artefact, its models, and what these are trained on.
     guan = study("guan2020")
-    assert set(missing_for(shipped(), "paper", guan, guan.artifact("figure1"))) == {
-        *("mrpc-train", "mrpc-dev", "mnli-train", "mnli-dev")
+    missing = {}
+    for what in ("error", "skip"):
+        paper = shipped_copy(what)
+        for name in ("bert-large-wwm", "bert-large-wwm-squad"):
+            paper["models"][name]["source"] = {"path": f"models/{name}"}
+        missing[what] = set(missing_for(paper, "paper", guan, guan.artifact("figure1")))
+    assert missing["error"] == {
+        *("corpus mrpc-train", "corpus mrpc-dev", "corpus mnli-train", "corpus mnli-dev"),
+        *("model bert-large-wwm-squad", "model bert-large-wwm"),
     }
-    assert missing_for(shipped("skip"), "paper", guan, guan.artifact("figure1")) == {}
+    # Models that are compared can be left out, the study's own cannot.
+    assert missing["skip"] == {"model bert-large-wwm-squad"}
     put(without_files, "nowhere/trees.conllu")
     assert missing_for(config, "one", CLARK, CLARK.artifact("options")) == {}
 
@@ -99,24 +112,33 @@ def test_every_target_run_is_built_and_no_other():
 
 def test_missing_files_are_an_error_that_names_them(without_files):
     config = changed("corpora/trees/licence", "LDC99T42", changed("corpora/trees/layout", "ten columns"))
+    give_model(without_files, SMALL["models"]["tiny"])
     built_targets, warned = small(corpora=config["corpora"])
     with pytest.raises(AtlasError) as caught:
         built_targets.artifacts()(wildcards())
-    assert str(caught.value) == (
-        f"{TREES} Licence: LDC99T42. Expected layout: ten columns. Put the file there, or set `missing: skip` to build "
-        "everything that does not need it."
-    )
+    first, line, last = str(caught.value).splitlines()
+    assert first == "missing, and needed by one:"
+    assert line.startswith(f"- {TREES} Licence: LDC99T42. Expected layout: ten columns. Needed by: clark2019: table1, figure5,")
+    assert "make check RUN=" in last
+    assert "missing: skip" in last
     assert warned == []
     # What does not need them can be built by itself.
     assert built_targets.artifacts(kind="figure", study="guan2020")(wildcards()) == []
 
 
 def test_what_needs_missing_files_is_skipped_with_a_warning(without_files):
+    give_model(without_files, SMALL["models"]["tiny"])
     built_targets, warned = small("skip")
     paths = built_targets.artifacts()(wildcards())
     assert "results/one/clark2019/figure2.svg" in paths
     assert not [path for path in paths if "/table1." in path or "/options." in path]
-    assert warned == [f"skipped what needs missing files: {TREES}"]
+    assert [text.splitlines() for text in warned] == [
+        [
+            "missing, and skipped with what needs it:",
+            f"- {TREES} Skipped: clark2019: table1, figure5, figure6, figure6_test, noop, options, dropped, comparison, "
+            "claims.",
+        ]
+    ]
     put(without_files, "nowhere/trees.conllu")
     assert "results/one/clark2019/table1.tsv" in built_targets.artifacts()(wildcards())
     assert len(warned) == 1
@@ -127,12 +149,20 @@ def test_an_optional_file_may_be_missing_whatever_the_configuration_says(without
     paths = built_targets.artifacts(study="kovaleva2019")(wildcards())
     assert "results/laptop/kovaleva2019/figure5.svg" in paths
     assert not [path for path in paths if "figure3" in path or "frame_options" in path]
-    warning = warned[-1]
-    assert warning.startswith("skipped what needs missing files: corpus framenet-473: the file licensed/framenet_473.json")
+    assert warned[-1].splitlines()[1].startswith("- corpus framenet-473: the file licensed/framenet_473.json")
     # A file that is not optional is an error beside it, and only that one is named.
-    with pytest.raises(AtlasError, match="litbank-entities-training") as caught:
+    built_targets, _ = targets(targets=["laptop", "paper"])
+    with pytest.raises(AtlasError, match="wsj-dev") as caught:
         built_targets.artifacts()(wildcards())
     assert "framenet-473" not in str(caught.value)
+
+
+@pytest.mark.parametrize("run", ["laptop", "open"])
+def test_open_runs_need_no_file_of_the_users(without_files, run):
+    built_targets, warned = targets(targets=[run])
+    paths = built_targets.artifacts()(wildcards())
+    assert f"results/{run}/tenney2019/figure2.svg" in paths
+    assert [sentence for sentence in warned if "framenet-473" in sentence]
 
 
 @pytest.mark.parametrize(("installed", "expected"), [(False, 1), (True, 0)])
@@ -149,6 +179,7 @@ def test_features_that_will_be_absent_are_a_warning_before_the_first_job(monkeyp
 
 
 def test_tables_that_overviews_are_made_from(without_files):
+    give_model(without_files, SMALL["models"]["tiny"])
     skipping = resolve(SMALL | {"missing": "skip"})
     tables = built_tables(skipping, "one")
     assert tables["clark2019/surface"] == "results/one/clark2019/surface.tsv"
@@ -166,9 +197,10 @@ def test_attention_caches_of_the_target_runs(without_files):
     assert "results/sample/attention/minilm-random-1/sample-trees-train/0.safetensors" in paths
     # Michel et al. and Tenney et al. read no cached attention.
     assert not [path for path in paths if "parallel" in path or "edges" in path]
+    give_model(without_files, SMALL["models"]["tiny"])
     skipping, warned = small("skip")
     assert skipping.attention(wildcards()) == ["results/one/attention/tiny/pairs/0.safetensors"]
-    assert warned == [f"skipped what needs missing files: {TREES}"]
+    assert warned == [f"missing, and skipped with what needs it:\n- {TREES}"]
     with pytest.raises(AtlasError, match=r"nowhere/trees\.conllu is not there"):
         small()[0].attention(wildcards())
 
@@ -197,3 +229,12 @@ def test_the_forecast_counts_each_cache_once():
     config["runs"]["one"]["atlas"] = {"sentences": "trees"}
     assert Targets(config, Warnings()).cache_forecast() == line
     assert sorted(extracted(config, "one", "clark2019")) == [("tiny", "pairs", 10_000), ("tiny", "trees", 10_000)]
+    removing = Targets(config | {"keep_attention": False}, Warnings()).cache_forecast()
+    assert removing == f"{line}; each shard is removed after its last reader"
+
+
+def test_after_failures_each_run_has_a_line_with_the_command_for_what_is_built():
+    config = {**shipped(), "targets": ["sample", "laptop"]}
+    lines = Targets(config, Warnings()).after_failure().splitlines()
+    assert [run in line for run, line in zip(config["targets"], lines, strict=True)] == [True, True]
+    assert all(f"make results RUN={run} PARTIAL=yes" in line for run, line in zip(config["targets"], lines, strict=True))

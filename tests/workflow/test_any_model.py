@@ -1,8 +1,12 @@
-"""The atlas of any model, here a decoder with causal attention, without [CLS], [SEP] and a tokenizer."""
+"""Models of a folder: the atlas of a decoder with causal attention, without [CLS], [SEP] and a tokenizer; changed weights."""
 
 from __future__ import annotations
 
+import json
+import os
+
 import pandas as pd
+import torch
 import yaml
 from transformers import LlamaConfig, LlamaModel
 
@@ -19,10 +23,35 @@ runs:
 """
 
 
-def test_the_atlas_of_a_decoder(workspace):
+def decoder(seed: int = 0) -> LlamaModel:
+    torch.manual_seed(seed)
     sizes = {"vocab_size": 300, "hidden_size": 32, "intermediate_size": 32, "max_position_embeddings": 512}
     shape = {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2}
-    LlamaModel(LlamaConfig(**sizes, **shape)).save_pretrained(workspace.folder / "decoder")
+    return LlamaModel(LlamaConfig(**sizes, **shape))
+
+
+def test_changed_weights_of_a_folder_are_described_again(workspace):
+    folder = workspace.folder / "decoder"
+    decoder().save_pretrained(folder)
+    run, added = overlay(str(folder))
+    (workspace.folder / "added.yaml").write_text(yaml.safe_dump(added), encoding="utf-8")
+    card = f"results/{run}/models/{added['runs'][run]['model']}/card.json"
+    start = ("--configfile", "config.yaml", "added.yaml", "--", card)
+    workspace.snakemake(*start)
+    first = json.loads((workspace.folder / card).read_text())
+    assert "Nothing to be done" in workspace.snakemake("-n", *start).stdout
+    decoder(seed=1).save_pretrained(folder)
+    # Times of change of some file systems are whole seconds.
+    later = (workspace.folder / card).stat().st_mtime + 2
+    os.utime(folder / "model.safetensors", (later, later))
+    workspace.snakemake(*start)
+    second = json.loads((workspace.folder / card).read_text())
+    assert first["weights_sha256"] != second["weights_sha256"]
+    assert first | {"weights_sha256": ""} == second | {"weights_sha256": ""}
+
+
+def test_the_atlas_of_a_decoder(workspace):
+    decoder().save_pretrained(workspace.folder / "decoder")
     run, added = overlay(str(workspace.folder / "decoder"))
     (workspace.folder / "smaller.yaml").write_text(SMALLER, encoding="utf-8")
     (workspace.folder / "added.yaml").write_text(yaml.safe_dump(added), encoding="utf-8")

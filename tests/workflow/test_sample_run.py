@@ -127,7 +127,6 @@ REPEATED = {
     "fine_tune": "models/minilm-glue-mrpc-random-42/checkpoint/config.json",
     "mlm_head": "models/minilm/mlm_head/sample-segments.safetensors",
     "extract_attention": "attention/minilm/sample-frames/0.safetensors",
-    "cache_hidden_states": "hidden/minilm-random-1/sample-edges/0.safetensors",
     "clark2019_gradients": "clark2019/gradients.tsv",
     "clark2019_word_vectors": "clark2019/probes/vectors.safetensors",
     "clark2019_probes": "clark2019/probes/minilm-random-1.tsv",
@@ -139,7 +138,7 @@ REPEATED = {
     "kovaleva2019_measures": "kovaleva2019/measures/stsb-42.safetensors",
     "kovaleva2019_disabled": "kovaleva2019/disabled/mrpc-42.parquet",
     "kovaleva2019_drawn": "kovaleva2019/drawn.tsv",
-    "michel2019_masked": "michel2019/masked/translation.parquet",
+    "michel2019_masked": "michel2019/masked/translation/0.parquet",
     "michel2019_heldout": "michel2019/heldout/translation.parquet",
     "michel2019_pruned": "michel2019/gradients/classification.parquet",
     "michel2019_dynamics": "michel2019/dynamics.parquet",
@@ -291,7 +290,7 @@ def test_the_page_of_results_has_the_verdicts_of_the_tables(done, tmp_path):
     (tmp_path / "sample").mkdir()
     for name in ("scoreboard.tsv", "claims.tsv"):
         shutil.copy(folder / name, tmp_path / "sample" / name)
-    path, summary = write_results("sample", tmp_path, "Commit 1.")
+    path, summary = write_results("sample", tmp_path / "sample", "Commit 1.")
     verdicts = pd.read_csv(folder / "comparison.tsv", sep="\t")["verdict"].value_counts()
     counts = " | ".join(str(verdicts[verdict]) for verdict in VERDICTS if verdict in verdicts)
     assert f"| all | {verdicts.sum()} | {counts} |" in summary

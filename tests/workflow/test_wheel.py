@@ -97,7 +97,7 @@ def test_the_example_of_the_readme_runs_from_another_directory(interpreter, tmp_
 
 def test_all_data_files_are_in_the_wheel(wheel):
     folders = {"workflow/resources": "attention_atlas/resources", "workflow/schemas": "attention_atlas/schemas"}
-    folders |= {f"workflow/lib/{name}": name for name in ("attention_atlas", "sample_corpus")}
+    folders |= {f"workflow/lib/{name}": name for name in ("attention_atlas", "sample_corpus", "rehearsal_corpora")}
     wanted: set[str] = set()
     for folder, place in folders.items():
         files = (path.relative_to(ROOT / folder) for path in (ROOT / folder).rglob("*") if path.is_file())

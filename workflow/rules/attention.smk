@@ -1,5 +1,6 @@
 # Input: examples of a shard and the model. Output: the attention cache, which all studies share.
 
+from attention_atlas.workflow.caches import attention_output
 from attention_atlas.workflow.inputs.shared import SharedInputs
 from attention_atlas.workflow.provenance import script_digest
 from attention_atlas.workflow.resources import JobResources
@@ -13,12 +14,19 @@ rule extract_attention:
         card="results/{run}/models/{model}/card.json",
         examples=inputs.shard_examples,
     output:
-        shard="results/{run}/attention/{model}/{corpus}/{shard}.safetensors",
+        # The description stays: by it Snakemake sees whether the extraction has changed, and readers look into it.
+        shard=attention_output(
+            "results/{run}/attention/{model}/{corpus}/{shard}.safetensors",
+            config,
+            temp,
+        ),
         description="results/{run}/attention/{model}/{corpus}/{shard}.json",
     log:
         "results/{run}/logs/extract_attention/{model}/{corpus}/{shard}.log",
     benchmark:
         "results/{run}/benchmarks/extract_attention/{model}/{corpus}/{shard}.tsv"
+    # What reads maps has priority 0 or more: it goes first.
+    priority: jobs.extraction_priority
     conda:
         "../../envs/model.yaml"
     threads: jobs.threads("extract_attention")

@@ -104,7 +104,7 @@ rule guan2020_ablations:
     threads: guan2020.threads("ablations")
     resources:
         mem_mb=guan2020.memory("ablations"),
-        runtime=minutes(1440),
+        runtime=guan2020.minutes("ablations", least=1440),
         gpu=guan2020.gpus("ablations"),
     params:
         model=guan2020.model(),

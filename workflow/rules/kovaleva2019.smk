@@ -154,7 +154,7 @@ rule kovaleva2019_disabled:
     threads: kovaleva2019.threads("disabled")
     resources:
         mem_mb=kovaleva2019.memory("disabled"),
-        runtime=minutes(1440),
+        runtime=kovaleva2019.minutes("disabled", least=1440),
         gpu=kovaleva2019.gpus("disabled"),
     params:
         model=kovaleva2019.tuned_entry,

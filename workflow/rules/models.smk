@@ -5,6 +5,7 @@ from attention_atlas.workflow.inputs.shared import SharedInputs
 from attention_atlas.workflow.names import one_of
 from attention_atlas.workflow.provenance import script_digest
 from attention_atlas.workflow.resources import JobResources, memory, minutes
+from attention_atlas.workflow.time_limits import time_limit
 
 inputs = SharedInputs(config)
 jobs = JobResources(config)
@@ -12,7 +13,7 @@ jobs = JobResources(config)
 
 rule describe_model:
     input:
-        files=inputs.untrained_files,
+        files=inputs.model_files,
     output:
         card="results/{run}/models/{model}/card.json",
         tokenizer="results/{run}/models/{model}/tokenizer.json",
@@ -34,6 +35,7 @@ rule describe_model:
         runtime=minutes(60),
     params:
         model=inputs.model_entry,
+        replacing=inputs.replacing_commit,
         code=script_digest("describe_model.py"),
     script:
         "../scripts/describe_model.py"
@@ -116,7 +118,8 @@ rule fine_tune:
     threads: jobs.threads("fine_tune")
     resources:
         mem_mb=jobs.memory("fine_tune"),
-        runtime=minutes(480),
+        scratch_gb=jobs.scratch("fine_tune"),
+        runtime=time_limit(config, "fine_tune", least=480),
         gpu=jobs.gpus("fine_tune"),
     params:
         base=inputs.base_entry,

@@ -73,9 +73,10 @@ rule stefanik2021_removal:
         "results/{run}/benchmarks/stefanik2021/removal/{model}.tsv"
     conda:
         "../../envs/model.yaml"
+    threads: stefanik2021.threads("removal")
     resources:
         mem_mb=stefanik2021.memory("removal"),
-        runtime=minutes(1440),
+        runtime=stefanik2021.minutes("removal", least=1440),
         gpu=stefanik2021.gpus("removal"),
     params:
         model=stefanik2021.model_entry,

@@ -28,7 +28,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f"; did you mean '{close[0]}'" if close else ""
 
 
-def first_line(error: Exception, most: int) -> str:
+def first_line(error: BaseException, most: int) -> str:
     """The first line of the message of a library's exception, at most `most` characters."""
     message = str(error).strip()
     return message.splitlines()[0][:most] if message else "no message"

@@ -6,7 +6,7 @@ from attention_atlas.atlas.pages import PAGES
 from attention_atlas.errors import AtlasError
 from attention_atlas.workflow import costs
 from attention_atlas.workflow.known import check_known
-from attention_atlas.workflow.lookups import Config, Pair, missing_files, study_model
+from attention_atlas.workflow.lookups import Config, Pair, has_files, study_model
 from attention_atlas.workflow.study import Role, Study, figure, table
 from attention_atlas.workflow.work import Job, Place
 
@@ -62,7 +62,7 @@ def compared_models(config: Config, run: str) -> list[str]:
 def has_sentences(config: Config, run: str) -> bool:
     """Whether a run names sentences for the atlas, and has their file or waits for it."""
     corpus = config["runs"][run][ID].get("sentences")
-    return corpus is not None and (config["missing"] == "error" or not missing_files(config, [corpus]))
+    return corpus is not None and (config["missing"] == "error" or has_files(config, [corpus]))
 
 
 def pairs(config: Config, run: str) -> list[Pair]:
@@ -105,6 +105,7 @@ STUDY = Study(
     roles=ROLES,
     artifacts=ARTIFACTS,
     pairs=pairs,
+    optional={"sentences": ("compared",), "compared": ()},
     check=check,
     jobs={
         "of_model": Job(

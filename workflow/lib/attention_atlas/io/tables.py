@@ -37,14 +37,20 @@ def write_parquet(frame: pd.DataFrame, path: str | Path) -> None:
         frame.to_parquet(part, index=False)
 
 
-def read_parquet(path: str | Path, columns: Sequence[str]) -> pd.DataFrame:
+def read_parquet(path: str | Path, columns: Sequence[str], equal: Mapping[str, str] | None = None) -> pd.DataFrame:
     """Read columns of a Parquet table.
+
+    Args:
+        path: of the table.
+        columns: to read.
+        equal: column -> value: only such rows; others never come into memory.
 
     Raises:
         AtlasError: the file is missing, damaged, or lacks a column.
     """
     try:
-        return pd.read_parquet(path, columns=list(columns))
+        filters = [(name, "==", value) for name, value in equal.items()] if equal else None
+        return pd.read_parquet(path, columns=list(columns), filters=filters)
     except (OSError, ValueError, KeyError) as error:
         raise DamagedFile(path, f"this table cannot be read ({error})") from error
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from attention_atlas.errors import AtlasError
 from attention_atlas.workflow.known import check_known, check_reader
 from attention_atlas.workflow.lookups import Config
@@ -20,7 +18,6 @@ _SOURCES = {
 _SOURCE_NEEDS: dict[str, list[tuple[str, ...]]] = {
     "package": [("module",)],
     "url": [("sha256", "content_sha256")],
-    "hub": [("revision",)],
     "sacrebleu": [("pair",)],
 }
 _SOURCE_KEYS = {
@@ -30,7 +27,7 @@ _SOURCE_KEYS = {
     "untrained": set(),
     "sample": set(),
     "sacrebleu": {"pair"},
-    "url": {"sha256", "content_sha256", "mirror"},
+    "url": {"sha256", "content_sha256", "content_files", "mirror"},
     "hub": {"revision", "config", "split", "column", "rows"},
 }
 _SAMPLE_SUFFIX = {
@@ -79,8 +76,7 @@ def check_source_keys(config: Config) -> None:
                 listed = "none of them" if not source_kinds else " and ".join(source_kinds)
                 raise AtlasError(f"{place}.source: give exactly one of {', '.join(kinds)}; found {listed}.")
             for keys in _SOURCE_NEEDS.get(source_kinds[0], ()):
-                local = source_kinds[0] == "hub" and Path(source["hub"]).is_dir()
-                if not local and not any(key in source for key in keys):
+                if not any(key in source for key in keys):
                     raise AtlasError(f"{place}.source: a source of kind {source_kinds[0]} needs the key '{keys[0]}' as well.")
             wrong = sorted(set(source) - {source_kinds[0]} - _SOURCE_KEYS[source_kinds[0]])
             if wrong:
@@ -117,6 +113,9 @@ def check_names(config: Config) -> None:
     """
     for run in config["targets"]:
         check_known(run, config["runs"], "run", "targets")
+    licences = {entry["accept_licence"]: "" for entry in config["corpora"].values() if "accept_licence" in entry}
+    for licence in config["accept_licences"]:
+        check_known(licence, licences, "licence", "accept_licences")
     for name in config["models"]:
         _check_training(config, name)
     for run, settings in config["runs"].items():

@@ -6,6 +6,7 @@ Nothing heavy is imported, since the Snakefile needs this module at every start.
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,28 +15,32 @@ import yaml
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError, best_match
 
-from attention_atlas.corpora.mirror import MIRROR_VARIABLE
 from attention_atlas.errors import AtlasError, did_you_mean
 from attention_atlas.io.data_files import SCHEMAS
 from attention_atlas.io.files import read_yaml
+from attention_atlas.io.hub_lock import Lock, read_lock
+from attention_atlas.io.mirror import MIRROR_VARIABLE
 from attention_atlas.models.devices import DEVICE_VARIABLE
 from attention_atlas.workflow.checks import check_names, check_source_keys
 from attention_atlas.workflow.known import check_known
 from attention_atlas.workflow.lookups import family_member, family_seeds
+from attention_atlas.workflow.model_shapes import fill_shapes
 from attention_atlas.workflow.renamed_keys import check_renamed_keys
 from attention_atlas.workflow.studies import studies
 
 SCHEMA_PATH = SCHEMAS / "config.schema.yaml"
 REGISTRIES = {"models": "config/models.yaml", "corpora": "config/corpora.yaml"}
 """Key of the configuration -> the file that holds it, beside config.yaml."""
-HEAD_WIDTH = 64
-"""Width of a head in BERT: where a registry entry gives no hidden size, it is taken to be this times the number of heads."""
 FAMILY_TASKS = {"keyphrases": "tags"}
 """Task of a family -> what its models are trained for, where that is not labels."""
 
 
-def resolve(raw: Mapping[str, Any]) -> dict[str, Any]:
+def resolve(raw: Mapping[str, Any], lock: Lock | None = None) -> dict[str, Any]:
     """Return the complete configuration: runs inherited, checked, and every default filled in.
+
+    Args:
+        raw: the configuration as it was read.
+        lock: content of the lock file; read where it is not given.
 
     Raises:
         AtlasError: one sentence that names the key, what is wrong with it and, where it can be guessed, what was meant.
@@ -43,11 +48,12 @@ def resolve(raw: Mapping[str, Any]) -> dict[str, Any]:
     schema = read_schema()
     config = copy.deepcopy(dict(raw))
     check_renamed_keys(config)
+    _accept_licences(config)
     _check_schema(config, schema)
     check_source_keys(config)
     config["runs"] = {name: _inherited(config["runs"], name, ()) for name in config["runs"]}
     _fill_defaults(config, schema, schema)
-    _fill_hidden_sizes(config)
+    fill_shapes(config, read_lock() if lock is None else lock)
     _expand_families(config)
     check_names(config)
     return config
@@ -114,6 +120,18 @@ def with_registries(config: Mapping[str, Any], folder: str | Path = ".") -> dict
         if wrong:
             raise AtlasError(f"{place}: the key '{wrong[0]}' is not read here: this file holds {key} alone.")
     return merged(registries, config)
+
+
+def _accept_licences(config: dict[str, Any]) -> None:
+    """Lay what runs say under `accepting` over them where the licence is accepted, in place, before they are extended."""
+    accepted, runs = config.get("accept_licences", []), config.get("runs")
+    if not isinstance(accepted, list) or not isinstance(runs, dict):
+        return  # which the schema complains of
+    for name, run in runs.items():
+        parts = run.get("accepting") if isinstance(run, dict) else None
+        if isinstance(parts, dict) and all(isinstance(part, Mapping) for part in parts.values()):
+            base = {key: value for key, value in run.items() if key != "accepting"}
+            runs[name] = functools.reduce(merged, (part for licence, part in parts.items() if licence in accepted), base)
 
 
 def _inherited(runs: Mapping[str, Any], name: str, descendants: tuple[str, ...]) -> dict[str, Any]:
@@ -202,21 +220,6 @@ def _fill_defaults(value: Any, node: Mapping[str, Any], schema: Mapping[str, Any
         for key, item in value.items():
             if key not in node.get("properties", {}):
                 _fill_defaults(item, entry_schema, schema)
-
-
-def _fill_hidden_sizes(config: dict[str, Any]) -> None:
-    """Set the hidden size of models whose entries give none, in place; it is checked against the model's files."""
-    models = config["models"]
-    for fine_tuned in (False, True):
-        for entry in models.values():
-            source = entry["source"]
-            if "hidden_size" in entry or ("fine_tuned" in source) != fine_tuned:
-                continue
-            entry["hidden_size"] = HEAD_WIDTH * entry["heads"]
-            if "untrained" in source:
-                entry["hidden_size"] = source["untrained"]["hidden_size"]
-            elif fine_tuned:
-                entry["hidden_size"] = models.get(source["fine_tuned"], {}).get("hidden_size", entry["hidden_size"])
 
 
 def _expand_families(config: dict[str, Any]) -> None:

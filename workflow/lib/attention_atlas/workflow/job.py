@@ -19,8 +19,11 @@ from attention_atlas.io.redaction import RedactingFormatter
 
 
 @contextlib.contextmanager
-def job(snakemake: Any) -> Iterator[logging.Logger]:
+def job(snakemake: Any, downloads: bool = False) -> Iterator[logging.Logger]:
     """Log to the rule's log file and to standard error, fix seeds and threads, and end failures properly.
+
+    Only jobs of the submitting machine say `downloads`: for all others the hub's libraries are without a network, as the
+    nodes of a cluster often are.
 
     An `AtlasError` is logged as one line and ends the job with status 1; any other exception leaves its traceback in the log. A
     damaged input is set aside, so that a plain restart makes it anew.
@@ -29,6 +32,8 @@ def job(snakemake: Any) -> Iterator[logging.Logger]:
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ[name] = threads
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    if not downloads:
+        stay_offline()
     random.seed(0)
     keep_freed_memory()
     # What has been imported stays to the end: no collection need look through it.
@@ -65,6 +70,16 @@ def job(snakemake: Any) -> Iterator[logging.Logger]:
             handler.close()
         # Nor need the last one, as the process ends: after a job with a model it takes a second.
         gc.freeze()
+
+
+def stay_offline() -> None:
+    """Let the hub's libraries use what is on this machine alone, also where they were imported before."""
+    os.environ |= {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
+    for module in ("huggingface_hub.constants", "datasets.config"):
+        if module in sys.modules:
+            for name in ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE"):
+                if hasattr(sys.modules[module], name):
+                    setattr(sys.modules[module], name, True)
 
 
 # Names of options in glibc's malloc.h.

@@ -6,13 +6,15 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from attention_atlas.corpora.mirror import in_mirror
 from attention_atlas.io.data_files import with_data_file
+from attention_atlas.io.mirror import in_mirror
 
 Config = Mapping[str, Any]
 """The resolved configuration."""
 Pair = tuple[str, str]
 """A model and a corpus, by their names in the registries."""
+FOLDER_READERS = ("conll2012", "frames", "keyphrases")
+"""Readers that take a folder of files as well: coreference, FrameNet, documents with keyphrases. Of edges some formats do."""
 
 
 def study_runs(config: Config, study: str, runs: list[str] | None = None) -> list[str]:
@@ -60,27 +62,11 @@ def local_file(config: Config, corpus: str) -> Path:
     return mirrored if not path.exists() and mirrored is not None and mirrored.exists() else path
 
 
-def missing_files(config: Config, corpora: Iterable[str]) -> dict[str, str]:
-    """Corpora of `corpora` whose local file is not there -> one sentence with file, licence and layout."""
-    gaps = {}
+def has_files(config: Config, corpora: Iterable[str]) -> bool:
+    """Whether the local file or folder of every corpus is there; true of those that are generated or downloaded."""
     for name in corpora:
         entry = config["corpora"][name]
-        path = entry["source"].get("path")
-        # Coreference comes as a folder of files, too, and what is made from it, and FrameNet.
-        there = Path.exists if entry["reader"] in ("conll2012", "frames", "edges") else Path.is_file
-        if path and not there(local_file(config, name)):
-            licence = f" Licence: {entry['licence']}." if "licence" in entry else ""
-            layout = f" Expected layout: {entry['layout']}." if "layout" in entry else ""
-            gaps[name] = f"corpus {name}: the file {path} is not there.{licence}{layout}"
-    return gaps
-
-
-def with_training_corpus(config: Config, model: str, corpus: str) -> list[str]:
-    """A corpus, and the one that the model is fine-tuned on, if it is."""
-    training = config["models"][model].get("training")
-    return [corpus, training["corpus"]] if training else [corpus]
-
-
-def may_be_missing(config: Config, corpus: str) -> bool:
-    """Whether what needs a corpus is skipped where its file is missing."""
-    return bool(config["missing"] == "skip" or config["corpora"][corpus]["optional"])
+        exists = Path.exists if entry["reader"] in (*FOLDER_READERS, "edges") else Path.is_file
+        if "path" in entry["source"] and not exists(local_file(config, name)):
+            return False
+    return True

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.workflow.lookups import Config, local_file, missing_files, shard_count
+from attention_atlas.workflow.lookups import Config, local_file, shard_count
+from attention_atlas.workflow.requirements import MISSING, corpus_requirement
 
 RESULTS = "results/"
 """What the path of every file that the workflow makes begins with."""
@@ -76,19 +78,29 @@ def raw_path(config: Config, run: str, corpus: str) -> str:
     """The raw file of a corpus: the user's own, generated, or fetched.
 
     Raises:
-        AtlasError: the user's own file is missing; names file, licence and expected layout.
+        AtlasError: the user's own file is missing; names file, licence and expected layout. Or its licence is not accepted.
     """
     source = config["corpora"][corpus]["source"]
+    licence = config["corpora"][corpus].get("accept_licence")
+    if licence is not None and licence not in config["accept_licences"]:
+        raise AtlasError(
+            f"corpus {corpus}: it is fetched only where its licence is accepted. Read {licence}, and if you accept it, set "
+            f"accept_licences: [{licence}]."
+        )
     if "path" in source:
-        missing = missing_files(config, [corpus])
-        if missing:
-            raise AtlasError(" ".join(missing.values()))
-        path = str(local_file(config, corpus))
-        # The user's files lie where the configuration says, without a prefix, which Snakemake puts before relative paths alone.
-        return path if results_of(config) == RESULTS else os.path.abspath(path)
+        requirement = corpus_requirement(config, corpus)
+        if requirement is not None and requirement.state == MISSING:
+            raise AtlasError(requirement.sentence)
+        return users_file(config, local_file(config, corpus))
     if "sample" in source:
         return f"results/{run}/corpora/sample/{source['sample']}"
     return f"results/{run}/corpora/{corpus}.raw"
+
+
+def users_file(config: Config, path: str | Path) -> str:
+    """A file of the user as an input of a job: where the configuration says, without the prefix of a `module` statement."""
+    # Snakemake puts the prefix before relative paths alone.
+    return str(path) if results_of(config) == RESULTS else os.path.abspath(path)
 
 
 def base_of(config: Config, model: str) -> str:

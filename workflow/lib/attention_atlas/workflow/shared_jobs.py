@@ -2,8 +2,23 @@
 
 from __future__ import annotations
 
-from attention_atlas.workflow import costs
-from attention_atlas.workflow.work import Job, Part, Work, in_path, in_training, mlm_head_gflop
+from attention_atlas.workflow import costs, passes
+from attention_atlas.workflow.work import (
+    Job,
+    Part,
+    Work,
+    in_path,
+    in_training,
+    mlm_head_gflop,
+    padded_tokens,
+    translation_vocabulary,
+)
+
+_TOKEN_BYTES = 12
+"""Of an example's Parquet file for each word piece, as in the sample run."""
+
+_GFLOP_BEFORE_STATE = 20 * 60 * 25
+"""Work of the 20 minutes before a training stores its first state, at 25 GFLOP/s: a slow processor."""
 
 
 def _minutes_of_passes(part: Part) -> int:
@@ -26,7 +41,42 @@ def _fine_tuning_passes(part: Part) -> float:
 
 
 def _fine_tuning_work(part: Part) -> Work:
-    return {"gflop": 3 * part.model["training"]["epochs"] * part.gflop}
+    settings = part.model["training"]
+    records, tokens = settings["epochs"] * part.records, padded_tokens(part)
+    if settings["task"] != "translation":
+        return passes.training(part.shape, records, tokens, settings["batch"], part.shape.parameters)
+    # A decoder of the encoder's size, and the scores of the vocabulary.
+    size = translation_vocabulary(part) * part.shape.hidden
+    whole = passes.stacked(part.shape)
+    scores = {"gflop": passes.TRAINING * 2 * records * tokens * size / 1e9}
+    parameters = whole.parameters - costs.VOCABULARY * whole.hidden + size
+    return passes.added(passes.training(whole, records, tokens, settings["batch"], parameters), scores)
+
+
+def _checkpoint_bytes(part: Part) -> float:
+    """The weights, and those after the epochs that are kept."""
+    settings = part.model["training"]
+    translates = settings["task"] == "translation"
+    shape = passes.stacked(part.shape) if translates else part.shape
+    stored = 2 if settings.get("stored_dtype") == "float16" else 4
+    return float(shape.parameters * (stored + 4 * len(settings.get("keep_epochs", ()))))
+
+
+def _state_bytes(part: Part) -> float:
+    """Two states of a training, as a new one is written before the last one is removed; none of a training of minutes.
+
+    A state holds the weights and both moments of Adam in float32, and the weights after the epochs that are kept.
+    """
+    if _fine_tuning_work(part)["gflop"] < _GFLOP_BEFORE_STATE:
+        return 0.0
+    settings = part.model["training"]
+    shape = passes.stacked(part.shape) if settings["task"] == "translation" else part.shape
+    return 2.0 * 4 * shape.parameters * (3 + len(settings.get("keep_epochs", ())))
+
+
+def _mlm_head_work(part: Part) -> Work:
+    """A forward pass of each masked copy, and the training of the head on the masked tokens."""
+    return passes.added(passes.times(part.model["mlm_head"]["copies"], part.forward), {"gflop": mlm_head_gflop(part)})
 
 
 _FINE_TUNING = Job(
@@ -34,25 +84,24 @@ _FINE_TUNING = Job(
     work=_fine_tuning_work,
     memory=_fine_tuning_memory,
     passes=_fine_tuning_passes,
+    kept_bytes=_checkpoint_bytes,
+    scratch_bytes=_state_bytes,
     gpu=True,
     model_bound=True,
 )
 SHARED_JOBS = {
-    "build_examples": Job(reads=in_path, work=lambda part: {"records": part.records}, whole_shards=True),
+    "build_examples": Job(
+        reads=in_path,
+        work=lambda part: {"records": part.records},
+        whole_shards=True,
+        kept_bytes=lambda part: _TOKEN_BYTES * part.records * part.tokens,
+    ),
     "extract_attention": Job(
         reads=in_path,
-        work=lambda part: {"gflop": part.gflop, "gcells": part.gcells},
+        work=lambda part: part.forward | {"gcells": part.gcells},
+        kept_bytes=lambda part: 2e9 * part.gcells,
+        attention=True,
         memory=lambda part: costs.extraction_memory(part.model, part.corpus),
-        minutes=_minutes_of_passes,
-        passes=lambda part: part.records,
-        whole_shards=True,
-        gpu=True,
-        model_bound=True,
-    ),
-    "cache_hidden_states": Job(
-        reads=in_path,
-        work=lambda part: {"gflop": part.gflop, "gstates": part.gstates},
-        memory=lambda part: costs.hidden_memory(part.model, part.corpus),
         minutes=_minutes_of_passes,
         passes=lambda part: part.records,
         whole_shards=True,
@@ -61,7 +110,7 @@ SHARED_JOBS = {
     ),
     "mlm_head": Job(
         reads=in_path,
-        work=lambda part: {"gflop": part.model["mlm_head"]["copies"] * part.gflop, "steps": mlm_head_gflop(part)},
+        work=_mlm_head_work,
         memory=_mlm_head_memory,
         passes=lambda part: 2 * part.model["mlm_head"]["copies"] * part.total,
         gpu=True,

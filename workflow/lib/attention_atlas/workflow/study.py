@@ -51,7 +51,7 @@ class Artifact:
         caption: text of the report, in reStructuredText, to which workflow/report/artifact.rst adds the run.
         files: its files below results/{run}/{study}.
         needs: keys of the study's settings without which it cannot be made: roles of corpora, or a second model.
-        uses: roles of further corpora that it reads where a run names them.
+        uses: keys of further corpora and models that it reads where a run names them.
     """
 
     id: str
@@ -62,6 +62,23 @@ class Artifact:
     files: tuple[str, ...]
     needs: tuple[str, ...] = ()
     uses: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Extra:
+    """An optional package, without which artefacts are built, but lack something.
+
+    Attributes:
+        name: of the package, with what has to be downloaded for it.
+        artifacts: ids of the artefacts that lack something without it.
+        lacking: what they lack.
+        problem: why it cannot be used; empty where it is installed.
+    """
+
+    name: str
+    artifacts: tuple[str, ...]
+    lacking: str
+    problem: str
 
 
 def figure(
@@ -102,8 +119,13 @@ def no_corpora(config: Config, run: str) -> list[str]:
     return []
 
 
-def no_absences(config: Config, run: str) -> list[str]:
-    """Nothing: for a study whose artefacts lack nothing."""
+def no_models(config: Config, run: str, artifact: Artifact) -> list[str]:
+    """Nothing: for a study that needs its model and those of its roles alone."""
+    return []
+
+
+def no_extras(config: Config, run: str) -> list[Extra]:
+    """Nothing: for a study that uses no optional package."""
     return []
 
 
@@ -126,7 +148,10 @@ class Study:
         examples: (model, corpus) whose examples a run reads; default: `pairs`.
         corpora: corpora that a run reads beside those of its roles, such as those that its models are trained on.
         check: what a schema cannot say of its settings; raises AtlasError.
-        absences: what the artefacts of a run will lack, a sentence each.
+        models: models that an artefact of a run needs beside the study's and those of its roles.
+        optional: keys of its settings that a run can do without, parted by dots, where their corpus or model is missing -> keys
+            that go with it.
+        extras: optional packages that a run uses.
         jobs: its jobs whose cost depends on models and corpora: rule without the study's name -> what it reads and takes.
         pages: tables and figures that are rendered from its tables, see `Page`.
         measures: measures of single heads that the atlas takes from its tables.
@@ -146,7 +171,9 @@ class Study:
     examples: Callable[[Config, str], list[Pair]] | None = None
     corpora: Callable[[Config, str], list[str]] = no_corpora
     check: Callable[[Config, str, str], None] = no_check
-    absences: Callable[[Config, str], list[str]] = no_absences
+    models: Callable[[Config, str, Artifact], list[str]] = no_models
+    optional: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    extras: Callable[[Config, str], list[Extra]] = no_extras
     jobs: Mapping[str, Job] = field(default_factory=dict)
     pages: tuple[Page, ...] = ()
     measures: tuple[Source, ...] = ()

@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import PurePosixPath
 from typing import Any
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.workflow.costs import cache_bytes
-from attention_atlas.workflow.lookups import Config, may_be_missing, missing_files, study_runs
+from attention_atlas.workflow.lookups import Config, study_runs
+from attention_atlas.workflow.needs import Need, artifacts_of, is_part_of, missing_for, missing_lines, needs
 from attention_atlas.workflow.paths import shard_paths
-from attention_atlas.workflow.studies import extracted, studies, study_corpora
-from attention_atlas.workflow.study import Artifact, Study
-
-Missing = dict[str, str]
-"""Corpora whose files are missing -> a sentence each."""
-
-
-def is_part_of(config: Config, run: str, study: Study, artifact: Artifact) -> bool:
-    """Whether a run names all that an artefact needs."""
-    return set(artifact.needs) <= set(config["runs"][run][study.id])
-
-
-def missing_for(config: Config, run: str, study: Study, artifact: Artifact) -> Missing:
-    """Corpora of an artefact of a run whose files are missing."""
-    corpora = study_corpora(config, run, study.id)
-    used = [corpora[role] for role in (*artifact.needs, *artifact.uses) if role in corpora]
-    return missing_files(config, [*used, *study.corpora(config, run)])
+from attention_atlas.workflow.requirements import MISSING, Requirements, may_be_skipped, missing_requirements
+from attention_atlas.workflow.studies import extracted, studies
 
 
 def built_tables(config: Config, run: str) -> dict[str, str]:
@@ -46,40 +32,38 @@ class Targets:
     """Inputs of the target rules, for a resolved configuration.
 
     Args:
-        config: the resolved configuration.
-        warn: called with a sentence about what is skipped.
+        config: the resolved configuration, without what is missing and may be (see `without_missing`).
+        warn: called with what is skipped.
+        named: the configuration with what is missing; default: `config`.
     """
 
-    def __init__(self, config: Config, warn: Callable[[str], None]):
+    def __init__(self, config: Config, warn: Callable[[str], None], named: Config | None = None):
         self.config = config
+        self.named = config if named is None else named
         self.warn = warn
         self._warned: set[str] = set()
 
     def artifacts(self, kind: str | None = None, study: str | None = None) -> Callable[[Any], list[str]]:
         """Files of the artefacts of all target runs, of one kind or one study where these are given.
 
-        Artefacts that need a corpus or a model which a run does not name are not part of that run. Those whose licensed corpora
-        are missing are skipped (`missing: skip`), or are an error that lists these corpora.
+        Artefacts that need a corpus or a model which a run does not name are not part of that run. Those whose corpora or
+        models are missing are skipped (`missing: skip`), or are an error that lists what is missing.
         """
 
         def files(wildcards: Any) -> list[str]:
+            selected = [
+                (run, declared, artifact)
+                for run, declared, artifact in artifacts_of(self.named)
+                if study in (None, declared.id) and kind in (None, artifact.kind)
+            ]
             paths: list[str] = []
-            missing: Missing = {}
-            for declared in studies().values():
-                if study is not None and declared.id != study:
-                    continue
-                for artifact in declared.artifacts:
-                    if kind is not None and artifact.kind != kind:
-                        continue
-                    for run in study_runs(self.config, declared.id):
-                        self._warn_once(declared.absences(self.config, run))
-                        if not is_part_of(self.config, run, declared, artifact):
-                            continue
-                        if absent := missing_for(self.config, run, declared, artifact):
-                            missing |= absent
-                        else:
-                            paths += declared.paths(artifact, run)
-            self._report(missing)
+            for run, declared, artifact in selected:
+                for extra in declared.extras(self.config, run):
+                    if extra.problem:
+                        self._warn_once(f"run {run}, {declared.id}: {extra.lacking}: {extra.problem}")
+                if is_part_of(self.config, run, declared, artifact) and not missing_for(self.config, run, declared, artifact):
+                    paths += declared.paths(artifact, run)
+            self._report([need for need in needs(self.named, self.config, selected) if need.requirement.state == MISSING])
             return paths
 
         return files
@@ -87,13 +71,13 @@ class Targets:
     def attention(self, wildcards: Any) -> list[str]:
         """Attention caches of all target runs."""
         paths: list[str] = []
-        missing: Missing = {}
+        missing: Requirements = {}
         for run, model, corpus, records in self._caches():
-            if absent := missing_files(self.config, [corpus]):
+            if absent := missing_requirements(self.config, [model], [corpus]):
                 missing |= absent
             else:
                 paths += shard_paths(self.config, run, model, corpus, "attention", "safetensors", records)
-        self._report(missing)
+        self._report([Need(requirement) for requirement in missing.values()])
         return list(dict.fromkeys(paths))
 
     def cache_forecast(self) -> str:
@@ -103,7 +87,16 @@ class Targets:
             size = cache_bytes(self.config["models"][model], self.config["corpora"][corpus], records)
             sizes[run, model, corpus] = max(size, sizes.get((run, model, corpus), 0.0))
         total = sum(sizes.values())
-        return f"attention caches of {', '.join(self.config['targets'])}: at most {total / 1e9:.1f} GB in float16"
+        removed = "" if self.config["keep_attention"] else "; each shard is removed after its last reader"
+        return f"attention caches of {', '.join(self.config['targets'])}: at most {total / 1e9:.1f} GB in float16{removed}"
+
+    def after_failure(self) -> str:
+        """What can be done after some jobs of the target runs have failed, a line for each run."""
+        return "\n".join(
+            f"Jobs of the run {run} failed; results/{run}/logs has the reasons. A second start goes on with them; for the "
+            f"scoreboard of what is built: make results RUN={run} PARTIAL=yes"
+            for run in self.config["targets"]
+        )
 
     def _caches(self) -> list[tuple[str, str, str, int]]:
         """(run, model, corpus, records) of all studies of the target runs."""
@@ -114,19 +107,20 @@ class Targets:
             for cache in extracted(self.config, run, study)
         ]
 
-    def _warn_once(self, sentences: Iterable[str]) -> None:
-        for sentence in sentences:
-            if sentence not in self._warned:
-                self._warned.add(sentence)
-                self.warn(sentence)
+    def _warn_once(self, sentence: str) -> None:
+        if sentence not in self._warned:
+            self._warned.add(sentence)
+            self.warn(sentence)
 
-    def _report(self, missing: Missing) -> None:
-        """Report missing files: as an error, or as a warning where what needs them is skipped."""
+    def _report(self, missing: list[Need]) -> None:
+        """Report what is missing, a line each: as an error, or as a warning where what needs it is skipped."""
         if not missing:
             return
-        needed = [sentence for corpus, sentence in missing.items() if not may_be_missing(self.config, corpus)]
+        needed = [need for need in missing if not may_be_skipped(self.config, {need.requirement.title: need.requirement})]
         if needed:
             raise AtlasError(
-                f"{' '.join(needed)} Put the file there, or set `missing: skip` to build everything that does not need it."
+                f"missing, and needed by {', '.join(self.config['targets'])}:\n{missing_lines(needed)}\n"
+                "Put each where it is expected (`make check RUN=...` says more), or set `missing: skip` to build everything "
+                "that does not need them."
             )
-        self.warn(f"skipped what needs missing files: {' '.join(missing.values())}")
+        self._warn_once(f"missing, and skipped with what needs it:\n{missing_lines(missing)}")

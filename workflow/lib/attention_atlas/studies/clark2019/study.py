@@ -8,11 +8,11 @@ from dataclasses import replace
 from attention_atlas.errors import AtlasError
 from attention_atlas.studies.clark2019.head_measures import MEASURES
 from attention_atlas.studies.clark2019.pages import PAGES
-from attention_atlas.workflow import costs
+from attention_atlas.workflow import costs, passes
 from attention_atlas.workflow.known import check_known, check_reader
 from attention_atlas.workflow.lookups import Config, Pair, limit_of, study_model
 from attention_atlas.workflow.studies import of_role, study_corpora
-from attention_atlas.workflow.study import Role, Study, figure, table
+from attention_atlas.workflow.study import Artifact, Role, Study, figure, table
 from attention_atlas.workflow.work import Job, Part, Place, Work
 
 ID = "clark2019"
@@ -99,6 +99,7 @@ ARTIFACTS = (
         "them, they are sentences on which the head is right: they show what it does, not how often. [CLS] and [SEP] are "
         "shown, but for pobj, as in the authors' notebook.",
         needs=["dependencies"],
+        uses=["coreference"],
     ),
     table(
         "table2",
@@ -108,6 +109,7 @@ ARTIFACTS = (
         "baselines and the best head of a model with random weights over the same candidates, by type of mention, with "
         "bootstrap intervals over documents (Clark et al. 2019, Table 2).",
         needs=["coreference"],
+        uses=["coreference_windows"],
         files=["coreference_heads.tsv"],
     ),
     table(
@@ -117,6 +119,7 @@ ARTIFACTS = (
         "Table 2 under each choice that the paper leaves open (which words may be picked, which mentions count, how head "
         "words are found, windows), moved alone.",
         needs=["coreference"],
+        uses=["coreference_windows"],
     ),
     table(
         "gap",
@@ -148,6 +151,7 @@ ARTIFACTS = (
         "with bootstrap intervals (right) (Clark et al. 2019, Figure 6). The orientation of such a picture has no meaning, and "
         "other random starts give other pictures: the note says how far apart they are.",
         needs=["segments", "dependencies"],
+        uses=["coreference"],
         files=["figure6_layers.tsv", "head_distances.tsv"],
     ),
     table(
@@ -158,6 +162,7 @@ ARTIFACTS = (
         "labels (Clark et al. 2019, section 6, states it without a statistic), and how well the plane of Figure 6 holds the "
         "divergences.",
         needs=["segments", "dependencies"],
+        uses=["coreference"],
     ),
     table(
         "noop",
@@ -166,6 +171,7 @@ ARTIFACTS = (
         "Attention to [SEP] as a no-op (Clark et al. 2019, section 3.2): for the best head of each relation, attention to "
         "[SEP], and to [CLS], from words that have the relation and from all others.",
         needs=["dependencies"],
+        uses=["segments"],
     ),
     table(
         "options",
@@ -173,6 +179,7 @@ ARTIFACTS = (
         "How far each disputed choice moves the results",
         "Every choice on which paper, published code and good practice part, moved alone, and how far it moves the result.",
         needs=["segments", "dependencies"],
+        uses=["variants", "probe_training", "vectors"],
     ),
     table(
         "dropped",
@@ -180,6 +187,7 @@ ARTIFACTS = (
         "Examples left out, with reasons",
         "Records that became no example, with counts and reasons.",
         needs=["segments", "dependencies"],
+        uses=["coreference", "coreference_windows", "gap", "probe_training", "variants"],
     ),
     table(
         "comparison",
@@ -187,6 +195,7 @@ ARTIFACTS = (
         "Every published number beside this run's",
         "Every published number of the study beside this run's, whether the two are comparable and why, and a verdict.",
         needs=["segments", "dependencies"],
+        uses=["coreference", "coreference_windows", "probe_training", "vectors"],
     ),
     table(
         "claims",
@@ -195,10 +204,26 @@ ARTIFACTS = (
         "What the paper says about order and thresholds, tested on this run's model: the claim, its statistic with an "
         "interval, and whether it holds (Clark et al. 2019, sections 1 and 3).",
         needs=["segments", "dependencies"],
+        uses=["coreference", "coreference_windows", "probe_training", "vectors"],
     ),
 )
 CONTROLLED = ("segments", "dependencies", "coreference")
 """Roles whose results stand beside those of a model with random weights."""
+OPTIONAL: dict[str, tuple[str, ...]] = {
+    "segments": ("variants",),
+    "coreference": ("coreference_windows",),
+    "coreference_windows": (),
+    "gap": (),
+    "probe_training": ("vectors",),
+    # Other vectors than those that are named would be another table.
+    "vectors": ("probe_training",),
+    "random_model": (),
+    "probes.random_models": (),
+    "variants.segment_ids": (),
+    "variants.recipe": (),
+    "variants.casing": (),
+}
+"""Keys that a run can do without -> keys that go with them."""
 MASKINGS = 3
 """Ways of masking tokens for which derivatives are taken (Figure 3)."""
 
@@ -219,6 +244,12 @@ def pairs(config: Config, run: str) -> list[Pair]:
         else:
             cached.append((model, name))
     return cached
+
+
+def models(config: Config, run: str, artifact: Artifact) -> list[str]:
+    """Models with random weights."""
+    settings = config["runs"][run][ID]
+    return [*filter(None, [settings.get("random_model")]), *settings["probes"]["random_models"]]
 
 
 def check(config: Config, run: str, place: str) -> None:
@@ -264,7 +295,7 @@ def _cells_and_records(part: Part) -> Work:
 
 def _gradients(part: Part) -> Work:
     """Forward and backward passes over the maps of each way of masking."""
-    return {"gflop": MASKINGS * 3 * part.gflop, "gcells": MASKINGS * part.gcells}
+    return passes.times(MASKINGS * passes.TRAINING, part.forward)
 
 
 def _probed_model(place: Place) -> Pair:
@@ -342,6 +373,8 @@ STUDY = Study(
     roles=ROLES,
     artifacts=ARTIFACTS,
     pairs=pairs,
+    models=models,
+    optional=OPTIONAL,
     check=check,
     jobs=JOBS,
     pages=PAGES,

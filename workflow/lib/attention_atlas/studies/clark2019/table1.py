@@ -18,6 +18,8 @@ _OURS = (
     *("heldout_accuracy", "baseline_offset", "baseline_accuracy"),
     *("margin", "margin_ci_low", "margin_ci_high", "heldout_baseline", "tested_margin", "p_holm", "unit", "units"),
 )
+UNIVERSAL = frozenset(("obj", "obl", "case"))
+"""Relations of Universal Dependencies that are none of the Stanford Dependencies."""
 _RANDOM = ("layer", "head", "direction", "accuracy", "heldout_accuracy", "heldout_ci_low", "heldout_ci_high")
 
 
@@ -25,6 +27,9 @@ def table1(
     relations_path: str | Path, random_path: str | Path | None, label: RunLabel, out: str | Path, html_out: str | Path
 ) -> None:
     """Write the paper's rows, in its order, with the published values beside ours.
+
+    A treebank in Universal Dependencies has other labels than the paper's: its further relations follow, with no published
+    values.
 
     Published values are shares, as ours. Where the authors' notebook corrects the paper (auxpass, All), both are given. The
     columns random_* are those of the best head of a model with random weights; empty where the run names none.
@@ -39,7 +44,10 @@ def table1(
         AtlasError: the table of relations is missing or lacks a column.
     """
     relations = read_table(relations_path, list(_OURS)).set_index("relation", drop=False)
-    rows = [relations.loc[name, list(_OURS)] for name in PAPER_RELATIONS if name in relations.index]
+    shown_relations = [name for name in PAPER_RELATIONS if name in relations.index]
+    if not UNIVERSAL.isdisjoint(relations.index):
+        shown_relations += [name for name in relations.index if name not in PAPER_RELATIONS]
+    rows = [relations.loc[name, list(_OURS)] for name in shown_relations]
     table = pd.DataFrame(rows).reset_index(drop=True)
     published = pd.DataFrame([published_row(name) for name in table["relation"]])
     table = pd.concat([table, _random_heads(random_path, table["relation"]), published], axis=1)

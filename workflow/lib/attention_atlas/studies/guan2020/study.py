@@ -6,11 +6,12 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.studies.guan2020.ablation_rows import PRUNED, ROWS, sentences_of
 from attention_atlas.studies.guan2020.head_measures import MEASURES
 from attention_atlas.studies.guan2020.pages import PAGES
-from attention_atlas.workflow import costs
+from attention_atlas.workflow import costs, passes
 from attention_atlas.workflow.known import check_known
-from attention_atlas.workflow.lookups import Config, Pair, missing_files, study_model, with_training_corpus
+from attention_atlas.workflow.lookups import Config, Pair, study_model
+from attention_atlas.workflow.requirements import missing_requirements
 from attention_atlas.workflow.studies import of_role
-from attention_atlas.workflow.study import Role, Study, figure, table
+from attention_atlas.workflow.study import Artifact, Role, Study, figure, table
 from attention_atlas.workflow.work import Job, Part, Work, in_path
 
 ID = "guan2020"
@@ -142,14 +143,13 @@ FEATURE_BYTES = 4 * 4 * 21 * 3
 def compared_models(config: Config, run: str) -> dict[str, Pair]:
     """Name -> (model, corpus) of the models of Table 1 and Figure 4: pre-trained, that of the study, and the rest.
 
-    Models with missing corpora are skipped, unless missing files are an error.
+    Models that are missing, or whose corpora are, are skipped, unless missing files are an error.
     """
     settings = config["runs"][run][ID]
     compared = {
         name: (pair["model"], pair["corpus"])
         for name, pair in settings["compared"].items()
-        if config["missing"] == "error"
-        or not missing_files(config, with_training_corpus(config, pair["model"], pair["corpus"]))
+        if config["missing"] == "error" or not missing_requirements(config, [pair["model"]], [pair["corpus"]])
     }
     first = {name: pair for name, pair in compared.items() if name == "pretrain"}
     return first | {"squad": (study_model(config, run, ID), settings["questions"])} | compared
@@ -161,8 +161,13 @@ def pairs(config: Config, run: str) -> list[Pair]:
 
 
 def corpora(config: Config, run: str) -> list[str]:
-    """Corpora of the compared models, and those that they are fine-tuned on."""
-    return [name for pair in pairs(config, run) for name in with_training_corpus(config, *pair)]
+    """Corpora of the compared models."""
+    return [corpus for _, corpus in pairs(config, run)]
+
+
+def models(config: Config, run: str, artifact: Artifact) -> list[str]:
+    """The compared models."""
+    return [model for model, _ in pairs(config, run)]
 
 
 def check(config: Config, run: str, place: str) -> None:
@@ -198,7 +203,7 @@ def _conditions(part: Part) -> int:
 
 
 def _ablations(part: Part) -> Work:
-    return {"gflop": _conditions(part) * part.gflop, "records": _conditions(part) * part.records}
+    return passes.times(_conditions(part), part.forward)
 
 
 JOBS = {
@@ -230,6 +235,7 @@ STUDY = Study(
     artifacts=ARTIFACTS,
     pairs=pairs,
     corpora=corpora,
+    models=models,
     check=check,
     jobs=JOBS,
     pages=PAGES,

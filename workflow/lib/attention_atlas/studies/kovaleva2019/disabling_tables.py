@@ -92,11 +92,8 @@ def disabling_tables(
     layers: list[pd.DataFrame] = []
     summary: list[dict[str, Any]] = []
     for task, paths in files.items():
-        frames = [read_parquet(path, DISABLED_COLUMNS) for path in paths.values()]
-        for action in dict.fromkeys(frames[0]["action"]):
-            if action == BASELINE:
-                continue
-            keys, effects = _effects(task, frames, action)
+        for action in _actions(next(iter(paths.values()))):
+            keys, effects = _effects(task, list(paths.values()), action)
             for unit, chosen, rows in (("heads", keys["head"] > 0, heads), ("layers", keys["head"] == 0, layers)):
                 unit_effects = Effects(effects.changed[:, chosen.to_numpy()], effects.base, effects.truth, effects.metric)
                 table, facts = effect_rows(unit_effects, resamples, seed, level_of_parts(len(files)))
@@ -133,18 +130,26 @@ def _one_model(task: str, action: str, metric: str, seed: int, table: pd.DataFra
     return table.rename(columns={"score": "value"}).assign(layer=places["layer"], head=head, **facts)
 
 
-def _effects(task: str, frames: Sequence[pd.DataFrame], action: str) -> tuple[pd.DataFrame, Effects]:
+def _actions(path: str | Path) -> list[str]:
+    """Actions of a table of predictions, in order, without the unchanged model."""
+    return [action for action in read_parquet(path, ["action"])["action"].unique() if action != BASELINE]
+
+
+def _effects(task: str, paths: Sequence[str | Path], action: str) -> tuple[pd.DataFrame, Effects]:
+    """Conditions of an action, and their effects; of a large task no more than one action of one seed is read at a time."""
     changed, base = [], []
-    keys = pd.DataFrame()
-    for frame in frames:
-        rows = frame[frame["action"] == action]
-        predictions = rows.pivot(index=["layer", "head"], columns="record", values="prediction").sort_index()
-        keys = predictions.index.to_frame(index=False)
-        changed.append(as_numbers(task, predictions.to_numpy().ravel().tolist()).reshape(predictions.shape))
-        unchanged = frame[frame["action"] == BASELINE].sort_values("record")
+    keys, truth = pd.DataFrame(), np.empty(0)
+    for path in paths:
+        unchanged = read_parquet(path, DISABLED_COLUMNS, {"action": BASELINE}).sort_values("record")
         base.append(as_numbers(task, unchanged["prediction"].tolist()))
-    first = frames[0][frames[0]["action"] == BASELINE].sort_values("record")
-    truth = as_numbers(task, first["label"].tolist())
+        if not len(truth):
+            truth = as_numbers(task, unchanged["label"].tolist())
+        rows = read_parquet(path, ["layer", "head", "record", "prediction"], {"action": action})
+        codes, predictions = pd.factorize(rows["prediction"])
+        rows["prediction"] = as_numbers(task, predictions.tolist())[codes]
+        numbers = rows.pivot(index=["layer", "head"], columns="record", values="prediction").sort_index()
+        keys = numbers.index.to_frame(index=False)
+        changed.append(numbers.to_numpy())
     return keys, Effects(np.stack(changed), np.stack(base), truth, METRICS[task][0])
 
 

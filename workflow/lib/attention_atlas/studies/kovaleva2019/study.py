@@ -7,20 +7,19 @@ from attention_atlas.studies.kovaleva2019.head_measures import MEASURES
 from attention_atlas.studies.kovaleva2019.names import TASK_TITLES
 from attention_atlas.studies.kovaleva2019.pages import PAGES
 from attention_atlas.studies.kovaleva2019.taggers import missing_tagger
-from attention_atlas.workflow import costs
+from attention_atlas.workflow import costs, passes
 from attention_atlas.workflow.known import check_known, check_reader
 from attention_atlas.workflow.lookups import (
     Config,
     Pair,
     family_member,
     family_seeds,
+    has_files,
     limit_of,
-    may_be_missing,
-    missing_files,
     study_model,
 )
 from attention_atlas.workflow.studies import of_role
-from attention_atlas.workflow.study import Role, Study, figure, table
+from attention_atlas.workflow.study import Artifact, Extra, Role, Study, figure, table
 from attention_atlas.workflow.work import Job, Part, Place, Work
 
 ID = "kovaleva2019"
@@ -146,18 +145,21 @@ ARTIFACTS = (
         "Digitised",
         "Heads against those read off the paper's figures",
         "The run's heads against those read off the paper's figures (Kovaleva et al. 2019).",
+        uses=["frames"],
     ),
     table(
         "claims",
         "Claims",
         "The paper's claims, tested on the run's models",
         "Claims of the paper tested on the run's models (Kovaleva et al. 2019).",
+        uses=["frames"],
     ),
     table(
         "dropped",
         "Dropped",
         "Examples left out, with reasons",
         "Examples that were left out of the study, by corpus and reason.",
+        uses=["frames"],
     ),
     table(
         "comparison",
@@ -165,6 +167,7 @@ ARTIFACTS = (
         "Every published number beside this run's",
         "Every published number of Kovaleva et al. (2019) beside what this run measured, with the reason where the two cannot "
         "be compared.",
+        uses=["frames"],
     ),
 )
 FRAME_BYTES = 8 * 24
@@ -172,10 +175,8 @@ FRAME_BYTES = 8 * 24
 
 
 def frames_of(config: Config, run: str) -> str | None:
-    """Corpus of frames of a run; None where the run names none, or where its file is missing and may be."""
+    """Corpus of frames of a run; None where the run names none."""
     corpus: str | None = config["runs"][run][ID].get("frames")
-    if corpus and missing_files(config, [corpus]) and may_be_missing(config, corpus):
-        return None
     return corpus
 
 
@@ -191,7 +192,7 @@ def tasks_of(config: Config, run: str) -> dict[str, str]:
     return {
         task: corpus
         for task, corpus in tasks.items()
-        if config["missing"] == "error" or not missing_files(config, [corpus, training_corpus(config, run, task)])
+        if config["missing"] == "error" or has_files(config, [corpus, training_corpus(config, run, task)])
     }
 
 
@@ -220,6 +221,11 @@ def examples(config: Config, run: str) -> list[Pair]:
     return [(base, corpus) for corpus in dict.fromkeys([*corpora(config, run), *frames])]
 
 
+def models(config: Config, run: str, artifact: Artifact) -> list[str]:
+    """The model whose maps were labelled."""
+    return [config["runs"][run][ID]["patterns"]["model"]]
+
+
 def check(config: Config, run: str, place: str) -> None:
     """Tasks that the family has, with corpora of these tasks; a known model of labelled maps.
 
@@ -242,15 +248,15 @@ def check(config: Config, run: str, place: str) -> None:
     check_known(settings["patterns"]["model"], config["models"], "model", f"{place}.patterns.model")
 
 
-def absences(config: Config, run: str) -> list[str]:
-    """Features that need tags, in a run with tasks of corpora that may have none."""
-    settings = config["runs"][run][ID]
+def extras(config: Config, run: str) -> list[Extra]:
+    """The tagger, in a run with tasks of corpora that may have no gold tags."""
+    tagger = config["runs"][run][ID]["tagger"]
     untagged = [task for task, corpus in tasks_of(config, run).items() if "sample" not in config["corpora"][corpus]["source"]]
-    reason = missing_tagger(settings["tagger"])
-    if not untagged or not reason:
+    if not untagged:
         return []
     titles = ", ".join(TASK_TITLES[task] for task in untagged)
-    return [f"run {run}, {ID}: without gold tags in {titles}, features and links that need tags will be absent: {reason}"]
+    lacking = f"without gold tags in {titles}, features and links that need tags will be absent"
+    return [Extra(f"spaCy and its model {tagger}", ("features", "links"), lacking, missing_tagger(tagger))]
 
 
 def _of_task(place: Place) -> Pair:
@@ -264,21 +270,35 @@ def _task_limit(part: Part) -> int:
 
 def _predictions(part: Part) -> Work:
     """A forward pass of every model of a task, and of the pre-trained one."""
-    return {"gflop": 3 * part.gflop, "records": part.records}
+    return passes.times(3, part.forward) | {"records": part.records}
 
 
 def _measures(part: Part) -> Work:
     """Two models on the examples, and on padded ones; every map is classified as a picture."""
     padded = part.settings["padded"]
     records = min(padded["records"], part.records)
-    flop = 2 * (part.gflop + records * part.shape.forward_flop(padded["length"]) / 1e9)
-    return {"gflop": flop, "kmaps": part.records * part.heads / 1000}
+    both = passes.times(2, passes.added(part.forward, passes.forward(part.shape, records, padded["length"])))
+    return both | {"kmaps": part.records * part.heads / 1000}
 
 
 def _disabled(part: Part) -> Work:
     """Every head and every layer, each from its layer on; heads and layers three times where actions are compared."""
-    conditions = 3 * part.shape.layers * (part.shape.heads + 1) / 2
-    return {"gflop": conditions * part.gflop, "records": conditions * part.records}
+    conditions = _actions(part) * (part.shape.layers + 1) / 2 * (part.shape.heads + 1) + 1
+    return passes.times(conditions, part.forward)
+
+
+def _actions(part: Part) -> int:
+    return 3 if part.place.wildcards["task"] in part.settings["ablations"]["compared"] else 1
+
+
+_PREDICTION_BYTES = 80
+"""Of a row of predictions, as measured while tables of 40,430 examples under 469 conditions are joined."""
+
+
+def _disabled_memory(part: Part) -> int:
+    """Megabytes for the passes, and for the predictions under all conditions."""
+    rows = _actions(part) * part.shape.layers * (part.shape.heads + 1) * part.records
+    return costs.ablation_memory(part.model, part.corpus) + int(_PREDICTION_BYTES * rows / 2**20)
 
 
 def _measures_memory(part: Part) -> int:
@@ -320,7 +340,7 @@ JOBS = {
     "disabled": Job(
         reads=_of_task,
         work=_disabled,
-        memory=lambda part: costs.ablation_memory(part.model, part.corpus),
+        memory=_disabled_memory,
         passes=lambda part: part.heads / 2 * _task_limit(part),
         records=lambda settings: int(settings["ablated_records"]),
         gpu=True,
@@ -343,8 +363,10 @@ STUDY = Study(
     pairs=pairs,
     examples=examples,
     corpora=corpora,
+    models=models,
+    optional={"frames": ()},
     check=check,
-    absences=absences,
+    extras=extras,
     jobs=JOBS,
     pages=PAGES,
     measures=MEASURES,

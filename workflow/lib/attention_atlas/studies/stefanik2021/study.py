@@ -6,14 +6,16 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.studies.stefanik2021.head_measures import MEASURES
 from attention_atlas.studies.stefanik2021.names import SPLITS
 from attention_atlas.studies.stefanik2021.pages import PAGES
-from attention_atlas.workflow import costs
+from attention_atlas.workflow import costs, passes
 from attention_atlas.workflow.known import check_known
 from attention_atlas.workflow.lookups import Config, Pair, family_member, family_seeds, study_model
 from attention_atlas.workflow.studies import of_role
-from attention_atlas.workflow.study import Role, Study, figure, table
+from attention_atlas.workflow.study import Artifact, Role, Study, figure, table
 from attention_atlas.workflow.work import Job, Part, Place, Work
 
 ID = "stefanik2021"
+TRAINED = ("family", *SPLITS)
+"""Keys that name taggers and what they are tested on: all of them, or none."""
 ROLES = {
     "documents": Role("keyphrases", "relative attention, ranking of heads, regression and other rankers.", required=True),
     "development": Role("keyphrases", "what heads are ranked and stopping points chosen on."),
@@ -148,6 +150,12 @@ def corpora(config: Config, run: str) -> list[str]:
     return [corpus for _, corpus in examples(config, run)]
 
 
+def models(config: Config, run: str, artifact: Artifact) -> list[str]:
+    """The model of the embedding ranker, of what shows it."""
+    encoder = config["runs"][run][ID].get("sentence_encoder")
+    return [encoder] if encoder and artifact.id in ("baselines", "claims", "comparison") else []
+
+
 def taggers(config: Config, run: str) -> dict[int, str]:
     """Seed -> tagger.
 
@@ -169,11 +177,10 @@ def check(config: Config, run: str, place: str) -> None:
     settings = config["runs"][run][ID]
     if "sentence_encoder" in settings:
         check_known(settings["sentence_encoder"], config["models"], "model", f"{place}.sentence_encoder")
-    trained = ("family", *SPLITS)
-    absent = [key for key in trained if key not in settings]
-    if 0 < len(absent) < len(trained):
+    absent = [key for key in TRAINED if key not in settings]
+    if 0 < len(absent) < len(TRAINED):
         raise AtlasError(
-            f"config: {place}.{absent[0]}: taggers need all of {', '.join(trained)}; name it as well, or none of them."
+            f"config: {place}.{absent[0]}: taggers need all of {', '.join(TRAINED)}; name it as well, or none of them."
         )
     if not absent and "keyphrases" not in config["families"][settings["family"]]["tasks"]:
         raise AtlasError(f"config: {place}.family: the family '{settings['family']}' has no task keyphrases.")
@@ -195,8 +202,12 @@ def _tagger_in_path(place: Place) -> Pair:
 
 def _removals(part: Part) -> Work:
     """One pass per head from its layer on, and the steps of three orders and of the random ones."""
+    return passes.times(_removal_passes(part) / part.records, part.forward)
+
+
+def _removal_passes(part: Part) -> float:
     sets = 100 / part.settings["step"] * (3 + part.settings["random_orders"])
-    return {"gflop": (part.heads / 2 + sets) * part.gflop}
+    return float((part.heads / 2 + sets) * part.records)
 
 
 def _removal_memory(part: Part) -> int:
@@ -213,7 +224,14 @@ JOBS = {
         memory=lambda part: costs.example_memory(part.model, part.corpus, part.total, 4000),
     ),
     "detection": Job(reads=_documents, work=_detection),
-    "removal": Job(reads=_tagger_in_path, work=_removals, memory=_removal_memory, gpu=True, model_bound=True),
+    "removal": Job(
+        reads=_tagger_in_path,
+        work=_removals,
+        memory=_removal_memory,
+        passes=_removal_passes,
+        gpu=True,
+        model_bound=True,
+    ),
     "baselines": Job(reads=_documents, work=lambda part: {"records": part.records}, gpu=True),
     "model_view": Job(reads=_documents, memory=lambda part: costs.extraction_memory(part.model, part.corpus)),
 }
@@ -227,6 +245,8 @@ STUDY = Study(
     pairs=pairs,
     examples=examples,
     corpora=corpora,
+    models=models,
+    optional=dict.fromkeys(TRAINED, TRAINED) | {"sentence_encoder": ()},
     check=check,
     jobs=JOBS,
     pages=PAGES,

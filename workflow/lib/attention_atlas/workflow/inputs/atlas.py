@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from attention_atlas.atlas.overview import ID, compared_models, has_sentences
@@ -28,6 +29,7 @@ class AtlasInputs(StudyInputs):
 
     def __init__(self, config: Config):
         super().__init__(config, ID)
+        self._built_tables = functools.cache(functools.partial(built_tables, config))
 
     # --- its model --------------------------------------------------------------------------------------------------
 
@@ -43,7 +45,7 @@ class AtlasInputs(StudyInputs):
     def _head_tables(self, run: str) -> dict[str, str]:
         """Table -> file, for the measures of single heads that the studies of the run make."""
         sources = head_sources()
-        return {table: path for table, path in built_tables(self.config, run).items() if table in sources}
+        return {table: path for table, path in self._built_tables(run).items() if table in sources}
 
     def _measured_model(self, run: str, table: str) -> str:
         """The model whose heads a table measures; of a family its base, which has the same heads."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 from attention_atlas.workflow.inputs.shared import Wildcards
@@ -16,12 +17,13 @@ class ScoreboardInputs(StudyInputs):
 
     def __init__(self, config: Config):
         super().__init__(config, "scoreboard")
+        self._built_tables = functools.cache(functools.partial(built_tables, config))
 
     def tables(self, name: str) -> Callable[[Wildcards], dict[str, str]]:
         """Study -> its table of this name, for those that have one."""
 
         def by_study(wildcards: Wildcards) -> dict[str, str]:
-            built = built_tables(self.config, wildcards.run)
+            built = self._built_tables(wildcards.run)
             return {study: built[f"{study}/{name}"] for study in studies() if f"{study}/{name}" in built}
 
         return by_study
@@ -33,7 +35,7 @@ class ScoreboardInputs(StudyInputs):
     def reads_sample(self, wildcards: Wildcards) -> bool:
         """Whether a run reads generated text."""
         run = wildcards.run
-        return any(
+        return self.config["runs"][run]["stand_ins"] or any(
             "sample" in self.config["corpora"][corpus]["source"]
             for study in studies()
             if study in self.config["runs"][run]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from attention_atlas.corpora.glue import TASKS
 from attention_atlas.errors import AtlasError
+from attention_atlas.io.hub_lock import DATASETS, MODELS, read_lock, replacing_commit
 from attention_atlas.workflow.known import with_known_names
 from attention_atlas.workflow.lookups import Config, limit_of
 from attention_atlas.workflow.paths import (
@@ -18,7 +20,9 @@ from attention_atlas.workflow.paths import (
     raw_path,
     shard_paths,
     shard_pattern,
+    users_file,
 )
+from attention_atlas.workflow.requirements import missing_requirements
 
 Wildcards = Any
 """Of a job: attributes by name (`snakemake.io.Wildcards`)."""
@@ -28,10 +32,12 @@ OptionalFile = Callable[[Wildcards], "str | list[str]"]
 """A file, or an empty list where the run does not need it."""
 WEIGHTS_KEYS = ("source", "sha256", "tokenizer", "layers", "heads", "hidden_size", "init", "seed", "dtype")
 """Keys of a model's registry entry that its weights depend on."""
+MODEL_SUFFIXES = (".json", ".safetensors", ".bin", ".txt", ".model", ".spm")
+"""Endings of the files of a model: configuration, weights and what its tokenizer is made from."""
 NOT_IN_EXAMPLES = frozenset(
     (
         # Names, and what a user has to know of the file.
-        *("title", "reference", "licence", "layout", "optional", "tokenised"),
+        *("title", "reference", "licence", "accept_licence", "layout", "optional", "tokenised"),
         # How much of it a run reads, so that a larger limit keeps shards.
         *("limit", "mean_tokens"),
         # Of the cached maps.
@@ -86,9 +92,27 @@ class SharedInputs:
         """Entry of the model in the path."""
         return self.weights_entry(wildcards.run, wildcards.model)
 
-    def untrained_files(self, wildcards: Wildcards) -> list[str]:
-        """The configuration of a new model in the path that is initialised in the workflow; nothing for others."""
-        untrained = "untrained" in self.config["models"][wildcards.model]["source"]
+    def replacing_commit(self, wildcards: Wildcards) -> str:
+        """The commit that `make lock` put in the place of an earlier one of the model or corpus in the path; else empty."""
+        kind, name = (MODELS, wildcards.model) if hasattr(wildcards, "model") else (DATASETS, wildcards.corpus)
+        source = self.config["models" if kind == MODELS else "corpora"][name]["source"]
+        return replacing_commit(read_lock(), kind, source) if "hub" in source else ""
+
+    def model_files(self, wildcards: Wildcards) -> list[str]:
+        """What the card of the model in the path is made from: the files of its folder, or of an untrained model made here.
+
+        A package and a commit of the hub do not change, so that their files are no inputs.
+
+        Raises:
+            AtlasError: the model is not there; names the folder or the package.
+        """
+        for requirement in missing_requirements(self.config, [wildcards.model], []).values():
+            raise AtlasError(requirement.sentence)
+        source = self.config["models"][wildcards.model]["source"]
+        if "path" in source:
+            files = sorted(path for path in Path(source["path"]).iterdir() if path.suffix in MODEL_SUFFIXES)
+            return [users_file(self.config, path) for path in files]
+        untrained = "untrained" in source
         return [f"results/{wildcards.run}/models/{wildcards.model}/untrained/config.json"] if untrained else []
 
     def _untrained_source(self, wildcards: Wildcards) -> dict[str, Any]:

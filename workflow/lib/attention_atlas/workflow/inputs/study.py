@@ -11,6 +11,7 @@ from attention_atlas.workflow.lookups import Config, Pair, limit_of, study_model
 from attention_atlas.workflow.paths import card_path, raw_path, shard_paths, tokenizer_path
 from attention_atlas.workflow.resources import JobResources, Resource
 from attention_atlas.workflow.studies import role_pair, study, study_corpora, study_examples
+from attention_atlas.workflow.time_limits import time_limit
 
 Parameter = Callable[[Wildcards], Any]
 _KEYPHRASE_SETS = {
@@ -68,6 +69,7 @@ class StudyInputs(SharedInputs):
             "corpus_reference": entry.get("reference", ""),
             "sample": "sample" in entry["source"],
             "converted": entry["view"] == "stanford",
+            "stand_in": self.config["runs"][wildcards.run]["stand_ins"],
         }
 
     # --- files of a role --------------------------------------------------------------------------------------------
@@ -245,6 +247,14 @@ class StudyInputs(SharedInputs):
     def threads(self, job: str) -> Callable[[Wildcards], int]:
         """Threads of a job that the study declares."""
         return self._resources.threads(f"{self.study.id}_{job}")
+
+    def minutes(self, job: str, least: int) -> Resource:
+        """Minutes of a long job that the study declares, see `time_limit`."""
+        return time_limit(self.config, f"{self.study.id}_{job}", least)
+
+    def scratch(self, job: str) -> Callable[[Wildcards], int]:
+        """Gigabytes of the disk that a job takes while it runs, as the study declares."""
+        return self._resources.scratch(f"{self.study.id}_{job}")
 
     def gpus(self, job: str) -> int:
         """GPUs of a job that the study declares."""

@@ -1,0 +1,121 @@
+"""Which readers take a file of the user, what they drop, and what a run with it can have."""
+
+import json
+
+import pytest
+from small_config import SHIPPED
+from small_tokenizer import save_tokenizer
+
+from attention_atlas.errors import AtlasError
+from attention_atlas.workflow.config import merged, resolve
+from attention_atlas.workflow.corpus_check import NAME, attempts, overlay, possible_artifacts
+
+TREE = "1\tthe\tthe\tDET\tDT\t_\t2\tdet\t_\t_\n2\tcat\tcat\tNOUN\tNN\t_\t0\troot\t_\t_\n\n"
+TWO_ROOTS = TREE.replace("\t2\tdet", "\t0\troot")
+CONLL2012 = "#begin document (a); part 000\n" + "".join(
+    f"a 0 {k} {word} NN {parse} - - - - * {chain}\n"
+    for k, (word, parse, chain) in enumerate([("the", "(TOP(NP*", "(1"), ("cat", "*", "1)"), ("cat", "*))", "(1)")])
+)
+QUESTION = {"id": "1", "question": "the cat", "answers": [{"text": "cat", "answer_start": 4}]}
+FILES = {
+    "conllu": TREE + TWO_ROOTS + TREE,
+    "conll2012": CONLL2012 + "\n#end document\n",
+    "gap": "ID\tText\tPronoun\tPronoun-offset\tA\tA-offset\tA-coref\tB\tB-offset\tB-coref\tURL\n"
+    "test-1\tcat the the\tthe\t4\tcat\t0\tTRUE\tthe\t8\tFALSE\thttp://x\n",
+    "squad": json.dumps({"data": [{"title": "t", "paragraphs": [{"context": "the cat.", "qas": [QUESTION]}]}]}),
+    "glue, sst2": "sentence\tlabel\nthe cat\t1\ncat\t0\n",
+    "frames": json.dumps([{"sentence": "the cat", "target": "cat", "links": ["the"]}]),
+    "parallel": '{"en": "the cat", "fr": "the cat"}\n',
+    "edges, records": '{"text": "the cat", "targets": [{"span1": [0, 1], "label": "DT", "task": "pos"}]}\n',
+    "keyphrases": '{"text": "the cat.", "keyphrases": ["cat"]}\n',
+    "vectors": "the 0.1 0.2\ncat 0.3 0.4\n",
+}
+
+
+@pytest.fixture
+def tokenizer(tmp_path):
+    return save_tokenizer(tmp_path / "tokenizer.json")
+
+
+def tried(path, tokenizer):
+    return {attempt.label: attempt for attempt in attempts(path, tokenizer, SHIPPED)}
+
+
+@pytest.mark.parametrize("label", FILES)
+def test_a_small_file_of_each_reader_is_taken_by_it(tmp_path, tokenizer, label):
+    path = tmp_path / "mine"
+    path.write_text(FILES[label], encoding="utf-8")
+    by_label = tried(path, tokenizer)
+    attempt = by_label[label]
+    assert attempt.refusal == "", attempt
+    assert attempt.records >= 1
+    # Readers of other files say why they refuse it, with the file's name.
+    refused = [other for other in by_label.values() if other.refusal]
+    assert len(refused) > 8
+    assert "segments" not in by_label, "a file of a reader is not offered as plain text"
+    assert [other.label for other in refused if str(path) not in other.refusal] == []
+    added = overlay(path, attempt, SHIPPED, "minilm")
+    if label == "vectors":
+        assert added == {}
+        return
+    listed = possible_artifacts(SHIPPED, added)
+    assert sum(map(len, listed.values())) >= 1
+    named = resolve(merged(SHIPPED, added))["corpora"]
+    assert any(name.startswith(NAME) and entry["source"].get("path") == str(path) for name, entry in named.items())
+
+
+def test_what_is_dropped_is_counted_with_its_reason(tmp_path, tokenizer):
+    path = tmp_path / "mine.conllu"
+    path.write_text(FILES["conllu"], encoding="utf-8")
+    attempt = tried(path, tokenizer)["conllu"]
+    assert (attempt.records, attempt.dropped) == (3, {"several roots": 1})
+    assert overlay(path, attempt, SHIPPED, "minilm")["corpora"][NAME]["limit"] == 3
+
+
+def test_artefacts_of_a_treebank(tmp_path, tokenizer):
+    path = tmp_path / "mine.conllu"
+    path.write_text(FILES["conllu"], encoding="utf-8")
+    listed = possible_artifacts(SHIPPED, overlay(path, tried(path, tokenizer)["conllu"], SHIPPED, "minilm"))
+    assert listed["clark2019"] == ["table1", "figure5", "noop"]
+    assert "measures" in listed["atlas"]
+
+
+def test_plain_text_is_tried_where_no_other_reader_takes_a_file(tmp_path, tokenizer):
+    path = tmp_path / "mine.txt"
+    path.write_text("the cat. the cat.\nthe cat the\n\ncat the\nthe\n", encoding="utf-8")
+    by_label = tried(path, tokenizer)
+    assert [attempt.label for attempt in by_label.values() if not attempt.refusal] == ["segments"]
+    listed = possible_artifacts(SHIPPED, overlay(path, by_label["segments"], SHIPPED, "minilm"))
+    assert {"figure1", "figure2", "positions"} <= set(listed["clark2019"])
+    # What it does not read is the generated sample's, and no artefact of it is listed.
+    assert "table1" not in listed["clark2019"]
+
+
+@pytest.mark.parametrize("content", [b"", bytes(range(256)) * 8, b'{"a": 1}\n', b"PK\x03\x04 cut off"])
+def test_a_file_that_none_takes_is_refused_by_all_with_a_sentence(tmp_path, tokenizer, content):
+    path = tmp_path / "mine"
+    path.write_bytes(content)
+    by_label = tried(path, tokenizer)
+    assert len(by_label) > 15
+    assert [attempt.label for attempt in by_label.values() if not attempt.refusal] == []
+
+
+def test_the_fault_of_a_file_is_named_by_line(tmp_path, tokenizer):
+    path = tmp_path / "mine.conllu"
+    path.write_text(TREE + TREE.replace("\t2\tdet", "\t7\tdet"), encoding="utf-8")
+    assert f"{path}:4" in tried(path, tokenizer)["conllu"].refusal
+
+
+def test_a_folder_is_read_by_the_readers_of_folders(tmp_path, tokenizer):
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "a.gold_conll").write_text(FILES["conll2012"], encoding="utf-8")
+    by_label = tried(folder, tokenizer)
+    assert set(by_label) == {"conll2012", "frames", "keyphrases", "edges, conll2012", "edges, entities"}
+    assert by_label["conll2012"].refusal == ""
+    assert by_label["frames"].refusal != ""
+
+
+def test_a_path_that_is_not_there_is_one_sentence(tmp_path, tokenizer):
+    with pytest.raises(AtlasError, match="there is no such file or folder"):
+        attempts(tmp_path / "nothing", tokenizer, SHIPPED)

@@ -1,0 +1,62 @@
+"""Corpora whose licence has to be accepted first, and what runs say of them."""
+
+from __future__ import annotations
+
+import pytest
+from small_config import SHIPPED, changed, sentence
+
+from attention_atlas.errors import AtlasError
+from attention_atlas.workflow.config import resolve
+from attention_atlas.workflow.paths import raw_path
+
+LICENCE = "CC BY-NC-ND 4.0"
+SHARED = {"reader": "conllu", "source": {"hub": "a/trees", "revision": "1" * 40}, "limit": 5, "accept_licence": LICENCE}
+
+
+def with_licence(accepted: list[str]) -> dict:
+    raw = changed("corpora/shared", SHARED)
+    raw["runs"]["one"]["accepting"] = {LICENCE: {"clark2019": {"dependencies": "shared"}, "limits": {"shared": 3}}}
+    return raw | {"accept_licences": accepted}
+
+
+def test_what_a_run_says_under_a_licence_counts_where_it_is_accepted():
+    without, accepted = resolve(with_licence([]))["runs"]["one"], resolve(with_licence([LICENCE]))["runs"]["one"]
+    assert (without["clark2019"]["dependencies"], without["limits"]) == ("trees", {})
+    assert (accepted["clark2019"]["dependencies"], accepted["limits"]) == ("shared", {"shared": 3})
+    assert without["clark2019"]["segments"] == accepted["clark2019"]["segments"] == "pairs"
+    assert "accepting" not in without
+    assert "accepting" not in accepted
+
+
+def test_a_run_that_extends_another_keeps_its_choice_whatever_is_accepted():
+    raw = with_licence([LICENCE])
+    raw["runs"]["two"] = {"extends": "one", "clark2019": {"dependencies": "trees"}}
+    assert resolve(raw)["runs"]["two"]["clark2019"]["dependencies"] == "trees"
+    assert resolve(raw)["runs"]["two"]["limits"] == {"shared": 3}
+
+
+def test_a_corpus_is_not_fetched_before_its_licence_is_accepted():
+    assert raw_path(resolve(with_licence([LICENCE])), "one", "shared") == "results/one/corpora/shared.raw"
+    with pytest.raises(
+        AtlasError, match=r"^corpus shared: it is fetched only where its licence is accepted\. Read CC BY-NC-ND"
+    ):
+        raw_path(resolve(with_licence([])), "one", "shared")
+
+
+def test_an_unknown_licence_and_other_faults_are_one_sentence():
+    assert "accept_licences: there is no licence 'CC BY-NC-ND'; did you mean 'CC BY-NC-ND 4.0'" in sentence(
+        with_licence(["CC BY-NC-ND"])
+    )
+    assert "config: accept_licences: 'all' should be of type array" in sentence(with_licence([]) | {"accept_licences": "all"})
+    assert "config: runs.one.accepting" in sentence(changed("runs/one/accepting", {LICENCE: 3}))
+
+
+def test_the_open_run_has_ontonotes_where_its_licence_is_accepted():
+    plain, accepted = (resolve(SHIPPED | {"accept_licences": names})["runs"]["open"] for names in ([], [LICENCE]))
+    assert plain["clark2019"]["coreference"] == "litbank"
+    assert accepted["clark2019"]["coreference"] == "ontonotes-hub"
+    assert set(accepted["tenney2019"]["tasks"]) == set(plain["tenney2019"]["tasks"]) | {"constituents"}
+    of_hub = {
+        task for task, corpora in accepted["tenney2019"]["tasks"].items() if corpora["training"].startswith("ontonotes-hub")
+    }
+    assert of_hub == {"pos", "constituents", "entities", "roles", "coreference"}

@@ -1,0 +1,260 @@
+"""What a run needs: each kind of requirement missing alone, as an error and skipped; disk and memory of the machine."""
+
+import itertools
+from types import SimpleNamespace
+
+import pytest
+from small_config import SMALL, changed, give_model
+from snakemake.resources import Resource
+
+from attention_atlas.errors import AtlasError
+from attention_atlas.studies.kovaleva2019 import study as kovaleva_study
+from attention_atlas.workflow import machine, requirements
+from attention_atlas.workflow.config import resolve
+from attention_atlas.workflow.machine import PlannedJob, disk_forecast, free_bytes, shortfalls, start_warnings
+from attention_atlas.workflow.needs import artifacts_of, needs, without_missing
+from attention_atlas.workflow.preflight import COLUMNS, WIDTH, as_text, as_tsv, preflight
+from attention_atlas.workflow.requirements import (
+    DOWNLOADED,
+    ENVIRONMENTS,
+    MISSING,
+    PRESENT,
+    corpus_requirement,
+    model_requirement,
+)
+
+TREES = "nowhere/trees.conllu"
+ABSENT_PACKAGE = {"package": "no-such-weights", "module": "no_such_weights_at_all"}
+
+
+@pytest.fixture
+def complete(without_files):
+    """A working directory with all that the small run needs."""
+    give_model(without_files, SMALL["models"]["tiny"])
+    (without_files / "nowhere").mkdir()
+    (without_files / TREES).touch()
+    return without_files
+
+
+def checked(base=SMALL, missing="error", **changes):
+    return preflight(resolve(base | {"missing": missing} | changes), "one", [])
+
+
+def states(outcome) -> dict[str, str]:
+    return {need.requirement.title: need.requirement.state for group in outcome.groups for need in group}
+
+
+def test_a_run_that_has_all_it_needs(complete):
+    outcome = checked()
+    assert states(outcome) == {"corpus trees": PRESENT, "model tiny": PRESENT}
+    assert outcome.failures == []
+    assert as_text(outcome).splitlines()[-1].startswith("run one can be built: 2 present,")
+
+
+@pytest.mark.parametrize(
+    ("name", "title", "problem"),
+    [
+        (TREES, "corpus trees", f"the file {TREES} is not there"),
+        ("models/tiny/config.json", "model tiny", "the folder models/tiny has no config.json"),
+        (
+            "models/tiny/model.safetensors",
+            "model tiny",
+            "the folder models/tiny has no weights (*.safetensors or pytorch_model.bin)",
+        ),
+    ],
+)
+def test_a_file_that_is_missing_alone_is_named(complete, name, title, problem):
+    (complete / name).unlink()
+    outcome = checked()
+    assert [state for state in states(outcome).items() if state[1] == MISSING] == [(title, MISSING)]
+    assert [sentence.partition(". ")[0] for sentence in outcome.failures] == [f"{title}: {problem}"] or problem in (
+        outcome.failures[0]
+    )
+    assert "run one cannot be built" in as_text(outcome)
+    skipping = checked(missing="skip")
+    assert skipping.failures == []
+    skipped = {artifact for group in skipping.groups for need in group for artifact in need.skipped}
+    assert "clark2019/table1" in skipped
+    assert ("clark2019/figure2" in skipped) == title.startswith("model")
+    assert "without what is skipped" in as_text(skipping)
+
+
+def test_a_package_with_weights_that_is_missing_alone(complete):
+    base = changed("models/tiny/source", ABSENT_PACKAGE)
+    (failure,) = checked(base).failures
+    assert failure == "model tiny: the package no-such-weights is not installed (pip install no-such-weights)."
+    assert checked(base, "skip").failures == []
+    # Where jobs have environments of their own, it is not to be had here.
+    assert model_requirement(resolve(base) | {ENVIRONMENTS: True}, "tiny").state == PRESENT
+
+
+def test_an_installed_package_is_present():
+    config = resolve(changed("models/tiny/source", {"package": "PyYAML", "module": "yaml"}))
+    assert model_requirement(config, "tiny").state == PRESENT
+
+
+@pytest.mark.parametrize("missing", ["error", "skip"])
+def test_an_optional_package_that_is_missing_alone_is_no_failure(monkeypatch, without_files, missing):
+    from small_config import with_family
+
+    raw = with_family() | {"missing": missing}
+    for entry in raw["corpora"].values():
+        if "path" in entry["source"]:
+            place = without_files / entry["source"]["path"]
+            place.parent.mkdir(exist_ok=True)
+            place.touch()
+    give_model(without_files, raw["models"]["tiny"])
+    for problem in ("", "no tagger"):
+        monkeypatch.setattr(kovaleva_study, "missing_tagger", lambda name, problem=problem: problem)
+        outcome = preflight(resolve(raw), "one", [])
+        ((study, extra),) = outcome.extras
+        assert (study, extra.problem, extra.artifacts) == ("kovaleva2019", problem, ("features", "links"))
+        assert outcome.failures == []
+        assert ("optional    package spaCy and its model" in as_text(outcome)) == bool(problem)
+        assert f", {int(bool(problem))} optional missing, 0 too little." in as_text(outcome)
+
+
+def test_what_jobs_download_is_downloaded_and_where_copies_are_is_present(complete, monkeypatch):
+    base = changed("models/tiny", {"source": {"hub": "someone/tiny", "revision": "a" * 40}, "layers": 2, "heads": 2})
+    url = {"url": "https://example.org/trees.conllu", "sha256": "0" * 64, "mirror": "ud/trees.conllu"}
+    base = changed("corpora/trees/source", url, base)
+    monkeypatch.setenv("HF_HOME", str(complete / "hub"))
+    outcome = checked(base)
+    assert states(outcome) == {"corpus trees": DOWNLOADED, "model tiny": DOWNLOADED}
+    assert outcome.failures == []
+    one = model_requirement(resolve(base), "tiny")
+    # 2 layers of 128 numbers, and 30,522 word pieces, four bytes each.
+    assert one.size == 4 * (12 * 2 * 128**2 + 30522 * 128)
+    snapshot = complete / "hub" / "hub" / "models--someone--tiny" / "snapshots" / ("a" * 40)
+    snapshot.mkdir(parents=True)
+    (snapshot / "config.json").write_text("{}", encoding="utf-8")
+    assert model_requirement(resolve(base), "tiny").state == DOWNLOADED, "its configuration alone was fetched"
+    (snapshot / "model.safetensors").touch()
+    cached = model_requirement(resolve(base), "tiny")
+    assert (cached.state, cached.place) == (PRESENT, str(snapshot))
+    placed = complete / "mirror" / "hub" / "models" / "someone" / "tiny"
+    placed.mkdir(parents=True)
+    (placed / "config.json").write_text("{}", encoding="utf-8")
+    partial = model_requirement(resolve(base | {"data_mirror": str(complete / "mirror")}), "tiny")
+    assert (partial.state, "has no weights" in partial.problem) == (MISSING, True)
+    (complete / "mirror" / "ud").mkdir(parents=True)
+    (complete / "mirror" / "ud" / "trees.conllu").touch()
+    mirrored = corpus_requirement(resolve(base | {"data_mirror": str(complete / "mirror")}), "trees")
+    assert (mirrored.state, mirrored.place) == (PRESENT, str(complete / "mirror" / "ud" / "trees.conllu"))
+
+
+def test_generated_text_and_models_made_in_the_run_are_not_required():
+    config = resolve(SMALL)
+    assert corpus_requirement(config, "pairs") is None
+
+
+def test_a_fine_tuned_model_needs_its_base_and_what_it_is_trained_on(without_files):
+    from small_config import with_family
+
+    config = resolve(with_family())
+    titles = requirements.missing_requirements(config, ["small-rte-1"], [])
+    assert set(titles) == {"model tiny", "corpus rte-train"}
+
+
+def test_what_a_run_can_do_without_is_taken_out_of_its_settings_where_it_may_be_missing(complete):
+    settings = SMALL["runs"]["one"]["clark2019"] | {
+        "coreference": "chains",
+        "random_model": "control",
+        "variants": {"recipe": "other"},
+    }
+    raw = changed("runs/one/clark2019", settings)
+    raw = changed("corpora/chains", {"reader": "conll2012", "source": {"path": "chains"}, "limit": 5}, raw)
+    raw = changed("corpora/other", {"reader": "segments", "source": {"path": "other.txt"}, "limit": 5}, raw)
+    raw = changed("models/control", {"source": {"path": "models/control"}, "init": "random_encoder"}, raw)
+    kept = without_missing(resolve(raw))["runs"]["one"]["clark2019"]
+    assert kept == resolve(raw)["runs"]["one"]["clark2019"]
+    skipping = resolve(raw | {"missing": "skip"})
+    reduced = without_missing(skipping)["runs"]["one"]["clark2019"]
+    assert not {"coreference", "random_model"} & set(reduced)
+    assert reduced["variants"] == {}
+    assert reduced["dependencies"] == "trees"
+    assert skipping["runs"]["one"]["clark2019"]["coreference"] == "chains", "the configuration itself is not changed"
+    by_title = {need.requirement.title: need for need in needs(skipping, without_missing(skipping), artifacts_of(skipping))}
+    assert by_title["corpus chains"].skipped == ("clark2019/table2", "clark2019/table2_options")
+    # Without its control a table has one column less; without its corpus an artefact has others.
+    assert by_title["model control"].skipped == ()
+    assert "clark2019/table1" in by_title["model control"].lacks
+    assert "clark2019/claims" in by_title["corpus chains"].lacks
+
+
+EXTRACTION = PlannedJob("extract_attention", {"run": "one", "model": "tiny", "corpus": "pairs", "shard": "0"}, 3000)
+
+
+def test_disk_that_does_not_suffice(complete):
+    config = resolve(SMALL)
+    # A shard of 128 records of 144 maps of 128 x 128 cells, two bytes each.
+    assert disk_forecast(config, [EXTRACTION]) == 2 * 128 * 144 * 128**2
+    # All maps may be there before the first of them is read.
+    assert disk_forecast(config | {"keep_attention": False}, [EXTRACTION]) == 2 * 128 * 144 * 128**2
+    assert disk_forecast(config, [PlannedJob("clark2019_table1", {"run": "one"}, 1)]) == 0
+    assert shortfalls(config, [EXTRACTION], 1e9, 3000) == []
+    (sentence,) = shortfalls(config, [EXTRACTION], 5e8, 3000)
+    assert sentence.startswith("disk: the run takes up to 0.6 GB, but 0.5 GB are free")
+    for missing in ("error", "skip"):
+        outcome = preflight(resolve(SMALL | {"missing": missing}), "one", [sentence])
+        assert outcome.failures == [sentence]
+
+
+def test_memory_that_does_not_suffice(complete):
+    config = resolve(SMALL)
+    (sentence,) = shortfalls(config, [EXTRACTION], 1e12, 2999)
+    assert "1 jobs ask for more than the 2,999 MB of this machine, most extract_attention (run=one, model=tiny" in sentence
+    # On a cluster the memory of a node is not known here.
+    assert shortfalls(config, [EXTRACTION], 1e12, 0) == []
+    assert shortfalls(config, [], 1e12, 1) == []
+
+
+def test_jobs_of_snakemake_are_checked_at_the_start(complete, monkeypatch):
+    def job(**resources: Resource) -> SimpleNamespace:
+        rule = SimpleNamespace(name=EXTRACTION.rule, resources=resources, workflow=SimpleNamespace(async_run=None))
+        return SimpleNamespace(rule=rule, wildcards=EXTRACTION.wildcards, input=[], threads=2)
+
+    by_rule = job(mem_mb=Resource("mem_mb", lambda wildcards, attempt: EXTRACTION.megabytes * attempt))
+    # As --set-resources extract_attention:mem_mb=... gives it.
+    by_user = job(mem_mb=Resource.from_cli_expression("mem_mb", "1500*threads*attempt"))
+    monkeypatch.setattr(machine, "free_bytes", lambda folder: 10**12)
+    for rule_job, target in itertools.product((by_rule, by_user), (job(), job(mem_mb=Resource("mem_mb", None)))):
+        assert start_warnings(resolve(SMALL), [rule_job, target], 4000) == []
+        assert len(start_warnings(resolve(SMALL), [rule_job, target], 2000)) == 1
+
+
+def test_the_limit_of_memory_is_that_which_snakemake_has(monkeypatch):
+    monkeypatch.setattr(machine, "machine_megabytes", lambda: 7000)
+    limits = {"mem_mb": 500}, {"mem_mb": Resource("mem_mb", 500)}, {"gpu": 1}, {"mem_mb": None}
+    assert [machine.memory_limit(resources) for resources in limits] == [500, 500, 7000, 7000]
+
+
+def test_free_bytes_of_a_folder_that_is_not_there_yet(tmp_path):
+    assert free_bytes(tmp_path / "a" / "b") > 0
+
+
+def test_memory_of_a_container(tmp_path, monkeypatch):
+    whole = machine.machine_megabytes()
+    for text, expected in (("max\n", None), (f"{256 * 2**20}\n", 256)):
+        (tmp_path / "memory.max").write_text(text, encoding="ascii")
+        monkeypatch.setattr(machine, "_CGROUP", tmp_path / "memory.max")
+        megabytes = machine.machine_megabytes()
+        assert megabytes == expected or (expected is None and megabytes >= whole)
+
+
+def test_the_table_fits_a_terminal_and_a_file(complete):
+    raw = changed("corpora/trees/licence", "LDC99T42 " * 30)
+    (complete / TREES).unlink()
+    outcome = checked(raw)
+    lines = as_text(outcome).splitlines()
+    assert max(map(len, lines)) <= WIDTH
+    assert lines[0] == f"MISSING     corpus trees: the file {TREES} is not there"
+    rows = [line.split("\t") for line in as_tsv(outcome).splitlines()]
+    assert tuple(rows[0]) == COLUMNS
+    assert {len(row) for row in rows} == {len(COLUMNS)}
+    assert rows[1][:4] == ["missing", "corpus", "trees", TREES]
+
+
+def test_an_unknown_run_is_one_sentence():
+    with pytest.raises(AtlasError, match="there is no run 'on'; did you mean 'one'"):
+        preflight(resolve(SMALL), "on", [])

@@ -1,0 +1,94 @@
+"""What studies declare that they need, against the jobs that Snakemake plans."""
+
+from __future__ import annotations
+
+import functools
+import subprocess
+import sys
+
+import pytest
+from workspaces import ROOT
+
+from attention_atlas.workflow.config import read_configuration, resolve
+from attention_atlas.workflow.needs import artifacts_of, required_for
+from attention_atlas.workflow.requirements import CORPUS, MODEL
+from tools.plan import Job, planned_jobs
+
+
+def needed(jobs: list[Job]) -> dict[str, frozenset[str]]:
+    """File -> titles of the models and downloaded corpora behind it."""
+    makers = {path: number for number, job in enumerate(jobs) for path in job.outputs}
+    sys.setrecursionlimit(10_000)
+
+    @functools.cache
+    def behind(number: int) -> frozenset[str]:
+        job = jobs[number]
+        titles = [behind(makers[path]) for path in job.inputs if path in makers]
+        if job.rule == "describe_model":
+            titles.append(frozenset([f"{MODEL} {job.wildcards['model']}"]))
+        if job.rule == "fetch_corpus":
+            titles.append(frozenset([f"{CORPUS} {job.wildcards['corpus']}"]))
+        if job.rule == "build_examples":
+            titles.append(frozenset([f"{CORPUS} {job.wildcards['corpus']}"]))
+        return frozenset().union(*titles)
+
+    return {path: behind(number) for path, number in makers.items()}
+
+
+@pytest.mark.parametrize("run", ["open", "paper"])
+def test_every_corpus_and_model_that_a_job_reads_is_required_by_its_artefact(run):
+    configuration = read_configuration(ROOT)
+    config = resolve(configuration)
+    made = {f"{MODEL} {name}" for name, entry in config["models"].items() if "untrained" in entry["source"]}
+    generated = {f"{CORPUS} {name}" for name, entry in config["corpora"].items() if "sample" in entry["source"]}
+    read = needed(planned_jobs(run, configuration))
+    declared: set[str] = set()
+    by_artifact: dict[str, set[str]] = {}
+    for _, study, artifact in artifacts_of(config, [run]):
+        required = set(required_for(config, run, study, artifact))
+        declared |= required
+        files = {title for path in study.paths(artifact, run) for title in read[path]} - made - generated
+        by_artifact[f"{study.id}/{artifact.id}"] = files
+        # Overviews are made from the tables of all studies.
+        if not study.overview:
+            assert files <= required, f"{study.id}/{artifact.id}: {sorted(files - required)}"
+    # Nothing is required that no job reads; what has no examples is an input by its path.
+    by_path = {f"{CORPUS} {name}" for name, entry in config["corpora"].items() if entry["reader"] in ("lines", "vectors")}
+    assert declared - by_path == set().union(*by_artifact.values()) - by_path
+
+
+def check(folder, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """`make check` in a folder."""
+    command = [sys.executable, str(ROOT / "tools" / "check.py"), *arguments]
+    return subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True)
+
+
+def test_the_status_of_a_check_says_whether_the_run_can_be_built(tmp_path):
+    (tmp_path / "mine.yaml").write_text(
+        "models: {absent: {source: {path: models/absent}, layers: 6, heads: 12, hidden_size: 384}}\n"
+        "runs: {mine: {extends: any, atlas: {compared: [absent]}}}\n",
+        encoding="utf-8",
+    )
+    overlay = ("run", "mine", "--configfile", "mine.yaml")
+    done = check(tmp_path, *overlay, "--tsv", "check.tsv")
+    assert done.returncode == 1, done.stderr
+    assert "MISSING     model absent: the folder models/absent is not there" in done.stdout
+    assert done.stdout.splitlines()[-1].startswith("run mine cannot be built: ")
+    assert "\nmissing\tmodel\tabsent\tmodels/absent\t" in (tmp_path / "check.tsv").read_text(encoding="utf-8")
+    done = check(tmp_path, *overlay, "--missing", "skip")
+    assert done.returncode == 0, done.stderr
+    assert "skipped     atlas: models" in done.stdout
+    # A machine with less memory than the largest job asks for cannot build it.
+    (tmp_path / "profile").mkdir()
+    (tmp_path / "profile" / "profile.yaml").write_text("resources: [gpu=1, mem_mb=700]\n", encoding="utf-8")
+    done = check(tmp_path, "run", "any", "--profile", "profile")
+    assert done.returncode == 1
+    assert "ask for more than the 700 MB" in " ".join(done.stdout.split())
+    assert "there is no run 'papr'; did you mean 'paper'" in check(tmp_path, "run", "papr").stderr
+
+
+def test_a_start_warns_of_too_little_memory_and_goes_on(workspace):
+    target = "results/sample/corpora/sample/documents.txt"
+    done = workspace.snakemake("--resources", "mem_mb=500", "--", target)
+    assert "memory: 1 jobs ask for more than the 500 MB of this machine, most sample_corpus (run=sample)" in done.stdout
+    assert (workspace.folder / target).is_file()

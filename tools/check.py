@@ -1,0 +1,140 @@
+"""Look for everything that a run needs before the first job, or for what can be made of a corpus of your own.
+
+python tools/check.py run RUN                 corpora, models, optional packages, disk and memory; status 1 if any is missing
+python tools/check.py corpus FILE             which readers take a file or folder, and what a run with it can have
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import textwrap
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "workflow" / "lib")]
+
+import yaml  # noqa: E402
+
+from attention_atlas.errors import AtlasError, did_you_mean  # noqa: E402
+from attention_atlas.io.files import write_text  # noqa: E402
+from attention_atlas.models.card import ModelCard, read_card  # noqa: E402
+from attention_atlas.models.loading import describe  # noqa: E402
+from attention_atlas.workflow.config import environment, read_configuration, resolve  # noqa: E402
+from attention_atlas.workflow.corpus_check import RECORDS, attempts, overlay, possible_artifacts  # noqa: E402
+from attention_atlas.workflow.machine import PlannedJob, free_bytes, machine_megabytes, shortfalls  # noqa: E402
+from attention_atlas.workflow.preflight import Preflight, as_text, as_tsv, preflight  # noqa: E402
+from tools.plan import planned_jobs  # noqa: E402
+
+MOST_FILES = 20
+"""Files of a folder that are looked at one by one."""
+PROFILE = ROOT / "workflow" / "profiles" / "local"
+
+
+def check_run(run: str, overlays: list[Path], missing: str | None, profile: Path) -> Preflight:
+    """Everything that a run needs, by its declarations, and what its jobs take, by a dry run in which all files are there.
+
+    Raises:
+        AtlasError: the configuration is wrong, or there is no such run.
+    """
+    configuration = read_configuration(ROOT, overlays) | {"targets": [run]} | ({"missing": missing} if missing else {})
+    config = resolve(configuration)
+    os.environ.update(environment(config))
+    planned = planned_jobs(run, configuration | {"missing": "skip"})
+    jobs = [PlannedJob(job.rule, {"run": run} | job.wildcards, job.megabytes) for job in planned]
+    megabytes = memory_limit(profile) or machine_megabytes()
+    return preflight(config, run, shortfalls(config, jobs, free_bytes("results"), megabytes))
+
+
+def memory_limit(profile: Path) -> int:
+    """Megabytes that a profile of Snakemake allows all jobs together; 0 where it says nothing."""
+    for path in sorted(profile.glob("*.yaml")):
+        listed = yaml.safe_load(path.read_text(encoding="utf-8")).get("resources") or []
+        limits = listed.items() if isinstance(listed, dict) else (entry.split("=", 1) for entry in listed)
+        for name, value in limits:
+            if name == "mem_mb":
+                return int(value)
+    return 0
+
+
+def check_corpus(path: Path, model: str, overlays: list[Path]) -> int:
+    """Print what every reader says of a file, or of a folder and the files in it; status 1 where none takes any of it.
+
+    Raises:
+        AtlasError: there is no such file, or no such model.
+    """
+    configuration = read_configuration(ROOT, overlays)
+    entry = resolve(configuration)["models"].get(model)
+    if entry is None:
+        raise AtlasError(f"there is no model '{model}'{did_you_mean(model, configuration['models'])} in the registry.")
+    with tempfile.TemporaryDirectory() as folder:
+        card, tokenizer = Path(folder, "card.json"), Path(folder, "tokenizer.json")
+        describe(model, entry, card, tokenizer)
+        inside = sorted(file for file in path.iterdir() if file.is_file())[:MOST_FILES] if path.is_dir() else []
+        taken = [_print_attempts(place, tokenizer, configuration, model, read_card(card)) for place in (path, *inside)]
+    return int(not any(taken))
+
+
+def _print_attempts(path: Path, tokenizer: Path, configuration: dict[str, Any], model: str, card: ModelCard) -> bool:
+    tried = attempts(path, tokenizer, configuration, card.max_tokens)
+    shown: set[str] = set()
+    print(f"\n{path}")
+    for attempt in tried:
+        if attempt.refusal:
+            print(f"  no   {attempt.label}: {attempt.refusal}")
+            continue
+        lost = "; ".join(f"{number} {reason}" for reason, number in (attempt.dropped or {}).items())
+        what = f"dropped: {lost}" if lost else "none dropped"
+        first = "the first " if attempt.records >= RECORDS else ""
+        print(f"  yes  {attempt.label}: {first}{attempt.records} records read, {what}")
+        if attempt.entry["reader"] in shown:
+            print("       as above, with this task or format in place of that.")
+            continue
+        shown.add(attempt.entry["reader"])
+        added = overlay(path, attempt, configuration, model)
+        if not added:
+            print("       no study reads this alone.")
+            continue
+        for study, listed in possible_artifacts(configuration, added).items():
+            print(f"       {study}: {', '.join(listed)}")
+        print("       overlay, for snakemake --configfile config.yaml mine.yaml:\n")
+        # Without anchors, which YAML writes for what stands twice.
+        written = yaml.safe_dump(json.loads(json.dumps(added)), sort_keys=False, allow_unicode=True, default_flow_style=None)
+        print(textwrap.indent(written, " " * 9))
+    return not all(attempt.refusal for attempt in tried)
+
+
+def main() -> int:
+    """Check a run or a corpus; status 1 if a run cannot be built as it is."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    kinds = parser.add_subparsers(dest="kind", required=True)
+    of_run = kinds.add_parser("run", help="what a run needs")
+    of_run.add_argument("name", nargs="?", default="sample")
+    of_run.add_argument("--configfile", nargs="*", type=Path, default=[], help="overlays over config.yaml")
+    of_run.add_argument("--missing", choices=("error", "skip"), help="in place of `missing` in config.yaml")
+    of_run.add_argument("--profile", type=Path, default=PROFILE, help="folder of the profile whose limit of memory holds")
+    of_run.add_argument("--tsv", type=Path, help="write the table to this file as well")
+    of_corpus = kinds.add_parser("corpus", help="what can be made of a file or a folder")
+    of_corpus.add_argument("path", type=Path)
+    of_corpus.add_argument("--model", default="minilm", help="whose tokenizer counts: a model of the registry")
+    of_corpus.add_argument("--configfile", nargs="*", type=Path, default=[], help="overlays over config.yaml")
+    chosen = parser.parse_args()
+    try:
+        if chosen.kind == "corpus":
+            return check_corpus(chosen.path, chosen.model, chosen.configfile)
+        outcome = check_run(chosen.name, chosen.configfile, chosen.missing, chosen.profile)
+        print(as_text(outcome))
+        if chosen.tsv:
+            write_text(chosen.tsv, as_tsv(outcome))
+        return int(bool(outcome.failures))
+    except AtlasError as error:
+        print(error, file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

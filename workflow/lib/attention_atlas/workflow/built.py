@@ -1,0 +1,56 @@
+"""What of a run is built, where some of its jobs failed: artefacts by study, and the tables for a scoreboard."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from attention_atlas.workflow.studies import studies
+from attention_atlas.workflow.study import Study
+
+
+@dataclass(frozen=True)
+class BuiltStudy:
+    """A study of a run.
+
+    Attributes:
+        study: its id.
+        built, absent: ids of its artefacts with all files up to date, and of the others that are part of the run.
+        comparison, claims: these tables where they are up to date; None where they are not, or the study has none.
+    """
+
+    study: str
+    built: tuple[str, ...]
+    absent: tuple[str, ...]
+    comparison: Path | None
+    claims: Path | None
+
+
+def built_studies(folder: Path, run: str, outputs: Collection[str], to_do: Collection[str]) -> list[BuiltStudy]:
+    """The studies of a run, overviews aside, with what is built of each.
+
+    Args:
+        folder: of the workflow, with `results`.
+        run: name of the run.
+        outputs: outputs of all jobs of the run.
+        to_do: outputs of its jobs that are to do.
+    """
+
+    def up_to_date(path: str) -> bool:
+        return path in outputs and path not in to_do and (folder / path).is_file()
+
+    def table(study: Study, name: str) -> Path | None:
+        path = study.path(name, run)
+        return folder / path if up_to_date(path) else None
+
+    listed = []
+    for study in studies().values():
+        parts = [artifact for artifact in study.artifacts if set(study.paths(artifact, run)) <= set(outputs)]
+        if study.overview or not parts:
+            continue
+        built = [artifact.id for artifact in parts if all(map(up_to_date, study.paths(artifact, run)))]
+        absent = [artifact.id for artifact in parts if artifact.id not in built]
+        tables = (table(study, "comparison.tsv"), table(study, "claims.tsv"))
+        listed.append(BuiltStudy(study.id, tuple(built), tuple(absent), *tables))
+    return listed

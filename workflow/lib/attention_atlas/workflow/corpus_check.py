@@ -1,0 +1,235 @@
+"""Which readers take a file or a folder of the user, what they drop, and what a run with it can have."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from attention_atlas.corpora.glue import TASKS
+from attention_atlas.corpora.layers import EDGE_TASKS
+from attention_atlas.errors import AtlasError, first_line
+from attention_atlas.io.files import open_binary, read_yaml
+from attention_atlas.workflow.config import merged, resolve
+from attention_atlas.workflow.lookups import FOLDER_READERS
+from attention_atlas.workflow.needs import is_part_of
+from attention_atlas.workflow.studies import studies
+from attention_atlas.workflow.study import Study
+
+RECORDS = 2000
+"""Records of a file that are read at most."""
+NAME, RUN = "mine", "mine"
+"""Of the corpus and of the run in the overlay."""
+TEMPLATE = "sample"
+"""Run from which the overlay takes what a study needs beside the corpus."""
+_FOLDER_FORMATS = ("conll2012", "entities")
+_FIVE_TASKS = ("pos", "constituents", "entities", "roles", "coreference")
+_EDGES = {
+    "records": ("relations",),
+    "conllu": ("pos", "dependencies"),
+    "propositions": ("roles",),
+    "conll2012": _FIVE_TASKS,
+    "entities": ("entities",),
+    "semeval": ("relations",),
+}
+# What a corpus of a reader is in a study; other roles of that reader need a corpus of their own.
+_MAIN_ROLES = {
+    "conllu": (("clark2019", "dependencies"), ("atlas", "sentences")),
+    "segments": (("clark2019", "segments"),),
+    "conll2012": (("clark2019", "coreference"),),
+    "gap": (("clark2019", "gap"),),
+    "squad": (("guan2020", "questions"),),
+    "frames": (("kovaleva2019", "frames"),),
+    "parallel": (("michel2019", "translation"),),
+    "keyphrases": (("stefanik2021", "documents"),),
+}
+Entry = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What a reader says of a file.
+
+    Attributes:
+        label: the reader, with its task or format.
+        entry: registry entry of a corpus, without its source.
+        records: that were read, kept and dropped ones.
+        dropped: reason -> number of records.
+        refusal: why the reader does not take the file; empty where it does.
+    """
+
+    label: str
+    entry: Entry
+    records: int = 0
+    dropped: Mapping[str, int] | None = None
+    refusal: str = ""
+
+
+def candidates(path: Path) -> Iterator[tuple[str, Entry]]:
+    """Name and registry entry of every way to read a file or a folder."""
+    folder = path.is_dir()
+    for reader in ("conllu", "conll2012", "gap", "squad", "frames", "keyphrases"):
+        if not folder or reader in FOLDER_READERS:
+            yield reader, {"reader": reader} | ({"files": "*conll"} if reader == "conll2012" else {})
+    for form, tasks in _EDGES.items():
+        if not folder or form in _FOLDER_FORMATS:
+            files = {"files": "*conll"} if form == "conll2012" else {}
+            tasks = _named_tasks(path) or tasks if form == "records" else tasks
+            yield f"edges, {form}", {"reader": "edges", "format": form, "edge_tasks": list(tasks)} | files
+    if not folder:
+        for task in TASKS:
+            yield f"glue, {task}", {"reader": "glue", "task": task, "overlong": "truncate"}
+        yield "vectors", {"reader": "vectors"}
+        if languages := _languages(path):
+            yield "parallel", {"reader": "parallel", "languages": languages}
+
+
+def _named_tasks(path: Path) -> tuple[str, ...]:
+    """Tasks that the targets of a file of edge-probing records name in its first lines; empty where they name none."""
+    named: set[str] = set()
+    try:
+        with open_binary(path) as stream:
+            for line in islice(stream, RECORDS):
+                named |= {target["task"] for target in json.loads(line)["targets"] if "task" in target}
+    except (OSError, ValueError, EOFError, KeyError, TypeError):
+        return ()
+    return tuple(task for task in EDGE_TASKS if task in named)
+
+
+def _languages(path: Path) -> list[str]:
+    """Languages of a file with a JSON object of two texts a line; empty for others."""
+    try:
+        with open_binary(path) as stream:
+            row = json.loads(stream.readline())
+    except (OSError, ValueError, EOFError):
+        return []
+    texts = row.get("translation", row) if isinstance(row, dict) else {}
+    codes = [key for key, value in texts.items() if isinstance(value, str) and len(key) in (2, 3)]
+    return codes if len(codes) == 2 else []
+
+
+def attempts(path: Path, tokenizer: Path, configuration: Mapping[str, Any], max_tokens: int = 512) -> list[Attempt]:
+    """What every reader says of a file or a folder; plain text is tried where no other reader takes it.
+
+    Args:
+        path: the file or folder.
+        tokenizer: tokenizer.json of the model.
+        configuration: the shipped configuration, from which keys of an entry that are not named take their defaults.
+        max_tokens: longest input of the model, in pieces.
+
+    Raises:
+        AtlasError: there is no such file or folder.
+    """
+    if not path.exists():
+        raise AtlasError(f"{path}: there is no such file or folder.")
+    tried = [_attempt(path, tokenizer, configuration, max_tokens, label, entry) for label, entry in candidates(path)]
+    if not path.is_dir() and all(attempt.refusal for attempt in tried):
+        text: Entry = {"reader": "segments", "lines": "paragraphs", "recipe": "clean"}
+        tried.append(_attempt(path, tokenizer, configuration, max_tokens, "segments", text))
+    return sorted(tried, key=lambda attempt: bool(attempt.refusal))
+
+
+def _vectors(path: Path, label: str, entry: Entry) -> Attempt:
+    """What the reader of word vectors says of a file, from the words of its first lines."""
+    from attention_atlas.corpora.word_vectors import read_vector_file
+
+    try:
+        with open_binary(path) as stream:
+            lines = [line.split() for line in islice(stream, RECORDS)]
+        if not lines or any(len(line) < 3 for line in lines[1:]):
+            raise AtlasError(f"{path}: a line of word vectors has a word and its numbers.")
+        words = {line[0].decode() for line in lines}
+        if not (count := len(read_vector_file(path, words).index)):
+            raise AtlasError(f"{path}: no line is a word and its numbers.")
+        return Attempt(label, entry, count, {})
+    except UnicodeDecodeError:
+        return Attempt(label, entry, refusal=f"{path}: not UTF-8.")
+    except AtlasError as error:
+        return Attempt(label, entry, refusal=first_line(error, 300))
+
+
+def _attempt(
+    path: Path, tokenizer: Path, configuration: Mapping[str, Any], max_tokens: int, label: str, entry: Entry
+) -> Attempt:
+    import pandas as pd
+
+    from attention_atlas.corpora.building import build_shard
+    from attention_atlas.corpora.examples import RECORD
+    from attention_atlas.io.tables import read_table
+
+    if entry["reader"] == "vectors":
+        return _vectors(path, label, entry)
+    named = entry | {"source": {"path": str(path)}, "limit": RECORDS, "shard": RECORDS, "order": "file"}
+    whole = resolve(merged(dict(configuration), {"corpora": {NAME: named}}))["corpora"][NAME]
+    with tempfile.TemporaryDirectory() as folder:
+        files = Path(folder, "examples.parquet"), Path(folder, "dropped.tsv")
+        try:
+            build_shard(whole, path, tokenizer, max_tokens, 0, *files)
+        except AtlasError as error:
+            return Attempt(label, entry, refusal=first_line(error, 300))
+        dropped = read_table(files[1])
+        reasons = Counter[str]()
+        for reason, number in zip(dropped["reason"], dropped["n"], strict=True):
+            reasons[str(reason)] += int(number)
+        lost = int((dropped["unit"] == RECORD).sum())
+        return Attempt(label, entry, len(pd.read_parquet(files[0], columns=["id"])) + lost, dict(reasons))
+
+
+def overlay(path: Path, attempt: Attempt, configuration: Mapping[str, Any], model: str) -> Entry:
+    """A configuration over the shipped one, with a run of the studies that can use the corpus; empty where none can.
+
+    What a study needs beside it is that of the generated sample.
+    """
+    reader = attempt.entry["reader"]
+    entry = attempt.entry | {"title": path.name, "source": {"path": str(path.resolve())}}
+    entry |= {"limit": attempt.records, "shard": min(attempt.records, 256)}
+    corpora = {NAME: entry}
+    run: Entry = {"title": f"{path.name}", "model": model}
+    template = configuration["runs"][TEMPLATE]
+    if reader == "glue":
+        run["kovaleva2019"] = _required(template, "kovaleva2019") | {"tasks": {attempt.entry["task"]: NAME}}
+    elif reader == "edges":
+        parts = {part: f"{NAME}-{part}" for part in ("training", "development")}
+        corpora = {name: entry | {"part": part} for part, name in parts.items()}
+        run["tenney2019"] = {"tasks": dict.fromkeys(attempt.entry["edge_tasks"], parts)}
+    for study, role in _MAIN_ROLES.get(reader, ()):
+        run[study] = _required(template, study) | {role: NAME}
+    if not run.keys() & studies().keys():
+        return {}
+    return {"targets": [RUN], "corpora": corpora, "runs": {RUN: run}}
+
+
+def _required(template: Mapping[str, Any], study: str) -> Entry:
+    """Settings of a study in a run without which there is no run of it, and its model."""
+    declared = studies()[study]
+    keys = [*declared.settings_schema(read_yaml)["required"], "model"]
+    return {key: template[study][key] for key in keys if key in template[study]}
+
+
+def possible_artifacts(configuration: Mapping[str, Any], added: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Study -> artefacts that the run of an overlay has and that read its corpus.
+
+    Raises:
+        AtlasError: the overlay does not fit the configuration.
+    """
+    config = resolve(merged(dict(configuration), added))
+    run = config["runs"][RUN]
+    by_study: dict[str, list[str]] = {}
+    for study in studies().values():
+        if study.id not in run:
+            continue
+        roles = {key for key in study.roles if run[study.id].get(key) == NAME}
+        listed = [one.id for one in study.artifacts if is_part_of(config, RUN, study, one) and _reads(study, one, roles)]
+        if listed:
+            by_study[study.id] = listed
+    return by_study
+
+
+def _reads(study: Study, artifact: Any, roles: set[str]) -> bool:
+    """Whether an artefact reads one of the roles; tasks are read by all artefacts of a study."""
+    return not roles or study.overview or bool(roles & {*artifact.needs, *artifact.uses})

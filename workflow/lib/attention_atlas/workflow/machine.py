@@ -1,0 +1,115 @@
+"""Whether this machine has the disk and the memory that planned jobs take."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from attention_atlas.workflow.cost_model import disk_of
+from attention_atlas.workflow.lookups import Config
+from attention_atlas.workflow.work import GIGA
+
+_MIB = 2**20
+_CGROUP = Path("/sys/fs/cgroup/memory.max")
+"""Limit of memory of a container, in bytes, or `max`."""
+
+
+@dataclass(frozen=True)
+class PlannedJob:
+    """A job that is still to be run: its rule, its wildcards, and the megabytes that it asks for."""
+
+    rule: str
+    wildcards: Mapping[str, str]
+    megabytes: int
+
+    @property
+    def name(self) -> str:
+        """Rule and wildcards."""
+        return f"{self.rule} ({', '.join(f'{key}={value}' for key, value in self.wildcards.items())})"
+
+
+def planned_by_snakemake(jobs: Iterable[Any]) -> list[PlannedJob]:
+    """The same of jobs of Snakemake's graph, with the memory that their rules ask for: a job's own is cut to the limit."""
+    return [PlannedJob(job.rule.name, dict(job.wildcards.items()), _megabytes(job)) for job in jobs]
+
+
+def _megabytes(job: Any) -> int:
+    resource = job.rule.resources.get("mem_mb")
+    if resource is None:
+        return 0
+    # An expression of --set-resources may use all that Snakemake hands to it; a function of a rule takes what it names.
+    value = resource.evaluate(
+        job.wildcards,
+        input=job.input,
+        attempt=1,
+        threads=job.threads,
+        rulename=job.rule.name,
+        async_run=job.rule.workflow.async_run,
+    ).value
+    return value if isinstance(value, int) else 0
+
+
+def disk_forecast(config: Config, jobs: Iterable[PlannedJob]) -> float:
+    """Bytes that jobs write, and the most that one of them takes beside them while it runs: an upper bound.
+
+    Temporary files count in full, as if all were there before the first job that reads them starts. When they go depends on
+    the order of jobs and on how many run side by side; `make plan` says what to expect.
+    """
+    sizes = [disk_of(config, job.rule, job.wildcards) for job in jobs]
+    return sum(size.kept + size.temporary for size in sizes) + max((size.scratch for size in sizes), default=0.0)
+
+
+def free_bytes(folder: str | Path) -> int:
+    """Bytes that are free on the disk of a folder, or of the nearest one above it that is there."""
+    place = Path(folder).absolute()
+    while not place.exists():
+        place = place.parent
+    return shutil.disk_usage(place).free
+
+
+def machine_megabytes() -> int:
+    """Memory of this machine, or of the container that this process is in."""
+    physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    text = _CGROUP.read_text(encoding="ascii").strip() if _CGROUP.is_file() else "max"
+    return (min(physical, int(text)) if text.isdigit() else physical) // _MIB
+
+
+def memory_limit(resources: Mapping[str, Any]) -> int:
+    """Megabytes that jobs may take together: Snakemake's own limit (`mem_mb`) where it has one, else the machine's."""
+    limit = resources.get("mem_mb")
+    # A class of Snakemake's own holds the number.
+    return int(getattr(limit, "value", limit) or machine_megabytes())
+
+
+def shortfalls(config: Config, jobs: list[PlannedJob], free: float, megabytes: int) -> list[str]:
+    """What jobs need and the machine has not, a sentence each.
+
+    Args:
+        config: the resolved configuration.
+        jobs: all that are still to be run.
+        free: bytes on the disk of results.
+        megabytes: memory for one job; 0 where it is not known, as on a cluster.
+    """
+    sentences = []
+    if (needed := disk_forecast(config, jobs)) > free:
+        sentences.append(
+            f"disk: the run takes up to {needed / GIGA:.1f} GB, but {free / GIGA:.1f} GB are free: put results/ on a larger "
+            "disk, or lower limits."
+        )
+    largest = max(jobs, key=lambda job: job.megabytes, default=None)
+    if largest is not None and megabytes and largest.megabytes > megabytes:
+        over = sum(job.megabytes > megabytes for job in jobs)
+        sentences.append(
+            f"memory: {over} jobs ask for more than the {megabytes:,} MB of this machine, most {largest.name} for "
+            f"{largest.megabytes:,} MB: run them on a larger one, or lower max_tokens or batch."
+        )
+    return sentences
+
+
+def start_warnings(config: Config, jobs: Iterable[Any], megabytes: int) -> list[str]:
+    """What to warn of before the first of Snakemake's jobs; arguments as of `shortfalls`."""
+    return shortfalls(config, planned_by_snakemake(jobs), free_bytes(str(config.get("results", "results"))), megabytes)

@@ -1,0 +1,78 @@
+"""The shape of every model: from its config.json where that is at hand, else from the lock file, else as its entry says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from attention_atlas.errors import AtlasError
+from attention_atlas.io.hub_lock import LOCK_PLACE, MODELS, SHAPE, Lock, locked
+from attention_atlas.models.folders import model_folder
+from attention_atlas.models.shape import read_shape
+
+HEAD_WIDTH = 64
+"""Width of a head in BERT: an entry that states layers and heads alone is taken to have this times the number of heads."""
+_BERT_BASE = {"layers": 12, "heads": 12}
+"""Of a new model, and of one whose files are not there yet, where nothing says another."""
+
+
+def fill_shapes(config: dict[str, Any], lock: Lock) -> None:
+    """Set layers, heads and hidden_size of all models of the registry, in place.
+
+    Raises:
+        AtlasError: an entry contradicts its model's config.json, or nothing says the shape of a model of the hub.
+    """
+    models = config["models"]
+    known: dict[str, tuple[dict[str, int], str]] = {}
+    for name, entry in models.items():
+        source = entry["source"]
+        if "fine_tuned" in source:
+            continue
+        if "untrained" in source:
+            shape, origin = {"hidden_size": source["untrained"]["hidden_size"]}, ""
+        else:
+            key = repr(sorted(source.items()))
+            if key not in known:
+                known[key] = _known_shape(source, lock, config["data_mirror"])
+            shape, origin = known[key]
+            _check_stated(name, entry, shape, origin)
+        _fill(name, entry, shape)
+    for entry in models.values():
+        if "fine_tuned" in entry["source"]:
+            base = models.get(entry["source"]["fine_tuned"], {})
+            for key in SHAPE:
+                if key not in entry:
+                    # Without a base there is a message of its own.
+                    entry[key] = base.get(key, 1)
+
+
+def _known_shape(source: Mapping[str, Any], lock: Lock, mirror: str | None) -> tuple[dict[str, int], str]:
+    """What is known of the shape of a model that has files, and what says so."""
+    folder = model_folder(source, lock, mirror)
+    shape = read_shape(folder) if folder is not None else {}
+    if shape:
+        return {key: shape[key] for key in SHAPE if key in shape}, f"config.json in {folder}"
+    record = (locked(lock, MODELS, source) if "hub" in source else None) or {}
+    return {key: record[key] for key in SHAPE if key in record}, LOCK_PLACE
+
+
+def _check_stated(name: str, entry: Mapping[str, Any], shape: Mapping[str, int], origin: str) -> None:
+    for key, value in shape.items():
+        if entry.get(key, value) != value:
+            raise AtlasError(
+                f"config: models.{name}.{key}: it is {entry[key]}, but {origin} says {value}. Correct it, or leave it out: it "
+                "is read from there."
+            )
+
+
+def _fill(name: str, entry: dict[str, Any], shape: Mapping[str, int]) -> None:
+    for key, value in shape.items():
+        entry.setdefault(key, value)
+    if "hub" in entry["source"] and not {"layers", "heads"} <= entry.keys():
+        raise AtlasError(
+            f"config: models.{name}: the shape of {entry['source']['hub']} is not known yet: run `make lock` once (needs a "
+            "network), or state layers, heads and hidden_size."
+        )
+    for key, value in _BERT_BASE.items():
+        entry.setdefault(key, value)
+    entry.setdefault("hidden_size", HEAD_WIDTH * entry["heads"])

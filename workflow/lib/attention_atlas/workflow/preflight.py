@@ -1,0 +1,156 @@
+"""All that a run needs: what, which artefacts need it, licence, where it is to be had, and whether it is there."""
+
+from __future__ import annotations
+
+import csv
+import io
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from attention_atlas.errors import AtlasError, did_you_mean
+from attention_atlas.workflow.lookups import Config
+from attention_atlas.workflow.needs import Need, artifact_list, artifacts_of, needs, uses, without_missing
+from attention_atlas.workflow.requirements import DOWNLOADED, MISSING, PRESENT, Requirement, may_be_skipped
+from attention_atlas.workflow.studies import studies
+from attention_atlas.workflow.study import Extra
+
+WIDTH = 118
+COLUMNS = ("state", "kind", "names", "place", "licence", "layout", "bytes", "needed_by", "skipped", "built_without_it")
+_INDENT = 12
+
+
+@dataclass(frozen=True)
+class Preflight:
+    """What a run needs.
+
+    Attributes:
+        config: the resolved configuration.
+        run: its name.
+        groups: corpora and models that lie at one place, with the artefacts that need them; missing ones first.
+        extras: study -> optional packages that it uses.
+        shortfalls: disk and memory that do not suffice, a sentence each.
+    """
+
+    config: Config
+    run: str
+    groups: tuple[tuple[Need, ...], ...]
+    extras: tuple[tuple[str, Extra], ...]
+    shortfalls: tuple[str, ...]
+
+    @property
+    def failures(self) -> list[str]:
+        """What keeps the run from being built as it is: what is missing and may not be, and what the machine lacks."""
+        missing = [need.requirement for group in self.groups for need in group if need.requirement.state == MISSING]
+        return [
+            *(one.sentence for one in missing if not may_be_skipped(self.config, {one.title: one})),
+            *self.shortfalls,
+        ]
+
+
+def preflight(config: Config, run: str, shortfalls: list[str]) -> Preflight:
+    """Look for all that a run needs.
+
+    Args:
+        config: the resolved configuration.
+        run: its name.
+        shortfalls: what its jobs need and the machine has not, see `machine.shortfalls`.
+
+    Raises:
+        AtlasError: there is no such run.
+    """
+    if run not in config["runs"]:
+        raise AtlasError(f"there is no run '{run}'{did_you_mean(run, config['runs'])}. Runs: {', '.join(config['runs'])}.")
+    by_place: dict[tuple[str, ...], list[Need]] = {}
+    for need in needs(config, without_missing(config), artifacts_of(config, [run])):
+        one = need.requirement
+        by_place.setdefault((one.state, one.kind, one.place), []).append(need)
+    extras = [
+        (study.id, extra)
+        for study in studies().values()
+        if study.id in config["runs"][run]
+        for extra in study.extras(config, run)
+    ]
+    return Preflight(config, run, tuple(map(tuple, by_place.values())), tuple(extras), tuple(shortfalls))
+
+
+def as_text(checked: Preflight) -> str:
+    """A block for each place, and a last line with counts; at most `WIDTH` columns where no path is longer."""
+    blocks = [_block(group) for group in checked.groups]
+    blocks += [_extra_block(study, extra) for study, extra in checked.extras]
+    blocks += ["\n".join(_wrapped("too little", sentence)) for sentence in checked.shortfalls]
+    return "\n".join([*blocks, "", summary(checked)])
+
+
+def summary(checked: Preflight) -> str:
+    """How many places are present, downloaded by the run, or missing."""
+    states = [group[0].requirement.state for group in checked.groups]
+    size = sum(group[0].requirement.size for group in checked.groups)
+    absent = sum(bool(extra.problem) for _, extra in checked.extras)
+    parts = [
+        f"{states.count(PRESENT)} present",
+        f"{states.count(DOWNLOADED)} to be downloaded (models {size / 1e9:.1f} GB)",
+        f"{states.count(MISSING)} missing",
+        f"{absent} optional missing",
+        f"{len(checked.shortfalls)} too little",
+    ]
+    verdict = "cannot be built" if checked.failures else "can be built"
+    if not checked.failures and any(need.skipped or need.lacks for group in checked.groups for need in group):
+        verdict += ", without what is skipped"
+    return f"run {checked.run} {verdict}: {', '.join(parts)}."
+
+
+def _block(group: tuple[Need, ...]) -> str:
+    """What lies at one place: names, place, size, licence, layout where it is missing, and artefacts."""
+    one = group[0].requirement
+    names = ", ".join(need.requirement.name for need in group)
+    heading = {PRESENT: "present", DOWNLOADED: "download", MISSING: "MISSING"}[one.state]
+    size = f", about {one.size / 1e9:.1f} GB" if one.size else ""
+    lines = _wrapped(heading, f"{one.kind} {names}: {one.problem or one.place}{size}")
+    if one.state != PRESENT:
+        lines += _wrapped("licence", one.licence)
+    if one.state == MISSING:
+        lines += _wrapped("layout", one.layout)
+    for what, listed in uses(group):
+        lines += _wrapped(what.lower() if what != "Built without it" else "lacks it", artifact_list(listed))
+    return "\n".join(lines)
+
+
+def _extra_block(study: str, extra: Extra) -> str:
+    heading = "optional" if extra.problem else "present"
+    lines = _wrapped(heading, f"package {extra.name}{': ' + extra.problem if extra.problem else ''}")
+    artifacts = artifact_list(f"{study}/{name}" for name in extra.artifacts)
+    return "\n".join([*lines, *_wrapped("lacks it" if extra.problem else "needed by", artifacts)])
+
+
+def _wrapped(heading: str, text: str) -> list[str]:
+    """A heading and a text beside it; nothing for an empty text."""
+    if not text:
+        return []
+    lines = textwrap.wrap(text, WIDTH - _INDENT, break_long_words=False, break_on_hyphens=False)
+    return [f"{heading:<{_INDENT}}{lines[0]}", *(" " * _INDENT + line for line in lines[1:])]
+
+
+def as_tsv(checked: Preflight) -> str:
+    """The same as a tab-separated table with the columns `COLUMNS`."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, delimiter="\t", lineterminator="\n")
+    writer.writerow(COLUMNS)
+    writer.writerows(_rows(checked))
+    return stream.getvalue()
+
+
+def _rows(checked: Preflight) -> Iterator[list[Any]]:
+    for group in checked.groups:
+        one: Requirement = group[0].requirement
+        names = " ".join(need.requirement.name for need in group)
+        listed = [
+            " ".join(dict.fromkeys(name for need in group for name in getattr(need, key)))
+            for key in ("needed_by", "skipped", "lacks")
+        ]
+        yield [one.state, one.kind, names, one.place, one.licence, one.layout, int(one.size) or "", *listed]
+    for study, extra in checked.extras:
+        artifacts = " ".join(f"{study}/{name}" for name in extra.artifacts)
+        state = "missing, optional" if extra.problem else PRESENT
+        yield [state, "package", extra.name, "", "", "", "", artifacts, "", artifacts if extra.problem else ""]
