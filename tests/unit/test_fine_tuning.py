@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 import torch
 import transformers
+from first_gradients import assert_parts_give_the_gradient_of_the_batch
 from safetensors.torch import load_file
 from small_entries import FILE_ORDER
 from small_tokenizer import save_tokenizer
@@ -19,6 +20,7 @@ from attention_atlas.corpora.building import build_shard
 from attention_atlas.corpora.examples import read_examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.models import training_state
+from attention_atlas.models.batch_parts import PartsTrainer
 from attention_atlas.models.card import read_card
 from attention_atlas.models.fine_tuning import CHECKPOINT, fine_tune, label_names, order_of_batches
 from attention_atlas.models.loading import describe, load_trained, locate
@@ -188,6 +190,20 @@ def test_labels_and_scores_are_learnt(base, pairs, tmp_path, task, names):
     describe("tiny-labels", entry | {"source": {"path": str(checkpoint)}}, tmp_path / "card.json", tmp_path / "tokenizer.json")
 
 
+@pytest.mark.parametrize("task", ["rte", "stsb"])
+def test_parts_of_a_batch_give_its_gradient_with_classes_and_scores(base, pairs, tmp_path, task):
+    source, entry = base
+    training = TRAINING | {"task": "labels", "regression": task == "stsb", "dropout": 0.0}
+    outs = tmp_path / "checkpoint", tmp_path / "summary.tsv"
+    assert_parts_give_the_gradient_of_the_batch(
+        lambda: fine_tune(entry, source / "card.json", [pairs / f"{task}.parquet"], 100, training, 1, *outs)
+    )
+
+
+def test_parts_of_a_batch_give_its_gradient_with_questions(base, tmp_path):
+    assert_parts_give_the_gradient_of_the_batch(lambda: train(base, tmp_path, dropout=0.0))
+
+
 def test_one_label_is_nothing_to_learn(base, pairs, tmp_path):
     examples = list(read_examples([pairs / "rte.parquet"]))
     with pytest.raises(AtlasError, match="all 16 examples have the label 'yes'"):
@@ -209,14 +225,14 @@ class Stopped(Exception):
 
 def stop_after(steps, monkeypatch):
     """Let a training write its state after each step, and end in the step after `steps`."""
-    step, taken = transformers.Trainer.training_step, iter(range(steps))
+    step, taken = PartsTrainer.training_step, iter(range(steps))
 
     def counted(self, *arguments, **options):
         if next(taken, None) is None:
             raise Stopped
         return step(self, *arguments, **options)
 
-    monkeypatch.setattr(transformers.Trainer, "training_step", counted)
+    monkeypatch.setattr(PartsTrainer, "training_step", counted)
     monkeypatch.setattr(training_state, "SECONDS_BETWEEN", 0)
 
 
@@ -244,8 +260,8 @@ def test_a_stopped_training_goes_on_to_the_same_weights(base, tmp_path, monkeypa
     assert not (tmp_path / "stopped/checkpoint/model.safetensors").exists()
     monkeypatch.undo()
     calls = []
-    step = transformers.Trainer.training_step
-    monkeypatch.setattr(transformers.Trainer, "training_step", lambda *a, **o: calls.append(1) or step(*a, **o))
+    step = PartsTrainer.training_step
+    monkeypatch.setattr(PartsTrainer, "training_step", lambda *a, **o: calls.append(1) or step(*a, **o))
     with caplog.at_level(logging.INFO):
         train(base, tmp_path / "stopped", **changed)
     total = 12 * 4

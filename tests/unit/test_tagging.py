@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from first_gradients import assert_parts_give_the_gradient_of_the_batch
 from small_entries import FILE_ORDER, KEYPHRASES
 from small_tokenizer import save_tokenizer
 from transformers import BertConfig, BertForTokenClassification, BertModel
@@ -192,7 +193,8 @@ def test_a_tagger_learns_and_is_the_same_for_the_same_seed(tmp_path):
     describe("tiny", entry, tmp_path / "card.json", tmp_path / "pieces.json")
     # The key is always what follows "the".
     lines = [
-        {"id": a, "text": f"{b} the {a} {c} .", "keyphrases": [a]} for a, b, c in ("bcd", "cdb", "dbc", "fgh", "ghf", "hfg")
+        {"id": a, "text": f"{b} the {a} {c} ." + " ." * "bcd".find(a), "keyphrases": [a]}
+        for a, b, c in ("bcd", "cdb", "dbc", "fgh", "ghf", "hfg")
     ]
     (tmp_path / "raw.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines * 4))
     corpus = {"reader": "keyphrases", **KEYPHRASES, "overlong": "drop", **FILE_ORDER, "max_tokens": 16, "shard": 24}
@@ -211,5 +213,9 @@ def test_a_tagger_learns_and_is_the_same_for_the_same_seed(tmp_path):
     (answers,) = tags_under(model, examples, [], PAD)
     counts = np.sum([token_counts(a, "".join(gold_tags(e))) for a, e in zip(answers, examples, strict=True)], axis=0)
     assert f1_of(counts) > 0.8
+    whole = training | {"dropout": 0.0, "batch": 12}
+    assert_parts_give_the_gradient_of_the_batch(
+        lambda: fine_tune(entry, tmp_path / "card.json", [out[0]], 24, whole, 1, tmp_path / "c", tmp_path / "c.tsv")
+    )
     with pytest.raises(AtlasError, match="nothing to train on"):
         fine_tune(entry, tmp_path / "card.json", [out[0]], 0, training, 1, tmp_path / "c", tmp_path / "c.tsv")

@@ -7,7 +7,7 @@ import json
 import pandas as pd
 import pytest
 import torch
-import transformers
+from first_gradients import assert_parts_give_the_gradient_of_the_batch
 from safetensors.torch import load_file
 from sample_corpus.parallel import parallel_lines
 from small_entries import FILE_ORDER
@@ -23,6 +23,7 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.io.tables import read_parquet
 from attention_atlas.methods.names import ANSWERS, KEYS, NONE, TRANSLATION
 from attention_atlas.models import training_state
+from attention_atlas.models.batch_parts import PartsTrainer
 from attention_atlas.models.card import read_card
 from attention_atlas.models.fine_tuning import fine_tune, kept_epochs, load_epoch
 from attention_atlas.models.loading import describe, load_trained
@@ -94,6 +95,10 @@ def test_training_lowers_the_loss_and_is_the_same_for_the_same_seed(new_model, t
     assert losses.iloc[-1] < losses.iloc[0] - 0.3
 
 
+def test_parts_of_a_batch_give_its_gradient(new_model, tmp_path):
+    assert_parts_give_the_gradient_of_the_batch(lambda: train(new_model, tmp_path, dropout=0.0))
+
+
 def test_a_stopped_training_keeps_the_weights_of_the_epochs_before(new_model, tmp_path, monkeypatch):
     source, entry = new_model
 
@@ -102,10 +107,10 @@ def test_a_stopped_training_keeps_the_weights_of_the_epochs_before(new_model, tm
         fine_tune(entry, source / "card.json", [source / "e.parquet"], 60, TRAINING | {"keep_epochs": [1, 2]}, 1, *out)
 
     train_by_epoch(tmp_path / "whole")
-    step, taken = transformers.Trainer.training_step, iter(range(11))
+    step, taken = PartsTrainer.training_step, iter(range(11))
     with monkeypatch.context() as stopping:
         # Eight steps an epoch; the twelfth is not done. An exhausted iterator ends the training here.
-        stopping.setattr(transformers.Trainer, "training_step", lambda *a, **o: (next(taken), step(*a, **o))[1])
+        stopping.setattr(PartsTrainer, "training_step", lambda *a, **o: (next(taken), step(*a, **o))[1])
         stopping.setattr(training_state, "SECONDS_BETWEEN", 0)
         with pytest.raises(StopIteration):
             train_by_epoch(tmp_path / "stopped")

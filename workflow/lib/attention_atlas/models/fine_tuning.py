@@ -68,7 +68,9 @@ def fine_tune(
     Raises:
         AtlasError: the model cannot be loaded, or no example can be trained on.
     """
-    from transformers import AutoTokenizer, PrinterCallback, Trainer, TrainingArguments, set_seed
+    from transformers import AutoTokenizer, PrinterCallback, TrainingArguments, set_seed
+
+    from attention_atlas.models.batch_parts import PartsTrainer
 
     torch.set_num_threads(threads)
     card = read_card(card_path)
@@ -127,11 +129,11 @@ def fine_tune(
             # The published optimiser clips each tensor itself.
             max_grad_norm=0.0 if training["optimiser"] == "bert_adam" else 1.0,
         )
-        trainer = Trainer(
+        trainer = PartsTrainer(
             model=model,
             args=arguments,
             train_dataset=items,
-            data_collator=lambda batch: _collated(model, batch, card.pad or 0),
+            data_collator=lambda batch: _in_parts(model, batch, card.pad or 0),
             callbacks=[_reporter(), keeper],
             optimizer_cls_and_kwargs=(
                 (BertAdam, {"lr": training["learning_rate"]}) if training["optimiser"] == "bert_adam" else None
@@ -217,6 +219,36 @@ def _translations(examples: Sequence[Example], tokenizer: Path, longest: int) ->
 def _item(example: Example, **targets: Any) -> dict[str, Any]:
     """An example with what is to be learnt of it; the Trainer groups by the length of its pieces."""
     return {"input_ids": list(example.input_ids), "example": example, "targets": targets}
+
+
+def _in_parts(model: PreTrainedModel, batch: Sequence[Mapping[str, Any]], pad: int) -> dict[str, Any]:
+    """A batch for a `PartsTrainer`; parts without a target are left out, unless there is no other."""
+    from attention_atlas.models.batch_parts import PARTS, SHARE, parts_of_like_length, pieces_of_a_part
+
+    pieces = pieces_of_a_part(next(model.parameters()))
+    places = parts_of_like_length([_length(item) for item in batch], pieces)
+    counts = [sum(_target_count(batch[place]["targets"]) for place in part) for part in places]
+    if len(places) == 1 or not any(counts):
+        return {PARTS: [_collated(model, batch, pad) | {SHARE: 1}]}
+    return {
+        PARTS: [
+            _collated(model, [batch[place] for place in part], pad) | {SHARE: count / sum(counts)}
+            for part, count in zip(places, counts, strict=True)
+            if count
+        ]
+    }
+
+
+def _length(item: Mapping[str, Any]) -> int:
+    """Pieces of an example, or of its translation where that is longer."""
+    labels = item["targets"].get("labels")
+    return max(len(item["input_ids"]), len(labels) if isinstance(labels, list) else 0)
+
+
+def _target_count(targets: Mapping[str, Any]) -> int:
+    """Over how many targets of an example the loss is a mean: its pieces that count, or one."""
+    labels = targets.get("labels")
+    return sum(number != UNCOUNTED for number in labels) if isinstance(labels, list) else 1
 
 
 def _collated(model: PreTrainedModel, batch: Sequence[Mapping[str, Any]], pad: int) -> dict[str, torch.Tensor]:

@@ -54,7 +54,7 @@ def stacked(shape: Shape) -> Shape:
     return Shape(2 * shape.layers, shape.heads, shape.hidden)
 
 
-def training(shape: Shape, records: float, tokens: float, batch: int, parameters: float) -> dict[str, float]:
+def training(shape: Shape, records: float, tokens: float, batch: int, parameters: float, parts: int = 1) -> dict[str, float]:
     """An epoch of training: forward and backward passes, and a step of the optimiser a batch.
 
     Args:
@@ -63,8 +63,9 @@ def training(shape: Shape, records: float, tokens: float, batch: int, parameters
         tokens: of an example, padding included.
         batch: examples of a batch.
         parameters: how many are updated.
+        parts: of a batch, each of which passes through the layers on its own.
     """
-    passes = times(TRAINING, forward(shape, records, tokens, batch * tokens))
+    passes = times(TRAINING, forward(shape, records, tokens, batch * tokens / parts))
     return passes | {"gupdates": parameters * records / batch / _GIGA}
 
 

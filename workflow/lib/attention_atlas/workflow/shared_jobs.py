@@ -11,6 +11,7 @@ from attention_atlas.workflow.work import (
     in_training,
     mlm_head_gflop,
     padded_tokens,
+    random_batches,
     translation_vocabulary,
 )
 
@@ -19,6 +20,9 @@ _TOKEN_BYTES = 12
 
 _GFLOP_BEFORE_STATE = 20 * 60 * 25
 """Work of the 20 minutes before a training stores its first state, at 25 GFLOP/s: a slow processor."""
+
+_PARTS_OF_A_BATCH = 4
+"""Of a random batch of 32 sentences on a CPU (`models.batch_parts`)."""
 
 
 def _minutes_of_passes(part: Part) -> int:
@@ -43,14 +47,15 @@ def _fine_tuning_passes(part: Part) -> float:
 def _fine_tuning_work(part: Part) -> Work:
     settings = part.model["training"]
     records, tokens = settings["epochs"] * part.records, padded_tokens(part)
+    parts = _PARTS_OF_A_BATCH if random_batches(part) else 1
     if settings["task"] != "translation":
-        return passes.training(part.shape, records, tokens, settings["batch"], part.shape.parameters)
+        return passes.training(part.shape, records, tokens, settings["batch"], part.shape.parameters, parts)
     # A decoder of the encoder's size, and the scores of the vocabulary.
     size = translation_vocabulary(part) * part.shape.hidden
     whole = passes.stacked(part.shape)
     scores = {"gflop": passes.TRAINING * 2 * records * tokens * size / 1e9}
     parameters = whole.parameters - costs.VOCABULARY * whole.hidden + size
-    return passes.added(passes.training(whole, records, tokens, settings["batch"], parameters), scores)
+    return passes.added(passes.training(whole, records, tokens, settings["batch"], parameters, parts), scores)
 
 
 def _checkpoint_bytes(part: Part) -> float:

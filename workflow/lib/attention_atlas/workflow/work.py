@@ -185,10 +185,14 @@ def mlm_head_gflop(part: Part) -> float:
 
 
 def padded_tokens(part: Part) -> float:
-    """Tokens of an example in training, padding included: the longest of a random batch is about twice the mean."""
+    """Tokens of an example in training, padding included: a random batch is trained in parts of like length."""
+    return min(part.tokens * (1.2 if random_batches(part) else 1.1), float(part.corpus["max_tokens"]))
+
+
+def random_batches(part: Part) -> bool:
+    """Whether examples of any length share a batch in training."""
     settings = part.model["training"]
-    random = settings["task"] == "translation" or settings.get("batches") == "random"
-    return min(part.tokens * (2.0 if random else 1.1), float(part.corpus["max_tokens"]))
+    return settings["task"] == "translation" or settings.get("batches") == "random"
 
 
 def translation_vocabulary(part: Part) -> int:

@@ -1,0 +1,49 @@
+"""Gradients of the first step of a fine-tuning, by how its batch is divided."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from attention_atlas.models import batch_parts
+
+
+class Taken(Exception):
+    """Ends a training after its first step."""
+
+
+def first_gradients(fit: Callable[[], object], parts: Callable[[int], list[list[int]]]) -> tuple[torch.Tensor, float, int]:
+    """All gradients in one row, the loss and the number of parts that were trained on, of the first step of `fit`.
+
+    Args:
+        fit: starts the training; without dropout.
+        parts: places of the examples in parts, for a batch of so many examples.
+    """
+    taken = []
+    step = batch_parts.PartsTrainer.training_step
+
+    def first_step(self, model, inputs, num_items_in_batch=None):
+        loss = step(self, model, inputs)
+        gradients = [weights.grad.flatten() for weights in model.parameters() if weights.grad is not None]
+        taken.append((torch.cat(gradients), loss.item(), len(inputs[batch_parts.PARTS])))
+        raise Taken
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(batch_parts.PartsTrainer, "training_step", first_step)
+        patch.setattr(batch_parts, "parts_of_like_length", lambda lengths, pieces: parts(len(lengths)))
+        with pytest.raises(Taken):
+            fit()
+    return taken[0]
+
+
+def assert_parts_give_the_gradient_of_the_batch(fit: Callable[[], object], parts_with_targets: int = 3) -> None:
+    """Train on a batch whole and in uneven parts, and compare."""
+    whole, loss, count = first_gradients(fit, lambda size: [list(range(size))])
+    assert count == 1
+    in_parts, loss_in_parts, count = first_gradients(fit, lambda size: [[size - 1], [0], list(range(1, size - 1))])
+    assert count == parts_with_targets
+    assert loss_in_parts == pytest.approx(loss, rel=1e-5)
+    assert whole.norm() > 0
+    assert (in_parts - whole).norm() < 1e-5 * whole.norm()

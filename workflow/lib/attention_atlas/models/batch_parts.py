@@ -1,0 +1,82 @@
+"""Training on a batch in parts of like length: the gradient of the whole batch, with less padding.
+
+Random batches, as the papers draw them, are padded to their longest example, about twice the mean. The gradient of a mean loss
+is the sum of the gradients of parts, each weighted by its share of the targets; only the numbers that dropout draws differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+from transformers import Trainer
+
+from attention_atlas.models import devices
+
+if TYPE_CHECKING:
+    pass
+
+PARTS, SHARE = "parts", "share"
+"""Keys of a batch: its parts, and in each its share of the targets."""
+PIECES_ON_CPU, PIECES_ON_GPU = 64, 768
+"""Padded pieces that take as long as one more part: on a CPU adding its gradients, on a GPU also starting its operations."""
+
+
+def pieces_of_a_part(weights: torch.Tensor) -> int:
+    """Padded pieces that take as long as one more part does, where some weights of the model are."""
+    return PIECES_ON_GPU if devices.on_gpu(weights) else PIECES_ON_CPU
+
+
+def parts_of_like_length(lengths: Sequence[int], part_pieces: int) -> list[list[int]]:
+    """Places of the examples in parts, such that padded pieces and `part_pieces` for each part are the fewest together.
+
+    The parts go from long to short examples. A batch that is best left whole keeps the order of its examples.
+
+    Args:
+        lengths: [example] pieces.
+        part_pieces: what one more part costs, in padded pieces.
+    """
+    places = sorted(range(len(lengths)), key=lambda place: (-lengths[place], place))
+    # least[n], first[n]: the fewest pieces for the n longest examples, and where the last of their parts begins.
+    least, first = [0], [0]
+    for end in range(1, len(places) + 1):
+        costs = [least[start] + part_pieces + lengths[places[start]] * (end - start) for start in range(end)]
+        first.append(min(range(end), key=costs.__getitem__))
+        least.append(costs[first[-1]])
+    parts: list[list[int]] = []
+    end = len(places)
+    while end:
+        parts.insert(0, places[first[end] : end])
+        end = first[end]
+    return parts if len(parts) > 1 else [list(range(len(lengths)))]
+
+
+class PartsTrainer(Trainer):
+    """A Trainer of batches {PARTS: [part, ...]}: each part is inputs of the model, with its SHARE of the batch's targets."""
+
+    def training_step(
+        self, model: torch.nn.Module, inputs: dict[str, Any], num_items_in_batch: torch.Tensor | int | None = None
+    ) -> torch.Tensor:
+        """The loss of a batch; its gradient is added to that of the weights."""
+        loss = torch.zeros((), device=self.args.device)
+        for part in inputs[PARTS]:
+            loss += super().training_step(model, part)
+        return loss
+
+    def compute_loss(
+        self,
+        model: torch.nn.Module,
+        inputs: dict[str, Any],
+        return_outputs: bool = False,
+        num_items_in_batch: torch.Tensor | int | None = None,
+    ) -> torch.Tensor | tuple[torch.Tensor, Any]:
+        """What a part adds to the mean loss of its batch."""
+        share = inputs[SHARE]
+        loss = super().compute_loss(model, {name: values for name, values in inputs.items() if name != SHARE})
+        assert isinstance(loss, torch.Tensor)
+        return loss if share == 1 else loss * share
+
+    def floating_point_ops(self, inputs: dict[str, Any]) -> int:
+        """Operations of a batch, which the Trainer counts."""
+        return sum(int(super(PartsTrainer, self).floating_point_ops(part)) for part in inputs[PARTS])
