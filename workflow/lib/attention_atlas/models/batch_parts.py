@@ -7,20 +7,17 @@ is the sum of the gradients of parts, each weighted by its share of the targets;
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from transformers import Trainer
 
 from attention_atlas.models import devices
 
-if TYPE_CHECKING:
-    pass
-
 PARTS, SHARE = "parts", "share"
 """Keys of a batch: its parts, and in each its share of the targets."""
 PIECES_ON_CPU, PIECES_ON_GPU = 64, 768
-"""Padded pieces that take as long as one more part: on a CPU adding its gradients, on a GPU also starting its operations."""
+"""Padded pieces that take as long as one more part: adding its gradients; on a GPU, an estimate, also starting operations."""
 
 
 def pieces_of_a_part(weights: torch.Tensor) -> int:
