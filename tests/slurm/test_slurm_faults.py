@@ -41,9 +41,9 @@ def extracting(cluster: Cluster, process: subprocess.Popen[str], workspace: Work
 
 
 def states(cluster: Cluster, before: set[str]) -> list[str]:
-    """States of the new jobs in the order of their submission, once none of them is about to end."""
+    """States of the new jobs in the order of their submission, once all have ended: a cancelled job runs on for a moment."""
     end = time.monotonic() + 60
-    while any(job["State"] == "COMPLETING" for job in cluster.jobs()) and time.monotonic() < end:
+    while any(job["State"] in ("PENDING", "RUNNING", "COMPLETING") for job in cluster.jobs()) and time.monotonic() < end:
         time.sleep(0.2)
     new = [job for job in cluster.jobs() if job["JobID"] not in before]
     return [job["State"] for job in sorted(new, key=lambda job: int(job["JobID"]))]
