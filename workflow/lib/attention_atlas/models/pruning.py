@@ -11,16 +11,10 @@ from torch import nn
 from attention_atlas.attention.engine import attention_layers, attention_shape
 from attention_atlas.attention.plans import SiteKind
 from attention_atlas.errors import AtlasError
+from attention_atlas.models.projections import separate_projections
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
-
-_NAMES = (
-    # Projections of the attention module, and the output projection seen from it or from the module around it.
-    (("query", "key", "value"), "output.dense"),
-    (("q_proj", "k_proj", "v_proj"), "out_proj"),
-    (("q_lin", "k_lin", "v_lin"), "out_lin"),
-)
 
 
 @torch.no_grad()
@@ -49,29 +43,16 @@ def prune_heads(model: PreTrainedModel, heads: Mapping[tuple[SiteKind, int], Col
 
 
 def _cut(model: PreTrainedModel, name: str, remaining_heads: list[int], count: int) -> None:
-    module = model.get_submodule(name)
-    around = model.get_submodule(name.rpartition(".")[0])
-    for inner, outer in _NAMES:
-        projections = [layer for layer in (_linear(module, part) for part in inner) if layer is not None]
-        output = _linear(module, outer) or _linear(around, outer)
-        if output is None or len(projections) < len(inner):
-            continue
-        size = projections[0].out_features // count
-        places = torch.tensor([head * size + k for head in remaining_heads for k in range(size)], dtype=torch.long)
-        for projection in projections:
-            _keep(projection, places, 0)
-        _keep(output, places, 1)
-        return
-    raise AtlasError(f"{type(model).__name__}: the projections of {name} are not found, so that no head can be pruned.")
-
-
-def _linear(module: nn.Module, name: str) -> nn.Linear | None:
-    """The linear layer of this name in a module, None where there is none."""
-    try:
-        layer = module.get_submodule(name)
-    except AttributeError:
-        return None
-    return layer if isinstance(layer, nn.Linear) else None
+    projections = separate_projections(model, name)
+    if projections is None:
+        raise AtlasError(f"{type(model).__name__}: the projections of {name} are not found, so that no head can be pruned.")
+    size = projections.query.out_features // count
+    if projections.key.out_features != projections.query.out_features:
+        raise AtlasError(f"{type(model).__name__}: heads share keys and values, so that none can be pruned alone.")
+    places = torch.tensor([head * size + k for head in remaining_heads for k in range(size)], dtype=torch.long)
+    for projection in (projections.query, projections.key, projections.value):
+        _keep(projection, places, 0)
+    _keep(projections.output, places, 1)
 
 
 def _keep(linear: nn.Linear, places: torch.Tensor, axis: int) -> None:
