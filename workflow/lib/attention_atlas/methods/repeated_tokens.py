@@ -1,0 +1,121 @@
+"""What heads do on random pieces that are repeated: previous, next and duplicate token, and induction.
+
+A block of random pieces comes twice: [CLS] A B C ... A B C ... [SEP]. Nothing but the repetition can be known of it. Of a block
+of m pieces the token at q in the second half has its other occurrence at q - m. An induction head attends from there to the
+token after that occurrence, q - m + 1: what comes next if the text goes on as before (Elhage et al. 2021, A Mathematical
+Framework for Transformer Circuits, section "Induction heads"; Olsson et al. 2022, In-context Learning and Induction Heads,
+prefix matching). In an encoder each half can look into the other one, and the token before the other occurrence tells as much
+as the one after it.
+
+The length of the block differs from sequence to sequence: a head that always attends a fixed number of tokens back would hit
+the other occurrence of one length only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from attention_atlas.corpora.examples import Example
+from attention_atlas.errors import AtlasError
+
+Floats = npt.NDArray[np.float64]
+SHORTEST, LONGEST = 8, 24
+"""Pieces of a block."""
+_UNUSED = re.compile(r"^(\[unused\d+\]|<unused\d+>|<extra_id_\d+>|madeupword\d+)$", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """A block of random pieces, twice.
+
+    Attributes:
+        example: what a model is fed.
+        start: place of the first piece of the first block, from 0.
+        length: pieces of a block.
+    """
+
+    example: Example
+    start: int
+    length: int
+
+
+def ordinary_pieces(vocabulary: Mapping[str, int], special: frozenset[int]) -> list[int]:
+    """Ids of pieces that texts are made of: neither special nor unused."""
+    return sorted(number for piece, number in vocabulary.items() if number not in special and not _UNUSED.match(piece))
+
+
+def repeated_sequences(
+    pieces: Sequence[int], before: Sequence[int], after: Sequence[int], max_tokens: int, count: int, seed: int
+) -> list[Repeated]:
+    """Sequences with a repeated block of different random pieces, of `SHORTEST` to `LONGEST` pieces or as many as fit.
+
+    Args:
+        pieces: ids to draw from.
+        before, after: ids of the special tokens that open and close a text.
+        max_tokens: of a sequence at most.
+        count: sequences.
+        seed: of the draws.
+
+    Raises:
+        AtlasError: the vocabulary or the longest input is too small for a block.
+    """
+    longest = min(LONGEST, (max_tokens - len(before) - len(after)) // 2)
+    if longest < SHORTEST:
+        raise AtlasError(
+            f"a block of {SHORTEST} pieces does not fit twice into the model's longest input, {max_tokens} pieces."
+        )
+    if len(pieces) < LONGEST:
+        raise AtlasError(f"the vocabulary has {len(pieces)} ordinary pieces; a block needs {LONGEST} different ones.")
+    generator = np.random.default_rng(seed)
+    sequences = []
+    for number in range(count):
+        length = int(generator.integers(SHORTEST, longest + 1))
+        block = [int(piece) for piece in generator.choice(np.asarray(pieces), length, replace=False)]
+        ids = (*before, *block, *block, *after)
+        word = tuple([-1] * len(before) + list(range(2 * length)) + [-1] * len(after))
+        tokens = tuple(str(piece) for piece in ids)
+        words = tuple(tokens[len(before) : len(before) + 2 * length])
+        example = Example(number, f"random {number}", ids, (0,) * len(ids), tokens, word, words)
+        sequences.append(Repeated(example, len(before), length))
+    return sequences
+
+
+def repetition_measures(maps: npt.NDArray[np.floating], sequence: Repeated, causal: bool) -> dict[str, Floats]:
+    """Mean share of attention that pieces of the blocks give to one place, by measure, [layer, head].
+
+    `previous_token`, `next_token`: the piece one place before or after, within the blocks. `duplicate_token`: the other
+    occurrence of the same piece. `induction`: the piece after the other occurrence, `induction_before`: the piece before it.
+
+    A causal model is asked in its second block alone, where it has seen the other occurrence; `next_token` is 0 there by
+    construction, and `induction_before` has no use for what comes next: both are left out.
+
+    Args:
+        maps: [layer, head, n, n], row = query token.
+        sequence: what they are of.
+        causal: whether a token attends to itself and earlier ones alone.
+    """
+    m = sequence.length
+    first = np.arange(m) + sequence.start
+    second = first + m
+    # Pairs that look into the other half; encoders look both ways.
+    queries = second if causal else np.concatenate([first, second])
+    occurrences = first if causal else np.concatenate([second, first])
+    blocks = np.arange(sequence.start, sequence.start + 2 * m)
+
+    def share(query: npt.NDArray[np.intp], key: npt.NDArray[np.intp]) -> Floats:
+        inside = (key >= blocks[0]) & (key <= blocks[-1])
+        return np.asarray(maps[..., query[inside], key[inside]].mean(axis=-1, dtype=np.float64))
+
+    measures = {
+        "previous_token": share(blocks, blocks - 1),
+        "duplicate_token": share(queries, occurrences),
+        "induction": share(queries, occurrences + 1),
+    }
+    if not causal:
+        measures |= {"next_token": share(blocks, blocks + 1), "induction_before": share(queries, occurrences - 1)}
+    return measures
