@@ -18,6 +18,7 @@ from attention_atlas.atlas.correlations import (
 )
 from attention_atlas.atlas.figures import correlation_map
 from attention_atlas.atlas.findings import FINDINGS, QUESTIONS, findings
+from attention_atlas.atlas.head_measures import HEAD_SCORES
 from attention_atlas.atlas.measures import (
     MEASURES,
     SOURCES,
@@ -26,6 +27,7 @@ from attention_atlas.atlas.measures import (
     read_measures,
     write_heads,
 )
+from attention_atlas.atlas.overview import ID
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.tables import write_table
 from attention_atlas.studies.kovaleva2019.head_measures import most_frequent_class
@@ -174,7 +176,9 @@ def test_measures_of_few_examples_have_the_intervals_of_their_tables(tmp_path):
 def test_every_study_declares_its_measures_and_the_tables_that_they_come_from():
     for study in studies().values():
         declared = {f"{study.id}/{Path(name).stem}" for artifact in study.artifacts for name in artifact.files}
-        assert {table for source in study.measures for table in source.tables} <= declared
+        tables = {table for source in study.measures for table in source.tables}
+        # Of the atlas it is no artefact, but the table of one model.
+        assert tables <= (declared if study.id != ID else {HEAD_SCORES}), study.id
     assert sorted(SOURCES, key=lambda source: source.table) == sorted(
         (source for study in studies().values() for source in study.measures), key=lambda source: source.table
     )
@@ -254,6 +258,29 @@ def test_pairs_without_enough_heads_are_left_out_and_holm_is_over_the_others():
     assert row["spearman"] > 0.9
     assert np.isnan(row["within_layers"])
     assert np.isnan(row["p"])
+
+
+def test_measures_that_count_the_same_are_marked_and_not_tested():
+    table = pd.DataFrame({"layer": LAYER, "to_sep": CHANCE.random(72), "entropy": CHANCE.random(72)})
+    table["sink"] = table["to_sep"] + 0.1 * CHANCE.random(72)
+    rows = correlation_rows(table, ["to_sep", "entropy", "sink"], DRAWS).set_index(["measure_a", "measure_b"])
+    assert rows["definitional"].to_dict() == {
+        ("to_sep", "entropy"): False,
+        ("to_sep", "sink"): True,
+        ("entropy", "sink"): False,
+    }
+    assert rows.loc[("to_sep", "sink"), ["p", "p_holm"]].isna().all()
+    assert rows.loc[("to_sep", "sink"), "spearman"] > 0.9
+    others = rows[~rows["definitional"]]
+    assert others["p_holm"].tolist() == pytest.approx(multipletests(others["p"], method="holm")[1]), "over the others alone"
+
+
+def test_measures_that_share_name_each_other():
+    names = {measure.name for source in SOURCES for measure in source.measures}
+    for source in SOURCES:
+        for measure in source.measures:
+            assert {*measure.shares, *([measure.about] if measure.about else [])} <= names, measure.name
+            assert source.group, source.table
 
 
 def test_findings_have_a_verdict_or_a_reason():

@@ -22,6 +22,10 @@ from attention_atlas.methods.head_relations import HEAD_RELATIONS
 from attention_atlas.workflow.render import render
 
 MOST_BYTES = 8_000_000
+GROUPS = {"masked": "Effect on the model"}
+NULLS = {"masked": ("", 0.0, 3), "induction": ("heads with random weights", None, 1)}
+ABOUT = {"masked": "distance_type"}
+"""Measure -> null, chance and inside_null of its row."""
 
 
 def write_tables(folder, layers, heads):
@@ -34,6 +38,11 @@ def write_tables(folder, layers, heads):
     table["to_sep"] = np.where(chance.random(count) < 0.1, np.nan, chance.random(count))
     table["masked"] = chance.normal(size=count)
     table["masked_low"], table["masked_high"] = table["masked"] - 1, table["masked"] + 2
+    # Of the first head the induction is like that of random weights.
+    table["induction"] = 0.5 + table.index / count
+    table["induction_low"], table["induction_high"] = table["induction"] - 0.1, table["induction"] + 0.1
+    table["induction_null_low"], table["induction_null_high"] = 0.01, 0.55
+    table["induction_q"] = np.where(table.index == 0, 0.7, 0.001)
     table["distance_type"] = chance.choice(["dense", "vertical"], count)
     write_table(table, folder / "heads.tsv")
     facts = {
@@ -42,11 +51,16 @@ def write_tables(folder, layers, heads):
         "masked": ("Accuracy when masked", "points", "number", ""),
         "masked_low": ("Accuracy when masked: lower end", "points", "number", ""),
         "masked_high": ("Accuracy when masked: upper end", "points", "number", ""),
+        "induction": ("Induction", "share", "number", ""),
+        **{f"induction_{part}": ("part", "share", "number", "") for part in ("low", "high", "null_low", "null_high", "q")},
         "distance_type": ("Type by distances", "", "name", ""),
         "importance": ("Importance", "", "", "this run does not build michel2019"),
     }
     rows = [
-        [name, title, "a2020", "Table 1", unit, "", "tiny", kind, count, 24 if name == "masked" else None, "examples", note, ""]
+        [
+            *(name, title, GROUPS.get(name, "Others"), "a2020", "Table 1", unit, "", "tiny", kind, count),
+            *(24 if name == "masked" else None, "examples", *NULLS.get(name, ("", None, None)), ABOUT.get(name, ""), note, ""),
+        ]
         for name, (title, unit, kind, note) in facts.items()
     ]
     write_table(pd.DataFrame(rows, columns=MEASURES), folder / "measures.tsv")
@@ -147,10 +161,17 @@ def test_the_page_holds_the_tables_and_no_address(tmp_path):
         values = [np.nan if value is None else value for value in data["values"][name]]
         assert values == pytest.approx(table[name].tolist(), rel=1e-5, nan_ok=True)
     assert data["values"]["distance_type"] == table["distance_type"].tolist()
-    assert data["intervals"].keys() == {"masked"}
+    assert data["intervals"].keys() == {"masked", "induction"}
+    assert data["null"].keys() == {"induction"}
+    assert data["null"]["induction"][0] == [0.01] * 12
+    assert data["inside"]["induction"] == [1] + [0] * 11, "by q"
+    assert data["inside"]["masked"] == [int(low <= 0 <= high) for low, high in zip(*data["intervals"]["masked"], strict=True)]
+    assert data["inside"].keys() == {"masked", "induction"}
+    shown = [measure["measure"] for measure in data["measures"]]
+    assert [name for name in shown if name.startswith("induction")] == ["induction"], "its parts are no measures"
     for values, end in zip(data["intervals"]["masked"], ("masked_low", "masked_high"), strict=True):
         assert values == pytest.approx(table[end].tolist(), rel=1e-5)
-    shown = ["entropy", "to_sep", "masked", "distance_type", "importance"]
+    shown = ["entropy", "to_sep", "masked", "induction", "distance_type", "importance"]
     assert [measure["measure"] for measure in data["measures"]] == shown, "ends are shown with their measure"
     assert data["measures"][-1]["note"] == "this run does not build michel2019"
     assert "<b>" not in page.split("</style>")[1].split("<script>")[0].replace("<\\/script><b>", ""), "data ends no script"
@@ -310,4 +331,67 @@ def test_light_and_dark(opened):
     page.emulate_media(media="print")
     assert not page.locator("#theme").is_visible()
     assert page.locator("#grid").is_visible()
+    assert errors == []
+
+
+def test_heads_like_the_null_distribution_are_grey_until_the_box_is_cleared(opened):
+    page, errors, _, _ = opened
+    page.locator("#measure").select_option("induction")
+    buttons = page.locator("#grid button")
+    assert [buttons.nth(k).evaluate("button => button.classList.contains('inside')") for k in range(4)] == [True] + [False] * 3
+    assert buttons.nth(0).get_attribute("aria-label").endswith("not distinguished from the null distribution")
+    note = page.locator("#measure-note").inner_text()
+    assert "heads with random weights, 95 % of them from 0.01 to 0.55. 1 of 4 heads" in note
+    assert "not distinguished from the null distribution" in page.locator("#legend").inner_text()
+    page.locator("#grey").uncheck()
+    assert not buttons.nth(0).evaluate("button => button.classList.contains('inside')")
+    page.locator("#measure").select_option("entropy")
+    assert not page.locator("#grey-part").is_visible(), "no null distribution, no box"
+    assert "No null distribution." in page.locator("#measure-note").inner_text()
+    assert errors == []
+
+
+def test_the_card_draws_the_value_among_all_heads_with_the_null_distribution_behind_it(opened):
+    page, errors, _, table = opened
+    for index, inside in ((0, True), (3, False)):
+        page.locator("#grid button").nth(index).click()
+        strip = page.locator('#values tr[data-measure="induction"] svg')
+        null, value = (strip.locator(name).bounding_box() for name in (".null", ".value"))
+        middle = value["x"] + value["width"] / 2
+        assert (null["x"] <= middle <= null["x"] + null["width"]) == inside
+        assert strip.locator(".value.inside").count() == int(inside)
+        assert "heads with random weights: 0.01 to 0.55; q = " in strip.get_attribute("aria-label")
+    assert page.locator('#values tr[data-measure="entropy"] .null').count() == 0
+    page.locator("#group").select_option("Effect on the model")
+    assert card(page).keys() == {"masked"}
+    title = page.locator('#values tr[data-measure="masked"] th').inner_text()
+    assert title == f"Accuracy when masked: {table.distance_type[3]} (points)"
+    assert errors == []
+
+
+def test_heads_are_ranked_by_a_measure_and_by_a_relation(opened):
+    page, errors, _, table = opened
+    page.locator("#measure").select_option("masked")
+    heads = page.locator("#ranking tbody a")
+    order = table["masked"].sort_values(ascending=False).index
+    expected = [f"layer {table.layer[k]}, head {table['head'][k]}" for k in order]
+    assert heads.all_inner_texts() == expected
+    heads.nth(2).click()
+    check_card(page, table.iloc[order[2]])
+    page.locator("#rank-by").select_option("relation:det")
+    # Margins are 0.2 in layer 1 and 0.4 in layer 2; the last head has none that holds.
+    assert heads.all_inner_texts() == ["layer 2, head 1", "layer 1, head 1", "layer 1, head 2"]
+    assert "3 of 4 heads" in page.locator("#ranking-note").inner_text()
+    assert errors == []
+
+
+def test_the_address_of_a_head_in_the_ranking_opens_its_card(opened):
+    page, errors, _, table = opened
+    address = page.locator("#ranking tbody a[data-index='2']").get_attribute("href")
+    page.goto("about:blank")
+    page.go_back()
+    page.evaluate("address => { location.hash = address; }", address)
+    page.reload()
+    page.wait_for_selector("#matrix svg")
+    check_card(page, table.iloc[2])
     assert errors == []

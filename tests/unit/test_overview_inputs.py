@@ -78,6 +78,8 @@ def test_what_no_study_of_the_run_makes_is_measured_on_the_atlas_sentences():
     models = INPUTS.head_models(wildcards("any"))
     assert models["clark2019/surface"] == "minilm, on the atlas's sentences"
     assert models["clark2019/dependency_head_relations"] == "minilm"
+    assert tables["atlas/head_scores"] == f"{folder}/head_scores.tsv"
+    assert models["atlas/head_scores"] == "minilm", "sentences are a part of what it is measured on"
     assert INPUTS.study_models(wildcards("any"))["clark2019"] == "minilm, on the atlas's sentences, minilm"
 
 

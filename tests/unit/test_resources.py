@@ -20,7 +20,11 @@ PLACES = {
     **{"extract_attention": {"model": "minilm", "corpus": "sample-trees", "shard": 0}},
     **{"mlm_head": {"model": "minilm", "corpus": "sample-segments"}},
     **{"fine_tune": {"model": "minilm-squad"}, "fine_tune_by_epoch": {"model": "marian-sample"}},
-    **{"clark2019_probes": {"model": "minilm"}, "atlas_of_model": {"model": "minilm"}},
+    **{
+        "clark2019_probes": {"model": "minilm"},
+        "atlas_of_model": {"model": "minilm"},
+        "atlas_head_scores": {"model": "minilm"},
+    },
     **{"clark2019_surface_variant": {"variant": "recipe"}, "clark2019_dependencies_variant": {"variant": "segment_ids"}},
     **{"guan2020_features": {"model": "minilm", "corpus": "sample-mrpc"}, "guan2020_ablations": {"shard": 0}},
     **{f"kovaleva2019_{name}": {"task": "rte", "seed": 42} for name in ("predictions", "measures", "disabled")},

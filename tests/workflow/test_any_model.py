@@ -18,7 +18,7 @@ runs:
   any:
     clark2019: {min_count: 5, resamples: 100}
     stefanik2021: {resamples: 100, fits: 10, folds: 3, permutations: 1}
-    atlas: {min_count: 5, resamples: 100, shuffles: 100}
+    atlas: {min_count: 5, resamples: 100, shuffles: 100, head_scores: {inputs: 8, random_models: 3}}
     limits: {sample-trees: 40, sample-coreference: 8, sample-keyphrases: 14}
 """
 

@@ -127,6 +127,7 @@ REPEATED = {
     "fine_tune": "models/minilm-glue-mrpc-random-42/checkpoint/config.json",
     "mlm_head": "models/minilm/mlm_head/sample-segments.safetensors",
     "extract_attention": "attention/minilm/sample-frames/0.safetensors",
+    "atlas_head_scores": "atlas/models/minilm/head_scores.tsv",
     "clark2019_gradients": "clark2019/gradients.tsv",
     "clark2019_word_vectors": "clark2019/probes/vectors.safetensors",
     "clark2019_probes": "clark2019/probes/minilm-random-1.tsv",

@@ -1,5 +1,5 @@
 # The atlas. Input: attention over its sentences. Output: results/{run}/atlas/models/{model}, measures of single heads of one
-# model. Its tables and figures are declared in atlas/pages.py.
+# model, and head_scores.tsv, scores of its heads beside those of random weights. Its tables and figures are declared in atlas/pages.py.
 
 from attention_atlas.workflow.inputs.atlas import AtlasInputs
 from attention_atlas.workflow.provenance import script_digest
@@ -38,3 +38,32 @@ rule atlas_of_model:
         code=script_digest("atlas_of_model.py"),
     script:
         "../scripts/atlas_of_model.py"
+
+
+rule atlas_head_scores:
+    input:
+        examples=atlas.shards_in_path("sentences", "examples", "parquet"),
+        card="results/{run}/models/{model}/card.json",
+        tokenizer="results/{run}/models/{model}/tokenizer.json",
+    output:
+        "results/{run}/atlas/models/{model}/head_scores.tsv",
+    log:
+        "results/{run}/logs/atlas/models/{model}/head_scores.log",
+    benchmark:
+        "results/{run}/benchmarks/atlas/models/{model}/head_scores.tsv"
+    conda:
+        "../../envs/model.yaml"
+    threads: atlas.threads("head_scores")
+    resources:
+        mem_mb=atlas.memory("head_scores"),
+        runtime=atlas.minutes("head_scores", 30),
+        gpu=atlas.gpus("head_scores"),
+    params:
+        model=atlas.model_entry,
+        limit=atlas.limit("sentences"),
+        scores=atlas.settings("head_scores"),
+        resamples=atlas.settings("resamples"),
+        seed=atlas.settings("seed"),
+        code=script_digest("atlas_head_scores.py"),
+    script:
+        "../scripts/atlas_head_scores.py"

@@ -21,10 +21,24 @@
   const short = (value) => {
     if (value === null) return "";
     if (typeof value !== "number") return value.split("_").map((part) => part.slice(0, 2)).join("·");
-    const text = Math.abs(value) >= 10 ? value.toFixed(0) : value.toPrecision(2);
+    if (Math.abs(value) < 0.0005) return "0";
+    const text = Math.abs(value) >= 10 ? value.toFixed(0) : Math.abs(value) < 0.01 ? value.toFixed(3) : value.toPrecision(2);
     return text.replace(/^(-?)0\./, "$1.");
   };
   const examples = (measure) => (measure.n === "" ? "–" : `${measure.n} ${measure.n_unit}`);
+  // What a measure is compared with: the range of its null distribution, or the value of a head without the effect.
+  const nullOf = (measure, index) => {
+    const [low, high, q] = (data.null[measure.measure] || []).map((values) => values[index]);
+    if (low !== undefined && low !== null) return { low, high, q };
+    return measure.chance === "" ? null : { low: measure.chance, high: measure.chance, q: q ?? null };
+  };
+  const isInside = (name, index) => Boolean(data.inside[name]?.[index]);
+  const nullWords = (measure, index) => {
+    const range = nullOf(measure, index);
+    if (!range) return "no null distribution";
+    if (!measure.null) return `value of a head without the effect: ${shown(range.low)}${range.q === null ? "" : `; q = ${shown(range.q)}`}`;
+    return `95 % of ${measure.null}: ${shown(range.low)} to ${shown(range.high)}; ${range.q === null ? "q not known" : `q = ${shown(range.q)}`}`;
+  };
   const unit = (measure) => (measure.unit ? ` (${measure.unit})` : "");
 
   // --- colours ---------------------------------------------------------------------------------------------------------
@@ -98,18 +112,28 @@
     const scale = scaleOf(state.measure);
     buttons.forEach((button, index) => {
       const value = data.values[state.measure][index];
-      const colour = value === null ? "transparent" : scale.colour(value);
+      const grey = find("grey").checked && isInside(state.measure, index);
+      const colour = value === null || grey ? "" : scale.colour(value);
+      button.classList.toggle("inside", grey);
       button.style.background = colour;
-      button.style.color = value === null ? "" : inkOn(colour);
+      button.style.color = colour ? inkOn(colour) : "";
       button.textContent = short(value);
-      button.setAttribute("aria-label", `${label(index)}: ${measure.title} ${value === null ? "not measured" : shown(value)}`);
+      const like = isInside(state.measure, index) ? ", not distinguished from the null distribution" : "";
+      button.setAttribute("aria-label", `${label(index)}: ${measure.title} ${value === null ? "not measured" : shown(value)}${like}`);
       button.setAttribute("aria-pressed", String(index === state.head));
     });
     const said = [`${measure.title}${unit(measure)}. ${measure.study}, ${measure.item}; model: ${measure.model}.`];
     if (measure.higher_means) said.push(`More: ${measure.higher_means}.`);
     if (measure.n !== "") said.push(`n: ${examples(measure)}.`);
+    if (nullOf(measure, state.head)) {
+      const range = nullOf(measure, state.head);
+      const from = measure.null ? `Null distribution: ${measure.null}, 95 % of them from ${shown(range.low)} to ${shown(range.high)}.` : `A head without the effect has ${shown(range.low)}.`;
+      const told = measure.inside_null === "" ? "" : ` ${measure.inside_null} of ${measure.heads} heads cannot be distinguished from it (${data.null[measure.measure] ? "q of 0.05 or more" : "their interval contains it"}).`;
+      said.push(from + told);
+    } else said.push("No null distribution.");
     if (measure.warning) said.push(`Warning: ${measure.warning}`);
     find("measure-note").textContent = said.join(" ");
+    find("grey-part").hidden = !data.inside[state.measure];
     const legend = find("legend");
     legend.replaceChildren();
     if (scale.kinds) {
@@ -122,6 +146,59 @@
       const stops = Array.from({ length: 11 }, (_, k) => scale.ramp(k / 10)).join(", ");
       legend.append(shown(scale.low), element("span", { class: "ramp", style: `background: linear-gradient(90deg, ${stops})` }), shown(scale.high));
     }
+    if (find("grey").checked && data.inside[state.measure]?.some(Boolean)) {
+      const item = element("span");
+      item.append(element("span", { class: "key inside" }), "not distinguished from the null distribution");
+      legend.append(item);
+    }
+  };
+
+  // --- the ranking of heads --------------------------------------------------------------------------------------------
+  const RANKED = 10;
+  const RELATION = "relation:";
+  const intervalOf = (measure, index) => {
+    const ends = (data.intervals[measure.measure] || []).map((values) => values[index]);
+    return !ends.length || ends.includes(null) ? [] : ends;
+  };
+  const rankedByMeasure = (measure) => {
+    const values = data.values[measure.measure];
+    return values
+      .map((value, index) => ({ index, value, ends: intervalOf(measure, index), inside: isInside(measure.measure, index) }))
+      .filter((row) => row.value !== null)
+      .sort((a, b) => b.value - a.value || a.index - b.index);
+  };
+  const rankedByRelation = (name) => {
+    const rows = [];
+    data.relations.forEach((relations, index) => {
+      for (const row of relations) {
+        if (row.relation === name) rows.push({ index, value: row.margin, ends: [row.low, row.high], inside: false });
+      }
+    });
+    return rows.sort((a, b) => b.value - a.value || a.index - b.index);
+  };
+  const fillRanking = () => {
+    const chosen = find("rank-by").value;
+    const byRelation = chosen.startsWith(RELATION);
+    const measure = byRelation ? null : byName.get(chosen);
+    const rows = byRelation ? rankedByRelation(chosen.slice(RELATION.length)) : rankedByMeasure(measure);
+    find("ranking-note").textContent = byRelation
+      ? `Heads that follow the relation better than the best fixed offset (q < 0.05), by their margin over it, a share of words. ${rows.length} of ${places} heads.`
+      : `Largest values first; ${Math.min(RANKED, rows.length)} of ${rows.length} heads. ${measure.higher_means ? `More: ${measure.higher_means}.` : ""}`;
+    find("ranking").tBodies[0].replaceChildren(
+      ...rows.slice(0, RANKED).map((row, place) => {
+        const line = element("tr", row.inside ? { class: "inside" } : {});
+        const head = element("td");
+        const link = element("a", { href: `#${addressOf({ ...state, head: row.index })}`, "data-index": row.index }, label(row.index));
+        link.addEventListener("click", (event) => {
+          event.preventDefault();
+          choose(row.index);
+        });
+        head.append(link);
+        line.append(element("td", {}, place + 1), head, element("td", {}, shown(row.value) + (row.ends.length ? ` [${row.ends.map(shown).join(", ")}]` : "")));
+        line.append(element("td", {}, row.inside ? "inside" : byRelation || data.inside[measure.measure] ? "outside" : "–"));
+        return line;
+      }),
+    );
   };
 
   // --- figures ---------------------------------------------------------------------------------------------------------
@@ -184,7 +261,7 @@
     const isPair = (row) => [row.measure_a, row.measure_b].includes(one.measure) && [row.measure_a, row.measure_b].includes(other.measure);
     const pair = one.measure === other.measure ? undefined : data.correlations.find(isPair);
     find("scatter-note").textContent = pair
-      ? `Spearman ${shown(pair.spearman)} [${shown(pair.ci_low)}, ${shown(pair.ci_high)}] over ${pair.n} heads; within layers ${shown(pair.within_layers)}, ${pair.p_holm === null ? "not tested, or with too few shuffles for Holm's correction" : `p = ${shown(pair.p_holm)} after Holm over all pairs of measures`}.`
+      ? `Spearman ${shown(pair.spearman)} [${shown(pair.ci_low)}, ${shown(pair.ci_high)}] over ${pair.n} heads; within layers ${shown(pair.within_layers)}, ${pair.definitional ? "not tested: the two go together by their definitions" : pair.p_holm === null ? "not tested, or with too few shuffles for Holm's correction" : `p = ${shown(pair.p_holm)} after Holm over all pairs of measures`}.`
       : `${points.length} heads; no rank correlation: a measure has fewer than five different values, is a part of another one, or is no number.`;
   };
 
@@ -255,18 +332,57 @@
     const strongest = [...rows].sort((one, other) => other.weight - one.weight).slice(0, 5);
     find("strongest").textContent = `Strongest: ${strongest.map((row) => `${row.query} → ${row.key} ${row.weight.toFixed(2)}`).join("; ")}. Weights are stored in steps of 1/255.`;
   };
+  // The value of a head among those of all heads, with its interval, and the null distribution behind it.
+  const [STRIP, STRIP_HEIGHT] = [130, 16];
+  const strip = (measure) => {
+    const values = data.values[measure.measure];
+    const value = values[state.head];
+    if (measure.kind === "name" || value === null) return "";
+    const range = nullOf(measure, state.head);
+    const ends = intervalOf(measure, state.head);
+    const all = [...values.filter((one) => one !== null), ...ends, ...(range ? [range.low, range.high] : [])];
+    const [low, high] = [Math.min(...all), Math.max(...all)];
+    const at = (one) => (high > low ? 4 + ((one - low) / (high - low)) * (STRIP - 8) : STRIP / 2);
+    const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+    const mark = (name, attributes) => {
+      const made = document.createElementNS("http://www.w3.org/2000/svg", name);
+      for (const [key, one] of Object.entries(attributes)) made.setAttribute(key, one);
+      svg.append(made);
+    };
+    for (const [key, one] of Object.entries({ width: STRIP, height: STRIP_HEIGHT, role: "img", class: "strip" })) svg.setAttribute(key, one);
+    svg.setAttribute("aria-label", `All heads: ${shown(low)} to ${shown(high)}; ${nullWords(measure, state.head)}`);
+    const title = document.createElementNS("http://www.w3.org/2000/svg", "title");
+    title.textContent = svg.getAttribute("aria-label");
+    svg.append(title);
+    const middle = STRIP_HEIGHT / 2;
+    mark("line", { x1: at(low), x2: at(high), y1: middle, y2: middle, class: "extent" });
+    if (range) mark("rect", { x: at(range.low) - 1, width: Math.max(at(range.high) - at(range.low), 0) + 2, y: 1, height: STRIP_HEIGHT - 2, class: "null" });
+    if (ends.length) mark("line", { x1: at(ends[0]), x2: at(ends[1]), y1: middle, y2: middle, class: "interval" });
+    mark("circle", { cx: at(value), cy: middle, r: 3.5, class: isInside(measure.measure, state.head) ? "value inside" : "value" });
+    return svg;
+  };
+  // Accuracy on "the head's first relation" names that relation.
+  const titleOf = (measure) => {
+    const about = measure.about && data.values[measure.about]?.[state.head];
+    return about && about !== "none" ? `${measure.title}: ${about.replaceAll("_", " ")}` : measure.title;
+  };
   const fillCard = () => {
     find("card-title").textContent = label(state.head).replace("layer", "Layer");
     const body = find("values").tBodies[0];
     body.replaceChildren();
-    for (const measure of there) {
+    const group = find("group").value;
+    for (const measure of there.filter((one) => !group || one.group === group)) {
       const value = data.values[measure.measure][state.head];
       const row = element("tr", { "data-measure": measure.measure });
       if ([state.measure, state.second].includes(measure.measure)) row.className = "shown";
-      row.append(element("th", { scope: "row", title: `${measure.study}, ${measure.item}; ${measure.model}` }, `${measure.title}${unit(measure)}`));
-      const ends = (data.intervals[measure.measure] || []).map((values) => values[state.head]);
-      const interval = value === null || !ends.length || ends.includes(null) ? "" : ` [${ends.map(shown).join(", ")}]`;
+      row.append(element("th", { scope: "row", title: `${measure.study}, ${measure.item}; ${measure.model}` }, `${titleOf(measure)}${unit(measure)}`));
+      const ends = intervalOf(measure, state.head);
+      const interval = value === null || !ends.length ? "" : ` [${ends.map(shown).join(", ")}]`;
+      if (isInside(measure.measure, state.head)) row.classList.add("inside");
       row.append(element("td", {}, typeof value === "string" ? value.replaceAll("_", " ") : shown(value) + interval));
+      const drawn = element("td");
+      drawn.append(strip(measure));
+      row.append(drawn);
       const percentile = element("td");
       const rank = data.percentiles[measure.measure]?.[state.head];
       if (rank !== null && rank !== undefined) {
@@ -295,10 +411,11 @@
   };
 
   // --- what is chosen --------------------------------------------------------------------------------------------------
-  const remember = () => {
-    const place = `${Math.floor(state.head / data.heads) + 1}-${(state.head % data.heads) + 1}`;
-    history.replaceState(null, "", `#${new URLSearchParams({ head: place, measure: state.measure, against: state.second })}`);
+  const addressOf = (shownState) => {
+    const place = `${Math.floor(shownState.head / data.heads) + 1}-${(shownState.head % data.heads) + 1}`;
+    return new URLSearchParams({ head: place, measure: shownState.measure, against: shownState.second });
   };
+  const remember = () => history.replaceState(null, "", `#${addressOf(state)}`);
   const choose = (index) => {
     buttons[state.head].setAttribute("aria-pressed", "false");
     state.head = index;
@@ -310,6 +427,7 @@
   };
   const drawAll = () => {
     paintGrid();
+    fillRanking();
     drawScatter();
     fillCard();
   };
@@ -332,17 +450,29 @@
   for (const id of ["measure", "second"]) {
     const groups = new Map();
     for (const measure of there) {
-      if (!groups.has(measure.study)) groups.set(measure.study, element("optgroup", { label: measure.study }));
-      groups.get(measure.study).append(element("option", { value: measure.measure }, `${measure.title}${unit(measure)}`));
+      if (!groups.has(measure.group)) groups.set(measure.group, element("optgroup", { label: measure.group }));
+      groups.get(measure.group).append(element("option", { value: measure.measure }, `${measure.title}${unit(measure)}`));
     }
     find(id).append(...groups.values());
     find(id).value = state[id];
     find(id).addEventListener("change", () => {
       state[id] = find(id).value;
+      if (id === "measure" && byName.get(state.measure).kind === "number") find("rank-by").value = state.measure;
       drawAll();
       remember();
     });
   }
+  const numbers = element("optgroup", { label: "Measures" });
+  numbers.append(...there.filter((measure) => measure.kind === "number").map((measure) => element("option", { value: measure.measure }, `${measure.title}${unit(measure)}`)));
+  const kinds = [...new Set(data.relations.flat().map((row) => row.relation))].sort();
+  const followed = element("optgroup", { label: "Relations: which heads follow" });
+  followed.append(...kinds.map((kind) => element("option", { value: RELATION + kind }, kind)));
+  find("rank-by").append(numbers, ...(kinds.length ? [followed] : []));
+  if (byName.get(state.measure).kind === "number") find("rank-by").value = state.measure;
+  find("group").append(element("option", { value: "" }, "all groups"), ...[...new Set(there.map((measure) => measure.group))].map((name) => element("option", { value: name }, name)));
+  find("group").addEventListener("change", fillCard);
+  find("rank-by").addEventListener("change", fillRanking);
+  find("grey").addEventListener("change", paintGrid);
   find("sentence-part").hidden = !data.sentences.length;
   data.sentences.forEach((sentence, place) => find("sentence").append(element("option", { value: place }, sentence.text)));
   find("sentence").addEventListener("change", () => {

@@ -18,14 +18,14 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.stats import rankdata
 
-from attention_atlas.atlas.measures import numeric, takes_few_values
+from attention_atlas.atlas.measures import by_definition, numeric, takes_few_values
 from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.stats.bootstrap import percentile_interval
 from attention_atlas.stats.rank_correlation import pearson, spearman
 from attention_atlas.stats.simultaneous import corrected_p
 
 Floats = npt.NDArray[np.float64]
-CORRELATIONS = ["measure_a", "measure_b", "spearman", "ci_low", "ci_high", "within_layers", "p", "p_holm", "n"]
+CORRELATIONS = ["measure_a", "measure_b", "spearman", "ci_low", "ci_high", "within_layers", "p", "p_holm", "n", "definitional"]
 LEVEL = 0.05
 """Level of the correlations that figure and page mark."""
 LEAST = 8
@@ -119,14 +119,19 @@ def shuffle_p(observed: float, shuffled: Floats) -> float:
 
 
 def correlation_rows(table: pd.DataFrame, names: Sequence[str], draws: Draws) -> pd.DataFrame:
-    """A row a pair of measures, columns `CORRELATIONS`: pairs with enough heads, of measures with enough different values."""
+    """A row a pair of measures, columns `CORRELATIONS`: pairs with enough heads, of measures with enough different values.
+
+    definitional: whether the two go together by their definitions; such a pair is not tested.
+    """
     rows = []
     for first, second in combinations(names, 2):
         complete = table.dropna(subset=[first, second])
         if len(complete) < LEAST or takes_few_values(complete[first]) or takes_few_values(complete[second]):
             continue
         values = complete[first].to_numpy(np.float64), complete[second].to_numpy(np.float64)
-        rows.append([first, second, *correlation(*values, complete["layer"].to_numpy(np.intp), draws), len(complete)])
+        *statistics, p = correlation(*values, complete["layer"].to_numpy(np.intp), draws)
+        definitional = by_definition(first, second)
+        rows.append([first, second, *statistics, np.nan if definitional else p, len(complete), definitional])
     frame = pd.DataFrame(rows, columns=[name for name in CORRELATIONS if name != "p_holm"])
     tested = frame["p"].notna()
     holm = pd.Series(np.nan, index=frame.index)

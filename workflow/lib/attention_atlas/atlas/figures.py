@@ -36,23 +36,27 @@ def correlation_map(correlations: str | Path, measures: str | Path, line: str, p
     names = list(dict.fromkeys([*table["measure_a"], *table["measure_b"]]))
     place = {name: k for k, name in enumerate(names)}
     grid, significant = np.eye(len(names)), np.zeros((len(names), len(names)), dtype=bool)
+    definitional = significant.copy()
     for row in table.itertuples():
         k, m = place[row.measure_a], place[row.measure_b]
         grid[k, m] = grid[m, k] = row.spearman
         significant[k, m] = significant[m, k] = row.p_holm < LEVEL
+        definitional[k, m] = definitional[m, k] = bool(row.definitional)
     use_style()
     size = 0.34 * len(names) + 2.6
-    figure, axis = plt.subplots(figsize=(size + 2.2, size), constrained_layout=True)
+    figure, axis = plt.subplots(figsize=(size + 3.2, size), constrained_layout=True)
     if len(names) > 2:
         # Measures with opposite signs say the same of heads.
         distances = np.clip(1 - np.abs(np.nan_to_num(grid)), 0, None)
         np.fill_diagonal(distances, 0)
         order = leaves_list(linkage(squareform(distances, checks=False), method="average"))
-        grid, significant = grid[np.ix_(order, order)], significant[np.ix_(order, order)]
+        grid, significant, definitional = (array[np.ix_(order, order)] for array in (grid, significant, definitional))
         names = [names[k] for k in order]
     image = axis.imshow(grid, cmap="RdBu_r", vmin=-1, vmax=1)
     rows, columns = np.nonzero(significant)
     axis.plot(columns, rows, "o", color="black", markersize=2.4)
+    rows, columns = np.nonzero(definitional)
+    axis.plot(columns, rows, "x", color="black", markersize=4)
     axis.set_xticks(range(len(names)), names, rotation=90, fontsize=7.5)
     axis.set_yticks(range(len(names)), [str(titles.get(name, name)) for name in names], fontsize=7.5)
     axis.spines[:].set_visible(False)
@@ -61,8 +65,9 @@ def correlation_map(correlations: str | Path, measures: str | Path, line: str, p
     heads = int(table["n"].max()) if len(table) else 0
     tested = table["p"].notna()
     note = (
-        f"Rank correlations over up to {heads} heads, measures in the order of average linkage of 1 - |Spearman|. A dot: p < "
-        f"{LEVEL} after Holm over {len(table)} pairs when heads are shuffled within their layers."
+        f"Rank correlations over up to {heads} heads, measures in the order of average linkage of 1 - |Spearman|.\nA dot: p < "
+        f"{LEVEL} after Holm over {tested.sum()} pairs when heads are shuffled within their layers. A cross: measures that go "
+        "together by their definitions; not tested."
     )
     if tested.any() and table.loc[tested, "p_holm"].isna().all():
         note = f"{note} {too_few_draws('p_holm', int(tested.sum()), LEVEL, 'shuffles')}"

@@ -13,16 +13,22 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from attention_atlas.atlas.head_measures import MEASURES as ATLAS_MEASURES
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.tables import read_table, write_table
-from attention_atlas.methods.head_measures import PLACE, Source, ends_of
+from attention_atlas.methods.head_measures import PLACE, Measure, Source, ends_of, null_of, parts_of
+from attention_atlas.stats.pooled_null import LEVEL
 from attention_atlas.studies import study_modules
 
 MEASURES = [
-    *("measure", "title", "study", "item", "unit", "higher_means", "model", "kind", "heads", "n", "n_unit", "note", "warning"),
+    *("measure", "title", "group", "study", "item", "unit", "higher_means", "model", "kind", "heads", "n", "n_unit"),
+    *("null", "chance", "inside_null", "about", "note", "warning"),
 ]
-SOURCES: tuple[Source, ...] = tuple(source for module in study_modules("head_measures") for source in module.MEASURES)
+SOURCES: tuple[Source, ...] = (
+    *(source for module in study_modules("head_measures") for source in module.MEASURES),
+    *ATLAS_MEASURES,
+)
 """Where the measures of the atlas come from, in the order of its columns."""
 LEAST_VALUES = 5
 """Different values that a measure takes at the least, over heads, where it is ranked.
@@ -89,8 +95,8 @@ def read_measures(
             }
         if caution := source.caution:
             reason = caution.reason(read_table(tables[caution.table], list(caution.columns)))
-            ends = {end for name in names for end in ends_of(name)}
-            measured.warnings |= {name: reason for name in present if reason and name not in ends}
+            parts = {part for name in names for part in parts_of(name)}
+            measured.warnings |= {name: reason for name in present if reason and name not in parts}
     return measured
 
 
@@ -108,7 +114,9 @@ def measure_rows(measured: HeadMeasures, models: Mapping[str, str]) -> pd.DataFr
     """A row a measure, columns `MEASURES`.
 
     What it is; of which model (by table) and how many heads; n: over how many examples (n_unit), the smallest number of any
-    head; note: why it is missing; warning: why it says nothing of heads.
+    head; null: whose values its null distribution is of; chance: its value for a head without the effect; inside_null: how many
+    heads cannot be distinguished from such heads; about: the measure that names what a value is about; note: why it is missing;
+    warning: why it says nothing of heads.
     """
     table, rows = measured.table, []
     for source in SOURCES:
@@ -116,14 +124,39 @@ def measure_rows(measured: HeadMeasures, models: Mapping[str, str]) -> pd.DataFr
             present = measure.name in table
             kind = "" if not present else ("number" if pd.api.types.is_numeric_dtype(table[measure.name]) else "name")
             count = int(table[measure.name].notna().sum()) if present else 0
-            facts = (measure.name, measure.title, source.study, measure.item, measure.unit, measure.higher_means)
+            facts = (measure.name, measure.title, source.group, source.study, measure.item, measure.unit, measure.higher_means)
             n = measured.examples.get(measure.name)
             n_unit = source.examples.unit if source.examples and n is not None else ""
+            inside = inside_null(table, measure) if present else None
+            null = (measure.null, measure.chance, None if inside is None else int(inside.sum()))
             rows.append(
-                [*facts, models.get(source.table, "") if present else "", kind, count, n, n_unit]
+                [*facts, models.get(source.table, "") if present else "", kind, count, n, n_unit, *null, measure.about]
                 + [known.get(measure.name, "") for known in (measured.absent, measured.warnings)]
             )
-    return pd.DataFrame(rows, columns=MEASURES).astype({"n": "Int64"})
+    return pd.DataFrame(rows, columns=MEASURES).astype({"n": "Int64", "inside_null": "Int64"})
+
+
+def by_definition(first: str, second: str) -> bool:
+    """Whether two measures go together by their definitions (`Measure.shares`)."""
+    return second in _SHARES.get(first, ()) or first in _SHARES.get(second, ())
+
+
+def inside_null(table: pd.DataFrame, measure: Measure) -> pd.Series | None:
+    """Which heads cannot be distinguished from heads without the effect; None where the measure cannot say.
+
+    By q, if the null distribution has it: q of `LEVEL` or more. Else by the interval: it contains the value `chance`.
+
+    Args:
+        table: heads.tsv.
+        measure: one of its columns.
+    """
+    *_, q = null_of(measure.name)
+    if q in table and table[q].notna().any():
+        return table[q] >= LEVEL
+    low, high = ends_of(measure.name)
+    if measure.chance is not None and low in table and high in table:
+        return (table[low] <= measure.chance) & (table[high] >= measure.chance)
+    return None
 
 
 def write_heads(
@@ -164,9 +197,12 @@ def write_heads(
         "reason. A measure of a model that was trained further is that of the head at the same place. n: examples that it is "
         "taken over, the smallest number of any head.",
     ]
-    write_html_table(rows, html_out, "The atlas: measures of single heads", notes, formats={"heads": "d", "n": "d"})
+    write_html_table(
+        rows, html_out, "The atlas: measures of single heads", notes, formats={"heads": "d", "n": "d", "inside_null": "d"}
+    )
 
 
+_SHARES = {measure.name: measure.shares for source in SOURCES for measure in source.measures}
 _PARTS = frozenset(measure.name for source in SOURCES for measure in source.measures if measure.part)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from attention_atlas.atlas.head_measures import MEASURES
 from attention_atlas.atlas.pages import PAGES
 from attention_atlas.errors import AtlasError
-from attention_atlas.workflow import costs
+from attention_atlas.workflow import costs, passes
 from attention_atlas.workflow.known import check_known
 from attention_atlas.workflow.lookups import Config, Pair, has_files, study_model
 from attention_atlas.workflow.study import Role, Study, figure, table
-from attention_atlas.workflow.work import Job, Place
+from attention_atlas.workflow.work import GIGA, Job, Part, Place, Work
 
 ID = "atlas"
 ROLES = {
@@ -97,6 +98,23 @@ def _sentences(place: Place) -> Pair:
     return place.wildcards["model"], place.settings["sentences"]
 
 
+def _score_passes(part: Part) -> float:
+    """Forward passes over sentences and sequences of random pieces, of the model and of those with random weights."""
+    scores = part.settings["head_scores"]
+    return 2.0 * (scores["inputs"] + scores["random_models"] * scores["random_inputs"])
+
+
+def _score_work(part: Part) -> Work:
+    """Forward passes, random weights that are drawn, and the product of the embeddings of each random model."""
+    scores = part.settings["head_scores"]
+    drawn = scores["random_models"] * part.shape.parameters / GIGA
+    product = scores["random_models"] * 2 * costs.VOCABULARY * part.shape.hidden**2 / GIGA
+    # Few inputs go through each random model: a batch holds no more than these.
+    batch = scores["random_inputs"] * part.tokens
+    work = passes.forward(part.shape, _score_passes(part), part.tokens, batch)
+    return passes.added(work, {"gflop": product, "gdrawn": drawn})
+
+
 STUDY = Study(
     id=ID,
     order=1,
@@ -111,8 +129,17 @@ STUDY = Study(
         "of_model": Job(
             reads=_sentences,
             memory=lambda part: costs.example_memory(part.model, part.corpus, part.total, 2000),
-        )
+        ),
+        "head_scores": Job(
+            reads=_sentences,
+            work=_score_work,
+            memory=lambda part: costs.extraction_memory(part.model, part.corpus),
+            passes=_score_passes,
+            gpu=True,
+            model_bound=True,
+        ),
     },
+    measures=MEASURES,
     pages=PAGES,
     overview=True,
 )

@@ -21,7 +21,7 @@ from matplotlib.colors import to_hex
 from scipy.stats import rankdata
 
 from attention_atlas.atlas.correlations import CORRELATIONS
-from attention_atlas.atlas.measures import MEASURES, takes_few_values
+from attention_atlas.atlas.measures import MEASURES, SOURCES, inside_null, takes_few_values
 from attention_atlas.attention.cache import CachedExample, read_attention
 from attention_atlas.attention.half import widened
 from attention_atlas.corpora.alignment import without_space_mark
@@ -31,7 +31,7 @@ from attention_atlas.io.data_files import RESOURCES
 from attention_atlas.io.files import write_text
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
-from attention_atlas.methods.head_measures import PLACE, ends_of
+from attention_atlas.methods.head_measures import PLACE, ends_of, null_of, parts_of
 from attention_atlas.methods.head_relations import HEAD_RELATIONS, above_baseline
 
 ASSETS = RESOURCES / "atlas"
@@ -122,7 +122,7 @@ def page_data(
     relations: list[list[dict[str, Any]]],
     sentences: list[dict[str, Any]],
 ) -> dict[str, Any]:
-    """Everything that the page shows; the ends of intervals are shown with their measures alone.
+    """Everything that the page shows; intervals and null distributions are shown with their measures alone.
 
     Args:
         heads: heads.tsv.
@@ -131,15 +131,24 @@ def page_data(
         relations: of `relation_cards`; empty where no table of relations is there.
         sentences: of `sentence_data`.
     """
-    ends = {end for name in measures["measure"] for end in ends_of(name)}
-    measures = measures[~measures["measure"].isin(ends)]
+    parts = {part for name in measures["measure"] for part in parts_of(name)}
+    measures = measures[~measures["measure"].isin(parts)]
     names = [name for name in measures["measure"] if name in heads]
     intervals = {
         name: [[_plain(value) for value in heads[end]] for end in ends_of(name)] for name in names if _has_ends(heads, name)
     }
+    null = {
+        name: [[_plain(value) for value in heads.get(part, pd.Series(np.nan, heads.index))] for part in null_of(name)]
+        for name in names
+        if null_of(name)[-1] in heads
+    }
+    declared = {measure.name: measure for source in SOURCES for measure in source.measures}
+    inside = {name: inside_null(heads, declared[name]) for name in names if name in declared}
     kinds = measures.set_index("measure")["kind"]
     values = {name: [_plain(value) for value in heads[name]] for name in names}
-    pairs = correlations[["measure_a", "measure_b", "spearman", "ci_low", "ci_high", "within_layers", "p_holm", "n"]]
+    pairs = correlations[
+        ["measure_a", "measure_b", "spearman", "ci_low", "ci_high", "within_layers", "p_holm", "n", "definitional"]
+    ]
     return {
         "layers": int(heads["layer"].max()),
         "heads": int(heads["head"].max()),
@@ -148,6 +157,10 @@ def page_data(
         ],
         "values": values,
         "intervals": intervals,
+        "null": null,
+        "inside": {
+            name: [int(value) for value in heads_inside] for name, heads_inside in inside.items() if heads_inside is not None
+        },
         "percentiles": {name: percentiles(values[name]) for name in names if kinds[name] == "number"},
         "correlations": [{key: _plain(value) for key, value in row.items()} for row in pairs.to_dict("records")],
         "relations": relations,

@@ -12,11 +12,21 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pandas as pd
 
+WHERE = "Where it attends"
+PATTERN = "Pattern of its maps"
+LINGUISTIC = "What it links in language"
+EFFECT = "Effect on the model"
+TRAINING = "Change in training"
+REPEATED = "On repeated random pieces"
+WEIGHTS = "Weights alone"
+"""Groups of measures."""
 Select = Callable[..., "pd.DataFrame"]
 """From a study's table (and a second one) to layer, head (from 1) and one column a measure."""
 PLACE = ["layer", "head"]
 ENDS = ("_low", "_high")
 """What the names of the ends of a measure's interval have after that of the measure."""
+NULL = ("_null_low", "_null_high", "_q")
+"""The same for the range of its null distribution, and for q, the p of a head corrected for all heads."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +39,10 @@ class Measure:
         item: of the paper.
         unit: of the values; empty for names.
         higher_means: what a larger value means.
+        chance: value of a head without the effect that the measure is of; None where there is none that is known beforehand.
+        null: whose values the range of its null distribution is of; empty where it has none, or a known value.
+        about: measure of the same head whose name says what the value is about, such as the relation of an accuracy.
+        shares: measures that go together with it by their definitions, since they count the same weights or answers.
         part: whether it is a part of another measure (one task of several, an end of an interval): shown, but not correlated.
     """
 
@@ -38,6 +52,10 @@ class Measure:
     unit: str
     higher_means: str = ""
     part: bool = False
+    chance: float | None = None
+    null: str = ""
+    about: str = ""
+    shares: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -81,6 +99,7 @@ class Source:
         columns: that the table must have.
         examples: how many examples they are taken over; None where the table does not say.
         caution: what can make them say nothing; None where nothing is known that could.
+        group: what they are of, in a few words: the page of the atlas shows measures by group.
         model: key of the study's settings that names the model whose heads they are; empty for the model of the study.
         family: whether they are means over a family of models that are trained from that model.
         attention_alone: whether they need nothing but a model's attention. The atlas measures these on its sentences where no
@@ -93,6 +112,7 @@ class Source:
     columns: tuple[str, ...]
     examples: Examples | None = None
     caution: Caution | None = None
+    group: str = ""
     model: str = ""
     family: bool = False
     attention_alone: bool = False
@@ -112,6 +132,27 @@ class Source:
 def ends_of(name: str) -> tuple[str, str]:
     """Names of the two ends of a measure's interval."""
     return f"{name}{ENDS[0]}", f"{name}{ENDS[1]}"
+
+
+def null_of(name: str) -> tuple[str, str, str]:
+    """Names of the ends of the range of a measure's null distribution, and of its q."""
+    return f"{name}{NULL[0]}", f"{name}{NULL[1]}", f"{name}{NULL[2]}"
+
+
+def parts_of(name: str) -> tuple[str, ...]:
+    """Names of what is shown with a measure: the ends of its interval, and its null distribution."""
+    return (*ends_of(name), *null_of(name))
+
+
+def with_null(measure: Measure) -> tuple[Measure, Measure, Measure]:
+    """Range of the null distribution of a measure and its q, as parts of it."""
+    low, high, q = null_of(measure.name)
+    title, item, unit = measure.title, measure.item, measure.unit
+    return (
+        Measure(low, f"{title}: lower end of 95 % of {measure.null}", item, unit, part=True),
+        Measure(high, f"{title}: upper end of 95 % of {measure.null}", item, unit, part=True),
+        Measure(q, f"{title}: q against {measure.null}", item, "", part=True),
+    )
 
 
 def with_interval(measure: Measure, interval: str = "95 % interval") -> tuple[Measure, Measure, Measure]:

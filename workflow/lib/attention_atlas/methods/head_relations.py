@@ -203,7 +203,7 @@ def best_relations(table: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         layer, head; best_relation: `NONE` unless the second half shows it (`above_baseline`); relation_accuracy,
-        relation_margin, relation_margin_low and relation_margin_high of rank 1, whether it is shown or not; NaN for heads
+        relation_margin, its interval (_low, _high) and its q (_q) of rank 1, whether it is shown or not; NaN for heads
         without a chosen relation.
     """
     first = table[table["rank"] == 1]
@@ -212,6 +212,7 @@ def best_relations(table: pd.DataFrame) -> pd.DataFrame:
         "relation_margin": "margin",
         "relation_margin_low": "ci_low",
         "relation_margin_high": "ci_high",
+        "relation_margin_q": "q",
     }
     return pd.DataFrame(
         {

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attention_atlas.methods.head_measures import Examples, Measure, Source, best_of_rows, one_per_value, where, with_interval
+from attention_atlas.methods.head_measures import (
+    EFFECT,
+    LINGUISTIC,
+    WHERE,
+    Examples,
+    Measure,
+    Source,
+    best_of_rows,
+    one_per_value,
+    where,
+    with_interval,
+)
 from attention_atlas.studies.clark2019.gradient_rows import PREDICTED
 
 if TYPE_CHECKING:
@@ -47,16 +58,27 @@ _COLUMNS_OF_SURFACE = {
 }
 _RELATION = (
     Measure("best_relation", "Relation of the head, better than the best fixed offset (held out)", "Table 1", ""),
-    Measure("relation_accuracy", "Held-out accuracy on the head's first relation", "Table 1", "share", "finds its words"),
+    Measure(
+        "relation_accuracy",
+        "Held-out accuracy on the head's first relation",
+        "Table 1",
+        "share",
+        "finds its words",
+        about="best_relation",
+        shares=("relation_margin",),
+    ),
     Measure(
         "relation_margin",
-        "Held-out accuracy on the head's first relation, less that of the best fixed offset",
+        "Held-out margin on the head's first relation over the best fixed offset",
         "Table 1",
         "share",
         "follows the relation beyond what word distance predicts",
+        chance=0,
+        about="best_relation",
     ),
     Measure("relation_margin_low", "Lower end of that margin's interval", "Table 1", "share", part=True),
     Measure("relation_margin_high", "Upper end of that margin's interval", "Table 1", "share", part=True),
+    Measure("relation_margin_q", "q of that margin over all heads", "Table 1", "", part=True),
 )
 _GRADIENT = Measure("gradient_sep", "Gradient of the loss by attention to [SEP]", "Figure 3", "per weight", "[SEP] matters")
 _OF_GRADIENT = {"masking": "masked", "rows": PREDICTED, "measure": "per_weight", "target": "sep"}
@@ -69,6 +91,7 @@ MEASURES = (
         ("measure", *_VALUE),
         Examples("texts", one_per_value("n", "measure", _COLUMNS_OF_SURFACE)),
         attention_alone=True,
+        group=WHERE,
     ),
     Source(
         "clark2019/figure3",
@@ -76,6 +99,7 @@ MEASURES = (
         with_interval(_GRADIENT),
         (*_OF_GRADIENT, *_VALUE, "ci_low", "ci_high"),
         Examples("texts", where("n", "gradient_sep", **_OF_GRADIENT)),
+        group=EFFECT,
     ),
     Source(
         "clark2019/dependency_head_relations",
@@ -84,6 +108,7 @@ MEASURES = (
         ("layer", "head", "rank", "relation", "accuracy", "margin", "ci_low", "ci_high", "q"),
         Examples("words", _words_of_relations),
         attention_alone=True,
+        group=LINGUISTIC,
     ),
     Source(
         "clark2019/coreference_heads",
@@ -91,5 +116,6 @@ MEASURES = (
         _COREFERENCE,
         ("mention_type", "layer", "head", "accuracy"),
         Examples("mentions", best_of_rows("n", "coreference", mention_type="all")),
+        group=LINGUISTIC,
     ),
 )

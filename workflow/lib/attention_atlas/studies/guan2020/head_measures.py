@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attention_atlas.methods.head_measures import Measure, Source, where
+from attention_atlas.methods.head_measures import PATTERN, Measure, Source, where
 
 MEASURES = (
     Source(
@@ -11,5 +11,6 @@ MEASURES = (
         (Measure("distance_type", "Type by distances", "Figure 2", ""),),
         ("layer", "head", "type"),
         attention_alone=True,
+        group=PATTERN,
     ),
 )

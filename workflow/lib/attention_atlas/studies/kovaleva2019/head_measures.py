@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from attention_atlas.methods.head_measures import PLACE, Examples, Measure, Select, Source, ends_of, where, with_interval
+from attention_atlas.methods.head_measures import (
+    EFFECT,
+    LINGUISTIC,
+    PATTERN,
+    PLACE,
+    TRAINING,
+    Examples,
+    Measure,
+    Select,
+    Source,
+    ends_of,
+    where,
+    with_interval,
+)
 from attention_atlas.studies.kovaleva2019.names import CLASSES, HEADLINE, TASK_TITLES, TASKS
 
 if TYPE_CHECKING:
@@ -36,10 +49,15 @@ def by_task(value: str, name: str, over_tasks: str = "mean", interval: tuple[str
     return select
 
 
-def _task_measures(name: str, title: str, item: str, unit: str, higher_means: str) -> tuple[Measure, ...]:
+def _task_measures(
+    name: str, title: str, item: str, unit: str, higher_means: str, chance: float | None = None
+) -> tuple[Measure, ...]:
     """The measures of `by_task`: over all tasks, and one a task."""
-    parts = (Measure(f"{name}_{task}", f"{title}, {TASK_TITLES[task]}", item, unit, higher_means, part=True) for task in TASKS)
-    return (Measure(name, f"{title}, mean of tasks", item, unit, higher_means), *parts)
+    parts = (
+        Measure(f"{name}_{task}", f"{title}, {TASK_TITLES[task]}", item, unit, higher_means, part=True, chance=chance)
+        for task in TASKS
+    )
+    return (Measure(name, f"{title}, mean of tasks", item, unit, higher_means, chance=chance), *parts)
 
 
 def _with_intervals(measures: Sequence[Measure]) -> tuple[Measure, ...]:
@@ -77,13 +95,15 @@ def _maps_of_heads(table: pd.DataFrame) -> pd.DataFrame:
 
 _CLASS = (
     Measure("pattern_class", "Most frequent class of its maps, by the rules", "Figure 2", ""),
-    Measure("pattern_share", "Share of its maps that are of that class", "Figure 2", "share", "one pattern"),
+    Measure(
+        "pattern_share", "Share of its maps that are of that class", "Figure 2", "share", "one pattern", about="pattern_class"
+    ),
 )
 _FRAMES = Measure(
-    "frame_margin", "Attention between frame elements above pairs as far apart", "Figure 3", "share", "links frames"
+    "frame_margin", "Attention between frame elements above pairs as far apart", "Figure 3", "share", "links frames", chance=0
 )
 _DISABLED = _task_measures(
-    "disabled", "Score with the head made uniform, less the score without", "Figure 8", "points", "harmless head"
+    "disabled", "Score with the head made uniform, less the score without", "Figure 8", "points", "harmless head", chance=0
 )
 _MARGIN_ENDS = ("margin_ci_low", "margin_ci_high")
 MEASURES = (
@@ -93,6 +113,7 @@ MEASURES = (
         _CLASS,
         ("task", "annotator", "layer", "head", "class", "maps"),
         Examples("maps", _maps_of_heads, ()),
+        group=PATTERN,
     ),
     Source(
         "kovaleva2019/figure3",
@@ -100,6 +121,7 @@ MEASURES = (
         with_interval(_FRAMES),
         ("layer", "head", "margin", *_MARGIN_ENDS),
         Examples("sentences", where("n", "frame_margin")),
+        group=LINGUISTIC,
     ),
     Source(
         "kovaleva2019/figure5",
@@ -108,6 +130,7 @@ MEASURES = (
         ("task", "crop", "layer", "head", "value"),
         Examples("examples", by_task("n", "unchanged", "sum", crop="real")),
         family=True,
+        group=TRAINING,
     ),
     Source(
         "kovaleva2019/figure8",
@@ -116,5 +139,6 @@ MEASURES = (
         ("task", "action", "layer", "head", "delta", "ci_low", "ci_high"),
         Examples("examples", by_task("n", "disabled", "sum", action="uniform")),
         family=True,
+        group=EFFECT,
     ),
 )

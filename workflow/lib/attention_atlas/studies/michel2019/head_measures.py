@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from attention_atlas.methods.head_measures import Examples, Measure, Source, where, with_interval
+from attention_atlas.methods.head_measures import EFFECT, Examples, Measure, Source, where, with_interval
 
 _HARM = "harmless or harmful head"
-_MASKED = Measure("masked", "Accuracy with the head masked, less the accuracy without", "Figure 1", "points", _HARM)
+_MASKED = Measure("masked", "Accuracy with the head masked, less the accuracy without", "Figure 1", "points", _HARM, chance=0)
 _INTERVAL = ("ci_low", "ci_high")
 MEASURES = (
     Source(
@@ -15,6 +15,7 @@ MEASURES = (
         ("experiment", "layer", "head", "delta", *_INTERVAL),
         Examples("examples", where("n", "masked", experiment="classification")),
         model="classifier",
+        group=EFFECT,
     ),
     Source(
         "michel2019/head_importance",
@@ -23,5 +24,6 @@ MEASURES = (
         ("task", "definition", "layer", "head", "importance"),
         Examples("examples", where("n", "importance", task="classification", definition="paper")),
         model="classifier",
+        group=EFFECT,
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attention_atlas.methods.head_measures import Caution, Examples, Measure, Source, where, with_interval
+from attention_atlas.methods.head_measures import EFFECT, LINGUISTIC, Caution, Examples, Measure, Source, where, with_interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,14 +23,19 @@ _ATTENTION = Measure(
     "Relative attention",
     "share",
     "attends to keyphrases",
+    chance=0,
+    shares=("keyphrase_auc",),
 )
-_AUC = Measure("keyphrase_auc", "AUC of its attention for key words", "Ranking of heads", "AUC", "detects keyphrases")
+_AUC = Measure(
+    "keyphrase_auc", "AUC of its attention for key words", "Ranking of heads", "AUC", "detects keyphrases", chance=0.5
+)
 _REMOVED = Measure(
     "tagger_without",
     "Token F1 of a tagger without the head, less the whole one's",
     "Removing one",
     "points",
     "harmless or harmful head",
+    chance=0,
 )
 _TEST_MEAN = {"seed": "mean", "split": "test", "metric": "token_f1"}
 MEASURES = (
@@ -40,6 +45,7 @@ MEASURES = (
         with_interval(_ATTENTION),
         ("reduction", "layer", "head", "value", "ci_low", "ci_high"),
         Examples("documents", where("n", "keyphrase_attention", reduction="mean")),
+        group=LINGUISTIC,
     ),
     Source(
         "stefanik2021/head_ranking",
@@ -47,6 +53,7 @@ MEASURES = (
         with_interval(_AUC),
         ("layer", "head", "auc", "auc_low", "auc_high"),
         Examples("words", where("n", "keyphrase_auc")),
+        group=LINGUISTIC,
     ),
     Source(
         "stefanik2021/ablation",
@@ -61,5 +68,6 @@ MEASURES = (
             no_loss_without_heads,
         ),
         family=True,
+        group=EFFECT,
     ),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from attention_atlas.atlas.head_measures import HEAD_SCORES
 from attention_atlas.atlas.overview import ID, compared_models, has_sentences
 from attention_atlas.methods.head_measures import Source
 from attention_atlas.workflow.inputs.shared import OptionalFile, Wildcards
@@ -75,7 +76,10 @@ class AtlasInputs(StudyInputs):
 
     def _sentence_tables(self, run: str) -> dict[str, str]:
         """Table -> file of the measures of the atlas's model on its sentences; none where the run names none."""
-        return self._tables_of(run, self.base_model(run)) if has_sentences(self.config, run) else {}
+        if not has_sentences(self.config, run):
+            return {}
+        model = self.base_model(run)
+        return {**self._tables_of(run, model), HEAD_SCORES: self._table_of(run, model, HEAD_SCORES)}
 
     def _tables_of(self, run: str, model: str) -> dict[str, str]:
         """Table -> file of the job that measures a model on the atlas's sentences."""
@@ -96,7 +100,7 @@ class AtlasInputs(StudyInputs):
         return {
             table: (
                 f"{self.base_model(run)}, on the atlas's sentences"
-                if path == on_sentences.get(table)
+                if path == on_sentences.get(table) and table != HEAD_SCORES
                 else self._measured_name(run, table)
             )
             for table, path in self.head_tables(wildcards).items()

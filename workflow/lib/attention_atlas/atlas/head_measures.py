@@ -1,0 +1,91 @@
+"""Measures of single heads that the atlas makes itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attention_atlas.methods.head_measures import (
+    PLACE,
+    REPEATED,
+    WEIGHTS,
+    WHERE,
+    Examples,
+    Measure,
+    Select,
+    Source,
+    ends_of,
+    null_of,
+    with_interval,
+    with_null,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+HEAD_SCORES = "atlas/head_scores"
+_RANDOM = "heads with random weights"
+_SINK = Measure(
+    "sink",
+    "Attention to the first token and to special tokens",
+    "Xiao et al. 2023",
+    "share",
+    "an attention sink",
+    null=_RANDOM,
+    shares=("to_sep", "to_cls"),
+)
+_REPEATED = tuple(
+    Measure(name, f"{title} (random pieces)", item, "share", higher_means, null=_RANDOM)
+    for name, title, item, higher_means in (
+        ("previous_token", "Attention to the previous token", "Elhage et al. 2021", "looks back one token"),
+        ("next_token", "Attention to the next token", "Elhage et al. 2021", "looks ahead one token"),
+        ("duplicate_token", "Attention to the same piece elsewhere", "Elhage et al. 2021", "finds the same piece"),
+        ("induction", "Induction: attention to what followed the same piece", "Olsson et al. 2022", "induction head"),
+        ("induction_before", "Attention to what came before the same piece", "Olsson et al. 2022", "mirrored induction"),
+    )
+)
+_COPYING = Measure(
+    "ov_copying",
+    "Copying by weights: signs of the eigenvalues of W_U W_OV W_E",
+    "Elhage et al. 2021",
+    "share",
+    "makes what it attends to more likely",
+    null=_RANDOM,
+)
+
+
+def _scores(*measures: Measure) -> Select:
+    """Value, interval, null distribution and q of these measures, in columns."""
+
+    def select(table: pd.DataFrame) -> pd.DataFrame:
+        wide = table[PLACE].drop_duplicates()
+        for measure in measures:
+            columns = ["value", "ci_low", "ci_high", "null_low", "null_high", "q"]
+            names = dict(zip(columns, (measure.name, *ends_of(measure.name), *null_of(measure.name)), strict=True))
+            rows = table[table["measure"] == measure.name]
+            if len(rows):
+                wide = wide.merge(rows[[*PLACE, *columns]].rename(columns=names), on=PLACE, how="left")
+        return wide
+
+    return select
+
+
+def _numbers(*measures: Measure) -> Select:
+    """Inputs of these measures, in columns."""
+
+    def select(table: pd.DataFrame) -> pd.DataFrame:
+        rows = table[table["measure"].isin([measure.name for measure in measures])]
+        return rows.pivot(index=PLACE, columns="measure", values="n").reset_index()
+
+    return select
+
+
+def _source(group: str, unit: str, *measures: Measure) -> Source:
+    columns = ("measure", "layer", "head", "value", "ci_low", "ci_high", "n", "null_low", "null_high", "q")
+    listed = tuple(
+        part for measure in measures for part in (*(with_interval(measure) if unit else (measure,)), *with_null(measure))
+    )
+    examples = Examples(unit, _numbers(*measures)) if unit else None
+    return Source(HEAD_SCORES, _scores(*measures), listed, columns, examples, group=group)
+
+
+MEASURES = (_source(WHERE, "sentences", _SINK), _source(REPEATED, "sequences", *_REPEATED), _source(WEIGHTS, "", _COPYING))

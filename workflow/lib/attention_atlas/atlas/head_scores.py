@@ -1,0 +1,274 @@
+"""Scores of heads beside those of random weights: sinks, repeated pieces, and copying by the weights.
+
+The null distribution is that of heads of models of the same architecture with random weights, on the same inputs: what they do
+was not learnt. These models differ by their seeds.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import torch
+from tokenizers import Tokenizer
+from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, AutoModelForMaskedLM
+
+from attention_atlas.attention.engine import DECODER_SELF, attention_shape, install
+from attention_atlas.attention.half import widened
+from attention_atlas.corpora.examples import Example, read_examples
+from attention_atlas.errors import AtlasError
+from attention_atlas.io.progress import progress
+from attention_atlas.io.tables import write_table
+from attention_atlas.methods.attention_sinks import sink_share
+from attention_atlas.methods.head_tables import mean_rows
+from attention_atlas.methods.ov_copying import copying_scores, embedding_product
+from attention_atlas.methods.repeated_tokens import Repeated, ordinary_pieces, repeated_sequences, repetition_measures
+from attention_atlas.methods.units import independent_units
+from attention_atlas.models.card import ModelCard, read_card
+from attention_atlas.models.devices import pick_device
+from attention_atlas.models.extraction import each_example
+from attention_atlas.models.loading import in_evaluation, initialised, locate
+from attention_atlas.models.projections import value_outputs
+from attention_atlas.stats.pooled_null import COLUMNS as NULL_COLUMNS
+from attention_atlas.stats.pooled_null import against_null
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+_log = logging.getLogger(__name__)
+COLUMNS = ("measure", "layer", "head", "value", "ci_low", "ci_high", "n", *NULL_COLUMNS, "random_models")
+Floats = npt.NDArray[np.float64]
+_Item = TypeVar("_Item")
+OV_COPYING = "ov_copying"
+
+
+@dataclass(frozen=True)
+class Draws:
+    """What is drawn for the scores.
+
+    Attributes:
+        inputs: sentences of the corpus, and sequences of random pieces, at most.
+        random_models: models with random weights.
+        random_inputs: how many of these sentences and sequences each of them reads.
+        resamples: of the bootstrap over inputs.
+        seed: of sentences, pieces, random weights and resamples.
+    """
+
+    inputs: int
+    random_models: int
+    random_inputs: int
+    resamples: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What the models are fed.
+
+    Attributes:
+        sentences: of the corpus, shortest first.
+        sequences: of random pieces that are repeated, shortest first.
+        pad: id of the padding token.
+    """
+
+    sentences: Sequence[Example]
+    sequences: Sequence[Repeated]
+    pad: int
+
+    def part(self, number: int, size: int) -> Inputs:
+        """A systematic sample of about `size` sentences and sequences: every k-th of them, from one place or the next.
+
+        Attention that is spread evenly gives 1 / n to each of n tokens: a part of other lengths would have another level.
+        """
+        return Inputs(_every(self.sentences, number, size), _every(self.sequences, number, size), self.pad)
+
+
+def write_head_scores(
+    model_entry: Mapping[str, Any],
+    card_path: str | Path,
+    tokenizer_path: str | Path,
+    example_files: Sequence[str | Path],
+    limit: int,
+    draws: Draws,
+    out: str | Path,
+    threads: int = 1,
+) -> None:
+    """Write a row a measure and head, columns `COLUMNS`.
+
+    value: mean over sentences or sequences, with a bootstrap interval and their number n; copying is of the weights and has
+    neither. null_low, null_high, p, q: see `against_null`; the draws are the heads of all layers of all random models. A random
+    model reads a part of the inputs, so that its values spread more than those of the model would: p is too large, if anything.
+
+    Args:
+        model_entry: registry entry of the model.
+        card_path, tokenizer_path: its card, and its tokenizer.
+        example_files: sentences, tokenised for this model.
+        limit: use at most this many records of the corpus.
+        draws: see there.
+        out: file to write.
+        threads: threads of the forward passes.
+
+    Raises:
+        AtlasError: the model cannot be loaded, there are no sentences, or a repeated block does not fit.
+    """
+    torch.set_num_threads(threads)
+    card = read_card(card_path)
+    tokenizer = Tokenizer.from_file(str(tokenizer_path))
+    inputs = draw_inputs(card, tokenizer, list(read_examples(example_files, limit)), draws)
+    scores = scores_of(model_entry, inputs)
+    null: dict[str, list[Floats]] = {measure: [] for measure in scores}
+    entries = random_entries(model_entry, draws)
+    for number, entry in enumerate(progress(entries, label="models with random weights")):
+        for measure, values in scores_of(entry, inputs.part(number, draws.random_inputs)).items():
+            null[measure].append(values.mean(axis=0).ravel())
+    tables = [
+        score_rows(measure, values, np.concatenate(null[measure]), inputs, draws)
+        for measure, values in scores.items()
+        if not np.isnan(values).all()
+    ]
+    table = pd.concat(tables, ignore_index=True).assign(random_models=draws.random_models)
+    write_table(table[list(COLUMNS)].astype({"n": "Int64"}), out)
+
+
+def random_entries(entry: Mapping[str, Any], draws: Draws) -> list[dict[str, Any]]:
+    """Registry entries of models of the same architecture with random weights, which differ by their seeds."""
+    seeds = np.random.SeedSequence(draws.seed).generate_state(draws.random_models)
+    return [{**entry, "init": "random", "seed": int(seed)} for seed in seeds]
+
+
+def draw_inputs(card: ModelCard, tokenizer: Tokenizer, examples: Sequence[Example], draws: Draws) -> Inputs:
+    """The first sentences of a random permutation, and sequences of random pieces.
+
+    Raises:
+        AtlasError: there are no sentences, or a repeated block does not fit.
+    """
+    if not examples:
+        raise AtlasError("the corpus of the atlas has no sentence that the model can read: name another corpus.")
+    order = np.random.default_rng(draws.seed).permutation(len(examples))[: draws.inputs]
+    special = frozenset(number for number, token in tokenizer.get_added_tokens_decoder().items() if token.special)
+    opened = tokenizer.encode("a")
+    places = np.flatnonzero(~np.asarray(opened.special_tokens_mask, dtype=bool))
+    before, after = opened.ids[: places[0]], opened.ids[places[-1] + 1 :]
+    known = {number for number in (card.pad, card.mask) if number is not None}
+    pieces = ordinary_pieces(tokenizer.get_vocab(), special.union(before, after, known))
+    sequences = repeated_sequences(pieces, before, after, card.max_tokens, draws.inputs, draws.seed)
+    return Inputs(
+        sorted((examples[place] for place in order), key=lambda example: len(example.input_ids)),
+        sorted(sequences, key=lambda sequence: sequence.length),
+        card.pad or 0,
+    )
+
+
+def scores_of(entry: Mapping[str, Any], inputs: Inputs) -> dict[str, Floats]:
+    """Measure -> [input, layer, head] of a model; copying, which needs no input, is [1, layer, head].
+
+    Copying is NaN for a model whose weights do not say it (see `copying_of`).
+
+    Raises:
+        AtlasError: the model cannot be loaded, or gives values that are not finite.
+    """
+    model, unembedding = _opened(entry)
+    kind = next(iter(attention_shape(model)))
+    causal = kind == DECODER_SELF
+    values: dict[str, dict[int, Floats]] = {}
+    for example, maps in each_example(model, inputs.sentences, inputs.pad, reuse_memory=True):
+        special = np.asarray(example.word) < 0
+        values.setdefault("sink", {})[example.record] = sink_share(widened(maps), special)
+    by_record = {sequence.example.record: sequence for sequence in inputs.sequences}
+    repeated = [sequence.example for sequence in inputs.sequences]
+    for example, maps in each_example(model, repeated, inputs.pad, reuse_memory=True):
+        for measure, scores in repetition_measures(widened(maps), by_record[example.record], causal).items():
+            values.setdefault(measure, {})[example.record] = scores
+    stacked = {measure: np.stack([of[record] for record in sorted(of)]) for measure, of in values.items()}
+    return {**stacked, OV_COPYING: copying_of(model, unembedding)[None]}
+
+
+def copying_of(model: PreTrainedModel, unembedding: torch.Tensor | None) -> Floats:
+    """[layer, head] copying by the weights; NaN where the model has no unembedding or its projections are not known.
+
+    Args:
+        model: the bare encoder or decoder.
+        unembedding: [piece, hidden]; None where the model has none.
+    """
+    layers, heads = next(iter(attention_shape(model).values()))
+    embedding = _weight(model.get_input_embeddings())
+    try:
+        weights = value_outputs(model)
+        reason = "" if unembedding is not None else "the checkpoint has no output embeddings"
+        if embedding.shape[1] != weights[0].value.shape[-1]:
+            reason = "its embeddings are of another width than its layers"
+    except AtlasError as error:
+        weights, reason = [], str(error)
+    if reason or unembedding is None:
+        _log.info("no copying by weights: %s", reason)
+        return np.full((layers, heads), np.nan)
+    with torch.inference_mode():
+        product = embedding_product(embedding, unembedding)
+        return torch.stack([copying_scores(layer.value, layer.output, product) for layer in weights]).cpu().double().numpy()
+
+
+def score_rows(measure: str, values: Floats, null: Floats, inputs: Inputs, draws: Draws) -> pd.DataFrame:
+    """A row a head: measure, layer, head, value, ci_low, ci_high, n, and the columns of `against_null`.
+
+    Args:
+        measure: its name.
+        values: [input, layer, head].
+        null: [draw] values of heads of random models.
+        inputs: what the values are of.
+        draws: of the bootstrap.
+    """
+    documents = [example.document for example in sorted(inputs.sentences, key=lambda example: example.record)]
+    units = independent_units(documents, "sentences") if measure == "sink" else None
+    rows = mean_rows(values, draws.resamples, draws.seed, units)
+    if measure == OV_COPYING:
+        # Weights are no sample of anything.
+        rows[["ci_low", "ci_high", "n"]] = np.nan
+    return pd.concat([rows, against_null(rows["value"], null)], axis=1).assign(measure=measure)
+
+
+def _every(items: Sequence[_Item], number: int, size: int) -> Sequence[_Item]:
+    step = max(len(items) // size, 1)
+    return items[number % step :: step]
+
+
+def _opened(entry: Mapping[str, Any]) -> tuple[PreTrainedModel, torch.Tensor | None]:
+    """The bare model with the attention engine installed, and its unembedding [piece, hidden]; None where it has none.
+
+    A model with tied embeddings reads out its hidden states by the embeddings of its input, whether its file has the rest of a
+    head or not. The transformation before the unembedding of a masked-language-model head is left out, as layer norms are.
+    """
+    settings = AutoConfig.from_pretrained(locate(entry))
+    unembedding: torch.Tensor | None
+    if getattr(settings, "tie_word_embeddings", True):
+        model, _ = initialised(AutoModel, entry)
+        unembedding = _weight(model.get_input_embeddings())
+    else:
+        with_head, missing = _with_vocabulary(entry, settings)
+        layer = with_head.get_output_embeddings()
+        name = next((name for name, module in with_head.named_modules() if module is layer), None)
+        unembedding = None if layer is None or f"{name}.weight" in missing else _weight(layer)
+        model = with_head.base_model  # type: ignore[assignment]  # the types of transformers say that it is any module
+    install(model)
+    device = pick_device()
+    return in_evaluation(model, device), None if unembedding is None else unembedding.to(device)
+
+
+def _weight(layer: torch.nn.Module) -> torch.Tensor:
+    """Weights of a layer, whose type torch does not know from the module."""
+    weight = layer.weight
+    assert isinstance(weight, torch.Tensor)
+    return weight
+
+
+def _with_vocabulary(entry: Mapping[str, Any], settings: Any) -> tuple[PreTrainedModel, list[str]]:
+    """The model with a head over its vocabulary, causal where there is one for this architecture and no other."""
+    from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING
+
+    kind = AutoModelForMaskedLM if type(settings) in MODEL_FOR_MASKED_LM_MAPPING else AutoModelForCausalLM
+    return initialised(kind, entry)
