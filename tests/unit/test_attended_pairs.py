@@ -1,0 +1,121 @@
+"""What heads attend to: strongest pairs and kinds of pairs, against loops over single pairs."""
+
+from collections import defaultdict
+
+import numpy as np
+import pytest
+from small_treebank import write_treebank
+
+from attention_atlas.attention.cache import CachedExample, read_attention
+from attention_atlas.corpora.examples import Example, read_examples
+from attention_atlas.errors import AtlasError
+from attention_atlas.methods.attended_pairs import NO_ARC, PART_OF_SPEECH, RELATION, attended, kinds_of_pairs
+
+TAGS = ("DET", "NOUN", "VERB")
+
+
+def corpus(count=6, seed=0):
+    """Sentences of one to six words of up to two pieces, with trees, tags and random maps of 2 x 3 heads."""
+    chance = np.random.default_rng(seed)
+    examples, cached = {}, []
+    for record in range(count):
+        m = 1 + record % 6
+        word = (-1, *np.repeat(np.arange(m), chance.integers(1, 3, size=m)).tolist(), -1)
+        n = len(word)
+        heads = (0, *(int(chance.integers(1, k + 1)) for k in range(1, m)))
+        layers = {
+            "heads": heads,
+            "relations": tuple("root" if head == 0 else str(chance.choice(["det", "obj"])) for head in heads),
+            "upos": tuple(map(str, chance.choice(TAGS, m))),
+        }
+        words = tuple(f"w{k}" for k in range(m))
+        examples[record] = Example(record, f"s{record}", (0,) * n, (0,) * n, ("x",) * n, word, words, layers)
+        maps = chance.dirichlet(np.ones(n), size=(2, 3, n)).astype(np.float16)
+        cached.append(CachedExample(record, f"s{record}", "tokens", ("x",) * n, word, words, maps))
+    return examples, cached
+
+
+def loops(examples, cached):
+    """Every pair with its weight, and shares of kinds, one pair at a time."""
+    pairs, weights, even = defaultdict(list), defaultdict(float), defaultdict(float)
+    queries = 0
+    for sentence in cached:
+        example, maps = examples[sentence.record], sentence.maps.astype(np.float64)
+        m = len(example.words)
+        if m < 2:
+            continue
+        pieces = [[k for k, mark in enumerate(sentence.word) if mark == word] for word in range(m)]
+        queries += m
+        for layer, head in np.ndindex(2, 3):
+            for q in range(m):
+                for k in range(m):
+                    if q == k:
+                        continue
+                    weight = np.mean([sum(maps[layer, head, a, b] for b in pieces[k]) for a in pieces[q]])
+                    pairs[layer + 1, head + 1].append((weight, sentence.record, q + 1, k + 1))
+                    heads, relations = example.layers["heads"], example.layers["relations"]
+                    kind = NO_ARC
+                    if heads[q] == k + 1:
+                        kind = f"{relations[q]}, to its head"
+                    elif heads[k] == q + 1:
+                        kind = f"{relations[k]}, to the dependent"
+                    for name in ((RELATION, kind), (PART_OF_SPEECH, example.layers["upos"][k])):
+                        weights[layer + 1, head + 1, *name] += weight
+                        even[name] += 1 / (m - 1) / 6
+    return pairs, weights, {name: value / queries for name, value in even.items()}
+
+
+def test_pairs_and_kinds_are_those_of_loops():
+    examples, cached = corpus(18)
+    ours = attended(cached, examples, 20)
+    pairs, weights, even = loops(examples, cached)
+    for place, rows in ours.pairs.groupby(["layer", "head"]):
+        slow = sorted(pairs[place], key=lambda pair: -pair[0])[:20]
+        assert rows["rank"].tolist() == list(range(1, 21))
+        np.testing.assert_allclose(rows["weight"], [pair[0] for pair in slow], rtol=1e-5)
+        assert list(zip(rows["record"], rows["query"], rows["key"], strict=True)) == [pair[1:] for pair in slow]
+    totals = defaultdict(float)
+    for (layer, head, of, _), weight in weights.items():
+        totals[layer, head, of] += weight
+    assert len(ours.kinds) == len(weights)
+    for row in ours.kinds.itertuples(index=False):
+        layer, head, of, kind, share, even_share, sentences = row
+        assert share == pytest.approx(weights[layer, head, of, kind] / totals[layer, head, of], rel=1e-5)
+        assert even_share == pytest.approx(even[of, kind])
+        assert sentences == 15, "those of one word have no pair"
+    sums = ours.kinds.groupby(["layer", "head", "of"])[["share", "even_share"]].sum()
+    np.testing.assert_allclose(sums, 1)
+
+
+def test_a_head_that_follows_a_relation_shows_it(tmp_path):
+    write_treebank(tmp_path)
+    examples = {example.record: example for example in read_examples([tmp_path / "0.parquet"])}
+    ours = attended(read_attention([tmp_path / "0.safetensors"]), examples, 20)
+    kinds = ours.kinds.set_index(["layer", "head", "kind"])
+    follows = kinds.loc[(2, 1, "det, to its head")]
+    assert follows["share"] > 2 * follows["even_share"]
+    strongest = ours.pairs[(ours.pairs["layer"] == 2) & (ours.pairs["head"] == 1)]
+    for row in strongest.itertuples():
+        assert examples[row.record].layers["heads"][row.query - 1] == row.key
+
+
+def test_of_equal_pairs_the_earlier_ones_and_few_pairs_are_all_there():
+    examples, cached = corpus(2)
+    ours = attended(cached, examples, 20)
+    assert (ours.pairs.groupby(["layer", "head"]).size() == 2).all(), "a sentence of two words has two pairs"
+    even = [
+        CachedExample(c.record, c.id, c.level, c.tokens, c.word, c.gold_words, np.full_like(c.maps, 0.25))
+        for c in corpus(18)[1]
+    ]
+    examples = corpus(18)[0]
+    records = attended(even, examples, 3).pairs.query("layer == 1 and head == 1")["record"].tolist()
+    assert records == sorted(records)
+
+
+def test_sentences_without_trees_and_single_words_are_errors():
+    examples, cached = corpus(1)
+    with pytest.raises(AtlasError, match="no sentence of the corpus has two words"):
+        attended(cached, examples, 20)
+    bare = Example(0, "s0", (0,), (0,), ("a",), (0,), ("a",), {})
+    with pytest.raises(AtlasError, match="example s0 has no dependency tree"):
+        kinds_of_pairs(bare)
