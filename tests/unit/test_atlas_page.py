@@ -7,12 +7,14 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from scipy.stats import percentileofscore
 from small_treebank import write_treebank
 
+from attention_atlas.atlas.attended import write_attended
 from attention_atlas.atlas.correlations import Draws, write_correlations
 from attention_atlas.atlas.measures import MEASURES
-from attention_atlas.atlas.page import Drawn, percentiles, relation_cards, sentence_data, write_page
+from attention_atlas.atlas.page import Drawn, Evidence, percentiles, relation_cards, sentence_data, write_page
 from attention_atlas.attention.cache import read_attention
 from attention_atlas.corpora.examples import read_examples
 from attention_atlas.errors import AtlasError
@@ -22,6 +24,7 @@ from attention_atlas.methods.head_relations import HEAD_RELATIONS
 from attention_atlas.workflow.render import render
 
 MOST_BYTES = 8_000_000
+SERIOUS = ("serious", "critical")
 GROUPS = {"masked": "Effect on the model"}
 NULLS = {"masked": ("", 0.0, 3), "induction": ("heads with random weights", None, 1)}
 ABOUT = {"masked": "distance_type"}
@@ -71,9 +74,12 @@ def write_tables(folder, layers, heads):
 NO_SENTENCES = Drawn(None, None, 2, 24)
 
 
-def build(folder, drawn=NO_SENTENCES, relations=None):
+NO_EVIDENCE = Evidence(None, None)
+
+
+def build(folder, drawn=NO_SENTENCES, relations=None, evidence=NO_EVIDENCE):
     paths = [folder / f"{name}.tsv" for name in ("heads", "measures", "correlations")]
-    write_page(*paths, relations, drawn, "Test run", RunLabel("Test run", "tiny", "text"), folder / "atlas.html")
+    write_page(*paths, relations, evidence, drawn, "Test run", RunLabel("Test run", "tiny", "text"), folder / "atlas.html")
     return (folder / "atlas.html").read_text(encoding="utf-8")
 
 
@@ -186,7 +192,7 @@ def test_the_job_of_a_run_without_sentences_and_relations_renders_the_page(tmp_p
     write_tables(tmp_path, 3, 4)
     page = build(tmp_path)
     files = {f"{name}_path": tmp_path / f"{name}.tsv" for name in ("heads", "measures", "correlations")}
-    absent = {name: [] for name in ("relations_path", "drawn__shard", "drawn__examples")}
+    absent = {name: [] for name in ("relations_path", "evidence__pairs", "evidence__kinds", "drawn__shard", "drawn__examples")}
     params = {"drawn": {"count": 2, "max_tokens": 24}, "run": "Test run", "label": None}
     render("atlas.page:write_page", files | absent, {"out": tmp_path / "rendered.html"}, params)
     rendered = (tmp_path / "rendered.html").read_text(encoding="utf-8")
@@ -224,7 +230,9 @@ def opened(browser, tmp_path):
     # The last head finds nothing that is above the baseline.
     relations.loc[3, "q"] = 0.2
     write_table(relations, tmp_path / "relations.tsv")
-    build(tmp_path, Drawn(tmp_path / "0.safetensors", tmp_path / "0.parquet", 2, 24), tmp_path / "relations.tsv")
+    evidence = Evidence(tmp_path / "pairs.tsv", tmp_path / "kinds.tsv")
+    write_attended([tmp_path / "0.safetensors"], [tmp_path / "0.parquet"], 100, 20, evidence.pairs, evidence.kinds)
+    build(tmp_path, Drawn(tmp_path / "0.safetensors", tmp_path / "0.parquet", 2, 24), tmp_path / "relations.tsv", evidence)
     page = browser.new_page()
     errors, requests = [], []
     page.on("console", lambda message: errors.append(message.text) if message.type in ("error", "warning") else None)
@@ -394,4 +402,97 @@ def test_the_address_of_a_head_in_the_ranking_opens_its_card(opened):
     page.reload()
     page.wait_for_selector("#matrix svg")
     check_card(page, table.iloc[2])
+    assert errors == []
+
+
+def test_the_card_shows_the_strongest_pairs_in_their_sentences_and_their_kinds(opened, tmp_path):
+    page, errors, _, _ = opened
+    pairs, kinds = (pd.read_csv(tmp_path / f"{name}.tsv", sep="\t") for name in ("pairs", "kinds"))
+    for index, (layer, head) in ((2, (2, 1)), (0, (1, 1))):
+        page.locator("#grid button").nth(index).click()
+        rows = pairs[(pairs["layer"] == layer) & (pairs["head"] == head)]
+        items = page.locator("#pairs li")
+        assert items.count() == len(rows) == 20
+        for k, row in enumerate(rows.head(3).itertuples()):
+            words = row.sentence.split(" ")
+            assert items.nth(k).locator("b").inner_text() == words[row.query - 1]
+            assert items.nth(k).locator("u").inner_text() == words[row.key - 1]
+            assert items.nth(k).inner_text() == f"{row.sentence} ({row.weight:.2f})"
+        largest = kinds[(kinds["layer"] == layer) & (kinds["head"] == head)].sort_values("share", ascending=False)
+        shown = page.locator("#kinds tbody tr")
+        assert shown.locator("th").all_inner_texts() == largest["kind"].tolist()
+        assert shown.first.locator("td").first.inner_text() == f"{100 * largest['share'].iloc[0]:.1f} %"
+    assert errors == []
+
+
+def test_a_page_without_sentences_has_no_evidence(tmp_path):
+    write_tables(tmp_path, 3, 4)
+    assert data_of(build(tmp_path))["evidence"] == {"texts": [], "pairs": [], "kinds": []}
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 768, 1400])
+def test_an_accessibility_checker_has_no_serious_findings(opened, width, theme):
+    """axe-core, on every measure's colours."""
+    page, errors, _, _ = opened
+    page.emulate_media(color_scheme=theme)
+    page.set_viewport_size({"width": width, "height": 900})
+    page.reload()
+    page.wait_for_selector("#matrix svg")
+    for measure in ("entropy", "masked", "induction", "distance_type"):
+        page.locator("#measure").select_option(measure)
+        violations = Axe().run(page).response["violations"]
+        serious = {violation["id"]: violation["nodes"][0]["html"] for violation in violations if violation["impact"] in SERIOUS}
+        assert serious == {}
+    assert errors == []
+
+
+@pytest.mark.parametrize("width", [390, 768, 1400])
+def test_no_text_is_small_and_the_page_is_as_wide_as_the_screen(opened, width):
+    page, _, _, _ = opened
+    page.set_viewport_size({"width": width, "height": 900})
+    page.reload()
+    page.wait_for_selector("#matrix svg")
+    page.wait_for_selector("#scatter svg")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width, "wide tables scroll in boxes of their own"
+    sizes = page.evaluate(
+        """() => [...document.querySelectorAll("body *")]
+            .filter((node) => [...node.childNodes].some((child) => child.nodeType === 3 && child.textContent.trim()))
+            .filter((node) => !["SCRIPT", "STYLE", "NOSCRIPT", "TITLE", "OPTION"].includes(node.tagName.toUpperCase()))
+            .map((node) => {
+              const box = node.ownerSVGElement && node.getScreenCTM();
+              // An SVG that is shown smaller than it was drawn has smaller text.
+              const scale = box ? Math.hypot(box.a, box.b) : 1;
+              return [parseFloat(getComputedStyle(node).fontSize) * scale, node.textContent.trim()];
+            })"""
+    )
+    assert len(sizes) > 50
+    assert [row for row in sizes if row[0] < 12 - 1e-6] == []
+
+
+def test_all_heads_are_drawn_on_the_sentence_and_a_click_on_one_opens_its_card(opened):
+    page, errors, _, table = opened
+    size = page.evaluate("[document.getElementById('all').width, document.getElementById('all').height]")
+    assert size == [24 + 2 * 48, 24 + 2 * 48]
+    # Head 1-1 gives 0.7 of its attention to the next word: the cell above the diagonal is bright, that below it dark.
+    cell = 44 / 7
+    pixels = page.evaluate("() => [...document.getElementById('all').getContext('2d').getImageData(0, 0, 120, 120).data]")
+    picture = np.array(pixels).reshape(120, 120, 4)[..., :3].sum(axis=-1)
+    bright, dark = (picture[24 + int(row * cell), 24 + int(column * cell)] for row, column in ((1.5, 2.5), (2.5, 1.5)))
+    assert bright > dark + 150
+    page.locator("#all").click(position={"x": 24 + 60, "y": 24 + 60})
+    check_card(page, table.iloc[3])
+    page.locator("#all").click(position={"x": 5, "y": 5})
+    check_card(page, table.iloc[3])
+    assert errors == []
+
+
+def test_a_tap_on_a_phone_shows_the_card(opened):
+    page, errors, _, _ = opened
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.evaluate("scrollTo(0, 0)")
+    assert page.locator("#card-title").bounding_box()["y"] > 800
+    page.locator("#grid button").nth(2).click()
+    page.wait_for_timeout(200)
+    assert page.locator("#card-title").bounding_box()["y"] < 400
     assert errors == []

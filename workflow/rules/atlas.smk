@@ -1,5 +1,5 @@
 # The atlas. Input: attention over its sentences. Output: results/{run}/atlas/models/{model}, measures of single heads of one
-# model, and head_scores.tsv, scores of its heads beside those of random weights. Its tables and figures are declared in atlas/pages.py.
+# model, and head_scores.tsv, scores of its heads beside those of random weights, and what they attend to. Its tables and figures are declared in atlas/pages.py.
 
 from attention_atlas.workflow.inputs.atlas import AtlasInputs
 from attention_atlas.workflow.provenance import script_digest
@@ -67,3 +67,28 @@ rule atlas_head_scores:
         code=script_digest("atlas_head_scores.py"),
     script:
         "../scripts/atlas_head_scores.py"
+
+
+rule atlas_attended:
+    input:
+        shards=atlas.shards_in_path("sentences"),
+        descriptions=atlas.shards_in_path("sentences", suffix="json"),
+        examples=atlas.shards_in_path("sentences", "examples", "parquet"),
+    output:
+        pairs="results/{run}/atlas/models/{model}/attended_pairs.tsv",
+        kinds="results/{run}/atlas/models/{model}/attended_kinds.tsv",
+    log:
+        "results/{run}/logs/atlas/models/{model}/attended.log",
+    benchmark:
+        "results/{run}/benchmarks/atlas/models/{model}/attended.tsv"
+    conda:
+        "../../envs/analysis.yaml"
+    resources:
+        mem_mb=atlas.memory("attended"),
+        runtime=minutes(60),
+    params:
+        limit=atlas.limit("sentences"),
+        strongest_pairs=atlas.settings("strongest_pairs"),
+        code=script_digest("atlas_attended.py"),
+    script:
+        "../scripts/atlas_attended.py"

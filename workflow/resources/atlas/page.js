@@ -63,9 +63,14 @@
     scales.set(name, scale);
     return scale;
   };
+  // Black or white, whichever stands out more: relative luminance as WCAG 2 defines it.
   const inkOn = (colour) => {
-    const [r, g, b] = [1, 3, 5].map((k) => parseInt(colour.slice(k, k + 2), 16));
-    return 0.299 * r + 0.587 * g + 0.114 * b > 140 ? "#000000" : "#ffffff";
+    const [r, g, b] = [1, 3, 5].map((k) => {
+      const part = parseInt(colour.slice(k, k + 2), 16) / 255;
+      return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+    });
+    const luminance = 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    return (luminance + 0.05) / 0.05 > 1.05 / (luminance + 0.05) ? "#000000" : "#ffffff";
   };
 
   // --- the grid --------------------------------------------------------------------------------------------------------
@@ -210,8 +215,8 @@
       background: "transparent",
       font: "system-ui, DejaVu Sans, sans-serif",
       view: { stroke: "transparent" },
-      axis: { labelColor: INK, titleColor: INK, domainColor: INK, tickColor: INK, gridColor: "#88888840", titleFontWeight: 500 },
-      legend: { labelColor: INK, titleColor: INK },
+      axis: { labelFontSize: 12, titleFontSize: 12, labelColor: INK, titleColor: INK, domainColor: INK, tickColor: INK, gridColor: "#88888840", titleFontWeight: 500 },
+      legend: { labelFontSize: 12, titleFontSize: 12, labelColor: INK, titleColor: INK },
       text: { color: INK },
     };
     const options = { actions: false, renderer: "svg", ast: true, config: look };
@@ -237,7 +242,7 @@
     tooltip.push({ field: "x", title: one.title }, { field: "y", title: other.title });
     draw("scatter", {
       description: `${one.title} against ${other.title}, a point a head`,
-      width: 440,
+      width: Math.min(440, Math.max(find("scatter").clientWidth - 130, 180)),
       height: 320,
       data: { values: points },
       params: [{ name: "chosen", value: state.head }],
@@ -289,12 +294,12 @@
     const line = { title: null, axis: null, scale: { domain: [-0.5, n - 0.5], reverse: true } };
     const side = (x, align, dx) => ({
       data: { values: tokens },
-      mark: { type: "text", align, dx, fontSize: 11, baseline: "middle" },
+      mark: { type: "text", align, dx, fontSize: 12, baseline: "middle" },
       encoding: { x: { datum: x, type: "quantitative", scale: { domain: [0, 1] }, axis: null }, y: { field: "place", type: "quantitative", ...line }, text: { field: "token" } },
     });
     draw("lines", {
       description: `Attention of ${label(state.head)}: a line from each piece on the left to those that it attends to`,
-      width: 180,
+      width: Math.max(Math.min(180, find("lines").clientWidth - 184), 60),
       height: 15 * n,
       padding: { left: 90, right: 90, top: 5, bottom: 5 },
       autosize: "none",
@@ -315,11 +320,11 @@
         side(1, "left", 5),
       ],
     });
-    const named = { labelExpr: `[${sentence.tokens.map((token) => JSON.stringify(token)).join(",")}][datum.value]`, labelFontSize: 9, ticks: false, domain: false };
+    const named = { labelExpr: `[${sentence.tokens.map((token) => JSON.stringify(token)).join(",")}][datum.value]`, labelFontSize: 12, ticks: false, domain: false };
     draw("matrix", {
       description: `Attention of ${label(state.head)} as a matrix, a row a piece that attends`,
-      width: 14 * n,
-      height: 14 * n,
+      width: 16 * n,
+      height: 16 * n,
       data: { values: rows },
       mark: { type: "rect" },
       encoding: {
@@ -332,6 +337,74 @@
     const strongest = [...rows].sort((one, other) => other.weight - one.weight).slice(0, 5);
     find("strongest").textContent = `Strongest: ${strongest.map((row) => `${row.query} → ${row.key} ${row.weight.toFixed(2)}`).join("; ")}. Weights are stored in steps of 1/255.`;
   };
+  // --- all heads on a sentence -----------------------------------------------------------------------------------------
+  const [MAP, GAP, MARGIN] = [44, 4, 24];
+  const drawAllHeads = () => {
+    if (!data.sentences.length) return;
+    const sentence = data.sentences[state.sentence];
+    const n = sentence.tokens.length;
+    const colours = data.ramps.plain.map((colour) => [1, 3, 5].map((k) => parseInt(colour.slice(k, k + 2), 16)));
+    const canvas = find("all");
+    canvas.width = MARGIN + data.heads * (MAP + GAP);
+    canvas.height = MARGIN + data.layers * (MAP + GAP);
+    const drawing = canvas.getContext("2d");
+    drawing.imageSmoothingEnabled = false;
+    drawing.fillStyle = getComputedStyle(document.body).color;
+    drawing.strokeStyle = getComputedStyle(document.documentElement).getPropertyValue("--mark");
+    drawing.font = "12px system-ui, DejaVu Sans, sans-serif";
+    drawing.textAlign = "center";
+    drawing.textBaseline = "middle";
+    const at = (place) => MARGIN + place * (MAP + GAP);
+    for (let head = 0; head < data.heads; head++) drawing.fillText(head + 1, at(head) + MAP / 2, MARGIN / 2);
+    for (let layer = 0; layer < data.layers; layer++) drawing.fillText(layer + 1, MARGIN / 2, at(layer) + MAP / 2);
+    const small = document.createElement("canvas");
+    [small.width, small.height] = [n, n];
+    const picture = small.getContext("2d");
+    for (let index = 0; index < places; index++) {
+      const image = picture.createImageData(n, n);
+      weightsOf(sentence, index).forEach((weight, cell) => {
+        const colour = colours[Math.round((weight / 255) * (colours.length - 1))];
+        image.data.set([...colour, 255], 4 * cell);
+      });
+      picture.putImageData(image, 0, 0);
+      const [x, y] = [at(index % data.heads), at(Math.floor(index / data.heads))];
+      drawing.drawImage(small, x, y, MAP, MAP);
+      if (index === state.head) {
+        drawing.lineWidth = 3;
+        drawing.strokeRect(x - 1, y - 1, MAP + 2, MAP + 2);
+      }
+    }
+  };
+  const headAt = (event) => {
+    const [column, row] = [event.offsetX, event.offsetY].map((place) => Math.floor((place - MARGIN) / (MAP + GAP)));
+    return column >= 0 && column < data.heads && row >= 0 && row < data.layers ? row * data.heads + column : null;
+  };
+
+  // --- what a head attends to in the corpus ------------------------------------------------------------------------------
+  const fillEvidence = () => {
+    const { texts, pairs, kinds } = data.evidence;
+    if (!pairs.length) return;
+    const percent = (share) => `${(100 * share).toFixed(1)} %`;
+    find("kinds").tBodies[0].replaceChildren(
+      ...(kinds[state.head][find("kinds-of").value] || []).map(([kind, share, even]) => {
+        const row = element("tr");
+        row.append(element("th", { scope: "row" }, kind), element("td", {}, percent(share)), element("td", {}, percent(even)));
+        row.append(element("td", {}, even > 0 ? (share / even).toFixed(1) : "–"));
+        return row;
+      }),
+    );
+    find("pairs").replaceChildren(
+      ...pairs[state.head].map(([sentence, query, key, weight]) => {
+        const item = element("li");
+        texts[sentence].split(" ").forEach((word, place) => {
+          item.append(place === query ? element("b", {}, word) : place === key ? element("u", {}, word) : word, " ");
+        });
+        item.append(`(${weight.toFixed(2)})`);
+        return item;
+      }),
+    );
+  };
+
   // The value of a head among those of all heads, with its interval, and the null distribution behind it.
   const [STRIP, STRIP_HEIGHT] = [130, 16];
   const strip = (measure) => {
@@ -407,7 +480,9 @@
         return row;
       }),
     );
+    fillEvidence();
     drawSentence();
+    drawAllHeads();
   };
 
   // --- what is chosen --------------------------------------------------------------------------------------------------
@@ -424,6 +499,8 @@
     if (scatter) scatter.signal("chosen", index).run();
     fillCard();
     remember();
+    // On a phone the card is far below what was tapped.
+    if (matchMedia("(max-width: 48rem)").matches) find("card").scrollIntoView();
   };
   const drawAll = () => {
     paintGrid();
@@ -444,6 +521,7 @@
     document.documentElement.dataset.theme = name;
     find("theme").textContent = name === "dark" ? "Light" : "Dark";
     find("theme").setAttribute("aria-pressed", String(name === "dark"));
+    drawAllHeads();
   };
 
   recall();
@@ -473,11 +551,21 @@
   find("group").addEventListener("change", fillCard);
   find("rank-by").addEventListener("change", fillRanking);
   find("grey").addEventListener("change", paintGrid);
+  find("evidence-part").hidden = !data.evidence.pairs.length;
+  if (data.evidence.kinds.length) {
+    find("kinds-of").append(...Object.keys(data.evidence.kinds[0]).reverse().map((name) => element("option", { value: name }, name)));
+    find("kinds-of").addEventListener("change", fillEvidence);
+  }
   find("sentence-part").hidden = !data.sentences.length;
   data.sentences.forEach((sentence, place) => find("sentence").append(element("option", { value: place }, sentence.text)));
   find("sentence").addEventListener("change", () => {
     state.sentence = Number(find("sentence").value);
     drawSentence();
+    drawAllHeads();
+  });
+  find("all").addEventListener("click", (event) => {
+    const index = headAt(event);
+    if (index !== null) choose(index);
   });
   const absent = data.measures.filter((measure) => measure.note);
   find("absent").append(...absent.map((measure) => element("li", {}, `${measure.title} (${measure.study}): ${measure.note}`)));

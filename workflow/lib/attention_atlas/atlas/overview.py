@@ -130,6 +130,10 @@ STUDY = Study(
             reads=_sentences,
             memory=lambda part: costs.example_memory(part.model, part.corpus, part.total, 2000),
         ),
+        "attended": Job(
+            reads=_sentences,
+            memory=lambda part: costs.example_memory(part.model, part.corpus, part.settings["strongest_pairs"], 200),
+        ),
         "head_scores": Job(
             reads=_sentences,
             work=_score_work,

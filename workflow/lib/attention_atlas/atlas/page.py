@@ -20,6 +20,7 @@ from matplotlib import colormaps
 from matplotlib.colors import to_hex
 from scipy.stats import rankdata
 
+from attention_atlas.atlas.attended import ATTENDED_PAIRS, kind_cards, pair_cards
 from attention_atlas.atlas.correlations import CORRELATIONS
 from attention_atlas.atlas.measures import MEASURES, SOURCES, inside_null, takes_few_values
 from attention_atlas.attention.cache import CachedExample, read_attention
@@ -31,6 +32,7 @@ from attention_atlas.io.data_files import RESOURCES
 from attention_atlas.io.files import write_text
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
+from attention_atlas.methods.attended_pairs import KINDS
 from attention_atlas.methods.head_measures import PLACE, ends_of, null_of, parts_of
 from attention_atlas.methods.head_relations import HEAD_RELATIONS, above_baseline
 
@@ -38,6 +40,7 @@ ASSETS = RESOURCES / "atlas"
 _STEPS = 255
 _SHORTEST = 6
 _DIGITS = 6
+_KINDS = 8
 _RAMPS = {"plain": "viridis", "signed": "PuOr_r"}
 """Colours of measures: those of one sign, and those around 0."""
 
@@ -56,6 +59,26 @@ class Drawn:
     examples: str | Path | None
     count: int
     max_tokens: int
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Tables of what heads attend to, of `attended.write_attended`; None where the run has no sentences."""
+
+    pairs: str | Path | None
+    kinds: str | Path | None
+
+
+def evidence_data(evidence: Evidence, places: pd.DataFrame) -> dict[str, Any]:
+    """What the page shows of the pairs that heads attend to; empty where there are no tables.
+
+    Raises:
+        AtlasError: a table cannot be used.
+    """
+    if evidence.pairs is None or evidence.kinds is None:
+        return {"texts": [], "pairs": [], "kinds": []}
+    texts, pairs = pair_cards(read_table(evidence.pairs, ATTENDED_PAIRS), places)
+    return {"texts": texts, "pairs": pairs, "kinds": kind_cards(read_table(evidence.kinds, KINDS), places, _KINDS)}
 
 
 def percentiles(values: Sequence[float | None]) -> list[float | None]:
@@ -189,6 +212,7 @@ def write_page(
     measures_path: str | Path,
     correlations_path: str | Path,
     relations_path: str | Path | None,
+    evidence: Evidence,
     drawn: Drawn,
     run: str,
     label: RunLabel | None,
@@ -200,6 +224,7 @@ def write_page(
         heads_path, measures_path: of `measures.write_heads`.
         correlations_path: of `correlations.write_correlations`.
         relations_path: table as `clark2019/dependency_head_relations`; None where the run has none.
+        evidence: what heads attend to.
         drawn: sentences with attention.
         run: title of the run.
         label: what the sentences are.
@@ -223,6 +248,7 @@ def write_page(
         if any(len(base64.b64decode(sentence["data"])) != len(heads) * len(sentence["tokens"]) ** 2 for sentence in sentences):
             raise AtlasError(f"{drawn.shard}: this attention is not that of the {len(heads)} heads of {heads_path}.")
     data = page_data(heads, measures, read_table(correlations_path, CORRELATIONS), relations, sentences)
+    data["evidence"] = evidence_data(evidence, places)
     write_text(out, page(data, f"Attention atlas: {heads['model'].iloc[0]}", label.line if label else run))
 
 

@@ -70,6 +70,8 @@ PAGES = (
             "measures_path": "measures.tsv",
             "correlations_path": "correlations.tsv",
             "relations_path": ("relation_file",),
+            "evidence__pairs": ("attended_file", "pairs"),
+            "evidence__kinds": ("attended_file", "kinds"),
             "drawn__shard": ("first_sentences", "attention", "safetensors"),
             "drawn__examples": ("first_sentences", "examples", "parquet"),
         },

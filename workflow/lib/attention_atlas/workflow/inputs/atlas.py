@@ -141,6 +141,15 @@ class AtlasInputs(StudyInputs):
 
         return path
 
+    def attended_file(self, name: str) -> OptionalFile:
+        """A table of what heads attend to over the atlas's sentences, where the run names some."""
+
+        def path(wildcards: Wildcards) -> str | list[str]:
+            named = has_sentences(self.config, wildcards.run)
+            return self._table_of(wildcards.run, self.base_model(wildcards.run), f"{ID}/attended_{name}") if named else []
+
+        return path
+
     def page_label(self, wildcards: Wildcards) -> dict[str, Any] | None:
         """What a reader of the page has to know of the run's numbers."""
         if has_sentences(self.config, wildcards.run):

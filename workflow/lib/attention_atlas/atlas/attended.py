@@ -1,0 +1,87 @@
+"""What every head attends to over the atlas's sentences: the evidence that the page shows beside its measures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from attention_atlas.attention.cache import read_attention
+from attention_atlas.corpora.examples import read_examples
+from attention_atlas.io.progress import progress
+from attention_atlas.io.tables import write_table
+from attention_atlas.methods.attended_pairs import PAIRS, attended
+
+ATTENDED_PAIRS = [*PAIRS, "sentence"]
+"""Columns of the table of strongest pairs; the words of a sentence have a space between them, and none within."""
+
+
+def write_attended(
+    shards: Sequence[str | Path],
+    example_files: Sequence[str | Path],
+    limit: int,
+    count: int,
+    pairs_out: str | Path,
+    kinds_out: str | Path,
+) -> None:
+    """Write the strongest pairs of each head, columns `ATTENDED_PAIRS`, and shares of kinds of pairs, columns `KINDS`.
+
+    Args:
+        shards, example_files: attention and the sentences with their trees, in order.
+        limit: use at most this many records of the corpus.
+        count: pairs of a head.
+        pairs_out, kinds_out: files to write.
+
+    Raises:
+        AtlasError: see `attended`.
+    """
+    examples = {example.record: example for example in read_examples(example_files, limit)}
+    cached = progress(read_attention(shards, limit), total=len(examples), label="attended pairs")
+    result = attended(cached, examples, count)
+    texts = {record: _one_line(examples[record].words) for record in result.pairs["record"].unique()}
+    write_table(result.pairs.assign(sentence=result.pairs["record"].map(texts))[ATTENDED_PAIRS], pairs_out)
+    write_table(result.kinds, kinds_out)
+
+
+def _one_line(words: Sequence[str]) -> str:
+    return " ".join("\N{NO-BREAK SPACE}".join(word.split()) or "_" for word in words)
+
+
+def pair_cards(table: pd.DataFrame, places: pd.DataFrame) -> tuple[list[str], list[list[list[float]]]]:
+    """Sentences that pairs are of, and [head] its pairs by rank: [sentence, query, key, weight], places of words from 0.
+
+    Args:
+        table: columns `ATTENDED_PAIRS`.
+        places: layer, head of the model's heads, in order.
+    """
+    sentences = table.drop_duplicates("record").sort_values("record")
+    number = {record: k for k, record in enumerate(sentences["record"])}
+    by_place = dict(list(table.sort_values("rank").groupby(["layer", "head"], sort=False)))
+    return sentences["sentence"].tolist(), [
+        [
+            [number[row.record], row.query - 1, row.key - 1, round(float(row.weight), 4)]
+            for row in by_place.get(place, table.iloc[:0]).itertuples()
+        ]
+        for place in places.itertuples(index=False, name=None)
+    ]
+
+
+def kind_cards(table: pd.DataFrame, places: pd.DataFrame, most: int) -> list[dict[str, list[list[str | float]]]]:
+    """[head] what its kinds of pairs are of -> [kind, share, even share] of those with the largest shares.
+
+    Args:
+        table: columns `attended_pairs.KINDS`.
+        places: layer, head of the model's heads, in order.
+        most: kinds that are shown.
+    """
+    by_place = dict(list(table.sort_values("share", ascending=False, kind="stable").groupby(["layer", "head"], sort=False)))
+    return [
+        {
+            str(of): [
+                [row.kind, round(float(row.share), 5), round(float(row.even_share), 5)] for row in rows.head(most).itertuples()
+            ]
+            for of, rows in by_place.get(place, table.iloc[:0]).groupby("of")
+        }
+        for place in places.itertuples(index=False, name=None)
+    ]
