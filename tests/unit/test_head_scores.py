@@ -280,6 +280,9 @@ def test_the_table_becomes_columns_of_the_atlas():
     assert wide["induction"].tolist() == pytest.approx([0.1, 0.2, 0.1, 0.2])
     assert wide["induction_null_high"].unique() == [0.02]
     assert inside_null(wide, declared["induction"]).tolist() == [True, False, True, False]
+    untested = wide.assign(induction_q=[0.01, np.nan, 0.01, np.nan], induction=[0.1, 0.2, 0.1, np.nan])
+    assert inside_null(untested, declared["induction"]).tolist() == [False, True, False, False]
+    assert inside_null(wide.drop(columns="induction_q"), declared["induction"]) is None
     assert "next_token" not in wide, "a measure that the model cannot have is left out"
     assert not {"ov_copying_low", "ov_copying_high"} & set(declared), "weights have no interval"
 

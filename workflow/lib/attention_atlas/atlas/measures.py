@@ -144,7 +144,8 @@ def by_definition(first: str, second: str) -> bool:
 def inside_null(table: pd.DataFrame, measure: Measure) -> pd.Series | None:
     """Which heads cannot be distinguished from heads without the effect; None where the measure cannot say.
 
-    By q, if the null distribution has it: q of `LEVEL` or more. Else by the interval: it contains the value `chance`.
+    By q, if the null distribution has it: q is not below `LEVEL`, or could not be had. Else by the interval: it contains the
+    value `chance`. A head without a value is not among them.
 
     Args:
         table: heads.tsv.
@@ -152,7 +153,7 @@ def inside_null(table: pd.DataFrame, measure: Measure) -> pd.Series | None:
     """
     *_, q = null_of(measure.name)
     if q in table and table[q].notna().any():
-        return table[q] >= LEVEL
+        return table[measure.name].notna() & ~(table[q] < LEVEL)
     low, high = ends_of(measure.name)
     if measure.chance is not None and low in table and high in table:
         return (table[low] <= measure.chance) & (table[high] >= measure.chance)

@@ -1,0 +1,93 @@
+"""The atlas of a built run as data: its tables with types, and the attention maps that are still there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from attention_atlas.atlas.attended import ATTENDED_PAIRS
+from attention_atlas.atlas.correlations import CORRELATIONS
+from attention_atlas.atlas.measures import MEASURES
+from attention_atlas.attention.cache import CachedExample, read_attention
+from attention_atlas.errors import AtlasError
+from attention_atlas.io.tables import read_table
+from attention_atlas.methods.attended_pairs import KINDS
+from attention_atlas.methods.head_measures import PLACE
+
+_NAMES = ("measure", "title", "group", "study", "item", "unit", "higher_means", "model", "kind", "n_unit", "null", "about")
+
+
+@dataclass(frozen=True)
+class BuiltAtlas:
+    """The atlas of a run.
+
+    Attributes:
+        folder: of the run, such as results/sample.
+        model: whose heads they are.
+        heads: a row a head: layer and head (from 1, whole numbers), a column a measure (float, or category for names).
+        measures: a row a measure, columns `MEASURES`: names as categories, text as strings, whole numbers with missing values.
+        correlations: a row a pair of measures, columns `CORRELATIONS`.
+        pairs, kinds: what heads attend to, columns `ATTENDED_PAIRS` and `KINDS`; None for a run without sentences.
+    """
+
+    folder: Path
+    model: str
+    heads: pd.DataFrame
+    measures: pd.DataFrame
+    correlations: pd.DataFrame
+    pairs: pd.DataFrame | None
+    kinds: pd.DataFrame | None
+
+    def corpora(self) -> list[str]:
+        """Corpora whose attention maps of this model are on the disk."""
+        folders = (self.folder / "attention" / self.model).glob("*")
+        return sorted(folder.name for folder in folders if any(folder.glob("*.safetensors")))
+
+    def maps(self, corpus: str) -> Iterator[CachedExample]:
+        """The sentences of a corpus with their maps, [layer, head, n, n] float16; row = attending token.
+
+        Raises:
+            AtlasError: the maps are not on the disk.
+        """
+        if corpus not in self.corpora():
+            kept = ", ".join(self.corpora()) or "none"
+            raise AtlasError(
+                f"{self.folder}: there are no maps of {self.model} on '{corpus}' (there are: {kept}). Build the run's target "
+                "attention, with keep_attention: true."
+            )
+        return read_attention(self.folder / "attention" / self.model / corpus)
+
+
+def load(folder: str | Path) -> BuiltAtlas:
+    """The atlas of a built run.
+
+    Args:
+        folder: of the run, such as results/sample.
+
+    Raises:
+        AtlasError: the run has no atlas there, or a table is damaged.
+    """
+    run = Path(folder)
+    tables = run / "atlas"
+    if not (tables / "heads.tsv").is_file():
+        raise AtlasError(f"{run}: there is no atlas (atlas/heads.tsv) in this folder: name the folder of a built run.")
+    heads = read_table(tables / "heads.tsv", ["model", *PLACE])
+    model = str(heads["model"].iloc[0])
+    names = {column: "category" for column in heads if not pd.api.types.is_numeric_dtype(heads[column])}
+    measures = read_table(tables / "measures.tsv", MEASURES)
+    whole = dict.fromkeys(("heads", "n", "inside_null"), "Int64")
+    texts = dict.fromkeys(("note", "warning"), "string")
+    attended = [tables / "models" / model / f"attended_{name}.tsv" for name in ("pairs", "kinds")]
+    has_attended = all(path.is_file() for path in attended)
+    return BuiltAtlas(
+        folder=run,
+        model=model,
+        heads=heads.astype(names),
+        measures=measures.astype({**dict.fromkeys(_NAMES, "category"), **whole, **texts, "chance": "float64"}),
+        correlations=read_table(tables / "correlations.tsv", CORRELATIONS),
+        pairs=read_table(attended[0], ATTENDED_PAIRS) if has_attended else None,
+        kinds=read_table(attended[1], KINDS) if has_attended else None,
+    )
