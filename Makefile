@@ -12,6 +12,7 @@
 # make sweep      the sample run in three sizes: how cost grows, and the cost model of `make plan`
 # make bench      benchmarks: ratios against a stated reference, side by side in one run
 # make atlas      the atlas of any model: MODEL names a folder or a model on the hub; opens the page
+# make atlas-release  results/$(RUN)/atlas-release.zip: tables of the atlas with data card, licence, versions and checksums
 # make results    results/$(RUN)/results.md: verdicts on published values and claims of a run that is built, and the code that made it
 #                 PARTIAL=yes: of the studies that are built, where some jobs failed
 # make cache      size of the caches of RUN by model and corpus, and what can be removed; REMOVE=yes removes that
@@ -37,7 +38,7 @@ SNAKEMAKE := $(BIN)/snakemake --workflow-profile workflow/profiles/local --cores
 # Hundreds of short jobs start from the same modules: what Python compiles is kept, also where the environment says not to.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: all setup test test-all test-long rehearse lint test-real test-slurm slurm-packages chromium plan check lock sweep bench atlas results diff cache report sync clean
+.PHONY: all setup test test-all test-long rehearse lint test-real test-slurm slurm-packages chromium plan check lock sweep bench atlas atlas-release results diff cache report sync clean
 
 all: setup
 	$(SNAKEMAKE)
@@ -110,6 +111,9 @@ results: setup
 
 cache: setup
 	$(BIN)/python tools/cache.py $(RUN) $(if $(REMOVE),--remove)
+
+atlas-release: setup
+	$(BIN)/python tools/atlas_release.py $(RUN)
 
 diff: setup
 	@test -n "$(A)" -a -n "$(B)" || { echo "Name two runs: make diff A=sample B=laptop"; exit 1; }

@@ -1,20 +1,25 @@
 """The atlas of a built run as data."""
 
+import hashlib
 import shutil
 import subprocess
 import sys
+import zipfile
 
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 from small_treebank import write_treebank
 
 from attention_atlas import atlas
 from attention_atlas.atlas.attended import write_attended
 from attention_atlas.atlas.correlations import Draws, write_correlations
 from attention_atlas.atlas.measures import write_heads
+from attention_atlas.atlas.release import Origin, write_release
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.tables import write_table
+from tools.atlas_release import named_corpora, versions
 
 
 @pytest.fixture
@@ -69,5 +74,42 @@ def test_what_is_not_there_is_said(run, tmp_path):
 
 
 def test_the_package_is_imported_without_pandas():
-    code = "import sys, attention_atlas.atlas; sys.exit('pandas' in sys.modules)"
+    code = f"import sys; sys.path[:0] = {sys.path!r}; import attention_atlas.atlas; sys.exit('pandas' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+ORIGIN = Origin("Test run", "Commit abc.", [("trees", "CC BY 4.0"), ("made up", "")], {"numpy": "1.0"}, "Free to use.", "MIT")
+
+
+def test_a_release_has_tables_card_licence_versions_and_checksums_and_no_text(run, tmp_path):
+    outs = [tmp_path / f"{number}.zip" for number in (1, 2)]
+    for out in outs:
+        write_release(run, ORIGIN, out)
+    assert outs[0].read_bytes() == outs[1].read_bytes()
+    with zipfile.ZipFile(outs[0]) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    sums = dict(line.split("  ")[::-1] for line in members.pop("SHA256SUMS").decode().splitlines())
+    assert sums == {name: hashlib.sha256(data).hexdigest() for name, data in members.items()}
+    assert members["heads.tsv"] == (run / "atlas" / "heads.tsv").read_bytes()
+    assert members["LICENSE"] == b"Free to use."
+    assert members["versions.txt"] == b"numpy 1.0\n"
+    card = members["README.md"].decode()
+    header = yaml.safe_load(card.split("---")[1])
+    assert header["license"] == "mit"
+    assert {part["data_files"] for part in header["configs"]} == {"heads.tsv", "measures.tsv", "correlations.tsv"}
+    assert "2 layers of 2 heads" in card
+    assert "| entropy | Entropy of attention | nats |" in card
+    assert "- trees: CC BY 4.0\n- made up: no licence is named" in card
+    assert not any(b"w0 w1" in data for data in members.values()), "sentences stay at home"
+
+
+def test_corpora_are_those_that_the_settings_of_a_run_name():
+    settings = {"a": {"segments": "one", "roles": ["two", "none"]}, "title": "of three", "n": 3, "again": "one"}
+    assert sorted(set(named_corpora(settings, {"one": {}, "two": {}, "three": {}}))) == ["one", "two"]
+    assert "numpy" in versions()
+
+
+def test_a_run_without_an_atlas_has_no_release(tmp_path):
+    with pytest.raises(AtlasError, match="there is no atlas"):
+        write_release(tmp_path, ORIGIN, tmp_path / "out.zip")
+    assert not (tmp_path / "out.zip").exists()
