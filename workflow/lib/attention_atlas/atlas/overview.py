@@ -105,7 +105,7 @@ def _score_passes(part: Part) -> float:
 
 
 def _score_work(part: Part) -> Work:
-    """Forward passes, random weights that are drawn, and the product of the embeddings of each random model."""
+    """Forward passes, 1e9 random weights that are drawn, and the product of the embeddings of each random model."""
     scores = part.settings["head_scores"]
     drawn = scores["random_models"] * part.shape.parameters / GIGA
     product = scores["random_models"] * 2 * costs.VOCABULARY * part.shape.hidden**2 / GIGA
