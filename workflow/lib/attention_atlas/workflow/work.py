@@ -8,6 +8,7 @@ Kinds of work, for the cost model (`cost_model`); those that all rules share, of
     kwords, distance_kwords: 1,000 words that the probes of one seed are trained on; that probes on distances are
     kdecoded: 1,000 sentences that probes are evaluated on
     kmaps: 1,000 maps that are classified as pictures
+    gdrawn: 1e9 random weights that are drawn for models without training
 """
 
 from __future__ import annotations
