@@ -17,7 +17,7 @@ from attention_atlas.atlas.head_measures import MEASURES as ATLAS_MEASURES
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.tables import read_table, write_table
-from attention_atlas.methods.head_measures import PLACE, Measure, Source, ends_of, null_of, parts_of
+from attention_atlas.methods.head_measures import PLACE, Measure, Q, Source, ends_of, null_of, parts_of
 from attention_atlas.stats.pooled_null import LEVEL
 from attention_atlas.studies import study_modules
 
@@ -85,7 +85,7 @@ def read_measures(
         _check(source_rows, layers, heads, tables[source.table])
         for name in names:
             if name not in source_rows or source_rows[name].isna().all():
-                measured.absent[name] = f"{source.table} has no value: this model or corpus has nothing of the kind"
+                measured.absent[name] = _why_empty(name, source_rows, source.table)
         present = [name for name in names if name not in measured.absent]
         measured.table = measured.table.merge(source_rows[[*PLACE, *present]], on=PLACE, how="left", validate="one_to_one")
         if source.examples:
@@ -98,6 +98,14 @@ def read_measures(
             parts = {part for name in names for part in parts_of(name)}
             measured.warnings |= {name: reason for name in present if reason and name not in parts}
     return measured
+
+
+def _why_empty(name: str, source_rows: pd.DataFrame, table: str) -> str:
+    """Why a column of a source has no value: q is missing on its own where its measure has values."""
+    scored = name.removesuffix(Q)
+    if scored != name and scored in source_rows and source_rows[scored].notna().any():
+        return "the null distribution has too few draws: with so many heads, q could not fall below its level"
+    return f"{table} has no value: this model or corpus has nothing of the kind"
 
 
 def _check(source_rows: pd.DataFrame, layers: int, heads: int, path: str | Path) -> None:

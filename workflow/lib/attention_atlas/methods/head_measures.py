@@ -25,8 +25,10 @@ Select = Callable[..., "pd.DataFrame"]
 PLACE = ["layer", "head"]
 ENDS = ("_low", "_high")
 """What the names of the ends of a measure's interval have after that of the measure."""
-NULL = ("_null_low", "_null_high", "_q")
-"""The same for the range of its null distribution, and for q, the p of a head corrected for all heads."""
+Q = "_q"
+"""The same for q, the p of a head corrected for all heads."""
+NULL = ("_null_low", "_null_high", Q)
+"""The same for the range of its null distribution, and for q."""
 
 
 @dataclass(frozen=True)
