@@ -20,7 +20,7 @@ from attention_atlas.published.compare import (
     UNDECIDED,
     VERDICTS,
 )
-from attention_atlas.published.pages import CLAIM_FORMATS, VERDICT_NOTE
+from attention_atlas.published.pages import verdict_counts, write_claim_page, write_value_page
 
 
 def _name(words: str) -> str:
@@ -79,8 +79,7 @@ def write_scoreboard(
     summary = summary_rows(values, all_claims)
     lines = [f"{run}. {_GENERATED if generated else _REAL}"]
     write_table(values, out)
-    formats = dict.fromkeys(("ci_low", "ci_high"), ".4g") | {"n": "d"}
-    write_html_table(values, html_out, "Published values of all studies and this run", lines, formats=formats)
+    write_value_page(values, html_out, "Published values of all studies and this run", [*lines, verdict_counts(values)])
     write_table(summary, summary_out)
     notes = [
         *lines,
@@ -94,9 +93,7 @@ def write_scoreboard(
     counts = dict.fromkeys((name for name in SUMMARY if name not in texts), "d")
     write_html_table(summary, summary_html, "Scoreboard", notes, formats=counts)
     write_table(all_claims, claims_out)
-    write_html_table(
-        all_claims, claims_html, "Claims of all studies and this run", [*lines, VERDICT_NOTE], formats=CLAIM_FORMATS
-    )
+    write_claim_page(all_claims, claims_html, "Claims of all studies and this run", lines)
 
 
 def summary_rows(values: pd.DataFrame, claims: pd.DataFrame) -> pd.DataFrame:

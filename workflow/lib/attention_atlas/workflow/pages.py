@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
+from attention_atlas.io.html_pages import ASSETS
 from attention_atlas.workflow.inputs import study_inputs
+from attention_atlas.workflow.inputs.shared import Wildcards
 from attention_atlas.workflow.inputs.study import StudyInputs
 from attention_atlas.workflow.lookups import Config
 from attention_atlas.workflow.page import Page, PageValue
+from attention_atlas.workflow.page_links import Links, page_links
 from attention_atlas.workflow.provenance import script_digest
 from attention_atlas.workflow.render import COPY, PICTURES
 from attention_atlas.workflow.studies import studies
@@ -29,6 +32,7 @@ class PageRule:
     page: Page
     study: Study
     inputs: StudyInputs
+    config: Config
 
     @property
     def name(self) -> str:
@@ -60,11 +64,21 @@ class PageRule:
         return {parameter: self._reported(name, report) for parameter, name in named.items()}
 
     def params(self) -> dict[str, Any]:
-        """Function, its arguments, and the digest of its code."""
+        """Function, its arguments, the links of its pages, and the digest of its code."""
         page = self.page
         arguments = {parameter: self._parameter(value) for parameter, value in page.params.items()}
-        code = script_digest("render.py", *page.resources, modules=(page.module,))
-        return {"function": page.function, **arguments, "code": code}
+        resources = (*page.resources, *(ASSETS if self._html() else ()))
+        code = script_digest("render.py", *resources, modules=(page.module,))
+        return {"function": page.function, **arguments, "links": self._links, "code": code}
+
+    def _html(self) -> dict[str, str]:
+        """Outputs that are pages in HTML: parameter -> file."""
+        return {parameter: name for parameter, name in self.page.outputs.items() if name.endswith(".html")}
+
+    def _links(self, wildcards: Wildcards) -> dict[str, Links]:
+        """Parameter of each HTML page -> its links, in the run of a job."""
+        pages = self._html().items()
+        return {parameter: page_links(self.config, wildcards.run, self.study, name) for parameter, name in pages}
 
     def _file(self, value: PageValue) -> Any:
         return self.study.measured_path(value, "{run}") if isinstance(value, str) else self._resolved(value)
@@ -94,4 +108,4 @@ def page_rules(config: Config) -> Iterator[PageRule]:
     for study in studies().values():
         if study.pages:
             inputs = study_inputs(config, study.id)
-            yield from (PageRule(page, study, inputs) for page in study.pages)
+            yield from (PageRule(page, study, inputs, config) for page in study.pages)
