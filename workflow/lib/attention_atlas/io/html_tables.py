@@ -25,6 +25,10 @@ _NUMBER = re.compile(r"([+−-]?(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:e[+-]?\d+)?)(?![\
 _HEAD = re.compile(r"(\d+)-(\d+)\b")
 _EXPORT = re.compile(r"export\s*\{([^{}]*)\}")
 _FEW_VALUES = 12
+_SHORT_NOTES = 900
+"""Characters of explanations that stay in sight."""
+_NARROW = 24
+"""Characters of the longest cell of a column whose cells are not broken into lines."""
 _FOLDED_FROM = 90
 """Characters from which a folded text is folded; its first words stay in sight."""
 
@@ -78,10 +82,9 @@ def write_html_table(
         for name, column in zip(frame.columns, columns, strict=True)
     )
     rows = "\n".join(f"<tr>{''.join(cells)}</tr>" for cells in zip(*(column.cells for column in columns), strict=True))
-    paragraphs = "\n".join(f"<p>{escape(note)}</p>" for note in notes)
     script = _long_script() if long else _asset("short.js")
     body = (
-        f"<h1>{escape(title)}</h1>\n{paragraphs}\n<div class='tools'></div>\n"
+        f"<h1>{escape(title)}</h1>\n{_notes(notes)}\n<div class='tools'></div>\n"
         f"<div class='box' tabindex='0' role='region' aria-label='{escape(title)}'>\n"
         f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>\n</div>\n"
     )
@@ -92,6 +95,14 @@ def write_html_table(
         f"<style>{_asset('table.css')}</style></head>\n<body{' class=long' if long else ''}>\n{body}"
         f"<script type='module'>\n{script}</script>\n</body>\n</html>\n",
     )
+
+
+def _notes(notes: Sequence[str]) -> str:
+    """The first note as it is (run, model, corpus), the explanations below it; folded where they would fill the screen."""
+    first, *explanations = (f"<p>{escape(note)}</p>" for note in notes) if notes else ("",)
+    if sum(map(len, explanations)) <= _SHORT_NOTES:
+        return "\n".join([first, *explanations])
+    return "\n".join([first, "<details class='notes'><summary>How to read this table</summary>", *explanations, "</details>"])
 
 
 @dataclass(frozen=True)
@@ -113,12 +124,12 @@ def _column(frame: pd.DataFrame, name: Any, spec: str | None, layout: Layout, lo
     elif name in layout.marks:
         attributes |= {"data-role": "mark", "data-filter": ""}
     elif _is_numeric(values):
-        attributes["class"] = "number"
+        attributes["class"] = "number" if max(map(len, shown)) <= _NARROW else "number lists"
         keys = [_sort_key(value) for value in values]
-        cell_attributes = [f" class='number' data-order='{'' if key is None else f'{key:.9g}'}'" for key in keys]
-    elif long and 1 < len(set(shown)) <= _FEW_VALUES and len(set(shown)) < len(shown) / 2:
+        cell_attributes = [f" class='{attributes['class']}' data-order='{'' if key is None else f'{key:.9g}'}'" for key in keys]
+    elif long and name not in layout.folded and 1 < len(set(shown)) <= _FEW_VALUES and len(set(shown)) < len(shown) / 2:
         attributes["data-filter"] = ""
-    if any(len(text) > 30 for text in shown) and "class" not in attributes:
+    if any(len(text) > 18 for text in shown) and "class" not in attributes:
         attributes["class"] = "text"
     html = [_marked(text, layout.marks[name]) if name in layout.marks else escape(text) for text in shown]
     if name in layout.folded:

@@ -53,7 +53,7 @@ def dropped_table(
     write_table(table, out)
     notes = [
         line,
-        "Records of each corpus up to its limit: those kept, and those dropped, by reason. Shares are of the records; text that "
-        "became no record is counted in its own unit, without a share.",
+        "Records of each corpus up to its limit: those kept, and those dropped, by reason. Shares are of the records; text "
+        "that became no record is counted in its own unit, without a share.",
     ]
     write_html_table(table, html_out, title, notes, formats={"n": "d", "share": ".2%"}, layout=Layout("corpus"))

@@ -1,4 +1,4 @@
-"""Links of the page of a table: its numbers, the figure of the same name, the comparison with the paper, and the paper."""
+"""Links of the page of a table: its TSV files, its figure, the comparison with the paper, and the paper."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import PurePosixPath
 
 from attention_atlas.workflow.lookups import Config
 from attention_atlas.workflow.needs import is_part_of
+from attention_atlas.workflow.studies import studies
 from attention_atlas.workflow.study import Artifact, Study
 
 Links = list[tuple[str, str]]
@@ -29,17 +30,17 @@ def page_links(config: Config, run: str, study: Study, name: str) -> Links:
         return []
     built = [each for each in study.artifacts if is_part_of(config, run, study, each)]
     tables = [file for file in artifact.files if file.endswith(".tsv")]
-    links = [(f"Table as TSV: {file}", _relative(file, name)) for file in tables]
+    links = [(f"TSV: {file}", _relative(file, name)) for file in tables]
     links += [
         (f"{figure.number}: {file}", _relative(file, name))
         for figure in _figures(artifact, built)
         for file in _pictures(figure)
     ]
     if artifact.id != _COMPARISON and any(each.id == _COMPARISON for each in built):
-        links.append(("Comparison with the paper", _relative(f"{_COMPARISON}.html", name)))
-    if study.paper is not None and study.paper.url:
-        links.append((f"Paper: {study.paper.citation}", study.paper.url))
-    return links
+        links.append((f"Comparison with the paper{'s' if study.overview else ''}", _relative(f"{_COMPARISON}.html", name)))
+    sources = [each for each in studies().values() if each.id in config["runs"][run]] if study.overview else [study]
+    papers = [each.paper for each in sources if each.paper is not None and each.paper.url]
+    return [*links, *((f"Paper: {paper.citation}", paper.url) for paper in papers)]
 
 
 def _figures(artifact: Artifact, built: list[Artifact]) -> list[Artifact]:
