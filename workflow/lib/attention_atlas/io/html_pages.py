@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from html import escape
 from pathlib import Path
 
@@ -13,22 +12,23 @@ ASSETS = ("tables/table.css", "tables/short.js", "tables/long.js")
 """Parts of the pages below workflow/resources."""
 
 
-@dataclass(frozen=True)
-class Link:
-    """A link of a page: its text and its address, relative to the page or on the web."""
-
-    text: str
-    address: str
+Links = Iterable[tuple[str, str]]
+"""Text and address of each link; an address is relative to the page, or on the web."""
 
 
-def add_links(path: str | Path, links: Iterable[Link]) -> None:
-    """Put links below the heading of a page; nothing where it has no heading.
+def link_pages(files: Mapping[str, str], links: Mapping[str, Links]) -> None:
+    """Put links below the headings of pages; pages without a heading stay as they are.
+
+    Args:
+        files: name -> file; not all need be pages.
+        links: name of a page among them -> its links.
 
     Raises:
         OSError: there is no such page.
     """
-    items = "".join(f"<li><a href='{escape(link.address)}'>{escape(link.text)}</a></li>" for link in links)
-    page = Path(path).read_text(encoding="utf-8")
-    before, heading, after = page.partition("</h1>")
-    if items and heading:
-        write_text(path, f"{before}{heading}\n<nav aria-label='Files and sources'><ul>{items}</ul></nav>{after}")
+    for name, of_page in links.items():
+        page = Path(files[name]).read_text(encoding="utf-8")
+        items = "".join(f"<li><a href='{escape(address)}'>{escape(text)}</a></li>" for text, address in of_page)
+        before, heading, after = page.partition("</h1>")
+        if items and heading:
+            write_text(files[name], f"{before}{heading}\n<nav aria-label='Files and sources'><ul>{items}</ul></nav>{after}")

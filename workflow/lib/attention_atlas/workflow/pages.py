@@ -9,11 +9,9 @@ from typing import Any
 
 from attention_atlas.io.html_pages import ASSETS
 from attention_atlas.workflow.inputs import study_inputs
-from attention_atlas.workflow.inputs.shared import Wildcards
 from attention_atlas.workflow.inputs.study import StudyInputs
 from attention_atlas.workflow.lookups import Config
 from attention_atlas.workflow.page import Page, PageValue
-from attention_atlas.workflow.page_links import Links, page_links
 from attention_atlas.workflow.provenance import script_digest
 from attention_atlas.workflow.render import COPY, PICTURES
 from attention_atlas.workflow.studies import studies
@@ -32,7 +30,6 @@ class PageRule:
     page: Page
     study: Study
     inputs: StudyInputs
-    config: Config
 
     @property
     def name(self) -> str:
@@ -69,16 +66,11 @@ class PageRule:
         arguments = {parameter: self._parameter(value) for parameter, value in page.params.items()}
         resources = (*page.resources, *(ASSETS if self._html() else ()))
         code = script_digest("render.py", *resources, modules=(page.module,))
-        return {"function": page.function, **arguments, "links": self._links, "code": code}
+        return {"function": page.function, **arguments, "links": self.inputs.links(**self._html()), "code": code}
 
     def _html(self) -> dict[str, str]:
         """Outputs that are pages in HTML: parameter -> file."""
         return {parameter: name for parameter, name in self.page.outputs.items() if name.endswith(".html")}
-
-    def _links(self, wildcards: Wildcards) -> dict[str, Links]:
-        """Parameter of each HTML page -> its links, in the run of a job."""
-        pages = self._html().items()
-        return {parameter: page_links(self.config, wildcards.run, self.study, name) for parameter, name in pages}
 
     def _file(self, value: PageValue) -> Any:
         return self.study.measured_path(value, "{run}") if isinstance(value, str) else self._resolved(value)
@@ -108,4 +100,4 @@ def page_rules(config: Config) -> Iterator[PageRule]:
     for study in studies().values():
         if study.pages:
             inputs = study_inputs(config, study.id)
-            yield from (PageRule(page, study, inputs, config) for page in study.pages)
+            yield from (PageRule(page, study, inputs) for page in study.pages)

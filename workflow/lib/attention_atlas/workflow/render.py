@@ -6,12 +6,11 @@ import importlib
 import inspect
 import shutil
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import is_dataclass
 from types import NoneType
 from typing import Any
 
-from attention_atlas.io.html_pages import Link, add_links
 from attention_atlas.io.run_label import RunLabel
 
 PICTURES = ("svg", "png", "pdf")
@@ -20,14 +19,8 @@ COPY = "copy_of__"
 _LABEL = set(RunLabel.__dataclass_fields__)
 
 
-def render(
-    function: str,
-    files: Mapping[str, Any],
-    outputs: Mapping[str, str],
-    params: Mapping[str, Any],
-    links: Mapping[str, Sequence[Sequence[str]]] | None = None,
-) -> None:
-    """Call the function of a page, and put links into the HTML pages that it has written.
+def render(function: str, files: Mapping[str, Any], outputs: Mapping[str, str], params: Mapping[str, Any]) -> None:
+    """Call the function of a page.
 
     Args:
         function: `module:function` below attention_atlas.
@@ -35,7 +28,6 @@ def render(
         outputs: parameter -> path, grouped as files are; the pictures of a figure as svg, png and pdf; with `COPY`, copies of
             inputs.
         params: parameter -> value.
-        links: parameter of an HTML page -> text and address of each of its links.
     """
     module, _, name = function.partition(":")
     call = getattr(importlib.import_module(f"attention_atlas.{module}"), name)
@@ -54,8 +46,6 @@ def render(
     if unknown:
         raise TypeError(f"{function} has no parameter {', '.join(sorted(unknown))}")
     call(**{parameter: _as(hints.get(parameter), value) for parameter, value in arguments.items()})
-    for parameter, pairs in (links or {}).items():
-        add_links(outputs[parameter], [Link(*pair) for pair in pairs])
     for parameter, path in copies.items():
         shutil.copyfile(files[parameter.removeprefix(COPY)], path)
 
