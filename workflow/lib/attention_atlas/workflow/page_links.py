@@ -26,7 +26,8 @@ def page_links(config: Config, run: str, study: Study, name: str) -> Links:
         name: file of the page below the study's folder, such as table1.html.
     """
     artifact = next((artifact for artifact in study.artifacts if name in artifact.files), None)
-    if artifact is None:
+    # The atlas of heads is a page of its own kind, with no table of its name.
+    if artifact is None or (study.overview and f"{PurePosixPath(name).stem}.tsv" not in artifact.files):
         return []
     built = [each for each in study.artifacts if is_part_of(config, run, study, each)]
     tables = [file for file in artifact.files if file.endswith(".tsv")]
