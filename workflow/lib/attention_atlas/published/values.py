@@ -178,21 +178,24 @@ def printed(published: Mapping[str, Published], item: str, column: str, **where:
     return None
 
 
-def published_column(published: Mapping[str, Published], item: str, column: str, frame: pd.DataFrame) -> list[float | None]:
+def published_column(
+    published: Mapping[str, Published], item: str, artefact: str, column: str, frame: pd.DataFrame
+) -> list[float | None]:
     """The published number of every row of one of our tables, in our unit; None where none is printed.
 
     Args:
         published: of `load_published`.
-        item: table, figure or section of the paper; several places by `|`.
-        column: of our table beside which the numbers stand.
+        item: table, figure or section of the paper.
+        artefact, column: our table and the column of it beside which the numbers stand.
         frame: our table, with the columns that select rows, such as `kind`, `layer` and `head`.
     """
-    items = item.split("|")
     numbers: dict[tuple[tuple[str, str], ...], float] = {}
     for value in published.values():
         for number in value.numbers:
             cell, printed_number = number.cell, number.value
-            if value.item not in items or cell is None or cell.column != column or isinstance(printed_number, str | None):
+            if value.item != item or cell is None or (cell.artefact, cell.column) != (artefact, column):
+                continue
+            if isinstance(printed_number, str | None):
                 continue
             for choice in product(*(text.split("|") for text in cell.where.values())):
                 numbers.setdefault(tuple(zip(cell.where, choice, strict=True)), float(printed_number / cell.scale))

@@ -36,7 +36,7 @@ def _page(path: str | Path, number: int, label: RunLabel, html_out: str | Path) 
     several_kinds = best["kind"].nunique() > 1
     columns = ["layer", "head", "score", "delta", "ci_low", "ci_high", "heldout_delta", "p", "p_adjusted"]
     shown = best[[*(["kind"] if several_kinds else []), *columns]].copy()
-    paper = published_column(load_published("michel2019"), f"Table {number}", "delta", best)
+    paper = published_column(load_published("michel2019"), f"Table {number}", f"table{number}", "delta", best)
     shown.insert(shown.columns.get_loc("delta") + 1, "paper_delta", paper)
     if several_kinds:
         shown = shown.assign(kind=[KIND_TITLES[kind] for kind in shown["kind"]])

@@ -103,7 +103,7 @@ def _write(
     first, kinds = rows.iloc[0], rows["kind"].nunique() > 1
     columns = ["layer", "head", "score", "delta", "ci_low", "ci_high", "selection_delta", "p", "p_adjusted"]
     shown = rows[[*(["kind"] if kinds else []), *columns]].copy()
-    paper = published_column(load_published("michel2019"), f"Table {number}", "delta", rows)
+    paper = published_column(load_published("michel2019"), f"Table {number}", f"table{number}", "delta", rows)
     shown.insert(shown.columns.get_loc("delta") + 1, "paper_delta", paper)
     if kinds:
         shown = shown.assign(kind=[KIND_TITLES[kind] for kind in shown["kind"]])

@@ -141,7 +141,7 @@ def measure_speed(
         *([f"Left out: batches of {', '.join(map(str, too_large))}, which need more than n examples."] if too_large else []),
     ]
     shown = table.assign(variant=[VARIANTS[name] for name in table["variant"]])
-    paper = published_column(published, "Table 4", "examples_per_second", table)
+    paper = published_column(published, "Table 4", "table4", "examples_per_second", table)
     # The published number of the pruned model is that with half of the heads.
     paper = [
         value if options.share == 50 or name == WHOLE else None for value, name in zip(paper, table["variant"], strict=True)

@@ -34,7 +34,7 @@ def head_ranking(path: str | Path, reduction: str, label: RunLabel, html_out: st
     """
     ranking = read_table(path)
     slide = 'slide "Weighting of attention heads"'
-    published = published_column(load_published("stefanik2021"), slide, "slide_entropy", ranking)
+    published = published_column(load_published("stefanik2021"), slide, "head_ranking", "slide_entropy", ranking)
     ranking.insert(ranking.columns.get_loc("slide_entropy") + 1, "slides", published)
     notes = [
         label.line,

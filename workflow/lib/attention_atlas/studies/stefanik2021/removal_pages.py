@@ -59,7 +59,9 @@ def fine_tuning(path: str | Path, label: RunLabel, html_out: str | Path) -> None
     ]
     slide = 'slide "Fine-tuning model and analysing heads"'
     table.insert(
-        table.columns.get_loc("value") + 1, "slides", published_column(load_published("stefanik2021"), slide, "value", table)
+        table.columns.get_loc("value") + 1,
+        "slides",
+        published_column(load_published("stefanik2021"), slide, "fine_tuning", "value", table),
     )
     formats = _FORMATS | {"slides": ".0f", "heads_removed": "d", "documents": "d"}
     write_html_table(

@@ -48,4 +48,4 @@ def order_page(path: str | Path, labels: Mapping[str, RunLabel], html_out: str |
 def _published_layers(tasks: pd.Series) -> list[float | None]:
     """Expected layers of tasks in Figure 1 of the paper."""
     rows = pd.DataFrame({"task": tasks, "within_noise": 0})
-    return published_column(load_published("tenney2019"), "Figure 1 (and A.2 right)", "expected_layer", rows)
+    return published_column(load_published("tenney2019"), "Figure 1 (and A.2 right)", "figure1", "expected_layer", rows)
