@@ -78,8 +78,8 @@ input.addEventListener("input", () => {
 });
 table.search.fixed("chosen", (text, data, index) =>
   [...chosen].every(([column, value]) => value === "" || texts.get(rows[index])[column] === value));
-headings.forEach((heading, column) => {
-  if (heading.dataset.filter === undefined) return;
+const filters = headings.map((heading, column) => column).filter((column) => headings[column].dataset.filter !== undefined);
+filters.slice(0, 4).forEach((column) => {
   const select = labelled(names[column], document.createElement("select"));
   select.append(new Option("all", ""));
   for (const [value, count] of counted([...texts.values()].map((cells) => cells[column])))

@@ -36,7 +36,7 @@ VERDICT_NOTE = (
 VALUE_NAMES = {
     "ours": "this run",
     "interval": "95 % interval",
-    "scope": "can this run match it?",
+    "scope": "can it match?",
     "recomputed": "from other published values",
 }
 """Column of the page of published values -> heading."""
