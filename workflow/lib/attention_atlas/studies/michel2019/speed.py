@@ -141,12 +141,10 @@ def measure_speed(
         *([f"Left out: batches of {', '.join(map(str, too_large))}, which need more than n examples."] if too_large else []),
     ]
     shown = table.assign(variant=[VARIANTS[name] for name in table["variant"]])
-    paper = published_column(published, "Table 4", "table4", "examples_per_second", table)
+    speeds_in_paper = pd.Series(published_column(published, "Table 4", "table4", "examples_per_second", table), dtype=float)
     # The published number of the pruned model is that with half of the heads.
-    paper = [
-        value if options.share == 50 or name == WHOLE else None for value, name in zip(paper, table["variant"], strict=True)
-    ]
-    shown.insert(shown.columns.get_loc("sd") + 1, "paper_speed", paper)
+    printed_here = (table["variant"] == WHOLE) | (options.share == 50)
+    shown.insert(shown.columns.get_loc("sd") + 1, "paper_speed", speeds_in_paper.where(printed_here))
     formats = {"batch": "d", "heads": "d", "parameters": ",d", "repeats": "d", "n": "d"} | dict.fromkeys(
         (
             "examples_per_second",
