@@ -1,6 +1,9 @@
 """Pages of tables: their structure, and sorting, filtering and folding in a real browser, where there is one."""
 
+import os
 import re
+import subprocess
+import sys
 from html import unescape
 
 import pandas as pd
@@ -9,6 +12,7 @@ from axe_playwright_python.sync_playwright import Axe
 from page_cells import cells, headings
 
 from attention_atlas.errors import AtlasError
+from attention_atlas.io.data_files import RESOURCES
 from attention_atlas.io.html_pages import ASSETS, link_pages
 from attention_atlas.io.html_tables import BAD, GOOD, LONG, OPEN, Layout, write_html_table
 from attention_atlas.io.installed_files import installed_text, script_text
@@ -241,3 +245,14 @@ def test_pages_fit_the_screen_and_pass_an_accessibility_check(opened, count, wid
 def test_the_parts_of_pages_are_declared():
     folder = {f"tables/{path}" for path in ("table.css", "short.js", "long.js")}
     assert folder == set(ASSETS)
+
+
+def test_what_writes_pages_imports_neither_models_nor_figures():
+    code = (
+        "import sys\n"
+        "import attention_atlas.published.scoreboard, attention_atlas.methods.dropped, attention_atlas.io.html_tables\n"
+        "print(sorted({'torch', 'transformers', 'matplotlib', 'seaborn', 'itables'} & set(sys.modules)))"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(RESOURCES.parent / "lib")}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
