@@ -2,6 +2,7 @@
 
 import pandas as pd
 import pytest
+from page_cells import cells
 
 from attention_atlas.corpora.examples import Example, write_examples
 from attention_atlas.methods.dropped import dropped_table
@@ -88,8 +89,5 @@ def test_the_page_shows_the_counts(tmp_path):
     page = (tmp_path / "out.html").read_text(encoding="utf-8")
     assert "<h1>Left out</h1>" in page
     assert "Run on &lt;corpora&gt;." in page
-    assert "<td>too long</td>\n      <td>record</td>\n      <td>1</td>\n      <td>25.00%</td>" in page
-    assert (
-        "not there: the corpus ends before its limit of 5</td>\n      <td>record</td>\n      <td>1</td>\n      <td></td>"
-        in page
-    )
+    assert ["too long", "record", "1", "25.00%"] in [row[1:] for row in cells(page)]
+    assert ["not there: the corpus ends before its limit of 5", "record", "1", ""] in [row[1:] for row in cells(page)]

@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
+from page_cells import cells
 from sacrebleu.metrics import BLEU
 from sacrebleu.significance import PairedTest
 from statsmodels.stats.contingency_tables import mcnemar
@@ -196,6 +197,19 @@ def test_tables_pages_and_figure(files, tmp_path):
         assert f"one head a layer, {task}" in page
         assert f"resample {min(units[name])}: the corpus names no documents" in page
     page = (tmp_path / "table1.html").read_text(encoding="utf-8")
+    rows = cells(page)
+    kinds = [row[0] for row in rows]
+    assert list(dict.fromkeys(kinds)) == [
+        *("encoder self-attention", "paper: encoder self-attention", "encoder-decoder attention", "decoder self-attention"),
+    ]
+    assert [kinds.count(kind) for kind in dict.fromkeys(kinds)] == [LAYERS, 6, LAYERS, LAYERS]
+    own = tables["table1"].set_index(["kind", "layer", "head"])["delta"]
+    for kind, title in (("enc_enc", kinds[0]), ("enc_dec", "encoder-decoder attention"), ("dec_dec", kinds[-1])):
+        for row in (row for row in rows if row[0] == title):
+            measured = [float(text.rstrip("*")) for text in row[2 : 2 + HEADS]]
+            assert measured == pytest.approx(own[kind][int(row[1])].tolist(), abs=0.006)
+    paper = next(row for row in rows if row[0].startswith("paper"))
+    assert (len(paper), paper[1:4]) == (18, ["1", "+0.03", "+0.07"])
     assert "the paper&#x27;s: 36.05" in page
     assert "tok:13a" in page
     assert "**" in page

@@ -205,6 +205,21 @@ def test_the_report_holds_every_artefact_with_its_caption(done, tmp_path):
         assert sizes[Path(path).name] > 100
 
 
+def test_links_of_every_page_lead_to_files_of_the_run(done):
+    linked = 0
+    for study, artifact in ARTIFACTS:
+        for path in (done.folder / path for path in study.paths(artifact, "sample") if path.endswith(".html")):
+            navigation = re.search(r"<nav aria-label='Files and sources'>(.*?)</nav>", path.read_text(encoding="utf-8"))
+            if path.name == "atlas.html":
+                assert navigation is None
+                continue
+            addresses = [html.unescape(address) for address in re.findall("href='(.*?)'", navigation[1])]
+            local = [address for address in addresses if not address.startswith("https://")]
+            assert [address for address in local if not (path.parent / address).is_file()] == [], path
+            linked += len(local)
+    assert linked > 100
+
+
 def test_second_start_does_nothing(done):
     assert "Nothing to be done" in done.snakemake(*SMALL).stdout
 

@@ -306,6 +306,7 @@ rule clark2019_gap:
         resamples=clark2019.settings("resamples"),
         seed=clark2019.settings("seed"),
         label=clark2019.label("gap"),
+        links=clark2019.links(html="gap.html"),
         code=script_digest("clark2019_gap.py"),
     script:
         "../scripts/clark2019_gap.py"

@@ -66,6 +66,7 @@ rule kovaleva2019_patterns:
         resamples=kovaleva2019.settings("resamples"),
         seed=kovaleva2019.settings("seed"),
         line=kovaleva2019.run_title,
+        links=kovaleva2019.links(html="patterns.html", labelling="labelling.html"),
         code=script_digest(
             "kovaleva2019_patterns.py",
             "kovaleva2019/annotated_maps.csv",
@@ -195,6 +196,7 @@ rule kovaleva2019_frames:
         resamples=kovaleva2019.settings("resamples"),
         seed=kovaleva2019.settings("seed"),
         label=kovaleva2019.label("frames"),
+        links=kovaleva2019.links(options_html="frame_options.html"),
         code=script_digest("kovaleva2019_frames.py"),
     script:
         "../scripts/kovaleva2019_frames.py"

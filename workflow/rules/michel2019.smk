@@ -195,6 +195,7 @@ rule michel2019_table4:
         definition=michel2019.settings("importance", "definition"),
         speed=michel2019.settings("speed"),
         label=michel2019.label("classification"),
+        links=michel2019.links(html="table4.html"),
         code=script_digest("michel2019_table4.py", "published/michel2019.csv"),
     script:
         "../scripts/michel2019_table4.py"

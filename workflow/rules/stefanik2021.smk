@@ -116,6 +116,7 @@ rule stefanik2021_baselines:
         encoder_entry=stefanik2021.encoder_entry,
         options=stefanik2021.baseline_options,
         label=stefanik2021.label("test"),
+        links=stefanik2021.links(html="baselines.html"),
         code=script_digest("stefanik2021_baselines.py"),
     script:
         "../scripts/stefanik2021_baselines.py"
@@ -145,6 +146,9 @@ rule stefanik2021_model_view:
         model=stefanik2021.model(),
         pairs=stefanik2021.settings("pairs"),
         run=stefanik2021.run_title,
+        links=stefanik2021.links(
+            model_view="model_view.html", head_view="head_view.html"
+        ),
         code=script_digest("stefanik2021_model_view.py"),
     script:
         "../scripts/stefanik2021_model_view.py"

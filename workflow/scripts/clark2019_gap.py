@@ -1,3 +1,4 @@
+from attention_atlas.io.html_pages import link_pages
 from attention_atlas.io.run_label import run_label_of
 from attention_atlas.stats.held_out import Resampling
 from attention_atlas.studies.clark2019.gap import measure_gap
@@ -14,3 +15,4 @@ with job(snakemake):
         heads_out=snakemake.output.heads,
         html_out=snakemake.output.html,
     )
+    link_pages(snakemake.output, snakemake.params.links)

@@ -1,3 +1,4 @@
+from attention_atlas.io.html_pages import link_pages
 from attention_atlas.io.run_label import run_label_of
 from attention_atlas.studies.kovaleva2019.frame_heads import FrameOutputs, frame_heads
 from attention_atlas.workflow.job import job
@@ -19,3 +20,4 @@ with job(snakemake):
             sentence=snakemake.output.sentence,
         ),
     )
+    link_pages(snakemake.output, snakemake.params.links)

@@ -1,3 +1,4 @@
+from attention_atlas.io.html_pages import link_pages
 from attention_atlas.studies.kovaleva2019.patterns import PatternOutputs, PatternSettings, train_patterns
 from attention_atlas.workflow.job import job
 
@@ -19,3 +20,4 @@ with job(snakemake):
             labelling=snakemake.output.labelling,
         ),
     )
+    link_pages(snakemake.output, snakemake.params.links)

@@ -1,3 +1,4 @@
+from attention_atlas.io.html_pages import link_pages
 from attention_atlas.io.run_label import run_label_of
 from attention_atlas.studies.michel2019.experiments import ExampleFiles
 from attention_atlas.studies.michel2019.speed import SpeedOptions, measure_speed
@@ -15,3 +16,4 @@ with job(snakemake):
         out=snakemake.output.tsv,
         html_out=snakemake.output.html,
     )
+    link_pages(snakemake.output, snakemake.params.links)

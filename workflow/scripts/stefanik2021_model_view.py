@@ -1,3 +1,4 @@
+from attention_atlas.io.html_pages import link_pages
 from attention_atlas.studies.stefanik2021.views import write_views
 from attention_atlas.workflow.job import job
 
@@ -11,3 +12,4 @@ with job(snakemake):
         pages={name: snakemake.output[name] for name in ("model_view", "head_view")},
         out=snakemake.output.tsv,
     )
+    link_pages(snakemake.output, snakemake.params.links)

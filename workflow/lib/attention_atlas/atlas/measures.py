@@ -15,7 +15,7 @@ import pandas as pd
 
 from attention_atlas.atlas.head_measures import MEASURES as ATLAS_MEASURES
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.html_tables import write_html_table
+from attention_atlas.io.html_tables import Layout, write_html_table
 from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.methods.head_measures import PLACE, Measure, Q, Source, ends_of, null_of, parts_of
 from attention_atlas.stats.pooled_null import LEVEL
@@ -206,9 +206,8 @@ def write_heads(
         "reason. A measure of a model that was trained further is that of the head at the same place. n: examples that it is "
         "taken over, the smallest number of any head.",
     ]
-    write_html_table(
-        rows, html_out, "The atlas: measures of single heads", notes, formats={"heads": "d", "n": "d", "inside_null": "d"}
-    )
+    formats = {"heads": "d", "n": "d", "inside_null": "d"}
+    write_html_table(rows, html_out, "The atlas: measures of single heads", notes, formats=formats, layout=Layout("group"))
 
 
 _SHARES = {measure.name: measure.shares for source in SOURCES for measure in source.measures}

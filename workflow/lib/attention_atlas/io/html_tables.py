@@ -1,36 +1,64 @@
-"""Tables as small self-contained HTML pages."""
+"""Tables as self-contained HTML pages: sortable, and if they are long, with filters and rows that fold by group."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from attention_atlas.io.data_files import RESOURCES
 from attention_atlas.io.files import write_text
+from attention_atlas.io.installed_files import installed_text, script_text
 
-_CSS = """
-body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem; color: #1a1a1a; background: #fff; max-width: 90rem; }
-h1 { font-size: 1.3rem; margin: 0 0 .2rem; } p { margin: .2rem 0 1rem; color: #444; max-width: 60rem; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: .25rem .7rem; text-align: left; border-bottom: 1px solid #ddd; vertical-align: top; }
-th { border-bottom: 2px solid #444; font-weight: 600; }
-@media (prefers-color-scheme: dark) {
-  body { background: #16181c; color: #e6e6e6; } p { color: #b8b8b8; } th, td { border-color: #444; }
-}
-"""
+LONG = 50
+"""Tables of more rows can be filtered and folded."""
+GOOD, BAD, OPEN, NONE = "good", "bad", "open", "none"
+"""Colours of marks: blue, orange, yellow and grey, each with a sign of its own before the word."""
+_LIBRARY = "itables"
+"""Package with a bundle of DataTables and jQuery, all under the MIT licence."""
+_NUMBER = re.compile(r"([+−-]?(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:e[+-]?\d+)?)(?![\w.-])", re.IGNORECASE)
+_HEAD = re.compile(r"(\d+)-(\d+)\b")
+_EXPORT = re.compile(r"export\s*\{([^{}]*)\}")
+_FEW_VALUES = 12
+_SHORT_NOTES = 900
+"""Characters of explanations that stay in sight."""
+_NARROW = 24
+"""Characters of the longest cell of a column whose cells are not broken into lines."""
+_FOLDED_FROM = 90
+"""Characters from which a folded text is folded; its first words stay in sight."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the columns of a page are shown.
+
+    Attributes:
+        group: column by which rows fold, in the order in which its values first appear; empty for none.
+        marks: column of words -> colour of each word: `GOOD`, `BAD`, `OPEN` or `NONE`.
+        folded: columns of long texts, of which the first words are shown and the rest on demand.
+    """
+
+    group: str = ""
+    marks: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    folded: Sequence[str] = ()
+
+
+PLAIN = Layout()
 
 
 def write_html_table(
     frame: pd.DataFrame,
     path: str | Path,
     title: str,
-    notes: list[str],
+    notes: Sequence[str],
     names: Mapping[str, str] | None = None,
     formats: Mapping[str, str] | None = None,
+    layout: Layout = PLAIN,
 ) -> None:
     """Write a frame as one HTML page.
 
@@ -41,24 +69,126 @@ def write_html_table(
         notes: paragraphs above the table (run, model, corpus, what the columns are).
         names: column -> heading.
         formats: column -> format specification of its numbers, such as ".1%" or "+d"; three decimals otherwise.
+        layout: columns to group by, to colour and to fold.
+
+    Raises:
+        AtlasError: the table is long and the package that makes it interactive is not installed.
     """
     names, formats = names or {}, formats or {}
-    shown = frame.rename(columns={c: names.get(c, c.replace("_", " ")) for c in frame.columns})
-    cells = [functools.partial(_cell, spec=formats.get(c)) for c in frame.columns]
-    # `na_rep` stands for NaN alone: pandas prints None and pd.NA by their names and never shows them to a formatter.
-    filled = shown.astype(object).where(shown.notna().to_numpy(), float("nan"))
-    table = filled.to_html(index=False, border=0, formatters=cells, na_rep="", justify="left")
-    paragraphs = "\n".join(f"<p>{escape(note)}</p>" for note in notes)
-    page = (
-        f"<!doctype html>\n<html lang='en'>\n<head><meta charset='utf-8'><title>{escape(title)}</title>"
-        f"<style>{_CSS}</style></head>\n<body>\n<h1>{escape(title)}</h1>\n{paragraphs}\n{table}\n</body>\n</html>\n"
+    long = len(frame) > LONG
+    columns = [_column(frame, name, formats.get(str(name)), layout, long) for name in frame.columns]
+    head = "".join(
+        f"<th{column.attributes}>{escape(names.get(name, str(name).replace('_', ' ')))}</th>"
+        for name, column in zip(frame.columns, columns, strict=True)
     )
-    write_text(path, page)
+    rows = "\n".join(f"<tr>{''.join(cells)}</tr>" for cells in zip(*(column.cells for column in columns), strict=True))
+    script = _long_script() if long else _asset("short.js")
+    body = (
+        f"<h1>{escape(title)}</h1>\n{_notes(notes)}\n<div class='tools'></div>\n"
+        f"<div class='box' tabindex='0' role='region' aria-label='{escape(title)}'>\n"
+        f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>\n</div>\n"
+    )
+    write_text(
+        path,
+        "<!doctype html>\n<html lang='en'>\n<head><meta charset='utf-8'>"
+        f"<meta name='viewport' content='width=device-width, initial-scale=1'><title>{escape(title)}</title>"
+        f"<style>{_asset('table.css')}</style></head>\n<body{' class=long' if long else ''}>\n{body}"
+        f"<script type='module'>\n{script}</script>\n</body>\n</html>\n",
+    )
 
 
-def _cell(value: Any, spec: str | None) -> str:
+def _notes(notes: Sequence[str]) -> str:
+    """The first note as it is (run, model, corpus), the explanations below it; folded where they would fill the screen."""
+    first, *explanations = (f"<p>{escape(note)}</p>" for note in notes) if notes else ("",)
+    if sum(map(len, explanations)) <= _SHORT_NOTES:
+        return "\n".join([first, *explanations])
+    return "\n".join([first, "<details class='notes'><summary>How to read this table</summary>", *explanations, "</details>"])
+
+
+@dataclass(frozen=True)
+class _Column:
+    attributes: str
+    cells: list[str]
+
+
+def _column(frame: pd.DataFrame, name: Any, spec: str | None, layout: Layout, long: bool) -> _Column:
+    """Attributes of a column's heading and its cells as HTML."""
+    values = [None if missing else value for value, missing in zip(frame[name], frame[name].isna(), strict=True)]
+    shown = ["" if value is None else _shown(value, spec) for value in values]
+    attributes: dict[str, str] = {}
+    cell_attributes = [""] * len(values)
+    if name == layout.group and long:
+        attributes["data-role"] = "group"
+        order = {text: number for number, text in enumerate(dict.fromkeys(shown))}
+        cell_attributes = [f" data-order='{order[text]}'" for text in shown]
+    elif name in layout.marks:
+        attributes |= {"data-role": "mark", "data-filter": ""}
+    elif _is_numeric(values):
+        attributes["class"] = "number" if max(map(len, shown)) <= _NARROW else "number lists"
+        keys = [_sort_key(value) for value in values]
+        cell_attributes = [f" class='{attributes['class']}' data-order='{'' if key is None else f'{key:.9g}'}'" for key in keys]
+    elif long and name not in layout.folded and 1 < len(set(shown)) <= _FEW_VALUES and len(set(shown)) < len(shown) / 2:
+        attributes["data-filter"] = ""
+    if any(len(text) > 18 for text in shown) and "class" not in attributes:
+        attributes["class"] = "text"
+    html = [_marked(text, layout.marks[name]) if name in layout.marks else escape(text) for text in shown]
+    if name in layout.folded:
+        html = [_folded(text) for text in shown]
+    cells = [f"<td{attribute}>{text}</td>" for attribute, text in zip(cell_attributes, html, strict=True)]
+    return _Column("".join(f" {key}='{value}'" if value else f" {key}" for key, value in attributes.items()), cells)
+
+
+def _shown(value: Any, spec: str | None) -> str:
     if isinstance(value, str):
         return value
     if spec is not None:
         return format(int(value) if spec.endswith("d") else float(value), spec)
     return f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+def _is_numeric(values: Sequence[Any]) -> bool:
+    """Whether most values of a column are numbers, or texts that begin with one."""
+    present = [value for value in values if value is not None and value != ""]
+    return bool(present) and 2 * sum(_sort_key(value) is not None for value in present) > len(present)
+
+
+def _sort_key(value: Any) -> float | None:
+    """The number by which a cell is sorted: its value, the first number of a text, or layer and head of `5-4`; else None."""
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        return None if isinstance(value, bool) else float(value)
+    if head := _HEAD.match(value):
+        return int(head[1]) + int(head[2]) / 1000
+    number = _NUMBER.match(value)
+    return float(number[1].replace(",", "").replace("−", "-")) if number else None
+
+
+def _marked(text: str, colours: Mapping[str, str]) -> str:
+    return f"<span class='mark {colours.get(text, NONE)}'>{escape(text)}</span>" if text else ""
+
+
+def _folded(text: str) -> str:
+    """A long text as its first words, and the whole on demand."""
+    if len(text) < _FOLDED_FROM:
+        return escape(text)
+    first = text[: _FOLDED_FROM - 30].rsplit(" ", 1)[0]
+    return f"<details><summary>{escape(first)} …</summary><p>{escape(text)}</p></details>"
+
+
+def _asset(name: str) -> str:
+    return (RESOURCES / "tables" / name).read_text(encoding="utf-8")
+
+
+def _long_script() -> str:
+    """The library with its licence, then the set-up of the page; the bundle is a module, whose exports become a name."""
+    licence = installed_text(_LIBRARY, "LICENSE").replace("*/", "")
+    bundle, count = _EXPORT.subn(_exports_as_name, script_text(_LIBRARY, "dt_bundle.js"))
+    if count != 1:
+        raise ValueError(f"{_LIBRARY}: dt_bundle.js has {count} export clauses, not one.")
+    return f"/*\n{_LIBRARY}, DataTables (datatables.net) and jQuery\n\n{licence}*/\n{bundle}\n{_asset('long.js')}"
+
+
+def _exports_as_name(clause: re.Match[str]) -> str:
+    pairs = (part.split() for part in clause[1].split(","))
+    return f"const tableLibrary={{{','.join(f'{pair[-1]}:{pair[0]}' for pair in pairs)}}};"

@@ -32,11 +32,20 @@ class RunLabel:
     @property
     def line(self) -> str:
         """One line below figures and above tables."""
-        warning = " Generated text: not the papers' data, numbers are not comparable." if self.sample else ""
+        return " ".join(filter(None, (self.names, *self.caveats)))
+
+    @property
+    def names(self) -> str:
+        """Run, model and corpus in one sentence."""
+        return f"{self.run}: {self.model} on {self.corpus}."
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """What keeps the numbers from being compared with the papers', a sentence each."""
+        origin = ("Relations converted from Universal Dependencies, not annotated as such.",) if self.converted else ()
         if self.stand_in:
-            warning = " Generated text and a small random model stand for those named: numbers are not comparable."
-        origin = " Relations converted from Universal Dependencies, not annotated as such." if self.converted else ""
-        return f"{self.run}: {self.model} on {self.corpus}.{origin}{warning}"
+            return *origin, "Generated text and a small random model stand for those named: numbers are not comparable."
+        return (*origin, "Generated text: not the papers' data, numbers are not comparable.") if self.sample else origin
 
 
 def run_label_of(values: Mapping[str, Any]) -> RunLabel:
@@ -45,10 +54,14 @@ def run_label_of(values: Mapping[str, Any]) -> RunLabel:
 
 
 def joint_lines(labels: Iterable[RunLabel]) -> list[str]:
-    """The lines of several settings; those that differ in their corpus alone share one."""
+    """The lines of several settings: those that differ in their corpus alone share one, and each caveat stands once, last."""
     groups: dict[RunLabel, list[str]] = {}
     for label in labels:
         corpora = groups.setdefault(replace(label, corpus="", corpus_reference=""), [])
         if label.corpus not in corpora:
             corpora.append(label.corpus)
-    return [replace(label, corpus="; ".join(corpora)).line for label, corpora in groups.items()]
+    if len(groups) == 1:
+        return [replace(label, corpus="; ".join(corpora)).line for label, corpora in groups.items()]
+    names = [replace(label, corpus="; ".join(corpora)).names for label, corpora in groups.items()]
+    caveats = dict.fromkeys(caveat for label in groups for caveat in label.caveats)
+    return [*dict.fromkeys(names), *([" ".join(caveats)] if caveats else [])]

@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from attention_atlas.corpora.examples import RECORD
-from attention_atlas.io.html_tables import write_html_table
+from attention_atlas.io.html_tables import Layout, write_html_table
 from attention_atlas.io.tables import read_table, write_table
 
 
@@ -51,4 +51,9 @@ def dropped_table(
             rows.append({"corpus": corpus, "outcome": outcome, "unit": RECORD, "n": limit - total})
     table = pd.DataFrame(rows)
     write_table(table, out)
-    write_html_table(table, html_out, title, [line], formats={"n": "d", "share": ".2%"})
+    notes = [
+        line,
+        "Records of each corpus up to its limit: those kept, and those dropped, by reason. Shares are of the records; text "
+        "that became no record is counted in its own unit, without a share.",
+    ]
+    write_html_table(table, html_out, title, notes, formats={"n": "d", "share": ".2%"}, layout=Layout("corpus"))

@@ -44,6 +44,7 @@ VERDICTS = {
 }
 """Verdict -> what it means. Each published value has one; a comparison with the run comes before a recomputation."""
 
+
 COULD_MATCH = "could match"
 COULD_BE_COVERED = "could be covered"
 A_SETTING = "setting"

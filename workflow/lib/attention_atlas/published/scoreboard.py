@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from attention_atlas.io.html_tables import write_html_table
+from attention_atlas.io.html_tables import Layout, write_html_table
 from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.published.claims import CLAIM_COLUMNS
 from attention_atlas.published.compare import (
@@ -20,7 +20,7 @@ from attention_atlas.published.compare import (
     UNDECIDED,
     VERDICTS,
 )
-from attention_atlas.published.pages import CLAIM_FORMATS, VERDICT_NOTE
+from attention_atlas.published.pages import verdict_counts, write_claim_page, write_value_page
 
 
 def _name(words: str) -> str:
@@ -40,8 +40,8 @@ SUMMARY = [
 CLAIMS = ["study", *CLAIM_COLUMNS]
 
 _GENERATED = (
-    "Generated text and a small model: no number is the papers' quantity. What has a verdict are settings, published numbers "
-    "that follow from other published numbers, and claims that can be tested on any model."
+    "The corpora are generated and the model is small, so that no number is the papers' quantity. Verdicts are on settings, on "
+    "published numbers that follow from other published numbers, and on claims that can be tested on any model."
 )
 _REAL = "A number is compared only with the same model on the same data."
 
@@ -79,24 +79,22 @@ def write_scoreboard(
     summary = summary_rows(values, all_claims)
     lines = [f"{run}. {_GENERATED if generated else _REAL}"]
     write_table(values, out)
-    formats = dict.fromkeys(("ci_low", "ci_high"), ".4g") | {"n": "d"}
-    write_html_table(values, html_out, "Published values of all studies and this run", lines, formats=formats)
+    write_value_page(values, html_out, "Published values of all studies and this run", [*lines, verdict_counts(values)])
     write_table(summary, summary_out)
     notes = [
         *lines,
         "Each value has one verdict. " + _glossary(VERDICTS),
         "Each value has one scope: whether this run could match it. " + _glossary(SCOPES),
         "Follow from others: values that a formula gives from other published values, whatever their verdict; follow and "
-        "agree: those within the rounding of all numbers. Claims: those of claims.tsv; a claim that is a published value as "
-        "well is counted among both.",
+        "agree: those within the rounding of all numbers. A claim of claims.tsv that is also a published value is counted "
+        "among both.",
     ]
     texts = ("study", "why_never", "why_not_in_this_run")
     counts = dict.fromkeys((name for name in SUMMARY if name not in texts), "d")
-    write_html_table(summary, summary_html, "Scoreboard", notes, formats=counts)
+    layout = Layout(folded=texts[1:])
+    write_html_table(summary, summary_html, "Scoreboard", notes, formats=counts, layout=layout)
     write_table(all_claims, claims_out)
-    write_html_table(
-        all_claims, claims_html, "Claims of all studies and this run", [*lines, VERDICT_NOTE], formats=CLAIM_FORMATS
-    )
+    write_claim_page(all_claims, claims_html, "Claims of all studies and this run", lines)
 
 
 def summary_rows(values: pd.DataFrame, claims: pd.DataFrame) -> pd.DataFrame:

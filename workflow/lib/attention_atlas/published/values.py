@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -175,6 +176,33 @@ def printed(published: Mapping[str, Published], item: str, column: str, **where:
         if value.item == item and cell is not None and cell.column == column and conditions <= cell.where.items():
             return value
     return None
+
+
+def published_column(
+    published: Mapping[str, Published], item: str, artefact: str, column: str, frame: pd.DataFrame
+) -> list[float | None]:
+    """The published number of every row of one of our tables, in our unit; None where none is printed.
+
+    Args:
+        published: of `load_published`.
+        item: table, figure or section of the paper.
+        artefact, column: our table and the column of it beside which the numbers stand.
+        frame: our table, with the columns that select rows, such as `kind`, `layer` and `head`.
+    """
+    numbers: dict[tuple[tuple[str, str], ...], float] = {}
+    for value in published.values():
+        for number in value.numbers:
+            cell, printed_number = number.cell, number.value
+            if value.item != item or cell is None or (cell.artefact, cell.column) != (artefact, column):
+                continue
+            if isinstance(printed_number, str | None):
+                continue
+            for choice in product(*(text.split("|") for text in cell.where.values())):
+                numbers.setdefault(tuple(zip(cell.where, choice, strict=True)), float(printed_number / cell.scale))
+    names = dict.fromkeys(tuple(name for name, _ in key) for key in numbers)
+    rows = [{name: str(text) for name, text in row.items()} for row in frame.to_dict("records")]
+    keys = [[tuple((name, row[name]) for name in of if name in row) for of in names] for row in rows]
+    return [next((numbers[key] for key in row_keys if key in numbers), None) for row_keys in keys]
 
 
 def load_digitised(name: str) -> pd.DataFrame:

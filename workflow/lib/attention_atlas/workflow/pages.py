@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
+from attention_atlas.io.html_pages import ASSETS
 from attention_atlas.workflow.inputs import study_inputs
 from attention_atlas.workflow.inputs.study import StudyInputs
 from attention_atlas.workflow.lookups import Config
@@ -60,11 +61,16 @@ class PageRule:
         return {parameter: self._reported(name, report) for parameter, name in named.items()}
 
     def params(self) -> dict[str, Any]:
-        """Function, its arguments, and the digest of its code."""
+        """Function, its arguments, the links of its pages, and the digest of its code."""
         page = self.page
         arguments = {parameter: self._parameter(value) for parameter, value in page.params.items()}
-        code = script_digest("render.py", *page.resources, modules=(page.module,))
-        return {"function": page.function, **arguments, "code": code}
+        resources = (*page.resources, *(ASSETS if self._html() else ()))
+        code = script_digest("render.py", *resources, modules=(page.module,))
+        return {"function": page.function, **arguments, "links": self.inputs.links(**self._html()), "code": code}
+
+    def _html(self) -> dict[str, str]:
+        """Outputs that are pages in HTML: parameter -> file."""
+        return {parameter: name for parameter, name in self.page.outputs.items() if name.endswith(".html")}
 
     def _file(self, value: PageValue) -> Any:
         return self.study.measured_path(value, "{run}") if isinstance(value, str) else self._resolved(value)

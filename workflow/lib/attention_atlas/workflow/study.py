@@ -81,6 +81,19 @@ class Extra:
     problem: str
 
 
+@dataclass(frozen=True)
+class Paper:
+    """The paper of a study.
+
+    Attributes:
+        citation: authors and year, as pages cite it.
+        url: where it can be read; empty where it has no public address.
+    """
+
+    citation: str
+    url: str = ""
+
+
 def figure(
     id: str,
     number: str,
@@ -142,6 +155,7 @@ class Study:
         order: place among the studies in tables and pages.
         title: what the report calls it.
         description: of its settings.
+        paper: the paper that its pages link to; None for an overview.
         roles: keys of its settings that name a corpus.
         artifacts: its tables and figures.
         pairs: (model, corpus) whose attention is cached for a run.
@@ -165,6 +179,7 @@ class Study:
     order: int
     title: str
     description: str
+    paper: Paper | None = None
     roles: Mapping[str, Role] = field(default_factory=dict)
     artifacts: tuple[Artifact, ...] = ()
     pairs: Callable[[Config, str], list[Pair]] = no_pairs

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from attention_atlas.io.run_label import RunLabel
+from attention_atlas.io.run_label import RunLabel, joint_lines
 from attention_atlas.published.compare import compare
 from attention_atlas.published.matching import Quantity, measure, quantities, read_tables
 from attention_atlas.published.pages import VERDICT_NOTE, write_claims, write_comparison
@@ -54,7 +54,7 @@ def comparison(
     tested = list(claims(frames, labels))
     of_claims = {identifier: measured_claim(claim, label) for identifier, claim, label in tested}
     measured = measure(published, frames, labels) | of_claims
-    lines = list(dict.fromkeys(label.line for label in labels.values()))
+    lines = joint_lines(labels.values())
     note = (
         "A number is compared only with the same model on the same data (exact) or on data of the same making and values "
         "read off a figure (close). Numbers of a named head (Table 1, head 5-4 of Table 2) are compared with those of the head "

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from attention_atlas.io.html_tables import write_html_table
+from attention_atlas.io.html_tables import Layout, write_html_table
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.methods.dependency_scoring import ALL
@@ -62,7 +62,7 @@ def options_table(
         "Each option is moved alone from the setting behind the published numbers; the difference is the alternative minus as "
         "published.",
     ]
-    write_html_table(table, html_out, "Clark et al. 2019: how far each choice moves the result", notes)
+    write_html_table(table, html_out, "Clark et al. 2019: how far each choice moves the result", notes, layout=Layout("option"))
 
 
 def _dependency_rows(table: pd.DataFrame) -> Iterator[dict[str, Any]]:

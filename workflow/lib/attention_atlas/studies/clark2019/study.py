@@ -12,7 +12,7 @@ from attention_atlas.workflow import costs, passes
 from attention_atlas.workflow.known import check_known, check_reader
 from attention_atlas.workflow.lookups import Config, Pair, limit_of, study_model
 from attention_atlas.workflow.studies import of_role, study_corpora
-from attention_atlas.workflow.study import Artifact, Role, Study, figure, table
+from attention_atlas.workflow.study import Artifact, Paper, Role, Study, figure, table
 from attention_atlas.workflow.work import Job, Part, Place, Work
 
 ID = "clark2019"
@@ -370,6 +370,7 @@ STUDY = Study(
     order=1,
     title="Clark et al. (2019): What Does BERT Look At?",
     description="Clark et al. 2019, What Does BERT Look At?",
+    paper=Paper("Clark et al. (2019)", "https://arxiv.org/abs/1906.04341"),
     roles=ROLES,
     artifacts=ARTIFACTS,
     pairs=pairs,

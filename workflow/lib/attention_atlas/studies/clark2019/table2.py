@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -73,11 +74,14 @@ def table2_pages(
         f"{summary['head_rule']}; "
         f"types of mentions: by {summary['tags']}. Best head: {best['direction']}, chosen on the same documents.",
         _names_known(int(summary["first_names"])),
-        _paper_rows(),
+        "Paper: its values on CoNLL-2012, of BERT-base; its best head is 5-4.",
     ]
-    names = {"system": "System", "all": "All", "pronoun": "Pronoun", "proper": "Proper", "nominal": "Nominal"}
+    kinds = {"all": "All", "pronoun": "Pronoun", "proper": "Proper", "nominal": "Nominal"}
+    names = {"system": "System", **kinds, **{f"paper_{kind}": f"Paper: {title}" for kind, title in kinds.items()}}
     rows = shown_rows(table, "mention_type", _SYSTEM_NAMES, f"head chosen on other {best['unit']}")
-    write_html_table(rows, out, "Clark et al. 2019, Table 2", notes, names)
+    rows = pd.concat([rows, _paper_rows().reindex(_systems_of(rows)).reset_index(drop=True)], axis=1)
+    formats = dict.fromkeys((f"paper_{kind}" for kind in kinds), ".0f")
+    write_html_table(rows, out, "Clark et al. 2019, Table 2: coreference accuracy in %", notes, names, formats)
     shown = options[options["system"] != CHANCE].pivot(index=["option", "setting"], columns="system", values="accuracy")
     heads = options[options["system"] == BEST_HEAD].set_index(["option", "setting"])
     shown = 100 * shown.loc[heads.index, [*BASELINES, BEST_HEAD]]
@@ -91,20 +95,26 @@ def table2_pages(
     write_html_table(shown, options_html_out, "Clark et al. 2019, Table 2: unstated choices", notes, names, formats)
 
 
+def _systems_of(rows: pd.DataFrame) -> list[str]:
+    """The system of each row of `shown_rows`; empty for rows that the paper's table has not."""
+    by_title = {title: name for name, title in _SYSTEM_NAMES.items() if name != BEST_HEAD}
+    best = re.compile(rf"{re.escape(_SYSTEM_NAMES[BEST_HEAD])} \d+-\d+")
+    return [BEST_HEAD if best.fullmatch(title) else by_title.get(title, "") for title in rows["system"]]
+
+
 def _names_known(listed: int) -> str:
     """How many first names by gender the sieves know."""
     return f"The sieves take gender from words, and from {listed:,} first names (the US Census of 1990, or lists of the run)."
 
 
-def _paper_rows() -> str:
-    """Table 2 of the paper in one sentence."""
+def _paper_rows() -> pd.DataFrame:
+    """Table 2 of the paper in %: a row for each system, by its name on the page, and a column for each type of mention."""
     published = load_published("clark2019")
-    cells: dict[str, dict[str, object]] = {
-        **{"nearest": {"system": "nearest"}, "head match": {"system": "head_match"}, "rule-based": {"system": "rule_based"}},
-        "head 5-4": {"layer": 5, "head": 4},
+    cells: dict[str, dict[str, object]] = {name: {"system": name} for name in ("nearest", "head_match", "rule_based")}
+    cells[BEST_HEAD] = {"layer": 5, "head": 4}
+    rows = {
+        name: [printed(published, "Table 2", "accuracy", mention_type=kind, **cell) for kind in ROWS]
+        for name, cell in cells.items()
     }
-    rows = []
-    for name, cell in cells.items():
-        values = (printed(published, "Table 2", "accuracy", mention_type=kind, **cell) for kind in ROWS)
-        rows.append(f"{name} {' / '.join(str(value.value) for value in values if value)}")
-    return f"The paper (CoNLL-2012; all / pronoun / proper / nominal): {'; '.join(rows)}."
+    numbers = [[None if value is None else value.value for value in values] for values in rows.values()]
+    return pd.DataFrame(numbers, index=list(rows), columns=[f"paper_{kind}" for kind in ROWS])

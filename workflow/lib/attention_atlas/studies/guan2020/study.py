@@ -11,7 +11,7 @@ from attention_atlas.workflow.known import check_known
 from attention_atlas.workflow.lookups import Config, Pair, study_model
 from attention_atlas.workflow.requirements import missing_requirements
 from attention_atlas.workflow.studies import of_role
-from attention_atlas.workflow.study import Artifact, Role, Study, figure, table
+from attention_atlas.workflow.study import Artifact, Paper, Role, Study, figure, table
 from attention_atlas.workflow.work import Job, Part, Work, in_path
 
 ID = "guan2020"
@@ -231,6 +231,7 @@ STUDY = Study(
     order=2,
     title="Guan et al. (2020): How Far Does BERT Look At",
     description="Guan et al. 2020, How Far Does BERT Look At: Distance-based Clustering and Analysis of BERT's Attention.",
+    paper=Paper("Guan et al. (2020)", "https://arxiv.org/abs/2011.00943"),
     roles=ROLES,
     artifacts=ARTIFACTS,
     pairs=pairs,

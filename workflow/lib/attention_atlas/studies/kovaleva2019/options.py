@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from attention_atlas.io.html_tables import write_html_table
+from attention_atlas.io.html_tables import Layout, write_html_table
 from attention_atlas.io.run_label import RunLabel, joint_lines
 from attention_atlas.io.tables import read_table
 from attention_atlas.studies.kovaleva2019.change_tables import OPTIONS
@@ -32,6 +32,5 @@ def options_page(path: str | Path, labels: Mapping[str, RunLabel], html_out: str
     ]
     shown = table.assign(task=[TASK_TITLES[name] for name in table["task"]])
     formats = {"n": "d"} | dict.fromkeys(("mean_change", "largest_change", "rho"), ".4f")
-    write_html_table(
-        shown, html_out, "Kovaleva et al. 2019: how far each choice moves the heads", notes, {"rho": "Rho"}, formats
-    )
+    title = "Kovaleva et al. 2019: how far each choice moves the heads"
+    write_html_table(shown, html_out, title, notes, {"rho": "Rho"}, formats, Layout("option"))

@@ -19,7 +19,7 @@ from attention_atlas.workflow.lookups import (
     study_model,
 )
 from attention_atlas.workflow.studies import of_role
-from attention_atlas.workflow.study import Artifact, Extra, Role, Study, figure, table
+from attention_atlas.workflow.study import Artifact, Extra, Paper, Role, Study, figure, table
 from attention_atlas.workflow.work import Job, Part, Place, Work
 
 ID = "kovaleva2019"
@@ -358,6 +358,7 @@ STUDY = Study(
     order=3,
     title="Kovaleva et al. (2019): Revealing the Dark Secrets of BERT",
     description="Kovaleva et al. 2019, Revealing the Dark Secrets of BERT.",
+    paper=Paper("Kovaleva et al. (2019)", "https://arxiv.org/abs/1908.08593"),
     roles=ROLES,
     artifacts=ARTIFACTS,
     pairs=pairs,

@@ -7,9 +7,10 @@ from pathlib import Path
 from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
+from attention_atlas.published.values import load_published, published_column
 from attention_atlas.studies.michel2019.ablation_tables import BEST
 from attention_atlas.studies.michel2019.effects import few_sentences, units_note
-from attention_atlas.studies.michel2019.names import KIND_TITLES, LEVEL
+from attention_atlas.studies.michel2019.names import KIND_TITLES, LEVEL, PAPER_DELTA
 
 
 def table2(path: str | Path, label: RunLabel, html_out: str | Path) -> None:
@@ -34,7 +35,9 @@ def _page(path: str | Path, number: int, label: RunLabel, html_out: str | Path) 
     best = read_table(path, BEST)
     several_kinds = best["kind"].nunique() > 1
     columns = ["layer", "head", "score", "delta", "ci_low", "ci_high", "heldout_delta", "p", "p_adjusted"]
-    shown = best[[*(["kind"] if several_kinds else []), *columns]]
+    shown = best[[*(["kind"] if several_kinds else []), *columns]].copy()
+    paper = published_column(load_published("michel2019"), f"Table {number}", f"table{number}", "delta", best)
+    shown.insert(shown.columns.get_loc("delta") + 1, "paper_delta", paper)
     if several_kinds:
         shown = shown.assign(kind=[KIND_TITLES[kind] for kind in shown["kind"]])
     first = best.iloc[0]
@@ -50,6 +53,9 @@ def _page(path: str | Path, number: int, label: RunLabel, html_out: str | Path) 
         units_note(first["metric"]),
         *few_sentences(first["metric"], int(first["n"])),
     ]
-    formats = dict.fromkeys(("layer", "head"), "d") | dict.fromkeys(columns[2:-2], ".2f") | dict.fromkeys(columns[-2:], ".3f")
+    formats = dict.fromkeys(("layer", "head"), "d") | dict.fromkeys((*columns[2:-2], "paper_delta"), ".2f")
+    formats |= dict.fromkeys(columns[-2:], ".3f")
     task = "translation" if several_kinds else "classification"
-    write_html_table(shown, html_out, f"Michel et al. 2019, Table {number}: one head a layer, {task}", notes, formats=formats)
+    write_html_table(
+        shown, html_out, f"Michel et al. 2019, Table {number}: one head a layer, {task}", notes, PAPER_DELTA, formats
+    )

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from attention_atlas.io.run_label import RunLabel
+from attention_atlas.io.run_label import RunLabel, joint_lines
 from attention_atlas.methods.names import CLASSIFICATION, TRANSLATION
 from attention_atlas.published.compare import compare
 from attention_atlas.published.matching import Quantity, measure, quantities, read_tables
@@ -48,7 +48,7 @@ def comparison(
     frames["correlations"] = _with_other_statistics(frames["correlations"])
     published = load_published("michel2019")
     frame = compare(published, measure(published, frames, labels))
-    lines = [labels[name].line for name in (TRANSLATION, CLASSIFICATION)]
+    lines = joint_lines(labels[name] for name in (TRANSLATION, CLASSIFICATION))
     note = (
         "A number is compared only with the same model on the same data. Ids with rerun are those of a third party that "
         "ran the authors' code."

@@ -10,9 +10,10 @@ from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import write_table
 from attention_atlas.methods.names import CLASSIFICATION, TRANSLATION
+from attention_atlas.published.values import load_published, published_column
 from attention_atlas.studies.michel2019.effects import TESTS, MaskedScores, effect_rows, few_sentences, units_note
 from attention_atlas.studies.michel2019.heldout_answers import best_heads, one_head_left
-from attention_atlas.studies.michel2019.names import KIND_TITLES, LEVEL
+from attention_atlas.studies.michel2019.names import KIND_TITLES, LEVEL, PAPER_DELTA
 
 COLUMNS = [
     *("kind", "layer", "head", "metric", "score", "baseline", "delta", "ci_low", "ci_high", *TESTS, "n"),
@@ -101,7 +102,9 @@ def _write(
     write_table(rows, out)
     first, kinds = rows.iloc[0], rows["kind"].nunique() > 1
     columns = ["layer", "head", "score", "delta", "ci_low", "ci_high", "selection_delta", "p", "p_adjusted"]
-    shown = rows[[*(["kind"] if kinds else []), *columns]]
+    shown = rows[[*(["kind"] if kinds else []), *columns]].copy()
+    paper = published_column(load_published("michel2019"), f"Table {number}", f"table{number}", "delta", rows)
+    shown.insert(shown.columns.get_loc("delta") + 1, "paper_delta", paper)
     if kinds:
         shown = shown.assign(kind=[KIND_TITLES[kind] for kind in shown["kind"]])
     worse = int(((rows["p"] < LEVEL) & (rows["delta"] < 0)).sum())
@@ -114,7 +117,8 @@ def _write(
         units_note(first["metric"]),
         *few_sentences(first["metric"], int(first["n"])),
     ]
-    formats = dict.fromkeys(("layer", "head"), "d") | dict.fromkeys(columns[2:-2], ".2f") | dict.fromkeys(columns[-2:], ".3f")
+    formats = dict.fromkeys(("layer", "head"), "d") | dict.fromkeys((*columns[2:-2], "paper_delta"), ".2f")
+    formats |= dict.fromkeys(columns[-2:], ".3f")
     task = "translation" if number == 5 else "classification"
     title = f"Michel et al. 2019, Table {number}: one head a layer, chosen on other data, {task}"
-    write_html_table(shown, html_out, title, notes, formats=formats)
+    write_html_table(shown, html_out, title, notes, PAPER_DELTA, formats)

@@ -27,3 +27,11 @@ LEAST_BLEU = 3.0
 """Least score of a whole model at which pruned scores are shown as shares of it: the paper's after its first epoch."""
 CURVE = ["metric", "score", "ci_low", "ci_high", "baseline", "delta"]
 """Columns of a step of pruning, in points: the score with its interval, that of the whole model, their difference."""
+PAPER_DELTA = {"paper_delta": "paper: delta"}
+"""Heading of the published differences, beside this run's."""
+ATTENTION_TITLES = {
+    "enc_enc": "encoder self-attention",
+    "enc_dec": "encoder-decoder attention",
+    "dec_dec": "decoder self-attention",
+}
+"""Kind of attention -> its name in full."""

@@ -47,6 +47,7 @@ PAGES = (
         outputs={"html_out": "table2.html"},
         copies={"table2.tsv": "path"},
         params={"label": ("label", TRANSLATION)},
+        resources=_PUBLISHED,
     ),
     Page(
         rule="michel2019_table3",
@@ -55,6 +56,7 @@ PAGES = (
         outputs={"html_out": "table3.html"},
         copies={"table3.tsv": "path"},
         params={"label": ("label", CLASSIFICATION)},
+        resources=_PUBLISHED,
     ),
     Page(
         rule="michel2019_table5",
@@ -64,6 +66,7 @@ PAGES = (
         params={"label": ("label", HELDOUT_ROLES[TRANSLATION]), "selection_label": ("label", TRANSLATION), **_BOOTSTRAP},
         megabytes=2000,
         minutes=60,
+        resources=_PUBLISHED,
     ),
     Page(
         rule="michel2019_table6",
@@ -73,6 +76,7 @@ PAGES = (
         params={"label": ("label", CLASSIFICATION), "selection_label": ("label", HELDOUT_ROLES[CLASSIFICATION]), **_BOOTSTRAP},
         megabytes=2000,
         minutes=60,
+        resources=_PUBLISHED,
     ),
     Page(
         rule="michel2019_correlations",

@@ -14,7 +14,7 @@ from attention_atlas.workflow import costs, passes
 from attention_atlas.workflow.known import check_known
 from attention_atlas.workflow.lookups import Config, Pair
 from attention_atlas.workflow.studies import of_role, role_pair, study_corpora
-from attention_atlas.workflow.study import Role, Study, figure, table
+from attention_atlas.workflow.study import Paper, Role, Study, figure, table
 from attention_atlas.workflow.work import Job, Part, Place, Work, translation_vocabulary
 
 ID = "michel2019"
@@ -364,6 +364,7 @@ STUDY = Study(
     order=4,
     title="Michel et al. (2019): Are Sixteen Heads Really Better than One?",
     description="Michel et al. 2019, Are Sixteen Heads Really Better than One?",
+    paper=Paper("Michel et al. (2019)", "https://arxiv.org/abs/1905.10650"),
     roles=ROLES,
     artifacts=ARTIFACTS,
     examples=examples,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from attention_atlas.io.run_label import RunLabel
+from attention_atlas.io.run_label import RunLabel, joint_lines
 from attention_atlas.published.compare import compare
 from attention_atlas.published.matching import measure, read_tables
 from attention_atlas.published.pages import write_claims, write_comparison
@@ -43,7 +43,7 @@ def comparison(
     frames["best_baseline"] = _best_baseline(frames["baselines"])
     published = load_published("stefanik2021")
     frame = compare(published, measure(published, frames, {"documents": label, "tagging": tagging}))
-    lines = [label.line, tagging.line]
+    lines = joint_lines([label, tagging])
     note = "No value can be compared: the slides name neither corpus nor settings. Ours stand beside them for their size alone."
     write_comparison(frame, out, html_out, "Štefánik: published values and this run", lines, note)
     warning = removal_warning(frames["fine_tuning"])

@@ -9,6 +9,7 @@ import pandas as pd
 from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
+from attention_atlas.published.values import load_published, published_column
 from attention_atlas.studies.stefanik2021.names import HEAD, MIX, REGRESSION, STATISTICS
 
 _TITLES = {
@@ -32,6 +33,9 @@ def head_ranking(path: str | Path, reduction: str, label: RunLabel, html_out: st
         AtlasError: the table cannot be used.
     """
     ranking = read_table(path)
+    slide = 'slide "Weighting of attention heads"'
+    published = published_column(load_published("stefanik2021"), slide, "head_ranking", "slide_entropy", ranking)
+    ranking.insert(ranking.columns.get_loc("slide_entropy") + 1, "slides", published)
     notes = [
         label.line,
         f"A row a head: how well the {reduction} of the attention that a word receives tells words of keyphrases. "
@@ -44,8 +48,9 @@ def head_ranking(path: str | Path, reduction: str, label: RunLabel, html_out: st
         "slide_entropy": ".1f",
         "cross_entropy": ".5f",
     }
-    formats |= {"cross_entropy_none": ".5f", "share": ".3f"}
-    write_html_table(ranking, html_out, "Štefánik: heads as detectors of keyphrases", notes, formats=formats)
+    formats |= {"cross_entropy_none": ".5f", "share": ".3f", "slides": ".1f"}
+    names = {"slides": "slides: slide entropy"}
+    write_html_table(ranking, html_out, "Štefánik: heads as detectors of keyphrases", notes, names, formats)
 
 
 def logistic_regression(path: str | Path, label: RunLabel, html_out: str | Path) -> None:

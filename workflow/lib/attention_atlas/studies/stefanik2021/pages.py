@@ -6,6 +6,8 @@ from dataclasses import replace
 
 from attention_atlas.workflow.page import Page, PageValue, dropped_page, tables
 
+_PUBLISHED = ("published/stefanik2021.csv",)
+
 
 def _table(name: str, module: str, source: str, label: PageValue, **params: PageValue) -> Page:
     """The page of a table that it copies."""
@@ -16,6 +18,7 @@ def _table(name: str, module: str, source: str, label: PageValue, **params: Page
         outputs={"html_out": f"{name}.html"},
         copies={f"{name}.tsv": "path"},
         params={"label": label, **params},
+        resources=_PUBLISHED,
     )
 
 
@@ -95,7 +98,7 @@ PAGES = (
             "claims_html": "claims.html",
         },
         params={"label": _DOCUMENTS, "tagging": _TAGGING},
-        resources=("published/stefanik2021.csv",),
+        resources=_PUBLISHED,
     ),
     Page(
         rule="stefanik2021_documents",

@@ -9,6 +9,7 @@ import pandas as pd
 from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
+from attention_atlas.published.values import load_published, published_column
 from attention_atlas.studies.stefanik2021.names import MEAN, TEST, TOKEN, WHOLE, WITHOUT_HEADS
 from attention_atlas.studies.stefanik2021.removal_tables import ABLATION, CUMULATIVE, FINE_TUNING
 
@@ -56,7 +57,16 @@ def fine_tuning(path: str | Path, label: RunLabel, html_out: str | Path) -> None
         "optimistic; without heads: all heads removed. Intervals by bootstrap over documents; the mean is over seeds.",
         *removal_warning(table),
     ]
-    write_html_table(table, html_out, "Štefánik: fine-tuned taggers, whole and pruned", notes, formats=_FORMATS)
+    slide = 'slide "Fine-tuning model and analysing heads"'
+    table.insert(
+        table.columns.get_loc("value") + 1,
+        "slides",
+        published_column(load_published("stefanik2021"), slide, "fine_tuning", "value", table),
+    )
+    formats = _FORMATS | {"slides": ".0f", "heads_removed": "d", "documents": "d"}
+    write_html_table(
+        table, html_out, "Štefánik: fine-tuned taggers, whole and pruned", notes, {"slides": "slides: value"}, formats
+    )
 
 
 def ablation(path: str | Path, fine_tuning_path: str | Path, label: RunLabel, html_out: str | Path) -> None:

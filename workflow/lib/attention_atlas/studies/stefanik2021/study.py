@@ -10,7 +10,7 @@ from attention_atlas.workflow import costs, passes
 from attention_atlas.workflow.known import check_known
 from attention_atlas.workflow.lookups import Config, Pair, family_member, family_seeds, study_model
 from attention_atlas.workflow.studies import of_role
-from attention_atlas.workflow.study import Artifact, Role, Study, figure, table
+from attention_atlas.workflow.study import Artifact, Paper, Role, Study, figure, table
 from attention_atlas.workflow.work import Job, Part, Place, Work
 
 ID = "stefanik2021"
@@ -240,6 +240,7 @@ STUDY = Study(
     order=6,
     title="Štefánik: Attention Semantics (slides)",
     description="Štefánik, Attention Semantics: attention as a keyphrase detector.",
+    paper=Paper("Štefánik (2021), slides"),
     roles=ROLES,
     artifacts=ARTIFACTS,
     pairs=pairs,

@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from attention_atlas.corpora.examples import Example
 from attention_atlas.corpora.text import WORD
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import write_text
+from attention_atlas.io.installed_files import script_text
 from attention_atlas.io.tables import write_table
 from attention_atlas.methods.head_tables import map_rows
 from attention_atlas.models.card import read_card
@@ -138,7 +138,7 @@ def view_page(view: str, viewed: Sequence[Viewed], line: str) -> str:
         options = {"display_mode": "light"} if view == "model_view" else {}
         page = draw(layers, list(pair.tokens), sentence_b_start=pair.second, html_action="return", **options)
         parts.append(f"<h2>{escape(' / '.join(pair.texts))}</h2>\n{_without_network(page.data, f'{view}-{number}')}")
-    scripts = "\n".join(f"<script>{_script(package, name)}</script>" for package, name in _SCRIPTS.items())
+    scripts = "\n".join(f"<script>{script_text(package, name)}</script>" for package, name in _SCRIPTS.items())
     return (
         f"<!doctype html>\n<html lang='en'>\n<head><meta charset='utf-8'><title>{title}</title><style>{_CSS}</style></head>\n"
         f"<body>\n<h1>{title}</h1>\n<p>{escape(line)} {instructions}</p>\n<noscript><p>This page needs scripts; the figure "
@@ -156,11 +156,3 @@ def _without_network(html: str, name: str) -> str:
     # The text must not contain the end tag of its script.
     code = re.sub(r"https://cdnjs[^']*", "", code).replace("</", "<\\/")
     return re.sub(r"bertviz-[0-9a-f]{32}", name, f"{markup}<script>{code}</script>{rest}")
-
-
-def _script(package: str, name: str) -> str:
-    try:
-        script = next(file for file in files(package) or () if file.name == name)
-    except (PackageNotFoundError, StopIteration) as error:
-        raise AtlasError(f"the package {package} with {name} is not installed: pip install {package}.") from error
-    return Path(script.locate()).read_text(encoding="utf-8").replace("</script", "<\\/script")

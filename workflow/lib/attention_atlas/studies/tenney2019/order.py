@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+import pandas as pd
+
 from attention_atlas.corpora.layers import EDGE_TASKS
 from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.run_label import RunLabel, joint_lines
 from attention_atlas.io.tables import read_table
+from attention_atlas.published.values import load_published, published_column
 from attention_atlas.studies.tenney2019.summary import ORDER
 
 
@@ -24,15 +27,25 @@ def order_page(path: str | Path, labels: Mapping[str, RunLabel], html_out: str |
         AtlasError: the table cannot be used.
     """
     table = read_table(path, ORDER)
+    shown = table.assign(task=table["task"].map(EDGE_TASKS), next_task=table["next_task"].map(EDGE_TASKS))
+    for name, task in (("paper_expected_layer", "task"), ("paper_next_expected_layer", "next_task")):
+        shown[name] = _published_layers(table[task])
     write_html_table(
-        table.assign(task=table["task"].map(EDGE_TASKS), next_task=table["next_task"].map(EDGE_TASKS)),
+        shown,
         html_out,
         "Tenney et al. 2019: does the order of tasks hold?",
         [
             *joint_lines(labels.values()),
             "Neighbours in the order of expected layers, and how often this order comes out of a bootstrap over seeds and "
             "documents, or sentences where the corpus does not name its documents (unit). Tasks whose whole gain is within two "
-            "standard errors of nothing (noise) have no expected layer.",
+            "standard errors of nothing (noise) have no expected layer. The paper's expected layers are those of BERT-large.",
         ],
-        formats={"probability": ".2f"} | dict.fromkeys(ORDER[2:7], ".2f"),
+        {"paper_expected_layer": "paper: expected layer", "paper_next_expected_layer": "paper: next expected layer"},
+        {"probability": ".2f"} | dict.fromkeys((*ORDER[2:7], "paper_expected_layer", "paper_next_expected_layer"), ".2f"),
     )
+
+
+def _published_layers(tasks: pd.Series) -> list[float | None]:
+    """Expected layers of tasks in Figure 1 of the paper."""
+    rows = pd.DataFrame({"task": tasks, "within_noise": 0})
+    return published_column(load_published("tenney2019"), "Figure 1 (and A.2 right)", "figure1", "expected_layer", rows)

@@ -12,6 +12,8 @@ _OF_SECOND = {"figure1": "tasks", "figure2": "layers", "options": "options", "mi
 """Tables that published values name -> those of the second model."""
 _SUMMARIES = ("probe_scores", "mixing_weights", "tasks", "layers", "ends", "order", "options")
 
+_PUBLISHED = ("published/tenney2019.csv",)
+
 
 def _summary(folder: str) -> dict[str, str]:
     """Outputs of `summary.summarise` in a folder."""
@@ -28,6 +30,7 @@ def _table(name: str, path: str) -> Page:
         outputs={"html_out": f"{name}.html"},
         copies={f"{name}.tsv": "path"},
         params=_TASKS,
+        resources=_PUBLISHED,
     )
 
 
@@ -115,7 +118,7 @@ PAGES = (
             "claims_html": "claims.html",
         },
         params=_TASKS | {"second_labels": ("second_labels",), "recipes": ("task_recipes",)},
-        resources=("published/tenney2019.csv",),
+        resources=_PUBLISHED,
     ),
     dropped_page("tenney2019", "Tenney et al. 2019: what was left out"),
 )

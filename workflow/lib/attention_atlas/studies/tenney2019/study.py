@@ -12,7 +12,7 @@ from attention_atlas.workflow import costs, passes
 from attention_atlas.workflow.known import check_known, check_reader
 from attention_atlas.workflow.lookups import Config, Pair, has_files, limit_of, study_model
 from attention_atlas.workflow.studies import study_corpora
-from attention_atlas.workflow.study import Artifact, Role, Study, figure, table
+from attention_atlas.workflow.study import Artifact, Paper, Role, Study, figure, table
 from attention_atlas.workflow.work import Job, Part, Place, Work
 
 ID = "tenney2019"
@@ -247,6 +247,7 @@ STUDY = Study(
     order=5,
     title="Tenney et al. (2019): BERT Rediscovers the Classical NLP Pipeline",
     description="Tenney et al. 2019, BERT Rediscovers the Classical NLP Pipeline.",
+    paper=Paper("Tenney et al. (2019)", "https://arxiv.org/abs/1905.05950"),
     roles=ROLES,
     artifacts=ARTIFACTS,
     examples=examples,

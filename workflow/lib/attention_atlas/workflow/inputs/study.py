@@ -8,6 +8,7 @@ from typing import Any
 from attention_atlas.corpora.keyphrases import BOTH, CONTROLLED, UNCONTROLLED
 from attention_atlas.workflow.inputs.shared import File, Files, SharedInputs, Wildcards
 from attention_atlas.workflow.lookups import Config, Pair, limit_of, study_model
+from attention_atlas.workflow.page_links import Links, page_links
 from attention_atlas.workflow.paths import card_path, raw_path, shard_paths, tokenizer_path
 from attention_atlas.workflow.resources import JobResources, Resource
 from attention_atlas.workflow.studies import role_pair, study, study_corpora, study_examples
@@ -237,6 +238,18 @@ class StudyInputs(SharedInputs):
             "category": self.study.title,
             "labels": {"run": "{run}", "artefact": artifact.number, "shows": artifact.title},
         }
+
+    def links(self, **pages: str) -> Callable[[Wildcards], dict[str, Links]]:
+        """Links of the HTML pages of a rule: name of the output -> its links; `job` puts them into the pages.
+
+        Args:
+            pages: name of the output -> file below the study's folder.
+        """
+
+        def by_output(wildcards: Wildcards) -> dict[str, Links]:
+            return {output: page_links(self.config, wildcards.run, self.study, name) for output, name in pages.items()}
+
+        return by_output
 
     # --- resources --------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,258 @@
+"""Pages of tables: their structure, and sorting, filtering and folding in a real browser, where there is one."""
+
+import os
+import re
+import subprocess
+import sys
+from html import unescape
+
+import pandas as pd
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from page_cells import cells, headings
+
+from attention_atlas.errors import AtlasError
+from attention_atlas.io.data_files import RESOURCES
+from attention_atlas.io.html_pages import ASSETS, link_pages
+from attention_atlas.io.html_tables import BAD, GOOD, LONG, OPEN, Layout, write_html_table
+from attention_atlas.io.installed_files import installed_text, script_text
+from attention_atlas.published.compare import COLUMNS, VERDICTS
+from attention_atlas.published.pages import COLOURS, write_claim_page, write_value_page
+from attention_atlas.published.scoreboard import CLAIMS
+
+VERDICT_COLOURS = {"match": GOOD, "differs": BAD, "undecided": OPEN}
+LAYOUT = Layout("place", {"verdict": VERDICT_COLOURS}, ("why",))
+HOSTILE = "<img src=x onerror='document.title=1'>"
+REASON = "another model than bert-base-uncased (here minilm) and another corpus than the paper's: numbers cannot be compared."
+
+
+def frame(count: int) -> pd.DataFrame:
+    """Rows of three places, the last places first, so that the alphabet is not their order; values neither sorted nor short."""
+    numbers = [(37 * k) % 101 - 50 for k in range(count)]
+    return pd.DataFrame(
+        {
+            "place": [("Table 9", "Figure 10", f"Figure 2 {HOSTILE}")[3 * k // count] for k in range(count)],
+            "verdict": [tuple(VERDICT_COLOURS)[k % 3] for k in range(count)],
+            "value": [None if k == 4 else number / 7 for k, number in enumerate(numbers)],
+            "head": [f"{k % 12 + 1}-{k % 5 + 1}" for k in range(count)],
+            "why": [f"{k}: {REASON} {HOSTILE}" for k in range(count)],
+        }
+    )
+
+
+def page_of(folder, count):
+    write_html_table(frame(count), folder / "t.html", f"Values {HOSTILE}", ["Run.", HOSTILE], layout=LAYOUT)
+    return (folder / "t.html").read_text(encoding="utf-8")
+
+
+def test_only_long_tables_carry_the_library(tmp_path):
+    short, long = page_of(tmp_path, LONG), page_of(tmp_path, LONG + 1)
+    licence = installed_text("itables", "LICENSE")
+    assert "MIT" in licence
+    assert licence.strip() in long
+    assert "DataTables" not in short
+    assert len(short) < 60_000
+    assert 500_000 < len(long) < 900_000
+
+
+def test_a_missing_library_is_named(tmp_path):
+    with pytest.raises(AtlasError, match="the package itables with nothing is not installed: pip install itables"):
+        script_text("itables", "nothing")
+    with pytest.raises(AtlasError, match="pip install no-such-package"):
+        script_text("no-such-package", "dt_bundle.js")
+
+
+@pytest.mark.parametrize("count", [5, LONG + 1])
+def test_no_text_becomes_markup(tmp_path, count):
+    page = page_of(tmp_path, count)
+    markup = page.split("<script")[0]
+    assert "<img" not in markup
+    assert page.count("</script") == 1
+    shown = [re.sub("<[^>]+>", "", unescape(row[0])) for row in cells(page)]
+    assert len(shown) == count
+
+
+def test_long_texts_are_folded_and_whole(tmp_path):
+    for k, row in enumerate(cells(page_of(tmp_path, 6))):
+        first, whole = re.fullmatch(r"<details><summary>(.*?) …</summary><p>(.*?)</p></details>", row[4]).groups()
+        assert unescape(whole) == f"{k}: {REASON} {HOSTILE}"
+        assert unescape(whole).startswith(unescape(first))
+        assert len(first) < 70
+
+
+def values_frame(count: int) -> pd.DataFrame:
+    rows = [
+        {
+            **dict.fromkeys(COLUMNS),
+            **{"id": f"v{k}", "item": f"Table {k % 3}", "quantity": "accuracy [%]", "published": "12.5", "ours": f"{k}"},
+            **{"why": REASON, "verdict": list(VERDICTS)[k % len(VERDICTS)], "scope": "never", "obstacle": "another model"},
+            **{"ci_low": 1.0, "ci_high": 2.5, "n": 12, "comparable": "no"},
+        }
+        for k in range(count)
+    ]
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def test_the_verdict_is_among_the_first_columns_with_a_word_and_a_colour(tmp_path):
+    write_value_page(values_frame(60), tmp_path / "c.html", "t", ["n"])
+    page = (tmp_path / "c.html").read_text(encoding="utf-8")
+    assert headings(page)[:2] == ["place in the paper", "verdict"]
+    for row, verdict in zip(cells(page), list(VERDICTS) * 5, strict=True):
+        assert row[1] == f"<span class='mark {COLOURS[verdict]}'>{verdict}</span>"
+        assert row[7].startswith("<details>")
+        assert row[5] == "1 to 2.5"
+    assert "data-role='group'" in page
+    assert COLOURS.keys() == VERDICTS.keys()
+
+
+def test_claims_show_the_verdict_first(tmp_path):
+    claims = pd.DataFrame([["clark2019", "c", "o", "holds", "s", 1.0, 0.0, 0.5, 1.5, 0.95, 9, "sentences"]], columns=CLAIMS)
+    for shown, first in ((claims, ["study", "verdict"]), (claims.drop(columns="study"), ["verdict", "claim"])):
+        write_claim_page(shown, tmp_path / "c.html", "t", ["n"])
+        assert headings((tmp_path / "c.html").read_text(encoding="utf-8"))[:2] == first
+
+
+def test_links_stand_below_the_heading_and_are_escaped(tmp_path):
+    page = page_of(tmp_path, 3)
+    files = {"html": tmp_path / "t.html", "tsv": tmp_path / "absent.tsv"}
+    link_pages(files, {"html": [("TSV: a<b.tsv", "a<b.tsv"), ("Paper", "https://example.org/?a='b'&c")]})
+    linked = (tmp_path / "t.html").read_text(encoding="utf-8")
+    added = "<li><a href='a&lt;b.tsv'>TSV: a&lt;b.tsv</a></li><li><a href='https://example.org/?a=&#x27;b&#x27;&amp;c'>Paper</a></li>"
+    assert linked == page.replace("</h1>", f"</h1>\n<nav aria-label='Files and sources'><ul>{added}</ul></nav>", 1)
+    (tmp_path / "bare.html").write_text("<p>no heading</p>", encoding="utf-8")
+    link_pages({"html": tmp_path / "bare.html"}, {"html": [("Paper", "p")]})
+    assert (tmp_path / "bare.html").read_text(encoding="utf-8") == "<p>no heading</p>"
+
+
+@pytest.fixture
+def opened(browser, tmp_path):
+    """Opens a page of so many rows from the file system; its errors and what it requests must stay empty."""
+    pages = []
+
+    def open_page(count, width=1400, scheme="light"):
+        page_of(tmp_path, count)
+        page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        problems = []
+        page.on("console", lambda message: problems.append(message.text) if message.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("request", lambda request: problems.append(request.url) if not request.url.startswith("file:") else None)
+        page.goto((tmp_path / "t.html").as_uri())
+        pages.append((page, problems))
+        return page
+
+    yield open_page
+    for page, problems in pages:
+        page.close()
+        assert problems == []
+
+
+def shown(page, heading):
+    """Texts of the visible cells of a column."""
+    column = page.locator("thead th").all_inner_texts().index(heading)
+    rows = page.locator("tbody tr:not(.group):visible")
+    return [rows.nth(k).locator("td").nth(column).inner_text() for k in range(rows.count())]
+
+
+def numbers(texts):
+    return [float(text) for text in texts if text]
+
+
+def test_a_short_table_sorts_numbers_as_numbers_by_mouse_and_keyboard(opened):
+    page = opened(30)
+    assert numbers(shown(page, "value"))[:2] == [-7.143, -1.857], "as written"
+    heading = page.locator("thead th", has_text="value")
+    heading.get_by_role("button").click()
+    assert heading.get_attribute("aria-sort") == "ascending"
+    values = shown(page, "value")
+    assert values[-1] == "", "what is missing comes last"
+    assert numbers(values) == sorted(numbers(values))
+    heading.get_by_role("button").press("Enter")
+    assert heading.get_attribute("aria-sort") == "descending"
+    values = shown(page, "value")
+    assert values[-1] == ""
+    assert numbers(values) == sorted(numbers(values), reverse=True)
+    page.locator("thead th", has_text="head").get_by_role("button").click()
+    assert heading.get_attribute("aria-sort") is None
+    places = [tuple(map(int, text.split("-"))) for text in shown(page, "head")]
+    assert places == sorted(places), "layer 10 after layer 9"
+
+
+def test_rows_of_a_long_table_fold_by_group_in_their_order(opened):
+    page = opened(90)
+    buttons = page.locator("tr.group button")
+    names = [buttons.nth(k).evaluate("node => node.firstChild.data") for k in range(buttons.count())]
+    assert names == ["Table 9", "Figure 10", f"Figure 2 {HOSTILE}"]
+    assert shown(page, "verdict") == [], "all groups are closed"
+    assert "10 match, 10 differs, 10 undecided" in buttons.nth(1).inner_text()
+    buttons.nth(1).press("Enter")
+    assert [buttons.nth(k).get_attribute("aria-expanded") for k in range(3)] == ["false", "true", "false"]
+    assert len(shown(page, "verdict")) == 30
+    assert page.evaluate("document.activeElement.firstChild.data") == "Figure 10", "the keyboard stays at its group"
+    page.get_by_role("button", name="Open all").click()
+    assert len(shown(page, "verdict")) == 90
+    page.get_by_role("button", name="Close all").click()
+    assert shown(page, "verdict") == []
+
+
+def test_a_long_table_sorts_numbers_within_groups(opened):
+    page = opened(90)
+    page.locator("tr.group button").first.click()
+    heading = page.locator("thead th", has_text="value")
+    heading.locator("[role=button]").press("Enter")
+    page.wait_for_selector("thead th[aria-sort=ascending]:has-text('value')")  # the library sorts after the key's event
+    values = numbers(shown(page, "value"))
+    assert len(values) == 29
+    assert values == sorted(values)
+    assert values == sorted(round(value, 3) for value in frame(90)["value"][:30].dropna())
+
+
+def test_a_long_table_is_filtered_by_text_and_by_verdict(opened):
+    page = opened(90)
+    page.get_by_role("combobox", name="verdict").select_option("differs")
+    assert shown(page, "verdict") == ["differs"] * 30, "groups open while a filter is on"
+    assert page.locator("output").inner_text() == "30 of 90 rows"
+    page.get_by_label("Filter rows").fill("11-1")
+    expected = frame(90).query("verdict == 'differs'")["head"].eq("11-1").sum()
+    assert len(shown(page, "head")) == expected > 0
+    page.get_by_label("Filter rows").fill("")
+    page.get_by_role("combobox", name="verdict").select_option("all")
+    assert page.locator("output").inner_text() == "90 of 90 rows"
+    assert shown(page, "verdict") == []
+
+
+def test_the_headings_of_a_long_table_stay_in_sight(opened):
+    page = opened(90)
+    page.get_by_role("button", name="Open all").click()
+    box = page.locator(".box")
+    box.evaluate("node => node.scrollTo(0, 800)")
+    assert box.evaluate("node => node.scrollTop") == 800
+    top = page.locator("thead th").first.bounding_box()["y"]
+    assert top == pytest.approx(box.bounding_box()["y"], abs=3)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("count", "width"), [(30, 390), (90, 390), (90, 1400)])
+def test_pages_fit_the_screen_and_pass_an_accessibility_check(opened, count, width, scheme):
+    page = opened(count, width, scheme)
+    if count > LONG:
+        page.get_by_role("button", name="Open all").click()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width, "wide tables scroll in their own box"
+    assert page.locator("thead th", has_text="verdict").bounding_box()["x"] < 390
+    violations = Axe().run(page).response["violations"]
+    assert {each["id"]: each["nodes"][0]["html"] for each in violations if each["impact"] in ("serious", "critical")} == {}
+
+
+def test_the_parts_of_pages_are_declared():
+    folder = {f"tables/{path}" for path in ("table.css", "short.js", "long.js")}
+    assert folder == set(ASSETS)
+
+
+def test_what_writes_pages_imports_neither_models_nor_figures():
+    code = (
+        "import sys\n"
+        "import attention_atlas.published.scoreboard, attention_atlas.methods.dropped, attention_atlas.io.html_tables\n"
+        "print(sorted({'torch', 'transformers', 'matplotlib', 'seaborn', 'itables'} & set(sys.modules)))"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(RESOURCES.parent / "lib")}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
