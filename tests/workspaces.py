@@ -125,7 +125,8 @@ class Workspace:
         return subprocess.Popen(
             [*command, *arguments],
             cwd=self.folder,
-            env=clean | dict(environment or {}),
+            # Tests read the log of every job.
+            env=clean | {"ATLAS_PROGRESS": "off"} | dict(environment or {}),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

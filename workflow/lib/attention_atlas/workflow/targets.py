@@ -90,6 +90,10 @@ class Targets:
         removed = "" if self.config["keep_attention"] else "; each shard is removed after its last reader"
         return f"attention caches of {', '.join(self.config['targets'])}: at most {total / 1e9:.1f} GB in float16{removed}"
 
+    def where_to_look(self) -> str:
+        """Pages to open, a line for each target run."""
+        return "\n".join(f"results/{run}/index.html: all tables and figures" for run in self.config["targets"])
+
     def after_failure(self) -> str:
         """What can be done after some jobs of the target runs have failed, a line for each run."""
         return "\n".join(
