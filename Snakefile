@@ -38,6 +38,7 @@ from attention_atlas.workflow.paths import RESULTS
 from attention_atlas.workflow.preload import preload_libraries
 from attention_atlas.workflow.progress import SHOWN, show_progress
 from attention_atlas.workflow.requirements import ENVIRONMENTS
+from attention_atlas.workflow.run_summary import outcome_of, summary
 from attention_atlas.workflow.studies import captions, studies
 from attention_atlas.workflow.targets import Targets
 
@@ -105,6 +106,7 @@ rule all:
     default_target: True
     input:
         targets.artifacts(),
+        targets.index_pages,
     localrule: True
 
 
@@ -149,9 +151,11 @@ onstart:
 onsuccess:
     if progress:
         progress.finish()
+    logger.info(summary(config, outcome_of(workflow)), extra=SHOWN)
 
 
 onerror:
     if progress:
         progress.finish()
+    logger.error(summary(config, outcome_of(workflow)))
     logger.error(targets.after_failure())

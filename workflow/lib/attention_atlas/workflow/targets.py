@@ -7,6 +7,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from attention_atlas.errors import AtlasError
+from attention_atlas.published.page_declarations import INDEX
 from attention_atlas.workflow.costs import cache_bytes
 from attention_atlas.workflow.lookups import Config, study_runs
 from attention_atlas.workflow.needs import Need, artifacts_of, is_part_of, missing_for, missing_lines, needs
@@ -67,6 +68,10 @@ class Targets:
             return paths
 
         return files
+
+    def index_pages(self, wildcards: Any) -> list[str]:
+        """Index pages of all target runs."""
+        return [studies()["scoreboard"].path(INDEX, run) for run in study_runs(self.config, "scoreboard")]
 
     def attention(self, wildcards: Any) -> list[str]:
         """Attention caches of all target runs."""
