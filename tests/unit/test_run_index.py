@@ -1,5 +1,7 @@
 """The index page of a run: artefacts with thumbnails and links, skipped ones with the reason."""
 
+import re
+import struct
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -41,10 +43,18 @@ def entry(name, kind, files, **changes):
     return {"study": study, **titles, "kind": kind, "files": files, "skipped": "", **changes}
 
 
+def png(width, height):
+    """The first bytes of a picture of this size."""
+    return b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", width, height)
+
+
 @pytest.fixture
 def page(tmp_path):
     (tmp_path / "scoreboard.tsv").write_text(SUMMARY)
     (tmp_path / "a2020").mkdir()
+    (tmp_path / "b2021").mkdir()
+    (tmp_path / "a2020/figure1.png").write_bytes(png(300, 200))
+    (tmp_path / "b2021/views.png").write_bytes(png(300, 900))
     rows = "".join(f"{n}\t{n / 7}\t{'long ' * 9}\n" for n in range(50))
     (tmp_path / "a2020/table1.tsv").write_text(f"layer\tshare_of_heads\tnote\n{rows}")
     entries = [
@@ -72,11 +82,17 @@ def test_every_file_of_what_is_built_is_linked_and_of_what_is_skipped_none(page)
     assert "corpus frames: no such file." in shown.text
 
 
+def test_the_thumbnail_of_a_tall_figure_is_its_upper_part(page):
+    wide, tall = re.findall("<img .*?>", page.read_text())
+    assert 'class="tall"' in tall
+    assert "class" not in wide
+
+
 def test_it_counts_artefacts_and_claims_and_names_several_pages(page):
     shown = Page(page)
     assert "1 table and 2 figures; 1 skipped." in shown.text
     assert "Of 9 claims of the papers, 4 hold, 3 do not hold, 2 undecided." in shown.text
-    assert "one: page" in shown.text
+    assert "one (page)" in shown.text
     assert "not comparable" in shown.text
     assert "a < b" in shown.text, "escaped"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import struct
 from collections.abc import Mapping, Sequence
 from html import escape
 from itertools import groupby, islice
@@ -14,6 +15,10 @@ from attention_atlas.io.files import write_text
 _ROWS, _COLUMNS, _CHARACTERS = 6, 5, 18
 """Size of the thumbnail of a table."""
 _LINKS = {".html": "page", ".tsv": "numbers (TSV)", ".svg": "figure (SVG)", ".png": "PNG", ".pdf": "PDF"}
+_KINDS = {".html": "page", ".tsv": "TSV"}
+"""Kinds of files of which an artefact may have several."""
+_TALL = 1.25
+"""Height over width of a figure above which its thumbnail shows the upper part alone."""
 _GENERATED = "Generated text and a small model: these numbers are not comparable with those of the papers."
 _CLAIMS = {"claims_hold": "hold", "claims_do_not_hold": "do not hold", "claims_undecided": "undecided"}
 _CSS = """
@@ -39,6 +44,7 @@ article .links { margin-top: auto; padding-top: .6rem; }
 .thumbnail { display: block; height: 11rem; margin: 0 0 .7rem; border-radius: 4px; overflow: hidden; background: #fff;
   border: 1px solid var(--line); text-decoration: none; }
 .thumbnail img { width: 100%; height: 100%; object-fit: contain; display: block; }
+.thumbnail .tall { object-fit: cover; object-position: top; }
 .thumbnail table { font-size: .68rem; line-height: 1.35; border-collapse: collapse; color: #333; width: 100%; }
 .thumbnail th, .thumbnail td { text-align: left; padding: .18rem .4rem; border-bottom: 1px solid #e4e4e4; white-space: nowrap; }
 .skipped td, .skipped th { text-align: left; vertical-align: top; padding: .3rem .8rem .3rem 0; font-weight: 400; }
@@ -126,7 +132,8 @@ def _link(file: str, files: Sequence[str]) -> str:
     """What a link to a file is called: its kind, with its name where the artefact has several of that kind."""
     path = PurePosixPath(file)
     kind = _LINKS.get(path.suffix, path.suffix.lstrip(".").upper())
-    return kind if sum(PurePosixPath(name).suffix == path.suffix for name in files) == 1 else f"{path.stem}: {kind}"
+    is_one_of_several = sum(PurePosixPath(name).suffix == path.suffix for name in files) > 1
+    return f"{path.stem} ({_KINDS.get(path.suffix, kind)})" if is_one_of_several else kind
 
 
 def _thumbnail(entry: Mapping[str, Any], files: Sequence[str], folder: Path) -> str:
@@ -134,15 +141,21 @@ def _thumbnail(entry: Mapping[str, Any], files: Sequence[str], folder: Path) -> 
     by_suffix = {PurePosixPath(file).suffix: file for file in reversed(files)}
     label = escape(f"{entry['number']}: {entry['title']}", quote=True)
     if ".png" in by_suffix:
-        target, content = (
-            by_suffix.get(".svg", by_suffix[".png"]),
-            f'<img src="{escape(by_suffix[".png"])}" alt="" loading="lazy">',
-        )
+        shape = ' class="tall"' if _is_tall(folder / by_suffix[".png"]) else ""
+        target = by_suffix.get(".svg", by_suffix[".png"])
+        content = f'<img src="{escape(by_suffix[".png"])}" alt="" loading="lazy"{shape}>'
     elif ".tsv" in by_suffix:
         target, content = by_suffix.get(".html", by_suffix[".tsv"]), _first_rows(folder / by_suffix[".tsv"])
     else:
         return ""
     return f'<a class="thumbnail" href="{escape(target)}" aria-label="{label}">{content}</a>\n'
+
+
+def _is_tall(picture: Path) -> bool:
+    """Whether a PNG is much higher than wide: its size is in the first bytes."""
+    with picture.open("rb") as data:
+        width, height = struct.unpack(">II", data.read(24)[16:])
+    return bool(height > _TALL * width)
 
 
 def _first_rows(table: Path) -> str:
