@@ -66,7 +66,7 @@ def test_a_list_is_read(tmp_path):
         ('[{"sentence": "a", "target": "a"}]', "sentence 1: 'links' must be a list"),
         ('[{"sentence": "", "target": "a", "links": ["a"]}]', "sentence 1: 'sentence' is missing or empty"),
         ('[{"sentence": "a", "target": "a", "links": [4]}]', "sentence 1: 'links' is missing or empty"),
-        ("[", "no valid JSON"),
+        ("[", "invalid JSON"),
     ],
 )
 def test_other_files_are_refused(tmp_path, text, problem):
