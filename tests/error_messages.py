@@ -42,7 +42,7 @@ _NOT_TERMS = {
     r"\bcuts\b": "splits, removes",
     r"\bthe words? that is due\b": "expected",
     r"\botherwise than\b": "differently from",
-    r"(?<!there )\bis no\b": "is not a",
+    r"(?<!there )\bis no\b(?! longer)": "is not a",
     r"\bto its end\b": "completely",
     r"\bparted\b": "separated",
 }
