@@ -390,7 +390,7 @@ ROW = {"text": "a b c", "targets": [{"span1": [0, 2], "span2": [2, 3], "label": 
         ({"text": ""}, "there is no text"),
         ({"text": "a  b c"}, "by single spaces"),
         ({"text": "a b\tc"}, "by single spaces"),
-        ({"targets": {}}, "a list of targets is needed"),
+        ({"targets": {}}, "expected a list of targets"),
         ({"targets": [{"span1": [0, 4], "label": "x"}]}, "'span1' must be [start, stop] with 0 <= start < stop <= 3"),
         ({"targets": [{"span1": [2, 2], "label": "x"}]}, "not [2, 2]"),
         ({"targets": [{"span1": [0, True], "label": "x"}]}, "not [0, True]"),

@@ -51,7 +51,8 @@ def test_messages_of_the_library_are_recorded_with_their_place(tmp_path, monkeyp
     assert f"`{message.site}`: " not in shown.partition("places that no test provokes")[2]
 
 
-def test_a_message_that_breaks_the_rules_fails_its_test():
+def test_a_message_that_breaks_the_rules_fails_its_test(monkeypatch):
+    monkeypatch.delenv(VARIABLE, raising=False)
     with pytest.raises(AssertionError, match=r"b\.py:3: 3 sentences"):
         check([Message("a.txt: One. Two. Three.", "b.py:3")], "test_x")
 

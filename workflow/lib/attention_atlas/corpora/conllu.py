@@ -166,7 +166,7 @@ def parse_block(block: SentenceBlock, position: int, path: str | Path) -> Tree:
     if fault := tree_fault(tree):
         word, text = fault
         number = words[word - 1][0] if word else block.first_line
-        message = f"{path}:{number}: {text}; correct column 7 (HEAD) or take the sentence out."
+        message = f"{path}:{number}: {text}; correct column 7 (HEAD) or remove the sentence."
         raise SeveralRootsError(message, tree.id, text) if fault == several_roots(tree) else AtlasError(message)
     return tree
 

@@ -102,7 +102,7 @@ def _record(row: Mapping[str, Any], where: str, number: int) -> EdgeRecord:
         raise AtlasError(f"{where}: separate the words of a text by single spaces; spans count words.")
     targets = row.get("targets")
     if not isinstance(targets, list) or not all(isinstance(target, Mapping) for target in targets):
-        raise AtlasError(f"{where}: a list of targets is needed under 'targets'.")
+        raise AtlasError(f"{where}: expected a list of targets under 'targets'.")
     info = row.get("info")
     about = info if isinstance(info, Mapping) else {}
     document = about.get("document")
