@@ -18,6 +18,7 @@
 # make cache      size of the caches of RUN by model and corpus, and what can be removed; REMOVE=yes removes that
 # make diff       what changed from run A to run B: verdicts, values and claims; A and B name runs, or folders of runs
 # make report     results/$(RUN)/report.zip: every figure and table with its caption
+# make error-messages  build/error_messages.md: every message for users that the unit tests provoke, for review
 # make sync       rewrite envs/*.yaml and the generated parts of pyproject.toml and the README
 # make clean      remove results and caches (not .venv)
 
@@ -38,7 +39,7 @@ SNAKEMAKE := $(BIN)/snakemake --workflow-profile workflow/profiles/local --cores
 # Hundreds of short jobs start from the same modules: what Python compiles is kept, also where the environment says not to.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: all setup test test-all test-long rehearse lint test-real test-slurm slurm-packages chromium plan check lock sweep bench atlas atlas-release results diff cache report sync clean
+.PHONY: all setup test test-all test-long rehearse lint test-real test-slurm slurm-packages chromium plan check lock sweep bench atlas atlas-release results diff cache report error-messages sync clean
 
 all: setup
 	$(SNAKEMAKE)
@@ -121,6 +122,12 @@ diff: setup
 
 report: all
 	$(SNAKEMAKE) --config 'targets=[$(RUN)]' --report results/$(RUN)/report.zip
+
+error-messages: setup
+	mkdir -p build
+	rm -f build/error_messages.jsonl
+	ATLAS_ERROR_MESSAGES=$(CURDIR)/build/error_messages.jsonl $(BIN)/pytest --numprocesses 2 --dist loadfile tests/unit
+	$(BIN)/python tools/error_messages.py build/error_messages.jsonl build/error_messages.md
 
 sync: setup
 	$(BIN)/python tools/sync.py

@@ -36,7 +36,9 @@ from attention_atlas.workflow.names import NAME, one_of
 from attention_atlas.workflow.needs import without_missing
 from attention_atlas.workflow.paths import RESULTS
 from attention_atlas.workflow.preload import preload_libraries
+from attention_atlas.workflow.progress import SHOWN, show_progress
 from attention_atlas.workflow.requirements import ENVIRONMENTS
+from attention_atlas.workflow.run_summary import outcome_of, summary
 from attention_atlas.workflow.studies import captions, studies
 from attention_atlas.workflow.targets import Targets
 
@@ -59,6 +61,7 @@ config = {
 }
 os.environ.update(environment(config))
 targets = Targets(config, warn=logger.warning, named=named)
+progress = None if is_module else show_progress(workflow, targets.where_to_look)
 
 
 if not is_module:
@@ -103,6 +106,7 @@ rule all:
     default_target: True
     input:
         targets.artifacts(),
+        targets.index_pages,
     localrule: True
 
 
@@ -135,12 +139,23 @@ for study in studies():
 
 
 onstart:
-    logger.info(targets.cache_forecast())
+    logger.info(targets.cache_forecast(), extra=SHOWN)
+    if progress:
+        progress.expect(workflow, config)
     # On a cluster the scheduler knows the memory of its nodes.
     limit = memory_limit(workflow.global_resources) if workflow.local_exec else 0
     for sentence in start_warnings(config, workflow.dag.needrun_jobs(), limit):
         logger.warning(sentence)
 
 
+onsuccess:
+    if progress:
+        progress.finish()
+    logger.info(summary(config, outcome_of(workflow)), extra=SHOWN)
+
+
 onerror:
+    if progress:
+        progress.finish()
+    logger.error(summary(config, outcome_of(workflow)))
     logger.error(targets.after_failure())

@@ -9,7 +9,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 SNAKEFILE = ROOT / "Snakefile"
 RULES = sorted((ROOT / "workflow" / "rules").glob("*.smk"))
-_DIRECTIVE = re.compile(r" *(rule|checkpoint|use rule|include|configfile|wildcard_constraints|report|onstart|onerror)\b[^=]*:")
+_DIRECTIVE = re.compile(
+    r" *(rule|checkpoint|use rule|include|configfile|wildcard_constraints|report|onstart|onsuccess|onerror)\b[^=]*:"
+)
 
 
 def text_of(path: Path) -> str:

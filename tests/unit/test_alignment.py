@@ -193,7 +193,7 @@ def test_a_tokenizer_that_merges_over_the_ends_of_words_is_refused(tmp_path):
     merges = [("e", " ")]
     tokenizer = Tokenizer(models.BPE({e: i for i, e in enumerate(entries)}, merges, unk_token="<unk>"))
     tokenizer.save(str(tmp_path / "tokenizer.json"))
-    with pytest.raises(AtlasError, match="cuts running text otherwise than its words one by one"):
+    with pytest.raises(AtlasError, match="running text is split differently from single words"):
         WordPieces(tmp_path / "tokenizer.json")
 
 

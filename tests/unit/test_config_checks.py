@@ -78,7 +78,7 @@ MISTAKES = [
     ("runs/one/atlas", {"sentences": "trees", "compared": ["larg"]}, "atlas.compared: there is no model 'larg'; did you mean"),
     ("runs/one/atlas", {"sentences": "trees", "compared": ["tiny"]}, "atlas.compared: 'tiny' is the model of the atlas itself"),
     ("runs/one/atlas", {"sentences": "pairs"}, "atlas.sentences: corpus 'pairs' has the reader segments, but conllu is needed"),
-    ("runs/one/model", ABSENT, "config: runs.one.model: the study clark2019 needs a model, and none is named."),
+    ("runs/one/model", ABSENT, "config: runs.one.model: the study clark2019 needs a model; name one of the registry."),
     (
         "models/tiny/source/hub",
         "a/b",
@@ -207,7 +207,7 @@ def test_good_sources_of_every_kind_pass(tmp_path):
         ),
         (
             {"models": {"other": {"source": {"fine_tuned": "minilm"}, "layers": 6}}},
-            "models.other.training: a fine-tuned model needs to know its task and corpus",
+            "models.other.training: a fine-tuned model needs a task and a corpus",
         ),
         (
             {
@@ -241,7 +241,7 @@ def test_good_sources_of_every_kind_pass(tmp_path):
         ({"corpora": {"sample-trees": {"languages": ["en", "fr"]}}}, "corpora.sample-trees.languages: this key belongs to"),
         (
             {"corpora": {"mine": {"reader": "parallel", "source": {"path": "a.jsonl"}, "limit": 3}}},
-            "corpora.mine.languages: the reader parallel needs to know them",
+            "corpora.mine.languages: the reader parallel needs two languages",
         ),
         (
             {"corpora": {"mine": {"reader": "parallel", "source": {"sacrebleu": ["wmt13"]}, "limit": 3}}},
@@ -269,7 +269,7 @@ def test_good_sources_of_every_kind_pass(tmp_path):
         ),
         (
             {"corpora": {"mine": {"reader": "edges", "source": {"sample": "edges.jsonl"}, "limit": 3}}},
-            "corpora.mine.edge_tasks: the reader edges needs to know its tasks, such as [pos]",
+            "corpora.mine.edge_tasks: the reader edges needs tasks, such as [pos]",
         ),
         (
             {"corpora": {"mine": {"reader": "glue", "task": "mrpc", "part": "all", "source": {"path": "x"}, "limit": 3}}},
@@ -285,7 +285,7 @@ def test_good_sources_of_every_kind_pass(tmp_path):
         ),
         (
             {"runs": {"sample": {"tenney2019": {"second_model": "minilm"}}}},
-            "tenney2019.second_model: 'minilm' is the study's own model; name another one",
+            "tenney2019.second_model: 'minilm' is the model of the study; name another one",
         ),
         (
             {"runs": {"sample": {"tenney2019": {"random_model": "minilm-squad"}}}},

@@ -160,7 +160,9 @@ def test_other_names_are_read_where_the_pattern_says_so(tmp_path):
 
 def test_a_document_that_comes_twice_is_refused_with_both_files(tmp_path):
     folder = official_tree(tmp_path / "tree")
-    with pytest.raises(AtlasError, match=r"cctv_0000 is in .*cctv_0000\.v4_auto_conll and in .*cctv_0000\.v4_gold_conll; take"):
+    with pytest.raises(
+        AtlasError, match=r"cctv_0000 is in .*cctv_0000\.v4_auto_conll and in .*cctv_0000\.v4_gold_conll; remove"
+    ):
         list(read_conll2012(folder, "*_conll"))
     packed = archive(tmp_path / "x.tar.xz", {"a/one_gold_conll": "d a (0)\n", "b/one_gold_conll": "d a (0)\n"})
     with pytest.raises(AtlasError, match=r"document d is in .*:a/one_gold_conll and in .*:b/one_gold_conll"):

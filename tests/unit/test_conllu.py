@@ -85,28 +85,28 @@ def test_sentences_outside_the_range_are_not_parsed(tmp_path):
     assert [tree.id for tree in read_conllu(path, 0, 1)] == ["first"]
     stream = read_conllu(path)
     assert next(stream).id == "first"
-    with pytest.raises(AtlasError, match=r"trees\.conllu:11: 1 column in place of 10"):
+    with pytest.raises(AtlasError, match=r"trees\.conllu:11: 1 column instead of 10"):
         next(stream)
 
 
 BAD = [
     pytest.param("", "trees.conllu: there is no sentence", id="empty"),
     pytest.param("# only\n\n# comments\n", "trees.conllu: there is no sentence", id="comments"),
-    pytest.param(SHORT.replace("\t", " "), ":1: 1 column in place of 10; the columns are parted by spaces", id="spaces"),
-    pytest.param(GOOD + "1\tx\t_\n\n" + SHORT, ":11: 3 columns in place of 10; give each word", id="few-columns"),
+    pytest.param(SHORT.replace("\t", " "), ":1: 1 column instead of 10; the columns are separated by spaces", id="spaces"),
+    pytest.param(GOOD + "1\tx\t_\n\n" + SHORT, ":11: 3 columns instead of 10; give each word", id="few-columns"),
     pytest.param(row(1, "x", 0, "root\t_"), ":1: 11 columns", id="many-columns"),
-    pytest.param(GOOD + SHORT[:-30], ":12: 3 columns in place of 10; the file ends within this line", id="cut-off"),
+    pytest.param(GOOD + SHORT[:-30], ":12: 3 columns instead of 10; the file ends within this line", id="cut-off"),
     pytest.param(SHORT + row(1, "x", "_", "_"), r":4: the head (column 7) is '_'", id="no-head"),
     pytest.param(SHORT + row(1, "x", "one", "root"), r":4: the head (column 7) is 'one'", id="word-head"),
     pytest.param(SHORT + row(1, "x", "-1", "root"), r":4: the head (column 7) is '-1'", id="negative-head"),
     pytest.param(row(1, "x", 0, "_"), ":1: the relation (column 8, DEPREL) is empty", id="no-relation"),
     pytest.param(row(1, "", 0, "root"), ":1: the word (column 2, FORM) is empty", id="no-form"),
-    pytest.param(row(1, "x", 0, "root") + row(3, "y", 1, "dep"), ":2: the word id is '3' where 2 is due", id="gap"),
-    pytest.param(row(1, "x", 0, "root") * 2, ":2: the word id is '1' where 2 is due", id="no-blank-line"),
-    pytest.param(row("x", "x", 0, "root"), ":1: the word id is 'x' where 1 is due", id="word-id"),
+    pytest.param(row(1, "x", 0, "root") + row(3, "y", 1, "dep"), ":2: the word id is '3' where 2 was expected", id="gap"),
+    pytest.param(row(1, "x", 0, "root") * 2, ":2: the word id is '1' where 2 was expected", id="no-blank-line"),
+    pytest.param(row("x", "x", 0, "root"), ":1: the word id is 'x' where 1 was expected", id="word-id"),
     pytest.param("1-2\tx\t_\t_\t_\t_\t_\t_\t_\t_\n", ":1: this sentence has only multiword tokens", id="no-words"),
-    pytest.param("2-1\tx" + "\t_" * 8 + "\n" + SHORT, ":1: the id '2-1' is no range of words", id="range-backwards"),
-    pytest.param("0-0\tx" + "\t_" * 8 + "\n" + SHORT, ":1: the id '0-0' is no range of words", id="range-of-nothing"),
+    pytest.param("2-1\tx" + "\t_" * 8 + "\n" + SHORT, ":1: the id '2-1' is not a range of words", id="range-backwards"),
+    pytest.param("0-0\tx" + "\t_" * 8 + "\n" + SHORT, ":1: the id '0-0' is not a range of words", id="range-of-nothing"),
     pytest.param("\n" + row(1, "x", 0, "root") + row(2, "y", 9, "dep"), ":3: word 2 'y' has head 9", id="outside"),
     pytest.param(row(1, "x", 0, "root") + row(2, "y", 2, "dep"), ":2: word 2 'y' is its own head", id="own-head"),
     pytest.param(

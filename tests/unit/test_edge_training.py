@@ -52,8 +52,8 @@ def test_spans_of_pieces_hold_the_pieces_of_their_words_and_no_others():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"word": (-1, 0, 1, 1, 3, 3, 4, 5, 5, -1)}, r"e0: word 3 \('\w+'\) has no pieces side by side"),
-        ({"word": (-1, 0, 1, 2, 1, 3, 3, 4, 5, 5, -1)}, r"e0: word 2 \('\w+'\) has no pieces side by side"),
+        ({"word": (-1, 0, 1, 1, 3, 3, 4, 5, 5, -1)}, r"e0: word 3 \('\w+'\) has no contiguous word pieces"),
+        ({"word": (-1, 0, 1, 2, 1, 3, 3, 4, 5, 5, -1)}, r"e0: word 2 \('\w+'\) has no contiguous word pieces"),
         ({"word": (-1, 1, 0, 2, 3, 3, 4, 5, 5, -1)}, None),
         ({"edges": (EdgeTarget((5, 7), None, ("A",), "pos"),)}, r"e0: the span \[5, 7\] does not lie within its 6 words"),
         ({"edges": None}, "e0 has no targets: use a corpus with reader edges"),
@@ -66,7 +66,7 @@ def test_misaligned_spans_are_refused(change, message):
     if message is None:
         # Words in another order than their pieces: a span over both would hold others' pieces.
         broken = replace(broken, edges=(EdgeTarget((0, 2), None, ("A",), "pos"),))
-        message = "the pieces 2 to 1 are not those of the words|are not those of the words"
+        message = "the word pieces 2 to 1 are not those of the words|are not those of the words"
     with pytest.raises(AtlasError, match=message):
         task_targets("pos", [broken], [whole])
 

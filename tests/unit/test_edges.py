@@ -210,7 +210,7 @@ def test_nested_entities_are_read_from_columns_of_tags(tmp_path):
     assert (first.id, first.words[-1]) == ("novel.tsv-1", "slept")
     assert spans(first) == [((0, 4), None, "PER"), ((3, 4), None, "GPE")]
     assert spans(second) == [((0, 1), None, "PER"), ((1, 2), None, "PER")]
-    with pytest.raises(AtlasError, match=r"novel.tsv:2: 'PER' is no tag"):
+    with pytest.raises(AtlasError, match=r"novel.tsv:2: 'PER' is not a tag"):
         list(
             read_edge_records(
                 "entities", ["entities"], written(tmp_path, text.replace("I-PER\tO\nof", "PER\tO\nof"), "novel.tsv")
@@ -248,8 +248,8 @@ def test_properties_of_arguments_are_true_by_their_mean_response(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("ewt-dev-1-semantics-arg-2", "ewt-dev-1-semantics-arg-9", "word 9 is annotated, the sentence has 4"),
-        ("ewt-dev-1-semantics-arg-2", "elsewhere", "is no pair of a predicate and an argument"),
+        ("ewt-dev-1-semantics-arg-2", "ewt-dev-1-semantics-arg-9", "word 9 is annotated, but the sentence has 4 words"),
+        ("ewt-dev-1-semantics-arg-2", "elsewhere", "is not a pair of a predicate and an argument"),
         ('"ewt-dev-1"', '"ewt-dev-7"', "ewt-dev-7 is annotated, but"),
     ],
 )
@@ -264,7 +264,7 @@ def test_proto_roles_of_other_sentences_are_refused(tmp_path, old, new, message)
 def test_proto_roles_need_their_sentences_and_a_sound_archive(tmp_path):
     with pytest.raises(AtlasError, match="come without their sentences"):
         list(read_edge_records("decomp", ["protoroles"], protoroles(tmp_path, PROTOROLES)))
-    with pytest.raises(AtlasError, match="no zip with one JSON file of proto-roles"):
+    with pytest.raises(AtlasError, match="not a zip archive with one JSON file of proto-roles"):
         list(read_edge_records("decomp", ["protoroles"], written(tmp_path, "x"), written(tmp_path, TREE, "dev.conllu")))
 
 
@@ -320,9 +320,9 @@ def test_relations_are_read_in_the_form_of_semeval(tmp_path):
     ("text", "message"),
     [
         ('1\t"A <e1>b</e1> c."\nOther\n', "file.txt:1: the sentence has no <e2>"),
-        ('1\t"A <e1>b</e1> <e2>c</e2>."\n', "file.txt:1: this sentence has no relation: the file breaks off"),
+        ('1\t"A <e1>b</e1> <e2>c</e2>."\n', "file.txt:1: this sentence has no relation: the file is incomplete"),
         ('1\t"A <e1>b</e1> <e2>c</e2>."\n2\t"A <e1>b</e1> <e2>c</e2>."\nOther\n', "file.txt:2: the sentence before this one"),
-        ('1\t"A <e1></e1> <e2>c</e2>."\nOther\n', "words between the marks are needed"),
+        ('1\t"A <e1></e1> <e2>c</e2>."\nOther\n', "expected a relation in the next line and words between the marks"),
     ],
 )
 def test_malformed_relations_are_named(tmp_path, text, message):
@@ -388,9 +388,9 @@ ROW = {"text": "a b c", "targets": [{"span1": [0, 2], "span2": [2, 3], "label": 
     ("change", "message"),
     [
         ({"text": ""}, "there is no text"),
-        ({"text": "a  b c"}, "parted by single spaces"),
-        ({"text": "a b\tc"}, "parted by single spaces"),
-        ({"targets": {}}, "a list of targets is needed"),
+        ({"text": "a  b c"}, "by single spaces"),
+        ({"text": "a b\tc"}, "by single spaces"),
+        ({"targets": {}}, "expected a list of targets"),
         ({"targets": [{"span1": [0, 4], "label": "x"}]}, "'span1' must be [start, stop] with 0 <= start < stop <= 3"),
         ({"targets": [{"span1": [2, 2], "label": "x"}]}, "not [2, 2]"),
         ({"targets": [{"span1": [0, True], "label": "x"}]}, "not [0, True]"),
@@ -411,7 +411,7 @@ def test_malformed_records_are_named(tmp_path, change, message):
 
 
 def test_words_with_spaces_and_spans_outside_cannot_be_records():
-    with pytest.raises(AtlasError, match="spaces part words"):
+    with pytest.raises(AtlasError, match="separates words"):
         edge_line(EdgeRecord("r", ("a b",), ()))
     with pytest.raises(AtlasError, match="does not lie within the 1 words"):
         EdgeRecord("r", ("a",), (EdgeTarget((0, 2), None, ("x",)),))

@@ -183,7 +183,7 @@ def test_a_packed_file_that_breaks_off_names_the_line(tmp_path, packer):
         read = []
         with pytest.raises(AtlasError) as caught:
             read.extend(read_lines(path))
-        expected = f"{path}:{len(read) + 1}: the packed file is damaged or breaks off here. Fetch it again."
+        expected = f"{path}:{len(read) + 1}: the compressed file is damaged or incomplete here. Fetch it again."
         assert str(caught.value) == expected
 
 
@@ -193,7 +193,7 @@ def test_a_damaged_packed_file_is_a_sentence_too(tmp_path, packer):
     for place in range(len(packed) // 2, len(packed) // 2 + 8):
         packed[place] ^= 0xFF
     (tmp_path / "text").write_bytes(packed)
-    with pytest.raises(AtlasError, match=r"text:\d+: the packed file is damaged"):
+    with pytest.raises(AtlasError, match=r"text:\d+: the compressed file is damaged"):
         list(read_lines(tmp_path / "text"))
 
 

@@ -62,11 +62,11 @@ def test_a_list_is_read(tmp_path):
     ("text", "problem"),
     [
         ("{}", "a list of sentences with frames"),
-        ("[3]", "sentence 1: an object with sentence"),
+        ("[3]", "sentence 1: expected an object with sentence"),
         ('[{"sentence": "a", "target": "a"}]', "sentence 1: 'links' must be a list"),
         ('[{"sentence": "", "target": "a", "links": ["a"]}]', "sentence 1: 'sentence' is missing or empty"),
         ('[{"sentence": "a", "target": "a", "links": [4]}]', "sentence 1: 'links' is missing or empty"),
-        ("[", "no valid JSON"),
+        ("[", "invalid JSON"),
     ],
 )
 def test_other_files_are_refused(tmp_path, text, problem):

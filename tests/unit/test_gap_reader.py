@@ -48,7 +48,7 @@ def test_a_passage(tmp_path):
         ({"Pronoun-offset": "x"}, "g.tsv:2: 'She' is not at character x"),
         ({"Pronoun": "", "Pronoun-offset": "0"}, "g.tsv:2: '' is not at character 0"),
         ({"A-coref": "yes"}, "g.tsv:2: A-coref is 'yes'; it must be TRUE or FALSE"),
-        ({"URL": "u\tv"}, "g.tsv:2: 12 columns in place of 11"),
+        ({"URL": "u\tv"}, "g.tsv:2: 12 columns instead of 11"),
     ],
 )
 def test_faulty_rows_are_named(tmp_path, changes, expected):

@@ -98,12 +98,12 @@ def test_rows_of_the_official_qqp_that_are_no_pairs_are_dropped_with_a_reason(tm
     [
         ("", "sst2", "the file is empty"),
         ("a\tb\n1\t2\n", "sst2", ":2: the task sst2 needs a column sentence. Found: a, b."),
-        ("sentence\tlabel\nx\t1\ty\n", "sst2", ":2: 3 columns in place of 2"),
-        ("sentence1\tsentence2\tscore\na\tb\thigh\n", "stsb", ":2: the score 'high' is no number"),
-        ("sentence1\tsentence2\tscore\na\tb\tnan\n", "stsb", "'nan' is no number"),
-        ('{"sentence": "x", "label": 1}\n{"sentence": \n', "sst2", ":2: no JSON object"),
-        ('{"sentence": "x", "label": 1}\n[1]\n', "sst2", ":2: a JSON object a line"),
-        ('{"sentence": ["x"], "label": 1}\n', "sst2", "'sentence' is no text"),
+        ("sentence\tlabel\nx\t1\ty\n", "sst2", ":2: 3 columns instead of 2"),
+        ("sentence1\tsentence2\tscore\na\tb\thigh\n", "stsb", ":2: the score 'high' is not a number"),
+        ("sentence1\tsentence2\tscore\na\tb\tnan\n", "stsb", "'nan' is not a number"),
+        ('{"sentence": "x", "label": 1}\n{"sentence": \n', "sst2", ":2: not a JSON object"),
+        ('{"sentence": "x", "label": 1}\n[1]\n', "sst2", ":2: expected one JSON object per line"),
+        ('{"sentence": ["x"], "label": 1}\n', "sst2", "'sentence' is not text"),
     ],
 )
 def test_mistakes_are_named_with_their_place(tmp_path, text, task, message):

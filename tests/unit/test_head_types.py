@@ -113,7 +113,7 @@ def test_clusters_that_are_alike_have_no_names():
 
 
 def test_too_few_heads():
-    with pytest.raises(AtlasError, match="3 heads cannot be put into 4 clusters"):
+    with pytest.raises(AtlasError, match="3 heads cannot be grouped into 4 clusters"):
         clusters(planted()[0][:3], 4, 0)
 
 

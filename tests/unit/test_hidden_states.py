@@ -73,9 +73,9 @@ def test_examples_are_read_at_random_and_in_time_with_their_pieces(tmp_path):
         assert cache[e].shape == (3, len(e.input_ids), 4)
         assert (cache[e] == e.record).all()
     retokenised = EXAMPLES[1].__class__(**{**vars(EXAMPLES[1]), "tokens": ("other",)})
-    with pytest.raises(AtlasError, match="no hidden states of its pieces"):
+    with pytest.raises(AtlasError, match="it has no hidden states"):
         cache[retokenised]
-    with pytest.raises(AtlasError, match="no hidden states of its pieces"):
+    with pytest.raises(AtlasError, match="it has no hidden states"):
         HiddenStates(paths, limit=3)[EXAMPLES[-1]]
     cache.close()
 

@@ -99,7 +99,7 @@ def test_a_damaged_lock_file_is_one_sentence(lock_file, content):
     lock_file.write_text(
         content if content != "other: {}" else f"other: {{a/b: {{main: {{commit: '{FIRST}'}}}}}}", encoding="utf-8"
     )
-    with pytest.raises(AtlasError, match="this is no lock file") as caught:
+    with pytest.raises(AtlasError, match="this is not a lock file") as caught:
         read_lock()
     assert str(lock_file) in str(caught.value)
     assert "\n" not in str(caught.value)

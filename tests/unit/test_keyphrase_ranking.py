@@ -57,7 +57,7 @@ def test_attention_of_0_and_1_has_an_entropy():
 def test_too_few_documents_or_words_of_one_kind_are_refused():
     with pytest.raises(AtlasError, match="2 documents cannot be split into 5 folds"):
         ranking(features()[:2], KEY[:2], ["a", "b"])
-    with pytest.raises(AtlasError, match="needs words of keyphrases and other words"):
+    with pytest.raises(AtlasError, match="have no words of keyphrases, or no others"):
         ranking(features(), np.ones(WORDS, bool), GROUPS)
 
 

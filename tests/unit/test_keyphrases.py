@@ -103,9 +103,9 @@ def test_tags_are_spans(tags, spans):
     ("row", "message"),
     [
         ({"text": "a"}, "'keyphrases' a list of phrases"),
-        ({"text": 3, "keyphrases": []}, "'text' must be a text"),
+        ({"text": 3, "keyphrases": []}, "'text' must be a string"),
         ({"document": ["a"], "doc_bio_tags": ["B", "I"]}, "as many 'doc_bio_tags'"),
-        ({"document": ["a"], "doc_bio_tags": ["X"]}, "'X' is no tag: B, I or O"),
+        ({"document": ["a"], "doc_bio_tags": ["X"]}, "'X' is not a tag; use B, I or O"),
         ({"document": ["a"], "doc_bio_tags": ["B"], "abstractive_keyphrases": "b"}, "must be a list of phrases"),
     ],
 )

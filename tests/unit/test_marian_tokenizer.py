@@ -92,7 +92,7 @@ def test_a_model_of_the_hub_is_described_and_translates(folder, tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("vocab.json", b"[1, 2]", "no vocabulary of a Marian model"),
+        ("vocab.json", b"[1, 2]", "not the vocabulary of a Marian model"),
         ("vocab.json", b'{"a": 0, "b": 2}', "ids from 0 on"),
         (SOURCE, b"\xff\xff\xffnonsense", "SentencePiece model cannot be read"),
         (SOURCE, b"", "only unigram models"),

@@ -171,7 +171,7 @@ def test_how_common_names_are_decides_between_two_lists(tmp_path):
 
 def test_lists_of_names_that_cannot_be_read_are_errors(tmp_path):
     (tmp_path / "male.txt").write_text("# nobody\n")
-    with pytest.raises(AtlasError, match="this list has no name"):
+    with pytest.raises(AtlasError, match="this list is empty"):
         read_names(tmp_path / "male.txt", tmp_path / "male.txt")
     with pytest.raises(AtlasError, match="cannot be read"):
         read_names(tmp_path / "absent.txt", tmp_path / "male.txt")

@@ -81,7 +81,7 @@ def test_a_folder_inside_a_package_is_located(folder, tmp_path, monkeypatch):
     assert locate({"source": source}) == package / "inner"
     assert "tiny_weights_package" not in sys.modules
     message = refusal(locate, {"source": source | {"folder": "outer"}})
-    assert message == f"{package}/outer: this is no model folder (there is no config.json in it). Check the model's source."
+    assert message == f"{package}/outer: this is not a model folder (it has no config.json). Check the model's source."
 
 
 @pytest.mark.parametrize("module", ["no_such_module", "no_such_module.inner"])
@@ -93,7 +93,7 @@ def test_a_package_that_is_not_installed_is_named_with_the_remedy(module):
 def test_a_missing_folder_and_one_without_a_configuration_are_named(tmp_path):
     for path in (tmp_path / "nowhere", tmp_path):
         message = refusal(locate, {"source": {"path": str(path)}})
-        assert message == f"{path}: this is no model folder (there is no config.json in it). Check the model's source."
+        assert message == f"{path}: this is not a model folder (it has no config.json). Check the model's source."
 
 
 def test_a_model_of_the_hub_that_was_never_fetched_is_not_located(without_files):

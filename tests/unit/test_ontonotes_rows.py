@@ -135,9 +135,9 @@ def test_the_readers_take_the_same_from_both(tmp_path):
     ("change", "message"),
     [
         ({"parse_tree": "(TOP (NNP Joan) )"}, "sentence 1: its parse has 1 leaves, but there are 7 words"),
-        ({"named_entities": [0]}, "sentence 1: its layers have other numbers of values than its 7 words"),
-        ({"coref_spans": [[1, 5, 7]]}, "sentence 1: a mention has the words 5 to 7 of 7"),
-        ({"words": ["Joan", "", "fed", "(", "cat", "sleeping", "."]}, "sentence 1: its layers have other numbers"),
+        ({"named_entities": [0]}, "sentence 1: a layer does not have one value for each of the 7 words"),
+        ({"coref_spans": [[1, 5, 7]]}, "sentence 1: a mention covers words 5 to 7, but there are 7 words"),
+        ({"words": ["Joan", "", "fed", "(", "cat", "sleeping", "."]}, "sentence 1: a layer does not have one value"),
     ],
 )
 def test_a_data_set_that_does_not_fit_is_named_with_document_and_sentence(tmp_path, change, message):

@@ -91,10 +91,10 @@ def test_pairs_are_read_from_objects_and_from_two_files(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("A cat.\n", r"a\.jsonl:1: no JSON object .* translations"),
+        ("A cat.\n", r"a\.jsonl:1: not a JSON object .* translations"),
         ('{"en": "A cat."}\n', r"a\.jsonl:1: there is no text under 'fr'. Keys: en"),
         ('{"en": "x", "fr": "y"}\n{"en": "x", "fr": 3}\n', r"a\.jsonl:2: there is no text under 'fr'"),
-        ("[1]\n", r"a\.jsonl:1: a JSON object a line is needed"),
+        ("[1]\n", r"a\.jsonl:1: expected one JSON object per line"),
     ],
 )
 def test_a_bad_line_is_named(tmp_path, text, message):

@@ -224,5 +224,5 @@ def test_an_input_or_formula_that_is_not_there_is_named(formula, inputs, message
 
 
 def test_a_text_follows_from_no_formula():
-    with pytest.raises(AtlasError, match="x: 'MRPC' is no number that sum could give"):
+    with pytest.raises(AtlasError, match="x: 'MRPC' is not a number that sum could give"):
         one(following("MRPC", "sum", "a"), value("a", 1.0))

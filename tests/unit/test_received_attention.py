@@ -49,5 +49,5 @@ def test_texts_with_one_kind_of_word_say_nothing():
     assert np.isnan(received_attention(maps()[:, :, :3, :3], alone, diagonal=False)).all()
     with pytest.raises(AtlasError, match="has special tokens only"):
         received_attention(maps(), np.ones(UNITS, bool))
-    with pytest.raises(AtlasError, match="'sum': use mean or max"):
+    with pytest.raises(AtlasError, match="'sum' is not one of mean, max"):
         received_attention(maps(), SPECIAL, "sum")

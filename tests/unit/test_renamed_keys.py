@@ -19,7 +19,7 @@ def test_an_old_key_names_the_new_one(place, old, new):
         config = {name: config}
     with pytest.raises(AtlasError) as error:
         check_renamed_keys(config)
-    assert str(error.value) == f"config: {'.'.join([*path, old])}: this key is called {new} now."
+    assert str(error.value) == f"config: {'.'.join([*path, old])}: this key is now called {new}."
 
 
 def test_new_keys_are_in_the_schema_and_old_ones_are_not():
@@ -31,7 +31,7 @@ def test_new_keys_are_in_the_schema_and_old_ones_are_not():
 
 
 def test_the_whole_configuration_is_checked_before_the_schema():
-    with pytest.raises(AtlasError, match=r"models\.tiny\.hidden: this key is called hidden_size now"):
+    with pytest.raises(AtlasError, match=r"models\.tiny\.hidden: this key is now called hidden_size"):
         resolve(changed("models/tiny/hidden", 64))
 
 

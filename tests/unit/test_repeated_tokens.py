@@ -40,9 +40,9 @@ def test_a_block_of_different_pieces_comes_twice_between_special_tokens():
 def test_the_same_seed_gives_the_same_sequences_and_a_short_model_shorter_ones():
     assert sequences(seed=3) == sequences(seed=3) != sequences(seed=4)
     assert max(sequence.length for sequence in sequences(max_tokens=22)) <= 10
-    with pytest.raises(AtlasError, match="does not fit twice into the model's longest input, 17 pieces"):
+    with pytest.raises(AtlasError, match="does not fit twice into the model's longest input, 17 word pieces"):
         sequences(max_tokens=17)
-    with pytest.raises(AtlasError, match="has 5 ordinary pieces"):
+    with pytest.raises(AtlasError, match="has 5 ordinary word pieces"):
         repeated_sequences(PIECES[:5], (), (), 512, 2, 0)
 
 

@@ -125,7 +125,7 @@ def test_without_mirror_and_network_the_sentence_says_where_to_put_the_file(tmp_
         f"data_mirror (or {MIRROR_VARIABLE}) as folder/text.txt."
     )
     (mirror / "folder" / "text.txt").unlink()
-    assert f"It was looked for in the mirror as {mirror}/folder/text.txt." in refused(SOURCE, tmp_path / "raw", mirror)
+    assert f"and there is no {mirror}/folder/text.txt." in refused(SOURCE, tmp_path / "raw", mirror)
     without = {key: value for key, value in SOURCE.items() if key != "mirror"}
     assert refused(without, tmp_path / "raw", mirror).endswith(f"data_mirror (or {MIRROR_VARIABLE}) as text.txt.")
 
@@ -239,7 +239,7 @@ def test_a_connection_that_breaks_off_while_reading_is_a_sentence(tmp_path, monk
     (tmp_path / "data").mkdir()
     pq.write_table(pa.Table.from_pylist(ROWS), tmp_path / "data" / "train.parquet")
     message = refused({"hub": str(tmp_path / "data"), **HUB}, tmp_path / "raw")
-    assert message.startswith(f"data set {tmp_path}/data: could not be read to its end (ConnectionError: reset by peer).")
+    assert message.startswith(f"data set {tmp_path}/data: could not be read completely (ConnectionError: reset by peer).")
 
 
 FILES, GROUPS, SIZE = 4, 6, 50
@@ -379,7 +379,7 @@ def test_test_sets_that_sacrebleu_cannot_give_are_named(tmp_path, monkeypatch):
     monkeypatch.setattr(DATASETS["wmt13"], "_rawdir", str(tmp_path / "none/raw"))
     monkeypatch.setattr("sacrebleu.dataset.base.download_file", pooch.retrieve)
     message = refused(source, tmp_path / "raw")
-    assert "test set wmt13 (en-fr): sacrebleu could not give it (ConnectionError: no route to host)" in message
+    assert "test set wmt13 (en-fr): sacrebleu could not provide it (ConnectionError: no route to host)" in message
     assert "without a network copy the folder" in message
 
 

@@ -80,12 +80,12 @@ BAD = [
     (changed("data", 0, "paragraphs", 0, "context", value=""), "article 1, paragraph 1: 'context' is missing or empty"),
     (changed(*QUESTION, "question", value=None), "article 1, paragraph 1, question 1: 'question' is missing or empty"),
     (changed(*QUESTION, "answers", value=[]), "question 1: there is no answer; this reader is for SQuAD v1.1"),
-    (changed(*QUESTION, "answers", 0, "answer_start", value=5), "the answer '1912' does not stand at character 5"),
-    (changed(*QUESTION, "answers", 0, "answer_start", value=-4), "the answer '1912' does not stand at character -4"),
+    (changed(*QUESTION, "answers", 0, "answer_start", value=5), "the answer '1912' is not at character 5"),
+    (changed(*QUESTION, "answers", 0, "answer_start", value=-4), "the answer '1912' is not at character -4"),
     (changed(*QUESTION, "answers", 0, "answer_start", value="22"), "answer_start is '22', not a number of characters"),
     (changed(*QUESTION, "answers", 0, "answer_start", value=True), "answer_start is True, not a number of characters"),
-    (changed(*QUESTION, "id", value="q2"), "question 2: the id 'q2' stands twice"),
-    ([{"context": "a", "question": "b", "answer": "c"}], "question 1: the answer 'c' does not stand in its context"),
+    (changed(*QUESTION, "id", value="q2"), "question 2: the id 'q2' is used twice"),
+    ([{"context": "a", "question": "b", "answer": "c"}], "question 1: the answer 'c' is not in its context"),
     ([3], "question 1: 'context' is missing or empty"),
     (3, "neither an object with the key 'data' nor a list of questions"),
 ]
@@ -101,7 +101,7 @@ def test_faults_are_named_with_their_place(tmp_path, content, message):
 def test_broken_json_names_the_line_and_other_encodings_the_byte(tmp_path):
     path = tmp_path / "q.json"
     path.write_text('{\n "data": [\n', encoding="utf-8")
-    with pytest.raises(AtlasError, match=r"q\.json:3: no valid JSON"):
+    with pytest.raises(AtlasError, match=r"q\.json:3: invalid JSON"):
         list(read_squad(path))
     path.write_bytes('["é"]'.encode("latin-1"))
     with pytest.raises(AtlasError, match="byte 3 is not UTF-8"):
@@ -110,7 +110,7 @@ def test_broken_json_names_the_line_and_other_encodings_the_byte(tmp_path):
     with pytest.raises(AtlasError):
         list(read_squad(path))
     path.write_bytes(gzip.compress(json.dumps(GOOD).encode())[:-9])
-    with pytest.raises(AtlasError, match="damaged or breaks off"):
+    with pytest.raises(AtlasError, match="damaged or incomplete"):
         list(read_squad(path))
 
 

@@ -50,14 +50,14 @@ def test_a_last_line_that_breaks_off_is_left_out_with_a_warning(tmp_path, caplog
     with caplog.at_level(logging.WARNING):
         vectors = read_vector_file(file(tmp_path, "the 1 2\ndog 3"), WORDS)
     assert "dog" not in vectors.index
-    assert "g.txt:2: 1 numbers in place of 2" in caplog.text
+    assert "g.txt:2: 1 numbers instead of 2" in caplog.text
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("the 1 2\ndog 3\nof 1 2\n", "g.txt:2: 1 numbers in place of 2; the file is damaged"),
-        ("the 1 x\nof 1 2\n", "g.txt:1: the vector of 'the' holds something that is no number"),
+        ("the 1 2\ndog 3\nof 1 2\n", "g.txt:2: 1 numbers instead of 2; the file is damaged"),
+        ("the 1 x\nof 1 2\n", "g.txt:1: the vector of 'the' holds something that is not a number"),
         ("the 1 nan\nof 1 2\n", "g.txt:1: the vector of 'the' is not finite"),
         ("", "g.txt: there is no vector in this file"),
     ],

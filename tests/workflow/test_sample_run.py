@@ -220,6 +220,19 @@ def test_links_of_every_page_lead_to_files_of_the_run(done):
     assert linked > 100
 
 
+def test_every_link_of_the_index_page_leads_to_a_file(done):
+    """Relative links alone: the page is read from the disk, without a network."""
+    folder = done.folder / "results/sample"
+    page = (folder / "index.html").read_text(encoding="utf-8")
+    links = set(re.findall(r'(?:href|src)="([^"]+)"', page))
+    sections = {link for link in links if link.startswith("#")}
+    assert all(f'id="{link[1:]}"' in page for link in sections)
+    assert [link for link in links - sections if not (folder / link).is_file()] == []
+    declared = {path for study, artifact in ARTIFACTS for path in study.paths(artifact, "sample")}
+    assert declared == {f"results/sample/{link}" for link in links - sections}
+    assert "http" not in page
+
+
 def test_second_start_does_nothing(done):
     assert "Nothing to be done" in done.snakemake(*SMALL).stdout
 
@@ -428,7 +441,7 @@ def edit(copy: Workspace, name: str, old: str, new: str) -> Path:
 def test_a_style_edit_reruns_one_figure(copy):
     for rule, (name, old, new) in STYLES.items():
         source = edit(copy, name, old, new)
-        assert copy.jobs(*SMALL) == {rule: 1, "all": 1}
+        assert copy.jobs(*SMALL) == {rule: 1, "scoreboard_index": 1, "all": 1}
         source.write_text(source.read_text(encoding="utf-8").replace(new, old), encoding="utf-8")
 
 
@@ -521,7 +534,7 @@ def test_another_model_makes_only_its_own(copy):
     assert copy.jobs(*SMALL) == {
         **{"describe_model": 1, "extract_attention": 3, "clark2019_probes": 1},
         **{"clark2019_table3": 1, "clark2019_options": 1, "clark2019_comparison": 1, "clark2019_dropped": 1},
-        **{"scoreboard_tables": 1, "all": 1},
+        **{"scoreboard_tables": 1, "scoreboard_index": 1, "all": 1},
     }
 
 

@@ -303,7 +303,7 @@ class LayerPlan:
         query_ids, key_ids = facts.queries(self.site).sentence_ids, facts.keys(self.site).sentence_ids
         if query_ids is None or key_ids is None:
             raise AtlasError(
-                f"The plan cuts {self.site.site_kind} attention by sentence, but the batch has no sentence ids; "
+                f"The plan removes {self.site.site_kind} attention by sentence, but the batch has no sentence ids; "
                 "give them with session.batch(attention_mask, sentence_ids) before the forward pass."
             )
         queries, keys = probabilities.shape[2:]

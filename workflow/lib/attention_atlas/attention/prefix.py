@@ -53,7 +53,7 @@ def blocks(model: nn.Module) -> nn.ModuleList:
         holder = model.get_submodule(".".join(parts[:place]))
         if part.isdecimal() and isinstance(holder, nn.ModuleList) and len(holder) == layers == len(names):
             return holder
-    raise AtlasError(f"{type(model).__name__} does not keep its layers in a list of modules, so that none can be skipped.")
+    raise AtlasError(f"{type(model).__name__} does not keep its layers in a list of modules, so none can be skipped.")
 
 
 def outputs_under(

@@ -148,7 +148,7 @@ def _shares(path: Path) -> dict[str, float]:
             if share >= _LEAST_COMMON:
                 shares[words[0].lower()] = share
     if not shares:
-        raise AtlasError(f"{path}: this list has no name; give a first name a line.")
+        raise AtlasError(f"{path}: this list is empty; write one first name per line.")
     return shares
 
 

@@ -163,7 +163,8 @@ class WordPieces:
             if all(self._matches(probe, lead) for probe in _PROBES):
                 return lead
         raise AtlasError(
-            "this tokenizer cuts running text otherwise than its words one by one, so words cannot be aligned with pieces."
+            "tokenizer.json: running text is split differently from single words, so words cannot be aligned with word pieces. "
+            "Use another model."
         )
 
     def _matches(self, text: str, lead: str) -> bool:

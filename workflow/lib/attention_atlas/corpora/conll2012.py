@@ -108,9 +108,7 @@ def read_conll2012(path: str | Path, files: str = GOLD_FILES, language: str = "e
         for document in _documents(name, lines):
             if document.id in file_of:
                 other = f"in {file_of[document.id]} and in {name}" if file_of[document.id] != name else f"twice in {name}"
-                raise AtlasError(
-                    f"{path}: document {document.id} is {other}; take one away, or choose files by a narrower `files`."
-                )
+                raise AtlasError(f"{path}: document {document.id} is {other}; remove one, or choose fewer files with `files`.")
             file_of[document.id] = name
             yield document
     if not file_of:

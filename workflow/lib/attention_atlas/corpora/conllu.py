@@ -142,12 +142,12 @@ def parse_block(block: SentenceBlock, position: int, path: str | Path) -> Tree:
     if not words:
         raise AtlasError(
             f"{path}:{numbers[0]}: this sentence has only multiword tokens or empty nodes and no word; "
-            "add the words or take the sentence out."
+            "add the words or remove the sentence."
         )
     for number, token in tokens:
         first, last = _word_range(token["id"])
         if not 1 <= first <= last:
-            raise AtlasError(f"{path}:{number}: the id {token['id']!r} is no range of words; write it as in 3-4.")
+            raise AtlasError(f"{path}:{number}: the id {token['id']!r} is not a range of words; write ranges as in 3-4.")
     for expected, (number, token) in enumerate(words, start=1):
         _check_word(token, expected, f"{path}:{number}")
     tree = Tree(
@@ -166,7 +166,7 @@ def parse_block(block: SentenceBlock, position: int, path: str | Path) -> Tree:
     if fault := tree_fault(tree):
         word, text = fault
         number = words[word - 1][0] if word else block.first_line
-        message = f"{path}:{number}: {text}; correct column 7 (HEAD) or take the sentence out."
+        message = f"{path}:{number}: {text}; correct column 7 (HEAD) or remove the sentence."
         raise SeveralRootsError(message, tree.id, text) if fault == several_roots(tree) else AtlasError(message)
     return tree
 
@@ -185,19 +185,19 @@ def _check_columns(line: str, where: str, cut_off: bool) -> None:
     if columns == _COLUMNS:
         return
     if columns == 1 and len(line.split()) >= _COLUMNS:
-        cause = "the columns are parted by spaces; put tabs in their place"
+        cause = "the columns are separated by spaces; put tabs in their place"
     elif columns < _COLUMNS and cut_off:
         cause = "the file ends within this line and seems to be cut off; fetch or write it again"
     else:
-        cause = "give each word ten columns parted by tabs, with _ for empty ones"
-    raise AtlasError(f"{where}: {columns} column{'s' if columns > 1 else ''} in place of {_COLUMNS}; {cause}.")
+        cause = "give each word ten columns separated by tabs, with _ for empty ones"
+    raise AtlasError(f"{where}: {columns} column{'s' if columns > 1 else ''} instead of {_COLUMNS}; {cause}.")
 
 
 def _check_word(token: conllu.Token, expected: int, where: str) -> None:
     if token["id"] != str(expected):
         raise AtlasError(
-            f"{where}: the word id is {token['id']!r} where {expected} is due; number the words of a sentence 1, 2, 3, "
-            "and part sentences by a blank line."
+            f"{where}: the word id is {token['id']!r} where {expected} was expected; number the words of a sentence 1, 2, 3, "
+            "and separate sentences by a blank line."
         )
     if not token["form"]:
         raise AtlasError(f"{where}: the word (column 2, FORM) is empty; fill it in.")

@@ -309,7 +309,7 @@ def _entity_sentences(raw: Path, companion: str | Path | None) -> Iterator[_Sent
             if cells[0].strip():
                 for cell in cells[1:]:
                     if cell not in ("", "O") and not _TAG.fullmatch(cell):
-                        raise AtlasError(f"{name}:{number}: {cell!r} is no tag such as B-PER, I-PER or O.")
+                        raise AtlasError(f"{name}:{number}: {cell!r} is not a tag such as B-PER, I-PER or O.")
                 words.append(cells[0].strip())
                 columns.append(cells[1:])
             elif words:
@@ -354,7 +354,7 @@ def _relation_sentences(raw: Path, companion: str | Path | None) -> Iterator[_Se
             yield _relation(*pending, line.strip())
             pending = None
     if pending is not None:
-        raise AtlasError(f"{pending[2]}: this sentence has no relation: the file breaks off.")
+        raise AtlasError(f"{pending[2]}: this sentence has no relation: the file is incomplete.")
 
 
 def _relation(name: str, text: str, where: str, label: str) -> _Sentence:
@@ -371,7 +371,7 @@ def _relation(name: str, text: str, where: str, label: str) -> _Sentence:
     except KeyError as error:
         raise AtlasError(f"{where}: the sentence has no {error.args[0]}: both entities must be marked.") from error
     if not label or any(start >= stop for start, stop in spans):
-        raise AtlasError(f"{where}: a relation in the next line and words between the marks are needed.")
+        raise AtlasError(f"{where}: expected a relation in the next line and words between the marks.")
     target = EdgeTarget(spans[0], spans[1], (label,), "relations")
     return _Sentence(name, tuple(words), {"relations": lambda: [target]})
 
@@ -414,7 +414,9 @@ def _annotations(raw: Path) -> dict[str, Any]:
             (member,) = [name for name in archive.namelist() if name.endswith(".json") and "/" not in name]
             data = json.loads(archive.read(member))["data"]
     except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
-        raise AtlasError(f"{raw}: no zip with one JSON file of proto-roles under 'data' ({error}); fetch it again.") from error
+        raise AtlasError(
+            f"{raw}: not a zip archive with one JSON file of proto-roles under 'data' ({error}); fetch it again."
+        ) from error
     return dict(sorted(data.items(), key=lambda item: [int(n) for n in re.findall(r"\d+", item[0])]))
 
 
@@ -423,10 +425,12 @@ def _protoroles(tree: Tree, annotated: Mapping[str, Any], where: str) -> Iterato
     for edge, layers in annotated.items():
         nodes = [_NODE.match(node) for node in edge.split("%%")]
         if len(nodes) != 2 or not all(nodes):
-            raise AtlasError(f"{where}: {edge!r} is no pair of a predicate and an argument.")
+            raise AtlasError(f"{where}: {edge!r} is not a pair of a predicate and an argument.")
         predicate, argument = (int(node[3]) for node in nodes if node)
         if max(predicate, argument) > len(tree.words):
-            raise AtlasError(f"{where}: word {max(predicate, argument)} is annotated, the sentence has {len(tree.words)}.")
+            raise AtlasError(
+                f"{where}: word {max(predicate, argument)} is annotated, but the sentence has {len(tree.words)} words."
+            )
         properties = sorted(layers["protoroles"].items())
         labels = tuple(name for name, judgements in properties if _mean_response(judgements) >= _TRUE_PROTOROLE)
         span = subtree(below, argument)

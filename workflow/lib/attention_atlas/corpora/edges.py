@@ -52,7 +52,7 @@ def edge_line(record: EdgeRecord) -> str:
     """
     for word in record.words:
         if not word or any(letter.isspace() for letter in word):
-            raise AtlasError(f"{record.id}: the word {word!r} cannot be written: spaces part words in this schema.")
+            raise AtlasError(f"{record.id}: the word {word!r} contains a space, which separates words in this format.")
     targets = []
     for target in record.targets:
         spans: dict[str, Any] = {"span1": list(target.span1)}
@@ -86,8 +86,8 @@ def _read(line: str, where: str, number: int, pairs: dict[str, bool]) -> EdgeRec
     for target in record.targets:
         if pairs.setdefault(target.task, target.span2 is not None) != (target.span2 is not None):
             raise AtlasError(
-                f"{where}: some targets of a task have one span, others two: name the task of each target, or keep tasks "
-                "in files of their own."
+                f"{where}: some targets of a task have one span, others two: name the task of each target, or keep each "
+                "task in a separate file."
             )
     return record
 
@@ -99,10 +99,10 @@ def _record(row: Mapping[str, Any], where: str, number: int) -> EdgeRecord:
     # jiant takes words as they stand between single spaces; other white space would move every span after it.
     words = text.split(" ")
     if words != text.split():
-        raise AtlasError(f"{where}: the words of a text must be parted by single spaces, or spans count other words.")
+        raise AtlasError(f"{where}: separate the words of a text by single spaces; spans count words.")
     targets = row.get("targets")
     if not isinstance(targets, list) or not all(isinstance(target, Mapping) for target in targets):
-        raise AtlasError(f"{where}: a list of targets is needed under 'targets'.")
+        raise AtlasError(f"{where}: expected a list of targets under 'targets'.")
     info = row.get("info")
     about = info if isinstance(info, Mapping) else {}
     document = about.get("document")

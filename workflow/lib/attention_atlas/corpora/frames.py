@@ -51,11 +51,11 @@ def read_frames(path: str | Path) -> Iterator[FrameSentence]:
         return
     content = read_json(path)
     if not isinstance(content, list):
-        raise AtlasError(f"{path}: a list of sentences with frames is needed here.")
+        raise AtlasError(f"{path}: expected a list of sentences with frames.")
     for number, entry in enumerate(content, start=1):
         where = f"{path}: sentence {number}"
         if not isinstance(entry, dict):
-            raise AtlasError(f"{where}: an object with sentence, target and links is needed here.")
+            raise AtlasError(f"{where}: expected an object with sentence, target and links.")
         sentence, target = (_text(entry.get(key), key, where) for key in ("sentence", "target"))
         links = entry.get("links")
         if not isinstance(links, list) or not links:
@@ -82,7 +82,7 @@ def _from_framenet(folder: Path) -> Iterator[FrameSentence]:
     from nltk.tokenize import NLTKWordTokenizer
 
     if not (folder / "luIndex.xml").is_file():
-        raise AtlasError(f"{folder}: this is no FrameNet folder (there is no luIndex.xml in it); name the one that holds lu/.")
+        raise AtlasError(f"{folder}: this is not a FrameNet folder (it has no luIndex.xml); name the folder that contains lu/.")
     # NLTK reads below its own folders alone.
     if str(folder.resolve()) not in nltk.data.path:
         nltk.data.path.append(str(folder.resolve()))

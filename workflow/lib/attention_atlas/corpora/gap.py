@@ -49,7 +49,7 @@ def read_gap(path: str | Path) -> Iterator[Passage]:
         raise AtlasError(f"{path}:1: the column '{absent[0]}' is missing. Found: {', '.join(header)}.")
     for number, row in enumerate(rows, start=2):
         if len(row) != len(header):
-            raise AtlasError(f"{path}:{number}: {len(row)} columns in place of {len(header)}; part columns by tabs.")
+            raise AtlasError(f"{path}:{number}: {len(row)} columns instead of {len(header)}; separate columns by tabs.")
         yield _passage(dict(zip(header, row, strict=True)), f"{path}:{number}")
 
 

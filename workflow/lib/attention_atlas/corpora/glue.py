@@ -130,7 +130,7 @@ def _rows(path: str | Path) -> Iterator[tuple[str, Mapping[str, Any] | str]]:
             yield f"{path}:{number}", f"{len(cells)} of {len(header)} columns"
             continue
         if len(cells) > len(header):
-            raise AtlasError(f"{path}:{number}: {len(cells)} columns in place of {len(header)}; part columns by tabs.")
+            raise AtlasError(f"{path}:{number}: {len(cells)} columns instead of {len(header)}; separate columns by tabs.")
         yield f"{path}:{number}", dict(zip(header, cells, strict=True))
 
 
@@ -139,7 +139,7 @@ def _cell(row: Mapping[str, Any], names: tuple[str, ...], where: str, task: str)
         if name in row:
             value = row[name]
             if isinstance(value, bool) or not isinstance(value, str | int | float):
-                raise AtlasError(f"{where}: '{name}' is no text.")
+                raise AtlasError(f"{where}: '{name}' is not text.")
             return str(value).strip()
     raise AtlasError(f"{where}: the task {task} needs a column {' or '.join(names)}. Found: {', '.join(map(str, row))}.")
 
@@ -180,4 +180,4 @@ def _check_number(label: str, where: str) -> None:
     except ValueError:
         number = float("nan")
     if not abs(number) < float("inf"):
-        raise AtlasError(f"{where}: the score {label!r} is no number.")
+        raise AtlasError(f"{where}: the score {label!r} is not a number.")

@@ -199,7 +199,7 @@ def _from_lines(path: Path, stemmed: bool) -> Iterator[KeyphraseDocument]:
         name = str(row.get("id", number))
         if "text" in row:
             if not isinstance(row["text"], str) or not _strings(row.get("keyphrases")):
-                raise AtlasError(f"{where}: 'text' must be a text and 'keyphrases' a list of phrases.")
+                raise AtlasError(f"{where}: 'text' must be a string and 'keyphrases' a list of phrases.")
             yield located(name, WORD.findall(row["text"]), row["keyphrases"], stemmed)
         else:
             yield _tagged(row, name, where)
@@ -213,9 +213,9 @@ def _tagged(row: Mapping[str, Any], name: str, where: str) -> KeyphraseDocument:
     """A document whose words and tags are given."""
     words, tags = row.get("document"), row.get("doc_bio_tags")
     if not _strings(words) or not _strings(tags) or len(words) != len(tags):
-        raise AtlasError(f"{where}: 'text' with 'keyphrases' is needed, or 'document' with as many 'doc_bio_tags'.")
+        raise AtlasError(f"{where}: expected 'text' with 'keyphrases', or 'document' with as many 'doc_bio_tags'.")
     if wrong := [tag for tag in tags if tag not in (BEGIN, INSIDE, OUTSIDE)]:
-        raise AtlasError(f"{where}: {wrong[0]!r} is no tag: {BEGIN}, {INSIDE} or {OUTSIDE}.")
+        raise AtlasError(f"{where}: {wrong[0]!r} is not a tag; use {BEGIN}, {INSIDE} or {OUTSIDE}.")
     present = tuple(dict.fromkeys(" ".join(words[start:stop]) for start, stop in spans_of(tags)))
     absent = row.get("abstractive_keyphrases", [])
     if not _strings(absent):

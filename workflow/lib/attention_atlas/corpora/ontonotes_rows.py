@@ -69,7 +69,7 @@ def _columns(sentence: Mapping[str, Any], names: Mapping[str, Sequence[str]], wh
     ]
     if any(len(column) != len(words) for column in columns) or not all(words):
         raise AtlasError(
-            f"{where}: its layers have other numbers of values than its {len(words)} words. The data set has changed."
+            f"{where}: a layer does not have one value for each of the {len(words)} words. The data set has changed."
         )
     yield from columns
 
@@ -115,7 +115,9 @@ def _mentions(spans: Iterable[Sequence[int]], words: int, where: str) -> list[st
     # Where several begin at a word the longest is the first, and where several end it is the last.
     for chain, start, stop in sorted(spans, key=lambda span: (span[1], -span[2], span[0])):
         if not 0 <= start <= stop < words:
-            raise AtlasError(f"{where}: a mention has the words {start} to {stop} of {words}. The data set has changed.")
+            raise AtlasError(
+                f"{where}: a mention covers words {start} to {stop}, but there are {words} words. The data set has changed."
+            )
         if start == stop:
             opened[start].append(f"({chain})")
         else:

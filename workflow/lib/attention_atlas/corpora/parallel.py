@@ -62,7 +62,7 @@ def _of_object(line: str, where: str, name: str, languages: Sequence[str]) -> Tr
     content = json_object(line, where, " For plain text name the file with the translations (translations: ...).")
     row = content.get("translation", content)
     if not isinstance(row, Mapping):
-        raise AtlasError(f"{where}: a JSON object a line is needed here.")
+        raise AtlasError(f"{where}: expected one JSON object per line.")
     return Translated(name, *(_text(row, language, where) for language in languages))
 
 

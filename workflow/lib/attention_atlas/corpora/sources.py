@@ -142,11 +142,14 @@ def _download(source: Mapping[str, Any], mirror_file: Path | None) -> Path:
         known_hash = f"sha256:{source['sha256']}" if "sha256" in source else None
         return Path(pooch.retrieve(source["url"], known_hash=known_hash, path=folder))
     except ValueError as error:  # pooch keeps no file with another checksum
-        raise AtlasError(f"{source['url']}: wrong checksum: {error}") from error
-    except Exception as error:  # requests, urllib3 and the operating system all have their own
-        where = f" It was looked for in the mirror as {mirror_file}." if mirror_file else ""
         raise AtlasError(
-            f"{source['url']}: could not be downloaded ({type(error).__name__}).{where} Without a network, put the file under "
+            f"{source['url']}: wrong checksum: expected sha256 {source.get('sha256')}, and the download has another one. Try "
+            "again, or correct sha256 in the configuration if the file was meant to change."
+        ) from error
+    except Exception as error:  # requests, urllib3 and the operating system all have their own
+        where = f", and there is no {mirror_file}" if mirror_file else ""
+        raise AtlasError(
+            f"{source['url']}: could not be downloaded ({type(error).__name__}){where}. Without a network, put the file under "
             f"data_mirror (or {MIRROR_VARIABLE}) as {source.get('mirror', Path(source['url']).name)}."
         ) from error
 
@@ -284,7 +287,7 @@ def _rows(rows: Iterable[HubRow], name: str) -> Iterator[HubRow]:
         yield from rows
     except Exception as error:  # row groups are fetched while they are read
         raise AtlasError(
-            f"data set {name}: could not be read to its end ({type(error).__name__}: {_first_line(error)}). "
+            f"data set {name}: could not be read completely ({type(error).__name__}: {_first_line(error)}). "
             "Start again; without a network use a source of kind path."
         ) from error
 

@@ -66,7 +66,7 @@ def _official(content: dict[str, Any], path: str) -> Iterator[Question]:
                 place = f"{where}, question {q}"
                 name = _text(entry, "id", place)
                 if name in seen:
-                    raise AtlasError(f"{place}: the id {name!r} stands twice; give each question its own.")
+                    raise AtlasError(f"{place}: the id {name!r} is used twice; give each question a unique id.")
                 seen.add(name)
                 answers = tuple(_answer(item, context, place) for item in _listed(entry, "answers", place))
                 if not answers:
@@ -82,7 +82,7 @@ def _flat(content: list[Any], path: str) -> Iterator[Question]:
         context, text = _text(entry, "context", place), _text(entry, "answer", place)
         start = context.find(text)
         if start < 0:
-            raise AtlasError(f"{place}: the answer {text[:40]!r} does not stand in its context.")
+            raise AtlasError(f"{place}: the answer {text[:40]!r} is not in its context.")
         yield Question(str(number), _text(entry, "question", place), context, (Answer(text, start),))
 
 
@@ -92,7 +92,7 @@ def _answer(item: Any, context: str, place: str) -> Answer:
     if not isinstance(start, int) or isinstance(start, bool):
         raise AtlasError(f"{place}: answer_start is {start!r}, not a number of characters.")
     if start < 0 or context[start : start + len(text)] != text:
-        raise AtlasError(f"{place}: the answer {text[:40]!r} does not stand at character {start} of its context.")
+        raise AtlasError(f"{place}: the answer {text[:40]!r} is not at character {start} of its context.")
     return Answer(text, start)
 
 

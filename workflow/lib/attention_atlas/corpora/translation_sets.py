@@ -56,7 +56,7 @@ def _refusals(name: str, pair: str) -> Iterator[None]:
         _forget_damaged(name)
         reason = redacted(first_line(error, 200))
         raise AtlasError(
-            f"test set {name} ({pair}): sacrebleu could not give it ({type(error).__name__}: {reason}). Check its name; "
+            f"test set {name} ({pair}): sacrebleu could not provide it ({type(error).__name__}: {reason}). Check its name; "
             "without a network copy the folder ~/.sacrebleu (or SACREBLEU) of a machine that has one, or put that folder under "
             "data_mirror as sacrebleu."
         ) from error

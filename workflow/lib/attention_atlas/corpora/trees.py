@@ -124,7 +124,7 @@ def check_tree(tree: Tree, where: str) -> None:
         AtlasError: the message starts with `where` (such as "file:line") and names the word or the circle of words.
     """
     if fault := tree_fault(tree):
-        raise AtlasError(f"{where}: sentence {tree.id!r}: {fault[1]}; correct the heads or take the sentence out.")
+        raise AtlasError(f"{where}: sentence {tree.id!r}: {fault[1]}; correct the heads or remove the sentence.")
 
 
 def _named(tree: Tree, word: int) -> str:

@@ -76,20 +76,20 @@ def read_vector_file(path: str | Path, words: set[str], encoding: str = "utf-8")
             continue
         dimensions = dimensions or len(numbers)
         if len(numbers) != dimensions or not dimensions:
-            fault = f"{path}:{number}: {len(numbers)} numbers in place of {dimensions or 'at least one'}; the file is damaged."
+            fault = f"{path}:{number}: {len(numbers)} numbers instead of {dimensions or 'at least one'}; the file is damaged."
             continue
         if word not in words or word in index:
             continue
         try:
             rows.append(np.asarray(numbers, dtype=np.float32))
         except ValueError:
-            fault = f"{path}:{number}: the vector of '{word}' holds something that is no number; the file is damaged."
+            fault = f"{path}:{number}: the vector of '{word}' holds something that is not a number; the file is damaged."
             continue
         if not np.isfinite(rows[-1]).all():
             raise AtlasError(f"{path}:{number}: the vector of '{word}' is not finite; the file is damaged.")
         index[word] = len(rows)
     if not dimensions:
-        raise AtlasError(f"{path}: there is no vector in this file; give lines of a word and its numbers, parted by spaces.")
+        raise AtlasError(f"{path}: there is no vector in this file; give lines of a word and its numbers, separated by spaces.")
     if fault:
         _log.warning("%s It is the last line, which is left out.", fault)
     vectors = np.vstack([np.zeros((1, dimensions), np.float32), *rows])

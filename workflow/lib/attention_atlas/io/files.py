@@ -173,7 +173,9 @@ def raw_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
         except DAMAGED as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise  # the disk's fault, not the packing's
-            raise AtlasError(f"{path}:{number + 1}: the packed file is damaged or breaks off here. Fetch it again.") from error
+            raise AtlasError(
+                f"{path}:{number + 1}: the compressed file is damaged or incomplete here. Fetch it again."
+            ) from error
 
 
 def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:
@@ -205,11 +207,11 @@ def read_json(path: str | Path) -> Any:
     except UnicodeDecodeError as error:
         raise AtlasError(f"{path}: byte {error.start + 1} is not UTF-8; convert the file to UTF-8.") from error
     except json.JSONDecodeError as error:
-        raise AtlasError(f"{path}:{error.lineno}: no valid JSON ({error.msg}); the file is damaged or cut off.") from error
+        raise AtlasError(f"{path}:{error.lineno}: invalid JSON ({error.msg}); the file is damaged or cut off.") from error
     except (RecursionError, ValueError) as error:  # a number of thousands of digits is a plain ValueError
-        raise AtlasError(f"{path}: its JSON is nested too deeply, or holds a number without end.") from error
+        raise AtlasError(f"{path}: its JSON is nested too deeply, or contains a number that is too long.") from error
     except DAMAGED as error:
-        raise AtlasError(f"{path}: the packed file is damaged or breaks off ({error}); fetch it again.") from error
+        raise AtlasError(f"{path}: the compressed file is damaged or incomplete ({error}); fetch it again.") from error
 
 
 def read_yaml(path: Path) -> Any:
@@ -237,7 +239,7 @@ def json_object(line: str, where: str, remedy: str = "") -> dict[str, Any]:
     try:
         parsed = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise AtlasError(f"{where}: no JSON object ({error}).{remedy}") from error
+        raise AtlasError(f"{where}: not a JSON object ({error}).{remedy}") from error
     if not isinstance(parsed, dict):
-        raise AtlasError(f"{where}: a JSON object a line is needed here.")
+        raise AtlasError(f"{where}: expected one JSON object per line.")
     return parsed

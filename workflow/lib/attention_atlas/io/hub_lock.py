@@ -80,7 +80,7 @@ def _parsed(file: Path, state: tuple[int, ...]) -> Lock:
     except (OSError, ValueError, AttributeError, KeyError, TypeError, yaml.YAMLError) as error:
         reason = " ".join(str(error).split())[:200]
         raise AtlasError(
-            f"{file}: this is no lock file ({reason}). Restore it from version control, or write it anew: make lock."
+            f"{file}: this is not a lock file ({reason}). Restore it from version control, or write a new one: make lock."
         ) from error
     return cast("Lock", lock)
 

@@ -96,7 +96,7 @@ def attended(cached: Iterable[CachedExample], examples: Mapping[int, Example], c
             totals[of_words] = totals.get(of_words, 0.0) + weights.sum(axis=1)
         queries, sentences = queries + m, sentences + 1
     if best is None:
-        raise AtlasError("no sentence of the corpus has two words: nothing is attended to.")
+        raise AtlasError("no sentence of the corpus has two words; name another corpus under `sentences`.")
     place = np.indices(shape).reshape(2, -1) + 1
     kinds_table = pd.DataFrame(
         [

@@ -115,7 +115,7 @@ def gather_gold(examples: Iterable[Example]) -> Gold:
         columns["upos"] += example.layers.get("upos", ("_",) * n)
         columns["poss"] += [word in _POSSESSIVE for word in example.words[1:]] + [False]
     if not ids:
-        raise AtlasError("there is no sentence to score: every record was dropped, or the limit is too small.")
+        raise AtlasError("there is no sentence to score: every record was dropped (see dropped.tsv), or `limit` is too small.")
     return Gold(
         sentence=np.asarray(columns["sentence"], dtype=np.intp),
         position=np.asarray(columns["position"], dtype=np.int16),

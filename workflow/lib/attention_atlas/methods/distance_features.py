@@ -135,5 +135,5 @@ def mean_features(
         features.append(np.stack([distance_features(example.maps, feature_of_cells(special, option)) for option in options]))
         records.append(example.record)
     if not features:
-        raise AtlasError("there is no example to measure: every record was dropped, or the limit is too small.")
+        raise AtlasError("there is no example to measure: every record was dropped (see dropped.tsv), or `limit` is too small.")
     return np.stack(features, axis=1), np.asarray(records, dtype=np.intp)

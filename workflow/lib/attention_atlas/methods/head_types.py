@@ -41,7 +41,9 @@ def clusters(features: Floats, count: int, seed: int, method: str = "kmeans") ->
         AtlasError: there are fewer heads than clusters.
     """
     if len(features) < count:
-        raise AtlasError(f"{len(features)} heads cannot be put into {count} clusters: take a larger model or fewer clusters.")
+        raise AtlasError(
+            f"{len(features)} heads cannot be grouped into {count} clusters: use a larger model or fewer clusters."
+        )
     if method == "kmeans":
         labels = KMeans(count, n_init=_STARTS, random_state=seed).fit(features).labels_
     else:

@@ -67,10 +67,14 @@ def repeated_sequences(
     longest = min(LONGEST, (max_tokens - len(before) - len(after)) // 2)
     if longest < SHORTEST:
         raise AtlasError(
-            f"a block of {SHORTEST} pieces does not fit twice into the model's longest input, {max_tokens} pieces."
+            f"max_tokens: a block of {SHORTEST} word pieces does not fit twice into the model's longest input, "
+            f"{max_tokens} word pieces; use another model."
         )
     if len(pieces) < LONGEST:
-        raise AtlasError(f"the vocabulary has {len(pieces)} ordinary pieces; a block needs {LONGEST} different ones.")
+        raise AtlasError(
+            f"tokenizer.json: the vocabulary has {len(pieces)} ordinary word pieces, but a block needs {LONGEST}; "
+            "use another model."
+        )
     generator = np.random.default_rng(seed)
     sequences = []
     for number in range(count):

@@ -148,7 +148,7 @@ def surface_frame(
             for measure, values in group(maps, classes, options).items():
                 values_by_measure.setdefault(measure, []).append(values)
     if not values_by_measure:
-        raise AtlasError("there is no example to measure: every record was dropped, or the limit is too small.")
+        raise AtlasError("there is no example to measure: every record was dropped (see dropped.tsv), or `limit` is too small.")
     return mean_frame(values_by_measure, independent_units(documents, items), resamples, seed)
 
 

@@ -181,10 +181,10 @@ def _dictionary(path: str | Path, size: int) -> list[str]:
     for number, line in read_lines(path):
         entry, _, count = line.rstrip("\n").rpartition(" ")
         if not entry or not count.isdigit():
-            raise AtlasError(f"{path}:{number}: an entry and its count are needed here.")
+            raise AtlasError(f"{path}:{number}: expected an entry and its count.")
         entries.append(entry)
     if len(entries) > size:
-        raise AtlasError(f"{path}: {len(entries)} entries, but the model has {size}: take the dictionary of the same archive.")
+        raise AtlasError(f"{path}: {len(entries)} entries, but the model has {size}: use the dictionary of the same archive.")
     # The dictionary was padded to a multiple of eight.
     return [*entries, *(f"madeupword{k:04d}" for k in range(size - len(entries)))]
 
@@ -201,7 +201,7 @@ def _merges(path: str | Path) -> list[tuple[str, str]]:
             continue
         parts = line.split()
         if len(parts) not in (2, 3):
-            raise AtlasError(f"{path}:{number}: two pieces are needed here.")
+            raise AtlasError(f"{path}:{number}: expected two word pieces.")
         pairs.append((parts[0], parts[1]))
     return pairs
 

@@ -177,7 +177,10 @@ def label_names(examples: Sequence[Example], regression: bool) -> tuple[str, ...
         return ()
     names = sorted({label for label in labels if label is not None})
     if len(names) < 2:
-        raise AtlasError(f"all {len(examples)} examples have the label {names[0]!r}: there is nothing to learn.")
+        raise AtlasError(
+            f"all {len(examples)} examples have the label {names[0]!r}, so there is nothing to learn: raise `limit`, or use "
+            "another corpus."
+        )
     return tuple(names)
 
 

@@ -169,10 +169,7 @@ class HiddenStates:
             AtlasError: there are none, or they are those of other pieces.
         """
         if self._tokens.get(example.record) != example.tokens:
-            raise AtlasError(
-                f"example {example.id}: there are no hidden states of its pieces; delete the examples of this run that are "
-                "out of date and start again."
-            )
+            raise AtlasError(f"example {example.id}: it has no hidden states; delete the examples of this run and start again.")
         shard, path = self._shards[example.record]
         try:
             stored: Half = shard.get_tensor(tensor_name(example.record))

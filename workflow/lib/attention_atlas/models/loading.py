@@ -52,7 +52,7 @@ def locate(entry: Mapping[str, Any]) -> Path:
         )
     folder = folder or Path(source["path"])
     if not (folder / "config.json").is_file():
-        raise AtlasError(f"{folder}: this is no model folder (there is no config.json in it). Check the model's source.")
+        raise AtlasError(f"{folder}: this is not a model folder (it has no config.json). Check the model's source.")
     return folder
 
 
@@ -84,7 +84,7 @@ def describe(name: str, entry: Mapping[str, Any], card_out: str | Path, tokenize
     by_bytes = entry.get("tokenizer") == "bytes"
     tokenizer = byte_tokenizer(settings) if by_bytes else _read(lambda: _open_tokenizer(folder), folder, "tokenizer")
     if not getattr(tokenizer, "is_fast", False):
-        raise AtlasError(f"{folder}: model {name} has no fast tokenizer, which the alignment of words and pieces needs.")
+        raise AtlasError(f"{folder}: model {name} has no fast tokenizer, which is needed to align words with word pieces.")
     layers, heads, hidden = settings.num_hidden_layers, settings.num_attention_heads, settings.hidden_size
     if (layers, heads, hidden) != (entry["layers"], entry["heads"], entry["hidden_size"]):
         raise AtlasError(

@@ -78,7 +78,7 @@ def _vocabulary(path: Path) -> dict[str, int]:
         id_of_piece = json.loads(path.read_text(encoding="utf-8"))
         ids = sorted(id_of_piece.values())
     except (OSError, ValueError, AttributeError, TypeError) as error:
-        raise AtlasError(f"{path}: this is no vocabulary of a Marian model ({error}). Fetch the model again.") from error
+        raise AtlasError(f"{path}: this is not the vocabulary of a Marian model ({error}). Fetch the model again.") from error
     if ids != list(range(len(ids))) or not {_PAD, _END, _UNKNOWN} <= set(id_of_piece):
         raise AtlasError(f"{path}: a vocabulary with ids from 0 on and {_PAD}, {_END} and {_UNKNOWN} is needed here.")
     return dict(sorted(id_of_piece.items(), key=lambda item: item[1]))

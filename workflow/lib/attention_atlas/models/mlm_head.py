@@ -177,7 +177,7 @@ def load_masked_model(
     if facts.origin == "checkpoint":
         model = _checkpoint_model(model_entry)
         if model is None:
-            raise AtlasError(f"{head_path}: the checkpoint has no head any more; delete this file and run again.")
+            raise AtlasError(f"{head_path}: the checkpoint no longer has a head; delete this file and run again.")
         install(model)
         return MaskedModel(in_evaluation(model, device).requires_grad_(False), None, facts)
     encoder = load_model(model_entry, device).requires_grad_(False)

@@ -45,10 +45,10 @@ def prune_heads(model: PreTrainedModel, heads: Mapping[tuple[SiteKind, int], Col
 def _cut(model: PreTrainedModel, name: str, remaining_heads: list[int], count: int) -> None:
     projections = separate_projections(model, name)
     if projections is None:
-        raise AtlasError(f"{type(model).__name__}: the projections of {name} are not found, so that no head can be pruned.")
+        raise AtlasError(f"{type(model).__name__}: the projections of {name} were not found, so no head can be pruned.")
     size = projections.query.out_features // count
     if projections.key.out_features != projections.query.out_features:
-        raise AtlasError(f"{type(model).__name__}: heads share keys and values, so that none can be pruned alone.")
+        raise AtlasError(f"{type(model).__name__}: heads share keys and values, so no head can be pruned alone.")
     places = torch.tensor([head * size + k for head in remaining_heads for k in range(size)], dtype=torch.long)
     for projection in (projections.query, projections.key, projections.value):
         _keep(projection, places, 0)

@@ -74,7 +74,7 @@ def _recomputed(value: Published, number: Number, published: Mapping[str, Publis
     if number.formula not in FORMULAS:
         raise AtlasError(f"{place}: there is no formula '{number.formula}'; there are {', '.join(sorted(FORMULAS))}.")
     if not isinstance(number.value, int | float):
-        raise AtlasError(f"{place}: '{number.value}' is no number that {number.formula} could give.")
+        raise AtlasError(f"{place}: '{number.value}' is not a number that {number.formula} could give.")
     formula = FORMULAS[number.formula]
     tokens = number.inputs.split("; ")
     inputs, errors = zip(*(_input(token, value, published) for token in tokens), strict=True)

@@ -1,9 +1,11 @@
-"""The tables of the scoreboard, rendered from the comparisons and claims of all studies of a run."""
+"""The scoreboard, rendered from the comparisons and claims of all studies of a run, and the index page of its artefacts."""
 
 from __future__ import annotations
 
 from attention_atlas.workflow.page import Page
 
+INDEX = "index.html"
+"""Index page of a run, in its folder: every artefact with a thumbnail and links."""
 PAGES = (
     Page(
         rule="scoreboard_tables",
@@ -23,5 +25,18 @@ PAGES = (
             "generated": ("reads_sample",),
         },
         reads=(("files",),),
+    ),
+    Page(
+        rule="scoreboard_index",
+        function="published.run_index:write_index",
+        inputs={"summary": "scoreboard.tsv"},
+        outputs={"out": INDEX},
+        params={
+            "entries": ("index_entries",),
+            "pages": ("index_pages",),
+            "run": ("run_title",),
+            "generated": ("reads_sample",),
+        },
+        reads=(("index_files",),),
     ),
 )

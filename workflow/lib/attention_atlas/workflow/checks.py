@@ -88,11 +88,11 @@ def check_source_keys(config: Config) -> None:
         if "sacrebleu" in entry["source"] and entry["reader"] != "parallel":
             raise AtlasError(f"config: corpora.{name}.source.sacrebleu: test sets of translation need the reader parallel.")
         if entry["reader"] == "glue" and "task" not in entry:
-            raise AtlasError(f"config: corpora.{name}.task: the reader glue needs to know which task it is.")
+            raise AtlasError(f"config: corpora.{name}.task: the reader glue needs the name of a task, such as mrpc.")
         if entry["reader"] == "parallel" and "languages" not in entry:
-            raise AtlasError(f"config: corpora.{name}.languages: the reader parallel needs to know them, such as [en, fr].")
+            raise AtlasError(f"config: corpora.{name}.languages: the reader parallel needs two languages, such as [en, fr].")
         if entry["reader"] == "edges" and "edge_tasks" not in entry:
-            raise AtlasError(f"config: corpora.{name}.edge_tasks: the reader edges needs to know its tasks, such as [pos].")
+            raise AtlasError(f"config: corpora.{name}.edge_tasks: the reader edges needs tasks, such as [pos].")
         for key, reader in (("trees", "conllu"), ("translations", "lines")):
             if key in entry:
                 check_known(entry[key], config["corpora"], "corpus", f"corpora.{name}.{key}")
@@ -139,7 +139,7 @@ def _check_training(config: Config, name: str) -> None:
             raise AtlasError(f"config: {place}.training: only a model with source: {{fine_tuned: ...}} is trained.")
         return
     if "training" not in entry:
-        raise AtlasError(f"config: {place}.training: a fine-tuned model needs to know its task and corpus.")
+        raise AtlasError(f"config: {place}.training: a fine-tuned model needs a task and a corpus.")
     check_known(base, config["models"], "model", f"{place}.source.fine_tuned")
     if "fine_tuned" in config["models"][base]["source"]:
         raise AtlasError(f"config: {place}.source.fine_tuned: '{base}' is fine-tuned itself; start from a model that is not.")
@@ -182,7 +182,7 @@ def _check_study(config: Config, run: str, study: Study) -> None:
     if "family" in settings:
         check_known(settings["family"], config["families"], "family", f"{place}.family")
     elif not study.names_models and not (settings.get("model") or config["runs"][run].get("model")):
-        raise AtlasError(f"config: runs.{run}.model: the study {study.id} needs a model, and none is named.")
+        raise AtlasError(f"config: runs.{run}.model: the study {study.id} needs a model; name one of the registry.")
     if "model" in settings:
         check_known(settings["model"], config["models"], "model", f"{place}.model")
     for role, corpus in study_corpora(config, run, study.id).items():

@@ -186,16 +186,22 @@ def _sentence(error: ValidationError, schema: Mapping[str, Any]) -> str:
         meant = did_you_mean(str(error.instance), allowed)
         return f"{place}: '{error.instance}' is not one of {', '.join(allowed)}{meant}."
     if error.validator == "oneOf":
-        return f"{place}: {error.instance!r} does not fit. {error.schema.get('description', '')}".rstrip()
+        return f"{place}: {error.instance!r} does not fit. {_first_sentence(error.schema)}".rstrip()
     if error.validator == "type":
         wanted = error.validator_value if isinstance(error.validator_value, str) else " or ".join(error.validator_value)
         hint = " (write 1.0e-3, not 1e-3: YAML reads the latter as text)" if wanted == "number" else ""
-        return f"{place}: {error.instance!r} should be of type {wanted}{hint}. {error.schema.get('description', '')}".rstrip()
-    return f"{place}: {error.message}. {error.schema.get('description', '')}".rstrip()
+        return f"{place}: {error.instance!r} should be of type {wanted}{hint}. {_first_sentence(error.schema)}".rstrip()
+    return f"{place}: {error.message}. {_first_sentence(error.schema)}".rstrip()
 
 
 def _described(node: Mapping[str, Any], key: str, schema: Mapping[str, Any]) -> str:
-    return str(_deref(node.get("properties", {}).get(key, {}), schema).get("description", ""))
+    return _first_sentence(_deref(node.get("properties", {}).get(key, {}), schema))
+
+
+def _first_sentence(node: Mapping[str, Any]) -> str:
+    """Of the description of a key; the rest of it is in the documentation."""
+    first, end, _ = str(node.get("description", "")).partition(". ")
+    return first + "." if end else first
 
 
 def _deref(node: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping[str, Any]:

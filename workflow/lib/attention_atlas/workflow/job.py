@@ -17,10 +17,15 @@ from typing import Any
 from attention_atlas.errors import AtlasError, DamagedFile
 from attention_atlas.io.redaction import RedactingFormatter
 
+JOBS_LOG_TO_FILE = "ATLAS_JOBS_LOG_TO_FILE"
+"""Environment variable that is set for jobs whose messages are in their log file alone."""
+
 
 @contextlib.contextmanager
 def job(snakemake: Any, downloads: bool = False) -> Iterator[logging.Logger]:
     """Log to the rule's log file and to standard error, fix seeds and threads, and end failures properly.
+
+    Where the workflow shows its progress, the log is in the file alone (see `progress`).
 
     Only jobs of the submitting machine say `downloads`: for all others the hub's libraries are without a network, as the
     nodes of a cluster often are.
@@ -38,10 +43,9 @@ def job(snakemake: Any, downloads: bool = False) -> Iterator[logging.Logger]:
     keep_freed_memory()
     # What has been imported stays to the end: no collection need look through it.
     gc.freeze()
-    handlers: list[logging.Handler] = [
-        logging.FileHandler(str(snakemake.log[0]), mode="w", encoding="utf-8"),
-        logging.StreamHandler(sys.stderr),
-    ]
+    handlers: list[logging.Handler] = [logging.FileHandler(str(snakemake.log[0]), mode="w", encoding="utf-8")]
+    if not os.environ.get(JOBS_LOG_TO_FILE):
+        handlers.append(logging.StreamHandler(sys.stderr))
     root = logging.getLogger()
     for handler in handlers:
         handler.setFormatter(RedactingFormatter("%(asctime)s %(levelname)s %(message)s", "%Y-%m-%d %H:%M:%S"))

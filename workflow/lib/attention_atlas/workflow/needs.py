@@ -182,7 +182,7 @@ def without_missing(config: Config) -> dict[str, Any]:
     """The configuration whose runs name no corpus and no model that is missing, may be, and that they can do without.
 
     What may not be missing is still named, as is what a study cannot do without: that is an error, or its artefacts are
-    skipped.
+    skipped. `named_runs` are the runs as they were.
     """
     runs = {}
     for run, named in config["runs"].items():
@@ -192,7 +192,7 @@ def without_missing(config: Config) -> dict[str, Any]:
                 for key, together in study.optional.items():
                     _leave_out(config, settings[study.id], study, key, together)
         runs[run] = settings
-    return {**config, "runs": runs}
+    return {**config, "runs": runs, "named_runs": config["runs"]}
 
 
 def _leave_out(config: Config, settings: dict[str, Any], study: Study, key: str, together: tuple[str, ...]) -> None:

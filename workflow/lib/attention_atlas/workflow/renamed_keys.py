@@ -52,7 +52,7 @@ def check_renamed_keys(config: Mapping[str, Any]) -> None:
         for path, mapping in _mappings(config, place, ()):
             for old, new in keys.items():
                 if old in mapping:
-                    raise AtlasError(f"config: {'.'.join((*path, old))}: this key is called {new} now.")
+                    raise AtlasError(f"config: {'.'.join((*path, old))}: this key is now called {new}.")
 
 
 def _mappings(value: Any, place: tuple[str, ...], path: tuple[str, ...]) -> list[tuple[tuple[str, ...], Mapping[str, Any]]]:

@@ -7,6 +7,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from attention_atlas.errors import AtlasError
+from attention_atlas.published.page_declarations import INDEX
 from attention_atlas.workflow.costs import cache_bytes
 from attention_atlas.workflow.lookups import Config, study_runs
 from attention_atlas.workflow.needs import Need, artifacts_of, is_part_of, missing_for, missing_lines, needs
@@ -68,6 +69,10 @@ class Targets:
 
         return files
 
+    def index_pages(self, wildcards: Any) -> list[str]:
+        """Index pages of all target runs."""
+        return [studies()["scoreboard"].path(INDEX, run) for run in study_runs(self.config, "scoreboard")]
+
     def attention(self, wildcards: Any) -> list[str]:
         """Attention caches of all target runs."""
         paths: list[str] = []
@@ -89,6 +94,10 @@ class Targets:
         total = sum(sizes.values())
         removed = "" if self.config["keep_attention"] else "; each shard is removed after its last reader"
         return f"attention caches of {', '.join(self.config['targets'])}: at most {total / 1e9:.1f} GB in float16{removed}"
+
+    def where_to_look(self) -> str:
+        """Pages to open, a line for each target run."""
+        return "\n".join(f"results/{run}/index.html: all tables and figures" for run in self.config["targets"])
 
     def after_failure(self) -> str:
         """What can be done after some jobs of the target runs have failed, a line for each run."""

@@ -135,7 +135,9 @@ def head_rule_for(examples: Iterable[Example], requested: str) -> str:
         for mention in example.mentions:
             available = set(mention.heads) if available is None else available & set(mention.heads)
     if not available:
-        raise AtlasError("there is no mention in this corpus: every record was dropped, or the limit is too small.")
+        raise AtlasError(
+            "there is no mention in this corpus: every record was dropped (see dropped.tsv), or `limit` is too small."
+        )
     rule = next((name for name in BEST_HEAD_RULE if name in available), "last") if requested == "auto" else requested
     if rule not in available:
         raise AtlasError(f"head_rule: {rule} needs what this corpus does not have; it allows {', '.join(sorted(available))}.")

@@ -122,7 +122,9 @@ def measure_gradients(
     if facts.origin != "none":
         examples = list(read_examples(example_files, limit))
         if not examples:
-            raise AtlasError("there is no segment to take gradients on: every record was dropped, or the limit is too small.")
+            raise AtlasError(
+                "there is no segment to take gradients on: every record was dropped (see dropped.tsv), or `limit` is too small."
+            )
         masked_model = load_masked_model(model.entry, model.mlm_head, facts, pick_device())
         units = independent_units([example.document for example in examples], "segments")
         frames = []

@@ -61,7 +61,9 @@ def measure_head_distances(
         sums[block] += divergence
         tokens[block] += n
     if sums is None:
-        raise AtlasError("there is no segment to compare heads on: every record was dropped, or the limit is too small.")
+        raise AtlasError(
+            "there is no segment to compare heads on: every record was dropped (see dropped.tsv), or `limit` is too small."
+        )
     filled = tokens > 0
     write_table(pairs_frame(sums.sum(axis=0) / tokens.sum(), shape[1]), out)
     unit = units.name if units.count <= blocks else f"groups of {units.name}"

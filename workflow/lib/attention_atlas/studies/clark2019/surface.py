@@ -87,7 +87,7 @@ def measure_surface(
         lengths.append(len(example.tokens))
         documents.append(example.document)
     if not lengths:
-        raise AtlasError("there is no segment to measure: every record was dropped, or the limit is too small.")
+        raise AtlasError("there is no segment to measure: every record was dropped (see dropped.tsv), or `limit` is too small.")
     units = independent_units(documents, "segments")
     write_table(mean_frame(by_measure, units, resampling.resamples, resampling.seed), out)
     write_table(claim_statistics(by_measure, units, resampling), claims_out)

@@ -125,7 +125,7 @@ def annotated_maps(
             entry = json.loads(text)
             item = Labelled(entry["id"], tuple(entry["texts"]), "")
         except (ValueError, KeyError, TypeError) as error:
-            raise AtlasError(f"{texts}:{line}: an object with id and texts is needed here ({error}).") from error
+            raise AtlasError(f"{texts}:{line}: expected an object with id and texts ({error}).") from error
         example = from_labelled(item, number, pieces, card.max_tokens, "drop")
         if not isinstance(example, Example):
             raise AtlasError(f"{texts}:{line}: this text cannot be labelled: {example.reason}, {example.detail}.")

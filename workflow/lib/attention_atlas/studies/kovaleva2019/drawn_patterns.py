@@ -103,7 +103,7 @@ def candidates(examples: Sequence[Example]) -> list[Example]:
         AtlasError: there is no example.
     """
     if not examples:
-        raise AtlasError("there is no example to draw: every record was dropped, or the limit is too small.")
+        raise AtlasError("there is no example to draw: every record was dropped (see dropped.tsv), or `limit` is too small.")
     short = [e for e in examples if len(e.input_ids) <= _LONGEST] or sorted(examples, key=lambda e: len(e.input_ids))[:1]
     # Examples stand in the seeded order of their corpus: a longer list begins with the same ones.
     return short[:_CANDIDATES]

@@ -125,7 +125,9 @@ def variant_scores(
             scores[number].append(largest_weights(maps, chosen))
             controls[number].append(control_weights(maps, chosen, linked, words, generator))
     if not scores[0]:
-        raise AtlasError("there is no sentence with a frame: every record was dropped, or the limit is too small.")
+        raise AtlasError(
+            "there is no sentence with a frame: every record was dropped (see dropped.tsv), or `limit` is too small."
+        )
     return [np.stack(sentences) for sentences in scores], [np.stack(sentences) for sentences in controls]
 
 

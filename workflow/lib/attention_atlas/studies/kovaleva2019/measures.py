@@ -89,7 +89,7 @@ def measure(
     card, device = read_card(card_path), pick_device()
     examples = list(read_examples(example_files, settings.limit))
     if not examples:
-        raise AtlasError("there is no example to measure: every record was dropped, or the limit is too small.")
+        raise AtlasError("there is no example to measure: every record was dropped (see dropped.tsv), or `limit` is too small.")
     analyses, untagged, unlinked = _analyses(examples, settings.tagger)
     base, tuned = load_model(base_entry, device), load_model(tuned_entry, device)
     if attention_shape(base) != attention_shape(tuned):

@@ -125,7 +125,7 @@ def head_ranking(
 def _checked(features: npt.ArrayLike, key: npt.ArrayLike) -> tuple[Floats, npt.NDArray[np.bool_]]:
     flags = np.asarray(key, dtype=np.bool_)
     if flags.all() or not flags.any():
-        raise AtlasError("keyphrase detection needs words of keyphrases and other words.")
+        raise AtlasError("these documents have no words of keyphrases, or no others: raise `limit`, or name another corpus.")
     return np.asarray(features, dtype=np.float64), flags
 
 

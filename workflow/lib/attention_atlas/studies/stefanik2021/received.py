@@ -30,7 +30,7 @@ def received_attention(maps: npt.ArrayLike, special: npt.ArrayLike, reduction: s
         AtlasError: another reduction, or no words.
     """
     if reduction not in REDUCTIONS:
-        raise AtlasError(f"received attention as {reduction!r}: use {' or '.join(REDUCTIONS)}.")
+        raise AtlasError(f"reduction: {reduction!r} is not one of {', '.join(REDUCTIONS)}.")
     is_word = ~np.asarray(special, dtype=np.bool_)
     if not is_word.any():
         raise AtlasError("received attention needs a word: this text has special tokens only.")

@@ -99,7 +99,9 @@ def _example(number: int, texts: Sequence[str], pieces: WordPieces, bound: int) 
     words = [WORD.findall(text) for text in texts]
     assembled = pieces.assemble([pieces.pieces(sentence) for sentence in words])
     if len(assembled.input_ids) > bound:
-        raise AtlasError(f"pairs: {texts[0]!r}: {len(assembled.input_ids)} pieces, but the model takes {bound}: shorten it.")
+        raise AtlasError(
+            f"pairs: {texts[0]!r}: {len(assembled.input_ids)} word pieces, but the model takes {bound}: shorten it."
+        )
     all_words = tuple(word for sentence in words for word in sentence)
     return Example(
         number, " / ".join(texts), assembled.input_ids, assembled.segment_ids, assembled.tokens, assembled.word, all_words

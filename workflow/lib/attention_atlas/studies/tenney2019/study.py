@@ -162,7 +162,7 @@ def check(config: Config, run: str, place: str) -> None:
         if key in settings:
             check_known(settings[key], config["models"], "model", f"{place}.{key}")
             if settings[key] == base:
-                raise AtlasError(f"config: {place}.{key}: '{base}' is the study's own model; name another one.")
+                raise AtlasError(f"config: {place}.{key}: '{base}' is the model of the study; name another one.")
     if "random_model" in settings and config["models"][settings["random_model"]]["init"] == "pretrained":
         raise AtlasError(f"config: {place}.random_model: '{settings['random_model']}' is not random: set init: random_encoder.")
 

@@ -183,7 +183,7 @@ def piece_spans(example: Example) -> list[tuple[int, int]]:
     for word in range(len(example.words)):
         pieces = places.get(word)
         if not pieces or pieces[-1] - pieces[0] + 1 != len(pieces):
-            raise AtlasError(f"example {example.id}: word {word + 1} ({example.words[word]!r}) has no pieces side by side.")
+            raise AtlasError(f"example {example.id}: word {word + 1} ({example.words[word]!r}) has no contiguous word pieces.")
         spans.append((pieces[0], pieces[-1] + 1))
     return spans
 
@@ -199,7 +199,9 @@ def _pieces(example: Example, word_spans: Sequence[tuple[int, int]], span: WordS
         raise AtlasError(f"example {example.id}: the span {list(span)} does not lie within its {len(word_spans)} words.")
     start, stop = word_spans[span[0]][0], word_spans[span[1] - 1][1]
     if list(dict.fromkeys(example.word[start:stop])) != list(range(*span)):
-        raise AtlasError(f"example {example.id}: the pieces {start} to {stop - 1} are not those of the words {list(span)}.")
+        raise AtlasError(
+            f"example {example.id}: the word pieces {start} to {stop - 1} are not those of the words {list(span)}."
+        )
     return start, stop
 
 

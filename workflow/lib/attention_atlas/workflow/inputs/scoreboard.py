@@ -1,13 +1,16 @@
-"""Inputs and parameters of the scoreboard: comparisons and claims of all studies that a run builds."""
+"""Inputs and parameters of the scoreboard and the index page: tables, claims and artefacts of all studies that a run builds."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from typing import Any
 
+from attention_atlas.workflow.artifact_list import listed_artifacts
 from attention_atlas.workflow.inputs.shared import Wildcards
 from attention_atlas.workflow.inputs.study import StudyInputs
 from attention_atlas.workflow.lookups import Config
+from attention_atlas.workflow.paths import RESULTS
 from attention_atlas.workflow.studies import studies, study_corpora
 from attention_atlas.workflow.targets import built_tables
 
@@ -18,6 +21,7 @@ class ScoreboardInputs(StudyInputs):
     def __init__(self, config: Config):
         super().__init__(config, "scoreboard")
         self._built_tables = functools.cache(functools.partial(built_tables, config))
+        self._listed = functools.cache(functools.partial(listed_artifacts, config))
 
     def tables(self, name: str) -> Callable[[Wildcards], dict[str, str]]:
         """Study -> its table of this name, for those that have one."""
@@ -41,6 +45,32 @@ class ScoreboardInputs(StudyInputs):
             if study in self.config["runs"][run]
             for corpus in study_corpora(self.config, run, study).values()
         )
+
+    def index_files(self, wildcards: Wildcards) -> list[str]:
+        """All files of the artefacts that a run builds."""
+        return [path for entry in self._listed(wildcards.run) if not entry.skipped for path in entry.paths(wildcards.run)]
+
+    def index_entries(self, wildcards: Wildcards) -> list[dict[str, Any]]:
+        """What the index page lists of each artefact, see `published.run_index`."""
+        run = wildcards.run
+        return [
+            {
+                "study": entry.study.id,
+                "study_title": entry.study.title,
+                "number": entry.artifact.number,
+                "title": entry.artifact.title,
+                "kind": entry.artifact.kind,
+                "files": [path.removeprefix(f"{RESULTS}{run}/") for path in entry.paths(run)],
+                "skipped": entry.skipped,
+            }
+            for entry in self._listed(run)
+        ]
+
+    def index_pages(self, wildcards: Wildcards) -> list[list[str]]:
+        """File below the folder of the run, and title, of pages to read first."""
+        pages = [["scoreboard.html", "Scoreboard"], ["claims.html", "Claims"], ["atlas/atlas.html", "Atlas of all heads"]]
+        built = set(self.index_files(wildcards))
+        return [page for page in pages if f"{RESULTS}{wildcards.run}/{page[0]}" in built]
 
 
 INPUTS = ScoreboardInputs

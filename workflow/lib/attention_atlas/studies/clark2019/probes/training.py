@@ -145,7 +145,9 @@ def train(
         batches = _batches(stream(epoch - 1), recipe.batch, recipe.order, generator)
         seen, totals = _train_epoch(trained, optimisers, batches, device)
         if not seen:
-            raise AtlasError("there is no sentence to train probes on: every record was dropped, or the limit is too small.")
+            raise AtlasError(
+                "there is no sentence to train probes on: every record was dropped (see dropped.tsv), or `limit` is too small."
+            )
         _check_finite(totals)
         losses = f"loss a sentence: {_shown(trained, totals, seen)}"
         if development is not None:

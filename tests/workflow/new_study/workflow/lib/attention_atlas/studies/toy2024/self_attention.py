@@ -31,5 +31,5 @@ def measure_self_attention(shards: Sequence[str | Path], limit: int, resamples: 
         for example in read_attention(shards, limit)
     ]
     if not values:
-        raise AtlasError("there is no text to measure: every record was dropped, or the limit is too small.")
+        raise AtlasError("there is no text to measure: every record was dropped (see dropped.tsv), or `limit` is too small.")
     write_table(mean_rows(np.stack(values), resamples, seed), out)

@@ -1,0 +1,105 @@
+"""How far the jobs of a workflow are, and how long the rest will take."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+
+_PRIOR_SECONDS = 60.0
+"""Weight of the expected times beside those measured: one slow first job does not double the time left."""
+_LEAST_REST = 0.05
+"""Share of its expected time that a job still takes at least, however long it has been running."""
+
+
+class JobProgress:
+    """Jobs done, jobs running and the time left.
+
+    The expected time of each job is scaled by how long the finished jobs took relative to theirs.
+
+    Args:
+        processors: that jobs share; None on a cluster, where those running now count.
+        clock: seconds from any origin.
+    """
+
+    def __init__(self, processors: int | None = 1, clock: Callable[[], float] = time.monotonic):
+        self.processors = processors
+        self._clock = clock
+        self._begin = clock()
+        self._expected: dict[int, float] = {}
+        self._started: dict[int, float] = {}
+        self._names: dict[int, str] = {}
+        self._measured = self._planned = 0.0
+        self.total = 0
+        self.done: set[int] = set()
+        self.failed: dict[int, str] = {}
+
+    def begin(self, total: int) -> None:
+        """Start counting: so many jobs are to be run."""
+        self._begin, self.total = self._clock(), total
+
+    def expect(self, seconds: Mapping[int, float]) -> None:
+        """Job id -> processor seconds that it is expected to take."""
+        self._expected = dict(seconds)
+
+    def start(self, job: int, name: str) -> None:
+        """A job has started, perhaps once more after a failure."""
+        self._started[job], self._names[job] = self._clock(), name
+        self.failed.pop(job, None)
+
+    def finish(self, job: int) -> None:
+        """A job has ended well."""
+        started = self._started.pop(job, None)
+        self.done.add(job)
+        if started is not None and job in self._expected:
+            self._planned += self._expected[job]
+            self._measured += self._clock() - started
+
+    def fail(self, job: int) -> None:
+        """A job has failed."""
+        self._started.pop(job, None)
+        self.failed[job] = self._names.get(job, f"job {job}")
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the first job could start."""
+        return self._clock() - self._begin
+
+    @property
+    def fraction(self) -> float:
+        """Share of the jobs that are done, 0 to 1."""
+        return len(self.done) / self.total if self.total else 0.0
+
+    @property
+    def running(self) -> str:
+        """The job that has been running longest, and how many others run beside it; empty if none does."""
+        started = sorted(self._started.copy().items(), key=lambda item: item[1])
+        if not started:
+            return ""
+        others = f" +{len(started) - 1}" if len(started) > 1 else ""
+        return f"{self._names[started[0][0]]}{others}"
+
+    def seconds_left(self) -> float | None:
+        """Seconds until the last job ends; None where nothing is known yet."""
+        now, running = self._clock(), self._started.copy()
+        if not self._expected:
+            return self.elapsed / len(self.done) * (self.total - len(self.done)) if self.done else None
+        pace = (self._measured + _PRIOR_SECONDS) / (self._planned + _PRIOR_SECONDS)
+        waiting = sum(
+            seconds
+            for job, seconds in self._expected.items()
+            if job not in self.done and job not in self.failed and job not in running
+        )
+        rests = [
+            max(self._expected.get(job, 0.0) * pace - (now - started), _LEAST_REST * self._expected.get(job, 0.0))
+            for job, started in running.items()
+        ]
+        shared = (waiting * pace + sum(rests)) / (self.processors or max(len(running), 1))
+        return max(shared, max(rests, default=0.0))
+
+
+def duration(seconds: float) -> str:
+    """A time in words, no more exact than an estimate is."""
+    if seconds < 90:
+        return f"{max(5, 5 * round(seconds / 5))} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"

@@ -1,0 +1,147 @@
+"""What a start of the workflow made, as it ends: artefacts, verdicts, failures, what was skipped, and where to look."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from attention_atlas.published.page_declarations import INDEX
+from attention_atlas.workflow.artifact_list import ListedArtifact, listed_artifacts
+from attention_atlas.workflow.lookups import Config
+from attention_atlas.workflow.paths import RESULTS, results_of
+from attention_atlas.workflow.progress import job_name
+
+_CLAIMS = {"claims_hold": "hold", "claims_do_not_hold": "do not hold", "claims_undecided": "undecided"}
+_COMPARABLE = {"match": "match", "interval_covers_it": "lie in our interval", "differs": "differ"}
+_PAGES = {"atlas/atlas.html": "all heads", "scoreboard.html": "published values and claims by study"}
+_WIDTH = 12
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of the jobs of a start.
+
+    Attributes:
+        requested: outputs of all jobs that lead to the targets.
+        made: outputs of the jobs that ran and ended well.
+        not_made: outputs of the jobs that failed, or wait for one that did.
+        failed: job -> its log file; empty where it has none.
+    """
+
+    requested: frozenset[str]
+    made: frozenset[str]
+    not_made: frozenset[str]
+    failed: Mapping[str, str]
+
+
+def outcome_of(workflow: Any) -> Outcome:
+    """The outcome of a workflow of Snakemake that has ended."""
+    dag = workflow.dag
+    to_run = list(dag.needrun_jobs(exclude_finished=False))
+    finished = [job for job in to_run if dag.finished(job)]
+    waiting = [job for job in to_run if not dag.finished(job)]
+    failed = {
+        job_name(part.rule.name, part.wildcards_dict): str(part.log[0]) if part.log else ""
+        for job in workflow.scheduler.failed
+        for part in (job.jobs if job.is_group() else [job])
+    }
+    return Outcome(_outputs(dag.jobs), _outputs(finished), _outputs(waiting), dict(sorted(failed.items())))
+
+
+def _outputs(jobs: Collection[Any]) -> frozenset[str]:
+    return frozenset(str(path) for job in jobs for path in job.output)
+
+
+def summary(config: Config, outcome: Outcome) -> str:
+    """A few lines for each target run, and the failed jobs.
+
+    Args:
+        config: the resolved configuration, without what is missing and may be.
+        outcome: of the jobs.
+    """
+    lines: list[str] = []
+    for run in config["targets"]:
+        lines += _of_run(config, run, outcome)
+    if outcome.failed:
+        lines.append(f"{len(outcome.failed)} failed; the log says why:")
+        lines += [f"  {name}: {log}" if log else f"  {name}" for name, log in outcome.failed.items()]
+    return "\n".join(lines)
+
+
+def _of_run(config: Config, run: str, outcome: Outcome) -> list[str]:
+    """Lines on a run; none where none of its artefacts was asked for."""
+    results = results_of(config)
+
+    def files(entry: ListedArtifact) -> list[str]:
+        return [results + path.removeprefix(RESULTS) for path in entry.paths(run)]
+
+    listed = listed_artifacts(config, run)
+    asked = [entry for entry in listed if not entry.skipped and outcome.requested.issuperset(files(entry))]
+    if not asked:
+        return []
+    missing = [entry for entry in asked if not outcome.not_made.isdisjoint(files(entry))]
+    built = [entry for entry in asked if entry not in missing]
+    made = [entry for entry in built if not outcome.made.isdisjoint(files(entry))]
+    skipped = [entry for entry in listed if entry.skipped]
+    rows: list[tuple[str, str]] = [("artefacts", _counts(built, made))]
+    if missing:
+        rows.append(("not built", f"{len(missing)}: {', '.join(entry.name for entry in missing)}"))
+    # One artefact out of many was asked for: what the run skips besides is of no interest.
+    if skipped and len(asked) + len(skipped) == len(listed):
+        rows += [("skipped", f"{', '.join(names)}: {reason}") for reason, names in _by_reason(skipped)]
+    scoreboard = f"{results}{run}/scoreboard.tsv"
+    if scoreboard in outcome.requested - outcome.not_made:
+        rows += _verdicts(Path(scoreboard))
+    rows += [("look at", place) for place in _places(f"{results}{run}/", outcome, built, files)]
+    return [f"{run}: {config['runs'][run]['title']}", *(f"  {name:<{_WIDTH}}{text}" for name, text in rows)]
+
+
+def _counts(built: Sequence[ListedArtifact], made: Sequence[ListedArtifact]) -> str:
+    figures = sum(entry.artifact.kind == "figure" for entry in built)
+    tables = len(built) - figures
+    kinds = " and ".join(
+        f"{count} {kind}{'' if count == 1 else 's'}" for count, kind in ((tables, "table"), (figures, "figure")) if count
+    )
+    before = len(built) - len(made)
+    return f"{kinds or 'none'}" + (f", {before} of them up to date before" if before else "")
+
+
+def _by_reason(skipped: Sequence[ListedArtifact]) -> Iterator[tuple[str, list[str]]]:
+    """Reason -> artefacts that are skipped for it."""
+    names: dict[str, list[str]] = {}
+    for entry in skipped:
+        names.setdefault(entry.skipped, []).append(entry.name)
+    yield from names.items()
+
+
+def _verdicts(scoreboard: Path) -> list[tuple[str, str]]:
+    """Claims by verdict; published values by verdict where any is comparable."""
+    with scoreboard.open(encoding="utf-8", newline="") as lines:
+        total = next(row for row in csv.DictReader(lines, delimiter="\t") if row["study"] == "all")
+
+    def counts(columns: Mapping[str, str]) -> str:
+        return ", ".join(f"{total[column]} {verdict}" for column, verdict in columns.items())
+
+    rows = [("claims", counts(_CLAIMS))]
+    comparable = sum(int(total[column]) for column in _COMPARABLE)
+    if comparable:
+        rows.append(("published", f"{comparable} of {total['values']} values are comparable: {counts(_COMPARABLE)}"))
+    else:
+        rows.append(("published", f"none of {total['values']} values is comparable: other models, data or sizes"))
+    return rows
+
+
+def _places(folder: str, outcome: Outcome, built: Sequence[ListedArtifact], files: Any) -> Iterator[str]:
+    """Files to open first."""
+    ready = outcome.requested - outcome.not_made
+    if folder + INDEX in ready:
+        yield f"{folder}{INDEX} (all tables and figures)"
+        yield from (f"{folder}{page} ({title})" for page, title in _PAGES.items() if folder + page in ready)
+    else:
+        shown = [files(entry)[0] for entry in built]
+        yield from shown[:3]
+        if len(shown) > 3:
+            yield f"{folder} ({len(shown) - 3} more)"
