@@ -35,14 +35,13 @@ from attention_atlas.studies.michel2019.curves import (
     prunable,
     pruning_curves,
 )
-from attention_atlas.studies.michel2019.effects import ACCURACY, MaskedScores
+from attention_atlas.studies.michel2019.effects import ACCURACY, MaskedScores, best_heads, one_head_left
 from attention_atlas.studies.michel2019.figure1 import figure1
 from attention_atlas.studies.michel2019.figure2 import figure2
 from attention_atlas.studies.michel2019.figure3 import figure3
 from attention_atlas.studies.michel2019.figure4 import figure4
 from attention_atlas.studies.michel2019.figure5 import figure5
 from attention_atlas.studies.michel2019.head_importance import importance_table
-from attention_atlas.studies.michel2019.heldout_answers import best_heads, one_head_left
 from attention_atlas.studies.michel2019.heldout_heads import COLUMNS as HELDOUT_COLUMNS
 from attention_atlas.studies.michel2019.heldout_heads import heldout_rows, table5, table6
 from attention_atlas.studies.michel2019.names import (
