@@ -3,8 +3,10 @@
 ```python
 with saved_figures() as figures:
     figure1(table, label, {"png": tmp_path / "figure1.png"})
-assert [problem for figure in figures for problem in problems(figure)] == []
+assert [problem for figure in figures for problem in figure.problems] == []
 ```
+
+Boxes are taken while the file is written: what `savefig` cuts or moves counts as it stands in the file.
 """
 
 from __future__ import annotations
@@ -15,9 +17,9 @@ from dataclasses import dataclass
 from typing import Any
 from unittest import mock
 
-import matplotlib.patheffects  # noqa: F401  # loaded before `Text.draw` is replaced
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import RendererAgg
 from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
@@ -33,78 +35,89 @@ LEGEND_SHARE = 1 / 3
 """Legends take less than this share of a figure."""
 _SLACK = 0.5
 """Points by which two boxes may overlap: a box has some room around its letters."""
+_INCH = 0.005
+"""Inches by which a figure may be larger than a page: half a pixel of a screen."""
+_Texts = list[tuple[Text, Bbox]]
 
 
 @dataclass(frozen=True)
 class SavedFigure:
-    """A figure as it was saved.
+    """A figure as it stands in its file.
 
     Attributes:
-        figure: the figure.
-        box: the part of it that was saved, in inches.
+        width, height: in inches.
+        texts: all texts that were drawn (no tick outside of its axis, nothing hidden).
+        problems: what is wrong with the figure, a sentence each; empty where a reader can read it.
     """
 
-    figure: Figure
-    box: Bbox
+    width: float
+    height: float
+    texts: list[str]
+    problems: list[str]
 
 
 @contextmanager
 def saved_figures() -> Iterator[list[SavedFigure]]:
-    """Collect the figures that are saved meanwhile, each once, whatever the number of its formats."""
-    saved: dict[int, SavedFigure] = {}
-    write = Figure.savefig
+    """Collect the figures that are saved as PNG meanwhile, in their order."""
+    figures: dict[int, tuple[Figure, SavedFigure]] = {}
+    drawn: dict[int, tuple[Text, Bbox]] = {}
+    draw_text, draw_figure, save = Text.draw, Figure.draw, Figure.savefig
+    saving: list[Figure] = []
 
-    def record(figure: Figure, *arguments: Any, **options: Any) -> None:
-        box = options.get("bbox_inches")
-        saved.setdefault(
-            id(figure), SavedFigure(figure, box if isinstance(box, Bbox) else Bbox.from_bounds(0, 0, *_size(figure)))
-        )
-        write(figure, *arguments, **options)
-
-    figures: list[SavedFigure] = []
-    with mock.patch.object(Figure, "savefig", record):
-        yield figures
-    figures.extend(saved.values())
-
-
-def problems(saved: SavedFigure) -> list[str]:
-    """All that is wrong with a figure, a sentence each; empty where a reader can read it."""
-    texts = drawn_texts(saved.figure)
-    return [*overlapping(texts), *cut(texts, saved), *too_small(texts), *over_axes(texts), *covering(saved), *too_large(saved)]
-
-
-def drawn_texts(figure: Figure) -> list[tuple[Text, Bbox]]:
-    """Texts that are really drawn (no tick outside of its axis, nothing hidden), with their boxes in pixels."""
-    texts: dict[int, Text] = {}
-    draw = Text.draw
-
-    def record(text: Text, renderer: Any) -> None:
+    def record_text(text: Text, renderer: Any) -> None:
         if text.get_visible() and text.get_text().strip():
-            texts[id(text)] = text
-        draw(text, renderer)
+            drawn[id(text)] = text, text.get_window_extent(renderer)
+        draw_text(text, renderer)
 
-    with mock.patch.object(Text, "draw", record):
-        figure.canvas.draw()
-    return [(text, text.get_window_extent()) for text in texts.values()]
+    def record_figure(figure: Figure, renderer: Any) -> None:
+        drawn.clear()
+        draw_figure(figure, renderer)
+        # The last drawing of a saved figure is the one that is written.
+        if saving and isinstance(renderer, RendererAgg):
+            figures[id(figure)] = figure, _judged(figure, list(drawn.values()))
+
+    def record_saving(figure: Figure, *arguments: Any, **options: Any) -> None:
+        saving.append(figure)
+        save(figure, *arguments, **options)
+        saving.pop()
+
+    collected: list[SavedFigure] = []
+    with (
+        mock.patch.object(Text, "draw", record_text),
+        mock.patch.object(Figure, "draw", record_figure),
+        mock.patch.object(Figure, "savefig", record_saving),
+    ):
+        yield collected
+    collected.extend(saved for _, saved in figures.values())
 
 
-def overlapping(texts: list[tuple[Text, Bbox]]) -> list[str]:
+def _judged(figure: Figure, texts: _Texts) -> SavedFigure:
+    width, height = (float(size) / figure.dpi for size in figure.bbox.size)
+    problems = [
+        *_overlapping(texts, figure),
+        *_cut(texts, figure),
+        *_too_small(texts),
+        *_over_panels(texts, figure),
+        *_legends(figure),
+        *([f"{width:.2f} x {height:.2f} inches"] if width > LARGEST[0] + _INCH or height > LARGEST[1] + _INCH else []),
+    ]
+    return SavedFigure(width, height, [text.get_text() for text, _ in texts], problems)
+
+
+def _overlapping(texts: _Texts, figure: Figure) -> list[str]:
     """Pairs of texts whose boxes overlap."""
     if not texts:
         return []
     low, high = np.array([box.min for _, box in texts]), np.array([box.max for _, box in texts])
     both = np.minimum(high[:, None], high[None]) - np.maximum(low[:, None], low[None])
-    slack = _pixels(texts[0][0], _SLACK)
-    pairs = np.argwhere(np.triu((both > slack).all(axis=-1), k=1))
+    pairs = np.argwhere(np.triu((both > _slack(figure)).all(axis=-1), k=1))
     return [f"{_named(texts[k][0])} overlaps {_named(texts[m][0])}" for k, m in pairs]
 
 
-def cut(texts: list[tuple[Text, Bbox]], saved: SavedFigure) -> list[str]:
-    """Texts that leave the saved part of the figure, or the box that they are clipped to."""
-    dpi = saved.figure.dpi
-    page = Bbox(saved.box.get_points() * dpi)
-    slack = _SLACK * dpi / 72
-    outside = [f"{_named(text)} lies outside of the figure" for text, box in texts if not _within(box, page, slack)]
+def _cut(texts: _Texts, figure: Figure) -> list[str]:
+    """Texts that leave the file, or the box that they are clipped to."""
+    slack = _slack(figure)
+    outside = [f"{_named(text)} lies outside of the figure" for text, box in texts if not _within(box, figure.bbox, slack)]
     clipped = [
         f"{_named(text)} is clipped"
         for text, box in texts
@@ -113,45 +126,34 @@ def cut(texts: list[tuple[Text, Bbox]], saved: SavedFigure) -> list[str]:
     return outside + clipped
 
 
-def too_small(texts: list[tuple[Text, Bbox]]) -> list[str]:
+def _too_small(texts: _Texts) -> list[str]:
     """Texts below the smallest readable size."""
     return [f"{_named(text)} has {text.get_fontsize():.1f} pt" for text, _ in texts if text.get_fontsize() < SMALLEST - 1e-6]
 
 
-def over_axes(texts: list[tuple[Text, Bbox]]) -> list[str]:
+def _over_panels(texts: _Texts, figure: Figure) -> list[str]:
     """Texts of one panel that lie over another panel."""
-    figures = {text.get_figure(root=True) for text, _ in texts}
-    axes = [axis for figure in figures if figure is not None for axis in figure.findobj(Axes) if axis.get_visible()]
+    panels = [(axis, axis.get_window_extent()) for axis in figure.findobj(Axes) if axis.get_visible() and axis.axison]
     over = []
     for text, box in texts:
-        home = text.axes
-        for axis in axes:
-            panel = axis.get_window_extent()
-            if axis is home or (home is not None and _overlap(home.get_window_extent(), panel, 0)):
-                continue
-            if _overlap(box, panel, _pixels(text, _SLACK)):
-                over.append(f"{_named(text)} lies over the panel {axis.get_title() or axis.get_label()!r}")
+        home = text.axes.get_window_extent() if text.axes is not None else None
+        for axis, panel in panels:
+            inside = home is not None and _overlap(home, panel, 0)
+            if not inside and _overlap(box, panel, _slack(figure)):
+                over.append(f"{_named(text)} lies over the panel {_title(axis)}")
     return over
 
 
-def covering(saved: SavedFigure) -> list[str]:
+def _legends(figure: Figure) -> list[str]:
     """Legends that cover data of their panel, and legends that take a third of the figure together."""
-    figure = saved.figure
-    legends = [legend for legend in figure.findobj(Legend) if legend.get_visible()]
+    legends = [(legend, legend.get_window_extent()) for legend in figure.findobj(Legend) if legend.get_visible()]
     covered = [
-        f"the legend of {legend.axes.get_title()!r} covers data"
-        for legend in legends
-        if legend.axes is not None and _covers(legend.get_window_extent(), legend.axes)
+        f"the legend of {_title(legend.axes)} covers data"
+        for legend, box in legends
+        if legend.axes is not None and _covers(box, legend.axes)
     ]
-    boxes = [legend.get_window_extent() for legend in legends]
-    share = sum(box.width * box.height for box in boxes) / (saved.box.width * saved.box.height * figure.dpi**2)
+    share = sum(box.width * box.height for _, box in legends) / float(np.prod(figure.bbox.size))
     return covered + ([f"legends take {share:.0%} of the figure"] if share >= LEGEND_SHARE else [])
-
-
-def too_large(saved: SavedFigure) -> list[str]:
-    """A figure that does not fit a page."""
-    width, height = saved.box.width, saved.box.height
-    return [f"{width:.2f} x {height:.2f} inches"] if width > LARGEST[0] + 1e-6 or height > LARGEST[1] + 1e-6 else []
 
 
 def _covers(box: Bbox, axes: Axes) -> bool:
@@ -170,14 +172,7 @@ def _covers(box: Bbox, axes: Axes) -> bool:
 
 def _in_data(artist: Any, axes: Axes) -> bool:
     """Whether both coordinates of an artist are data: not those of `axhline` or `axvspan`."""
-    return bool(artist.get_visible()) and bool(
-        artist.get_transform().contains_branch_seperately(axes.transData) == (True, True)
-    )
-
-
-def _size(figure: Figure) -> tuple[float, float]:
-    width, height = figure.get_size_inches()
-    return float(width), float(height)
+    return bool(artist.get_visible()) and artist.get_transform().contains_branch_seperately(axes.transData) == (True, True)
 
 
 def _overlap(a: Bbox, b: Bbox, slack: float) -> bool:
@@ -185,15 +180,17 @@ def _overlap(a: Bbox, b: Bbox, slack: float) -> bool:
     return min(a.x1, b.x1) - max(a.x0, b.x0) > slack and min(a.y1, b.y1) - max(a.y0, b.y0) > slack
 
 
-def _within(box: Bbox, page: Bbox, slack: float) -> bool:
+def _within(box: Bbox, page: Any, slack: float) -> bool:
     inside = box.x0 >= page.x0 - slack and box.x1 <= page.x1 + slack and box.y0 >= page.y0 - slack and box.y1 <= page.y1 + slack
     return bool(inside)
 
 
-def _pixels(text: Text, points: float) -> float:
-    figure = text.get_figure(root=True)
-    assert figure is not None
-    return points * figure.dpi / 72
+def _slack(figure: Figure) -> float:
+    return _SLACK * figure.dpi / 72
+
+
+def _title(axes: Axes) -> str:
+    return repr(axes.get_title(loc="left") or axes.get_title())
 
 
 def _named(text: Text) -> str:
