@@ -11,9 +11,12 @@ Boxes are taken while the file is written: what `savefig` cuts or moves counts a
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -89,6 +92,12 @@ def saved_figures() -> Iterator[list[SavedFigure]]:
     ):
         yield collected
     collected.extend(saved for _, saved in figures.values())
+
+
+def words_in(path: Path) -> str:
+    """The words of an SVG file, with the lines of a text joined."""
+    parts = re.findall(r"<(?:text|tspan)[^>]*>([^<]*)<", path.read_text(encoding="utf-8"))
+    return " ".join(html.unescape(part).strip() for part in parts)
 
 
 def _judged(figure: Figure, texts: _Texts) -> SavedFigure:
