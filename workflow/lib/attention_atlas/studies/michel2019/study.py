@@ -69,8 +69,8 @@ ARTIFACTS = (
         "table2",
         "Table 2",
         "Translation with only the best head of a layer",
-        "Change in BLEU when all heads of a layer but the best one are masked. The best head is chosen on the reported examples, "
-        "and on held-out examples (Michel et al. 2019, Table 2).",
+        "Change in BLEU when all heads of a layer but the best one are masked. The best head is chosen on the reported "
+        "examples, and on held-out examples (Michel et al. 2019, Table 2).",
         needs=EVALUATED,
     ),
     table(
@@ -85,10 +85,10 @@ ARTIFACTS = (
         "figure2",
         "Figure 2",
         "Change in score when a head is masked, on two corpora",
-        "Change in score when each head is masked alone, on one corpus against another. Each spot is one head, or several heads "
-        "of one kind with the same two changes: the area grows with their number. Titles: correlations over heads with 95 % "
-        "intervals by bootstrap over heads, with and without the most extreme heads (circled; heads tied with one are extreme "
-        "as well), and the published Pearson correlation of another model and corpus (Michel et al. 2019, Figure 2).",
+        "Change in score when each head is masked alone, on one corpus against another. Each spot is one head, or several "
+        "heads of one kind with the same two changes: the area grows with their number. Titles: correlations over heads with "
+        "95 % intervals by bootstrap over heads, with and without the most extreme heads (circled; heads tied with one are "
+        "extreme as well), and the published Pearson correlation of another model and corpus (Michel et al. 2019, Figure 2).",
         needs=EVALUATED,
     ),
     table(
@@ -112,8 +112,8 @@ ARTIFACTS = (
         "figure3",
         "Figure 3",
         "Score by percent of heads masked, in several orders",
-        "Score by percent of heads masked: in the order of importance, of importance recomputed at each step, of the score with "
-        "one head masked (also chosen on held-out examples), and in random orders. Bands: 95 % interval by bootstrap over "
+        "Score by percent of heads masked: in the order of importance, of importance recomputed at each step, of the score "
+        "with one head masked (also chosen on held-out examples), and in random orders. Bands: 95 % interval by bootstrap over "
         "examples for importance, range of the random orders around their mean. Published, of other models and corpora: the "
         "share of heads without noticeable loss, and a third party's rerun of the published code on MNLI (Michel et al. 2019, "
         "Figure 3).",
@@ -123,8 +123,8 @@ ARTIFACTS = (
         "pruning",
         "Figure 3, summary",
         "How many heads can be masked, by order",
-        "Summary of the pruning curves: score at several shares of masked heads, mean of the curve, and the share of heads that "
-        "can be masked before the score falls by one point (Michel et al. 2019, Figure 3).",
+        "Summary of the pruning curves: score at several shares of masked heads, mean of the curve, and the share of heads "
+        "that can be masked before the score falls by one point (Michel et al. 2019, Figure 3).",
         needs=EVALUATED,
     ),
     figure(
@@ -159,16 +159,16 @@ ARTIFACTS = (
         "table5",
         "Table 5",
         "Translation with one head per layer, chosen on another corpus",
-        "Change in BLEU when all heads of a layer but one are masked; the head is chosen on another corpus than the reported one "
-        "(Michel et al. 2019, Table 5).",
+        "Change in BLEU when all heads of a layer but one are masked; the head is chosen on another corpus than the reported "
+        "one (Michel et al. 2019, Table 5).",
         needs=["translation", "translation_other", "translation_test"],
     ),
     table(
         "table6",
         "Table 6",
         "Classification with one head per layer, chosen on other examples",
-        "Change in accuracy when all heads of a layer but one are masked; the head is chosen on other examples than the reported "
-        "ones (Michel et al. 2019, Table 6).",
+        "Change in accuracy when all heads of a layer but one are masked; the head is chosen on other examples than the "
+        "reported ones (Michel et al. 2019, Table 6).",
         needs=["classification", "classification_other", "classification_selection"],
     ),
     table(
@@ -183,8 +183,8 @@ ARTIFACTS = (
         "comparison",
         "Comparison",
         "Every published number beside this run's",
-        "Every published number of Michel et al. (2019) beside what this run measured, with the reason where the two cannot "
-        "be compared.",
+        "Every published number of Michel et al. (2019) beside what this run measured, with the reason where the two cannot be "
+        "compared.",
         needs=EVALUATED,
         uses=FURTHER,
     ),
