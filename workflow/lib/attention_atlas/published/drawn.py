@@ -38,5 +38,27 @@ def published_rows(study: str, ids: Iterable[str]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=None if rows else ["id", "model", "value"])
 
 
+def published_column(study: str, artefact: str, column: str) -> pd.DataFrame:
+    """Published numbers that stand beside a column of one of our tables.
+
+    Args:
+        study: id of the study.
+        artefact, column: the table and its column, as the list of published values names them (`Cell`).
+
+    Returns:
+        The columns of `published_rows`.
+
+    Raises:
+        AtlasError: the file of published values cannot be used.
+    """
+    values = load_published(study)
+    ids = [
+        name
+        for name, value in values.items()
+        if (cell := value.numbers[0].cell) is not None and (cell.artefact, cell.column) == (artefact, column)
+    ]
+    return published_rows(study, ids)
+
+
 def _number(text: str) -> int | str:
     return int(text) if text.isdecimal() else text

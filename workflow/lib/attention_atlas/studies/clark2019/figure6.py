@@ -131,8 +131,8 @@ def _by_start(axes: Axes, heads: pd.DataFrame, starts: pd.DataFrame, test: Mappi
     axes.add_collection(LineCollection(list(lines), colors=GREY, linewidths=0.4, alpha=0.5, zorder=1))
     sns.scatterplot(heads, x="x", y="y", color=BLUE, ax=axes, **_MARKS)
     axes.set_title(
-        f"Stability: lines to {starts['start'].nunique()} other random starts\n"
-        f"Procrustes disparity {test['procrustes_mean']:.2f} (0: same plane, 1: unrelated)"
+        f"Places in {starts['start'].nunique()} layouts from other random starts\n"
+        f"(Procrustes disparity {test['procrustes_mean']:.2f}; 0: the same)"
     )
 
 
