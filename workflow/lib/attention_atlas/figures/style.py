@@ -38,6 +38,8 @@ PALETTE = (BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, YELLOW, BLACK)
 """Colours of categories, in the order in which they are used."""
 SEQUENTIAL = "mako_r"
 """Colour map of values from 0: light is small."""
+REVERSED = "mako"
+"""The same for similarities, where 1 is nothing to see: light is large."""
 DIVERGING = "vlag_r"
 """Colour map of values around 0: red is below, blue above."""
 

@@ -89,7 +89,7 @@ def figure6(
     figure.legend(handles=handles, loc="outside lower center", ncols=4 if longest < 26 else 3, columnspacing=1.0)
     points = list(zip(marked["x"], marked["y"], strict=True))
     marks = list(zip(heads["x"], heads["y"], strict=True))
-    label_points(behaviour, points, list(ascii_lowercase[: len(points)]), 8, 3.5, marks, fontweight="bold")
+    label_points(behaviour, points, list(ascii_lowercase[: len(points)]), 8, 3.5, marks, lines=True, fontweight="bold")
     save_figure(figure, pictures, footnote(label, f"n = {segments} segments, {len(heads)} heads"))
 
 
