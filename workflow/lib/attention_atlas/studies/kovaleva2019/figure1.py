@@ -51,9 +51,7 @@ def figure1(path: str | Path, label: RunLabel, pictures: Mapping[str, str | Path
             continue
         image = _draw(axes, cells, place % _COLUMNS == 0)
         first = cells.iloc[0]
-        axes.set_title(
-            f"{CLASS_TITLES[name]}: head {first['layer']}-{first['head']}\nnetwork's probability {first['probability']:.2f}"
-        )
+        axes.set_title(f"{CLASS_TITLES[name]}\nhead {first['layer']}-{first['head']}, probability {first['probability']:.2f}")
     for axes in grid.flat[len(CLASSES) :]:
         axes.axis("off")
     if image is not None:

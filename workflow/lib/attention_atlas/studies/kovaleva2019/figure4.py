@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
 from attention_atlas.corpora.frames import ELEMENT, TARGET
+from attention_atlas.figures.attention_lines import shortened
 from attention_atlas.figures.style import BLUE, COLUMN, ORANGE, PAGE, SMALLEST, footnote, page_figure, plain, save_figure
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
@@ -18,8 +19,9 @@ _TITLES = {TARGET: "target", ELEMENT: "core element"}
 _WIDTH, _GAP = 0.0096, 0.016
 """Width of a letter, and of the space between words, in inches for each point of the font size."""
 _SIZES = (10.0, 9.0, 8.0, 7.0, SMALLEST)
-_NEAR, _ENDS = 2, 2
-"""Words that stay around a target or an element, and at both ends of a long one, where a sentence is too long to be drawn."""
+_ABRIDGED = ((2, 2, 99), (1, 2, 14), (0, 1, 12))
+"""Ways of abridging a sentence that is too long to be drawn, the mildest first: words that stay around a target or an element,
+words that stay at both ends of a long element, and letters of a word."""
 _LEFT_OUT = "…"
 _Run = tuple[str, str]
 """Words that belong together, and their role."""
@@ -40,8 +42,9 @@ def figure4(path: str | Path, label: RunLabel, pictures: Mapping[str, str | Path
     words, roles = table["word"].astype(str).tolist(), table["role"].fillna("").tolist()
     space = PAGE - 0.5
     runs = role_runs(words, roles)
-    if _length(runs) * _SIZES[-1] > space:
-        runs = abridged(words, roles)
+    for near, ends, letters in _ABRIDGED:
+        if _length(runs) * _SIZES[-1] > space:
+            runs = abridged([shortened(word, letters) for word in words], roles, near, ends)
     size = next((size for size in _SIZES if _length(runs) * size <= space), SMALLEST)
     width = max(COLUMN, _length(runs) * size + 0.5)
     figure, grid = page_figure(1, 1, width, 1.5)
@@ -67,19 +70,25 @@ def role_runs(words: Sequence[str], roles: Sequence[str]) -> list[_Run]:
     return runs
 
 
-def abridged(words: Sequence[str], roles: Sequence[str]) -> list[_Run]:
-    """The same without words far from any role and without the middle of long elements, an ellipsis in their place."""
+def abridged(words: Sequence[str], roles: Sequence[str], near: int, ends: int) -> list[_Run]:
+    """The same without words far from any role and without the middle of long elements, an ellipsis in their place.
+
+    Args:
+        words, roles: of the sentence.
+        near: words that stay on both sides of a word with a role.
+        ends: words that stay at both ends of an element.
+    """
     marked = [place for place, role in enumerate(roles) if role]
     shown: list[_Run] = []
     for text, role in role_runs(words, roles):
         inner = text.split(" ")
-        if role and len(inner) > 2 * _ENDS + 1:
-            text = " ".join([*inner[:_ENDS], _LEFT_OUT, *inner[-_ENDS:]])
+        if role and len(inner) > 2 * ends + 1:
+            text = " ".join([*inner[:ends], _LEFT_OUT, *inner[-ends:]])
         shown.append((text, role))
     place = 0
     kept: list[_Run] = []
     for (text, role), (whole, _) in zip(shown, role_runs(words, roles), strict=True):
-        if role or min((abs(place - other) for other in marked), default=0) <= _NEAR:
+        if role or min((abs(place - other) for other in marked), default=0) <= near:
             kept.append((text, role))
         elif not kept or kept[-1][0] != _LEFT_OUT:
             kept.append((_LEFT_OUT, ""))

@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 
 from attention_atlas.figures.head_grid import draw_head_grid
 from attention_atlas.figures.quantities import HEAD, LAYER, change
-from attention_atlas.figures.style import BLACK, DIVERGING, footnote, save_figure
+from attention_atlas.figures.style import BLACK, DIVERGING, SMALLEST, footnote, save_figure
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 from attention_atlas.studies.kovaleva2019.names import LEVEL
@@ -44,7 +44,7 @@ def figure8(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[
         marked = list(zip(sure["layer"], sure["head"], strict=True))
         # A panel of zeros needs a scale that is not empty.
         image = draw_head_grid(axis, heads, "delta", DIVERGING, -(bound or 1), bound or 1, marked)
-        axis.set_title(_title(task, heads, published[published["task"] == task]), fontsize=7)
+        axis.set_title(_title(task, heads, published[published["task"] == task]), fontsize=SMALLEST)
         axis.set(xlabel=HEAD, ylabel=LAYER)
         if bound:
             axis.figure.colorbar(image, ax=axis, aspect=15, shrink=0.9, pad=0.03)
@@ -62,5 +62,5 @@ def _title(task: str, heads: pd.DataFrame, published: pd.DataFrame) -> str:
     if len(published):
         changes = 100 * published["delta_vs_baseline"]
         baseline = 100 * float((published["score"] - published["delta_vs_baseline"]).mean())
-        lines.append(f"published: {baseline:.1f}, {changes.min():+.1f} to {changes.max():+.1f}".replace("-", "−"))
+        lines.append(f"published {baseline:.1f}, {changes.min():+.1f} to {changes.max():+.1f}".replace("-", "−"))
     return "\n".join(lines)
