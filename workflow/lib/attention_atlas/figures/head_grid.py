@@ -12,6 +12,7 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.backend_bases import FigureCanvasBase
 from matplotlib.collections import QuadMesh
+from matplotlib.colors import Colormap
 from matplotlib.figure import Figure
 
 _HEAD_TICKS, _LAYER_TICKS = 4, 8
@@ -55,7 +56,7 @@ def draw_head_grid(
     return axes.collections[0]
 
 
-def draw_cells(axes: Axes, grid: npt.NDArray[np.float64], colours: str, low: float, high: float) -> QuadMesh:
+def draw_cells(axes: Axes, grid: npt.NDArray[np.float64], colours: str | Colormap, low: float, high: float) -> QuadMesh:
     """Draw [row, column] values as cells without ticks; NaN is left white."""
     # As pixels in SVG and PDF: thousands of cells would be thousands of paths.
     style = {"linewidths": 0.3 if max(grid.shape) <= _LINED else 0, "linecolor": "white", "rasterized": True}

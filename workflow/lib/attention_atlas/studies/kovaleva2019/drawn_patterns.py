@@ -25,11 +25,10 @@ from attention_atlas.studies.kovaleva2019.names import BLOCK, CLASSES
 from attention_atlas.studies.kovaleva2019.patterns import read_patterns
 from attention_atlas.studies.kovaleva2019.rule_labels import map_numbers, rule_labels
 
-_LONGEST = 22
-"""Tokens of an example that can all be read beside a map, at most, where there are such examples."""
-_CANDIDATES = 24
-_FEWEST = 8
-"""Candidates at least: the shortest examples where fewer are short enough."""
+_LONGEST = (22, 28, 34, 40)
+"""Tokens of an example at most: the fewer, the more of them can be read beside a map. The first with enough examples counts."""
+_CANDIDATES, _FEWEST = 24, 8
+"""Candidates at most, and at least where there are as many."""
 _LOCAL = 3
 """Distance in tokens up to which attention within a segment may come from a band along the diagonal."""
 
@@ -130,15 +129,17 @@ def _coverage(typical: npt.NDArray[np.float64], classes: npt.NDArray[np.intp]) -
 
 
 def candidates(examples: Sequence[Example]) -> list[Example]:
-    """Short examples that the maps of Figure 1 are chosen from; the shortest ones where few are short.
+    """Short examples that the maps of Figure 1 are chosen from; the shortest where none is short.
 
     Raises:
         AtlasError: there is no example.
     """
     if not examples:
         raise AtlasError("there is no example to draw: every record was dropped, or the limit is too small.")
-    short = [e for e in examples if len(e.input_ids) <= _LONGEST]
-    if len(short) < _FEWEST:
-        return sorted(examples, key=lambda e: len(e.input_ids))[:_FEWEST]
+    for longest in _LONGEST:
+        short = [e for e in examples if len(e.input_ids) <= longest]
+        if len(short) >= _FEWEST:
+            break
+    short = short or sorted(examples, key=lambda e: len(e.input_ids))[:1]
     # Examples stand in the seeded order of their corpus: a longer list begins with the same ones.
     return short[:_CANDIDATES]
