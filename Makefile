@@ -18,6 +18,7 @@
 # make cache      size of the caches of RUN by model and corpus, and what can be removed; REMOVE=yes removes that
 # make diff       what changed from run A to run B: verdicts, values and claims; A and B name runs, or folders of runs
 # make report     results/$(RUN)/report.zip: every figure and table with its caption
+# make contact-sheet  docs/figures/{study}.png: all figures of a study in RUN on one picture
 # make sync       rewrite envs/*.yaml and the generated parts of pyproject.toml and the README
 # make clean      remove results and caches (not .venv)
 
@@ -38,7 +39,7 @@ SNAKEMAKE := $(BIN)/snakemake --workflow-profile workflow/profiles/local --cores
 # Hundreds of short jobs start from the same modules: what Python compiles is kept, also where the environment says not to.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: all setup test test-all test-long rehearse lint test-real test-slurm slurm-packages chromium plan check lock sweep bench atlas atlas-release results diff cache report sync clean
+.PHONY: all setup test test-all test-long rehearse lint test-real test-slurm slurm-packages chromium plan check lock sweep bench atlas atlas-release results diff cache report sync contact-sheet clean
 
 all: setup
 	$(SNAKEMAKE)
@@ -124,6 +125,9 @@ report: all
 
 sync: setup
 	$(BIN)/python tools/sync.py
+
+contact-sheet: setup
+	$(BIN)/python tools/contact_sheet.py $(RUN)
 
 clean:
 	rm -rf results/* build workflow/lib/*.egg-info .snakemake .pytest_cache .ruff_cache .mypy_cache .hypothesis

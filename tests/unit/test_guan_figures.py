@@ -76,7 +76,7 @@ def test_a_figure_of_the_largest_shape_can_be_read(tmp_path, name):
         draw({"png": tmp_path / f"{name}.png"})
     assert len(figures) == 1
     assert figures[0].problems == []
-    texts = " ".join(figures[0].texts)
+    texts = " ".join(figures[0].texts).replace("\n", " ")
     assert {"figure3": "published 26.6 %", "figure4": "100 % keep their type"}.get(name, "") in texts
     if name == "figure2":
         named = [text for text in figures[0].texts if text.count("-") == 1 and text.replace("-", "").isdigit()]

@@ -50,7 +50,8 @@ def figure1(
         for row, rank in enumerate(_RANKS):
             _draw_map(axes[row, column], maps[(maps["type"] == name) & (maps["rank"] == rank)], column == 0)
         _draw_features(axes[2, column], type_heads, COLOURS[name], column == 0)
-        axes[0, column].set_title(f"{TITLES[name]}\n{len(type_heads)} heads; {axes[0, column].get_title(loc='left')}")
+        first = axes[0, column].get_title(loc="left")
+        axes[0, column].set_title("\n".join(filter(None, [TITLES[name], f"{len(type_heads)} heads", first])))
     top = max(axis.get_xlim()[1] for axis in axes[2])
     for axis in axes[2]:
         axis.set_xlim(0, top)

@@ -43,11 +43,12 @@ def figure4(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[
     columns = max(len(names), 3)
     height = 2 * max(0.9, 0.1 * layers) + 1.5
     figure, axes = page_figure(len(FITS), len(names), min(PAGE, 1.75 * columns), height)
+    between = " " if len(names) <= _ROOMY else "\n"
     for row, fit in zip(axes, FITS, strict=True):
         for axis, name in zip(row, names, strict=True):
             panel_heads = table[(table["model"] == name) & (table["fit"] == fit)]
             _grid(axis, panel_heads)
-            same = "" if name == STUDY_MODEL else f"\n{100 * same_type_share(table, name, fit):.0f} % keep their type"
+            same = "" if name == STUDY_MODEL else f"\n{100 * same_type_share(table, name, fit):.0f} % keep{between}their type"
             axis.set_title(f"{model_title(name)}{same}", fontsize=7 if len(names) <= _ROOMY else SMALLEST)
         row[0].set_ylabel(f"{_FIT_TITLES[fit]}\n{LAYER}")
     for axis in axes[-1]:
