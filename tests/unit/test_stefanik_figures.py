@@ -63,10 +63,8 @@ def of_relative_attention(folder):
 
 def of_head_ranking(folder):
     ranking = heads_with(auc=0.5 + noise(0.1), cross_entropy_none=0.5, slide_entropy=1.0, share=0.0123, n=1234567)
-    ranking = ranking.assign(
-        cross_entropy=0.5 - np.abs(noise(0.002)), auc_low=ranking["auc"] - 0.1, auc_high=ranking["auc"] + 0.1
-    )
-    ranking = ranking.assign(slide_rank=range(1, 385), documents=12345).sort_values("cross_entropy")
+    ranking = ranking.assign(auc_low=ranking["auc"] - 0.1, auc_high=ranking["auc"] + 0.1, documents=12345)
+    ranking = ranking.assign(slide_rank=range(1, 385), cross_entropy=0.5 - np.abs(noise(0.002))).sort_values("cross_entropy")
     return partial(head_ranking, write(ranking, folder / "h.tsv"), LABEL)
 
 
@@ -97,9 +95,8 @@ def of_ablation(folder):
         heads_with(seed=seed, split=TEST, metric=TOKEN, baseline=87.6, delta=noise(2), documents=12345, p=0.01, p_adjusted=0.04)
         for seed in [*SEEDS, MEAN]
     ]
-    rows = pd.concat(parts).assign(
-        ci_low=-1, ci_high=1, adjusted_low=-1, adjusted_high=1, value=lambda frame: 87.6 + frame["delta"]
-    )
+    rows = pd.concat(parts).assign(ci_low=-1, ci_high=1, adjusted_low=-1, adjusted_high=1)
+    rows["value"] = 87.6 + rows["delta"]
     return partial(ablation, write(rows, folder / "a.tsv", ABLATION), tagger_scores(folder, loss=0.0), LABEL)
 
 

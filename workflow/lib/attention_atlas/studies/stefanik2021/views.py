@@ -44,8 +44,8 @@ _VIEWS = {
     "model_view": ("Model view", "All heads at once: each row is a layer, each column a head. Click one to enlarge it."),
     "head_view": (
         "Head view",
-        "One layer at a time: choose it above the sentence. The coloured squares are the heads of the layer, from head 1 on the "
-        "left; click one to show or hide it. Point at a token to see which tokens it attends to.",
+        "One layer at a time: choose it above the sentence. The coloured squares are the heads of the layer, with head 1 on "
+        "the left: click one to show or hide it. Point at a token to see which tokens it attends to.",
     ),
 }
 _COUNTED_FROM_0 = {
@@ -164,9 +164,7 @@ def _counted_from_1(html: str, view: str) -> str:
     for place in _COUNTED_FROM_0[view]:
         if html.count(place) != 1:
             version = distribution_version("bertviz")
-            raise AtlasError(
-                f"bertviz {version} writes the numbers of layers and heads in an unknown place: install bertviz 1.4.1."
-            )
+            raise AtlasError(f"bertviz {version} numbers layers and heads in an unknown place: pip install bertviz==1.4.1.")
         html = html.replace(place, _NUMBER.sub(r"(\g<0> + 1)", place))
     return html
 

@@ -33,6 +33,8 @@ _METRICS = {
     F1_M: ("F1@M", ORANGE, "^"),
     EXACT: ("phrase F1", VERMILION, "D"),
 }
+_PUBLISHED = (("s21.f1", "fine-tuned, F1", ":"), ("s21.sota", "state of the art, F1", "-."))
+"""Published value, its label, the dashes of its line."""
 _FROM_MODEL = (HEAD, REGRESSION, TAGGER)
 """Methods that use the attention or the weights of the run's model."""
 
@@ -73,13 +75,9 @@ def baselines(path: str | Path, label: RunLabel, pictures: Mapping[str, str | Pa
         err_kws={"linewidth": 1},
         ax=axis,
     )
-    published = published_rows("stefanik2021", ["s21.f1", "s21.sota"]).set_index("id")["value"]
-    lines = {
-        "s21.f1": ("published (slides): fine-tuned, F1", ":"),
-        "s21.sota": ("published (slides): state of the art, F1", "-."),
-    }
-    for name, (title, dashes) in lines.items():
-        axis.axvline(published[name], color=BLACK, linewidth=0.9, linestyle=dashes, label=title)
+    published = published_rows("stefanik2021", [name for name, _, _ in _PUBLISHED]).set_index("id")["value"]
+    for name, title, dashes in _PUBLISHED:
+        axis.axvline(published[name], color=BLACK, linewidth=0.9, linestyle=dashes, label=f"published (slides): {title}")
     axis.set_xlabel(F1.axis)
     axis.set_ylabel("")
     axis.set_xlim(left=0)
