@@ -23,6 +23,12 @@ class Quantity:
     colour: str
     marker: str = "o"
 
+    @property
+    def title(self) -> str:
+        """Of a panel whose axis says that it shows attention: `To [SEP]`."""
+        text = self.axis.removeprefix("Attention ")
+        return text[0].upper() + text[1:]
+
 
 TO_CLS = Quantity("Attention to [CLS]", "[CLS]", VERMILION, "o")
 TO_SEP = Quantity("Attention to [SEP]", "[SEP]", BLUE, "s")
@@ -32,11 +38,14 @@ TO_OTHERS = Quantity("Attention to other tokens", "other tokens", ORANGE, "v")
 TO_NEXT = Quantity("Attention to the next token", "next token", GREEN, ">")
 TO_PREVIOUS = Quantity("Attention to the previous token", "previous token", VERMILION, "<")
 TO_SELF = Quantity("Attention to the token itself", "same token", GREY, "P")
+OTHERS_TO_SEP = Quantity("Attention from other tokens to [SEP]", "other tokens to [SEP]", BLUE, "s")
 """Kinds of key token; shares of the attention of a query, 0 to 1."""
 
 ATTENTION = Quantity("Mean attention (share)", "attention", BLUE)
 WEIGHT = Quantity("Attention weight", "attention weight", BLUE)
 ENTROPY = Quantity("Entropy of attention (nats)", "entropy", BLUE)
+ENTROPY_OF_CLS = Quantity("Entropy of attention (nats)", "entropy of [CLS]", VERMILION, "s")
+GRADIENT = Quantity("Gradient |dL/dA| (nats)", "gradient", BLUE)
 COSINE = Quantity("Cosine similarity", "cosine similarity", BLUE)
 DIVERGENCE = Quantity("Jensen-Shannon divergence (nats per token)", "divergence", BLUE)
 SHARE_OF_MAPS = Quantity("Share of maps (%)", "share of maps", BLUE)

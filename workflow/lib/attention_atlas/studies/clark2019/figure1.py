@@ -2,39 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import textwrap
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
 
-from attention_atlas.figures.attention_lines import draw_attention_lines
-from attention_atlas.figures.style import BLUE, save_figure, use_style
+from attention_atlas.figures.attention_lines import draw_attention_lines, shortened
+from attention_atlas.figures.style import BLUE, NOTE, PAGE, footnote, page_figure, save_figure
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 
 _TITLES = {
-    "broad": "broad: entropy {value:.2f} nats",
-    "next token": "next token: {value:.0%} of its attention",
-    "[SEP]": "[SEP]: {value:.0%} of its attention",
-    "punctuation": "full stops, commas: {value:.0%}",
+    "broad": "attends broadly: entropy {value:.2f} nats",
+    "next token": "{value:.0%} of its attention to the next token",
+    "[SEP]": "{value:.0%} of its attention to [SEP]",
+    "punctuation": "{value:.0%} of its attention to . and ,",
 }
+_PROPERTIES = {
+    "broad": ("broad_entropy", "attends broadly: the largest mean entropy is {value:.2f} nats (threshold {threshold:g})"),
+    "next token": (
+        "position",
+        "attends mostly to the next token: the largest mean share is {value:.0%} (threshold {threshold:.0%})",
+    ),
+    "[SEP]": ("special", "attends mostly to [SEP]: the largest mean share is {value:.0%} (threshold {threshold:.0%})"),
+    "punctuation": ("special", "attends mostly to . and ,: the largest mean share is {value:.0%} (threshold {threshold:.0%})"),
+}
+"""Kind -> the threshold from which a head is of this kind (as in Figure 6), and what a panel without such a head says."""
 
 
-def figure1(weights_path: str | Path, label: RunLabel, pictures: Mapping[str, str | Path]) -> None:
-    """Draw one panel a head from the table of weights."""
+def figure1(
+    weights_path: str | Path,
+    heads: str | Sequence[Sequence[int]],
+    thresholds: Mapping[str, Any],
+    label: RunLabel,
+    pictures: Mapping[str, str | Path],
+) -> None:
+    """Draw one panel a kind of head from the table of weights.
+
+    Args:
+        weights_path: table of `drawn_heads.figure1_weights`.
+        heads: `auto`, where a panel is drawn only if its head is of the kind, or the heads that the run names.
+        thresholds: broad_entropy (nats), position, special (shares): from where a head is of a kind.
+        label: run, model and corpus.
+        pictures: format -> file.
+
+    Raises:
+        AtlasError: the table cannot be used.
+    """
     table = read_table(weights_path, ["kind", "layer", "head", "value", "from_position", "from_token", "weight"])
-    use_style()
     panels = list(table.groupby("kind", sort=False))
-    figure, grid = plt.subplots(1, len(panels), figsize=(2.75 * len(panels), 4.1), constrained_layout=True, squeeze=False)
-    for axes, (kind, panel) in zip(grid[0], panels, strict=True):
-        size = int(panel["from_position"].max())
-        weights = panel["weight"].to_numpy().reshape(size, size)
-        tokens = panel["from_token"].astype(str).to_numpy()[::size].tolist()
-        draw_attention_lines(axes, tokens, weights, BLUE)
+    columns = 2
+    rows = -(-len(panels) // columns)
+    size = int(table["from_position"].max())
+    figure, grid = page_figure(rows, columns, PAGE, rows * (0.145 * size + 0.45))
+    for axes in grid.flat[len(panels) :]:
+        axes.axis("off")
+    for axes, (kind, panel) in zip(grid.flat, panels, strict=False):
         first = panel.iloc[0]
-        axes.set_title(f"Head {first['layer']}-{first['head']}\n{_TITLES[kind].format(value=first['value'])}", fontsize=9)
-    note = (
-        f"In the titles: means over all segments. Drawn: the last {size} tokens of one segment ({table['example'].iloc[0]}); "
-        "the darker a line, the larger the weight."
-    )
-    save_figure(figure, pictures, f"{label.line}\n{note}")
+        threshold, absent = _PROPERTIES[kind]
+        limit = float(thresholds[threshold])
+        if isinstance(heads, str) and not first["value"] > limit:
+            _say(axes, f"No head of this model {absent.format(value=first['value'], threshold=limit)}.")
+            continue
+        weights = panel["weight"].to_numpy().reshape(size, size)
+        tokens = [shortened(token) for token in panel["from_token"].astype(str).to_numpy()[::size]]
+        draw_attention_lines(axes, tokens, weights, BLUE)
+        axes.set_title(f"Head {first['layer']}-{first['head']}: {_TITLES[kind].format(value=first['value'])}")
+    save_figure(figure, pictures, footnote(label, f"one segment ({table['example'].iloc[0]})"))
+
+
+def _say(axes: Axes, sentence: str) -> None:
+    axes.text(0.5, 0.5, "\n".join(textwrap.wrap(sentence, 36)), ha="center", va="center", color=NOTE, transform=axes.transAxes)
+    axes.axis("off")
