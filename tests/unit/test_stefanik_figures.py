@@ -10,6 +10,7 @@ import pytest
 from largest_tables import LABEL, all_heads, combined, generator, write
 from text_boxes import saved_figures
 
+from attention_atlas.figures.intervals import interval_rows
 from attention_atlas.studies.stefanik2021.baselines import BASELINES
 from attention_atlas.studies.stefanik2021.detection import RELATIVE
 from attention_atlas.studies.stefanik2021.figures.ablation import ablation
@@ -17,7 +18,6 @@ from attention_atlas.studies.stefanik2021.figures.baselines import baselines
 from attention_atlas.studies.stefanik2021.figures.cumulative_ablation import cumulative_ablation
 from attention_atlas.studies.stefanik2021.figures.fine_tuning import fine_tuning
 from attention_atlas.studies.stefanik2021.figures.head_ranking import head_ranking
-from attention_atlas.studies.stefanik2021.figures.intervals import interval_rows
 from attention_atlas.studies.stefanik2021.figures.logistic_regression import logistic_regression
 from attention_atlas.studies.stefanik2021.figures.model_view import model_view
 from attention_atlas.studies.stefanik2021.figures.relative_attention import relative_attention

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pandas as pd
 
 from attention_atlas.published.values import load_published
@@ -29,3 +31,29 @@ def published_points(study: str, artefact: str, column: str) -> pd.DataFrame:
     for name in {"layer", "head"} & set(points.columns):
         points[name] = pd.to_numeric(points[name], errors="coerce")
     return points
+
+
+def published_rows(study: str, ids: Iterable[str]) -> pd.DataFrame:
+    """Published values by their ids.
+
+    Args:
+        study: of the paper.
+        ids: of the values; those of several numbers are several rows.
+
+    Returns:
+        id, value (in our unit; a known slip corrected), and a column for each condition on the row of our table. Numbers that
+        are lost are left out.
+
+    Raises:
+        AtlasError: the file of published values cannot be used.
+        KeyError: there is no such value.
+    """
+    values = load_published(study)
+    rows = [
+        {"id": name, "value": float(number.target) / float(number.cell.scale)}
+        | {key: int(text) if text.isdecimal() else text for key, text in number.cell.where.items()}
+        for name in ids
+        for number in values[name].numbers
+        if number.cell is not None and number.target is not None
+    ]
+    return pd.DataFrame(rows, columns=None if rows else ["id", "value"])

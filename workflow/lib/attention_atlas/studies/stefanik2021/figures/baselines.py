@@ -7,6 +7,7 @@ from pathlib import Path
 
 import seaborn as sns
 
+from attention_atlas.figures.intervals import INTERVAL, VALUE, interval_rows
 from attention_atlas.figures.legends import legend_below
 from attention_atlas.figures.quantities import F1
 from attention_atlas.figures.style import (
@@ -23,8 +24,7 @@ from attention_atlas.figures.style import (
 )
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
-from attention_atlas.published.drawn import published_rows
-from attention_atlas.studies.stefanik2021.figures.intervals import INTERVAL, VALUE, interval_rows
+from attention_atlas.published.beside import published_rows
 from attention_atlas.studies.stefanik2021.names import EXACT, F1_5, F1_10, F1_M, HEAD, METHOD_TITLES, REGRESSION, TAGGER
 
 _METRICS = {
