@@ -21,8 +21,8 @@ from attention_atlas.io.run_label import RunLabel
 _TITLES = {measure.name: measure for source in SOURCES for measure in source.measures}
 _SHOWN = ("entropy", "to_sep", "to_cls", "to_next", "to_previous", "to_itself", "to_punctuation", "relation_margin")
 _COLUMNS = 4
-_LINE = 27
-"""Letters of a line of an axis' title."""
+_LINE, _NAME_LINE = 27, 20
+"""Letters of a line of an axis' title, and of a model's name."""
 
 
 def models_figure(
@@ -44,8 +44,10 @@ def models_figure(
     _, tables = read_compared(models)
     names = [name for name in _SHOWN if any(name in table for table in tables.values())]
     rows = -(-len(names) // _COLUMNS)
-    height = min((0.32 * len(tables) + 1.0) * rows + 0.2, TALLEST - 0.6)
-    figure, axes = page_figure(rows, _COLUMNS, PAGE, height, sharey=True)
+    model_titles = [wrap(model, _NAME_LINE, max_lines=4, placeholder="…") for model in tables]
+    model_height = max(0.32, 0.04 + 0.12 * max(map(len, model_titles)))
+    height = min((model_height * len(tables) + 1.0) * rows + 0.2, TALLEST - 0.6)
+    figure, axes = page_figure(rows, _COLUMNS, PAGE - 0.05, height, sharey=True)
     colours = dict(zip(tables, PALETTE, strict=False))
     for axis, name in zip(axes.flat, names, strict=False):
         for place, (model, table) in enumerate(tables.items()):
@@ -62,7 +64,7 @@ def models_figure(
         measure = _TITLES[name]
         axis.set_xlabel(fill(f"{measure.title} ({measure.unit})", _LINE), fontsize=7)
         axis.set_ylabel("")
-        axis.set_yticks(range(len(tables)), [plain("\n".join(wrap(model, 18))) for model in tables])
+        axis.set_yticks(range(len(tables)), [plain("\n".join(lines)) for lines in model_titles])
         axis.set_ylim(len(tables) - 0.5, -0.5)
         axis.xaxis.set_major_locator(MaxNLocator(nbins=4))
     for axis in axes.flat[len(names) :]:
