@@ -14,4 +14,4 @@ def centred_edges(values: npt.NDArray[np.float64], bins: int = BINS) -> npt.NDAr
     low, high = min(float(values.min()), 0.0), max(float(values.max()), 0.0)
     width = max(high - low, 0.1) / bins
     first, last = int(np.floor(low / width + 0.5)), int(np.floor(high / width + 0.5))
-    return width * (np.arange(first, last + 2) - 0.5)
+    return np.asarray(width * (np.arange(first, last + 2) - 0.5), dtype=np.float64)

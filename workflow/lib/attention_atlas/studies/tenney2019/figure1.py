@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import seaborn as sns
@@ -102,7 +103,7 @@ def _scores(axis: Axes, table: pd.DataFrame, layers: int, published: PublishedMo
         1.16: (f"published\n0 and {published.layers}", _published_ends(published), NOTE),
     }
     for x, (title, scores, colour) in columns.items():
-        style = {"transform": axis.get_yaxis_transform(), "color": colour, "fontsize": 7}
+        style: dict[str, Any] = {"transform": axis.get_yaxis_transform(), "color": colour, "fontsize": 7}
         axis.text(x, -0.6, title, va="bottom", **style)
         for place, task in enumerate(table["task"]):
             if task in scores.index:

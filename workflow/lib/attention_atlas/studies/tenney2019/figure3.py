@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from textwrap import shorten, wrap
+from typing import Any
 
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -107,7 +108,7 @@ def _trace(axis: Axes, rows: pd.DataFrame, last: bool) -> None:
     lines = wrap(target, _TITLE_LINE, max_lines=2, placeholder=" …")
     for height, (gold, colour) in zip((11, 2), _COLOURS.items(), strict=True):
         label = shorten(str(rows.loc[rows["gold"] == gold, "label"].iloc[0]), _LABEL_LINE, placeholder="…")
-        place = {"xy": (0, 1), "xycoords": "axes fraction", "xytext": (0, height), "textcoords": "offset points"}
+        place: dict[str, Any] = {"xy": (0, 1), "xycoords": "axes fraction", "xytext": (0, height), "textcoords": "offset points"}
         axis.annotate(plain(label), **place, color=colour, fontsize=_SMALL, fontweight="bold", va="bottom")
     axis.set_title(plain("\n".join(lines)), fontsize=_SMALL, pad=20)
 
