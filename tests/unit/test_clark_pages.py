@@ -307,8 +307,8 @@ def draw(folder: Path, name: str, label: RunLabel = REAL, heads: str | list[list
 
 TEXTS = {
     "figure1": [
-        *("Head 2-2: 55% of its attention to the next token", "[SEP]", "...", ">a$b$<", "one segment (seg1)"),
-        *("No head of this model attends", "broadly: the largest mean entropy is", "0.55 nats (threshold 0.6)"),
+        *("Head 2-2: 55 % of its attention to the next token", "[SEP]", "...", ">a$b$<", "one segment (seg1)"),
+        "No head of this model attends broadly: the largest mean entropy is 0.55 nats (threshold 0.6).",
     ],
     "figure2": ["Layer", "Mean attention (share)", "To . and ,", "From [SEP] to [SEP]", "6 heads", "n = 40 segments"],
     "figure4": ["Layer", "Entropy of attention (nats)", "uniform attention (4.70)", "From [CLS]", "n = 40 segments"],

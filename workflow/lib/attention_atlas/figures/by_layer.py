@@ -9,13 +9,12 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from attention_atlas.figures.quantities import LAYER, Quantity
 from attention_atlas.figures.style import BLACK, GREY, NOTE, PUBLISHED
 
-HEADS, MEAN, RANDOM = "one head", "mean of the layer", "random weights: range and mean"
+HEADS, MEAN, RANDOM = "one head", "mean of the layer", "random weights: mean (band: range)"
 """What marks, lines and bands are, in legends."""
 _SPREAD = 0.5
 """Width of the strip of a layer that its heads are spread over."""
@@ -37,7 +36,7 @@ def draw_by_layer(
         series: (value of `column`, how it is drawn); one that `frame` lacks is left out, and a panel without any says so.
         column: column that names the measure.
         value: column of the values.
-        published: `column`, layer, published: drawn as hollow marks in the colour of their series.
+        published: `column`, layer, value: drawn as hollow marks in the colour of their series.
     """
     present = [(key, drawn) for key, drawn in series if (frame[column] == key).any()]
     if not present:
@@ -57,7 +56,7 @@ def draw_by_layer(
         layers = max(layers, int(published["layer"].max()))
         for key, drawn in present:
             points = published[published[column] == key].sort_values("layer")
-            axes.plot(points["layer"], points["published"], **PUBLISHED | {"color": drawn.colour}, linestyle=":", linewidth=0.8)
+            axes.plot(points["layer"], points["value"], **PUBLISHED | {"color": drawn.colour}, linestyle=":", linewidth=0.8)
     axes.set_xlim(0.4, layers + 0.6)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=min(layers, 12)))
     axes.set(xlabel=LAYER, ylabel="")
@@ -78,7 +77,7 @@ def draw_range(axes: Axes, frame: pd.DataFrame, series: Sequence[tuple[str, Quan
             )
 
 
-def layer_legend(series: Sequence[Quantity], random: bool = False, published: str = "") -> list[Line2D | Patch]:
+def layer_legend(series: Sequence[Quantity], random: bool = False, published: str = "") -> list[Line2D]:
     """Handles of a legend for what `draw_by_layer` and `draw_range` draw.
 
     Args:
@@ -86,7 +85,7 @@ def layer_legend(series: Sequence[Quantity], random: bool = False, published: st
         random: whether there are bands of a model with random weights.
         published: whose the published values are; empty where there are none.
     """
-    handles: list[Line2D | Patch] = []
+    handles: list[Line2D] = []
     if len(series) == 1:
         drawn = series[0]
         dot = {"linestyle": "none", "alpha": 0.55, "markersize": 3.5, "markeredgewidth": 0}
@@ -95,7 +94,7 @@ def layer_legend(series: Sequence[Quantity], random: bool = False, published: st
     else:
         handles += [Line2D([], [], color=drawn.colour, marker=drawn.marker, label=drawn.name) for drawn in series]
     if random:
-        handles.append(Patch(facecolor=GREY, alpha=0.3, label=RANDOM))
+        handles.append(Line2D([], [], color=GREY, linestyle="--", linewidth=1.0, label=RANDOM))
     if published:
         colour = series[0].colour if len(series) == 1 else BLACK
         style = PUBLISHED | {"color": colour}

@@ -7,13 +7,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 from matplotlib.transforms import Bbox
 
-from attention_atlas.figures.style import plain
+from attention_atlas.figures.style import NOTE, plain
 
 _ANGLES = tuple(math.radians(angle) for angle in (90, 270, 0, 180, 45, 135, 315, 225))
 _DISTANCES = (0.0, 3.0, 6.0)
 """Points between a mark and its label, the nearest first."""
+_FAR = (10.0, 15.0, 21.0, 28.0, 36.0, 45.0)
+"""The same for labels that a line leads to."""
 
 
 def label_points(
@@ -23,6 +26,7 @@ def label_points(
     size: float,
     radius: float = 3.0,
     marks: Sequence[tuple[float, float]] | None = None,
+    lines: bool = False,
     **text: Any,
 ) -> int:
     """Write a label beside each point where there is space for it; the figure is laid out first.
@@ -34,6 +38,7 @@ def label_points(
         size: of the labels, in points.
         radius: of a mark, in points.
         marks: all marks that a label must not cover; the points themselves where there are no others.
+        lines: whether a label without space beside its mark may stand farther off, with a line to it.
         text: further arguments of `Axes.annotate`.
 
     Returns:
@@ -53,13 +58,16 @@ def label_points(
         note = axes.annotate(plain(label), point, (0, 0), **style)
         extent = note.get_window_extent()
         x, y = axes.transData.transform(point)
-        for distance, angle in ((d, a) for d in _DISTANCES for a in _ANGLES):
+        for distance, angle in ((d, a) for d in (*_DISTANCES, *(_FAR if lines else ())) for a in _ANGLES):
             across, along = _reach(extent, angle, (radius + distance + 0.5) * scale)
             box = Bbox.from_bounds(x + across - extent.width / 2, y + along - extent.height / 2, extent.width, extent.height)
             if _contains(inside, box) and not box.count_overlaps(taken):
                 note.set_position((across / scale, along / scale))
                 taken.append(box)
                 placed += 1
+                if distance in _FAR:
+                    near = across - extent.width / 2 * _sign(across), along - extent.height / 2 * _sign(along)
+                    _lead(axes, (x, y), (x + near[0], y + near[1]))
                 break
         else:
             note.remove()
@@ -69,10 +77,17 @@ def label_points(
 def _reach(extent: Bbox, angle: float, gap: float) -> tuple[float, float]:
     """From a mark to the centre of a label in a direction, so that the label begins behind the gap, in pixels."""
     across, along = round(math.cos(angle), 6), round(math.sin(angle), 6)
-    return (
-        gap * across + math.copysign(extent.width / 2 if across else 0, across),
-        gap * along + math.copysign(extent.height / 2 if along else 0, along),
-    )
+    return gap * across + extent.width / 2 * _sign(across), gap * along + extent.height / 2 * _sign(along)
+
+
+def _sign(value: float) -> int:
+    return int(value > 0) - int(value < 0)
+
+
+def _lead(axes: Axes, start: tuple[float, float], end: tuple[float, float]) -> None:
+    """A thin line between two points in pixels, which does not change the limits of the axes."""
+    ends = axes.transData.inverted().transform([start, end])
+    axes.add_artist(Line2D(ends[:, 0], ends[:, 1], color=NOTE, linewidth=0.5, zorder=4))
 
 
 def _contains(outer: Bbox, inner: Bbox) -> bool:

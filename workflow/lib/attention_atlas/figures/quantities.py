@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from attention_atlas.figures.style import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
+from attention_atlas.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ SEP_TO_SEP = Quantity("Attention from [SEP] to [SEP]", "[SEP] to [SEP]", SKY, "D
 TO_PUNCTUATION = Quantity("Attention to . and ,", ". and ,", PURPLE, "^")
 TO_OTHERS = Quantity("Attention to other tokens", "other tokens", ORANGE, "v")
 TO_NEXT = Quantity("Attention to the next token", "next token", GREEN, ">")
-TO_PREVIOUS = Quantity("Attention to the previous token", "previous token", VERMILION, "<")
+TO_PREVIOUS = Quantity("Attention to the previous token", "previous token", BLACK, "<")
 TO_SELF = Quantity("Attention to the token itself", "same token", GREY, "P")
 OTHERS_TO_SEP = Quantity("Attention from other tokens to [SEP]", "other tokens to [SEP]", BLUE, "s")
 """Kinds of key token; shares of the attention of a query, 0 to 1."""
@@ -47,7 +47,7 @@ ENTROPY = Quantity("Entropy of attention (nats)", "entropy", BLUE)
 ENTROPY_OF_CLS = Quantity("Entropy of attention (nats)", "entropy of [CLS]", VERMILION, "s")
 GRADIENT = Quantity("Gradient |dL/dA| (nats)", "gradient", BLUE)
 COSINE = Quantity("Cosine similarity", "cosine similarity", BLUE)
-DIVERGENCE = Quantity("Jensen-Shannon divergence (nats per token)", "divergence", BLUE)
+DIVERGENCE = Quantity("Mean divergence (nats per token)", "divergence", BLUE)
 SHARE_OF_MAPS = Quantity("Share of maps (%)", "share of maps", BLUE)
 ACCURACY = Quantity("Accuracy (%)", "accuracy", BLUE)
 BLEU = Quantity("BLEU", "BLEU", BLUE)

@@ -38,6 +38,8 @@ PALETTE = (BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, YELLOW, BLACK)
 """Colours of categories, in the order in which they are used."""
 SEQUENTIAL = "mako_r"
 """Colour map of values from 0: light is small."""
+REVERSED = "mako"
+"""The same for similarities, where 1 is nothing to see: light is large."""
 DIVERGING = "vlag_r"
 """Colour map of values around 0: red is below, blue above."""
 
@@ -174,7 +176,7 @@ def lay_out(figure: Figure, footnote: str = "") -> Bbox:
     figure.set_layout_engine(None)
     for legend in figure.legends:
         # In coordinates of the figure: `savefig` enlarges the figure's box by the footnote, and the legend would move there.
-        if legend._bbox_to_anchor is None:
+        if legend.get_bbox_to_anchor() is figure.bbox:
             legend.set_bbox_to_anchor((0.0, 0.0, 1.0, 1.0), transform=figure.transFigure)
     width = figure.get_figwidth()
     bottom = min(0.0, figure.get_tightbbox().y0 / figure.get_figheight())

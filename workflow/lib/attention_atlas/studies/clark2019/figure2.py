@@ -20,7 +20,7 @@ from attention_atlas.figures.style import BLACK, PAGE, footnote, page_figure, sa
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.methods.surface import TARGETS
-from attention_atlas.published.beside import published_points
+from attention_atlas.published.drawn import published_column
 from attention_atlas.studies.clark2019.names import PUBLISHED_MODEL
 
 TRAINED, RANDOM = "trained", "random"
@@ -58,7 +58,7 @@ def figure2(
     random = None if random_path is None else _targets(random_path).assign(weights=RANDOM)
     every = table if random is None else pd.concat([table, random], ignore_index=True)
     write_table(every, out)
-    published = published_points("clark2019", "surface", "mean(value)").rename(columns={"measure": "target"})
+    published = published_column("clark2019", "surface", "mean(value)").rename(columns={"measure": "target"})
     published = published[published["target"].isin(PANELS)]
     figure, grid = page_figure(2, _COLUMNS, PAGE, 4.2, sharex=True, sharey=True)
     for axes, (target, drawn) in zip(grid.flat, PANELS.items(), strict=False):
@@ -66,15 +66,15 @@ def figure2(
             draw_range(axes, random, [(target, drawn)], "target", "mean_attention")
         draw_by_layer(axes, table, [(target, drawn)], "target", "mean_attention", published)
         axes.set_title(drawn.title)
-    values_from_zero(grid[0, 0], [*every["mean_attention"], *published["published"]])
+    values_from_zero(grid[0, 0], [*every["mean_attention"], *published["value"]])
     for row in grid:
         row[0].set_ylabel(ATTENTION.axis)
     # The last slot of the grid holds the legend; the panel above it shows its layers.
     grid[0, -1].tick_params(labelbottom=True)
-    grid[0, -1].set_xlabel("Layer")
+    grid[0, -1].xaxis.label.set_visible(True)
     grid[-1, -1].axis("off")
     handles = layer_legend([TO_SEP], random is not None, PUBLISHED_MODEL)
-    for handle in handles[:2]:
+    for handle in [*handles[:2], handles[-1]]:
         handle.set_color(BLACK)
     grid[-1, -1].legend(handles=handles, loc="center left", bbox_to_anchor=(0, 0.5))
     heads = len(table[["layer", "head"]].drop_duplicates())

@@ -12,7 +12,7 @@ from attention_atlas.figures.quantities import ENTROPY, ENTROPY_OF_CLS
 from attention_atlas.figures.style import BLACK, GREY, PAGE, footnote, page_figure, save_figure
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_quantities, read_table, write_table
-from attention_atlas.published.beside import published_points
+from attention_atlas.published.drawn import published_column
 from attention_atlas.studies.clark2019.names import PUBLISHED_MODEL
 
 _SOURCES = {"entropy": "all", "entropy_cls": "cls"}
@@ -28,15 +28,17 @@ def figure4(
     table = surface[surface["measure"].isin(_SOURCES)].rename(columns={"measure": "source", "value": "entropy"})
     table = table.assign(source=table["source"].map(_SOURCES))
     write_table(table, out)
-    published = published_points("clark2019", "surface", "mean(value)")
-    published = published.assign(source=published["measure"].map(_SOURCES)).dropna(subset=["source", "layer"])
+    published = published_column("clark2019", "surface", "mean(value)")
+    published = published.assign(source=published["measure"].map(_SOURCES)).dropna(subset=["source"])
+    # One value is of the last layer of any model; the same is read off the figure for layer 12.
+    published = published[published["layer"] != "last"].astype({"layer": int})
     uniform = float(summary["uniform_entropy"])
     figure, grid = page_figure(1, 2, PAGE, 2.9, sharey=True)
     for axes, (source, (title, drawn)) in zip(grid[0], _PANELS.items(), strict=True):
         draw_by_layer(axes, table, [(source, drawn)], "source", "entropy", published)
         axes.axhline(uniform, color=GREY, linestyle="--", linewidth=1.0, zorder=1)
         axes.set_title(title)
-    values_from_zero(grid[0, 0], [uniform, *table["entropy"], *published["published"]])
+    values_from_zero(grid[0, 0], [uniform, *table["entropy"], *published["value"]])
     grid[0, 0].set_ylabel(ENTROPY.axis)
     handles = layer_legend([ENTROPY], published=PUBLISHED_MODEL)
     for handle in handles[:3]:

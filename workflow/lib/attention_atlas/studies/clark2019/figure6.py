@@ -89,7 +89,7 @@ def figure6(
     figure.legend(handles=handles, loc="outside lower center", ncols=4 if longest < 26 else 3, columnspacing=1.0)
     points = list(zip(marked["x"], marked["y"], strict=True))
     marks = list(zip(heads["x"], heads["y"], strict=True))
-    label_points(behaviour, points, list(ascii_lowercase[: len(points)]), 8, 3.5, marks, fontweight="bold")
+    label_points(behaviour, points, list(ascii_lowercase[: len(points)]), 8, 3.5, marks, lines=True, fontweight="bold")
     save_figure(figure, pictures, footnote(label, f"n = {segments} segments, {len(heads)} heads"))
 
 
@@ -131,8 +131,8 @@ def _by_start(axes: Axes, heads: pd.DataFrame, starts: pd.DataFrame, test: Mappi
     axes.add_collection(LineCollection(list(lines), colors=GREY, linewidths=0.4, alpha=0.5, zorder=1))
     sns.scatterplot(heads, x="x", y="y", color=BLUE, ax=axes, **_MARKS)
     axes.set_title(
-        f"Stability: lines to {starts['start'].nunique()} other random starts\n"
-        f"Procrustes disparity {test['procrustes_mean']:.2f} (0: same plane, 1: unrelated)"
+        f"Places in {starts['start'].nunique()} layouts from other random starts\n"
+        f"(Procrustes disparity {test['procrustes_mean']:.2f}; 0: the same)"
     )
 
 

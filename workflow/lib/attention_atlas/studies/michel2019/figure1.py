@@ -18,7 +18,7 @@ from attention_atlas.figures.style import BLACK, GREY, PAGE, footnote, panels, s
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 from attention_atlas.methods.names import CLASSIFICATION, TRANSLATION
-from attention_atlas.published.beside import published_rows
+from attention_atlas.published.drawn import published_rows
 from attention_atlas.published.values import load_published
 from attention_atlas.studies.michel2019.figure_style import CHANGE_LABELS, KIND_COLOURS
 from attention_atlas.studies.michel2019.names import KIND_TITLES, LEVEL, TITLES

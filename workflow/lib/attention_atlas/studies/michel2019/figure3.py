@@ -27,7 +27,7 @@ from attention_atlas.figures.style import (
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 from attention_atlas.methods.names import CLASSIFICATION, TRANSLATION
-from attention_atlas.published.beside import published_rows
+from attention_atlas.published.drawn import published_rows
 from attention_atlas.studies.michel2019.curves import FIGURE3
 from attention_atlas.studies.michel2019.figure_style import MASKED_LABEL, SCORE_LABELS
 from attention_atlas.studies.michel2019.names import ABLATION, HELDOUT, IMPORTANCE, ORDER_TITLES, RANDOM, RECOMPUTED, TITLES

@@ -11,7 +11,7 @@ from attention_atlas.figures.legends import legend_below
 from attention_atlas.figures.style import PUBLISHED, footnote, panels, save_figure
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
-from attention_atlas.published.beside import published_rows
+from attention_atlas.published.drawn import published_rows
 from attention_atlas.studies.michel2019.curves import FIGURE4
 from attention_atlas.studies.michel2019.figure_style import KIND_COLOURS, KIND_MARKERS, SCORE_LABELS
 from attention_atlas.studies.michel2019.names import KIND_TITLES

@@ -108,7 +108,12 @@ def _trace(axis: Axes, rows: pd.DataFrame, last: bool) -> None:
     lines = wrap(target, _TITLE_LINE, max_lines=2, placeholder=" …")
     for height, (gold, colour) in zip((11, 2), _COLOURS.items(), strict=True):
         label = shorten(str(rows.loc[rows["gold"] == gold, "label"].iloc[0]), _LABEL_LINE, placeholder="…")
-        place: dict[str, Any] = {"xy": (0, 1), "xycoords": "axes fraction", "xytext": (0, height), "textcoords": "offset points"}
+        place: dict[str, Any] = {
+            "xy": (0, 1),
+            "xycoords": "axes fraction",
+            "xytext": (0, height),
+            "textcoords": "offset points",
+        }
         axis.annotate(plain(label), **place, color=colour, fontsize=_SMALL, fontweight="bold", va="bottom")
     axis.set_title(plain("\n".join(lines)), fontsize=_SMALL, pad=20)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from attention_atlas.published.beside import published_rows
+from attention_atlas.published.drawn import published_rows
 from attention_atlas.published.values import load_published
 
 _LAYERS = {"large": 24, "base": 12}

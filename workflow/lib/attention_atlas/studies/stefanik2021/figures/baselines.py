@@ -24,7 +24,7 @@ from attention_atlas.figures.style import (
 )
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
-from attention_atlas.published.beside import published_rows
+from attention_atlas.published.drawn import published_rows
 from attention_atlas.studies.stefanik2021.names import EXACT, F1_5, F1_10, F1_M, HEAD, METHOD_TITLES, REGRESSION, TAGGER
 
 _METRICS = {

@@ -12,7 +12,7 @@ from attention_atlas.figures.legends import legend_below
 from attention_atlas.figures.style import BLACK, PUBLISHED, SKY, footnote, panels, save_figure
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
-from attention_atlas.published.beside import published_rows
+from attention_atlas.published.drawn import published_rows
 from attention_atlas.studies.stefanik2021.names import MEAN, METRIC_TITLES, PHRASE, PRUNED, PRUNED_ON_TEST, TEST, TOKEN, WHOLE
 
 _MODELS = {WHOLE: "Whole", PRUNED: "Pruned", PRUNED_ON_TEST: "Pruned on test\n(optimistic)"}
