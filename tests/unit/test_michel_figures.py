@@ -10,11 +10,12 @@ import pytest
 from largest_tables import LABEL, all_heads, combined, generator, long_labels, write
 from text_boxes import saved_figures
 
+from attention_atlas.figures.bins import centred_edges
 from attention_atlas.methods.names import CLASSIFICATION, TRANSLATION
 from attention_atlas.studies.michel2019 import figure5 as module_of_figure5
 from attention_atlas.studies.michel2019.correlations import CORRELATIONS, FIGURE2, PEARSON, SPEARMAN, TRIMMED
 from attention_atlas.studies.michel2019.curves import FIGURE3, FIGURE4, FIGURE5
-from attention_atlas.studies.michel2019.figure1 import centred_edges, figure1, published_deltas
+from attention_atlas.studies.michel2019.figure1 import figure1, published_deltas
 from attention_atlas.studies.michel2019.figure2 import figure2, heads_by_spot
 from attention_atlas.studies.michel2019.figure3 import figure3
 from attention_atlas.studies.michel2019.figure4 import figure4

@@ -28,7 +28,7 @@ def legend_below(figure: Figure, axes: Iterable[Axes], columns: int, extra: Iter
         if legend is not None:
             legend.remove()
     handles |= {str(handle.get_label()): handle for handle in extra}
-    style = {"loc": "outside lower center", "columnspacing": 1.4, "handlelength": 2.2}
+    style: dict[str, Any] = {"loc": "outside lower center", "columnspacing": 1.4, "handlelength": 2.2}
     count = min(columns, len(handles))
     while True:
         drawn = figure.legend(list(handles.values()), list(handles), ncols=count, **(style | options))

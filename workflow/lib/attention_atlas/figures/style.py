@@ -176,8 +176,8 @@ def lay_out(figure: Figure, footnote: str = "") -> Bbox:
     figure.set_layout_engine(None)
     for legend in figure.legends:
         # In coordinates of the figure: `savefig` enlarges the figure's box by the footnote, and the legend would move there.
-        if legend._bbox_to_anchor is None:
-            legend.set_bbox_to_anchor((0, 0, 1, 1), transform=figure.transFigure)
+        if legend.get_bbox_to_anchor() is figure.bbox:
+            legend.set_bbox_to_anchor((0.0, 0.0, 1.0, 1.0), transform=figure.transFigure)
     width = figure.get_figwidth()
     bottom = min(0.0, figure.get_tightbbox().y0 / figure.get_figheight())
     note = figure.text(0.5, bottom, "", ha="center", va="top", fontsize=_FOOTNOTE, color=NOTE, linespacing=1.3)

@@ -8,9 +8,6 @@ import pandas as pd
 
 from attention_atlas.published.values import load_published
 
-LABEL = "published"
-"""Begins the label of every published value in a figure."""
-
 
 def published_rows(study: str, ids: Iterable[str]) -> pd.DataFrame:
     """Published numbers with the place of ours beside each.
@@ -20,8 +17,8 @@ def published_rows(study: str, ids: Iterable[str]) -> pd.DataFrame:
         ids: of published values; each becomes a row a number.
 
     Returns:
-        id, model (of the paper), value (in our unit; a known slip corrected), and a column for each key of the numbers' places,
-        such as task and layer. Numbers that are lost are left out.
+        id, published_model (that of the paper), value (in our unit; a known slip corrected), and a column for each key of the
+        numbers' places, such as task and layer. Numbers that are lost are left out.
 
     Raises:
         AtlasError: the file of published values cannot be used.
@@ -29,13 +26,13 @@ def published_rows(study: str, ids: Iterable[str]) -> pd.DataFrame:
     """
     values = load_published(study)
     rows = [
-        {"id": name, "model": values[name].model, "value": float(number.target) / float(number.cell.scale)}
+        {"id": name, "published_model": values[name].model, "value": float(number.target) / float(number.cell.scale)}
         | {key: _number(text) for key, text in number.cell.where.items()}
         for name in ids
         for number in values[name].numbers
         if number.cell is not None and number.target is not None
     ]
-    return pd.DataFrame(rows, columns=None if rows else ["id", "model", "value"])
+    return pd.DataFrame(rows, columns=None if rows else ["id", "published_model", "value"])
 
 
 def published_column(study: str, artefact: str, column: str) -> pd.DataFrame:

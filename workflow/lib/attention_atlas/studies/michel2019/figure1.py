@@ -12,6 +12,7 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from attention_atlas.figures.bins import centred_edges
 from attention_atlas.figures.legends import legend_below
 from attention_atlas.figures.style import BLACK, GREY, PAGE, footnote, panels, save_figure
 from attention_atlas.io.run_label import RunLabel
@@ -21,9 +22,6 @@ from attention_atlas.published.drawn import published_rows
 from attention_atlas.published.values import load_published
 from attention_atlas.studies.michel2019.figure_style import CHANGE_LABELS, KIND_COLOURS
 from attention_atlas.studies.michel2019.names import KIND_TITLES, LEVEL, TITLES
-
-_BINS = 25
-"""Bins over the range of all heads."""
 
 
 def figure1(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[str, str | Path]) -> None:
@@ -59,14 +57,6 @@ def published_deltas() -> npt.NDArray[np.float64]:
     """Published changes in BLEU, one for each encoder self-attention head of the paper's Table 1."""
     ids = [name for name in load_published("michel2019") if name.startswith("m19.tab1.L")]
     return published_rows("michel2019", ids)["value"].to_numpy(np.float64)
-
-
-def centred_edges(values: npt.NDArray[np.float64], bins: int = _BINS) -> npt.NDArray[np.float64]:
-    """Edges of about `bins` equal bins over the range of `values` and 0, one of them centred on 0: no change."""
-    low, high = min(float(values.min()), 0.0), max(float(values.max()), 0.0)
-    width = max(high - low, 0.1) / bins
-    first, last = int(np.floor(low / width + 0.5)), int(np.floor(high / width + 0.5))
-    return width * (np.arange(first, last + 2) - 0.5)
 
 
 def _histogram(axis: Axes, rows: pd.DataFrame, title: str, published: npt.NDArray[np.float64]) -> None:

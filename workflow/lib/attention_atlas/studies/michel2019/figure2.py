@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from textwrap import fill
+from typing import Any
 
 import pandas as pd
 import seaborn as sns
@@ -60,7 +61,7 @@ def figure2(
         if (table["kind"] == kind).any()
     ]
     ring = Line2D([], [], color=BLACK, marker="o", markersize=7, markerfacecolor="none", linestyle="none", label="extreme")
-    spot = {"color": GREY, "marker": "o", "linestyle": "none", "markeredgewidth": 0}
+    spot: dict[str, Any] = {"color": GREY, "marker": "o", "linestyle": "none", "markeredgewidth": 0}
     sizes = [
         Line2D([], [], markersize=_area(heads, most) ** 0.5, label=f"{heads} head{'s' if heads > 1 else ''}", **spot)
         for heads in sorted({1, most})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import seaborn as sns
@@ -81,7 +82,7 @@ def _curves(axis: Axes, curves: pd.DataFrame) -> None:
             ax=axis,
         )
     importance = curves[curves["order"] == IMPORTANCE].sort_values("percent")
-    band = {"color": _COLOURS[IMPORTANCE], "alpha": 0.18, "linewidth": 0}
+    band: dict[str, Any] = {"color": _COLOURS[IMPORTANCE], "alpha": 0.18, "linewidth": 0}
     axis.fill_between(importance["percent"], importance["ci_low"], importance["ci_high"], **band)
     floor = curves["floor"].iloc[0]
     if floor > 0:
