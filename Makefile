@@ -19,6 +19,7 @@
 # make diff       what changed from run A to run B: verdicts, values and claims; A and B name runs, or folders of runs
 # make report     results/$(RUN)/report.zip: every figure and table with its caption
 # make error-messages  build/error_messages.md: every message for users that the unit tests provoke, for review
+# make contact-sheet  docs/figures/{study}.png: all figures of a study in RUN on one picture
 # make sync       rewrite envs/*.yaml and the generated parts of pyproject.toml and the README
 # make clean      remove results and caches (not .venv)
 
@@ -39,7 +40,7 @@ SNAKEMAKE := $(BIN)/snakemake --workflow-profile workflow/profiles/local --cores
 # Hundreds of short jobs start from the same modules: what Python compiles is kept, also where the environment says not to.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: all setup test test-all test-long rehearse lint test-real test-slurm slurm-packages chromium plan check lock sweep bench atlas atlas-release results diff cache report error-messages sync clean
+.PHONY: all setup test test-all test-long rehearse lint test-real test-slurm slurm-packages chromium plan check lock sweep bench atlas atlas-release results diff cache report error-messages sync contact-sheet clean
 
 all: setup
 	$(SNAKEMAKE)
@@ -131,6 +132,9 @@ error-messages: setup
 
 sync: setup
 	$(BIN)/python tools/sync.py
+
+contact-sheet: setup
+	$(BIN)/python tools/contact_sheet.py $(RUN)
 
 clean:
 	rm -rf results/* build workflow/lib/*.egg-info .snakemake .pytest_cache .ruff_cache .mypy_cache .hypothesis

@@ -1,8 +1,6 @@
 """Pages and figures of Clark et al.: what they show, that they are the same byte for byte, and that they load no model code."""
 
 import re
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,12 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.collections import PolyCollection
+from matplotlib.colors import to_rgb
 from page_cells import cells, headings
 
-import attention_atlas
-from attention_atlas.figures.attention_lines import draw_attention_lines
-from attention_atlas.figures.by_layer import Series, draw_by_layer
-from attention_atlas.figures.style import plt, save_figure
+from attention_atlas.figures.attention_lines import LEFT, RIGHT, draw_attention_lines
+from attention_atlas.figures.by_layer import RANDOM, draw_by_layer
+from attention_atlas.figures.quantities import SEP_TO_SEP, TO_PUNCTUATION, Quantity
+from attention_atlas.figures.style import GREY, VERMILION, plt, save_figure
 from attention_atlas.io.run_label import RunLabel, run_label_of
 from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.methods.surface import MEASURES
@@ -29,10 +28,12 @@ from attention_atlas.studies.clark2019.figure5 import figure5
 from attention_atlas.studies.clark2019.noop import noop_page
 from attention_atlas.studies.clark2019.options_table import COLUMNS, options_table
 from attention_atlas.studies.clark2019.positions import positions
+from attention_atlas.studies.clark2019.positions_figure import positions_figure
 from attention_atlas.studies.clark2019.table1 import published_row, table1
 
 SAMPLE = RunLabel("Run <1>", "minilm", "generated & small", sample=True)
 REAL = RunLabel("Paper run", "bert", "WSJ", "bert-base-uncased", "wsj-sd-dev")
+THRESHOLDS = {"broad_entropy": 0.6, "position": 0.5, "special": 0.5}
 WARNING = "Generated text: not the papers"
 LINE = "Run &lt;1&gt;: minilm on generated &amp; small. Generated text: not the papers&#x27; data, numbers are not comparable."
 
@@ -271,7 +272,7 @@ def test_table_1_says_where_its_relations_come_from(tmp_path, converted, origin)
 # --- figures ---------------------------------------------------------------------------------------------------------
 
 
-def draw(folder: Path, name: str, label: RunLabel = REAL) -> dict[str, Path]:
+def draw(folder: Path, name: str, label: RunLabel = REAL, heads: str | list[list[int]] = "auto") -> dict[str, Path]:
     """Draw one figure from made-up tables; returns its files by format."""
     pictures = {kind: folder / f"{name}.{kind}" for kind in ("svg", "png", "pdf")}
     write_table(surface_frame(), folder / "surface.tsv")
@@ -280,11 +281,14 @@ def draw(folder: Path, name: str, label: RunLabel = REAL) -> dict[str, Path]:
         panels = []
         for head, kind in enumerate(KINDS, start=1):
             panel = weights_frame(weights, ["...", "a$b$", "the", ".", "[SEP]"], "token")
-            panels.append(panel.assign(kind=kind, layer=2, head=head, value=0.5, example="seg1"))
+            panels.append(panel.assign(kind=kind, layer=2, head=head, value=0.55, example="seg1"))
         write_table(pd.concat(panels), folder / "w.tsv")
-        figure1(folder / "w.tsv", label, pictures)
+        figure1(folder / "w.tsv", heads, THRESHOLDS, label, pictures)
     elif name == "figure2":
         figure2(folder / "surface.tsv", None, label, folder / "f2.tsv", pictures)
+    elif name == "positions":
+        positions(folder / "surface.tsv", label, folder / "p.tsv", folder / "p.html")
+        positions_figure(folder / "p.tsv", 0.5, label, pictures)
     elif name == "figure4":
         write_table(pd.DataFrame({"quantity": ["uniform_entropy"], "value": [4.7]}), folder / "summary.tsv")
         figure4(folder / "surface.tsv", folder / "summary.tsv", label, folder / "f4.tsv", pictures)
@@ -297,30 +301,21 @@ def draw(folder: Path, name: str, label: RunLabel = REAL) -> dict[str, Path]:
                 panel = panel.assign(relation=relation, example=example, sentence="s", layer=8, head=11, direction=direction)
                 panels.append(panel.assign(accuracy=0.943 if relation == "det" else None, marked=marked.astype(int)))
         write_table(pd.concat(panels), folder / "w.tsv")
-        figure5(folder / "w.tsv", "auto", label, "", pictures)
+        figure5(folder / "w.tsv", label, "", pictures)
     return pictures
 
 
 TEXTS = {
     "figure1": [
-        "Head 2-1",
-        "broad: entropy 0.50 nats",
-        "next token: 50% of its attention",
-        "[SEP]",
-        "...",
-        ">a$b$<",
-        "segment (seg1)",
+        *("Head 2-2: 55 % of its attention to the next token", "[SEP]", "...", ">a$b$<", "one segment (seg1)"),
+        "No head of this model attends broadly: the largest mean entropy is 0.55 nats (threshold 0.6).",
     ],
-    "figure2": ["Layer", "Mean attention (share of mass)", "full stop or comma", "[SEP] → [SEP]", "6 heads", "n = 40 segments"],
+    "figure2": ["Layer", "Mean attention (share)", "To . and ,", "From [SEP] to [SEP]", "6 heads", "n = 40 segments"],
     "figure4": ["Layer", "Entropy of attention (nats)", "uniform attention (4.70)", "From [CLS]", "n = 40 segments"],
+    "positions": ["To the previous token", "positional from 0.5", "published: largest head (BERT-base)", "n = 40 segments"],
     "figure5": [
-        "Head 8-11: determiners attend to their nouns (det, 94.3 % right)",
-        *(
-            "Head 8-11: prepositions attend to their objects (pobj)",
-            "house",
-            "Orange: lines of the relation",
-            "picked because the head is right",
-        ),
+        *("Head 8-11: det, 94.3 % right", "determiners to nouns", "Head 8-11: pobj", "prepositions to objects"),
+        *("house", "n = 3 sentences"),
     ],
 }
 
@@ -334,7 +329,7 @@ def test_a_figure_is_complete_and_the_same_byte_for_byte(tmp_path, name):
     svg = read(pictures["svg"])
     for text in TEXTS[name]:
         assert text in svg.replace("&gt;", ">")
-    assert "Paper run: bert on WSJ." in svg
+    assert "Paper run: bert on WSJ;" in svg
     picture = matplotlib.image.imread(pictures["png"])
     assert picture.shape[1] > 600
     ink = (picture[..., :3].min(axis=-1) < 0.9).mean()
@@ -343,13 +338,32 @@ def test_a_figure_is_complete_and_the_same_byte_for_byte(tmp_path, name):
 
 @pytest.mark.parametrize("name", list(TEXTS))
 def test_a_figure_of_the_sample_says_so(tmp_path, name):
-    assert WARNING in read(draw(tmp_path, name, SAMPLE)["svg"])
+    assert "on generated &amp; small" in read(draw(tmp_path, name, SAMPLE)["svg"])
+    assert "generated text" in read(draw(tmp_path, name, replace(SAMPLE, corpus="small"))["svg"])
 
 
 def test_the_dependents_are_bold_in_both_columns_and_directions(tmp_path):
     svg = read(draw(tmp_path, "figure5")["svg"])
     bold = re.findall(r"<text[^>]*font-weight: 700[^>]*>([^<]*)</text>", svg)
     assert bold == ["an"] * 6
+
+
+def test_the_lines_of_a_relation_are_on_top_of_all_others(tmp_path, monkeypatch):
+    figures = []
+    monkeypatch.setattr("attention_atlas.studies.clark2019.figure5.save_figure", lambda figure, *_: figures.append(figure))
+    draw(tmp_path, "figure5")
+    for axes in [axes for axes in figures[0].axes if axes.collections]:
+        below, above = sorted(axes.collections, key=lambda lines: lines.get_zorder())
+        assert below.get_zorder() < above.get_zorder()
+        assert {tuple(colour[:3]) for colour in below.get_colors()} == {to_rgb(GREY)}
+        assert {tuple(colour[:3]) for colour in above.get_colors()} == {to_rgb(VERMILION)}
+    plt.close(figures[0])
+
+
+def test_figure_1_draws_the_heads_that_the_run_names_whatever_they_do(tmp_path):
+    svg = read(draw(tmp_path, "figure1", heads=[[2, 1], [2, 2], [2, 3], [2, 4]])["svg"])
+    assert "No head" not in svg
+    assert "Head 2-1: attends broadly: entropy 0.55 nats" in svg
 
 
 def test_the_plotted_numbers_are_written(tmp_path):
@@ -372,7 +386,7 @@ def test_figure_2_has_bands_of_a_model_with_random_weights(tmp_path, monkeypatch
     write_table(random.assign(value=random["value"] / 2), tmp_path / "random.tsv")
     pictures = {"svg": tmp_path / "f2.svg"}
     figure2(tmp_path / "s.tsv", tmp_path / "random.tsv", REAL, tmp_path / "f2.tsv", pictures)
-    assert "random weights: range and mean of heads" in read(pictures["svg"])
+    assert RANDOM in read(pictures["svg"])
     table = read_table(tmp_path / "f2.tsv")
     assert table.groupby("weights").size().to_dict() == {"trained": 5 * 6, "random": 4 * 6}
     of_random = table.query("weights == 'random' and target == 'sep' and layer == 2").sort_values("head")
@@ -381,28 +395,59 @@ def test_figure_2_has_bands_of_a_model_with_random_weights(tmp_path, monkeypatch
     figures = []
     monkeypatch.setattr("attention_atlas.studies.clark2019.figure2.save_figure", lambda figure, *_: figures.append(figure))
     figure2(tmp_path / "s.tsv", tmp_path / "random.tsv", REAL, tmp_path / "f2.tsv", pictures)
-    top, bottom = figures[0].axes
-    bands = [collection for collection in top.collections if isinstance(collection, PolyCollection)]
-    assert len(bands) == 3, "[CLS], [SEP], full stop or comma"
-    corners = bands[1].get_paths()[0].vertices
+    panels = {axes.get_title(loc="left"): axes for axes in figures[0].axes}
+    bands = {title: [c for c in axes.collections if isinstance(c, PolyCollection)] for title, axes in panels.items()}
+    assert [len(band) for band in bands.values()] == [1, 1, 1, 1, 0, 0], "the control has no [SEP] to [SEP]; then the legend"
+    corners = bands["To [SEP]"][0].get_paths()[0].vertices
     assert sorted(set(corners[corners[:, 0] == 2, 1].round(4))) == pytest.approx([expected.min(), expected.max()], abs=1e-4)
-    dashed = [line for line in top.lines if line.get_linestyle() == "--"]
-    assert dashed[1].get_ydata()[1] == pytest.approx(expected.mean(), abs=1e-4)
-    assert len([c for c in bottom.collections if isinstance(c, PolyCollection)]) == 1, "the control has no [SEP] to [SEP]"
+    dashed = [line for line in panels["To [SEP]"].lines if line.get_linestyle() == "--"]
+    assert dashed[0].get_ydata()[1] == pytest.approx(expected.mean(), abs=1e-4)
     plt.close(figures[0])
     figure2(tmp_path / "s.tsv", None, REAL, tmp_path / "f2.tsv", pictures)
-    assert not [c for c in figures[1].axes[0].collections if isinstance(c, PolyCollection)]
+    assert not [c for axes in figures[1].axes for c in axes.collections if isinstance(c, PolyCollection)]
     assert set(read_table(tmp_path / "f2.tsv")["weights"]) == {"trained"}
     plt.close(figures[1])
 
 
+def test_published_values_stand_beside_those_of_the_run(tmp_path, monkeypatch):
+    figures = []
+    for name in ("figure2", "figure4", "positions_figure"):
+        module = f"attention_atlas.studies.clark2019.{name}.save_figure"
+        monkeypatch.setattr(module, lambda figure, *_: figures.append(figure))
+        draw(tmp_path, name.removesuffix("_figure"))
+    hollow = [
+        {axes.get_title(loc="left"): [ln for ln in axes.lines if ln.get_markerfacecolor() == "none"] for axes in figure.axes}
+        for figure in figures
+    ]
+    # Figure 2: mean attention to [CLS] in layers 1 and 2 of BERT-base, as read off the paper.
+    to_cls = hollow[0]["To [CLS]"][0].get_xydata()
+    assert len(to_cls) == 12
+    assert to_cls[:2].tolist() == [[1, 0.052], [2, 0.256]]
+    assert hollow[1]["From all tokens"][0].get_xydata()[0].tolist() == [1, 3.6]
+    assert hollow[2]["To the previous token"][0].get_xydata()[0].tolist() == [2, 0.547]
+    assert [12, 0.314] in hollow[2]["To the token itself"][0].get_xydata().tolist()
+    for figure in figures:
+        plt.close(figure)
+
+
 def test_dots_are_heads_and_lines_are_means():
-    frame = pd.DataFrame({"m": ["x"] * 5 + ["z"], "layer": [1, 1, 1, 2, 2, 1], "value": [0.1, 0.3, 0.8, 0.5, 0.9, 0.0]})
+    frame = pd.DataFrame(
+        {
+            "m": ["x"] * 5 + ["z"],
+            "layer": [1, 1, 1, 2, 2, 1],
+            "head": [1, 2, 3, 1, 2, 1],
+            "value": [0.1, 0.3, 0.8, 0.5, 0.9, 0.0],
+        }
+    )
     _, axes = plt.subplots()
-    draw_by_layer(axes, frame, [Series("x", "ex", "red", "o"), Series("y", "why", "blue", "s")], "m", "value")
-    assert [line.get_label() for line in axes.lines] == ["ex"]
+    draw_by_layer(axes, frame, [("x", Quantity("x", "ex", "red")), ("y", Quantity("y", "why", "blue"))], "m", "value")
+    assert len(axes.lines) == len(axes.collections) == 1
     np.testing.assert_allclose(axes.lines[0].get_xydata(), [[1, 0.4], [2, 0.7]])
-    np.testing.assert_allclose(axes.collections[0].get_offsets(), [[1, 0.1], [1, 0.3], [1, 0.8], [2, 0.5], [2, 0.9]])
+    dots = axes.collections[0].get_offsets()
+    np.testing.assert_allclose(dots[:, 1], [0.1, 0.3, 0.8, 0.5, 0.9])
+    assert dots[:, 0].round().tolist() == [1, 1, 1, 2, 2]
+    assert len({tuple(dot) for dot in dots.tolist()}) == 5, "no head hides another"
+    assert (np.diff(dots[:3, 0]) > 0.1).all()
     plt.close()
 
 
@@ -412,11 +457,12 @@ def test_lines_run_from_attending_to_attended_words_as_dark_as_their_weights():
     marked[1, 0] = True
     _, axes = plt.subplots()
     draw_attention_lines(axes, ["a", "b", "c"], weights, "#0000ff", marked, "#ff0000", [1])
-    lines = axes.collections[0]
-    line_points = [[tuple(point) for point in segment] for segment in lines.get_segments()]
+    others, lines_of_relation = axes.collections
     # Words stand from top (2) to bottom (0); hardly visible and missing weights have no line.
-    assert line_points == [[(0.34, 2), (0.66, 0)], [(0.34, 1), (0.66, 2)], [(0.34, 0), (0.66, 0)]]
-    np.testing.assert_allclose(lines.get_colors(), [[0, 0, 1, 0.4], [1, 0, 0, 0.9], [0, 0, 1, 0.2]])
+    ends = [[[tuple(point) for point in line] for line in lines.get_segments()] for lines in (others, lines_of_relation)]
+    assert ends == [[[(LEFT, 2), (RIGHT, 0)], [(LEFT, 0), (RIGHT, 0)]], [[(LEFT, 1), (RIGHT, 2)]]]
+    np.testing.assert_allclose(others.get_colors(), [[0, 0, 1, 0.4], [0, 0, 1, 0.2]])
+    np.testing.assert_allclose(lines_of_relation.get_colors(), [[1, 0, 0, 0.9]])
     texts = [(t.get_text(), t.get_fontweight()) for t in axes.texts]
     assert texts == [(w, "bold" if w == "b" else "normal") for w in "aabbcc"]
     plt.close()
@@ -428,20 +474,11 @@ def test_a_saved_figure_is_closed(tmp_path):
     assert not plt.fignum_exists(figure.number)
 
 
-def test_figures_and_tables_load_no_model_code():
-    modules = [f"figure{n}" for n in (1, 2, 4, 5)] + ["table1", "comparison", "options_table", "positions", "noop"]
-    code = "import sys\n" + "".join(f"import attention_atlas.studies.clark2019.{m}\n" for m in modules)
-    code += "print([m for m in ('torch', 'transformers', 'seaborn') if m in sys.modules])"
-    library = str(Path(attention_atlas.__file__).parents[1])
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONPATH": library})
-    assert done.stdout.strip() == "[]"
-
-
 def test_a_panel_without_any_series_says_so():
     frame = pd.DataFrame({"target": ["punct"] * 2, "layer": [1, 2], "head": [1, 1], "mean_attention": [0.1, 0.2]})
     figure, (empty, drawn) = plt.subplots(1, 2)
-    draw_by_layer(empty, frame, [Series("sep_sep", "[SEP]", "red", "o")], "target", "mean_attention")
-    draw_by_layer(drawn, frame, [Series("punct", "stop", "red", "o")], "target", "mean_attention")
+    draw_by_layer(empty, frame, [("sep_sep", SEP_TO_SEP)], "target", "mean_attention")
+    draw_by_layer(drawn, frame, [("punct", TO_PUNCTUATION)], "target", "mean_attention")
     assert [text.get_text() for text in empty.texts] == ["the model has no such token"]
     assert not drawn.texts
     plt.close(figure)

@@ -21,6 +21,7 @@ from attention_atlas.studies.clark2019.clustering import (
     mean_between,
     mean_within,
     named_heads,
+    on_layout,
     permutation_p,
 )
 from attention_atlas.studies.clark2019.figure6 import figure6
@@ -164,6 +165,18 @@ def test_intervals_by_distance_of_layers():
     assert table.loc[1, ["ci_low", "ci_high"]].tolist() == pytest.approx([0.2, 0.2])
 
 
+def test_a_layout_is_laid_on_another_one_with_the_disparity_of_procrustes_analysis():
+    random = np.random.default_rng(0)
+    layout = random.normal(size=(12, 2)) + 5
+    turned = np.array([[0.0, -3.0], [-3.0, 0.0]])
+    np.testing.assert_allclose(on_layout(layout, layout @ turned - 7), layout, atol=1e-9)
+    moved = layout @ turned + random.normal(scale=1.5, size=layout.shape)
+    aligned = on_layout(layout, moved)
+    left = np.square(aligned - layout).sum() / np.square(layout - layout.mean(axis=0)).sum()
+    assert left == pytest.approx(procrustes(layout, moved)[2])
+    assert 0.01 < left < 0.9
+
+
 def test_tables_and_figure_from_shards(tmp_path):
     shards, _ = write_example_shards(tmp_path, sizes=[6, 8, 7, 9], layers=3, heads=3)
     measure_head_distances(shards, 4, 0.001, 4, 1, tmp_path / "d.tsv", tmp_path / "b.tsv")
@@ -179,7 +192,7 @@ def test_tables_and_figure_from_shards(tmp_path):
     write_table(pd.DataFrame({"relation": ["det"], "layer": [2], "head": [3]}), tmp_path / "dependencies.tsv")
     write_table(pd.DataFrame({"quantity": ["segments"], "value": [4]}), tmp_path / "surface_summary.tsv")
     setting = RunLabel("r", "m", "c")
-    paths = [tmp_path / name for name in ("heads.tsv", "layers.tsv", "test.tsv")]
+    paths = [tmp_path / name for name in ("heads.tsv", "layers.tsv", "test.tsv", "starts.tsv")]
     inputs = [tmp_path / name for name in ("d.tsv", "b.tsv", "surface.tsv", "dependencies.tsv")]
     cluster_heads(ClusterTables(*inputs, None), OPTIONS, 100, 0, *paths)
     first = [path.read_bytes() for path in paths]
@@ -187,6 +200,9 @@ def test_tables_and_figure_from_shards(tmp_path):
     assert heads.columns.tolist() == ["layer", "head", "x", "y", "behaviour", "relation"]
     assert heads["behaviour"].tolist() == ["next"] * 9
     assert heads.loc[heads["relation"].notna(), ["layer", "head", "relation"]].to_numpy().tolist() == [[2, 3, "det"]]
+    starts = read_table(paths[3])
+    assert starts.columns.tolist() == ["start", "layer", "head", "x", "y"]
+    assert starts.groupby("start").size().tolist() == [9] * 5
     test = read_table(paths[2]).set_index("quantity")
     assert test.loc["difference", "ci_low"] <= test.loc["difference", "value"] <= test.loc["difference", "ci_high"]
     assert test["meaning"].notna().all()
@@ -197,7 +213,8 @@ def test_tables_and_figure_from_shards(tmp_path):
     assert "9 heads." in page
     assert "shuffled 1000 times. Interval: bootstrap over 4 segments." in page
     pictures = {kind: tmp_path / f"f.{kind}" for kind in ("svg", "png", "pdf")}
-    figure6(paths[0], paths[1], paths[2], tmp_path / "surface_summary.tsv", setting, pictures)
+    figure6(paths[0], paths[1], paths[3], paths[2], tmp_path / "surface_summary.tsv", setting, pictures)
     shown = pictures["svg"].read_text(encoding="utf-8")
-    assert f"from other seeds {test.loc['procrustes_mean', 'value']:.2f} on average" in shown
+    assert f"Procrustes disparity {test.loc['procrustes_mean', 'value']:.2f}" in shown
+    assert "det (2-3)" in shown
     assert all(path.stat().st_size > 1000 for path in pictures.values())

@@ -219,12 +219,11 @@ def test_tables_and_figure(tmp_path):
     assert variants["masking"].tolist()[: 9 * LAYERS] == ["masked"] * 9 * LAYERS
     assert [path.read_bytes() for path in measure("b")] == [path.read_bytes() for path in paths]
     pictures = {kind: tmp_path / f"f.{kind}" for kind in ("svg", "png", "pdf")}
-    figure3(paths[0], surface_table(tmp_path), "predicted", RunLabel("r", "m", "c"), pictures)
-    assert "to [SEP]" in pictures["svg"].read_text()
-    assert "Means over the queries of predicted tokens, in every layer." in pictures["svg"].read_text()
-    assert own_sink(tmp_path / "surface.tsv").endswith("from layer 2 on: [CLS] (30.0 %), [SEP] (2.0 %).")
-    assert "Special token with most attention in this model" in pictures["svg"].read_text()
-    figure3_variants(*paths[:2], RunLabel("r", "m", "c"), tmp_path / "h.html")
+    figure3(paths[0], "predicted", RunLabel("r", "m", "c"), pictures)
+    assert "[SEP]" in pictures["svg"].read_text()
+    assert own_sink(surface_table(tmp_path)).endswith("from layer 2 on: [CLS] (30.0 %), [SEP] (2.0 %).")
+    figure3_variants(*paths[:2], tmp_path / "surface.tsv", RunLabel("r", "m", "c"), tmp_path / "h.html")
+    assert "Special token with most attention in this model" in (tmp_path / "h.html").read_text()
     assert "[SEP] to other" in (tmp_path / "h.html").read_text()
     assert f"Prediction of masked tokens: {facts.words}." in (tmp_path / "h.html").read_text()
 
@@ -236,11 +235,11 @@ def test_a_model_without_mask_gives_empty_tables_and_a_figure_that_says_so(tmp_p
     files = ModelFiles(entry, tmp_path / "card.json", head, tmp_path / "head.json")
     data = [[tmp_path / "0.parquet"], 15]
     measure_gradients(files, *data, {"cls_is_other": True, "rows": "predicted"}, 100, 0, 1, GradientOutputs(*paths))
-    figure3_variants(*paths[:2], RunLabel("r", "m", "c"), tmp_path / "h.html")
+    figure3_variants(*paths[:2], surface_table(tmp_path), RunLabel("r", "m", "c"), tmp_path / "h.html")
     assert read_table(paths[0]).empty
     assert "the model has no [MASK]" in (tmp_path / "h.html").read_text()
-    figure3(paths[0], surface_table(tmp_path), "predicted", RunLabel("r", "m", "c"), {"svg": tmp_path / "f.svg"})
-    assert "the model has no [MASK]" in (tmp_path / "f.svg").read_text()
+    figure3(paths[0], "predicted", RunLabel("r", "m", "c"), {"svg": tmp_path / "f.svg"})
+    assert "The model has no [MASK]" in (tmp_path / "f.svg").read_text()
 
 
 def test_the_variants_are_means_over_heads():

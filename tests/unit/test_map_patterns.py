@@ -26,7 +26,7 @@ from attention_atlas.studies.kovaleva2019.annotations import (
     by_annotator,
     read_labels,
 )
-from attention_atlas.studies.kovaleva2019.drawn_patterns import candidates
+from attention_atlas.studies.kovaleva2019.drawn_patterns import candidates, far_block
 from attention_atlas.studies.kovaleva2019.labelling_page import write_labelling_page
 from attention_atlas.studies.kovaleva2019.map_network import VIEWS, MapNetwork, as_pictures, classify, train_network
 from attention_atlas.studies.kovaleva2019.names import (
@@ -311,6 +311,20 @@ def test_a_label_of_a_map_that_is_not_there_is_refused(trained, tmp_path):
 
 def test_the_labels_file_has_one_annotator_a_line():
     assert (FOLDER / LABELS).read_text().splitlines()[0] == "text,layer,head,label,annotator"
+
+
+def test_a_block_is_told_from_a_band_along_the_diagonal():
+    place = torch.arange(N)
+    inner = ~SPECIAL
+    band = ((place[:, None] - place[None, :]).abs() <= 2) & inner[None, :]
+    block = (SEGMENT[:, None] == SEGMENT[None, :]) & inner[None, :]
+    maps = torch.stack([band, block, inner[None, :].expand(N, N)]).float()
+    maps = maps / maps.sum(-1, keepdim=True).clamp(min=1)
+    of_band, of_block, of_uniform = far_block(maps, SPECIAL, SEGMENT).tolist()
+    assert of_band == pytest.approx(0, abs=1e-6)
+    assert of_uniform == pytest.approx(0, abs=1e-6)
+    assert of_block > 0.15
+    assert map_numbers(maps, SPECIAL, SEGMENT)[0, 2] > 0.3, "by the rules alone, the band is a block"
 
 
 def test_more_examples_keep_those_that_figure1_is_drawn_from():

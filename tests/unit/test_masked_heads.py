@@ -10,6 +10,7 @@ from sacrebleu.metrics import BLEU
 from sacrebleu.significance import PairedTest
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
+from text_boxes import words_in
 
 from attention_atlas.attention.plans import DECODER_CROSS, DECODER_SELF, ENCODER_SELF
 from attention_atlas.io.run_label import RunLabel
@@ -217,9 +218,10 @@ def test_tables_pages_and_figure(files, tmp_path):
     assert "Generated text" in page
     pictures = {kind: tmp_path / f"figure1.{kind}" for kind in ("svg", "png", "pdf")}
     figure1(tmp_path / "figure1.tsv", SETTINGS, pictures)
-    text = pictures["svg"].read_text(encoding="utf-8")
+    text = words_in(pictures["svg"])
     assert "Encoder-decoder" in text
-    assert "18 heads, n = 40 sentences" in text.replace("\n", " ")
+    assert "Translation: 18 heads" in text
+    assert "n = 40 sentences and 90 examples; generated text" in text
     first = pictures["svg"].read_bytes()
     figure1(tmp_path / "figure1.tsv", SETTINGS, pictures)
     assert pictures["svg"].read_bytes() == first

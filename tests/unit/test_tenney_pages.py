@@ -9,6 +9,7 @@ import pytest
 from edge_examples import LAYERS, edge_example, telling_states
 from PIL import Image
 from shipped_runs import shipped, wildcards
+from text_boxes import words_in
 
 from attention_atlas.corpora.examples import write_examples
 from attention_atlas.errors import AtlasError
@@ -440,8 +441,9 @@ def test_figures_are_drawn_and_the_same_twice(pages, second_pages, tmp_path):
     assert "Parts of speech" in text
     assert "Expected layer" in text
     for name in ("figure2", "figure_a3"):
-        text = (tmp_path / f"{name}0.svg").read_text(encoding="utf-8")
-        assert "Sentences evaluated: Parts of speech 8, Constituents 8" in " ".join(text.split()), name
+        words = words_in(tmp_path / f"{name}0.svg")
+        assert "n: sentences evaluated; probes of 2 seeds" in words, name
+        assert words.count("n = 8") == len(TASKS), name
     (tmp_path / "none").write_text("\t".join(FIGURE3) + "\n", encoding="utf-8")
     figure3(tmp_path / "none", SETTINGS, {"svg": tmp_path / "none.svg"})
     assert "no sentence has more than one target in doubt" in (tmp_path / "none.svg").read_text(encoding="utf-8")

@@ -4,23 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from textwrap import wrap
 
-import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
 from attention_atlas.atlas.correlations import CORRELATIONS, LEVEL
 from attention_atlas.atlas.measures import MEASURES
-from attention_atlas.figures.style import save_figure, use_style
+from attention_atlas.figures.style import BLACK, DIVERGING, PAGE, SMALLEST, TALLEST, page_figure, plain, save_figure
 from attention_atlas.io.tables import read_table
 from attention_atlas.stats.simultaneous import too_few_draws
 
 Pictures = Mapping[str, str | Path]
+_LINE = 46
+"""Letters of a line of a title; a title has two lines at most."""
+_ROW = 0.19
+"""Inches of a measure."""
 
 
 def correlation_map(correlations: str | Path, measures: str | Path, line: str, pictures: Pictures) -> None:
-    """Draw rank correlations of all measures, like ones side by side, and mark those that hold within layers.
+    """Draw rank correlations of all measures, similar ones side by side, and mark those that are significant within layers.
 
     Args:
         correlations: table of `correlations.write_correlations`.
@@ -33,42 +40,63 @@ def correlation_map(correlations: str | Path, measures: str | Path, line: str, p
     """
     table = read_table(correlations, CORRELATIONS)
     titles = read_table(measures, MEASURES).set_index("measure")["title"]
-    names = list(dict.fromkeys([*table["measure_a"], *table["measure_b"]]))
-    place = {name: k for k, name in enumerate(names)}
-    grid, significant = np.eye(len(names)), np.zeros((len(names), len(names)), dtype=bool)
-    definitional = significant.copy()
-    for row in table.itertuples():
-        k, m = place[row.measure_a], place[row.measure_b]
-        grid[k, m] = grid[m, k] = row.spearman
-        significant[k, m] = significant[m, k] = row.p_holm < LEVEL
-        definitional[k, m] = definitional[m, k] = bool(row.definitional)
-    use_style()
-    size = 0.34 * len(names) + 2.6
-    figure, axis = plt.subplots(figsize=(size + 3.2, size), constrained_layout=True)
-    if len(names) > 2:
-        # Measures with opposite signs say the same of heads.
-        distances = np.clip(1 - np.abs(np.nan_to_num(grid)), 0, None)
-        np.fill_diagonal(distances, 0)
-        order = leaves_list(linkage(squareform(distances, checks=False), method="average"))
-        grid, significant, definitional = (array[np.ix_(order, order)] for array in (grid, significant, definitional))
-        names = [names[k] for k in order]
-    image = axis.imshow(grid, cmap="RdBu_r", vmin=-1, vmax=1)
-    rows, columns = np.nonzero(significant)
-    axis.plot(columns, rows, "o", color="black", markersize=2.4)
-    rows, columns = np.nonzero(definitional)
-    axis.plot(columns, rows, "x", color="black", markersize=4)
-    axis.set_xticks(range(len(names)), names, rotation=90, fontsize=7.5)
-    axis.set_yticks(range(len(names)), [str(titles.get(name, name)) for name in names], fontsize=7.5)
-    axis.spines[:].set_visible(False)
-    axis.tick_params(length=0)
-    figure.colorbar(image, ax=axis, shrink=0.7, label="Spearman over heads")
-    heads = int(table["n"].max()) if len(table) else 0
-    tested = table["p"].notna()
-    note = (
-        f"Rank correlations over up to {heads} heads, measures in the order of average linkage of 1 - |Spearman|.\nA dot: p < "
-        f"{LEVEL} after Holm over {tested.sum()} pairs when heads are shuffled within their layers. A cross: measures that go "
-        "together by their definitions; not tested."
+    values = _square(table, "spearman").fillna(0.0)
+    values = values.mask(np.eye(len(values), dtype=bool), 1.0)
+    names = _similar_side_by_side(values)
+    figure, ((axis,),) = page_figure(1, 1, PAGE, min(_ROW * len(names) + 0.6, TALLEST - 0.8))
+    sns.heatmap(
+        values.loc[names, names],
+        cmap=DIVERGING,
+        vmin=-1,
+        vmax=1,
+        cbar_kws={"label": "Spearman correlation over heads", "shrink": 0.6, "pad": 0.02},
+        ax=axis,
     )
+    significant = _square(table.assign(marked=(table["p_holm"] < LEVEL).astype(float)), "marked")
+    definitional = _square(table.assign(marked=table["definitional"].astype(float)), "marked")
+    _mark(axis, significant.loc[names, names], "o", 2.0)
+    _mark(axis, definitional.loc[names, names], "x", 3.0)
+    numbers = [str(number) for number in range(1, len(names) + 1)]
+    places = np.arange(len(names)) + 0.5
+    axis.set_xticks(places, numbers, rotation=90, fontsize=SMALLEST)
+    labelled = [f"{_title(str(titles.get(name, name)))}  {number}" for name, number in zip(names, numbers, strict=True)]
+    axis.set_yticks(places, labelled, rotation=0, fontsize=SMALLEST, linespacing=0.95)
+    axis.tick_params(length=0)
+    axis.set_xlabel("")
+    axis.set_ylabel("")
+    save_figure(figure, pictures, f"{line}: {_count(table)}.")
+
+
+def _square(table: pd.DataFrame, column: str) -> pd.DataFrame:
+    """A column of pairs as a symmetric table of measures."""
+    names = list(dict.fromkeys([*table["measure_a"], *table["measure_b"]]))
+    half = table.pivot(index="measure_a", columns="measure_b", values=column).reindex(index=names, columns=names)
+    return half.combine_first(half.T).loc[names, names].copy()
+
+
+def _similar_side_by_side(values: pd.DataFrame) -> list[str]:
+    """Measures in the order of average linkage; those with opposite signs say the same of heads."""
+    names = [str(name) for name in values.columns]
+    if len(names) <= 2:
+        return names
+    distances = np.clip(1 - np.abs(values.to_numpy()), 0, None)
+    order = leaves_list(linkage(squareform(distances, checks=False), method="average"))
+    return [names[place] for place in order]
+
+
+def _mark(axis: Axes, marked: pd.DataFrame, marker: str, size: float) -> None:
+    rows, columns = np.nonzero(marked.to_numpy() == 1)
+    axis.plot(columns + 0.5, rows + 0.5, marker, color=BLACK, markersize=size, markeredgewidth=0.6)
+
+
+def _title(title: str) -> str:
+    return plain("\n".join(wrap(title, _LINE, max_lines=2, placeholder=" …")))
+
+
+def _count(table: pd.DataFrame) -> str:
+    """Heads and tests; where a correction cannot reach its level, that."""
+    tested = table["p"].notna()
+    count = f"n = {int(table['n'].max()) if len(table) else 0} heads; {tested.sum()} pairs tested"
     if tested.any() and table.loc[tested, "p_holm"].isna().all():
-        note = f"{note} {too_few_draws('p_holm', int(tested.sum()), LEVEL, 'shuffles')}"
-    save_figure(figure, pictures, f"{line}\n{note}")
+        count += f"; {too_few_draws('p_holm', int(tested.sum()), LEVEL, 'shuffles').rstrip('.')}"
+    return count

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from textwrap import fill, wrap
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
+import seaborn as sns
+from matplotlib.ticker import MaxNLocator
 
 from attention_atlas.atlas.compared import mean_over_heads, read_compared
 from attention_atlas.atlas.correlations import Draws
 from attention_atlas.atlas.measures import SOURCES
-from attention_atlas.figures.style import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, save_figure, use_style
+from attention_atlas.figures.style import BLACK, NOTE, PAGE, PALETTE, TALLEST, footnote, page_figure, plain, save_figure
 from attention_atlas.io.run_label import RunLabel
 
 _TITLES = {measure.name: measure for source in SOURCES for measure in source.measures}
 _SHOWN = ("entropy", "to_sep", "to_cls", "to_next", "to_previous", "to_itself", "to_punctuation", "relation_margin")
+_COLUMNS = 4
+_LINE, _NAME_LINE = 27, 20
+"""Letters of a line of an axis' title, and of a model's name."""
 
 
 def models_figure(
@@ -36,31 +42,33 @@ def models_figure(
         AtlasError: a table cannot be used.
     """
     _, tables = read_compared(models)
-    use_style()
     names = [name for name in _SHOWN if any(name in table for table in tables.values())]
-    columns = 4
-    height = -(-len(names) // columns)
-    figure, axes = plt.subplots(height, columns, figsize=(10.4, 2.5 * height + 0.3), constrained_layout=True, squeeze=False)
-    colours = dict(zip(tables, (BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY), strict=False))
+    rows = -(-len(names) // _COLUMNS)
+    model_titles = [wrap(model, _NAME_LINE, max_lines=4, placeholder="…") for model in tables]
+    model_height = max(0.32, 0.04 + 0.12 * max(map(len, model_titles)))
+    height = min((model_height * len(tables) + 1.0) * rows + 0.2, TALLEST - 0.6)
+    figure, axes = page_figure(rows, _COLUMNS, PAGE - 0.05, height, sharey=True)
+    colours = dict(zip(tables, PALETTE, strict=False))
     for axis, name in zip(axes.flat, names, strict=False):
         for place, (model, table) in enumerate(tables.items()):
             if name not in table:
-                axis.text(0.5, place, "not measured", transform=axis.get_yaxis_transform(), ha="center", color=GREY)
+                style = {"transform": axis.get_yaxis_transform(), "color": NOTE, "fontsize": 7}
+                axis.text(0.5, place, "not measured", ha="center", va="center", **style)
                 continue
-            # Spread over the row, so that heads do not hide each other.
+            # Spread over the row, so that heads do not hide each other; random places would change from run to run.
             spread = place + 0.3 * np.sin(np.arange(len(table)) * 2.4)
-            axis.scatter(table[name], spread, s=9, color=colours[model], alpha=0.6, linewidths=0)
+            sns.scatterplot(x=table[name], y=spread, s=7, color=colours[model], alpha=0.6, linewidth=0, ax=axis)
             mean, low, high = mean_over_heads(table[name], draws)
-            axis.plot([low, high], [place, place], color="black", linewidth=2.2)
-            axis.plot(mean, place, "D", color="black", markersize=4)
+            axis.plot([low, high], [place, place], color=BLACK, linewidth=1.8)
+            axis.plot(mean, place, "D", color=BLACK, markersize=3.5)
         measure = _TITLES[name]
-        axis.set_xlabel(f"{measure.title}\n({measure.unit})", fontsize=7.5)
-        first = axis in axes[:, 0]
-        axis.set_yticks(range(len(tables)), list(tables) if first else [""] * len(tables))
+        axis.set_xlabel(fill(f"{measure.title} ({measure.unit})", _LINE), fontsize=7)
+        axis.set_ylabel("")
+        axis.set_yticks(range(len(tables)), [plain("\n".join(lines)) for lines in model_titles])
         axis.set_ylim(len(tables) - 0.5, -0.5)
-        axis.tick_params(labelsize=7.5)
+        axis.xaxis.set_major_locator(MaxNLocator(nbins=4))
     for axis in axes.flat[len(names) :]:
         axis.set_visible(False)
-    counts = ", ".join(f"{model} {len(table)}" for model, table in tables.items())
-    note = f"A point a head (heads: {counts}); diamond and bar: mean and its 95 % interval over heads (bootstrap)."
-    save_figure(figure, pictures, f"{label.line}\n{note}")
+    sizes = list(dict.fromkeys(str(len(table)) for table in tables.values()))
+    models_label = replace(label, model=f"{len(tables)} models")
+    save_figure(figure, pictures, footnote(models_label, f"n = {' or '.join(sizes)} heads a model"))

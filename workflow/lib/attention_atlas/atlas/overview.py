@@ -23,32 +23,34 @@ ARTIFACTS = (
     table(
         "measures",
         "Measures",
-        "Every measure of single heads: what it is, of which model, or why it is left out; and a page to browse them",
-        "Measures of single heads from all studies: what each is, its unit, the model that it is of, or why it is left out. "
-        "heads.tsv has a row a head and a column a measure; atlas.html is a page to browse them: heads by layer coloured by "
-        "any measure, two measures against each other, and a card for each head.",
+        "All measures of single heads, and a page to browse them",
+        "Measures of single heads from all studies: title, unit, the model that it was measured on, or the reason why it is "
+        "missing. heads.tsv has one row for each head and one column for each measure; atlas.html is a page to browse them: "
+        "heads by layer, coloured by any measure, two measures against each other, and a card for each head.",
         files=["heads.tsv", "atlas.html"],
     ),
     figure(
         "correlations",
         "Correlations",
-        "How measures of heads go together, beyond the depth of layers",
-        "Rank correlations between measures of single heads, like ones side by side; dots hold when heads are shuffled within "
-        "their layers.",
+        "Rank correlations between measures of heads",
+        "Spearman correlations over heads between the measures of all studies. Rows and columns have the same order (average "
+        "linkage of 1 - absolute correlation), and the columns the numbers of the rows. A dot: p < 0.05 after Holm's "
+        "correction when heads are shuffled within their layers. A cross: two measures that are related by definition, which "
+        "is not tested.",
     ),
     table(
         "findings",
         "Findings",
-        "Findings of one study, tested on what another measured of the same heads",
+        "Findings of one study, tested on another study's measures of the same heads",
         "Findings across papers, each with its statistic over all heads and within layers, and a verdict by the test within "
         "layers: holds, does not hold, or undecided.",
     ),
     figure(
         "models",
         "Models",
-        "The same measures of several models, one with random weights among them",
-        "Measures of all heads, model beside model (points: heads; diamond and bar: mean with 95 % interval), and findings "
-        "tested on each model.",
+        "Measures of heads of several models, including random weights",
+        "Measures of all heads of each compared model: each point is one head, the diamond the mean over heads, the bar its 95 "
+        "% interval by bootstrap over heads. The page tests the findings on each model.",
         needs=["sentences", "compared"],
         files=["models_findings.tsv", "models_findings.html"],
     ),

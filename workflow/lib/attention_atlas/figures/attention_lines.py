@@ -11,9 +11,11 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgba
 
-from attention_atlas.figures.style import plain
+from attention_atlas.figures.style import VERMILION, plain
 
-LEFT, RIGHT = 0.34, 0.66
+LEFT, RIGHT = 0.36, 0.64
+LONGEST = 14
+"""Letters of a word that is drawn whole."""
 
 
 def draw_attention_lines(
@@ -22,35 +24,44 @@ def draw_attention_lines(
     weights: npt.NDArray[np.floating],
     colour: str,
     marked: npt.NDArray[np.bool_] | None = None,
-    mark_colour: str = "#D55E00",
+    mark_colour: str = VERMILION,
     marked_words: Sequence[int] = (),
+    size: float = 7,
 ) -> None:
-    """Draw query words on the left, key words on the right, and a line as strong as each weight.
+    """Draw query words on the left, key words on the right, and a line as opaque as each weight.
 
     Args:
         axes: where to draw.
         words: the n words.
         weights: [n, n], row = query word; NaN draws no line.
         colour: of the lines.
-        marked: [n, n] lines drawn in `mark_colour`.
+        marked: [n, n] lines drawn in `mark_colour`, on top of all others.
         mark_colour: of marked lines and words.
         marked_words: positions of words printed bold in `mark_colour`, in both columns.
+        size: of the words, in points.
     """
     n = len(words)
-    rows, columns = np.nonzero(~np.isnan(weights) & (weights > 0.005))
+    shown = ~np.isnan(weights) & (weights > 0.005)
     heights = np.arange(n)[::-1]
-    colours = np.tile(to_rgba(colour), (len(rows), 1))
-    if marked is not None:
-        colours[marked[rows, columns]] = to_rgba(mark_colour)
-    axes.add_collection(weighted_lines(heights[rows], heights[columns], weights[rows, columns], colours, (LEFT, RIGHT), 1.4))
+    on_top = np.zeros((n, n), dtype=bool) if marked is None else marked
+    for is_marked, drawn in ((False, colour), (True, mark_colour)):
+        rows, columns = np.nonzero(shown & (on_top == is_marked))
+        lines = weighted_lines(heights[rows], heights[columns], weights[rows, columns], drawn, (LEFT, RIGHT), 1.4)
+        lines.set_zorder(2 if is_marked else 1)
+        axes.add_collection(lines)
     for position, word in enumerate(words):
         text_style: dict[str, Any] = {"color": mark_colour, "fontweight": "bold"} if position in marked_words else {}
         safe = plain(word)
-        axes.text(LEFT - 0.02, heights[position], safe, ha="right", va="center", fontsize=8, **text_style)
-        axes.text(RIGHT + 0.02, heights[position], safe, ha="left", va="center", fontsize=8, **text_style)
+        axes.text(LEFT - 0.02, heights[position], safe, ha="right", va="center", fontsize=size, **text_style)
+        axes.text(RIGHT + 0.02, heights[position], safe, ha="left", va="center", fontsize=size, **text_style)
     axes.set_xlim(0, 1)
     axes.set_ylim(-0.7, n - 0.3)
     axes.axis("off")
+
+
+def shortened(word: str, longest: int = LONGEST) -> str:
+    """A word, or its beginning and an ellipsis, so that a column of words keeps its width."""
+    return word if len(word) <= longest else word[: longest - 1] + "…"
 
 
 def weighted_lines(

@@ -1,62 +1,114 @@
-"""Dots for heads and a line for their mean, over the layers of a model."""
+"""Heads as dots, their mean as a line, and what a paper printed, over the layers of a model."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
+import seaborn as sns
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from attention_atlas.figures.style import GREY
+from attention_atlas.figures.quantities import LAYER, Quantity
+from attention_atlas.figures.style import BLACK, GREY, NOTE, PUBLISHED
+
+HEADS, MEAN, RANDOM = "one head", "mean of the layer", "random weights: mean (band: range)"
+"""What marks, lines and bands are, in legends."""
+_SPREAD = 0.5
+"""Width of the strip of a layer that its heads are spread over."""
 
 
-@dataclass(frozen=True)
-class Series:
-    """How one measure is drawn."""
-
-    key: str
-    label: str
-    colour: str
-    marker: str
-
-
-def draw_by_layer(axes: Axes, frame: pd.DataFrame, series: list[Series], column: str, value: str) -> None:
+def draw_by_layer(
+    axes: Axes,
+    frame: pd.DataFrame,
+    series: Sequence[tuple[str, Quantity]],
+    column: str,
+    value: str,
+    published: pd.DataFrame | None = None,
+) -> None:
     """Draw every head as a dot and the mean over the heads of a layer as a line.
 
     Args:
         axes: where to draw.
-        frame: one row a head: `column`, layer (1-indexed), `value`.
-        series: the measures, in order; one that `frame` lacks is left out, and a panel without any says so.
+        frame: one row a head: `column`, layer and head (from 1), `value`.
+        series: (value of `column`, how it is drawn); one that `frame` lacks is left out, and a panel without any says so.
         column: column that names the measure.
         value: column of the values.
+        published: `column`, layer, value: drawn as hollow marks in the colour of their series.
     """
-    present = [s for s in series if (frame[column] == s.key).any()]
+    present = [(key, drawn) for key, drawn in series if (frame[column] == key).any()]
     if not present:
-        axes.text(0.5, 0.5, "the model has no such token", transform=axes.transAxes, ha="center", color="#555555")
-    for place, s in enumerate(present):
-        heads = frame[frame[column] == s.key]
-        shift = 0.16 * (place - (len(present) - 1) / 2)
-        axes.scatter(heads["layer"] + shift, heads[value], s=13, color=s.colour, marker=s.marker, alpha=0.55, linewidths=0)
-        mean = heads.groupby("layer")[value].mean()
-        axes.plot(mean.index, mean.to_numpy(), color=s.colour, linewidth=1.8, marker=s.marker, markersize=4, label=s.label)
+        axes.text(0.5, 0.5, "the model has no such token", transform=axes.transAxes, ha="center", color=NOTE)
+    for place, (key, drawn) in enumerate(present):
+        heads = frame[frame[column] == key]
+        width = _SPREAD / len(present)
+        # The heads of a layer stand beside each other, in their order, so that none hides another.
+        rank = heads.groupby("layer")["head"].rank()
+        beside = (rank - 0.5) / rank.max() - 0.5
+        dots = heads.assign(layer=heads["layer"] + width * (beside + place - (len(present) - 1) / 2))
+        style = {"color": drawn.colour, "ax": axes, "legend": False}
+        sns.scatterplot(dots, x="layer", y=value, s=9, marker=drawn.marker, alpha=0.55, linewidth=0, zorder=3, **style)
+        sns.lineplot(heads, x="layer", y=value, estimator="mean", errorbar=None, zorder=2, label=drawn.name, **style)
     layers = int(frame["layer"].max())
-    axes.set_xlim(0.5, layers + 0.5)
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=min(layers, 24)))
-    axes.set_xlabel("Layer")
+    if published is not None and not published.empty:
+        layers = max(layers, int(published["layer"].max()))
+        for key, drawn in present:
+            points = published[published[column] == key].sort_values("layer")
+            axes.plot(points["layer"], points["value"], **PUBLISHED | {"color": drawn.colour}, linestyle=":", linewidth=0.8)
+    axes.set_xlim(0.4, layers + 0.6)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=min(layers, 12)))
+    axes.set(xlabel=LAYER, ylabel="")
 
 
-def draw_range(axes: Axes, frame: pd.DataFrame, series: list[Series], column: str, value: str, label: str) -> None:
+def draw_range(axes: Axes, frame: pd.DataFrame, series: Sequence[tuple[str, Quantity]], column: str, value: str) -> None:
     """Draw the range over the heads of a layer as a grey band and their mean as a dashed line, for each measure.
 
     Args:
         axes, frame, series, column, value: as of `draw_by_layer`.
-        label: what the bands are.
     """
-    present = [s for s in series if (frame[column] == s.key).any()]
-    for place, s in enumerate(present):
-        by_layer = frame[frame[column] == s.key].groupby("layer")[value]
-        low, mean, high = by_layer.min(), by_layer.mean(), by_layer.max()
-        shown = label if place == 0 else None
-        axes.fill_between(mean.index, low, high, color=GREY, alpha=0.3, linewidth=0, label=shown)
-        axes.plot(mean.index, mean, color=GREY, linestyle="--", linewidth=1.0, marker=s.marker, markersize=3)
+    for key, _ in series:
+        heads = frame[frame[column] == key]
+        if not heads.empty:
+            bands = {"errorbar": ("pi", 100), "err_kws": {"alpha": 0.3, "linewidth": 0}}
+            sns.lineplot(
+                heads, x="layer", y=value, color=GREY, linestyle="--", linewidth=1.0, zorder=1, ax=axes, legend=False, **bands
+            )
+
+
+def layer_legend(series: Sequence[Quantity], random: bool = False, published: str = "") -> list[Line2D]:
+    """Handles of a legend for what `draw_by_layer` and `draw_range` draw.
+
+    Args:
+        series: in the order of the legend; one alone is called a head and a mean, several by their names.
+        random: whether there are bands of a model with random weights.
+        published: whose the published values are; empty where there are none.
+    """
+    handles: list[Line2D] = []
+    if len(series) == 1:
+        drawn = series[0]
+        dot = {"linestyle": "none", "alpha": 0.55, "markersize": 3.5, "markeredgewidth": 0}
+        handles += [Line2D([], [], color=drawn.colour, marker=drawn.marker, label=HEADS, **dot)]
+        handles += [Line2D([], [], color=drawn.colour, label=MEAN)]
+    else:
+        handles += [Line2D([], [], color=drawn.colour, marker=drawn.marker, label=drawn.name) for drawn in series]
+    if random:
+        handles.append(Line2D([], [], color=GREY, linestyle="--", linewidth=1.0, label=RANDOM))
+    if published:
+        colour = series[0].colour if len(series) == 1 else BLACK
+        style = PUBLISHED | {"color": colour}
+        handles.append(Line2D([], [], **style, linestyle=":", linewidth=0.8, label=f"published ({published})"))
+    return handles
+
+
+def values_from_zero(axes: Axes, values: Sequence[float], least: float = 0.0) -> None:
+    """Let a vertical axis run from 0 to a little more than the largest value.
+
+    Args:
+        axes: the axes.
+        values: all that is drawn on it.
+        least: value that it reaches at the least.
+    """
+    top = max([least, *(float(value) for value in values if np.isfinite(value))])
+    axes.set_ylim(0, 1.06 * top if top else 1)

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
+import seaborn as sns
 from matplotlib.axes import Axes
-from matplotlib.image import AxesImage
-from matplotlib.ticker import MaxNLocator
+from matplotlib.backend_bases import FigureCanvasBase
+from matplotlib.collections import QuadMesh
+from matplotlib.colors import Colormap
+from matplotlib.figure import Figure
+
+_HEAD_TICKS, _LAYER_TICKS = 4, 8
+"""Ticks of an axis at most."""
+_LINED = 24
+"""Rows or columns up to which lines part the cells."""
 
 
 def draw_head_grid(
@@ -19,8 +29,10 @@ def draw_head_grid(
     low: float,
     high: float,
     marked: Sequence[tuple[int, int]] = (),
-) -> AxesImage:
+) -> QuadMesh:
     """Draw a value for every head, layer 1 at the top.
+
+    A heat map of seaborn: cell k of an axis reaches from k - 1 to k, its tick stands at k - 0.5.
 
     Args:
         axes: where to draw.
@@ -31,26 +43,47 @@ def draw_head_grid(
         marked: (layer, head) that get a dot.
 
     Returns:
-        The image, for a colour bar.
+        The cells, for a colour bar.
     """
     grid = frame.pivot(index="layer", columns="head", values=value).to_numpy(float)
     layers, heads = grid.shape
-    image = axes.imshow(
-        grid,
-        cmap=colours,
-        vmin=low,
-        vmax=high,
-        extent=(0.5, heads + 0.5, layers + 0.5, 0.5),
-        aspect="auto",
-        interpolation="nearest",
-    )
+    draw_cells(axes, grid, colours, low, high)
     if marked:
-        rows, columns = zip(*marked, strict=True)
-        axes.plot(columns, rows, "o", color="black", markersize=2.6)
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=4))
-    axes.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=min(layers, 12)))
-    axes.set_xticks(np.arange(heads) + 0.5, minor=True)
-    axes.set_yticks(np.arange(layers) + 0.5, minor=True)
-    axes.grid(which="minor", color="white", linewidth=0.4)
-    axes.tick_params(which="minor", length=0)
-    return image
+        rows, columns = (np.array(places) - 0.5 for places in zip(*marked, strict=True))
+        axes.plot(columns, rows, "o", color="black", markersize=2.2, markeredgewidth=0)
+    number_ticks(axes, "x", heads, _HEAD_TICKS)
+    number_ticks(axes, "y", layers, _LAYER_TICKS)
+    return axes.collections[0]
+
+
+def draw_cells(axes: Axes, grid: npt.NDArray[np.float64], colours: str | Colormap, low: float, high: float) -> QuadMesh:
+    """Draw [row, column] values as cells without ticks; NaN is left white."""
+    # As pixels in SVG and PDF: thousands of cells would be thousands of paths.
+    style = {"linewidths": 0.3 if max(grid.shape) <= _LINED else 0, "linecolor": "white", "rasterized": True}
+    with _without_drawing(axes.figure):
+        sns.heatmap(grid, cmap=colours, vmin=low, vmax=high, cbar=False, xticklabels=False, yticklabels=False, ax=axes, **style)
+    axes.set(xlabel="", ylabel="")
+    axes.spines[:].set_visible(True)
+    return axes.collections[-1]
+
+
+@contextmanager
+def _without_drawing(figure: Figure) -> Iterator[None]:
+    """Keep seaborn from drawing the whole figure after each heat map, as it does to turn crowded labels: it takes seconds."""
+    canvas = figure.canvas
+    FigureCanvasBase(figure)
+    try:
+        yield
+    finally:
+        figure.set_canvas(canvas)
+
+
+def number_ticks(axes: Axes, axis: str, count: int, most: int) -> None:
+    """Ticks at cells 1 to `count` of an axis, every so many that at most `most` are numbered."""
+    step = -(-count // most)
+    numbers = range(step, count + 1, step)
+    places = [number - 0.5 for number in numbers]
+    if axis == "x":
+        axes.set_xticks(places, [str(number) for number in numbers], rotation=0)
+    else:
+        axes.set_yticks(places, [str(number) for number in numbers], rotation=0)

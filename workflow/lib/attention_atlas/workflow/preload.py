@@ -24,7 +24,7 @@ from typing import Any
 
 ANALYSIS = (
     *("numpy", "pandas", "pyarrow.parquet", "scipy.stats", "scipy.special", "scipy.spatial.distance", "yaml", "tqdm"),
-    *("matplotlib.pyplot", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_svg"),
+    *("matplotlib.pyplot", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_svg", "seaborn"),
     *("matplotlib.backends.backend_pdf", "safetensors.numpy", "tokenizers", "nltk", "sklearn.cluster", "sklearn.metrics"),
     "snakemake.iocontainers",
 )

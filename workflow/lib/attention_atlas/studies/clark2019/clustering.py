@@ -62,6 +62,7 @@ def cluster_heads(
     out: str | Path,
     layers_out: str | Path,
     test_out: str | Path,
+    starts_out: str | Path,
 ) -> None:
     """Place all heads in the plane, name their behaviours, and test whether heads of one layer are alike.
 
@@ -73,6 +74,8 @@ def cluster_heads(
         out: layer, head, x, y, behaviour, relation.
         layers_out: layer_distance, pairs, js, ci_low, ci_high, unit, units.
         test_out: quantity, value, ci_low, ci_high, n (heads), unit, units, meaning.
+        starts_out: start (from 1), layer, head, x, y: the heads in layouts from other random starts, moved, rotated and scaled
+            to lie on the layout as well as they can.
 
     Raises:
         AtlasError: a table cannot be used.
@@ -107,6 +110,11 @@ def cluster_heads(
     summary["units"] = pd.Series(np.where(is_difference, units, pd.NA), dtype="Int64")
     summary["meaning"] = summary["quantity"].map(_MEANING)
     write_table(summary, test_out)
+    starts = [
+        heads.assign(start=start, x=aligned[:, 0], y=aligned[:, 1])
+        for start, aligned in enumerate((on_layout(layout, again) for again in reseeded), start=1)
+    ]
+    write_table(pd.concat(starts, ignore_index=True)[["start", "layer", "head", "x", "y"]], starts_out)
 
 
 def layouts(distances: Floats, seed: int) -> tuple[Floats, list[Floats]]:
@@ -139,6 +147,13 @@ def _rotated(layout: Floats) -> Floats:
     # The sign of an axis is chosen so that the farthest head has a positive coordinate.
     farthest = np.abs(rotated).argmax(axis=0)
     return rotated * np.sign(rotated[farthest, [0, 1]])
+
+
+def on_layout(layout: Floats, moved: Floats) -> Floats:
+    """A layout [head, 2] moved, rotated, mirrored and scaled so that it lies on another one (Procrustes analysis)."""
+    standard, aligned, _ = procrustes(layout, moved)
+    centre = layout.mean(axis=0)
+    return aligned * np.linalg.norm(layout - centre) / np.linalg.norm(standard) + centre
 
 
 def layout_quality(distances: Floats, layout: Floats, reseeded: list[Floats]) -> dict[str, float]:

@@ -5,25 +5,34 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import pandas as pd
 
-from attention_atlas.figures.by_layer import Series, draw_by_layer, draw_range
-from attention_atlas.figures.style import BLUE, GREEN, PURPLE, VERMILION, save_figure, use_style
+from attention_atlas.figures.by_layer import draw_by_layer, draw_range, layer_legend, values_from_zero
+from attention_atlas.figures.quantities import (
+    ATTENTION,
+    OTHERS_TO_SEP,
+    SEP_TO_SEP,
+    TO_CLS,
+    TO_PUNCTUATION,
+    TO_SEP,
+)
+from attention_atlas.figures.style import BLACK, PAGE, footnote, page_figure, save_figure
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.methods.surface import TARGETS
+from attention_atlas.published.drawn import published_column
+from attention_atlas.studies.clark2019.names import PUBLISHED_MODEL
 
 TRAINED, RANDOM = "trained", "random"
-TOP = [
-    Series("cls", "[CLS]", VERMILION, "o"),
-    Series("sep", "[SEP]", BLUE, "s"),
-    Series("punct", "full stop or comma", PURPLE, "^"),
-]
-BOTTOM = [
-    Series("rest_sep", "other tokens → [SEP]", BLUE, "s"),
-    Series("sep_sep", "[SEP] → [SEP]", GREEN, "D"),
-]
+PANELS = {
+    "cls": TO_CLS,
+    "sep": TO_SEP,
+    "punct": TO_PUNCTUATION,
+    "rest_sep": OTHERS_TO_SEP,
+    "sep_sep": SEP_TO_SEP,
+}
+"""Target (a measure of the surface) -> how it is drawn."""
+_COLUMNS = 3
 
 
 def figure2(
@@ -33,7 +42,7 @@ def figure2(
     out: str | Path,
     pictures: Mapping[str, str | Path],
 ) -> None:
-    """Write the plotted numbers and draw both panels.
+    """Write the plotted numbers and draw a panel for each target.
 
     Args:
         surface_path: measures of all heads of the run's model.
@@ -47,22 +56,29 @@ def figure2(
     """
     table = _targets(surface_path).assign(weights=TRAINED)
     random = None if random_path is None else _targets(random_path).assign(weights=RANDOM)
-    write_table(table if random is None else pd.concat([table, random], ignore_index=True), out)
-    use_style()
-    figure, (top, bottom) = plt.subplots(2, 1, figsize=(5.6, 6.2), sharex=True, constrained_layout=True)
-    for axes, series, title in ((top, TOP, "Attention to special tokens"), (bottom, BOTTOM, "Attention to [SEP] by source")):
+    every = table if random is None else pd.concat([table, random], ignore_index=True)
+    write_table(every, out)
+    published = published_column("clark2019", "surface", "mean(value)").rename(columns={"measure": "target"})
+    published = published[published["target"].isin(PANELS)]
+    figure, grid = page_figure(2, _COLUMNS, PAGE, 4.2, sharex=True, sharey=True)
+    for axes, (target, drawn) in zip(grid.flat, PANELS.items(), strict=False):
         if random is not None:
-            draw_range(axes, random, series, "target", "mean_attention", "random weights: range and mean of heads")
-        draw_by_layer(axes, table, series, "target", "mean_attention")
-        axes.set_ylim(0, 1)
-        axes.set_ylabel("Mean attention (share of mass)")
-        axes.set_title(title, loc="left")
-        if axes.get_legend_handles_labels()[0]:
-            axes.legend(loc="upper right")
-        axes.label_outer()
+            draw_range(axes, random, [(target, drawn)], "target", "mean_attention")
+        draw_by_layer(axes, table, [(target, drawn)], "target", "mean_attention", published)
+        axes.set_title(drawn.title)
+    values_from_zero(grid[0, 0], [*every["mean_attention"], *published["value"]])
+    for row in grid:
+        row[0].set_ylabel(ATTENTION.axis)
+    # The last slot of the grid holds the legend; the panel above it shows its layers.
+    grid[0, -1].tick_params(labelbottom=True)
+    grid[0, -1].xaxis.label.set_visible(True)
+    grid[-1, -1].axis("off")
+    handles = layer_legend([TO_SEP], random is not None, PUBLISHED_MODEL)
+    for handle in [*handles[:2], handles[-1]]:
+        handle.set_color(BLACK)
+    grid[-1, -1].legend(handles=handles, loc="center left", bbox_to_anchor=(0, 0.5))
     heads = len(table[["layer", "head"]].drop_duplicates())
-    n = int(table["n"].max())
-    save_figure(figure, pictures, f"{label.line}\nDots: {heads} heads; lines: mean of a layer. n = {n} segments.")
+    save_figure(figure, pictures, footnote(label, f"n = {int(table['n'].max())} segments, {heads} heads"))
 
 
 def _targets(path: str | Path) -> pd.DataFrame:

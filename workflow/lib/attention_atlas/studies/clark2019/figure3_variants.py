@@ -7,15 +7,19 @@ from pathlib import Path
 from attention_atlas.io.html_tables import write_html_table
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
+from attention_atlas.studies.clark2019.sink import own_sink
 
 _TARGETS = ("sep", "cls", "punct", "other")
 
 
-def figure3_variants(table_path: str | Path, variants_path: str | Path, label: RunLabel, html_out: str | Path) -> None:
+def figure3_variants(
+    table_path: str | Path, variants_path: str | Path, surface_path: str | Path, label: RunLabel, html_out: str | Path
+) -> None:
     """Write the page of the variants.
 
     Args:
         table_path, variants_path: tables of `gradients.measure_gradients`.
+        surface_path: measures of all heads, for the special token that the model attends to most.
         label: run, model and corpus.
         html_out: file to write.
 
@@ -34,6 +38,7 @@ def figure3_variants(table_path: str | Path, variants_path: str | Path, label: R
         "magnitude. Rows: the queries that a mean is over. predicted: those of predicted tokens, the same in every layer; all: "
         "all of them, of which the last layer gives a gradient only to those of predicted tokens; reachable: all, but in the "
         "last layer those of predicted tokens, which makes a jump there.",
+        *filter(None, [own_sink(surface_path)]),
     ]
     names = {"sep": "to [SEP]", "cls": "to [CLS]", "punct": "to . and ,", "sep_to_other": "[SEP] to other"}
     formats = dict.fromkeys((*_TARGETS, "sep_to_other"), ".3g") | {"layer": "d"}

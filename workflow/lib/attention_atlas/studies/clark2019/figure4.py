@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-import matplotlib.pyplot as plt
+from matplotlib.lines import Line2D
 
-from attention_atlas.figures.by_layer import Series, draw_by_layer
-from attention_atlas.figures.style import BLUE, GREY, VERMILION, save_figure, use_style
+from attention_atlas.figures.by_layer import draw_by_layer, layer_legend, values_from_zero
+from attention_atlas.figures.quantities import ENTROPY, ENTROPY_OF_CLS
+from attention_atlas.figures.style import BLACK, GREY, PAGE, footnote, page_figure, save_figure
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_quantities, read_table, write_table
+from attention_atlas.published.drawn import published_column
+from attention_atlas.studies.clark2019.names import PUBLISHED_MODEL
 
 _SOURCES = {"entropy": "all", "entropy_cls": "cls"}
+_PANELS = {"all": ("From all tokens", ENTROPY), "cls": ("From [CLS]", ENTROPY_OF_CLS)}
 
 
 def figure4(
@@ -24,19 +28,22 @@ def figure4(
     table = surface[surface["measure"].isin(_SOURCES)].rename(columns={"measure": "source", "value": "entropy"})
     table = table.assign(source=table["source"].map(_SOURCES))
     write_table(table, out)
-    use_style()
+    published = published_column("clark2019", "surface", "mean(value)")
+    published = published.assign(source=published["measure"].map(_SOURCES)).dropna(subset=["source"])
+    # One value is of the last layer of any model; the same is read off the figure for layer 12.
+    published = published[published["layer"] != "last"].astype({"layer": int})
     uniform = float(summary["uniform_entropy"])
-    figure, panels = plt.subplots(1, 2, figsize=(8.2, 3.5), sharey=True, constrained_layout=True)
-    panel_series = (
-        (Series("all", "mean of the layer's heads", BLUE, "o"), "From all tokens"),
-        (Series("cls", "mean of the layer's heads", VERMILION, "s"), "From [CLS]"),
-    )
-    for axes, (series, title) in zip(panels, panel_series, strict=True):
-        draw_by_layer(axes, table, [series], "source", "entropy")
-        axes.axhline(uniform, color=GREY, linestyle="--", linewidth=1.2, label=f"uniform attention ({uniform:.2f})")
-        axes.set_title(title, loc="left")
-        axes.set_ylim(0, 1.36 * uniform)
-        axes.legend(loc="upper left")
-    panels[0].set_ylabel("Entropy of attention (nats)")
+    figure, grid = page_figure(1, 2, PAGE, 2.9, sharey=True)
+    for axes, (source, (title, drawn)) in zip(grid[0], _PANELS.items(), strict=True):
+        draw_by_layer(axes, table, [(source, drawn)], "source", "entropy", published)
+        axes.axhline(uniform, color=GREY, linestyle="--", linewidth=1.0, zorder=1)
+        axes.set_title(title)
+    values_from_zero(grid[0, 0], [uniform, *table["entropy"], *published["value"]])
+    grid[0, 0].set_ylabel(ENTROPY.axis)
+    handles = layer_legend([ENTROPY], published=PUBLISHED_MODEL)
+    for handle in handles[:3]:
+        handle.set_color(BLACK)
+    handles.append(Line2D([], [], color=GREY, linestyle="--", linewidth=1.0, label=f"uniform attention ({uniform:.2f})"))
+    figure.legend(handles=handles, loc="outside lower center", ncols=4)
     heads = len(table[["layer", "head"]].drop_duplicates())
-    save_figure(figure, pictures, f"{label.line}\nDots: {heads} heads. n = {int(table['n'].max())} segments.")
+    save_figure(figure, pictures, footnote(label, f"n = {int(table['n'].max())} segments, {heads} heads"))

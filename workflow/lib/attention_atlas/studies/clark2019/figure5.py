@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.axes import Axes
 
-from attention_atlas.figures.attention_lines import draw_attention_lines
-from attention_atlas.figures.style import BLUE, VERMILION, save_figure, use_style
+from attention_atlas.figures.attention_lines import draw_attention_lines, shortened
+from attention_atlas.figures.style import GREY, PAGE, SMALLEST, VERMILION, footnote, page_figure, save_figure
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 from attention_atlas.methods.dependency_scoring import DEPENDENT_TO_HEAD
@@ -25,20 +24,16 @@ _NAMES = {
     "coreference": ("mentions", "antecedents"),
 }
 _FORWARD = (DEPENDENT_TO_HEAD, "mention_to_antecedent")
+_COLUMNS = 3
+_LINE, _TITLE = 0.125, 0.52
+"""Height of a word, and of a title with the space below a panel, in inches."""
 
 
-def figure5(
-    weights_path: str | Path,
-    sentences: str | Mapping[str, Sequence[str]],
-    label: RunLabel,
-    coreference: str,
-    pictures: Mapping[str, str | Path],
-) -> None:
-    """Draw one row a relation, one panel a sentence, from the table of weights.
+def figure5(weights_path: str | Path, label: RunLabel, coreference: str, pictures: Mapping[str, str | Path]) -> None:
+    """Draw three relations beside each other, their sentences below each other, from the table of weights.
 
     Args:
         weights_path: table of `drawn_heads`.
-        sentences: `auto`, or relation -> sentences that the run names.
         label: run, model and corpus.
         coreference: title of the corpus of the row of coreference, "" where there is none.
         pictures: format -> file.
@@ -46,30 +41,32 @@ def figure5(
     Raises:
         AtlasError: the table cannot be used.
     """
-    chosen = (
-        "Sentences picked because the head is right on them: the share of right words is in the titles."
-        if isinstance(sentences, str)
-        else f"Sentences of {', '.join(sentences)} named by the run; others picked because the head is right on them."
-    )
     table = read_table(weights_path, ["relation", "example", "layer", "head", "direction", "from_word", "weight", "marked"])
-    use_style()
     relations = list(table.groupby("relation", sort=False))
-    longest = int(table["from_position"].max())
-    columns = int(table["example"].max())
-    size = (3.4 * columns, (0.17 * longest + 0.55) * len(relations))
-    figure, grid = plt.subplots(len(relations), columns, figsize=size, constrained_layout=True, squeeze=False)
-    for row, (relation, of_relation) in zip(grid, relations, strict=True):
-        for axes in row:
-            axes.axis("off")
-        for axes, (_, panel) in zip(row, of_relation.groupby("example"), strict=False):
+    columns = min(_COLUMNS, len(relations))
+    bands = [relations[start : start + columns] for start in range(0, len(relations), columns)]
+    # (relations beside each other, example): a row of panels as tall as its longest sentence.
+    rows = [
+        (band, example) for band in bands for example in sorted({number for _, frame in band for number in frame["example"]})
+    ]
+    heights = [_LINE * _longest(band, example) + _TITLE for band, example in rows]
+    figure, grid = page_figure(len(rows), columns, PAGE, sum(heights), height_ratios=heights)
+    for axes in grid.flat:
+        axes.axis("off")
+    for row, (band, example) in zip(grid, rows, strict=True):
+        for axes, (relation, frame) in zip(row, band, strict=False):
+            panel = frame[frame["example"] == example]
+            if panel.empty:
+                continue
             _draw(axes, panel)
-        row[0].set_title(_title(str(relation), of_relation.iloc[0]), loc="left", fontsize=9)
-    note = (
-        "Orange: lines of the relation; the darker a line, the larger the weight. pobj: [CLS] and [SEP] left out, coreference: "
-        f"other sentences of the window left out; rows renormalised.\n{chosen}"
-    )
-    corpus = f" Coreference: {coreference}." if coreference else ""
-    save_figure(figure, pictures, f"{label.line}{corpus}\n{note}")
+            if example == frame["example"].min():
+                axes.set_title(_title(str(relation), frame.iloc[0]), fontsize=7.5)
+    corpora = f"; coreference: {coreference}" if coreference else ""
+    save_figure(figure, pictures, footnote(label, f"n = {table.groupby(['relation', 'example']).ngroups} sentences{corpora}"))
+
+
+def _longest(band: list[tuple[object, pd.DataFrame]], example: int) -> int:
+    return int(max(frame.loc[frame["example"] == example, "from_position"].max() for _, frame in band))
 
 
 def _draw(axes: Axes, panel: pd.DataFrame) -> None:
@@ -77,12 +74,13 @@ def _draw(axes: Axes, panel: pd.DataFrame) -> None:
     marked = panel["marked"].to_numpy().reshape(n, n).astype(bool)
     forward = panel["direction"].iloc[0] in _FORWARD
     bold = [i for i in range(n) if (marked[i].all() if forward else marked[:, i].all())]
-    words = panel["from_word"].astype(str).to_numpy()[::n].tolist()
-    draw_attention_lines(axes, words, panel["weight"].to_numpy().reshape(n, n), BLUE, marked, VERMILION, bold)
+    words = [shortened(word) for word in panel["from_word"].astype(str).to_numpy()[::n]]
+    weights = panel["weight"].to_numpy().reshape(n, n)
+    draw_attention_lines(axes, words, weights, GREY, marked, VERMILION, bold, size=SMALLEST + 0.5)
 
 
 def _title(relation: str, first: pd.Series) -> str:
     dependents, heads = _NAMES.get(relation, ("dependents", "heads"))
     source, goal = (dependents, heads) if first["direction"] in _FORWARD else (heads, dependents)
     accuracy = f", {100 * first['accuracy']:.1f} % right" if pd.notna(first["accuracy"]) else ""
-    return f"Head {first['layer']}-{first['head']}: {source} attend to their {goal} ({relation}{accuracy})"
+    return f"Head {first['layer']}-{first['head']}: {relation}{accuracy}\n{source} to {goal}"

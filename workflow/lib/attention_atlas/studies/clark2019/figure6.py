@@ -1,46 +1,63 @@
-"""Figure 6: heads in the plane, by behaviour and by layer."""
+"""Figure 6: heads in the plane, by behaviour and by layer, and how stable the plane is."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
 from string import ascii_lowercase
+from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+import seaborn as sns
 from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
 from matplotlib.colors import BoundaryNorm
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from attention_atlas.figures.style import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, save_figure, use_style
+from attention_atlas.figures.by_layer import values_from_zero
+from attention_atlas.figures.point_labels import label_points
+from attention_atlas.figures.quantities import (
+    DIVERGENCE,
+    LAYER,
+    TO_CLS,
+    TO_NEXT,
+    TO_PREVIOUS,
+    TO_PUNCTUATION,
+    TO_SEP,
+)
+from attention_atlas.figures.style import BLACK, BLUE, GREY, ORANGE, PAGE, SEQUENTIAL, footnote, page_figure, plt, save_figure
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_quantities, read_table
 
-_BEHAVIOUR_STYLES = {
+_BEHAVIOURS = {
     "none": ("no clear behaviour", GREY, "o"),
-    "next": ("next token", VERMILION, ">"),
-    "previous": ("previous token", BLUE, "<"),
-    "broad": ("broad attention", ORANGE, "^"),
-    "cls": ("to [CLS]", GREEN, "P"),
-    "sep": ("to [SEP]", SKY, "D"),
-    "punctuation": ("to . and ,", PURPLE, "s"),
+    "next": (f"to the {TO_NEXT.name}", TO_NEXT.colour, TO_NEXT.marker),
+    "previous": (f"to the {TO_PREVIOUS.name}", TO_PREVIOUS.colour, TO_PREVIOUS.marker),
+    "broad": ("broad attention", ORANGE, "X"),
+    "cls": ("to [CLS]", TO_CLS.colour, "P"),
+    "sep": ("to [SEP]", TO_SEP.colour, TO_SEP.marker),
+    "punctuation": ("to . and ,", TO_PUNCTUATION.colour, TO_PUNCTUATION.marker),
 }
+_MARKS: dict[str, Any] = {"s": 22, "linewidth": 0.3, "edgecolor": "white", "legend": False}
+_AXIS = "MDS axis {number} (nats per token)"
 
 
 def figure6(
     heads_path: str | Path,
     layers_path: str | Path,
+    starts_path: str | Path,
     test_path: str | Path,
     segments_path: str | Path,
     label: RunLabel,
     pictures: Mapping[str, str | Path],
 ) -> None:
-    """Draw the layout by behaviour and by layer, and the mean divergence by the distance between layers.
+    """Draw the plane by behaviour, by layer and from other random starts, and the divergence by the distance of layers.
 
     Args:
-        heads_path, layers_path, test_path: tables of `clustering`.
+        heads_path, layers_path, starts_path, test_path: tables of `clustering`.
         segments_path: summary of the segments.
         label: run, model and corpus.
         pictures: format -> file.
@@ -50,83 +67,80 @@ def figure6(
     """
     heads = read_table(heads_path, ["layer", "head", "x", "y", "behaviour", "relation"])
     distances = read_table(layers_path, ["layer_distance", "js", "ci_low", "ci_high"])
+    starts = read_table(starts_path, ["start", "layer", "head", "x", "y"])
     test = read_quantities(test_path)
-    segments = read_quantities(segments_path)
-    use_style()
-    figure, panels = plt.subplots(1, 3, figsize=(11.4, 4.9), constrained_layout=True, width_ratios=[1, 1.12, 0.62])
-    # Both axes of both panels have the same scale.
-    reach = 1.08 * float(heads[["x", "y"]].abs().to_numpy().max())
-    _by_behaviour(panels[0], heads)
-    _by_layer(figure, panels[1], heads)
-    _by_distance(panels[2], distances)
-    for axes in panels[:2]:
-        axes.set(aspect="equal", xlim=(-reach, reach), ylim=(-reach, reach))
-        axes.set_xlabel("MDS axis 1 (nats a token)")
-        axes.set_ylabel("MDS axis 2 (nats a token)")
-    footnote = (
-        f"{label.line}\n{len(heads)} heads, n = {int(segments['segments'])} segments. Stress {test['stress']:.2f}; within "
-        f"layers {test['within_layer']:.3f}, between layers {test['between_layers']:.3f} nats a token, permutation p = "
-        f"{test['permutation_p']:.2g}.\nThe plane depends on its random start: Procrustes disparity with layouts from other "
-        f"seeds {test['procrustes_mean']:.2f} on average, {test['procrustes_max']:.2f} at most (0: the same picture, 1: "
-        "another one)."
-    )
-    save_figure(figure, pictures, footnote)
-
-
-def _by_behaviour(axes: Axes, heads: pd.DataFrame) -> None:
-    for name, (label, colour, marker) in _BEHAVIOUR_STYLES.items():
-        behaviour_heads = heads[heads["behaviour"] == name]
-        if not behaviour_heads.empty:
-            axes.scatter(
-                behaviour_heads["x"],
-                behaviour_heads["y"],
-                s=30,
-                color=colour,
-                marker=marker,
-                alpha=0.85,
-                linewidths=0,
-                label=label,
-            )
+    segments = int(read_quantities(segments_path)["segments"])
+    figure, grid = page_figure(2, 2, PAGE, 6.6)
+    behaviour, layer, start, apart = grid.flat
+    handles = _by_behaviour(behaviour, heads)
+    _by_layer(figure, layer, heads)
+    _by_start(start, heads, starts, test)
+    _by_distance(apart, distances)
+    for axes in (behaviour, layer, start):
+        axes.set_aspect("equal", adjustable="datalim")
+        axes.set(xlabel=_AXIS.format(number=1), ylabel=_AXIS.format(number=2))
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=5))
+        axes.yaxis.set_major_locator(MaxNLocator(nbins=5))
     marked = heads[heads["relation"].notna()].sort_values(["layer", "head"], ignore_index=True)
-    places = marked[["x", "y"]].to_numpy(float)
     for letter, row in zip(ascii_lowercase, marked.itertuples(), strict=False):
-        label = f"{letter}: {row.relation} ({row.layer}-{row.head})"
-        axes.scatter([row.x], [row.y], s=95, facecolors="none", edgecolors="black", linewidths=1.1, label=label)
-        # A letter is placed on the side away from the nearest ring.
-        away = places[row.Index] - np.delete(places, row.Index, axis=0)
-        nearest = away[np.square(away).sum(axis=1).argmin()] if len(away) else np.ones(2)
-        offset = 10 * nearest / np.hypot(*nearest) if nearest.any() else np.array([7.0, 7.0])
-        axes.annotate(
-            letter,
-            (row.x, row.y),
-            xytext=tuple(offset),
-            textcoords="offset points",
-            fontsize=8.5,
-            fontweight="bold",
-            ha="center",
-            va="center",
-        )
-    axes.set_title("By behaviour", loc="left")
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, columnspacing=1.0, handletextpad=0.2)
+        name = f"{letter}: {row.relation} ({row.layer}-{row.head})"
+        handles.append(Line2D([], [], linestyle="none", marker="o", markersize=6, color="none", mec=BLACK, label=name))
+    longest = max(len(str(handle.get_label())) for handle in handles)
+    figure.legend(handles=handles, loc="outside lower center", ncols=4 if longest < 26 else 3, columnspacing=1.0)
+    points = list(zip(marked["x"], marked["y"], strict=True))
+    marks = list(zip(heads["x"], heads["y"], strict=True))
+    label_points(behaviour, points, list(ascii_lowercase[: len(points)]), 8, 3.5, marks, lines=True, fontweight="bold")
+    save_figure(figure, pictures, footnote(label, f"n = {segments} segments, {len(heads)} heads"))
+
+
+def _by_behaviour(axes: Axes, heads: pd.DataFrame) -> list[Line2D]:
+    present = {name: style for name, style in _BEHAVIOURS.items() if (heads["behaviour"] == name).any()}
+    sns.scatterplot(
+        heads,
+        x="x",
+        y="y",
+        hue="behaviour",
+        style="behaviour",
+        palette={name: colour for name, (_, colour, _) in present.items()},
+        markers={name: marker for name, (_, _, marker) in present.items()},
+        ax=axes,
+        **_MARKS,
+    )
+    marked = heads[heads["relation"].notna()]
+    axes.scatter(marked["x"], marked["y"], s=60, facecolors="none", edgecolors=BLACK, linewidths=0.9)
+    axes.set_title("By behaviour")
+    return [
+        Line2D([], [], linestyle="none", marker=marker, color=colour, label=title) for title, colour, marker in present.values()
+    ]
 
 
 def _by_layer(figure: Figure, axes: Axes, heads: pd.DataFrame) -> None:
     layers = int(heads["layer"].max())
-    bounds = np.arange(0.5, layers + 1)
-    colours = plt.get_cmap("viridis", layers)
-    points = axes.scatter(
-        heads["x"], heads["y"], s=30, c=heads["layer"], cmap=colours, norm=BoundaryNorm(bounds, layers), alpha=0.9, linewidths=0
+    colours = plt.get_cmap(SEQUENTIAL, layers + 2)
+    palette = {number: colours(number + 1) for number in range(1, layers + 1)}
+    sns.scatterplot(heads, x="x", y="y", hue="layer", palette=palette, ax=axes, **_MARKS)
+    shown = plt.matplotlib.colors.ListedColormap(list(palette.values()))
+    scale = plt.cm.ScalarMappable(BoundaryNorm(np.arange(0.5, layers + 1), layers), shown)
+    figure.colorbar(scale, ax=axes, label=LAYER, ticks=range(1, layers + 1, max(1, layers // 12)), pad=0.02)
+    axes.set_title("By layer")
+
+
+def _by_start(axes: Axes, heads: pd.DataFrame, starts: pd.DataFrame, test: Mapping[str, float]) -> None:
+    moved = starts.merge(heads[["layer", "head", "x", "y"]], on=["layer", "head"], suffixes=("", "_first"))
+    lines = moved[["x_first", "y_first", "x", "y"]].to_numpy(float).reshape(-1, 2, 2)
+    axes.add_collection(LineCollection(list(lines), colors=GREY, linewidths=0.4, alpha=0.5, zorder=1))
+    sns.scatterplot(heads, x="x", y="y", color=BLUE, ax=axes, **_MARKS)
+    axes.set_title(
+        f"Places in {starts['start'].nunique()} layouts from other random starts\n"
+        f"(Procrustes disparity {test['procrustes_mean']:.2f}; 0: the same)"
     )
-    axes.set_title("By layer", loc="left")
-    step = max(1, layers // 12)
-    figure.colorbar(points, ax=axes, label="Layer", ticks=range(1, layers + 1, step), shrink=0.8)
 
 
 def _by_distance(axes: Axes, distances: pd.DataFrame) -> None:
     errors = [distances["js"] - distances["ci_low"], distances["ci_high"] - distances["js"]]
-    axes.errorbar(distances["layer_distance"], distances["js"], yerr=errors, color=BLUE, marker="o", markersize=4, capsize=2)
-    axes.set_title("By distance of layers", loc="left")
-    axes.set_xlabel("Layers apart (0: the same layer)")
-    axes.set_ylabel("Mean divergence (nats a token)")
-    axes.set_ylim(bottom=0)
+    sns.lineplot(distances, x="layer_distance", y="js", color=BLUE, marker="o", markeredgewidth=0, ax=axes)
+    axes.errorbar(distances["layer_distance"], distances["js"], yerr=errors, fmt="none", color=BLUE, capsize=2, elinewidth=1)
+    axes.set_title("By distance of layers, with 95 % intervals")
+    axes.set(xlabel="Layers apart (0: same layer)", ylabel=DIVERGENCE.axis)
+    values_from_zero(axes, distances["ci_high"].tolist())
     axes.xaxis.set_major_locator(MaxNLocator(nbins="auto", steps=[1, 2, 2.5, 5, 10], integer=True))

@@ -28,6 +28,15 @@ PAGES = (
         params=_SEGMENTS,
     ),
     Page(
+        rule="clark2019_positions_figure",
+        function="studies.clark2019.positions_figure:positions_figure",
+        inputs={"positions_path": "positions.tsv"},
+        copies={"positions_figure.tsv": "positions_path"},
+        pictures="positions_figure",
+        params={"threshold": ("settings", "clustering", "position"), **_SEGMENTS},
+        resources=_PUBLISHED,
+    ),
+    Page(
         rule="clark2019_noop",
         function="studies.clark2019.noop:noop_page",
         inputs={"noop_path": "dependency_noop.tsv", "surface_path": ("table_if", "segments", "surface.tsv")},
@@ -57,7 +66,11 @@ PAGES = (
         inputs={"weights_path": "figure1_weights.tsv"},
         copies={"figure1.tsv": "weights_path"},
         pictures="figure1",
-        params=_SEGMENTS,
+        params={
+            "heads": ("settings", "figure1_heads"),
+            "thresholds": ("settings", "clustering"),
+            **_SEGMENTS,
+        },
     ),
     Page(
         rule="clark2019_figure2",
@@ -69,11 +82,12 @@ PAGES = (
         outputs={"out": "figure2.tsv"},
         pictures="figure2",
         params=_SEGMENTS,
+        resources=_PUBLISHED,
     ),
     Page(
         rule="clark2019_figure3",
         function="studies.clark2019.figure3:figure3",
-        inputs={"table_path": "gradients.tsv", "surface_path": "surface.tsv"},
+        inputs={"table_path": "gradients.tsv"},
         copies={"figure3.tsv": "table_path"},
         pictures="figure3",
         params={"rows": ("settings", "gradients", "rows"), **_SEGMENTS},
@@ -81,7 +95,11 @@ PAGES = (
     Page(
         rule="clark2019_figure3_variants",
         function="studies.clark2019.figure3_variants:figure3_variants",
-        inputs={"table_path": "gradients.tsv", "variants_path": "gradient_variants.tsv"},
+        inputs={
+            "table_path": "gradients.tsv",
+            "variants_path": "gradient_variants.tsv",
+            "surface_path": "surface.tsv",
+        },
         outputs={"html_out": "figure3_variants.html"},
         copies={"figure3_variants.tsv": "variants_path"},
         params=_SEGMENTS,
@@ -93,6 +111,7 @@ PAGES = (
         outputs={"out": "figure4.tsv"},
         pictures="figure4",
         params=_SEGMENTS,
+        resources=_PUBLISHED,
     ),
     Page(
         rule="clark2019_figure5",
@@ -100,11 +119,7 @@ PAGES = (
         inputs={"weights_path": "figure5_weights.tsv"},
         copies={"figure5.tsv": "weights_path"},
         pictures="figure5",
-        params={
-            "sentences": ("settings", "figure5_sentences"),
-            "coreference": ("title_if", "coreference"),
-            **_DEPENDENCIES,
-        },
+        params={"coreference": ("title_if", "coreference"), **_DEPENDENCIES},
     ),
     Page(
         rule="clark2019_figure6",
@@ -112,10 +127,15 @@ PAGES = (
         inputs={
             "heads_path": "clustering.tsv",
             "layers_path": "clustering_layers.tsv",
+            "starts_path": "clustering_starts.tsv",
             "test_path": "clustering_test.tsv",
             "segments_path": "surface_summary.tsv",
         },
-        copies={"figure6.tsv": "heads_path", "figure6_layers.tsv": "layers_path"},
+        copies={
+            "figure6.tsv": "heads_path",
+            "figure6_layers.tsv": "layers_path",
+            "figure6_starts.tsv": "starts_path",
+        },
         pictures="figure6",
         params=_SEGMENTS,
     ),
@@ -183,7 +203,12 @@ PAGES = (
             "tables__dependencies": "dependencies.tsv",
             "tables__coreference": ("table_if", "coreference", "coreference.tsv"),
         },
-        outputs={"out": "clustering.tsv", "layers_out": "clustering_layers.tsv", "test_out": "clustering_test.tsv"},
+        outputs={
+            "out": "clustering.tsv",
+            "layers_out": "clustering_layers.tsv",
+            "test_out": "clustering_test.tsv",
+            "starts_out": "clustering_starts.tsv",
+        },
         params={"options": ("settings", "clustering"), **_BOOTSTRAP},
         megabytes=2000,
         minutes=30,

@@ -32,19 +32,22 @@ ARTIFACTS = (
         "figure1",
         "Figure 1",
         "Four example heads",
-        "Four heads on the last fifteen tokens of one segment (Clark et al. 2019, Figure 1): the broadest, and those with "
-        "most attention to the next token, to [SEP] and to punctuation. Rows are renormalised over the tokens shown; the "
-        "first is shown as dots.",
+        "One head of each kind: broad attention, attention to the next token, to [SEP], and to punctuation (Clark et al. "
+        "2019, Figure 1). Each is the head with the largest mean over all segments, the number in its title. Where that mean "
+        "stays below the thresholds of Figure 6, the model has no such head, and the panel says so. Drawn are the last "
+        "fifteen tokens of one segment; the darker a line, the larger the attention weight. Rows are renormalised over the "
+        "tokens drawn, and the first token stands for all earlier ones.",
         needs=["segments"],
     ),
     figure(
         "figure2",
         "Figure 2",
-        "Average attention to [CLS], [SEP] and punctuation, by layer",
-        "Average attention to [CLS], to [SEP] and to full stops and commas (top), and to [SEP] from [SEP] and from all other "
-        "tokens (bottom), by layer (Clark et al. 2019, Figure 2). Dots are heads, lines their mean; grey: range and mean over "
-        "the heads of the model with random weights, where the run names one. Mean over queries, then over segments with equal "
-        "weight.",
+        "Attention to [CLS], [SEP] and punctuation, by layer",
+        "Mean attention to [CLS], to [SEP], and to full stops and commas; and to [SEP] from all other tokens and from [SEP] "
+        "itself (Clark et al. 2019, Figure 2). Dots are heads, lines their means; the grey band is the range over the heads of "
+        "the model with random weights, if the run names one. Hollow marks: values read off the paper's figure, for BERT-base "
+        "on Wikipedia; they are comparable only in a run of the same model and corpus. Means are over queries, then over "
+        "segments with equal weight.",
         needs=["segments"],
     ),
     table(
@@ -56,29 +59,41 @@ ARTIFACTS = (
         files=["surface.tsv"],
     ),
     figure(
+        "positions_figure",
+        "Section 3.1, figure",
+        "Attention to the previous, next and same token, by layer",
+        "Mean attention of every head to the previous token, to the next token, and to the token itself (Clark et al. 2019, "
+        "section 3.1, which has no figure). Dots are heads, lines their means. A head is called positional above the dashed "
+        "line. Hollow marks: the largest head of a layer in the paper's notebook, for BERT-base on Wikipedia.",
+        needs=["segments"],
+    ),
+    figure(
         "figure3",
         "Figure 3",
-        "Gradient of the masked-language-model loss by attention to [SEP], punctuation and other tokens",
-        "Magnitude of the derivative of the masked-language-model loss by the attention weights, to [SEP], to full stops and "
-        "commas, and to other tokens, by layer (Clark et al. 2019, Figure 3), and to [CLS]. The paper does not say how it "
-        "averages or masks: four readings are drawn, each over one set of queries in all layers. The line below the figure "
-        "says which head predicts the masked tokens.",
+        "Gradient of the masked-language-model loss with respect to attention, by target",
+        "Magnitude of the derivative of the masked-language-model loss with respect to the attention weights to [SEP], [CLS], "
+        "full stops and commas, and other tokens, by layer (Clark et al. 2019, Figure 3). Dots are heads, lines their means, "
+        "on a logarithmic scale. The paper does not say which tokens are masked or how it averages, so four readings are "
+        "drawn, each over the same queries in all layers (the setting `gradients.rows`). The page of variants (Figure 3, "
+        "variants) says which masked-LM head predicts the tokens.",
         needs=["segments"],
     ),
     table(
         "figure3_variants",
         "Figure 3, variants",
         "The gradient by layer in every variant that the paper leaves open",
-        "Mean gradient by layer and target class in every variant: pieces masked as in pre-training or not at all; mean over "
-        "weights, sum over the class, or gradient times attention (Clark et al. 2019, Figure 3).",
+        "Mean gradient by layer and target class in every variant: tokens masked as in pre-training or not at all; mean over "
+        "weights, sum over the class, or gradient times attention (Clark et al. 2019, Figure 3). The page also names the "
+        "special token that the model attends to most.",
         needs=["segments"],
     ),
     figure(
         "figure4",
         "Figure 4",
         "Entropy of attention, from all tokens and from [CLS]",
-        "Entropy of attention in nats over all tokens (left) and from [CLS] alone (right), by layer (Clark et al. 2019, "
-        "Figure 4). The dashed line is a head that attends to all tokens alike.",
+        "Entropy of attention over all tokens (left) and from [CLS] alone (right), by layer (Clark et al. 2019, Figure 4). "
+        "Dots are heads, lines their means. The dashed line is a head that attends to all tokens alike. Hollow marks: values "
+        "read off the paper's figure, for BERT-base on Wikipedia segments, whose lengths differ from those of other corpora.",
         needs=["segments"],
     ),
     table(
@@ -95,9 +110,11 @@ ARTIFACTS = (
         "figure5",
         "Figure 5",
         "Heads that follow a dependency relation",
-        "The best head of each relation on two sentences of the treebank (Clark et al. 2019, Figure 5). Unless the run names "
-        "them, they are sentences on which the head is right: they show what it does, not how often. [CLS] and [SEP] are "
-        "shown, but for pobj, as in the authors' notebook.",
+        "The best head of each relation on two sentences of the treebank (Clark et al. 2019, Figure 5). Orange: lines and "
+        "words of the relation; grey: all other attention; the darker a line, the larger the weight. Unless the run names "
+        "them, the sentences are ones on which the head is right: they show what it does, not how often, which the title "
+        "says. [CLS] and [SEP] are drawn except for pobj, as in the authors' notebook; for coreference, other sentences of "
+        "the window are left out. Where tokens are left out, rows are renormalised.",
         needs=["dependencies"],
         uses=["coreference"],
     ),
@@ -145,14 +162,15 @@ ARTIFACTS = (
     figure(
         "figure6",
         "Figure 6",
-        "Heads in the plane by their Jensen-Shannon divergences, by behaviour and by layer",
-        "Heads in the plane by multidimensional scaling of their Jensen-Shannon divergences: by behaviour, with the best "
-        "heads of some relations marked (left), by layer (middle), and the mean divergence by how far two layers are apart, "
-        "with bootstrap intervals (right) (Clark et al. 2019, Figure 6). The orientation of such a picture has no meaning, and "
-        "other random starts give other pictures: the note says how far apart they are.",
+        "Heads in the plane by their Jensen-Shannon divergences",
+        "Heads in the plane by multidimensional scaling of the Jensen-Shannon divergences of their attention (Clark et al. "
+        "2019, Figure 6): by behaviour, with the best heads of some relations circled, and by layer. Third panel: how stable "
+        "the plane is. Each line leads from a head to its place in a layout from another random start, laid on this one by "
+        "Procrustes analysis; long lines mean that the place of a head says little. Last panel: mean divergence of two heads "
+        "by how far their layers are apart, which needs no plane. The orientation of the plane has no meaning.",
         needs=["segments", "dependencies"],
         uses=["coreference"],
-        files=["figure6_layers.tsv", "head_distances.tsv"],
+        files=["figure6_layers.tsv", "figure6_starts.tsv", "head_distances.tsv"],
     ),
     table(
         "figure6_test",

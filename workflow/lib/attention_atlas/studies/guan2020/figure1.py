@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import pandas as pd
+import seaborn as sns
 from matplotlib.axes import Axes
 
-from attention_atlas.figures.style import save_figure, use_style
+from attention_atlas.figures.head_grid import draw_cells
+from attention_atlas.figures.style import PAGE, SEQUENTIAL, SMALLEST, footnote, page_figure, save_figure
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_quantities, read_table
 from attention_atlas.methods.distance_features import FEATURES
@@ -42,58 +43,44 @@ def figure1(
     maps = read_table(maps_path, ["type", "rank", "layer", "head", "query", "key", "key_token", "weight"])
     types = read_table(types_path, ["type", "layer", "head"])
     present = [name for name in shown_types(types["type"]) if (types["type"] == name).any()]
-    use_style()
-    figure, axes = plt.subplots(
-        3, len(present), figsize=(2.85 * len(present), 8.2), constrained_layout=True, height_ratios=[1, 1, 0.95], squeeze=False
-    )
+    sizes = {"height_ratios": [1, 1, 1.55]}
+    figure, axes = page_figure(3, len(present), min(PAGE, 1.75 * len(present) + 0.7), 6.4, **sizes)
     for column, name in enumerate(present):
-        for row, rank in enumerate(_RANKS):
-            _draw_map(axes[row, column], maps[(maps["type"] == name) & (maps["rank"] == rank)])
         type_heads = types[types["type"] == name]
-        _draw_features(axes[2, column], type_heads, COLOURS[name])
-        axes[0, column].set_title(f"{TITLES[name]} ({len(type_heads)} heads)\n{axes[0, column].get_title()}", color="black")
-    for row in axes[:2]:
-        row[0].set_ylabel("Attending piece")
-    axes[2, 0].set_ylabel("Share of attention")
-    top = max(axis.get_ylim()[1] for axis in axes[2])
+        for row, rank in enumerate(_RANKS):
+            _draw_map(axes[row, column], maps[(maps["type"] == name) & (maps["rank"] == rank)], column == 0)
+        _draw_features(axes[2, column], type_heads, COLOURS[name], column == 0)
+        first = axes[0, column].get_title(loc="left")
+        axes[0, column].set_title("\n".join(filter(None, [TITLES[name], f"{len(type_heads)} heads", first])))
+    top = max(axis.get_xlim()[1] for axis in axes[2])
     for axis in axes[2]:
-        axis.set_ylim(0, top)
+        axis.set_xlim(0, top)
     pieces = int(maps["query"].max())
     examples = int(read_quantities(summary_path)["examples"])
-    footnote = (
-        f"{label.line}\nMaps: the two heads next to the mean of each type, on one example of {pieces} pieces; square-root "
-        f"colour scale. Boxes: features of all heads of the type, means over n = {examples} examples; window 1 is the nearest."
-    )
-    save_figure(figure, pictures, footnote)
+    save_figure(figure, pictures, footnote(label, f"maps: one example of {pieces} tokens; boxes: n = {examples} examples"))
 
 
-def _draw_map(axes: Axes, cells: pd.DataFrame) -> None:
+def _draw_map(axes: Axes, cells: pd.DataFrame, outer: bool) -> None:
     if cells.empty:
         axes.axis("off")
         return
     weights = cells.pivot(index="query", columns="key", values="weight")
     size = len(weights)
-    axes.imshow(weights.to_numpy() ** 0.5, cmap="Blues", vmin=0, vmax=1, extent=(0.5, size + 0.5, size + 0.5, 0.5))
+    draw_cells(axes, weights.to_numpy(float) ** 0.5, SEQUENTIAL, 0, 1)
+    axes.set_aspect("equal")
     axes.set_title(f"head {cells['layer'].iloc[0]}-{cells['head'].iloc[0]}")
-    axes.set_xlabel("Piece attended to")
-    sep_positions = cells.loc[(cells["query"] == 1) & (cells["key_token"].isin(["[SEP]", "</s>"])), "key"].tolist()
-    axes.set_xticks(
-        [1, *sep_positions], ["[CLS]" if cells["key_token"].iloc[0] == "[CLS]" else "1", *["[SEP]"] * len(sep_positions)]
-    )
-    axes.set_yticks([1, size])
-    axes.spines[["top", "right"]].set_visible(True)
+    # The first separator would stand over [CLS] where a question is short: the last one is named.
+    last = cells.loc[(cells["query"] == 1) & cells["key_token"].isin(["[SEP]", "</s>"]), "key"]
+    names = {1: "[CLS]" if cells["key_token"].iloc[0] == "[CLS]" else "1", size: "[SEP]" if size in set(last) else str(size)}
+    axes.set_xticks([place - 0.5 for place in names], list(names.values()), fontsize=SMALLEST)
+    axes.set_yticks([0.5, size - 0.5], ["1", str(size)] if outer else ["", ""], fontsize=SMALLEST)
+    axes.set(xlabel="Key token", ylabel="Query token" if outer else "")
 
 
-def _draw_features(axes: Axes, type_heads: pd.DataFrame, colour: str) -> None:
-    boxes = axes.boxplot(
-        type_heads[list(FEATURES)].to_numpy(float),
-        widths=0.65,
-        patch_artist=True,
-        medianprops={"color": "black"},
-        flierprops={"markersize": 2.5},
-    )
-    for box in boxes["boxes"]:
-        box.set(facecolor=colour, alpha=0.75, linewidth=0.7)
-    labels = [_LABELS.get(name) or str(int(name.removeprefix("window_")) + 1) for name in FEATURES]
-    axes.set_xticks(range(1, len(FEATURES) + 1), labels, rotation=90, fontsize=7)
-    axes.set_xlabel("Special pieces, self, windows 1 to 16")
+def _draw_features(axes: Axes, type_heads: pd.DataFrame, colour: str, outer: bool) -> None:
+    names = {name: _LABELS.get(name) or str(int(name.removeprefix("window_")) + 1) for name in FEATURES}
+    tidy = type_heads[list(FEATURES)].melt(var_name="feature", value_name="share")
+    box = {"linewidth": 0.5, "fliersize": 1.2, "width": 0.7, "saturation": 1}
+    sns.boxplot(tidy, x="share", y="feature", order=list(FEATURES), color=colour, ax=axes, **box)
+    axes.set_yticks(range(len(FEATURES)), list(names.values()) if outer else [""] * len(FEATURES), fontsize=SMALLEST)
+    axes.set(xlabel="Share of attention", ylabel="Special tokens, self, windows 1 to 16" if outer else "")

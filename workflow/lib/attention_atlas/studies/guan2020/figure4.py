@@ -5,22 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.colors import BoundaryNorm, ListedColormap
+from matplotlib.colors import ListedColormap
 from matplotlib.patches import Patch
-from matplotlib.ticker import MaxNLocator
 
-from attention_atlas.figures.style import save_figure, use_style
-from attention_atlas.io.run_label import RunLabel, joint_lines
+from attention_atlas.figures.head_grid import draw_cells, number_ticks
+from attention_atlas.figures.quantities import HEAD, LAYER
+from attention_atlas.figures.style import PAGE, SMALLEST, footnote, page_figure, save_figure
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 from attention_atlas.methods.head_type_names import TITLES, TYPES, UNNAMED, shown_types
 from attention_atlas.studies.guan2020.names import FITS, STUDY_MODEL, model_title
 from attention_atlas.studies.guan2020.type_styles import COLOURS
 
 _ALL = (*TYPES, UNNAMED)
-_FIT_TITLES = {"reused": "types of the SQuAD model", "refitted": "clusters of its own"}
+_ROOMY = 4
+"""Models up to which there is space for titles of the usual size."""
+_FIT_TITLES = {"reused": "Types of SQuAD", "refitted": "Own clusters"}
 
 
 def figure4(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[str, str | Path]) -> None:
@@ -38,32 +40,22 @@ def figure4(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[
     names = list(dict.fromkeys(table["model"]))
     shown = shown_types(table["type"])
     layers, heads = int(table["layer"].max()), int(table["head"].max())
-    use_style()
-    figure, axes = plt.subplots(
-        len(FITS),
-        len(names),
-        figsize=(0.155 * heads * len(names) + 1.6, 0.31 * layers + 2.2),
-        constrained_layout=True,
-        squeeze=False,
-        sharex=True,
-        sharey=True,
-    )
-    for row, fit in enumerate(FITS):
-        for column, name in enumerate(names):
+    columns = max(len(names), 3)
+    height = 2 * max(0.9, 0.1 * layers) + 1.5
+    figure, axes = page_figure(len(FITS), len(names), min(PAGE, 1.75 * columns), height)
+    between = " " if len(names) <= _ROOMY else "\n"
+    for row, fit in zip(axes, FITS, strict=True):
+        for axis, name in zip(row, names, strict=True):
             panel_heads = table[(table["model"] == name) & (table["fit"] == fit)]
-            _grid(axes[row, column], panel_heads)
-            same = "" if name == STUDY_MODEL else f", {same_type_share(table, name, fit):.0%} as SQuAD"
-            axes[row, column].set_title(f"{model_title(name)}{same}\n{_FIT_TITLES[fit]}", fontsize=8)
-        axes[row, 0].set_ylabel("Layer")
+            _grid(axis, panel_heads)
+            same = "" if name == STUDY_MODEL else f"\n{100 * same_type_share(table, name, fit):.0f} % keep{between}their type"
+            axis.set_title(f"{model_title(name)}{same}", fontsize=7 if len(names) <= _ROOMY else SMALLEST)
+        row[0].set_ylabel(f"{_FIT_TITLES[fit]}\n{LAYER}")
     for axis in axes[-1]:
-        axis.set_xlabel("Head")
-    figure.legend(
-        handles=[Patch(color=COLOURS[name], label=TITLES[name]) for name in shown],
-        loc="outside upper center",
-        ncols=len(shown),
-    )
-    footnote = [*joint_lines(labels.values()), f"n = {layers * heads} heads of each model."]
-    save_figure(figure, pictures, "\n".join(footnote))
+        axis.set_xlabel(HEAD)
+    handles = [Patch(color=COLOURS[name], label=TITLES[name]) for name in shown]
+    figure.legend(handles=handles, loc="outside upper center", ncols=len(shown))
+    save_figure(figure, pictures, footnote(labels.values(), f"n = {layers * heads} heads of each model"))
 
 
 def _grid(axes: Axes, heads_of_model: pd.DataFrame) -> None:
@@ -72,14 +64,9 @@ def _grid(axes: Axes, heads_of_model: pd.DataFrame) -> None:
     )
     layers, heads = numbers.shape
     colours = ListedColormap([COLOURS[name] for name in _ALL])
-    norm = BoundaryNorm([k - 0.5 for k in range(len(_ALL) + 1)], len(_ALL))
-    axes.imshow(numbers, cmap=colours, norm=norm, extent=(0.5, heads + 0.5, layers + 0.5, 0.5), aspect="auto")
-    axes.set_xticks([k + 0.5 for k in range(heads)], minor=True)
-    axes.set_yticks([k + 0.5 for k in range(layers)], minor=True)
-    axes.grid(which="minor", color="white", linewidth=0.8)
-    axes.tick_params(which="minor", length=0)
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))
-    axes.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=12))
+    draw_cells(axes, numbers.to_numpy(float), colours, -0.5, len(_ALL) - 0.5)
+    number_ticks(axes, "x", heads, 4)
+    number_ticks(axes, "y", layers, 8)
 
 
 def same_type_share(table: pd.DataFrame, name: str, fit: str) -> float:

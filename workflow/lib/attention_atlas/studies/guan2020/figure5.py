@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.patches import Patch, Rectangle
 
-from attention_atlas.figures.style import save_figure, use_style
+from attention_atlas.figures.quantities import HEAD, LAYER
+from attention_atlas.figures.style import COLUMN, PAGE, TALLEST, footnote, page_figure, save_figure
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 from attention_atlas.methods.head_type_names import TITLES, shown_types
@@ -17,8 +17,9 @@ from attention_atlas.studies.guan2020.type_styles import COLOURS
 
 _GAP = 0.16
 """Space between two maps, as a share of the distance of their centres."""
-_FRAME = 0.06
-"""Width of the frame around a map, likewise; frames leave a part of the space between two maps free."""
+_FRAME, _WHITE = 0.05, 0.02
+"""Widths, likewise, of the frame around a map, and of the white between them: without it a dark first column, of a vertical
+head, would look like a part of the frame."""
 
 
 def figure5(path: str | Path, label: RunLabel, pictures: Mapping[str, str | Path]) -> None:
@@ -39,8 +40,9 @@ def figure5(path: str | Path, label: RunLabel, pictures: Mapping[str, str | Path
     values[tuple(places)] = table["weight"].to_numpy(float)
     # Cells are means over blocks of different numbers of pieces: each map is shown on its own scale.
     values = np.sqrt(values / values.max(axis=(2, 3), keepdims=True))
-    use_style()
-    figure, axes = plt.subplots(figsize=(0.62 * heads + 1.0, 0.62 * layers + 1.3), constrained_layout=True)
+    side = min(0.62, (PAGE - 0.5) / heads, (TALLEST - 1.3) / layers)
+    figure, grid = page_figure(1, 1, max(COLUMN, side * heads + 0.5), side * layers + 0.8)
+    axes = grid[0, 0]
     types = table.drop_duplicates(["layer", "head"]).set_index(["layer", "head"])["type"]
     shown = shown_types(types)
     inner = 1 - _GAP
@@ -51,23 +53,22 @@ def figure5(path: str | Path, label: RunLabel, pictures: Mapping[str, str | Path
                 values[layer - 1, head - 1], cmap="Greys", vmin=0, vmax=1, extent=extent, interpolation="nearest", zorder=1
             )
             # Behind the map and larger than it, so that it covers no row or column.
-            size = inner + 2 * _FRAME
-            corner = (extent[0] - _FRAME, extent[3] - _FRAME)
-            axes.add_patch(Rectangle(corner, size, size, linewidth=0, facecolor=COLOURS[str(types[layer, head])], zorder=0))
+            for around, colour in ((_FRAME + _WHITE, COLOURS[str(types[layer, head])]), (_WHITE, "white")):
+                size = inner + 2 * around
+                corner = (extent[0] - around, extent[3] - around)
+                axes.add_patch(Rectangle(corner, size, size, linewidth=0, facecolor=colour, zorder=0))
     axes.set(xlim=(0.45, heads + 0.55), ylim=(layers + 0.55, 0.45), aspect="equal")
     axes.set_xticks(range(1, heads + 1))
     axes.set_yticks(range(1, layers + 1))
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
-    axes.set_xlabel("Head")
-    axes.set_ylabel("Layer")
+    axes.set(xlabel=HEAD, ylabel=LAYER)
     figure.legend(
         handles=[Patch(facecolor="none", edgecolor=COLOURS[name], linewidth=2, label=TITLES[name]) for name in shown],
         loc="outside upper center",
         ncols=len(shown),
     )
-    footnote = (
-        f"{label.line}\nExample {table['example'].iloc[0]} ({table['pieces'].iloc[0]} pieces, shown as {cells} x {cells} "
-        "mean weights); rows attend, columns are attended to; square-root scale, each map on its own."
+    pieces = table["pieces"].iloc[0]
+    save_figure(
+        figure, pictures, footnote(label, f"example {table['example'].iloc[0]}, {pieces} tokens as {cells} x {cells} cells")
     )
-    save_figure(figure, pictures, footnote)

@@ -37,6 +37,7 @@ PAGES = (
         copies={"figure3.tsv": "layers_path"},
         pictures="figure3",
         params=_LABEL,
+        resources=_PUBLISHED,
     ),
     Page(
         rule="guan2020_models",

@@ -20,19 +20,19 @@ ARTIFACTS = (
     figure(
         "figure1",
         "Figure 1",
-        "Two maps and the distance features of each type of head",
-        "The four types of heads: for each the two most typical maps on one example, and box plots of the 21 distance "
-        "features over all its heads (Guan et al. 2020, Figure 1). The example and the heads are those nearest to the means "
-        "of the types, since the paper does not say how it chose.",
+        "Typical maps and distance features of each type of head",
+        "For each type of head: the maps, on one example, of the two heads nearest to the mean of the type, on a square-root "
+        "colour scale, and box plots of the 21 distance features of all heads of the type (Guan et al. 2020, Figure 1). "
+        "Features are means over examples; window 1 holds the tokens nearest to the query token.",
         needs=["questions"],
     ),
     figure(
         "figure2",
         "Figure 2",
-        "Heads in the plane by t-SNE of their distance features, by type",
-        "All heads in the plane by t-SNE of their 21 distance features, coloured by the clusters of the features (Guan et al. "
-        "2020, Figure 2). Perplexity and seed are not stated in the paper; distances between groups in such a plane have no "
-        "meaning.",
+        "Heads in the plane by their distance features",
+        "Heads in the plane by t-SNE of their distance features, which are not scaled, coloured by type (Guan et al. 2020, "
+        "Figure 2). The types are clusters of the features, not of the plane; distances between groups in such a plane have "
+        "no meaning. Heads are named (layer-head) where there is space.",
         needs=["questions"],
         files=["head_types.tsv"],
     ),
@@ -40,25 +40,27 @@ ARTIFACTS = (
         "figure3",
         "Figure 3",
         "Types of heads by layer",
-        "How many heads of each type every layer has (Guan et al. 2020, Figure 3). Clusters are named by the assignment with "
-        "the best sum of scores over all namings; one that does not fit its name is unnamed.",
+        "How many heads of each type every layer has (Guan et al. 2020, Figure 3). The legend gives the share of each type "
+        "beside the published one, of BERT-large fine-tuned on SQuAD. Clusters are named by the assignment with the best sum "
+        "of scores over all namings; one that does not fit its name is unnamed.",
         needs=["questions"],
     ),
     figure(
         "figure4",
         "Figure 4",
         "Types of the same heads in models trained for different tasks",
-        "The type of every head in models trained for different tasks, by the types of the model that answers questions "
-        "(upper row) and by clusters of each model's own (lower row), with the share of heads that keep their type (Guan et "
-        "al. 2020, Figure 4). Each model is looked at on data of its own task.",
+        "The type of every head in models trained for different tasks (Guan et al. 2020, Figure 4). Upper row: by the types "
+        "of the model that answers questions (SQuAD); lower row: by clusters of each model. Above each panel: the percentage "
+        "of heads that have the type that they have in the SQuAD model. Each model is measured on data of its task.",
         needs=["questions"],
     ),
     figure(
         "figure5",
         "Figure 5",
         "The maps of all heads on one example, framed by type",
-        "The maps of all heads on one example, each in a frame of the colour of its type (Guan et al. 2020, Figure 5). Maps "
-        "are made smaller by the mean over blocks of pieces.",
+        "The attention maps of all heads on one example, each in a frame of the colour of its type (Guan et al. 2020, Figure "
+        "5). Rows are query tokens, columns key tokens; maps are reduced to means over blocks of tokens. Each map has its own "
+        "square-root grey scale.",
         needs=["questions"],
     ),
     table(

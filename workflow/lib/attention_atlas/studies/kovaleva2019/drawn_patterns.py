@@ -1,4 +1,4 @@
-"""The maps of Figure 1: for each class, of one example, the map that the network is surest of among those of the rules."""
+"""The maps of Figure 1: for each class, of one example, the most typical map among those that the rules give this class."""
 
 from __future__ import annotations
 
@@ -21,13 +21,16 @@ from attention_atlas.models.devices import pick_device
 from attention_atlas.models.extraction import attention_maps
 from attention_atlas.models.loading import load_model
 from attention_atlas.studies.kovaleva2019.map_network import as_pictures, classify
-from attention_atlas.studies.kovaleva2019.names import CLASSES
+from attention_atlas.studies.kovaleva2019.names import BLOCK, CLASSES
 from attention_atlas.studies.kovaleva2019.patterns import read_patterns
 from attention_atlas.studies.kovaleva2019.rule_labels import map_numbers, rule_labels
 
-_LONGEST = 40
-"""Pieces of an example whose tokens can be read, at most, where there is such an example."""
-_CANDIDATES = 24
+_LONGEST = (22, 28, 34, 40)
+"""Tokens of an example at most: the fewer, the more of them can be read beside a map. The first with enough examples counts."""
+_CANDIDATES, _FEWEST = 24, 8
+"""Candidates at most, and at least where there are as many."""
+_LOCAL = 3
+"""Distance in tokens up to which attention within a segment may come from a band along the diagonal."""
 
 
 def draw_patterns(
@@ -58,22 +61,25 @@ def draw_patterns(
     examples = candidates(list(read_examples(example_files, limit)))
     maps = attention_maps(load_model(model_entry, pick_device()), examples, card.pad or 0)
     network, thresholds, size, scale = read_patterns(network_path, thresholds_path)
-    probabilities_of, classes_of = {}, {}
+    probabilities_of, classes_of, typical_of = {}, {}, {}
     for example in examples:
         flat = torch.from_numpy(maps[example.record].astype(np.float32)).flatten(0, 1)
         special = torch.tensor([word == SPECIAL for word in example.word])
         probabilities_of[example.record] = classify(network, as_pictures(flat, special, size, scale))
         numbers = map_numbers(flat, special, torch.tensor(example.segment_ids))
         classes_of[example.record] = rule_labels(numbers.numpy(), thresholds)
-    # One example for all classes, as in the paper: that with the most classes, then the surest.
-    best = max(examples, key=lambda example: _coverage(probabilities_of[example.record], classes_of[example.record]))
+        typical = np.array(probabilities_of[example.record], dtype=np.float64)
+        typical[:, CLASSES.index(BLOCK)] = far_block(flat, special, torch.tensor(example.segment_ids)).numpy()
+        typical_of[example.record] = typical
+    # One example for all classes, as in the paper: that with the most classes, then the most typical maps.
+    best = max(examples, key=lambda example: _coverage(typical_of[example.record], classes_of[example.record]))
     probabilities, classes = probabilities_of[best.record], classes_of[best.record]
     frames = []
     for place, name in enumerate(CLASSES):
         of_class = np.flatnonzero(classes == place)
         if not len(of_class):
             continue
-        head = int(of_class[probabilities[of_class, place].argmax()])
+        head = int(of_class[typical_of[best.record][of_class, place].argmax()])
         layer, column = divmod(head, card.heads)
         cells = map_rows(best.tokens, maps[best.record][layer, column])
         frames.append(
@@ -90,10 +96,36 @@ def draw_patterns(
     write_table(pd.concat(frames, ignore_index=True)[order], out)
 
 
-def _coverage(probabilities: npt.NDArray[np.float32], classes: npt.NDArray[np.intp]) -> tuple[int, float]:
-    """How many classes the maps of an example have by the rules, and the sum of their highest probabilities."""
+def far_block(maps: torch.Tensor, special: torch.Tensor, segment: torch.Tensor) -> torch.Tensor:
+    """[map] how block-like maps are away from the diagonal: a band along it lies within segments as well, but is no block.
+
+    Of the mass between tokens farther apart than `_LOCAL`, the share within a segment, minus that of uniform rows; weighted by
+    the share of the mass between all tokens that is so far apart.
+
+    Args:
+        maps: [map, n, n] rows sum to 1.
+        special: [n] which tokens are special.
+        segment: [n] segment of each token.
+    """
+    inner = ~special
+    place = torch.arange(len(special))
+    pairs = (inner[:, None] & inner[None, :]).to(maps.dtype)
+    far = pairs * ((place[:, None] - place[None, :]).abs() > _LOCAL)
+    same = far * (segment[:, None] == segment[None, :])
+    between, mass = (maps * pairs).sum((-2, -1)).clamp(min=1e-9), (maps * far).sum((-2, -1)).clamp(min=1e-9)
+    beyond = (maps * same).sum((-2, -1)) / mass - same.sum() / far.sum().clamp(min=1)
+    return beyond * mass / between
+
+
+def _coverage(typical: npt.NDArray[np.float64], classes: npt.NDArray[np.intp]) -> tuple[int, float]:
+    """How many classes the maps of an example have by the rules, and the sum of how typical their most typical maps are.
+
+    Args:
+        typical: [map, class] how typical of a class a map is.
+        classes: [map] class by the rules, its place in `CLASSES`.
+    """
     present = np.unique(classes)
-    return len(present), float(sum(probabilities[classes == place, place].max() for place in present))
+    return len(present), float(sum(typical[classes == place, place].max() for place in present))
 
 
 def candidates(examples: Sequence[Example]) -> list[Example]:
@@ -104,6 +136,10 @@ def candidates(examples: Sequence[Example]) -> list[Example]:
     """
     if not examples:
         raise AtlasError("there is no example to draw: every record was dropped (see dropped.tsv), or `limit` is too small.")
-    short = [e for e in examples if len(e.input_ids) <= _LONGEST] or sorted(examples, key=lambda e: len(e.input_ids))[:1]
+    for longest in _LONGEST:
+        short = [e for e in examples if len(e.input_ids) <= longest]
+        if len(short) >= _FEWEST:
+            break
+    short = short or sorted(examples, key=lambda e: len(e.input_ids))[:1]
     # Examples stand in the seeded order of their corpus: a longer list begins with the same ones.
     return short[:_CANDIDATES]

@@ -5,12 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.collections import QuadMesh
 
-from attention_atlas.figures.style import plain, save_figure, use_style
+from attention_atlas.figures.head_grid import draw_cells
+from attention_atlas.figures.quantities import WEIGHT
+from attention_atlas.figures.style import NOTE, PAGE, SEQUENTIAL, SMALLEST, footnote, page_figure, plain, save_figure
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 from attention_atlas.studies.kovaleva2019.names import CLASS_TITLES, CLASSES, TASK_TITLES
+
+_COLUMNS = 3
+_SIDE = 1.85
+"""Width of a map in inches, about."""
+_LONGEST = 12
+"""Letters of a token."""
 
 
 def figure1(path: str | Path, label: RunLabel, pictures: Mapping[str, str | Path]) -> None:
@@ -27,28 +38,41 @@ def figure1(path: str | Path, label: RunLabel, pictures: Mapping[str, str | Path
     table = read_table(
         path, ["class", "probability", "task", "example", "layer", "head", "query", "key", "query_token", "weight"]
     )
-    use_style()
-    figure, axes = plt.subplots(1, len(CLASSES), figsize=(3.05 * len(CLASSES), 3.7), constrained_layout=True)
-    for axis, name in zip(axes, CLASSES, strict=True):
+    rows = -(-len(CLASSES) // _COLUMNS)
+    figure, grid = page_figure(rows, _COLUMNS, PAGE, rows * 2.65)
+    image: QuadMesh | None = None
+    for place, name in enumerate(CLASSES):
+        axes = grid.flat[place]
         cells = table[table["class"] == name]
         if cells.empty:
-            axis.text(0.5, 0.5, "no map of this example", ha="center", transform=axis.transAxes, color="#555555")
-            axis.set_title(CLASS_TITLES[name])
-            axis.axis("off")
+            axes.text(0.5, 0.5, "this example has\nno such map", ha="center", va="center", transform=axes.transAxes, color=NOTE)
+            axes.set_title(CLASS_TITLES[name])
+            axes.axis("off")
             continue
+        image = _draw(axes, cells, place % _COLUMNS == 0)
         first = cells.iloc[0]
-        weights = cells.pivot(index="query", columns="key", values="weight").to_numpy(float)
-        tokens = [plain(token) for token in cells.drop_duplicates("query")["query_token"].astype(str)]
-        image = axis.imshow(weights**0.5, cmap="Reds", vmin=0, vmax=1)
-        axis.set_xticks(range(len(tokens)), tokens, rotation=90, fontsize=5)
-        axis.set_yticks(range(len(tokens)), tokens, fontsize=5)
-        axis.set_title(f"{CLASS_TITLES[name]}\nlayer {first['layer']}, head {first['head']} (p = {first['probability']:.2f})")
-    colours = figure.colorbar(image, ax=axes, label="Weight (square-root scale)", shrink=0.8)
-    colours.set_ticks([0, 0.5, 0.7071, 1], labels=["0", "0.25", "0.5", "1"])
-    axes[0].set_ylabel("Attending piece")
+        axes.set_title(f"{CLASS_TITLES[name]}\nhead {first['layer']}-{first['head']}, probability {first['probability']:.2f}")
+    for axes in grid.flat[len(CLASSES) :]:
+        axes.axis("off")
+    if image is not None:
+        scale = grid.flat[-1].inset_axes((0.0, 0.1, 0.07, 0.8))
+        bar = figure.colorbar(image, cax=scale, label=f"{WEIGHT.axis}\n(square-root scale)")
+        bar.set_ticks([0, 0.5, 0.5**0.5, 1], labels=["0", "0.25", "0.5", "1"])
     first = table.iloc[0]
-    note = (
-        f"One example of {TASK_TITLES[first['task']]} ({first['example']}), maps of the fine-tuned model; for each "
-        "class the map that the network is surest of. Rows attend, columns are attended to."
-    )
-    save_figure(figure, pictures, f"{label.line}\n{note}")
+    save_figure(figure, pictures, footnote(label, f"one example of {TASK_TITLES[first['task']]} ({first['example']})"))
+
+
+def _draw(axes: Axes, cells: pd.DataFrame, outer: bool) -> QuadMesh:
+    weights = cells.pivot(index="query", columns="key", values="weight").to_numpy(float)
+    image = draw_cells(axes, weights**0.5, SEQUENTIAL, 0, 1)
+    axes.set_aspect("equal")
+    tokens = [plain(token[:_LONGEST]) for token in cells.drop_duplicates("query")["query_token"].astype(str)]
+    # As many tokens as stand below each other without touching.
+    step = max(1, int(np.ceil(len(tokens) * 1.2 * SMALLEST / 72 / _SIDE)))
+    places = np.arange(0, len(tokens), step)
+    names = [tokens[place] for place in places]
+    axes.set_xticks(places + 0.5, names, rotation=90, fontsize=SMALLEST)
+    axes.set_yticks(places + 0.5, names if outer else [""] * len(names), fontsize=SMALLEST)
+    axes.tick_params(length=1.5, pad=1)
+    axes.set(xlabel="Key token", ylabel="Query token" if outer else "")
+    return image

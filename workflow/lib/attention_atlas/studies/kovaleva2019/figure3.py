@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-import matplotlib.pyplot as plt
-
 from attention_atlas.figures.head_grid import draw_head_grid
-from attention_atlas.figures.style import save_figure, use_style
+from attention_atlas.figures.quantities import HEAD, LAYER, WEIGHT
+from attention_atlas.figures.style import DIVERGING, PAGE, SEQUENTIAL, footnote, page_figure, save_figure
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
+from attention_atlas.studies.kovaleva2019.published_maps import PUBLISHED, PUBLISHED_MODEL, digitised
 
 _WORDS = {
     "fe_to_target": "from the element to the target",
@@ -20,7 +20,7 @@ _WORDS = {
 
 
 def figure3(path: str | Path, direction: str, pairing: str, label: RunLabel, pictures: Mapping[str, str | Path]) -> None:
-    """Draw the mean largest weights, and their differences to pairs at the same distance.
+    """Draw the mean largest weights, their differences from pairs at the same distance, and the published weights.
 
     Args:
         path: of `frame_heads`.
@@ -29,29 +29,25 @@ def figure3(path: str | Path, direction: str, pairing: str, label: RunLabel, pic
         pictures: format -> file.
 
     Raises:
-        AtlasError: the table cannot be used.
+        AtlasError: a table cannot be used.
     """
     table = read_table(path, ["layer", "head", "value", "control", "margin", "margin_all_low", "n"])
-    layers, heads = int(table["layer"].max()), int(table["head"].max())
-    use_style()
-    size = (max(3.2, 0.3 * heads), max(2.4, 0.27 * layers + 0.9))
-    figure, axes = plt.subplots(1, 2, figsize=(2 * size[0] + 1.2, size[1]), constrained_layout=True)
-    value_range = float(table["value"].min()), float(table["value"].max())
+    published = digitised("fig3_framenet").rename(columns={"mean_max_weight": "value"})
     bound = float(table["margin"].abs().max())
     sure = table[table["margin_all_low"] > 0].nlargest(max(1, len(table) // 20), "margin")
     marked = list(zip(sure["layer"], sure["head"], strict=True))
-    first = draw_head_grid(axes[0], table, "value", "YlOrRd", *value_range)
-    second = draw_head_grid(axes[1], table, "margin", "PuOr_r", -bound, bound, marked)
-    for axis, title in zip(axes, ("Mean of the largest weight", "Above pairs at the same distance"), strict=True):
+    height = max(1.9, 0.1 * int(table["layer"].max()) + 0.9)
+    figure, grid = page_figure(1, 3, PAGE, height + 0.3)
+    largest = max(float(table["value"].max()), float(published["value"].max()))
+    first = draw_head_grid(grid[0, 0], table, "value", SEQUENTIAL, 0, largest)
+    second = draw_head_grid(grid[0, 1], table, "margin", DIVERGING, -bound, bound, marked)
+    draw_head_grid(grid[0, 2], published, "value", SEQUENTIAL, 0, largest)
+    titles = ("Mean largest weight", "Minus the same distance", f"{PUBLISHED.capitalize()} ({PUBLISHED_MODEL})")
+    for axis, title in zip(grid[0], titles, strict=True):
         axis.set_title(title)
-        axis.set_xlabel("Head")
-        axis.set_ylabel("Layer")
-    figure.colorbar(first, ax=axes[0], label="Attention weight")
-    figure.colorbar(second, ax=axes[1], label="Difference of weights")
-    best = table.nlargest(2, "value")
-    tops = " and ".join(f"{row.layer}-{row.head} ({row.value:.2f}, control {row.control:.2f})" for row in best.itertuples())
-    note = (
-        f"n = {int(table['n'].iloc[0])} sentences; pieces paired by {pairing}, attention {_WORDS[direction]}. Largest: {tops}. "
-        "Dots: largest differences (at most a twentieth of the heads) whose intervals (95 % for all heads together) exclude 0."
-    )
-    save_figure(figure, pictures, f"{label.line}\n{note}")
+        axis.set(xlabel=HEAD, ylabel=LAYER)
+    figure.colorbar(first, ax=grid[0, 0], label=WEIGHT.axis, location="bottom")
+    figure.colorbar(second, ax=grid[0, 1], label="Difference of weights", location="bottom")
+    figure.colorbar(first, ax=grid[0, 2], label=WEIGHT.axis, location="bottom")
+    n = int(table["n"].iloc[0])
+    save_figure(figure, pictures, footnote(label, f"n = {n} sentences, {_WORDS[direction]}, paired by {pairing}"))

@@ -5,16 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+import pandas as pd
+
+from attention_atlas.figures.quantities import COSINE
+from attention_atlas.figures.style import REVERSED
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 from attention_atlas.studies.kovaleva2019.names import PADDED, REAL, REAL_SAME
-from attention_atlas.studies.kovaleva2019.task_grids import task_grids
+from attention_atlas.studies.kovaleva2019.published_maps import PUBLISHED, PUBLISHED_MODEL, digitised
+from attention_atlas.studies.kovaleva2019.task_grids import count_range, task_grids
 
-_ROWS = {PADDED: "As published (padded)", REAL_SAME: "Real length, same examples", REAL: "Real length"}
+_ROWS = {PADDED: "Padded", REAL_SAME: "Real length", REAL: "Real length"}
 
 
 def figure5(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[str, str | Path]) -> None:
     """Draw the cosine between maps before and after fine-tuning, padded as published and of real length.
+
+    Both rows are of the same examples; the table has those of real length of all examples as well.
 
     Args:
         path: of `change_tables`.
@@ -22,19 +29,18 @@ def figure5(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[
         pictures: format -> file.
 
     Raises:
-        AtlasError: the table cannot be used.
+        AtlasError: a table cannot be used.
     """
-    table = read_table(path, ["task", "crop", "layer", "head", "value", "n", "seeds"])
-    kinds = {name: title for name, title in _ROWS.items() if (table["crop"] == name).any()}
-    if REAL_SAME in kinds:
-        sizes_by_task = table.drop_duplicates(["task", "crop"]).pivot(index="task", columns="crop", values="n")
-        # One row is enough where the padded maps are of all examples.
-        if (sizes_by_task[REAL_SAME] == sizes_by_task[REAL]).all():
-            kinds.pop(REAL_SAME)
-    counts = table.groupby("crop")["n"].agg(["min", "max"])
-    count_range = {name: dict.fromkeys(map(str, counts.loc[name, ["min", "max"]])) for name in kinds}
-    sizes = "; ".join(f"{title}: {' to '.join(count_range[name])}" for name, title in kinds.items())
-    note = (
-        f"Mean cosine over examples and seeds between the maps of one head before and after fine-tuning; n examples: {sizes}."
-    )
-    task_grids(path, "crop", kinds, "Cosine similarity", "Blues_r", (0.0, 1.0), labels, note, pictures)
+    table = read_table(path, ["task", "crop", "layer", "head", "value", "n", "seeds"]).rename(columns={"crop": "kind"})
+    real = REAL_SAME if (table["kind"] == REAL_SAME).any() else REAL
+    table = table[table["kind"].isin([PADDED, real])]
+    kinds = {
+        kind: f"{_ROWS[kind]}\n{count_range(table.loc[table['kind'] == kind, 'n'])}"
+        for kind in (PADDED, real)
+        if (table["kind"] == kind).any()
+    }
+    published = digitised("fig5_cosine").rename(columns={"cosine": "value"}).assign(kind=PUBLISHED)
+    kinds[PUBLISHED] = f"Published\n{PUBLISHED_MODEL}"
+    count = f"{count_range(table['n'])} examples per task"
+    rows = pd.concat([table, published], ignore_index=True)
+    task_grids(rows, kinds, COSINE.axis, labels, count, pictures, REVERSED)

@@ -5,10 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from attention_atlas.io.run_label import RunLabel
-from attention_atlas.studies.kovaleva2019.task_grids import task_grids
+import pandas as pd
 
-_ROWS = {"sep": "[SEP], largest", "sep_sum": "[SEP], sum", "cls": "[CLS]"}
+from attention_atlas.figures.quantities import ATTENTION
+from attention_atlas.io.run_label import RunLabel
+from attention_atlas.io.tables import read_table
+from attention_atlas.studies.kovaleva2019.published_maps import PUBLISHED, PUBLISHED_MODEL, digitised
+from attention_atlas.studies.kovaleva2019.task_grids import count_range, task_grids
+
+_ROWS = {
+    "sep": "[SEP], largest",
+    "sep_sum": "[SEP], sum",
+    f"{PUBLISHED} SEP": f"[SEP], published\n{PUBLISHED_MODEL}",
+    "cls": "[CLS]",
+    f"{PUBLISHED} CLS": f"[CLS], published\n{PUBLISHED_MODEL}",
+}
 
 
 def figure6(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[str, str | Path]) -> None:
@@ -20,10 +31,11 @@ def figure6(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[
         pictures: format -> file.
 
     Raises:
-        AtlasError: the table cannot be used.
+        AtlasError: a table cannot be used.
     """
-    note = (
-        "Fine-tuned models: mean attention (over all rows of a map) to [SEP], the larger of two or their sum, and to [CLS]; "
-        "means over examples and seeds. With one separator, largest and sum are the same."
-    )
-    task_grids(path, "feature", _ROWS, "Attention", "Greens", (0.0, 1.0), labels, note, pictures)
+    table = read_table(path, ["task", "feature", "layer", "head", "value", "n"]).rename(columns={"feature": "kind"})
+    published = digitised("fig6_sep_cls").rename(columns={"mean_weight": "value"})
+    published = published.assign(kind=f"{PUBLISHED} " + published["token"])
+    rows = pd.concat([table, published], ignore_index=True)
+    kinds = {kind: title for kind, title in _ROWS.items() if (rows["kind"] == kind).any()}
+    task_grids(rows, kinds, ATTENTION.axis, labels, f"{count_range(table['n'])} examples per task", pictures)

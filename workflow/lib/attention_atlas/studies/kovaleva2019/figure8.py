@@ -5,19 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from attention_atlas.figures.head_grid import draw_head_grid
-from attention_atlas.figures.style import save_figure
-from attention_atlas.io.run_label import RunLabel, joint_lines
-from attention_atlas.io.tables import read_table
-from attention_atlas.studies.kovaleva2019.names import LEVEL, TASK_TITLES
-from attention_atlas.studies.kovaleva2019.task_panels import METRIC_TITLES, task_panels
+import pandas as pd
+from matplotlib.lines import Line2D
 
-_LEAST = 0.1
-"""Points that a scale reaches at the least."""
+from attention_atlas.figures.head_grid import draw_head_grid
+from attention_atlas.figures.quantities import HEAD, LAYER, change
+from attention_atlas.figures.style import BLACK, DIVERGING, SMALLEST, footnote, save_figure
+from attention_atlas.io.run_label import RunLabel
+from attention_atlas.io.tables import read_table
+from attention_atlas.studies.kovaleva2019.names import LEVEL
+from attention_atlas.studies.kovaleva2019.published_maps import digitised
+from attention_atlas.studies.kovaleva2019.task_grids import count_range
+from attention_atlas.studies.kovaleva2019.task_panels import panel_title, task_panels
+
+_FEW_LAYERS = 12
 
 
 def figure8(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[str, str | Path]) -> None:
-    """Draw what disabling each head does to the score of each task.
+    """Draw what disabling each head does to the score of each task, and write the published score and range of changes.
 
     Args:
         path: of `disabling_tables`.
@@ -25,30 +30,37 @@ def figure8(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[
         pictures: format -> file.
 
     Raises:
-        AtlasError: the table cannot be used.
+        AtlasError: a table cannot be used.
     """
     table = read_table(path, ["task", "action", "layer", "head", "metric", "baseline", "delta", "p_adjusted", "n", "seeds"])
     table = table[table["action"] == "uniform"]
-    tasks = list(dict.fromkeys(table["task"]))
-    layers, heads = int(table["layer"].max()), int(table["head"].max())
-    figure, panels = task_panels(tasks, (max(2.1, 0.17 * heads), max(1.4, 0.15 * layers) + 0.9), (0.6, 0))
+    published = digitised("fig8_disable_head")
+    layers = int(table["layer"].max())
+    figure, panels = task_panels(list(dict.fromkeys(table["task"])), 2.3 if layers <= _FEW_LAYERS else 2.9)
     for task, axis in panels.items():
-        task_rows = table[table["task"] == task]
-        bound = float(max(task_rows["delta"].abs().max(), _LEAST))
-        sure = task_rows[task_rows["p_adjusted"] < LEVEL]
+        heads = table[table["task"] == task]
+        bound = float(heads["delta"].abs().max())
+        sure = heads[heads["p_adjusted"] < LEVEL]
         marked = list(zip(sure["layer"], sure["head"], strict=True))
-        image = draw_head_grid(axis, task_rows, "delta", "PuOr_r", -bound, bound, marked)
-        first = task_rows.iloc[0]
-        axis.set_title(
-            f"{TASK_TITLES[task]}: {METRIC_TITLES[first['metric']]} {first['baseline']:.1f}\nn = {first['n']}, "
-            f"{'1 seed' if first['seeds'] == 1 else str(first['seeds']) + ' seeds'}",
-            fontsize=8.5,
-        )
-        axis.set_xlabel("Head")
-        axis.set_ylabel("Layer")
-        figure.colorbar(image, ax=axis, label="Change, points")
-    note = (
-        "Change of the score when one head attends to all real tokens alike; each panel on its own scale around 0. "
-        f"Dots: p < {LEVEL} by a paired permutation test, adjusted for all heads of a panel by the maximum statistic."
+        # A panel of zeros needs a scale that is not empty.
+        image = draw_head_grid(axis, heads, "delta", DIVERGING, -(bound or 1), bound or 1, marked)
+        axis.set_title(_title(task, heads, published[published["task"] == task]), fontsize=SMALLEST)
+        axis.set(xlabel=HEAD, ylabel=LAYER)
+        if bound:
+            axis.figure.colorbar(image, ax=axis, aspect=15, shrink=0.9, pad=0.03)
+    dot = Line2D(
+        [], [], linestyle="none", marker="o", markersize=2.5, color=BLACK, label=f"p < {LEVEL}, adjusted for all heads"
     )
-    save_figure(figure, pictures, "\n".join([*joint_lines(labels.values()), note]))
+    title = f"{change('score')}; each panel on its own scale"
+    figure.legend(handles=[dot], title=title, loc="outside lower center")
+    n = count_range(table.drop_duplicates("task")["n"])
+    save_figure(figure, pictures, footnote(labels.values(), f"{n} examples per task"))
+
+
+def _title(task: str, heads: pd.DataFrame, published: pd.DataFrame) -> str:
+    lines = [panel_title(task, heads)]
+    if len(published):
+        changes = 100 * published["delta_vs_baseline"]
+        baseline = 100 * float((published["score"] - published["delta_vs_baseline"]).mean())
+        lines.append(f"published {baseline:.1f}, {changes.min():+.1f} to {changes.max():+.1f}".replace("-", "−"))
+    return "\n".join(lines)

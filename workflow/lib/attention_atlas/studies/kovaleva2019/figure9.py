@@ -6,17 +6,28 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
-from attention_atlas.figures.style import BLUE, VERMILION, save_figure
-from attention_atlas.io.run_label import RunLabel, joint_lines
+from attention_atlas.figures.quantities import LAYER, LOSS, UNCHANGED
+from attention_atlas.figures.style import BLACK, PUBLISHED, footnote, save_figure
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
-from attention_atlas.studies.kovaleva2019.names import LEVEL, TASK_TITLES
-from attention_atlas.studies.kovaleva2019.task_panels import METRIC_TITLES, task_panels
+from attention_atlas.studies.kovaleva2019.names import LEVEL
+from attention_atlas.studies.kovaleva2019.published_maps import PUBLISHED_MODEL, digitised
+from attention_atlas.studies.kovaleva2019.task_grids import count_range
+from attention_atlas.studies.kovaleva2019.task_panels import panel_title, task_panels
+
+_SURE, _UNSURE = f"p < {LEVEL}, adjusted for all layers", "not significant"
+_COLOURS = {_SURE: LOSS, _UNSURE: UNCHANGED}
 
 
 def figure9(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[str, str | Path]) -> None:
-    """Draw what disabling a whole layer does to the score of each task.
+    """Draw what disabling a whole layer does to the score of each task, beside the published changes.
 
     Args:
         path: of `disabling_tables`.
@@ -24,30 +35,46 @@ def figure9(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[
         pictures: format -> file.
 
     Raises:
-        AtlasError: the table cannot be used.
+        AtlasError: a table cannot be used.
     """
     columns = ["task", "action", "layer", "metric", "baseline", "delta", "ci_low", "ci_high", "p_adjusted", "n", "seeds"]
     table = read_table(path, columns)
     table = table[table["action"] == "uniform"]
-    tasks = list(dict.fromkeys(table["task"]))
-    figure, panels = task_panels(tasks, (2.5, 2.15), (0.4, 0.5))
+    published = digitised("fig9_disable_layer")
+    # A row of each task is its baseline.
+    published = published[published["layer"] != "baseline"].astype({"layer": int})
+    published = published.assign(delta=100 * published["delta_vs_baseline"])
+    figure, panels = task_panels(list(dict.fromkeys(table["task"])), 2.1)
     for task, axis in panels.items():
-        task_rows = table[table["task"] == task].sort_values("layer")
-        delta = task_rows["delta"]
-        interval = np.stack([delta - task_rows["ci_low"], task_rows["ci_high"] - delta]).clip(min=0)
-        colours = [VERMILION if p < LEVEL else BLUE for p in task_rows["p_adjusted"]]
-        axis.bar(task_rows["layer"], delta, color=colours, width=0.7)
-        axis.errorbar(task_rows["layer"], delta, yerr=interval, fmt="none", ecolor="#444444", elinewidth=0.9, capsize=2)
-        axis.axhline(0, color="black", linewidth=0.8)
-        axis.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=12))
-        first = task_rows.iloc[0]
-        axis.set_title(
-            f"{TASK_TITLES[task]}: {METRIC_TITLES[first['metric']]} {first['baseline']:.1f}, n = {first['n']}", fontsize=8.5
-        )
-        axis.set_xlabel("Layer")
-        axis.set_ylabel("Change, points")
-    note = (
-        "Change of the score when all heads of a layer attend to all real tokens alike, with 95 % intervals by bootstrap over "
-        f"examples. Red: p < {LEVEL} by a paired permutation test, adjusted for all layers of a panel by the maximum statistic."
-    )
-    save_figure(figure, pictures, "\n".join([*joint_lines(labels.values()), note]))
+        _draw(axis, table[table["task"] == task].sort_values("layer"), published[published["task"] == task])
+        axis.set_title(panel_title(task, table[table["task"] == task]), fontsize=7)
+    figure.supylabel("Change in score (percentage points)", fontsize=8)
+    handles = [
+        *(Patch(facecolor=colour, label=name) for name, colour in _COLOURS.items()),
+        Line2D([], [], color=BLACK, linewidth=0.8, label="95 % interval"),
+        Line2D([], [], **PUBLISHED, linestyle="none", label=f"published ({PUBLISHED_MODEL})"),
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=4)
+    n = count_range(table.drop_duplicates("task")["n"])
+    save_figure(figure, pictures, footnote(labels.values(), f"{n} examples per task"))
+
+
+def _draw(axes: Axes, layers: pd.DataFrame, published: pd.DataFrame) -> None:
+    delta = layers["delta"]
+    drawn = layers.assign(sure=np.where(layers["p_adjusted"] < LEVEL, _SURE, _UNSURE))
+    style = {
+        "native_scale": True,
+        "dodge": False,
+        "errorbar": None,
+        "legend": False,
+        "width": 0.7,
+        "linewidth": 0,
+        "saturation": 1,
+    }
+    sns.barplot(drawn, x="layer", y="delta", hue="sure", palette=_COLOURS, ax=axes, **style)
+    interval = np.stack([delta - layers["ci_low"], layers["ci_high"] - delta]).clip(min=0)
+    axes.errorbar(layers["layer"], delta, yerr=interval, fmt="none", ecolor=BLACK, elinewidth=0.8, capsize=1.5)
+    axes.plot(published["layer"], published["delta"], **PUBLISHED, linestyle="none")
+    axes.axhline(0, color=BLACK, linewidth=0.8)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
+    axes.set(xlabel=LAYER, ylabel="")

@@ -17,8 +17,8 @@ _FRAMES = {"label": ("label", "frames")}
 _BOOTSTRAP = {"resamples": ("settings", "resamples"), "seed": ("settings", "seed")}
 
 
-def _task_figure(figure: str, table: str) -> Page:
-    """A figure of all tasks, drawn from a table that it copies."""
+def _task_figure(figure: str, table: str, digitised: str) -> Page:
+    """A figure of all tasks, drawn from a table that it copies, beside values that were read off the paper's figure."""
     return Page(
         rule=f"kovaleva2019_{figure}",
         function=f"studies.kovaleva2019.{figure}:{figure}",
@@ -26,6 +26,7 @@ def _task_figure(figure: str, table: str) -> Page:
         copies={f"{figure}.tsv": "path"},
         pictures=figure,
         params=_LABELS,
+        resources=(f"published/digitised/{digitised}.csv",),
     )
 
 
@@ -71,6 +72,7 @@ PAGES = (
         copies={"figure2.tsv": "path"},
         pictures="figure2",
         params=_LABELS,
+        resources=_PUBLISHED,
     ),
     Page(
         rule="kovaleva2019_figure3",
@@ -79,6 +81,7 @@ PAGES = (
         copies={"figure3.tsv": "path"},
         pictures="figure3",
         params={"direction": ("settings", "direction"), "pairing": ("settings", "pairing"), **_FRAMES},
+        resources=("published/digitised/fig3_framenet.csv",),
     ),
     Page(
         rule="kovaleva2019_figure4",
@@ -88,11 +91,11 @@ PAGES = (
         pictures="figure4",
         params=_FRAMES,
     ),
-    _task_figure("figure5", "changes/cosine.tsv"),
-    _task_figure("figure6", "changes/special.tsv"),
-    _task_figure("figure7", "changes/first_row.tsv"),
-    _task_figure("figure8", "disabling_heads.tsv"),
-    _task_figure("figure9", "disabling_layers.tsv"),
+    _task_figure("figure5", "changes/cosine.tsv", "fig5_cosine"),
+    _task_figure("figure6", "changes/special.tsv", "fig6_sep_cls"),
+    _task_figure("figure7", "changes/first_row.tsv", "fig7_cls_last_layer"),
+    _task_figure("figure8", "disabling_heads.tsv", "fig8_disable_head"),
+    _task_figure("figure9", "disabling_layers.tsv", "fig9_disable_layer"),
     Page(
         rule="kovaleva2019_features",
         function="studies.kovaleva2019.features:features_page",

@@ -29,65 +29,86 @@ ARTIFACTS = (
         "figure1",
         "Figure 1",
         "A map of each class",
-        "For each class of maps the one that the network is surest of, all of one example (Kovaleva et al. 2019, Figure 1).",
+        "One attention map of each class, all of one example and of the fine-tuned model (Kovaleva et al. 2019, Figure 1). "
+        "Among the maps that the rules put into a class, the most typical one is drawn: the one with the highest probability "
+        "of the network; for blocks, the one with most attention within the segments away from the diagonal. Rows are query "
+        "tokens, columns key tokens; the colour scale is that of the square root, so that small weights show. Where an "
+        "example is long, not every token is named.",
     ),
     figure(
         "figure2",
         "Figure 2",
-        "Shares of the classes of maps in every task, by a network and by rules",
-        "Shares of the five classes among all maps of the fine-tuned models, by a network trained on labelled maps and by "
-        "rules, with the share of blocks in a task of single sentences as the error floor (Kovaleva et al. 2019, Figure 2).",
+        "Shares of the classes of maps in every task",
+        "Shares of the five classes among all maps of the fine-tuned models: by rules, by a network trained on labelled maps, "
+        "and as published (Kovaleva et al. 2019, Figure 2). The macro F1 is measured on labelled maps of layers that neither "
+        "was tuned on. SST-2 has single sentences and so no blocks: its share of blocks is the error of the classifier. The "
+        "paper's text says that up to 61 % of the maps are heterogeneous, which in its own figure is heterogeneous and block "
+        "together. Comparable only in a run of the same model and data.",
         files=["changes/head_classes.tsv"],
     ),
     figure(
         "figure3",
         "Figure 3",
         "Attention between words that evoke a frame and elements of its core",
-        "The largest attention weight between the word that evokes a frame and the elements of its core, averaged over "
-        "sentences, and what is left above pairs at the same distance (Kovaleva et al. 2019, Figure 3).",
+        "For every head: the largest attention weight between the word that evokes a frame and the elements of its core, "
+        "averaged over sentences; the same minus that of pairs at the same distance; and the published weights (Kovaleva et "
+        "al. 2019, Figure 3). Dots mark the heads with the largest differences (at most a twentieth of all) whose 95 % "
+        "intervals, simultaneous over all heads, exclude 0. Comparable only in a run of the same model and data.",
         needs=["frames"],
     ),
     figure(
         "figure4",
         "Figure 4",
         "How a frame is annotated",
-        "An annotated sentence: the word that evokes the frame, and the elements of its core (Kovaleva et al. 2019, Figure 4).",
+        "An annotated sentence: the word that evokes the frame (target), and the elements of its core (Kovaleva et al. 2019, "
+        "Figure 4). Figure 3 measures attention along the link. Long sentences are abridged.",
         needs=["frames"],
     ),
     figure(
         "figure5",
         "Figure 5",
         "Cosine between maps before and after fine-tuning",
-        "Cosine between the maps of each head before and after fine-tuning: of maps padded to one length as in the published "
-        "code, and of real length (Kovaleva et al. 2019, Figure 5).",
+        "Mean cosine, over examples and seeds, between the maps of each head before and after fine-tuning: maps padded to one "
+        "length, as in the published code; maps of the same examples at their real length; and the published values (Kovaleva "
+        "et al. 2019, Figure 5). Darker: changed more. Padding raises the cosine, since padded rows hardly change. The table "
+        "also has all examples at their real length. Comparable only in a run of the same model and data.",
     ),
     figure(
         "figure6",
         "Figure 6",
         "Attention to [SEP] and [CLS] after fine-tuning",
-        "Attention of every head of the fine-tuned models to [SEP], the larger of two or their sum, and to [CLS] (Kovaleva et "
-        "al. 2019, Figure 6).",
+        "Mean attention of every head of the fine-tuned models to [SEP] (the larger of two, or their sum) and to [CLS], over "
+        "examples and seeds, beside the published values (Kovaleva et al. 2019, Figure 6). With a single separator, the "
+        "largest and the sum are the same. Comparable only in a run of the same model and data.",
     ),
     figure(
         "figure7",
         "Figure 7",
-        "Attention of [CLS] in the last layer to pieces with a feature",
-        "Attention of [CLS] in the last layer of the fine-tuned models to pieces with linguistic features, punctuation among "
-        "them; pieces by their spelling, as in the published code, and by their words (Kovaleva et al. 2019, Figure 7).",
+        "Attention of [CLS] in the last layer to tokens with a feature",
+        "Last layer of the fine-tuned models: the largest attention weight of [CLS] on a token with a linguistic feature, "
+        "averaged over the examples that have one (their number stands beside the row) and over seeds (Kovaleva et al. 2019, "
+        "Figure 7). By spelling, as in the published code: all tokens spelled like a token of a word with the feature. By "
+        "word: only the tokens of these words. White: no example has the feature, or there are no tags; punctuation is not in "
+        "the paper. Comparable only in a run of the same model and data.",
     ),
     figure(
         "figure8",
         "Figure 8",
-        "What disabling a head does to the score of each task",
-        "Change of each task's score when one head attends to all tokens alike, with tests adjusted for the number of heads "
-        "(Kovaleva et al. 2019, Figure 8).",
+        "Change in score when one head is disabled",
+        "Change in each task's score when one head attends uniformly to all real tokens (Kovaleva et al. 2019, Figure 8). "
+        "Each panel has its own colour scale around 0, except where no head changes the score. Dots: p < 0.05 by a paired "
+        "permutation test, adjusted for all heads of a panel by the maximum statistic. Above each panel: the score of the "
+        "whole model, and the published score with the published range of changes. Comparable only in a run of the same model "
+        "and data.",
     ),
     figure(
         "figure9",
         "Figure 9",
-        "What disabling a layer does to the score of each task",
-        "Change of each task's score when all heads of a layer attend to all tokens alike, with bootstrap intervals (Kovaleva "
-        "et al. 2019, Figure 9).",
+        "Change in score when a whole layer is disabled",
+        "Change in each task's score when all heads of a layer attend uniformly to all real tokens, with 95 % bootstrap "
+        "intervals over examples (Kovaleva et al. 2019, Figure 9). Orange: p < 0.05 by a paired permutation test, adjusted "
+        "for all layers of a panel by the maximum statistic. Hollow marks: published changes. Comparable only in a run of the "
+        "same model and data.",
     ),
     table(
         "table1",

@@ -5,64 +5,61 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-import matplotlib.pyplot as plt
+import pandas as pd
 
 from attention_atlas.figures.head_grid import draw_head_grid
-from attention_atlas.figures.style import save_figure, use_style
-from attention_atlas.io.run_label import RunLabel, joint_lines
-from attention_atlas.io.tables import read_table
+from attention_atlas.figures.quantities import HEAD, LAYER
+from attention_atlas.figures.style import PAGE, SEQUENTIAL, footnote, page_figure, save_figure
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.studies.kovaleva2019.names import TASK_TITLES
+
+_FEWEST_COLUMNS = 4
+"""Columns whose width a panel has at most."""
 
 
 def task_grids(
-    path: str | Path,
-    column: str,
+    table: pd.DataFrame,
     kinds: Mapping[str, str],
     label: str,
-    colours: str,
-    colour_limits: tuple[float, float],
     labels: Mapping[str, RunLabel],
-    note: str,
+    count: str,
     pictures: Mapping[str, str | Path],
+    colours: str = SEQUENTIAL,
 ) -> None:
     """Draw a row of panels for each kind of value, a column for each task.
 
     Args:
-        path: table with the columns task, `column`, layer, head and value.
-        column: names the kinds.
+        table: task, kind, layer, head, value (0 to 1); kinds may be of models of different shapes.
         kinds: kind -> title of its row.
         label: of the colour bar.
-        colours: matplotlib's name of the colour map.
-        colour_limits: least and largest value of the colour map.
         labels: task -> run, model and corpus.
-        note: below the figure.
+        count: size of the sample, in the footnote.
         pictures: format -> file.
-
-    Raises:
-        AtlasError: the table cannot be used.
+        colours: colour map of values from 0 to 1.
     """
-    table = read_table(path, ["task", column, "layer", "head", "value"])
-    tasks = list(dict.fromkeys(table["task"]))
-    layers, heads = int(table["layer"].max()), int(table["head"].max())
-    use_style()
-    width = max(1.3, 0.105 * heads)
-    figure, axes = plt.subplots(
-        len(kinds),
-        len(tasks),
-        figsize=(width * len(tasks) + 1.4, len(kinds) * max(1.3, 0.125 * layers) + 0.9),
-        constrained_layout=True,
-        squeeze=False,
-        sharex=True,
-        sharey=True,
-    )
-    for row, (kind, title) in enumerate(kinds.items()):
-        for place, task in enumerate(tasks):
-            panel_rows = table[(table["task"] == task) & (table[column] == kind)]
-            image = draw_head_grid(axes[row, place], panel_rows, "value", colours, *colour_limits)
-            if row == 0:
-                axes[row, place].set_title(TASK_TITLES[task])
-        axes[row, 0].set_ylabel(f"{title}\nLayer")
+    tasks = [task for task in dict.fromkeys(table["task"]) if task in labels]
+    heights = [max(1.1, 0.06 * int(table.loc[table["kind"] == kind, "layer"].max())) for kind in kinds]
+    share = min(1.0, max(len(tasks), _FEWEST_COLUMNS - 1) / _FEWEST_COLUMNS)
+    figure, axes = page_figure(len(kinds), len(tasks), PAGE * share, sum(heights) + 0.7, height_ratios=heights)
+    for row, (kind, title) in zip(axes, kinds.items(), strict=True):
+        for axis, task in zip(row, tasks, strict=True):
+            heads = table[(table["task"] == task) & (table["kind"] == kind)]
+            if heads.empty:
+                axis.axis("off")
+                continue
+            image = draw_head_grid(axis, heads, "value", colours, 0, 1)
+            if axis is not row[0]:
+                axis.tick_params(labelleft=False)
+        row[0].set_ylabel(f"{title}\n{LAYER}")
+    for axis, task in zip(axes[0], tasks, strict=True):
+        axis.set_title(TASK_TITLES[task])
     for axis in axes[-1]:
-        axis.set_xlabel("Head")
-    figure.colorbar(image, ax=axes, label=label, shrink=0.8)
-    save_figure(figure, pictures, "\n".join([*joint_lines(labels.values()), note]))
+        axis.set_xlabel(HEAD)
+    figure.colorbar(image, ax=axes, label=label, shrink=0.6, aspect=30, pad=0.02)
+    save_figure(figure, pictures, footnote(labels.values(), count))
+
+
+def count_range(counts: pd.Series) -> str:
+    """`n = 40`, or the smallest and the largest where tasks differ."""
+    least, most = int(counts.min()), int(counts.max())
+    return f"n = {least}" if least == most else f"n = {least} to {most}"

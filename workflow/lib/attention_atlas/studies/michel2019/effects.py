@@ -12,7 +12,7 @@ import pandas as pd
 
 from attention_atlas.errors import DamagedFile
 from attention_atlas.io.tables import read_parquet
-from attention_atlas.methods.names import ANSWERS, NONE, TRANSLATION
+from attention_atlas.methods.names import ANSWERS, KEYS, NONE, OTHERS, TRANSLATION
 from attention_atlas.stats.bootstrap import percentile_interval, resampled_counts
 from attention_atlas.stats.paired_tests import mcnemar
 from attention_atlas.stats.simultaneous import (
@@ -230,3 +230,21 @@ def chosen_by_layer(masked: MaskedScores) -> list[tuple[npt.NDArray[np.intp], Ma
         places = np.array([places[deltas[places].argmax()] for places in groups])
         chosen.append((places, masked.of_examples(~half)))
     return chosen
+
+
+def one_head_left(path: str | Path, experiment: str) -> MaskedScores:
+    """Scores with one head left in a layer, from a table of answers.
+
+    Raises:
+        AtlasError: the table cannot be used.
+    """
+    masked = read_answers(path, KEYS, experiment)
+    return masked.only((masked.keys["masked"] == OTHERS).to_numpy())
+
+
+def best_heads(one_left: MaskedScores) -> list[tuple[str, int, int]]:
+    """(kind, layer, head) of the best head of each layer; of equal ones the first."""
+    deltas, keys = one_left.deltas, one_left.keys
+    groups = (rows.index.to_numpy() for _, rows in keys.groupby(["kind", "layer"], sort=False))
+    best = keys.iloc[[places[np.argmax(deltas[places])] for places in groups]]
+    return [(str(row.kind), int(row.layer), int(row.head)) for row in best.itertuples()]

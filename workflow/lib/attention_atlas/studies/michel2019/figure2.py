@@ -5,17 +5,30 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from textwrap import fill
+from typing import Any
 
-from attention_atlas.figures.style import BLACK, GREY, panels, save_figure
-from attention_atlas.io.run_label import RunLabel, joint_lines
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+from attention_atlas.figures.legends import legend_below
+from attention_atlas.figures.style import BLACK, GREY, PAGE, footnote, panels, plain, save_figure
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
+from attention_atlas.methods.names import CLASSIFICATION, TRANSLATION
+from attention_atlas.published.values import load_published
 from attention_atlas.studies.michel2019.correlations import CORRELATIONS, FIGURE2, PEARSON, SPEARMAN, TRIMMED, in_words
-from attention_atlas.studies.michel2019.figure_style import KIND_COLOURS, KIND_MARKERS
-from attention_atlas.studies.michel2019.names import KIND_TITLES, SAME_FILE, TITLES
+from attention_atlas.studies.michel2019.figure_style import CHANGE_LABELS, KIND_COLOURS, KIND_MARKERS
+from attention_atlas.studies.michel2019.names import KIND_TITLES, TITLES
 
 _STATISTICS = {PEARSON: "Pearson", SPEARMAN: "Spearman", TRIMMED: "Pearson without extremes"}
-_LINE = 44
+_PUBLISHED = {TRANSLATION: "m19.fig2a.pearson", CLASSIFICATION: "m19.fig2b.pearson"}
+"""Experiment -> published correlation."""
+_LINE = 40
 """Letters of a line of a label."""
+_SMALLEST, _LARGEST = 14, 180
+"""Areas of a spot of one head and of the spot of most heads, in square points."""
 
 
 def figure2(
@@ -33,42 +46,71 @@ def figure2(
         AtlasError: a table cannot be used.
     """
     table, agreement = read_table(path, FIGURE2), read_table(correlations_path, CORRELATIONS)
-    figure, axes = panels(4.1, 4.2)
-    for axis, (name, points) in zip(axes, table.groupby("experiment", sort=False), strict=True):
-        for kind in (kind for kind in KIND_COLOURS if (points["kind"] == kind).any()):
-            kind_points = points[points["kind"] == kind]
-            style = {"s": 16, "color": KIND_COLOURS[kind], "marker": KIND_MARKERS[kind], "alpha": 0.75, "linewidths": 0}
-            axis.scatter(kind_points["delta"], kind_points["second_delta"], label=KIND_TITLES[kind], **style)
-        extreme = points[points["extreme"] == 1]
-        axis.scatter(
-            extreme["delta"],
-            extreme["second_delta"],
-            s=52,
-            facecolors="none",
-            edgecolors=BLACK,
-            linewidths=0.8,
-            label="Extreme",
-        )
-        for line in (axis.axhline, axis.axvline):
-            line(0, color=GREY, linewidth=0.6, zorder=0)
-        unit = "BLEU" if points["metric"].iloc[0] == "BLEU" else "Accuracy, points"
-        axis.set_xlabel(fill(f"{unit}: {labels[str(name)].corpus}", _LINE))
-        axis.set_ylabel(fill(f"{unit}: {labels[f'{name}_other'].corpus}", _LINE))
-        words = [
-            f"{_STATISTICS[row.statistic]} {in_words(row.value, row.ci_low, row.ci_high)}"
-            for row in agreement[agreement["experiment"] == name].itertuples()
-        ]
-        axis.set_title(TITLES[str(name)] + "\n" + "\n".join(words), fontsize=8.5)
-        axis.legend(loc="best", fontsize=7.5)
-    sizes = agreement.drop_duplicates("experiment")
-    left = agreement[agreement["statistic"] == TRIMMED].set_index("experiment")["heads"]
-    examples = "; ".join(
-        f"{TITLES[row.experiment]}: n = {row.n} and {row.second_n} examples, {row.heads} heads, {left[row.experiment]} of them "
-        "not extreme" + (f"; the second data are {SAME_FILE}" if row.second_data == SAME_FILE else "")
-        for row in sizes.itertuples()
+    spots = heads_by_spot(table)
+    most = int(spots["heads"].max())
+    figure, axes = panels(PAGE / 2, 4.1)
+    for axis, (name, points) in zip(axes, spots.groupby("experiment", sort=False), strict=True):
+        _spots(axis, points, most)
+        change = CHANGE_LABELS[str(points["metric"].iloc[0])]
+        axis.set_xlabel(plain(fill(f"{change}: {labels[str(name)].corpus}", _LINE)))
+        axis.set_ylabel(plain(fill(f"{change}: {labels[f'{name}_other'].corpus}", _LINE)))
+        axis.set_title("\n".join([TITLES[str(name)], *_correlations(agreement, str(name))]), fontsize=7.5)
+    kinds = [
+        Line2D([], [], color=KIND_COLOURS[kind], marker=KIND_MARKERS[kind], linestyle="none", label=KIND_TITLES[kind])
+        for kind in KIND_COLOURS
+        if (table["kind"] == kind).any()
+    ]
+    ring = Line2D([], [], color=BLACK, marker="o", markersize=7, markerfacecolor="none", linestyle="none", label="extreme")
+    spot: dict[str, Any] = {"color": GREY, "marker": "o", "linestyle": "none", "markeredgewidth": 0}
+    sizes = [
+        Line2D([], [], markersize=_area(heads, most) ** 0.5, label=f"{heads} head{'s' if heads > 1 else ''}", **spot)
+        for heads in sorted({1, most})
+    ]
+    legend_below(figure, axes, 6, [*kinds, ring, *sizes])
+    sizes_of = agreement.drop_duplicates("experiment").itertuples()
+    count = " and ".join(f"{row.heads} heads, {row.n} and {row.second_n} examples" for row in sizes_of)
+    save_figure(figure, pictures, footnote(labels.values(), f"n = {count}"))
+
+
+def heads_by_spot(table: pd.DataFrame) -> pd.DataFrame:
+    """Heads of one kind with the same two changes as one row: experiment, kind, metric, delta, second_delta, extreme, heads."""
+    places = table.assign(delta=table["delta"].round(6), second_delta=table["second_delta"].round(6))
+    keys = ["experiment", "kind", "metric", "delta", "second_delta"]
+    return places.groupby(keys, sort=False, as_index=False).agg(extreme=("extreme", "max"), heads=("extreme", "size"))
+
+
+def _spots(axis: Axes, points: pd.DataFrame, most: int) -> None:
+    sns.scatterplot(
+        points.sort_values("heads", ascending=False),
+        x="delta",
+        y="second_delta",
+        hue="kind",
+        palette=KIND_COLOURS,
+        style="kind",
+        markers=KIND_MARKERS,
+        size="heads",
+        sizes=(_SMALLEST, _LARGEST if most > 1 else _SMALLEST),
+        size_norm=(1, max(most, 2)),
+        alpha=0.75,
+        linewidth=0,
+        legend=False,
+        ax=axis,
     )
-    note = (
-        "Each point is one head: the change in score when it is masked, on two corpora. Correlations over heads with 95 % "
-        f"intervals by bootstrap over heads. {examples}. Heads tied with an extreme one are extreme as well."
-    )
-    save_figure(figure, pictures, "\n".join([*joint_lines(labels.values()), note]))
+    extreme = points[points["extreme"] == 1]
+    areas = [_area(heads, most) + 40 for heads in extreme["heads"]]
+    axis.scatter(extreme["delta"], extreme["second_delta"], s=areas, facecolors="none", edgecolors=BLACK, linewidths=0.8)
+    for line in (axis.axhline, axis.axvline):
+        line(0, color=GREY, linewidth=0.6, zorder=0)
+
+
+def _area(heads: int, most: int) -> float:
+    return _SMALLEST + (_LARGEST - _SMALLEST) * (heads - 1) / max(most - 1, 1)
+
+
+def _correlations(agreement: pd.DataFrame, experiment: str) -> list[str]:
+    published = load_published("michel2019")[_PUBLISHED[experiment]].value
+    return [
+        f"{_STATISTICS[row.statistic]} {in_words(row.value, row.ci_low, row.ci_high)}"
+        + (f"; published: {published}" if row.statistic == PEARSON else "")
+        for row in agreement[agreement["experiment"] == experiment].itertuples()
+    ]

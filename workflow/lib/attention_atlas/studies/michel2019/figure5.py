@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-import matplotlib.pyplot as plt
-import numpy as np
+import seaborn as sns
 
-from attention_atlas.figures.style import panels, save_figure
+from attention_atlas.figures.legends import legend_below
+from attention_atlas.figures.style import PAGE, PUBLISHED, footnote, panels, save_figure
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
+from attention_atlas.published.drawn import published_rows
 from attention_atlas.studies.michel2019.curves import FIGURE5, dynamics_table
-from attention_atlas.studies.michel2019.names import LEAST_BLEU
+from attention_atlas.studies.michel2019.figure_style import MASKED_LABEL, SCORE_LABELS
+
+_MARKERS = "os^DvP*X"
 
 
 def figure5(
@@ -39,23 +42,35 @@ def figure5(
     """
     dynamics_table(path, resamples, seed, out, statistics_out)
     table = read_table(out, FIGURE5)
-    figure, axes = panels(4.1, 3.5)
     epochs = sorted(table["epoch"].unique())
-    # Light to dark in the order of training; markers distinguish them in print.
-    colours = plt.get_cmap("cividis_r")(np.linspace(0.05, 1, len(epochs)))
-    for number, epoch in enumerate(epochs):
-        rows = table[table["epoch"] == epoch].sort_values("percent")
-        style = {"color": colours[number], "marker": "os^DvP*X"[number % 8], "markersize": 3.5, "linewidth": 1.3}
-        axes[0].plot(rows["percent"], rows["score"], label=f"epoch {epoch}: BLEU {rows['baseline'].iloc[0]:.1f}", **style)
-        axes[1].plot(rows["percent"], 100 * rows["share"], **style)
-    for axis, title in zip(axes, ("BLEU", "BLEU, % of the whole model's"), strict=True):
-        axis.set_xlabel("Heads masked, %")
-        axis.set_ylabel(title)
+    baselines = table.groupby("epoch")["baseline"].first()
+    titles = {epoch: f"epoch {epoch}: BLEU {baselines[epoch]:.1f}" for epoch in epochs}
+    shown = table.assign(title=table["epoch"].map(titles), share=100 * table["share"])
+    figure, axes = panels(PAGE / 2, 3.3)
+    for axis, column in zip(axes, ("score", "share"), strict=True):
+        sns.lineplot(
+            shown,
+            x="percent",
+            y=column,
+            hue="title",
+            hue_order=[titles[epoch] for epoch in epochs],
+            # Light to dark in the order of training; markers distinguish the epochs in print.
+            palette=sns.color_palette("crest", len(epochs)),
+            style="title",
+            style_order=[titles[epoch] for epoch in epochs],
+            markers=[_MARKERS[number % len(_MARKERS)] for number in range(len(epochs))],
+            dashes=False,
+            errorbar=None,
+            linewidth=1.2,
+            ax=axis,
+        )
+        axis.set_xlabel(MASKED_LABEL)
+    axes[0].set_ylabel(SCORE_LABELS["BLEU"])
+    axes[1].set_ylabel("BLEU (% of the whole model's)")
+    published = published_rows("michel2019", ["m19.fig5.bleu_by_epoch"])
+    published_label = f"published: whole model, epochs {published['epoch'].min()} to {published['epoch'].max()}"
+    axes[0].plot([0] * len(published), published["value"], linestyle="none", label=published_label, **PUBLISHED)
+    for axis in axes:
         axis.set_ylim(bottom=0)
-    axes[0].legend(loc="best")
-    note = (
-        f"{table['heads'].iloc[0]} heads of all kinds of attention masked in the order of their importance, which is computed "
-        f"anew after each epoch; n = {table['n'].iloc[0]} sentences. The legend has the BLEU of the whole model; as a share "
-        f"only where that is {LEAST_BLEU:g} or more."
-    )
-    save_figure(figure, pictures, "\n".join([label.line, note]))
+    legend_below(figure, axes, 4)
+    save_figure(figure, pictures, footnote(label, f"n = {table['n'].iloc[0]} sentences; {table['heads'].iloc[0]} heads"))

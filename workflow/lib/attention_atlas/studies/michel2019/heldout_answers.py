@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import torch
 
 from attention_atlas.io.tables import write_parquet
 from attention_atlas.methods.masking import masks
-from attention_atlas.methods.names import KEYS, OTHERS, TRANSLATION
-from attention_atlas.studies.michel2019.effects import MaskedScores, read_answers
+from attention_atlas.methods.names import OTHERS, TRANSLATION
+from attention_atlas.studies.michel2019.effects import best_heads, one_head_left
 from attention_atlas.studies.michel2019.experiments import ExampleFiles, ModelSource, open_experiment
 from attention_atlas.studies.michel2019.masked_answers import masked_rows
 
@@ -39,21 +38,3 @@ def answer_with_one_head(
         best = best_heads(one_head_left(masked_path, name))
         one_left = [mask for mask in one_left if (mask.kind, mask.layer, mask.head) in best]
     write_parquet(masked_rows(experiment, one_left, examples), out)
-
-
-def one_head_left(path: str | Path, experiment: str) -> MaskedScores:
-    """Scores with one head left in a layer, from a table of answers.
-
-    Raises:
-        AtlasError: the table cannot be used.
-    """
-    masked = read_answers(path, KEYS, experiment)
-    return masked.only((masked.keys["masked"] == OTHERS).to_numpy())
-
-
-def best_heads(one_left: MaskedScores) -> list[tuple[str, int, int]]:
-    """(kind, layer, head) of the best head of each layer; of equal ones the first."""
-    deltas, keys = one_left.deltas, one_left.keys
-    groups = (rows.index.to_numpy() for _, rows in keys.groupby(["kind", "layer"], sort=False))
-    best = keys.iloc[[places[np.argmax(deltas[places])] for places in groups]]
-    return [(str(row.kind), int(row.layer), int(row.head)) for row in best.itertuples()]

@@ -11,8 +11,15 @@ from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import write_table
 from attention_atlas.methods.names import CLASSIFICATION, TRANSLATION
 from attention_atlas.published.values import load_published, published_column
-from attention_atlas.studies.michel2019.effects import TESTS, MaskedScores, effect_rows, few_sentences, units_note
-from attention_atlas.studies.michel2019.heldout_answers import best_heads, one_head_left
+from attention_atlas.studies.michel2019.effects import (
+    TESTS,
+    MaskedScores,
+    best_heads,
+    effect_rows,
+    few_sentences,
+    one_head_left,
+    units_note,
+)
 from attention_atlas.studies.michel2019.names import KIND_TITLES, LEVEL, PAPER_DELTA
 
 COLUMNS = [

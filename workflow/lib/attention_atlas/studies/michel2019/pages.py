@@ -138,6 +138,7 @@ PAGES = (
         copies={"figure1.tsv": "path"},
         pictures="figure1",
         params=_BOTH,
+        resources=_PUBLISHED,
     ),
     Page(
         rule="michel2019_figure2",
@@ -146,6 +147,7 @@ PAGES = (
         copies={"figure2.tsv": "path"},
         pictures="figure2",
         params=_FOUR,
+        resources=_PUBLISHED,
     ),
     Page(
         rule="michel2019_figure3",
@@ -154,6 +156,7 @@ PAGES = (
         copies={"figure3.tsv": "path"},
         pictures="figure3",
         params=_BOTH,
+        resources=_PUBLISHED,
     ),
     Page(
         rule="michel2019_figure4",
@@ -162,6 +165,7 @@ PAGES = (
         copies={"figure4.tsv": "path"},
         pictures="figure4",
         params={"label": ("label", TRANSLATION)},
+        resources=_PUBLISHED,
     ),
     Page(
         rule="michel2019_figure5",
@@ -172,6 +176,7 @@ PAGES = (
         params={"label": ("label", "dynamics"), **_BOOTSTRAP},
         megabytes=2000,
         minutes=60,
+        resources=_PUBLISHED,
     ),
     Page(
         rule="michel2019_comparison",

@@ -50,49 +50,52 @@ ARTIFACTS = (
     table(
         "table1",
         "Table 1",
-        "Differences of BLEU when one head is masked, with tests",
-        "Difference of BLEU when one head of a translation model is masked, in encoder, decoder and between them, with paired "
-        "bootstrap tests before and after correction for the number of heads (Michel et al. 2019, Table 1).",
+        "Change in BLEU when one head is masked, with tests",
+        "Change in BLEU when one head of a translation model is masked (encoder, decoder, or encoder-decoder attention), with "
+        "paired bootstrap tests before and after correction for the number of heads (Michel et al. 2019, Table 1).",
         needs=EVALUATED,
     ),
     figure(
         "figure1",
         "Figure 1",
-        "Heads by the score that is left when they are masked, translation and classification",
-        "How many heads leave which score when they are masked, for translation and for classification, beside the score of "
-        "the whole model (Michel et al. 2019, Figure 1).",
+        "Heads by the change in score when they are masked",
+        "Share of heads by the change in score when each is masked alone, for translation and for classification. One bin is "
+        "centred on no change (dashed line); the titles name the score without masking and how many heads differ from it by a "
+        "paired test, before and after correction for all heads. Black outline: the 96 encoder heads of the published Table 1, "
+        "another model and corpus (Michel et al. 2019, Figure 1).",
         needs=EVALUATED,
     ),
     table(
         "table2",
         "Table 2",
-        "Translation with one head left in a layer, the best one",
-        "Translation with all heads of a layer masked but the best one, chosen on the examples that it is reported on and on "
-        "other ones (Michel et al. 2019, Table 2).",
+        "Translation with only the best head of a layer",
+        "Change in BLEU when all heads of a layer but the best one are masked. The best head is chosen on the reported "
+        "examples, and on held-out examples (Michel et al. 2019, Table 2).",
         needs=EVALUATED,
     ),
     table(
         "table3",
         "Table 3",
-        "Classification with one head left in a layer, the best one",
-        "Classification with all heads of a layer masked but the best one, chosen on the examples that it is reported on and "
-        "on other ones (Michel et al. 2019, Table 3).",
+        "Classification with only the best head of a layer",
+        "Change in accuracy when all heads of a layer but the best one are masked. The best head is chosen on the reported "
+        "examples, and on held-out examples (Michel et al. 2019, Table 3).",
         needs=EVALUATED,
     ),
     figure(
         "figure2",
         "Figure 2",
-        "What masking each head does on two corpora, with correlations",
-        "What masking one head does to the score on one corpus against what it does on another, a point a head, for "
-        "translation and classification; correlations over heads with intervals, and without the heads that lie farthest out "
-        "(Michel et al. 2019, Figure 2).",
+        "Change in score when a head is masked, on two corpora",
+        "Change in score when each head is masked alone, on one corpus against another. Each spot is one head, or several "
+        "heads of one kind with the same two changes: the area grows with their number. Titles: correlations over heads with "
+        "95 % intervals by bootstrap over heads, with and without the most extreme heads (circled; heads tied with one are "
+        "extreme as well), and the published Pearson correlation of another model and corpus (Michel et al. 2019, Figure 2).",
         needs=EVALUATED,
     ),
     table(
         "correlations",
         "Figure 2, statistics",
-        "Correlation of what heads do across data, with and without extremes",
-        "Correlations over heads between what masking does on two corpora: Pearson, Spearman, and Pearson without the most "
+        "Correlation between corpora of the effect of masking a head",
+        "Correlations over heads between the changes in score on two corpora: Pearson, Spearman, and Pearson without the most "
         "extreme heads; intervals over heads and over examples (Michel et al. 2019, Figure 2).",
         needs=EVALUATED,
     ),
@@ -108,64 +111,71 @@ ARTIFACTS = (
     figure(
         "figure3",
         "Figure 3",
-        "Pruning curves by importance, by single heads, recomputed, and by chance",
-        "Score by percent of heads masked, in the order of importance, of importance computed anew at each step, of the "
-        "scores with one head masked, and in random orders (Michel et al. 2019, Figure 3).",
+        "Score by percent of heads masked, in several orders",
+        "Score by percent of heads masked: in the order of importance, of importance recomputed at each step, of the score "
+        "with one head masked (also chosen on held-out examples), and in random orders. Bands: 95 % interval by bootstrap over "
+        "examples for importance, range of the random orders around their mean. Published, of other models and corpora: the "
+        "share of heads without noticeable loss, and a third party's rerun of the published code on MNLI (Michel et al. 2019, "
+        "Figure 3).",
         needs=EVALUATED,
     ),
     table(
         "pruning",
         "Figure 3, summary",
-        "How many heads can go, by the order in which they go",
-        "Summary of the pruning curves: score at several shares of heads, mean of the curve, and the share of heads that can "
-        "go before a point of the score is lost (Michel et al. 2019, Figure 3).",
+        "How many heads can be masked, by order",
+        "Summary of the pruning curves: score at several shares of masked heads, mean of the curve, and the share of heads "
+        "that can be masked before the score falls by one point (Michel et al. 2019, Figure 3).",
         needs=EVALUATED,
     ),
     figure(
         "figure4",
         "Figure 4",
-        "Pruning curves of each kind of attention of the translation model",
-        "BLEU by percent of heads masked within one kind of attention: encoder, decoder, and between the two (Michel et al. "
-        "2019, Figure 4).",
+        "BLEU by percent of heads masked, for each kind of attention",
+        "BLEU by percent of heads masked within one kind of attention (encoder, decoder, encoder-decoder), in the order of "
+        "importance; all other heads are kept. Bands: 95 % interval by bootstrap over sentences. Published, of another model "
+        "and corpus: BLEU with 20 % of the encoder or decoder heads left, and the share of encoder-decoder heads beyond which "
+        "BLEU collapses (Michel et al. 2019, Figure 4).",
         needs=EVALUATED,
     ),
     figure(
         "figure5",
         "Figure 5",
-        "Pruning curves after several epochs of training",
-        "BLEU by percent of heads masked after several epochs of the training of a translation model, absolute and as a share "
-        "of the whole model (Michel et al. 2019, Figure 5).",
+        "BLEU by percent of heads masked, during training",
+        "BLEU by percent of heads masked after several epochs of the training of a translation model, absolute and relative to "
+        "the whole model (only where that reaches 3 BLEU). Heads of all kinds are masked in the order of their importance, "
+        "recomputed after each epoch. Diamonds: published BLEU of the whole model at its epochs, of another model and corpus "
+        "(Michel et al. 2019, Figure 5).",
         needs=["dynamics", "dynamics_importance"],
     ),
     table(
         "table4",
         "Table 4",
-        "Speed and size with half of the heads cut out",
-        "Examples a second and size of a classifier whose heads are cut out of its matrices, at several batch sizes: the "
-        "least important heads of the model, of each layer, and whole layers (Michel et al. 2019, Table 4).",
+        "Speed and size with half of the heads pruned",
+        "Examples per second and size of a classifier with heads pruned from its weights, at several batch sizes: the least "
+        "important heads of the model, of each layer, and whole layers (Michel et al. 2019, Table 4).",
         needs=EVALUATED,
     ),
     table(
         "table5",
         "Table 5",
-        "Translation with one head left in a layer, chosen on another corpus",
-        "Translation with all heads of a layer masked but one, which is chosen on another corpus than it is reported on "
-        "(Michel et al. 2019, Table 5).",
+        "Translation with one head per layer, chosen on another corpus",
+        "Change in BLEU when all heads of a layer but one are masked; the head is chosen on another corpus than the reported "
+        "one (Michel et al. 2019, Table 5).",
         needs=["translation", "translation_other", "translation_test"],
     ),
     table(
         "table6",
         "Table 6",
-        "Classification with one head left in a layer, chosen on other examples",
-        "Classification with all heads of a layer masked but one, which is chosen on other examples than it is reported on "
-        "(Michel et al. 2019, Table 6).",
+        "Classification with one head per layer, chosen on other examples",
+        "Change in accuracy when all heads of a layer but one are masked; the head is chosen on other examples than the "
+        "reported ones (Michel et al. 2019, Table 6).",
         needs=["classification", "classification_other", "classification_selection"],
     ),
     table(
         "claims",
         "Claims",
         "The paper's claims, and doubts about them, tested on this run's models",
-        "Claims of the paper, and what later work holds against them, tested on the run's models (Michel et al. 2019).",
+        "Claims of the paper, and objections of later work, tested on the run's models (Michel et al. 2019).",
         needs=EVALUATED,
         uses=FURTHER,
     ),
@@ -173,8 +183,8 @@ ARTIFACTS = (
         "comparison",
         "Comparison",
         "Every published number beside this run's",
-        "Every published number of Michel et al. (2019) beside what this run measured, with the reason where the two cannot "
-        "be compared.",
+        "Every published number of Michel et al. (2019) beside what this run measured, with the reason where the two cannot be "
+        "compared.",
         needs=EVALUATED,
         uses=FURTHER,
     ),

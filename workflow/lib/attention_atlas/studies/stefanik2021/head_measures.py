@@ -19,7 +19,7 @@ def no_loss_without_heads(scores: pd.DataFrame) -> str:
 
 _ATTENTION = Measure(
     "keyphrase_attention",
-    "Attention that key words receive minus that of others",
+    "Attention received by key words minus that by other words",
     "Relative attention",
     "share",
     "attends to keyphrases",
@@ -27,11 +27,11 @@ _ATTENTION = Measure(
     shares=("keyphrase_auc",),
 )
 _AUC = Measure(
-    "keyphrase_auc", "AUC of its attention for key words", "Ranking of heads", "AUC", "detects keyphrases", chance=0.5
+    "keyphrase_auc", "AUC of received attention for key words", "Ranking of heads", "AUC", "detects keyphrases", chance=0.5
 )
 _REMOVED = Measure(
     "tagger_without",
-    "Token F1 of a tagger without the head, less the whole one's",
+    "Change in tagging F1 when the head is removed",
     "Removing one",
     "points",
     "harmless or harmful head",

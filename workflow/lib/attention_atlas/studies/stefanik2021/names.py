@@ -4,7 +4,7 @@ DEVELOPMENT, TEST = "development", "test"
 SPLITS = (DEVELOPMENT, TEST)
 TOKEN, PHRASE = "token_f1", "phrase_f1"
 METRICS = (TOKEN, PHRASE)
-METRIC_TITLES = {TOKEN: "Token F1, %", PHRASE: "Phrase F1, %"}
+METRIC_TITLES = {TOKEN: "Token F1 (%)", PHRASE: "Phrase F1 (%)"}
 WORST, IMPORTANCE, OPTIMISTIC, RANDOM = "worst_to_best", "importance", "worst_to_best_on_test", "random"
 ORDER_TITLES = {
     WORST: "Worst to best (ranked on development)",
@@ -15,11 +15,11 @@ ORDER_TITLES = {
 HEAD, REGRESSION, MIX, STATISTICS = "best_head", "regression", "mix", "word_statistics"
 POSITION, TF_IDF, YAKE, EMBEDDING, TAGGER = "position", "tf_idf", "yake", "embedding", "fine_tuned"
 METHOD_TITLES = {
-    POSITION: "Position (first come, first)",
+    POSITION: "Position in the text (first phrases)",
     TF_IDF: "TF-IDF",
     YAKE: "YAKE",
     EMBEDDING: "Embedding ranker (KeyBERT)",
-    STATISTICS: "Regression over place, frequency and form of words",
+    STATISTICS: "Regression over word position, frequency and form",
     HEAD: "Attention of the best head",
     REGRESSION: "Regression over all heads",
     TAGGER: "Model fine-tuned on tags",

@@ -22,14 +22,18 @@ def _table(name: str, module: str, source: str, label: PageValue, **params: Page
     )
 
 
-def _figure(name: str, label: PageValue) -> Page:
-    """A figure of the table with its name, drawn by the module with its name."""
+_PUBLISHED = ("published/stefanik2021.csv",)
+
+
+def _figure(name: str, label: PageValue, resources: tuple[str, ...] = ()) -> Page:
+    """A figure of the table with its name, drawn by the module with its name; `resources` are published values beside ours."""
     return Page(
         rule=f"stefanik2021_{name}_figure",
         function=f"studies.stefanik2021.figures.{name}:{name}",
         inputs={"path": f"{name}.tsv"},
         pictures=name,
         params={"label": label},
+        resources=resources,
     )
 
 
@@ -80,12 +84,12 @@ PAGES = (
         )
         for name in ("ablation", "cumulative_ablation")
     ),
-    _figure("fine_tuning", _TAGGING),
+    _figure("fine_tuning", _TAGGING, _PUBLISHED),
     *(
         replace(_figure(name, _TAGGING), inputs={"path": f"{name}.tsv", "fine_tuning_path": "fine_tuning.tsv"})
         for name in ("ablation", "cumulative_ablation")
     ),
-    _figure("baselines", ("label", "test")),
+    _figure("baselines", ("label", "test"), _PUBLISHED),
     Page(
         rule="stefanik2021_comparison",
         function="studies.stefanik2021.comparison:comparison",

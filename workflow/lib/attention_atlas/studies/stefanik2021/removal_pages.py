@@ -29,9 +29,7 @@ def removal_warning(scores: pd.DataFrame) -> list[str]:
     Returns:
         The sentence; empty where the taggers lose by the removal of all heads.
     """
-    rows = scores[(scores["seed"].astype(str) == MEAN) & (scores["split"] == TEST) & (scores["metric"] == TOKEN)]
-    by_model = rows.set_index("model")
-    whole, without = by_model.loc[WHOLE], by_model.loc[WITHOUT_HEADS]
+    whole, without = _whole_and_without(scores)
     if without["delta_high"] < 0:
         return []
     interval = f"{without['delta_low']:+.1f} to {without['delta_high']:+.1f}"
@@ -40,6 +38,20 @@ def removal_warning(scores: pd.DataFrame) -> list[str]:
         f"{without['value']:.1f} % token F1, with all heads {whole['value']:.1f} %: a difference of {without['delta']:+.1f} "
         f"percentage points with a 95 % interval of {interval} (mean over seeds, n = {whole['documents']} test documents)."
     ]
+
+
+def removal_remark(scores: pd.DataFrame) -> str:
+    """`removal_warning` in the few words that stand below a figure; empty where there is no warning."""
+    whole, without = _whole_and_without(scores)
+    if without["delta_high"] < 0:
+        return ""
+    return f"no significant loss without any head ({whole['value']:.1f} to {without['value']:.1f} % token F1)"
+
+
+def _whole_and_without(scores: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
+    rows = scores[(scores["seed"].astype(str) == MEAN) & (scores["split"] == TEST) & (scores["metric"] == TOKEN)]
+    by_model = rows.set_index("model")
+    return by_model.loc[WHOLE], by_model.loc[WITHOUT_HEADS]
 
 
 def fine_tuning(path: str | Path, label: RunLabel, html_out: str | Path) -> None:

@@ -27,17 +27,20 @@ ARTIFACTS = (
     figure(
         "relative_attention",
         "Relative attention",
-        "Attention that words of keyphrases receive more than others, by head",
-        "Attention that words of keyphrases receive minus that of other words, by head, as mean and as maximum over the "
-        "attending words; dots: 95 % interval by bootstrap over documents without 0 (Štefánik, heat map).",
+        "Attention received by words of keyphrases, by head",
+        "Attention received by words of keyphrases minus that received by other words, for each head, mean over documents. "
+        "Left: mean over query words; right: maximum. A dot: the 95 % interval by bootstrap over documents excludes 0 "
+        "(Štefánik, heat map).",
         needs=["documents"],
     ),
     figure(
         "head_ranking",
         "Ranking of heads",
-        "How well each head alone tells words of keyphrases",
-        "Heads as detectors of keyphrases: cross-entropy saved by a calibrated probability on other documents, and the "
-        "slides' uncalibrated rank against AUC (Štefánik, weighting of attention heads).",
+        "How well each head alone detects words of keyphrases",
+        "Left: the best heads by the held-out log loss saved over predicting the base rate, with a probability fitted to a "
+        "head's attention on other documents. Right: AUC of each head's attention, with its 95 % interval over documents, "
+        "against the slides' rank, which sums uncalibrated cross-entropies. The slides' ten values are those of another model, "
+        "and stand in the comparison (Štefánik, weighting of attention heads).",
         needs=["documents"],
         files=["head_ranking.html"],
     ),
@@ -45,16 +48,17 @@ ARTIFACTS = (
         "logistic_regression",
         "Logistic regression",
         "All heads together: coefficients, permutation importance, softmax weights",
-        "Logistic regression over the attention of all heads: coefficients, permutation importance on other documents, and "
-        "the softmax weights of the analogue of scalar mixing (Štefánik).",
+        "Logistic regression over the standardised attention of all heads. Left: coefficients; a dot: the 95 % interval over "
+        "bootstrap resamples of documents excludes 0. Middle: AUC lost on held-out documents when the attention of a head is "
+        "permuted over words. Right: softmax weights of a scalar mix of all heads (Štefánik).",
         needs=["documents"],
         files=["logistic_regression.html"],
     ),
     table(
         "detectors",
         "Detectors",
-        "One head and all heads as detectors on other documents",
-        "Best head, logistic regression and softmax mix as detectors of words of keyphrases, on documents that they were not "
+        "One head and all heads as detectors on held-out documents",
+        "Best head, logistic regression and scalar mix as detectors of words of keyphrases, on documents that they were not "
         "fitted to.",
         needs=["documents"],
     ),
@@ -62,56 +66,67 @@ ARTIFACTS = (
         "fine_tuning",
         "Fine-tuning",
         "Fine-tuned taggers, whole and pruned",
-        "Scores of the fine-tuned taggers on test documents, whole and with the worst heads removed; each seed, and their "
-        "mean with its 95 % interval (Štefánik, fine-tuning).",
+        "F1 of the fine-tuned taggers on test documents, whole and with the worst heads removed (ranked and stopped on "
+        "development documents, or on the test documents, which is optimistic): each seed, and the mean over seeds with its 95 "
+        "% interval by bootstrap over test documents. Hollow diamonds: F1 in the slides, of another corpus; they do not say "
+        "whether of words or of phrases (Štefánik, fine-tuning).",
         needs=["development", "test"],
         files=["fine_tuning.html"],
     ),
     figure(
         "ablation",
         "Removing one",
-        "Token F1 with each head removed",
-        "Difference of token F1 with each head removed: mean over seeds as a map, each seed as a histogram (Štefánik, "
-        "removing one head).",
+        "Change in token F1 when a head is removed",
+        "Change in token F1 on test documents when each head is removed alone: mean over seeds as a map, each seed as a "
+        "histogram with one bin centred on no change. A dot: p < 0.05 by a paired permutation test over documents, adjusted "
+        "for all heads by the maximum statistic. Where the taggers do not lose without any head, removals say nothing about "
+        "single heads, and the line below the figure says so (Štefánik, removing one head).",
         needs=["development", "test"],
         files=["ablation.html"],
     ),
     figure(
         "cumulative_ablation",
         "Worst to best",
-        "Heads removed one after the other",
-        "Scores by heads removed, worst to best, least important first, and in random orders (Štefánik, cumulative removal).",
+        "F1 by number of heads removed",
+        "F1 on test documents by number of heads removed, in four orders: worst to best, least important first, worst to best "
+        "as ranked on the test documents (optimistic), and random. Thin lines: seeds, of random orders their mean; thick "
+        "lines: mean over seeds (Štefánik, cumulative removal).",
         needs=["development", "test"],
         files=["cumulative_ablation.html"],
     ),
     figure(
         "baselines",
         "Baselines",
-        "Attention beside other ways to find keyphrases",
-        "F1 of position, TF-IDF, YAKE, an embedding ranker, attention and the fine-tuned model on the same test documents.",
+        "Attention compared with other keyphrase extractors",
+        "F1 of position, TF-IDF, YAKE, an embedding ranker, attention and the fine-tuned model on the same test documents, "
+        "with 95 % intervals by bootstrap over documents. F1@M: as many phrases as a method proposes (rankers: the number that "
+        "is best on development documents). Shaded: methods that use the attention or the weights of this run's model. "
+        "Vertical lines: F1 in the slides, of another corpus.",
         needs=["documents", "development", "test"],
         files=["baselines.html"],
     ),
     figure(
         "model_view",
         "Model view",
-        "All heads over a pair of sentences; pages to browse them (bertviz)",
-        "Attention of all heads over a pair of sentences, a row a layer and a column a head (Štefánik, model view).",
+        "Attention of all heads over a pair of sentences, with pages to browse (bertviz)",
+        "Attention of all heads over a pair of sentences: each row is a layer, each column a head. Query tokens are on the "
+        "left, key tokens on the right, in the order of the text from the top; the opacity of a line is the attention weight "
+        "(Štefánik, model view).",
         needs=["documents"],
         files=["model_view.html", "head_view.html"],
     ),
     table(
         "documents",
         "Documents",
-        "Documents, keyphrases, and those not in the text",
-        "Documents of the study: words, words of keyphrases, phrases in the text and absent ones.",
+        "Documents and their keyphrases",
+        "Documents of the study: words, words of keyphrases, keyphrases in the text and absent ones.",
         needs=["documents"],
     ),
     table(
         "claims",
         "Claims",
         "What the slides say or suggest, tested on this run",
-        "What the slides say or suggest of attention and keyphrases, tested on this run's model.",
+        "Statements of the slides about attention and keyphrases, tested on this run's model.",
         needs=["documents", "development", "test"],
     ),
     table(
@@ -125,7 +140,7 @@ ARTIFACTS = (
         "dropped",
         "Dropped",
         "Documents left out, with reasons",
-        "Documents that became no example in the study, with reasons.",
+        "Documents left out of the study, by corpus and reason.",
         needs=["documents"],
     ),
 )

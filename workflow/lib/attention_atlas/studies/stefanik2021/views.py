@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from importlib.metadata import version as distribution_version
 from pathlib import Path
 from typing import Any
 
@@ -40,18 +41,23 @@ h1 { font-size: 1.3rem; margin: 0 0 .2rem; } h2 { font-size: 1.05rem; margin: 1.
 p { margin: .2rem 0 1rem; color: #444; max-width: 60rem; }
 """
 _VIEWS = {
-    "model_view": (
-        "Model view",
-        "All heads at once, a row a layer and a column a head; click one to enlarge it. Layers and heads are counted from 0 "
-        "here, as the library does; everywhere else in the atlas they are counted from 1.",
-    ),
+    "model_view": ("Model view", "All heads at once: each row is a layer, each column a head. Click one to enlarge it."),
     "head_view": (
         "Head view",
-        "One layer at a time: choose it above the sentence, and heads by their colours; point at a word to see where it "
-        "attends. Layers and heads are counted from 0 here, as the library does; everywhere else in the atlas they are "
-        "counted from 1.",
+        "One layer at a time: choose it above the sentence. The coloured squares are the heads of the layer, with head 1 on "
+        "the left: click one to show or hide it. Point at a token to see which tokens it attends to.",
     ),
 }
+_COUNTED_FROM_0 = {
+    "model_view": (
+        ".text(config.heads[i])",
+        ".text(config.layers[i])",
+        "'Layer ' + config.layers[layerIndex] + \", Head \" + config.heads[headIndex]",
+    ),
+    "head_view": (".text(layer)",),
+}
+"""Places where the scripts of bertviz write the number of a layer or head, which they count from 0."""
+_NUMBER = re.compile(r"config\.(?:heads|layers)\[\w+\]|(?<=\.text\()layer(?=\))")
 
 
 @dataclass(frozen=True)
@@ -124,7 +130,7 @@ def _rows(number: int, pair: Viewed) -> pd.DataFrame:
 
 
 def view_page(view: str, viewed: Sequence[Viewed], line: str) -> str:
-    """A page with a view (model_view or head_view) of each sentence or pair.
+    """A page with a view (model_view or head_view) of each sentence or pair; layers and heads are counted from 1.
 
     Raises:
         AtlasError: a package that the page takes its scripts from is not installed.
@@ -139,7 +145,8 @@ def view_page(view: str, viewed: Sequence[Viewed], line: str) -> str:
         layers = [torch.from_numpy(layer.astype(np.float64).round(4))[None] for layer in pair.maps]
         options = {"display_mode": "light"} if view == "model_view" else {}
         page = draw(layers, list(pair.tokens), sentence_b_start=pair.second, html_action="return", **options)
-        parts.append(f"<h2>{escape(' / '.join(pair.texts))}</h2>\n{_without_network(page.data, f'{view}-{number}')}")
+        markup = _without_network(_counted_from_1(page.data, view), f"{view}-{number}")
+        parts.append(f"<h2>{escape(' / '.join(pair.texts))}</h2>\n{markup}")
     scripts = "\n".join(f"<script>{script_text(package, name)}</script>" for package, name in _SCRIPTS.items())
     return (
         f"<!doctype html>\n<html lang='en'>\n<head><meta charset='utf-8'><title>{title}</title><style>{_CSS}</style></head>\n"
@@ -148,6 +155,20 @@ def view_page(view: str, viewed: Sequence[Viewed], line: str) -> str:
         + "\n".join(parts)
         + "\n</body>\n</html>\n"
     )
+
+
+def _counted_from_1(html: str, view: str) -> str:
+    """The markup of bertviz with layers and heads counted from 1, as in all tables and figures.
+
+    Raises:
+        AtlasError: this version of bertviz writes them elsewhere.
+    """
+    for place in _COUNTED_FROM_0[view]:
+        if html.count(place) != 1:
+            version = distribution_version("bertviz")
+            raise AtlasError(f"bertviz {version} numbers layers and heads in an unknown place: pip install bertviz==1.4.1.")
+        html = html.replace(place, _NUMBER.sub(r"(\g<0> + 1)", place))
+    return html
 
 
 def _without_network(html: str, name: str) -> str:

@@ -4,17 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-import matplotlib.pyplot as plt
-import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from attention_atlas.corpora.layers import EDGE_TASKS
-from attention_atlas.figures.style import BLUE, ORANGE, save_figure, use_style
-from attention_atlas.io.run_label import RunLabel, joint_lines
+from attention_atlas.figures.intervals import INTERVAL, VALUE, interval_rows
+from attention_atlas.figures.legends import legend_below
+from attention_atlas.figures.style import BLUE, NOTE, ORANGE, PAGE, PUBLISHED, footnote, page_figure, save_figure
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
-from attention_atlas.studies.tenney2019.figure_labels import LAYER_LABEL, evaluated
+from attention_atlas.studies.tenney2019.figure_labels import LAYER_LABEL, NOISE, counted, task_label
+from attention_atlas.studies.tenney2019.published_layers import PublishedModel, published_beside
 from attention_atlas.studies.tenney2019.summary import FIGURE1
+
+_KINDS = {
+    "expected_layer": ("expected", ".expected_layer", BLUE, "o", -0.16, "Expected layer (cumulative scores)"),
+    "centre": ("centre", ".cog", ORANGE, "s", 0.16, "Centre of gravity (mixing weights)"),
+}
+"""Column -> columns of its interval, end of the published ids, colour, marker, place in its row, label."""
 
 
 def figure1(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[str, str | Path]) -> None:
@@ -29,35 +40,78 @@ def figure1(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[
         AtlasError: the table cannot be used.
     """
     table = read_table(path, FIGURE1)
-    use_style()
-    figure, axis = plt.subplots(figsize=(7.4, 0.62 * len(table) + 1.2), constrained_layout=True)
     layers = int(table["layers"].max())
-    rows = np.arange(len(table), dtype=np.float64)
-    kinds = (
-        ("expected_layer", ("expected_low", "expected_high"), BLUE, "o", -0.16, "Expected layer (cumulative scores)"),
-        ("centre", ("centre_low", "centre_high"), ORANGE, "s", 0.16, "Centre of gravity (mixing weights)"),
+    published = published_beside(layers)
+    titles = {str(task): task_label(table, str(task)) for task in table["task"]}
+    figure, ((axis,),) = page_figure(1, 1, PAGE - 0.1, 0.5 * len(table) + 1.0)
+    shown = interval_rows(_points(table, layers)).assign(title=lambda rows: rows["task"].map(titles))
+    sns.pointplot(
+        shown,
+        x="value",
+        y="title",
+        order=list(titles.values()),
+        hue="kind",
+        hue_order=[kind[-1] for kind in _KINDS.values()],
+        palette=[kind[2] for kind in _KINDS.values()],
+        markers=[kind[3] for kind in _KINDS.values()],
+        dodge=0.32,
+        estimator=VALUE,
+        errorbar=INTERVAL,
+        linestyle="none",
+        markersize=5,
+        err_kws={"linewidth": 1.4},
+        ax=axis,
     )
-    for column, interval, colour, mark, shift, label in kinds:
-        low, high = (table[name].clip(-0.5, layers + 0.5) for name in interval)
-        axis.hlines(rows + shift, low, high, color=colour, linewidth=1.6)
-        axis.scatter(table[column], rows + shift, color=colour, marker=mark, s=34, zorder=3, label=label)
-    for row, noise in zip(rows, table["within_noise"], strict=True):
+    for place, noise in enumerate(table["within_noise"]):
         if noise:
-            axis.text(0, row - 0.16, "gain within noise", color=BLUE, fontsize=7.5, va="center", style="italic")
-    edge = layers + 0.5
-    axis.text(edge + 0.3, -0.95, f"F1 at 0    at {layers}", fontsize=8.5, va="center")
-    for row, first, last in zip(rows, table["f1_first"], table["f1_last"], strict=True):
-        axis.text(edge + 0.3, row, f"{first:5.1f}     {last:5.1f}", fontsize=8.5, va="center")
-    axis.set_xlim(-0.5, edge)
-    axis.set_ylim(len(table) - 0.4, -0.6)
-    axis.set_yticks(rows, [EDGE_TASKS[task] for task in table["task"]])
+            axis.text(layers + 0.45, place - 0.16, NOISE, color=BLUE, fontsize=7, ha="right", va="center", style="italic")
+    _published(axis, list(titles), published)
+    _scores(axis, table, layers, published)
+    axis.set_xlim(-0.5, layers + 0.5)
+    axis.set_xlabel(LAYER_LABEL)
+    axis.set_ylabel("")
     axis.xaxis.set_major_locator(MaxNLocator(integer=True))
     axis.grid(axis="x", color="#e4e4e4", linewidth=0.6)
     axis.set_axisbelow(True)
-    axis.set_xlabel(LAYER_LABEL)
-    axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=2)
-    note = (
-        f"Lines: 95 % intervals, of expected layers by bootstrap over {' or '.join(sorted(table['unit'].unique()))} and "
-        f"{table['seeds'].iloc[0]} seeds, of centres over seeds alone. {evaluated(table)}"
-    )
-    save_figure(figure, pictures, "\n".join([*joint_lines(labels.values()), note]))
+    legend_below(figure, [axis], 3, [Line2D([], [], linestyle="none", label=published.label, **PUBLISHED)])
+    save_figure(figure, pictures, footnote(labels.values(), counted(table)))
+
+
+def _points(table: pd.DataFrame, layers: int) -> pd.DataFrame:
+    """task, kind, value, ci_low, ci_high; intervals that leave the axis end at its ends."""
+    parts = []
+    for column, (interval, *_, title) in _KINDS.items():
+        low, high = (table[f"{interval}_{end}"].clip(-0.5, layers + 0.5) for end in ("low", "high"))
+        parts.append(
+            pd.DataFrame({"task": table["task"], "kind": title, "value": table[column], "ci_low": low, "ci_high": high})
+        )
+    return pd.concat(parts, ignore_index=True)
+
+
+def _published(axis: Axes, tasks: list[str], published: PublishedModel) -> None:
+    for _, ends, colour, _, shift, _ in _KINDS.values():
+        rows = published.values(ends)
+        rows = rows[rows["task"].isin(tasks)]
+        places = [tasks.index(task) + shift for task in rows["task"]]
+        axis.plot(published.depth(rows["value"]), places, linestyle="none", zorder=4, **(PUBLISHED | {"color": colour}))
+
+
+def _scores(axis: Axes, table: pd.DataFrame, layers: int, published: PublishedModel) -> None:
+    """F1 at both ends, ours and the published, as columns on the right."""
+    columns = {
+        1.02: (f"F1 at 0\nand {layers}", table.set_index("task")[["f1_first", "f1_last"]], "black"),
+        1.16: (f"published\n0 and {published.layers}", _published_ends(published), NOTE),
+    }
+    for x, (title, scores, colour) in columns.items():
+        style: dict[str, Any] = {"transform": axis.get_yaxis_transform(), "color": colour, "fontsize": 7}
+        axis.text(x, -0.6, title, va="bottom", **style)
+        for place, task in enumerate(table["task"]):
+            if task in scores.index:
+                first, last = scores.loc[task]
+                axis.text(x, place, f"{first:.1f}   {last:.1f}", va="center", **style)
+
+
+def _published_ends(published: PublishedModel) -> pd.DataFrame:
+    """F1 of each task at layer 0 and at the last, task as index."""
+    ends = [published.values(f".f1_l{layer}").set_index("task")["value"] for layer in (0, published.layers)]
+    return pd.concat(ends, axis=1, keys=["first", "last"])

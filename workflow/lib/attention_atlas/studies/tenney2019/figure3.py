@@ -4,21 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from textwrap import shorten
+from textwrap import shorten, wrap
+from typing import Any
 
 import matplotlib.pyplot as plt
 import pandas as pd
+import seaborn as sns
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from attention_atlas.corpora.layers import EDGE_TASKS
-from attention_atlas.figures.style import BLUE, ORANGE, save_figure, use_style
-from attention_atlas.io.run_label import RunLabel, joint_lines
+from attention_atlas.figures.legends import legend_below
+from attention_atlas.figures.style import BLUE, COLUMN, ORANGE, PAGE, TALLEST, footnote, plain, save_figure, use_style
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 from attention_atlas.studies.tenney2019.traces import FIGURE3
 
-_MOST_TARGETS = 4
-"""Targets of a sentence that are drawn."""
+_MOST_TARGETS, _MOST_SENTENCES = 4, 6
+"""Targets of a sentence, and sentences, that are drawn; the table has all."""
+_TITLE_LINE, _LABEL_LINE = 27, 30
+"""Letters of a line above a panel: of the target, and of a label."""
+_SMALL = 6.5
+_COLOURS = {1: BLUE, 0: ORANGE}
+"""Whether a label is the right one -> its colour."""
 
 
 def figure3(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[str, str | Path]) -> None:
@@ -34,31 +43,31 @@ def figure3(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[
     """
     table = read_table(path, FIGURE3)
     use_style()
-    groups = [(number, _drawn_targets(sentence_rows)) for number, sentence_rows in table.groupby("sentence")]
+    groups = [_drawn_targets(sentence_rows) for _, sentence_rows in table.groupby("sentence")][:_MOST_SENTENCES]
     if not groups:
-        figure, axis = plt.subplots(figsize=(6, 1.2))
+        figure, axis = plt.subplots(figsize=(COLUMN, 0.8))
         axis.axis("off")
         axis.text(0.5, 0.5, "no sentence has more than one target in doubt", ha="center", va="center")
-        save_figure(figure, pictures, "\n".join(joint_lines(labels.values())))
+        save_figure(figure, pictures, footnote(labels.values()))
         return
-    columns = max(len(targets) for _, targets in groups)
-    figure = plt.figure(figsize=(2.45 * columns, 2.0 * len(groups)), constrained_layout=True)
-    parts = figure.subfigures(len(groups), 1, squeeze=False)
-    for part, (_, targets) in zip(parts[:, 0], groups, strict=True):
-        words = shorten(str(targets[0]["words"].iloc[0]), 34 * columns, placeholder=" …")
-        part.suptitle(words, x=0.01, ha="left", fontsize=8.5, style="italic")
+    columns = max(len(targets) for targets in groups)
+    size = (min(PAGE, 1.75 * columns), min(1.42 * len(groups) + 0.5, TALLEST - 0.6))
+    figure = plt.figure(figsize=size, layout="constrained")
+    parts = figure.subfigures(len(groups), 1, squeeze=False)[:, 0]
+    for part, targets in zip(parts, groups, strict=True):
+        words = shorten(str(targets[0]["words"].iloc[0]), 26 * columns, placeholder=" …")
+        part.suptitle(plain(words), x=0.01, ha="left", fontsize=7.5, style="italic")
         axes = part.subplots(1, columns, sharey=True, squeeze=False)[0]
         for axis in axes[len(targets) :]:
             axis.axis("off")
         for axis, target in zip(axes, targets, strict=False):
-            _trace(axis, target)
-        axes[0].set_ylabel("Probability")
-    note = (
-        "Blue: the right label; orange: the wrong one with the highest mean over layers. Probabilities divided by their sum "
-        "over labels, mean over seeds. Sentences of the paper first, where the run has their labels; then those of the "
-        "development set with the most targets in doubt (no label above 0.7 in the mean over layers)."
-    )
-    save_figure(figure, pictures, "\n".join([*joint_lines(labels.values()), note]))
+            _trace(axis, target, last=part is parts[-1])
+        axes[0].set_ylabel("Probability", fontsize=7)
+    kinds = {1: "right label", 0: "likeliest wrong label"}
+    squares = [Line2D([], [], color=_COLOURS[gold], marker="s", linestyle="none", label=kinds[gold]) for gold in kinds]
+    legend_below(figure, [], 2, squares)
+    sentences = f"{len(groups)} of {table['sentence'].nunique()} sentences" if len(groups) > 1 else "1 sentence"
+    save_figure(figure, pictures, footnote(labels.values(), sentences))
 
 
 def _drawn_targets(rows: pd.DataFrame) -> list[pd.DataFrame]:
@@ -74,19 +83,42 @@ def _drawn_targets(rows: pd.DataFrame) -> list[pd.DataFrame]:
     return [ranked[k][2] for k in sorted(chosen, key=lambda k: (ranked[k][1], ranked[k][0]))]
 
 
-def _trace(axis: Axes, rows: pd.DataFrame) -> None:
-    for gold, colour, shift in ((1, BLUE, -0.2), (0, ORANGE, 0.2)):
-        label_rows = rows[rows["gold"] == gold].sort_values("layer")
-        label = str(label_rows["label"].iloc[0])
-        axis.bar(label_rows["layer"] + shift, label_rows["probability"], width=0.4, color=colour, label=label)
-    second = rows["span2"].iloc[0]
-    span_words = shorten(str(rows["span1"].iloc[0]), 22, placeholder="…")
-    if isinstance(second, str) and second:
-        span_words += " → " + shorten(second, 22, placeholder="…")
-    axis.set_title(f"{EDGE_TASKS[rows['task'].iloc[0]]}: {span_words}", fontsize=7.5)
-    axis.set_ylim(0, 1.3)
+def _trace(axis: Axes, rows: pd.DataFrame, last: bool) -> None:
+    sns.barplot(
+        rows,
+        x="layer",
+        y="probability",
+        hue="gold",
+        hue_order=list(_COLOURS),
+        palette=list(_COLOURS.values()),
+        saturation=1,
+        native_scale=True,
+        errorbar=None,
+        linewidth=0,
+        legend=False,
+        ax=axis,
+    )
+    axis.set_ylim(0, 1)
     axis.set_yticks([0, 0.5, 1])
-    axis.set_xlabel("Layer", fontsize=7.5)
-    axis.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axis.tick_params(labelsize=7)
-    axis.legend(fontsize=7, loc="upper center", ncols=2, handlelength=1, columnspacing=1)
+    axis.set_xlabel("Layer" if last else "", fontsize=7)
+    axis.set_ylabel("")
+    axis.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=7))
+    axis.tick_params(labelsize=_SMALL)
+    target = f"{EDGE_TASKS[rows['task'].iloc[0]]}: {_spans(rows)}"
+    lines = wrap(target, _TITLE_LINE, max_lines=2, placeholder=" …")
+    for height, (gold, colour) in zip((11, 2), _COLOURS.items(), strict=True):
+        label = shorten(str(rows.loc[rows["gold"] == gold, "label"].iloc[0]), _LABEL_LINE, placeholder="…")
+        place: dict[str, Any] = {
+            "xy": (0, 1),
+            "xycoords": "axes fraction",
+            "xytext": (0, height),
+            "textcoords": "offset points",
+        }
+        axis.annotate(plain(label), **place, color=colour, fontsize=_SMALL, fontweight="bold", va="bottom")
+    axis.set_title(plain("\n".join(lines)), fontsize=_SMALL, pad=20)
+
+
+def _spans(rows: pd.DataFrame) -> str:
+    second = rows["span2"].iloc[0]
+    words = shorten(str(rows["span1"].iloc[0]), 22, placeholder="…")
+    return f"{words} → {shorten(second, 22, placeholder='…')}" if isinstance(second, str) and second else words

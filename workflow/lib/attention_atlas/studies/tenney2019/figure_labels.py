@@ -2,12 +2,37 @@
 
 from __future__ import annotations
 
+from textwrap import fill
+
 import pandas as pd
 
 from attention_atlas.corpora.layers import EDGE_TASKS
 from attention_atlas.methods.units import DOCUMENTS
 
-LAYER_LABEL = "Layer (0: input of the first layer)"
+LAYER_LABEL = "Layer (0: embeddings)"
+NOISE = "gain within noise"
+"""In place of what is computed from a gain that the bootstrap does not tell from 0."""
+
+
+def task_label(table: pd.DataFrame, task: str, width: int = 40) -> str:
+    """A task with the number of sentences that it is evaluated on.
+
+    Args:
+        table: task, sentences; rows of one task have the same number.
+        task: one of the table's.
+        width: letters of a line.
+    """
+    sentences = table.loc[table["task"] == task, "sentences"].iloc[0]
+    return f"{fill(EDGE_TASKS[task], width, break_long_words=False)}\nn = {sentences}"
+
+
+def counted(table: pd.DataFrame) -> str:
+    """What n is, for a footnote.
+
+    Args:
+        table: seeds, one number for all rows.
+    """
+    return f"n: sentences evaluated; probes of {table['seeds'].iloc[0]} seeds"
 
 
 def evaluated(table: pd.DataFrame) -> str:

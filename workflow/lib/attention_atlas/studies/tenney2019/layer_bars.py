@@ -5,19 +5,43 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from textwrap import fill
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+import seaborn as sns
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from attention_atlas.corpora.layers import EDGE_TASKS
-from attention_atlas.figures.style import BLACK, BLUE, GREY, ORANGE, save_figure, use_style
-from attention_atlas.io.run_label import RunLabel, joint_lines
+from attention_atlas.figures.intervals import INTERVAL, VALUE, interval_rows
+from attention_atlas.figures.legends import legend_below
+from attention_atlas.figures.style import (
+    BLACK,
+    BLUE,
+    GREY,
+    ORANGE,
+    PAGE,
+    TALLEST,
+    footnote,
+    plain,
+    save_figure,
+    use_style,
+)
+from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
-from attention_atlas.studies.tenney2019.figure_labels import LAYER_LABEL, evaluated
+from attention_atlas.studies.tenney2019.figure_labels import LAYER_LABEL, NOISE, counted, task_label
+from attention_atlas.studies.tenney2019.published_layers import published_beside
 from attention_atlas.studies.tenney2019.summary import FIGURE2
+
+_LOSS = "#f6dcab"
+_NOISE = "noise"
+_PUBLISHED: dict[str, Any] = {"color": BLACK, "linestyle": "-", "linewidth": 0.8}
+"""Published layers, more than a panel has room to mark."""
+_SMALL = 6.5
+"""Points of the numbers above a panel."""
 
 
 def draw_layer_bars(path: str | Path, labels: Mapping[str, RunLabel], pictures: Mapping[str, str | Path]) -> None:
@@ -31,70 +55,102 @@ def draw_layer_bars(path: str | Path, labels: Mapping[str, RunLabel], pictures: 
     Raises:
         AtlasError: the table cannot be used.
     """
-    sizes = table = read_table(path, FIGURE2)
-    tables = {str(model): model_rows for model, model_rows in table.groupby("model", sort=False)}
-    tasks = [task for task in EDGE_TASKS if any((table["task"] == task).any() for table in tables.values())]
-    most = max(int(table["layer"].max()) for table in tables.values())
+    table = read_table(path, FIGURE2)
+    models = {str(model): model_rows for model, model_rows in table.groupby("model", sort=False)}
+    tasks = [task for task in EDGE_TASKS if (table["task"] == task).any()]
+    most = int(table["layer"].max())
     use_style()
-    size = (0.19 * (most + 1) + 2.4) * 2 * len(tables) ** 0.75
-    figure, axes = plt.subplots(
-        len(tasks),
-        2 * len(tables),
-        figsize=(size, 0.95 * len(tasks) + 1.0),
-        constrained_layout=True,
-        squeeze=False,
-        sharex="col",
-    )
-    for pair, (title, table) in enumerate(tables.items()):
-        for row, task in enumerate(tasks):
-            _task_bars(axes[row, 2 * pair], axes[row, 2 * pair + 1], table[table["task"] == task])
-        layers = int(table["layer"].max())
-        suffix = f" ({title})" if len(tables) > 1 else ""
-        axes[0, 2 * pair].set_title(f"Mixing weights s{suffix}")
-        axes[0, 2 * pair + 1].set_title(f"Differential scores Δ{suffix}")
-        for axis in axes[-1, 2 * pair : 2 * pair + 2]:
-            axis.set_xlabel(LAYER_LABEL)
-            axis.set_xlim(layers - most - 0.6, layers + 0.6)
-            axis.set_xticks([k for k in range(layers + 1) if layers <= 12 or k % 4 == 0])
-    for row, task in enumerate(tasks):
-        axes[row, 0].set_ylabel(
-            fill(EDGE_TASKS[task], 10, break_long_words=False), rotation=0, ha="right", va="center", labelpad=8
-        )
-    note = (
-        "Left: weights of the probe on all layers, mean over seeds, lines: 95 % interval over seeds; dashed: equal weights. "
-        "Right: what each layer adds to F1, as a share of the largest gain over layer 0; light: a loss. K: divergence "
-        f"from equal shares in bits. Numbers on the right: F1 at layer 0 and at the last. {evaluated(sizes)} "
-        f"Probes of {sizes['seeds'].iloc[0]} seeds."
-    )
-    save_figure(figure, pictures, "\n".join([*joint_lines(labels.values()), note]))
+    figure = plt.figure(figsize=(PAGE, min(0.86 * len(tasks) + 0.9, TALLEST - 0.7)), layout="constrained")
+    parts = figure.subfigures(1, len(models), squeeze=False)[0]
+    beside = {}
+    for part, (model, rows) in zip(parts, models.items(), strict=True):
+        axes = part.subplots(len(tasks), 2, squeeze=False, sharex=True)
+        published = published_beside(int(rows["layer"].max()))
+        beside[published.label] = Line2D([], [], label=published.label, **_PUBLISHED)
+        weights, shares = published.weights(), published.shares()
+        for (weight_axis, score_axis), task in zip(axes, tasks, strict=True):
+            task_rows = rows[rows["task"] == task].sort_values("layer")
+            if not len(task_rows):
+                weight_axis.axis("off")
+                score_axis.axis("off")
+                continue
+            _weights(weight_axis, task_rows, weights[weights["task"] == task])
+            _shares(score_axis, task_rows, shares[shares["task"] == task])
+        _label(axes, rows, most)
+        if len(models) > 1:
+            part.suptitle(plain(fill(model, 44)), fontsize=8, fontweight="bold")
+        if part is parts[0]:
+            for axis, task in zip(axes[:, 0], tasks, strict=True):
+                name = task_label(table, task, 12)
+                axis.set_ylabel(name, rotation=0, ha="right", va="center", labelpad=4, fontsize=7)
+    equal = Line2D([], [], color=GREY, linewidth=0.8, linestyle="--", label="equal weights")
+    loss = Line2D([], [], color=_LOSS, marker="s", linestyle="none", label="loss")
+    noise = Line2D([], [], linestyle="none", label=f"({_NOISE}): {NOISE}, no shares drawn")
+    legend_below(figure, [], 4, [equal, loss, *beside.values(), noise])
+    save_figure(figure, pictures, footnote(labels.values(), counted(table)))
 
 
-def _task_bars(weight_axis: Axes, score_axis: Axes, rows: pd.DataFrame) -> None:
-    axes = (weight_axis, score_axis)
-    if not len(rows):
-        for axis in axes:
-            axis.axis("off")
-        return
-    rows = rows.sort_values("layer")
-    layers = rows["layer"].to_numpy()
-    weight_axis.bar(layers, rows["weight"], color=BLUE, width=0.78)
-    weight_axis.vlines(layers, rows["weight_low"], rows["weight_high"], color=BLACK, linewidth=0.9)
-    weight_axis.axhline(1 / len(rows), color=GREY, linewidth=0.8, linestyle="--")
-    weight_axis.set_ylim(0, 1.25 * max(rows["weight_high"].max(), 1 / len(rows)))
-    weight_axis.text(0.02, 0.97, f"K(s) = {rows['k_s'].iloc[0]:.2f}", transform=weight_axis.transAxes, fontsize=7.5, va="top")
-    # Without any gain there are no shares.
-    gains = rows[rows["layer"] > 0].fillna({"share": 0.0})
-    colours = [ORANGE if value >= 0 else "#f6dcab" for value in gains["delta"]]
-    score_axis.bar(gains["layer"], gains["share"], color=colours, width=0.78)
-    score_axis.axhline(0, color=BLACK, linewidth=0.6)
-    low, high = min(gains["share"].min(), 0.0), max(gains["share"].max(), 0.1)
-    score_axis.set_ylim(1.15 * low, 1.45 * high)
-    f1_range = f"{rows['f1'].iloc[0]:.1f} → {rows['f1'].iloc[-1]:.1f}"
-    noise = ", gain within noise" if rows["within_noise"].iloc[0] else ""
-    spread = rows["k_delta"].iloc[0]
-    words = f"K(Δ) = {spread:.2f}" if np.isfinite(spread) else "no gain"
-    text = f"{words}   F1 {f1_range}{noise}"
-    score_axis.text(0.98, 0.97, text, transform=score_axis.transAxes, fontsize=7.5, va="top", ha="right")
-    for axis in axes:
-        axis.tick_params(labelsize=7)
-        axis.yaxis.set_major_locator(MaxNLocator(nbins=3))
+def _label(axes: np.ndarray, rows: pd.DataFrame, most: int) -> None:
+    layers = int(rows["layer"].max())
+    for axis, title in zip(axes[0], ("Mixing weights s", "Differential scores Δ"), strict=True):
+        axis.set_title(title, pad=13, fontsize=8)
+    for axis in axes[-1]:
+        axis.set_xlabel(LAYER_LABEL, fontsize=7)
+        axis.set_xlim(layers - most - 0.6, layers + 0.6)
+        axis.set_xticks([layer for layer in range(layers + 1) if layers <= 8 or layer % (3 if layers <= 12 else 6) == 0])
+    for axis in axes.flat:
+        axis.tick_params(labelsize=_SMALL)
+        axis.yaxis.set_major_locator(MaxNLocator(nbins=2))
+
+
+def _weights(axis: Axes, rows: pd.DataFrame, published: pd.DataFrame) -> None:
+    weights = rows.rename(columns={"weight": "value", "weight_low": "ci_low", "weight_high": "ci_high"})
+    _bars(axis, interval_rows(weights[["layer", "value", "ci_low", "ci_high"]]), color=BLUE)
+    axis.axhline(1 / len(rows), color=GREY, linewidth=0.8, linestyle="--")
+    _published(axis, published)
+    axis.set_ylim(0, 1.08 * max(rows["weight_high"].max(), rows["weight"].max(), published["value"].max(), 1 / len(rows)))
+    _above(axis, f"K(s) = {rows['k_s'].iloc[0]:.2f}")
+
+
+def _shares(axis: Axes, rows: pd.DataFrame, published: pd.DataFrame) -> None:
+    f1_range = f"F1 {rows['f1'].iloc[0]:.1f} → {rows['f1'].iloc[-1]:.1f}"
+    # A share of a gain that is noise can be of any size and sign.
+    noise = bool(rows["within_noise"].iloc[0]) or not np.isfinite(rows["k_delta"].iloc[0])
+    if noise:
+        _above(axis, f"{f1_range} ({_NOISE})")
+    else:
+        gains = rows[rows["layer"] > 0]
+        signed = gains.assign(value=gains["share"], loss=gains["share"] < 0)
+        _bars(axis, signed, hue="loss", palette={False: ORANGE, True: _LOSS})
+        _above(axis, f"K(Δ) = {rows['k_delta'].iloc[0]:.2f}   {f1_range}")
+    _published(axis, published)
+    axis.axhline(0, color=BLACK, linewidth=0.6)
+
+
+def _bars(axis: Axes, rows: pd.DataFrame, **colours: Any) -> None:
+    sns.barplot(
+        rows,
+        x="layer",
+        y="value",
+        dodge=False,
+        legend=False,
+        saturation=1,
+        width=0.78,
+        native_scale=True,
+        estimator=VALUE,
+        errorbar=INTERVAL,
+        err_kws={"color": BLACK, "linewidth": 0.8},
+        linewidth=0,
+        ax=axis,
+        **colours,
+    )
+    axis.set_xlabel("")
+    axis.set_ylabel("")
+
+
+def _published(axis: Axes, rows: pd.DataFrame) -> None:
+    axis.plot(rows["layer"], rows["value"], **_PUBLISHED)
+
+
+def _above(axis: Axes, words: str) -> None:
+    axis.text(1, 1.02, words, transform=axis.transAxes, fontsize=_SMALL, ha="right", va="bottom")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from attention_atlas.workflow.page import Page, dropped_page, tables
 
+_PUBLISHED = ("published/tenney2019.csv",)
 _TASKS = {"labels": ("task_labels",)}
 _BOOTSTRAP = {"resamples": ("settings", "resamples"), "seed": ("settings", "seed")}
 
@@ -77,6 +78,7 @@ PAGES = (
         copies={"figure1.tsv": "path"},
         pictures="figure1",
         params=_TASKS,
+        resources=_PUBLISHED,
     ),
     Page(
         rule="tenney2019_figure2",
@@ -85,6 +87,7 @@ PAGES = (
         copies={"figure2.tsv": "path"},
         pictures="figure2",
         params=_TASKS,
+        resources=_PUBLISHED,
     ),
     Page(
         rule="tenney2019_figure3",
@@ -101,6 +104,7 @@ PAGES = (
         outputs={"out": "figure_a3.tsv"},
         pictures="figure_a3",
         params=_TASKS,
+        resources=_PUBLISHED,
     ),
     _table("controls", "summary/ends.tsv"),
     _table("order", "summary/order.tsv"),

@@ -23,16 +23,23 @@ ARTIFACTS = (
     figure(
         "figure1",
         "Figure 1",
-        "Expected layer, centre of gravity and F1 at both ends, by task",
-        "Where each task is solved: expected layer by cumulative scores and centre of gravity of mixing weights, with 95 % "
-        "intervals, and F1 of the probes on layer 0 and on all layers (Tenney et al. 2019, Figure 1).",
+        "Expected layer, centre of gravity and F1 of each task",
+        "Expected layer by cumulative scores and centre of gravity of the mixing weights of each task, and F1 of the probes on "
+        "layer 0 alone and on all layers. Bars: 95 % intervals, of expected layers by bootstrap over sentences or documents "
+        "and seeds, of centres over seeds alone; an expected layer is not drawn where the gain in F1 is within noise. Hollow "
+        "diamonds: published values of BERT, at the same relative depth where the models differ in depth (Tenney et al. 2019, "
+        "Figure 1).",
         uses=["cases"],
     ),
     figure(
         "figure2",
         "Figure 2",
         "Mixing weights and differential scores of each task",
-        "Mixing weights of the layers and what each layer adds to the score, for each task (Tenney et al. 2019, Figure 2).",
+        "Left: mixing weights of a probe on all layers, mean over seeds with its 95 % interval. Right: what each layer adds to "
+        "F1, as a share of the largest gain over layer 0; pale bars are losses. Shares are not drawn where the gain is within "
+        "noise. K: divergence from equal weights or shares, in bits. F1: at layer 0 and at the last layer. Black line: "
+        "published values of BERT; where the models differ in depth, at the same relative depth and scaled so that equal "
+        "weights have the same height (Tenney et al. 2019, Figure 2).",
         uses=["cases"],
         files=["summary/mixing_weights.tsv", "summary/probe_scores.tsv"],
     ),
@@ -40,40 +47,43 @@ ARTIFACTS = (
         "figure_a3",
         "Figure A.3",
         "Mixing weights and differential scores of two models",
-        "Mixing weights and differential scores of two models, aligned at their last layers (Tenney et al. 2019, Figure A.3).",
+        "Mixing weights and differential scores of two models, aligned at their last layers, drawn as in Figure 2 (Tenney et "
+        "al. 2019, Figure A.3).",
         needs=["second_model"],
         uses=["cases"],
     ),
     figure(
         "figure3",
         "Figure 3",
-        "Single targets in doubt, layer by layer",
-        "What probes on layers 0 to l say of single targets that are in doubt: the right label and the likeliest wrong one "
-        "(Tenney et al. 2019, Figure 3).",
+        "Predictions for ambiguous targets, layer by layer",
+        "Probability by layer of the right label and of the likeliest wrong one, for single targets that are ambiguous (no "
+        "label above 0.7 in the mean over layers); mean over seeds, labels normalised to a sum of 1. Sentences of the paper "
+        "come first where the run has their labels, then development sentences with the most ambiguous targets; at most six "
+        "sentences and four targets of each are drawn, the table has all (Tenney et al. 2019, Figure 3).",
         uses=["cases"],
     ),
     table(
         "controls",
         "Controls",
-        "Scores of each task at both ends, with controls",
-        "F1 of probes on the input of the first layer and on all layers, with the same on a model with random layers, on a "
-        "control task, with shuffled labels, and after an equal number of steps; not a table of Tenney et al. (2019).",
+        "F1 of each task on layer 0 and on all layers, with controls",
+        "F1 of probes on the input of the first layer and on all layers; beside it, on a model with random layers, on a "
+        "control task, with shuffled labels, and after an equal number of steps. Not a table of Tenney et al. (2019).",
         uses=["cases"],
     ),
     table(
         "order",
         "Order of tasks",
-        "Whether the order of tasks holds beyond sentences and seeds",
-        "Neighbours in the order of expected layers, and the probability that the order holds beyond sentences and seeds "
-        "(Tenney et al. 2019).",
+        "Whether the order of tasks is stable over sentences and seeds",
+        "Neighbours in the order of expected layers, and the share of bootstrap resamples of sentences and seeds in which "
+        "their order is the same (Tenney et al. 2019).",
         uses=["cases"],
     ),
     table(
         "options",
         "Options",
-        "What layer 0, running maxima and equal steps change",
-        "What options change: layer 0 as published code has it, a running maximum of scores, an equal number of steps for all "
-        "tasks (Tenney et al. 2019).",
+        "Effect of options: layer 0, running maximum, equal steps",
+        "How much options of the method change the result: layer 0 as in the published code, a running maximum of scores, an "
+        "equal number of steps for all tasks (Tenney et al. 2019).",
         uses=["cases"],
     ),
     table(
@@ -87,8 +97,8 @@ ARTIFACTS = (
         "comparison",
         "Comparison",
         "Every published number beside this run's",
-        "Every published number of Tenney et al. (2019) beside what this run measured, with the reason where the two cannot "
-        "be compared.",
+        "Every published number of Tenney et al. (2019) beside what this run measured, with the reason where the two cannot be "
+        "compared.",
         uses=["cases"],
     ),
     table(

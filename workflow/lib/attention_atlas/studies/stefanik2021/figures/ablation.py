@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
+import seaborn as sns
 from matplotlib.ticker import MaxNLocator
 
-from attention_atlas.figures.style import BLACK, panels, save_figure
+from attention_atlas.figures.bins import centred_edges
+from attention_atlas.figures.quantities import change
+from attention_atlas.figures.style import DIVERGING, GREY, PAGE, footnote, panels, save_figure
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 from attention_atlas.studies.stefanik2021.figures.head_map import draw_head_map
 from attention_atlas.studies.stefanik2021.names import MEAN, TEST, TOKEN
-from attention_atlas.studies.stefanik2021.removal_pages import removal_warning
+from attention_atlas.studies.stefanik2021.removal_pages import removal_remark
 from attention_atlas.studies.stefanik2021.removal_tables import FINE_TUNING
 
 
@@ -23,7 +25,7 @@ def ablation(path: str | Path, fine_tuning_path: str | Path, label: RunLabel, pi
 
     Args:
         path: table `removal_tables.ABLATION`.
-        fine_tuning_path: table `removal_tables.FINE_TUNING`, for the caption.
+        fine_tuning_path: table `removal_tables.FINE_TUNING`, for the remark where removals can say nothing.
         label: model and corpus.
         pictures: format -> file.
 
@@ -34,28 +36,31 @@ def ablation(path: str | Path, fine_tuning_path: str | Path, label: RunLabel, pi
     table = read_table(path, names)
     table = table[(table["split"] == TEST) & (table["metric"] == TOKEN)]
     mean = table[table["seed"] == MEAN]
-    figure, axes = panels(4.2, 3.4, 2)
-    draw_head_map(
-        axes[0], mean.assign(value=mean["delta"]), "Difference of token F1, points", "RdBu_r", mean[mean["p_adjusted"] < 0.05]
+    by_seed = table[table["seed"] != MEAN]
+    figure, axes = panels(PAGE / 2, 3.1)
+    significant = mean[mean["p_adjusted"] < 0.05]
+    draw_head_map(axes[0], mean.assign(value=mean["delta"]), change("token F1"), DIVERGING, significant)
+    axes[0].set_title(f"Mean over seeds: {len(significant)} of {len(mean)} heads significant")
+    seeds = sorted(by_seed["seed"].astype(str).unique())
+    sns.histplot(
+        by_seed.assign(seed=[f"seed {name}" for name in by_seed["seed"]]),
+        x="delta",
+        hue="seed",
+        hue_order=[f"seed {name}" for name in seeds],
+        palette=sns.color_palette("crest", len(seeds)),
+        multiple="stack",
+        bins=list(centred_edges(by_seed["delta"].to_numpy(np.float64))),
+        alpha=0.95,
+        linewidth=0.3,
+        ax=axes[1],
     )
-    axes[0].set_title("Mean over seeds")
-    deltas = [head_rows["delta"].to_numpy() for _, head_rows in table[table["seed"] != MEAN].groupby("seed")]
-    low, high = min(map(np.min, deltas)), max(map(np.max, deltas))
-    edges = np.linspace(low, high, 25) if high > low else np.array([low - 0.5, high + 0.5])
-    colours = [plt.get_cmap("cividis")(shade) for shade in np.linspace(0.1, 0.9, len(deltas))]
-    seeds = [f"seed {name}" for name, _ in table[table["seed"] != MEAN].groupby("seed")]
-    axes[1].hist(deltas, bins=edges, stacked=True, color=colours, label=seeds)
-    axes[1].axvline(0, color=BLACK, linewidth=0.8, linestyle="--")
-    axes[1].set_xlabel("Difference of token F1, points")
+    axes[1].axvline(0, color=GREY, linewidth=0.8, linestyle="--")
+    axes[1].set_xlabel(change("token F1"))
     axes[1].set_ylabel("Heads")
     axes[1].yaxis.set_major_locator(MaxNLocator(integer=True))
-    axes[1].legend(loc="best")
-    axes[1].set_title("Each seed")
-    note = (
-        f"Token F1 with one head removed less that of the whole model ({mean['baseline'].iloc[0]:.1f}, mean of seeds), "
-        f"n = {mean['documents'].iloc[0]} test documents. A dot: p < 0.05 by a paired permutation test over documents, "
-        f"adjusted for {len(mean)} heads by the maximum statistic "
-        f"({(mean['p_adjusted'] < 0.05).sum()} of them; {(mean['p'] < 0.05).sum()} unadjusted)."
-    )
-    warning = removal_warning(read_table(fine_tuning_path, FINE_TUNING))
-    save_figure(figure, pictures, "\n".join([label.line, note, *warning]))
+    # The side with the lower bars has room for the legend.
+    sns.move_legend(axes[1], "upper left" if by_seed["delta"].max() < -by_seed["delta"].min() else "upper right", title=None)
+    axes[1].set_title(f"Each seed (whole model: {mean['baseline'].iloc[0]:.1f} %)")
+    count = f"n = {mean['documents'].iloc[0]} test documents"
+    remark = removal_remark(read_table(fine_tuning_path, FINE_TUNING))
+    save_figure(figure, pictures, footnote(label, "; ".join(filter(None, [count, remark]))))

@@ -5,20 +5,38 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-import matplotlib.pyplot as plt
-import numpy as np
+import seaborn as sns
 
-from attention_atlas.figures.style import BLUE, ORANGE, PURPLE, SKY, VERMILION, save_figure, use_style
+from attention_atlas.figures.intervals import INTERVAL, VALUE, interval_rows
+from attention_atlas.figures.legends import legend_below
+from attention_atlas.figures.quantities import F1
+from attention_atlas.figures.style import (
+    BLACK,
+    BLUE,
+    GREY,
+    ORANGE,
+    PAGE,
+    SKY,
+    VERMILION,
+    footnote,
+    page_figure,
+    save_figure,
+)
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
+from attention_atlas.published.drawn import published_rows
 from attention_atlas.studies.stefanik2021.names import EXACT, F1_5, F1_10, F1_M, HEAD, METHOD_TITLES, REGRESSION, TAGGER
 
 _METRICS = {
     F1_5: ("F1@5", SKY, "o"),
     F1_10: ("F1@10", BLUE, "s"),
     F1_M: ("F1@M", ORANGE, "^"),
-    EXACT: ("Phrase F1", VERMILION, "D"),
+    EXACT: ("phrase F1", VERMILION, "D"),
 }
+_PUBLISHED = (("s21.f1", "fine-tuned, F1", ":"), ("s21.sota", "state of the art, F1", "-."))
+"""Published value, its label, the dashes of its line."""
+_FROM_MODEL = (HEAD, REGRESSION, TAGGER)
+"""Methods that use the attention or the weights of the run's model."""
 
 
 def baselines(path: str | Path, label: RunLabel, pictures: Mapping[str, str | Path]) -> None:
@@ -33,27 +51,35 @@ def baselines(path: str | Path, label: RunLabel, pictures: Mapping[str, str | Pa
         AtlasError: the table cannot be used.
     """
     table = read_table(path, ["method", "metric", "value", "ci_low", "ci_high", "documents", "encoder"])
-    methods = [name for name in METHOD_TITLES if (table["method"] == name).any()][::-1]
-    use_style()
-    figure, axis = plt.subplots(figsize=(7.0, 0.62 * len(methods) + 1.1), constrained_layout=True)
-    for number, (metric, (title, colour, mark)) in enumerate(_METRICS.items()):
-        scores = table[table["metric"] == metric].set_index("method").loc[methods]
-        places = np.arange(len(methods)) + 0.24 - 0.16 * number
-        interval = np.array([scores["value"] - scores["ci_low"], scores["ci_high"] - scores["value"]]).clip(min=0)
-        axis.errorbar(scores["value"], places, xerr=interval, label=title, fmt=mark, color=colour, markersize=4.5, linewidth=1)
+    methods = [name for name in METHOD_TITLES if (table["method"] == name).any()]
+    metrics = [name for name in _METRICS if (table["metric"] == name).any()]
+    shown = table.assign(title=table["method"].map(METHOD_TITLES), score=[_METRICS[name][0] for name in table["metric"]])
+    figure, ((axis,),) = page_figure(1, 1, PAGE, 0.44 * len(methods) + 0.9)
     for place, name in enumerate(methods):
-        if name in (HEAD, REGRESSION, TAGGER):
-            axis.axhspan(place - 0.45, place + 0.45, color=PURPLE, alpha=0.08, linewidth=0)
-    axis.set_yticks(range(len(methods)), [METHOD_TITLES[name] for name in methods])
-    axis.set_xlabel("F1, %")
-    axis.set_xlim(0, 100)
-    axis.legend(loc="center left", bbox_to_anchor=(1.01, 0.5))
-    note = (
-        f"n = {table['documents'].iloc[0]} test documents with a keyphrase in their text; bars: 95 % interval by bootstrap "
-        "over them. M: as many phrases as a method proposes (a ranker: the number that is best on development documents). "
-        "Shaded: from this model's attention or weights."
+        if name in _FROM_MODEL:
+            axis.axhspan(place - 0.45, place + 0.45, color=GREY, alpha=0.12, linewidth=0, zorder=0)
+    sns.pointplot(
+        interval_rows(shown[["title", "score", "value", "ci_low", "ci_high"]]),
+        x="value",
+        y="title",
+        order=[METHOD_TITLES[name] for name in methods],
+        hue="score",
+        hue_order=[_METRICS[name][0] for name in metrics],
+        palette=[_METRICS[name][1] for name in metrics],
+        markers=[_METRICS[name][2] for name in metrics],
+        dodge=0.5,
+        estimator=VALUE,
+        errorbar=INTERVAL,
+        linestyle="none",
+        markersize=4,
+        err_kws={"linewidth": 1},
+        ax=axis,
     )
-    encoders = table["encoder"].dropna().unique()
-    if len(encoders):
-        note += f" Embedding ranker: {encoders[0]}."
-    save_figure(figure, pictures, f"{label.line}\n{note}")
+    published = published_rows("stefanik2021", [name for name, _, _ in _PUBLISHED]).set_index("id")["value"]
+    for name, title, dashes in _PUBLISHED:
+        axis.axvline(published[name], color=BLACK, linewidth=0.9, linestyle=dashes, label=f"published (slides): {title}")
+    axis.set_xlabel(F1.axis)
+    axis.set_ylabel("")
+    axis.set_xlim(left=0)
+    legend_below(figure, [axis], 6)
+    save_figure(figure, pictures, footnote(label, f"n = {table['documents'].iloc[0]} test documents"))

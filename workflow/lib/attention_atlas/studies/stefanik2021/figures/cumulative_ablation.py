@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from attention_atlas.figures.style import BLUE, GREEN, GREY, VERMILION, panels, save_figure
+from attention_atlas.figures.legends import legend_below
+from attention_atlas.figures.style import BLUE, GREEN, GREY, PAGE, VERMILION, footnote, panels, save_figure
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 from attention_atlas.studies.stefanik2021.names import (
@@ -21,25 +25,21 @@ from attention_atlas.studies.stefanik2021.names import (
     TOKEN,
     WORST,
 )
-from attention_atlas.studies.stefanik2021.removal_pages import removal_warning
+from attention_atlas.studies.stefanik2021.removal_pages import removal_remark
 from attention_atlas.studies.stefanik2021.removal_tables import FINE_TUNING
 
-_LINES = {
-    WORST: (BLUE, "-", "o"),
-    IMPORTANCE: (GREEN, "--", "s"),
-    OPTIMISTIC: (VERMILION, ":", "^"),
-    RANDOM: (GREY, "-.", ""),
-}
+_COLOURS = {WORST: BLUE, IMPORTANCE: GREEN, OPTIMISTIC: VERMILION, RANDOM: GREY}
+_MARKERS = {WORST: "o", IMPORTANCE: "s", OPTIMISTIC: "^", RANDOM: "D"}
 
 
 def cumulative_ablation(
     path: str | Path, fine_tuning_path: str | Path, label: RunLabel, pictures: Mapping[str, str | Path]
 ) -> None:
-    """Draw scores on test documents by heads removed, in each order.
+    """Draw scores on test documents by heads removed, in each order: a thin line for each seed, a thick one for their mean.
 
     Args:
         path: table `removal_tables.CUMULATIVE`.
-        fine_tuning_path: table `removal_tables.FINE_TUNING`, for the caption.
+        fine_tuning_path: table `removal_tables.FINE_TUNING`, for the remark where removals can say nothing.
         label: model and corpus.
         pictures: format -> file.
 
@@ -48,25 +48,41 @@ def cumulative_ablation(
     """
     table = read_table(path, ["seed", "order", "draw", "split", "heads_removed", "metric", "value", "documents"])
     table = table[table["split"] == TEST]
-    figure, axes = panels(4.2, 3.6, 2)
+    # Random orders of a seed are one line, as every other order is.
+    curves = table.groupby(["metric", "order", "seed", "heads_removed"], sort=False, as_index=False)["value"].mean()
+    figure, axes = panels(PAGE / 2, 3.2)
     for axis, metric in zip(axes, (TOKEN, PHRASE), strict=True):
-        of_metric = table[table["metric"] == metric]
-        for order, (colour, dashes, mark) in _LINES.items():
-            curves = of_metric[of_metric["order"] == order]
-            groups = curves.groupby("heads_removed")["value"]
-            mean = groups.mean()
-            style = {"color": colour, "linestyle": dashes, "marker": mark, "markersize": 3.5, "linewidth": 1.3}
-            axis.plot(mean.index, mean, label=ORDER_TITLES[order], **style)
-            axis.fill_between(mean.index, groups.min(), groups.max(), color=colour, alpha=0.15, linewidth=0)
+        _curves(axis, curves[curves["metric"] == metric])
         axis.set_xlabel("Heads removed")
         axis.set_ylabel(METRIC_TITLES[metric])
         axis.set_ylim(bottom=0)
         axis.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes[-1].legend(loc="center left", bbox_to_anchor=(1.02, 0.5), fontsize=8)
-    draws = table.loc[table["order"] == RANDOM, "draw"].nunique()
-    note = (
-        f"Lines: mean over {table['seed'].nunique()} seeds (and {draws} random orders); bands: least and most of them. "
-        f"n = {table['documents'].iloc[0]} test documents."
+    legend_below(figure, axes, 2)
+    remark = removal_remark(read_table(fine_tuning_path, FINE_TUNING))
+    count = f"n = {table['documents'].iloc[0]} test documents, {table['seed'].nunique()} seeds"
+    save_figure(figure, pictures, footnote(label, "; ".join(filter(None, [count, remark]))))
+
+
+def _curves(axis: Axes, curves: pd.DataFrame) -> None:
+    shown = curves.assign(title=curves["order"].map(ORDER_TITLES))
+    orders = [order for order in _COLOURS if (curves["order"] == order).any()]
+    titles = [ORDER_TITLES[order] for order in orders]
+    style = {
+        "x": "heads_removed",
+        "y": "value",
+        "hue": "title",
+        "hue_order": titles,
+        "palette": [_COLOURS[order] for order in orders],
+        "ax": axis,
+    }
+    sns.lineplot(shown, units="seed", estimator=None, linewidth=0.6, alpha=0.55, legend=False, **style)
+    sns.lineplot(
+        shown,
+        style="title",
+        style_order=titles,
+        markers=[_MARKERS[order] for order in orders],
+        dashes=False,
+        errorbar=None,
+        linewidth=1.6,
+        **style,
     )
-    warning = removal_warning(read_table(fine_tuning_path, FINE_TUNING))
-    save_figure(figure, pictures, "\n".join([label.line, note, *warning]))

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-import numpy as np
+import seaborn as sns
 
-from attention_atlas.figures.style import BLACK, SKY, panels, save_figure
+from attention_atlas.figures.intervals import INTERVAL, VALUE, interval_rows
+from attention_atlas.figures.legends import legend_below
+from attention_atlas.figures.style import BLACK, PUBLISHED, SKY, footnote, panels, save_figure
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
+from attention_atlas.published.drawn import published_rows
 from attention_atlas.studies.stefanik2021.names import MEAN, METRIC_TITLES, PHRASE, PRUNED, PRUNED_ON_TEST, TEST, TOKEN, WHOLE
 
 _MODELS = {WHOLE: "Whole", PRUNED: "Pruned", PRUNED_ON_TEST: "Pruned on test\n(optimistic)"}
@@ -27,26 +30,34 @@ def fine_tuning(path: str | Path, label: RunLabel, pictures: Mapping[str, str | 
         AtlasError: the table cannot be used.
     """
     table = read_table(path, ["seed", "model", "split", "metric", "value", "ci_low", "ci_high", "documents"])
-    table = table[table["split"] == TEST]
-    figure, axes = panels(3.6, 3.4, 2)
+    table = table[(table["split"] == TEST) & table["model"].isin(list(_MODELS))]
+    shown = table.assign(title=table["model"].map(_MODELS))
+    published = published_rows("stefanik2021", ["s21.f1", "s21.f1_pruned"])
+    figure, axes = panels(2.7, 3.2)
     for axis, metric in zip(axes, (TOKEN, PHRASE), strict=True):
-        for place, model in enumerate(_MODELS):
-            scores = table[(table["metric"] == metric) & (table["model"] == model)]
-            seeds, mean = scores[scores["seed"] != MEAN], scores[scores["seed"] == MEAN].iloc[0]
-            spread = np.linspace(-0.12, 0.12, len(seeds)) if len(seeds) > 1 else np.zeros(1)
-            axis.plot(place + spread, seeds["value"], "o", color=SKY, markersize=5, label="a seed" if place == 0 else None)
-            interval = [[mean["value"] - mean["ci_low"]], [mean["ci_high"] - mean["value"]]]
-            style = {"fmt": "D", "color": BLACK, "markersize": 5, "capsize": 3, "linewidth": 1}
-            axis.errorbar(
-                [place + 0.28], [mean["value"]], yerr=interval, label="mean of seeds" if place == 0 else None, **style
-            )
-        axis.set_xticks(range(len(_MODELS)), list(_MODELS.values()), fontsize=8)
+        scores = shown[shown["metric"] == metric]
+        seeds, mean = scores[scores["seed"] != MEAN], scores[scores["seed"] == MEAN]
+        style = {"x": "title", "y": "value", "order": list(_MODELS.values()), "ax": axis}
+        sns.stripplot(seeds, color=SKY, size=4.5, jitter=False, label="one seed", legend=False, **style)
+        sns.pointplot(
+            interval_rows(mean),
+            estimator=VALUE,
+            errorbar=INTERVAL,
+            color=BLACK,
+            linestyle="none",
+            markers="_",
+            markersize=9,
+            capsize=0.12,
+            err_kws={"linewidth": 1},
+            label="mean of seeds, 95 % interval",
+            **style,
+        )
+        beside = published[published["metric"] == metric]
+        if len(beside):
+            places = [list(_MODELS).index(model) for model in beside["model"]]
+            axis.plot(places, beside["value"], linestyle="none", label="published (slides)", zorder=4, **PUBLISHED)
+        axis.set_xlabel("")
         axis.set_ylabel(METRIC_TITLES[metric])
-        axis.set_xlim(-0.4, len(_MODELS) - 0.4)
-        axis.set_ylim(0, 100)
-    axes[0].legend(loc="lower left")
-    note = (
-        "Pruned: ranked and stopped on development documents. Bars: 95 % interval by bootstrap over "
-        f"n = {table['documents'].iloc[0]} test documents."
-    )
-    save_figure(figure, pictures, f"{label.line}\n{note}")
+        axis.set_ylim(bottom=0)
+    legend_below(figure, axes, 3)
+    save_figure(figure, pictures, footnote(label, f"n = {table['documents'].iloc[0]} test documents"))

@@ -4,19 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from textwrap import fill
 
-import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection, PatchCollection
+from matplotlib.colors import to_rgba
+from matplotlib.patches import Rectangle
 
-from attention_atlas.figures.attention_lines import weighted_lines
-from attention_atlas.figures.style import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, plain, save_figure, use_style
+from attention_atlas.figures.quantities import HEAD, LAYER, WEIGHT
+from attention_atlas.figures.style import PAGE, TALLEST, footnote, page_figure, plain, save_figure
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 
+_WIDTH, _HEIGHT = 0.84, 0.88
+"""Size of a head's panel in the square that it has."""
+_LEAST_WEIGHT = 0.02
+"""Attention below this is not drawn."""
+_ROW = 0.8
+"""Inches of a layer, at most."""
+_LINE = 120
+"""Letters of a line of tokens."""
+
 
 def model_view(path: str | Path, label: RunLabel, pictures: Mapping[str, str | Path]) -> None:
-    """Draw the attention of all heads over the first pair of sentences: a row a layer, a column a head.
+    """Draw the attention of all heads over the first pair of sentences: a row is a layer, a column a head.
 
     Args:
         path: table `views.MODEL_VIEW`.
@@ -28,49 +41,39 @@ def model_view(path: str | Path, label: RunLabel, pictures: Mapping[str, str | P
     """
     table = read_table(path, ["pair", "layer", "head", "query", "key", "query_token", "weight", "second"])
     table = table[table["pair"] == table["pair"].iloc[0]]
-    layers, heads, size = int(table["layer"].max()), int(table["head"].max()), int(table["query"].max())
-    tokens = table[(table["layer"] == 1) & (table["head"] == 1) & (table["key"] == 1)].sort_values("query")["query_token"]
-    use_style()
-    figure, axes = plt.subplots(layers, heads + 1, figsize=(0.72 * (heads + 1) + 1.1, 1.2 * layers + 0.5), squeeze=False)
-    figure.subplots_adjust(left=0.08, right=0.99, bottom=0.03, top=0.95, wspace=0.12, hspace=0.12)
-    colours = (BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY)
-    for (layer, head), weights in table.groupby(["layer", "head"]):
-        _lines(axes[layer - 1, head], weights, size, colours[(layer - 1) % len(colours)])
-        if layer == 1:
-            axes[0, head].set_title(str(head), fontsize=8)
-    second = int(table["second"].iloc[0])
-    for layer in range(layers):
-        _names(axes[layer, 0], [str(token) for token in tokens], second)
-        axes[layer, 0].set_ylabel(f"Layer {layer + 1}", fontsize=8)
-    axes[0, 0].set_title("Head:", fontsize=8, loc="right")
-    note = (
-        "Each panel: pieces that attend on the left, attended ones on the right, in the order of the text from the top; a "
-        "line is as strong as the attention. Pieces of the second sentence are in italics."
-    )
-    save_figure(figure, pictures, f"{label.line}\n{note}")
+    layers, heads = int(table["layer"].max()), int(table["head"].max())
+    of_first_head = table[(table["layer"] == 1) & (table["head"] == 1) & (table["key"] == 1)]
+    tokens = [plain(str(token)) for token in of_first_head.sort_values("query")["query_token"]]
+    figure, ((axis,),) = page_figure(1, 1, PAGE, min(_ROW * layers + 0.8, TALLEST - 1.2))
+    _frames(axis, layers, heads)
+    _lines(axis, table, len(tokens))
+    axis.set_xlim(0.5, heads + 0.5)
+    axis.set_ylim(layers + 0.5, 0.5)
+    axis.set_xticks(range(1, heads + 1))
+    axis.set_yticks(range(1, layers + 1))
+    axis.tick_params(length=0)
+    axis.spines[:].set_visible(False)
+    axis.set_xlabel(HEAD)
+    axis.set_ylabel(LAYER)
+    axis.set_title(fill("Tokens from top to bottom: " + " ".join(tokens), _LINE), fontsize=7)
+    save_figure(figure, pictures, footnote(label, f"{len(tokens)} tokens"))
 
 
-def _lines(axis: Axes, rows: pd.DataFrame, size: int, colour: str) -> None:
-    strong = rows[rows["weight"] > 0.02]
-    queries, keys = (size - strong[side].to_numpy() for side in ("query", "key"))
-    axis.add_collection(weighted_lines(queries, keys, strong["weight"].to_numpy(), colour, (0, 1), 1.0))
-    axis.set_xlim(-0.06, 1.06)
-    axis.set_ylim(-0.6, size - 0.4)
-    axis.set_xticks([])
-    axis.set_yticks([])
-    for spine in axis.spines.values():
-        spine.set_visible(True)
-        spine.set_color("#d0d0d0")
+def _frames(axis: Axes, layers: int, heads: int) -> None:
+    places = [(head - _WIDTH / 2, layer - _HEIGHT / 2) for layer in range(1, layers + 1) for head in range(1, heads + 1)]
+    frames = [Rectangle(place, _WIDTH, _HEIGHT) for place in places]
+    axis.add_collection(PatchCollection(frames, facecolor="none", edgecolor="#d0d0d0", linewidth=0.5))
 
 
-def _names(axis: Axes, tokens: list[str], second: int) -> None:
-    axis.set_xlim(0, 1)
-    axis.set_ylim(-0.6, len(tokens) - 0.4)
-    size = min(6.0, 66 / len(tokens))
-    for place, token in enumerate(tokens, start=1):
-        slant = "italic" if second and place >= second else "normal"
-        axis.text(1.0, len(tokens) - place, plain(token), fontstyle=slant, ha="right", va="center", fontsize=size)
-    axis.set_xticks([])
-    axis.set_yticks([])
-    for spine in axis.spines.values():
-        spine.set_visible(False)
+def _lines(axis: Axes, table: pd.DataFrame, size: int) -> None:
+    """Lines from each query (left side of a panel) to the keys (right side), as opaque as their weight."""
+    strong = table[table["weight"] > _LEAST_WEIGHT]
+    inset = 0.92 * _HEIGHT
+    ends = []
+    for side, column in ((-0.5, "query"), (0.5, "key")):
+        x = strong["head"].to_numpy() + side * 0.9 * _WIDTH
+        y = strong["layer"].to_numpy() + inset * ((strong[column].to_numpy() - 0.5) / size - 0.5)
+        ends.append(np.column_stack([x, y]))
+    colours = np.tile(to_rgba(WEIGHT.colour), (len(strong), 1))
+    colours[:, 3] = np.clip(strong["weight"], 0, 1)
+    axis.add_collection(LineCollection(list(np.stack(ends, axis=1)), colors=colours, linewidths=0.8))

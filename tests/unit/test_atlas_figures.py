@@ -1,0 +1,56 @@
+"""The figures of the atlas can be read when they are drawn from tables of the largest shape."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+from largest_tables import LABEL, generator, write
+from text_boxes import saved_figures
+
+from attention_atlas.atlas import models_figure as module_of_models_figure
+from attention_atlas.atlas.correlations import CORRELATIONS, Draws
+from attention_atlas.atlas.figures import correlation_map
+from attention_atlas.atlas.measures import MEASURES, SOURCES
+from attention_atlas.atlas.models_figure import models_figure
+
+RANKED = [measure for source in SOURCES for measure in source.measures if not measure.part and measure.unit]
+
+
+def correlations(folder, p_holm: float):
+    pairs = pd.DataFrame(combinations([measure.name for measure in RANKED], 2), columns=["measure_a", "measure_b"])
+    pairs = pairs.assign(spearman=generator().uniform(-1, 1, len(pairs)), ci_low=-1, ci_high=1, within_layers=0, p=0.001)
+    pairs = pairs.assign(p_holm=p_holm, n=384, definitional=False)
+    pairs.loc[3, "definitional"] = True
+    measures = pd.DataFrame([{"measure": measure.name, "title": measure.title} for measure in RANKED])
+    return write(pairs, folder / "correlations.tsv", CORRELATIONS), write(measures.reindex(columns=MEASURES), folder / "m.tsv")
+
+
+@pytest.mark.parametrize("p_holm", [0.01, np.nan])
+def test_correlations_of_all_measures_can_be_read(p_holm, tmp_path):
+    assert len(RANKED) > 25
+    with saved_figures() as figures:
+        correlation_map(*correlations(tmp_path, p_holm), LABEL.run, {"png": tmp_path / "correlations.png"})
+    (figure,) = figures
+    assert figure.problems == []
+    assert any(text.endswith(f"  {len(RANKED)}") for text in figure.texts), "rows and columns have the same numbers"
+    note = " ".join(" ".join(figure.texts).split())
+    assert f"{len(RANKED) * (len(RANKED) - 1) // 2} pairs tested" in note
+    assert ("p_holm is empty" in note) == np.isnan(p_holm)
+
+
+def test_measures_of_many_models_can_be_read(tmp_path, monkeypatch):
+    numbers = generator()
+    names = ["entropy", "to_sep", "to_cls", "to_next", "to_previous", "to_itself", "to_punctuation", "relation_margin"]
+    tables = {f"{LABEL.model}-{seed}": pd.DataFrame({name: numbers.random(384) for name in names}) for seed in range(6)}
+    tables[f"{LABEL.model}-0"] = tables[f"{LABEL.model}-0"].drop(columns="relation_margin")
+    monkeypatch.setattr(module_of_models_figure, "read_compared", lambda models: (None, tables))
+    draws = Draws(**dict.fromkeys((field.name for field in fields(Draws)), 100))
+    with saved_figures() as figures:
+        models_figure([], draws, LABEL, {"png": tmp_path / "models.png"})
+    (figure,) = figures
+    assert figure.problems == []
+    assert "not measured" in figure.texts

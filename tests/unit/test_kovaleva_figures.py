@@ -1,0 +1,131 @@
+"""The figures of Kovaleva et al. can be read when they are drawn from tables of the largest shape."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+from largest_tables import HEADS, LABEL, LAYERS, all_heads, combined, generator, long_labels, write
+from text_boxes import saved_figures
+
+from attention_atlas.studies.kovaleva2019.figure1 import figure1
+from attention_atlas.studies.kovaleva2019.figure2 import figure2
+from attention_atlas.studies.kovaleva2019.figure3 import figure3
+from attention_atlas.studies.kovaleva2019.figure4 import abridged, figure4, role_runs
+from attention_atlas.studies.kovaleva2019.figure5 import figure5
+from attention_atlas.studies.kovaleva2019.figure6 import figure6
+from attention_atlas.studies.kovaleva2019.figure7 import _FEATURES as FEATURES
+from attention_atlas.studies.kovaleva2019.figure7 import figure7
+from attention_atlas.studies.kovaleva2019.figure8 import figure8
+from attention_atlas.studies.kovaleva2019.figure9 import figure9
+from attention_atlas.studies.kovaleva2019.names import CLASSES, NETWORK, PADDED, REAL, REAL_SAME, RULES, TASKS
+from attention_atlas.studies.kovaleva2019.task_panels import columns_of
+from attention_atlas.studies.kovaleva2019.word_features import AS_PUBLISHED, CORRECTED
+
+LABELS = long_labels(TASKS)
+METRICS = {"mrpc": "f1", "qqp": "f1", "stsb": "correlation"}
+
+
+def by_head(keys, **values):
+    frame = combined(keys).merge(all_heads()[["layer", "head"]], how="cross")
+    return frame.assign(value=generator().random(len(frame)), n=12345, seeds=10, **values)
+
+
+def of_figure1(folder, size=40):
+    tokens = ["[CLS]", "incomprehensibilities", "$5", "counterrevolutionaries", "of", *["characteristically"] * 50][:size]
+    cells = pd.DataFrame([(q + 1, k + 1, tokens[q]) for q in range(size) for k in range(size)])
+    cells.columns = ["query", "key", "query_token"]
+    facts = {"probability": 0.999, "task": "mrpc", "example": "12345", "layer": LAYERS, "head": HEADS}
+    parts = [cells.assign(**{"class": name}, **facts, weight=generator().random(len(cells))) for name in CLASSES]
+    return partial(figure1, write(pd.concat(parts), folder / "drawn.tsv"), LABEL)
+
+
+def of_figure2(folder):
+    rows = combined({"task": TASKS, "annotator": [RULES, NETWORK], "class": CLASSES}, {"share": 0.2, "maps": 10**6, "n": 12345})
+    patterns = pd.DataFrame({"annotator": [RULES, NETWORK], "folds": "layer", "class": "macro", "f1": [0.72, 0.47]})
+    return partial(figure2, write(rows, folder / "f.tsv"), write(patterns, folder / "p.tsv"), LABELS)
+
+
+def of_figure3(folder):
+    rows = all_heads()[["layer", "head"]].assign(value=generator().random(LAYERS * HEADS), control=0.1, n=12345)
+    rows = rows.assign(margin=rows["value"] - 0.5, margin_all_low=rows["value"] - 0.7)
+    return partial(figure3, write(rows, folder / "f.tsv"), "target_to_fe", "cartesian product", LABEL)
+
+
+def of_figure4(folder):
+    words = [
+        "The",
+        "$2",
+        *["incomprehensibilities"] * 20,
+        "characteristically",
+        "agitated",
+        *["counterrevolutionaries"] * 9,
+        ".",
+    ]
+    roles = ["", "", *["element"] * 20, "", "target", *[""] * 5, *["element"] * 4, ""]
+    rows = pd.DataFrame({"word": words, "role": roles, "frame": "Emotion_directed_at_someone", "example": "12345"})
+    return partial(figure4, write(rows, folder / "f.tsv"), LABEL)
+
+
+def of_figure5(folder):
+    return partial(figure5, write(by_head({"task": TASKS, "crop": [PADDED, REAL_SAME, REAL]}), folder / "f.tsv"), LABELS)
+
+
+def of_figure6(folder):
+    return partial(figure6, write(by_head({"task": TASKS, "feature": ["sep", "sep_sum", "cls"]}), folder / "f.tsv"), LABELS)
+
+
+def of_figure7(folder):
+    keys = {"task": TASKS, "mode": [AS_PUBLISHED, CORRECTED], "feature": list(FEATURES), "head": range(1, HEADS + 1)}
+    return partial(figure7, write(combined(keys, {"value": 0.2, "n": 12345}), folder / "f.tsv"), LABELS)
+
+
+def changed(rows):
+    """Changes of scores; none in one task."""
+    delta = np.where(rows["task"] == "rte", 0, generator().normal(-3, 8, len(rows)))
+    metric = rows["task"].map(METRICS).fillna("accuracy")
+    facts = {"action": "uniform", "baseline": 88.8, "p_adjusted": 0.04, "n": 12345, "seeds": 10}
+    return rows.assign(metric=metric, delta=delta, ci_low=delta - 5, ci_high=delta + 5, **facts)
+
+
+def of_figure8(folder):
+    return partial(figure8, write(changed(combined({"task": TASKS}).merge(all_heads(), how="cross")), folder / "f.tsv"), LABELS)
+
+
+def of_figure9(folder):
+    rows = combined({"task": TASKS, "layer": range(1, LAYERS + 1)})
+    return partial(figure9, write(changed(rows), folder / "f.tsv"), LABELS)
+
+
+FIGURES = {f"figure{k}": globals()[f"of_figure{k}"] for k in range(1, 10)}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_of_the_largest_shape_can_be_read(tmp_path, name):
+    draw = FIGURES[name](tmp_path)
+    with saved_figures() as figures:
+        draw({"png": tmp_path / f"{name}.png"})
+    assert len(figures) == 1
+    assert figures[0].problems == []
+    if name in ("figure8", "figure9"):
+        assert [text.splitlines()[0] for text in figures[0].texts if "no change" in text] == ["RTE: accuracy 88.8"]
+    if name in ("figure2", "figure3", "figure5", "figure6", "figure7", "figure8", "figure9"):
+        assert any("ublished" in text for text in figures[0].texts)
+
+
+def test_panels_leave_at_most_one_slot_empty_for_up_to_eight_tasks():
+    columns = [columns_of(count) for count in range(1, 9)]
+    assert columns == [1, 2, 3, 4, 3, 3, 4, 4]
+    assert max(-count % columns for count, columns in enumerate(columns, start=1)) == 1
+
+
+def test_a_long_sentence_keeps_its_target_and_the_ends_of_its_elements():
+    words = [f"w{k}" for k in range(20)]
+    roles = [""] * 4 + ["element"] * 8 + [""] * 6 + ["target", ""]
+    assert role_runs(words, roles)[4] == ("w4 w5 w6 w7 w8 w9 w10 w11", "element")
+    assert abridged(words, roles, near=2, ends=2) == [
+        *(("…", ""), ("w2", ""), ("w3", ""), ("w4 w5 … w10 w11", "element"), ("w12", ""), ("w13", ""), ("…", "")),
+        *(("w16", ""), ("w17", ""), ("w18", "target"), ("w19", "")),
+    ]

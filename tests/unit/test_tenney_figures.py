@@ -1,0 +1,101 @@
+"""The figures of Tenney et al. can be read when they are drawn from tables of the largest shape."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+from largest_tables import LAYERS, MODEL, combined, generator, long_labels, write
+from text_boxes import saved_figures
+
+from attention_atlas.corpora.layers import EDGE_TASKS
+from attention_atlas.studies.tenney2019.figure1 import figure1
+from attention_atlas.studies.tenney2019.figure2 import figure2
+from attention_atlas.studies.tenney2019.figure3 import figure3
+from attention_atlas.studies.tenney2019.figure_a3 import figure_a3
+from attention_atlas.studies.tenney2019.published_layers import published_beside
+from attention_atlas.studies.tenney2019.summary import FIGURE1, FIGURE2
+from attention_atlas.studies.tenney2019.traces import FIGURE3
+
+TASKS = list(EDGE_TASKS)
+LABELS = long_labels(TASKS)
+SIZES = {"sentences": 12345, "targets": 123456, "unit": "documents", "units": 1234, "seeds": 3}
+
+
+def of_figure1(folder):
+    rows = pd.DataFrame({"task": TASKS}).assign(**SIZES, layers=LAYERS, f1_first=100.0, f1_last=99.9, training_targets=1000)
+    rows = rows.assign(expected_layer=np.linspace(0, LAYERS, len(TASKS)), centre=np.linspace(LAYERS, 0, len(TASKS)))
+    rows = rows.assign(expected_low=-300.0, expected_high=300.0, centre_low=rows["centre"] - 1, centre_high=rows["centre"] + 1)
+    rows.loc[::2, "expected_layer"] = np.nan
+    rows["within_noise"] = rows["expected_layer"].isna().astype(int)
+    return partial(figure1, write(rows.reindex(columns=FIGURE1), folder / "figure1.tsv"), LABELS)
+
+
+def bars(model: str, noisy: bool = False) -> pd.DataFrame:
+    """Of the last task, a vanishing gain: one of its shares is 9,800 %."""
+    rows = combined({"task": TASKS, "layer": range(LAYERS + 1)}, SIZES).assign(model=model, k_s=0.11, k_delta=1.23)
+    weight = 0.04 + 0.03 * generator().random(len(rows))
+    rows = rows.assign(weight=weight, weight_low=weight - 0.01, weight_high=weight + 0.02, f1=98.7, delta=0.5)
+    rows["share"] = generator().normal(0.04, 0.1, len(rows))
+    last = rows["task"] == TASKS[-1]
+    rows.loc[last & (rows["layer"] == 3), "share"] = 98.0
+    return rows.assign(within_noise=(last | noisy).astype(int))[FIGURE2]
+
+
+def of_figure2(folder):
+    return partial(figure2, write(bars(MODEL), folder / "figure2.tsv"), LABELS)
+
+
+def of_figure_a3(folder):
+    files = [write(bars(model), folder / f"{model}.tsv") for model in (f"{MODEL}-second", MODEL)]
+    return partial(figure_a3, *files, LABELS, folder / "figure_a3.tsv")
+
+
+def of_figure3(folder):
+    keys = {"sentence": range(1, 9), "task": ["roles", "constituents", "coreference", "relations"], "layer": range(LAYERS + 1)}
+    rows = combined({**keys, "gold": [0, 1]}).assign(source="development", id="an-id", target=0)
+    rows = rows.assign(words="the $5 prestidigitator who had been " * 20, span1="a long span of many words " * 3)
+    rows = rows.assign(span2="another long span of words", probability=generator().random(len(rows)))
+    rows["label"] = np.where(rows["gold"] == 1, "Component-Whole(e2,e1)", "Entity-Destination(e1,e2)")
+    return partial(figure3, write(rows[FIGURE3], folder / "figure3.tsv"), LABELS)
+
+
+FIGURES = {"figure1": of_figure1, "figure2": of_figure2, "figure_a3": of_figure_a3, "figure3": of_figure3}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_of_the_largest_shape_can_be_read(name, tmp_path):
+    draw = FIGURES[name](tmp_path)
+    with saved_figures() as figures:
+        draw(pictures={"png": tmp_path / f"{name}.png"})
+    (figure,) = figures
+    assert figure.problems == []
+
+
+def test_shares_of_a_gain_within_noise_are_not_drawn(tmp_path):
+    """A share of a vanishing gain would set the axis to 98."""
+    with saved_figures() as figures:
+        of_figure2(tmp_path)(pictures={"png": tmp_path / "figure2.png"})
+    numbers = [text.replace("−", "-") for text in figures[0].texts if re.fullmatch(r"−?[\d.]+", text)]
+    assert max(map(float, numbers)) == LAYERS, "the largest number is that of the last layer"
+    assert "F1 98.7 → 98.7 (noise)" in figures[0].texts
+
+
+def test_published_layers_are_drawn_at_their_relative_depth():
+    large = published_beside(6)
+    assert large.label == "published: BERT-large, 24 layers scaled to 6"
+    weights = large.weights()
+    pos = weights[weights["task"] == "pos"]
+    assert len(pos) == 25
+    assert pos["layer"].max() == 6
+    assert pos["value"].iloc[0] == pytest.approx(0.0475 * 25 / 7)
+    assert pos["value"].sum() == pytest.approx(25 / 7, abs=0.02), "equal weights of both models have the same height"
+    assert published_beside(12).label == "published: BERT-base"
+    assert published_beside(12).weights().empty, "the paper has mixing weights of BERT-large alone"
+    shares = published_beside(24).shares()
+    assert set(shares["task"]) == set(TASKS)
+    by_task = shares.groupby("task")["value"].apply(lambda values: values.cumsum().max())
+    assert by_task.to_numpy() == pytest.approx(1), "the gains up to the best layer are the largest gain"

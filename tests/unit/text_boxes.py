@@ -1,0 +1,206 @@
+"""What a reader of a printed figure stumbles over, by the boxes of the renderer: overlapping or cut texts, covered data.
+
+```python
+with saved_figures() as figures:
+    figure1(table, label, {"png": tmp_path / "figure1.png"})
+assert [problem for figure in figures for problem in figure.problems] == []
+```
+
+Boxes are taken while the file is written: what `savefig` cuts or moves counts as it stands in the file.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import RendererAgg
+from matplotlib.collections import PathCollection
+from matplotlib.figure import Figure
+from matplotlib.legend import Legend
+from matplotlib.patches import Rectangle
+from matplotlib.text import Text
+from matplotlib.transforms import Bbox
+
+LARGEST = (7.0, 9.0)
+"""Width and height of a page's text block, in inches."""
+SMALLEST = 6.0
+"""Smallest font size that is read in print, in points."""
+LEGEND_SHARE = 1 / 3
+"""Legends take less than this share of a figure."""
+_SLACK = 0.5
+"""Points by which two boxes may overlap: a box has some room around its letters."""
+_INCH = 0.005
+"""Inches by which a figure may be larger than a page: half a pixel of a screen."""
+_Texts = list[tuple[Text, Bbox]]
+
+
+@dataclass(frozen=True)
+class SavedFigure:
+    """A figure as it stands in its file.
+
+    Attributes:
+        width, height: in inches.
+        texts: all texts that were drawn (no tick outside of its axis, nothing hidden).
+        problems: what is wrong with the figure, a sentence each; empty where a reader can read it.
+    """
+
+    width: float
+    height: float
+    texts: list[str]
+    problems: list[str]
+
+
+@contextmanager
+def saved_figures() -> Iterator[list[SavedFigure]]:
+    """Collect the figures that are saved as PNG meanwhile, in their order."""
+    figures: dict[int, tuple[Figure, SavedFigure]] = {}
+    drawn: dict[int, tuple[Text, Bbox]] = {}
+    draw_text, draw_figure, save = Text.draw, Figure.draw, Figure.savefig
+    saving: list[Figure] = []
+
+    def record_text(text: Text, renderer: Any) -> None:
+        if text.get_visible() and text.get_text().strip():
+            drawn[id(text)] = text, text.get_window_extent(renderer)
+        draw_text(text, renderer)
+
+    def record_figure(figure: Figure, renderer: Any) -> None:
+        drawn.clear()
+        draw_figure(figure, renderer)
+        # The last drawing of a saved figure is the one that is written.
+        if saving and isinstance(renderer, RendererAgg):
+            figures[id(figure)] = figure, _judged(figure, list(drawn.values()))
+
+    def record_saving(figure: Figure, *arguments: Any, **options: Any) -> None:
+        saving.append(figure)
+        save(figure, *arguments, **options)
+        saving.pop()
+
+    collected: list[SavedFigure] = []
+    with (
+        mock.patch.object(Text, "draw", record_text),
+        mock.patch.object(Figure, "draw", record_figure),
+        mock.patch.object(Figure, "savefig", record_saving),
+    ):
+        yield collected
+    collected.extend(saved for _, saved in figures.values())
+
+
+def words_in(path: Path) -> str:
+    """The words of an SVG file, with the lines of a text joined."""
+    parts = re.findall(r"<(?:text|tspan)[^>]*>([^<]*)<", path.read_text(encoding="utf-8"))
+    return " ".join(html.unescape(part).strip() for part in parts)
+
+
+def _judged(figure: Figure, texts: _Texts) -> SavedFigure:
+    width, height = (float(size) / figure.dpi for size in figure.bbox.size)
+    problems = [
+        *_overlapping(texts, figure),
+        *_cut(texts, figure),
+        *_too_small(texts),
+        *_over_panels(texts, figure),
+        *_legends(figure),
+        *([f"{width:.2f} x {height:.2f} inches"] if width > LARGEST[0] + _INCH or height > LARGEST[1] + _INCH else []),
+    ]
+    return SavedFigure(width, height, [text.get_text() for text, _ in texts], problems)
+
+
+def _overlapping(texts: _Texts, figure: Figure) -> list[str]:
+    """Pairs of texts whose boxes overlap."""
+    if not texts:
+        return []
+    low, high = np.array([box.min for _, box in texts]), np.array([box.max for _, box in texts])
+    both = np.minimum(high[:, None], high[None]) - np.maximum(low[:, None], low[None])
+    pairs = np.argwhere(np.triu((both > _slack(figure)).all(axis=-1), k=1))
+    return [f"{_named(texts[k][0])} overlaps {_named(texts[m][0])}" for k, m in pairs]
+
+
+def _cut(texts: _Texts, figure: Figure) -> list[str]:
+    """Texts that leave the file, or the box that they are clipped to."""
+    slack = _slack(figure)
+    outside = [f"{_named(text)} lies outside of the figure" for text, box in texts if not _within(box, figure.bbox, slack)]
+    clipped = [
+        f"{_named(text)} is clipped"
+        for text, box in texts
+        if text.get_clip_on() and text.get_clip_box() is not None and not _within(box, text.get_clip_box(), slack)
+    ]
+    return outside + clipped
+
+
+def _too_small(texts: _Texts) -> list[str]:
+    """Texts below the smallest readable size."""
+    return [f"{_named(text)} has {text.get_fontsize():.1f} pt" for text, _ in texts if text.get_fontsize() < SMALLEST - 1e-6]
+
+
+def _over_panels(texts: _Texts, figure: Figure) -> list[str]:
+    """Texts of one panel that lie over another panel."""
+    panels = [(axis, axis.get_window_extent()) for axis in figure.findobj(Axes) if axis.get_visible() and axis.axison]
+    over = []
+    for text, box in texts:
+        home = text.axes.get_window_extent() if text.axes is not None else None
+        for axis, panel in panels:
+            inside = home is not None and _overlap(home, panel, 0)
+            if not inside and _overlap(box, panel, _slack(figure)):
+                over.append(f"{_named(text)} lies over the panel {_title(axis)}")
+    return over
+
+
+def _legends(figure: Figure) -> list[str]:
+    """Legends that cover data of their panel, and legends that take a third of the figure together."""
+    legends = [(legend, legend.get_window_extent()) for legend in figure.findobj(Legend) if legend.get_visible()]
+    covered = [
+        f"the legend of {_title(legend.axes)} covers data"
+        for legend, box in legends
+        if legend.axes is not None and _covers(box, legend.axes)
+    ]
+    share = sum(box.width * box.height for _, box in legends) / float(np.prod(figure.bbox.size))
+    return covered + ([f"legends take {share:.0%} of the figure"] if share >= LEGEND_SHARE else [])
+
+
+def _covers(box: Bbox, axes: Axes) -> bool:
+    """Whether a box covers a bar, a point, or a vertex of a line of a panel. Lines and spans across the panel do not count."""
+    points = [line.get_transform().transform(line.get_xydata()) for line in axes.lines if _in_data(line, axes)]
+    points += [
+        collection.get_offset_transform().transform(np.ma.filled(collection.get_offsets(), np.nan))
+        for collection in axes.collections
+        if isinstance(collection, PathCollection) and collection.get_visible()
+    ]
+    if any(((part > box.min) & (part < box.max)).all(axis=1).any() for part in points if len(part)):
+        return True
+    bars = [patch for patch in axes.patches if isinstance(patch, Rectangle) and _in_data(patch, axes)]
+    return any(_overlap(box, bar.get_window_extent(), 0) for bar in bars if bar.get_height() and bar.get_width())
+
+
+def _in_data(artist: Any, axes: Axes) -> bool:
+    """Whether both coordinates of an artist are data: not those of `axhline` or `axvspan`."""
+    return bool(artist.get_visible()) and artist.get_transform().contains_branch_seperately(axes.transData) == (True, True)
+
+
+def _overlap(a: Bbox, b: Bbox, slack: float) -> bool:
+    """Whether two boxes share more than `slack` pixels in both directions."""
+    return min(a.x1, b.x1) - max(a.x0, b.x0) > slack and min(a.y1, b.y1) - max(a.y0, b.y0) > slack
+
+
+def _within(box: Bbox, page: Any, slack: float) -> bool:
+    inside = box.x0 >= page.x0 - slack and box.x1 <= page.x1 + slack and box.y0 >= page.y0 - slack and box.y1 <= page.y1 + slack
+    return bool(inside)
+
+
+def _slack(figure: Figure) -> float:
+    return _SLACK * figure.dpi / 72
+
+
+def _title(axes: Axes) -> str:
+    return repr(axes.get_title(loc="left") or axes.get_title())
+
+
+def _named(text: Text) -> str:
+    return repr(text.get_text()[:60])

@@ -1,0 +1,65 @@
+"""What figures of all studies call the same quantity, and the colour that it has in each of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from attention_atlas.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """How a quantity is drawn.
+
+    Attributes:
+        axis: title of an axis or a colour bar, with the unit.
+        name: in a legend, or a title.
+        colour: of lines, marks and bars.
+        marker: of marks.
+    """
+
+    axis: str
+    name: str
+    colour: str
+    marker: str = "o"
+
+    @property
+    def title(self) -> str:
+        """Of a panel whose axis says that it shows attention: `To [SEP]`."""
+        text = self.axis.removeprefix("Attention ")
+        return text[0].upper() + text[1:]
+
+
+TO_CLS = Quantity("Attention to [CLS]", "[CLS]", VERMILION, "o")
+TO_SEP = Quantity("Attention to [SEP]", "[SEP]", BLUE, "s")
+SEP_TO_SEP = Quantity("Attention from [SEP] to [SEP]", "[SEP] to [SEP]", SKY, "D")
+TO_PUNCTUATION = Quantity("Attention to . and ,", ". and ,", PURPLE, "^")
+TO_OTHERS = Quantity("Attention to other tokens", "other tokens", ORANGE, "v")
+TO_NEXT = Quantity("Attention to the next token", "next token", GREEN, ">")
+TO_PREVIOUS = Quantity("Attention to the previous token", "previous token", BLACK, "<")
+TO_SELF = Quantity("Attention to the token itself", "same token", GREY, "P")
+OTHERS_TO_SEP = Quantity("Attention from other tokens to [SEP]", "other tokens to [SEP]", BLUE, "s")
+"""Kinds of key token; shares of the attention of a query, 0 to 1."""
+
+ATTENTION = Quantity("Mean attention (share)", "attention", BLUE)
+WEIGHT = Quantity("Attention weight", "attention weight", BLUE)
+ENTROPY = Quantity("Entropy of attention (nats)", "entropy", BLUE)
+ENTROPY_OF_CLS = Quantity("Entropy of attention (nats)", "entropy of [CLS]", VERMILION, "s")
+GRADIENT = Quantity("Gradient |dL/dA| (nats)", "gradient", BLUE)
+COSINE = Quantity("Cosine similarity", "cosine similarity", BLUE)
+DIVERGENCE = Quantity("Mean divergence (nats per token)", "divergence", BLUE)
+SHARE_OF_MAPS = Quantity("Share of maps (%)", "share of maps", BLUE)
+ACCURACY = Quantity("Accuracy (%)", "accuracy", BLUE)
+BLEU = Quantity("BLEU", "BLEU", BLUE)
+F1 = Quantity("F1 (%)", "F1", BLUE)
+
+LOSS, GAIN, UNCHANGED = VERMILION, BLUE, GREY
+"""Colours of a score that falls, rises, or does not change."""
+
+LAYER, HEAD = "Layer", "Head"
+"""Titles of axes that count from 1."""
+
+
+def change(metric: str) -> str:
+    """Title of an axis: the change of a score that is counted in hundredths."""
+    return f"Change in {metric} (percentage points)"
