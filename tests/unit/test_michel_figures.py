@@ -51,6 +51,7 @@ def of_figure2(folder):
         value=-0.56, ci_low=-0.77, ci_high=-0.21, ci_examples_low=0, ci_examples_high=1, heads=1152, n=12345, second_n=10000
     )
     agreement["second_data"] = "another corpus"
+    agreement.loc[agreement.index[-1], "value"] = np.nan
     paths = write(rows, folder / "figure2.tsv", FIGURE2), write(agreement, folder / "correlations.tsv", CORRELATIONS)
     return partial(figure2, *paths, LABELS)
 

@@ -236,7 +236,7 @@ def test_where_nothing_differs_there_is_no_correlation(tmp_path):
     assert by_statistic.loc["pearson", "value"] == pytest.approx(1)
     assert np.isnan(by_statistic.loc["pearson_without_extremes", "value"])
     assert by_statistic["ci_low"].dtype == float, "an empty cell, not a word"
-    assert in_words(float("nan"), 0, 0) == "not defined (all heads are equal)"
+    assert in_words(float("nan"), 0, 0) == "undefined"
     assert in_words(0.5, 0.25, 0.75) == "0.50 (0.25 to 0.75)"
 
 

@@ -163,5 +163,5 @@ def weighted_pearson(first: Floats, second: Floats, weights: Floats) -> Floats:
 
 
 def in_words(value: float, low: float, high: float) -> str:
-    """A correlation with its interval, or why it is not defined."""
-    return f"{value:.2f} ({low:.2f} to {high:.2f})" if value == value else "not defined (all heads are equal)"
+    """A correlation with its interval; undefined where all heads have the same value."""
+    return f"{value:.2f} ({low:.2f} to {high:.2f})" if value == value else "undefined"

@@ -86,7 +86,7 @@ def draw_layer_bars(path: str | Path, labels: Mapping[str, RunLabel], pictures: 
     equal = Line2D([], [], color=GREY, linewidth=0.8, linestyle="--", label="equal weights")
     loss = Line2D([], [], color=_LOSS, marker="s", linestyle="none", label="loss")
     noise = Line2D([], [], linestyle="none", label=f"({_NOISE}): {NOISE}, no shares drawn")
-    legend_below(figure, [], 4, [equal, loss, *beside.values(), noise])
+    legend_below(figure, [], 2, [equal, loss, *beside.values(), noise])
     save_figure(figure, pictures, footnote(labels.values(), counted(table)))
 
 

@@ -8,11 +8,20 @@ import seaborn as sns
 from matplotlib.axes import Axes
 
 from attention_atlas.figures.quantities import HEAD, LAYER
-from attention_atlas.figures.style import BLACK
+from attention_atlas.figures.style import BLACK, PAGE
+
+_NUMBER = 0.22
+"""Inches of a panel for each head, colour bar and all, in which every head has its number."""
 
 
 def draw_head_map(
-    axis: Axes, rows: pd.DataFrame, label: str, colours: str, marked: pd.DataFrame, low: float | None = None
+    axis: Axes,
+    rows: pd.DataFrame,
+    label: str,
+    colours: str,
+    marked: pd.DataFrame,
+    low: float | None = None,
+    width: float = PAGE / 2,
 ) -> None:
     """Draw the column `value` of all heads as a heat map with its colour bar, layer 1 at the top.
 
@@ -23,6 +32,7 @@ def draw_head_map(
         colours: name of the colour map.
         marked: layer and head of those that get a dot.
         low: lower end of the colours; without it they are symmetric around 0.
+        width: inches of the panel with its colour bar.
     """
     most = float(np.nanmax(np.abs(rows["value"]))) or 1.0
     sns.heatmap(
@@ -31,6 +41,7 @@ def draw_head_map(
         vmin=-most if low is None else low,
         vmax=most,
         linewidths=0.4,
+        xticklabels=1 if width / rows["head"].max() > _NUMBER else 2,
         cbar_kws={"label": label, "shrink": 0.85},
         ax=axis,
     )

@@ -26,12 +26,14 @@ def logistic_regression(path: str | Path, label: RunLabel, pictures: Mapping[str
     table = read_table(path, names)
     figure, axes = panels(PAGE / 3, 2.6, 3)
     significant = table[(table["ci_low"] > 0) | (table["ci_high"] < 0)]
-    draw_head_map(axes[0], table.assign(value=table["coefficient"]), "Coefficient", DIVERGING, significant)
+    draw_head_map(axes[0], table.assign(value=table["coefficient"]), "Coefficient", DIVERGING, significant, width=PAGE / 3)
     axes[0].set_title("Logistic regression")
     # A useless head has a loss around 0, of either sign.
     lost = table.assign(value=1000 * table["permutation_importance"])
-    draw_head_map(axes[1], lost, "AUC lost (thousandths)", DIVERGING, table.iloc[:0])
+    draw_head_map(axes[1], lost, "AUC lost (thousandths)", DIVERGING, table.iloc[:0], width=PAGE / 3)
     axes[1].set_title("Permutation importance")
-    draw_head_map(axes[2], table.assign(value=table["mix_weight"]), "Softmax weight", SEQUENTIAL, table.iloc[:0], low=0)
+    draw_head_map(
+        axes[2], table.assign(value=table["mix_weight"]), "Softmax weight", SEQUENTIAL, table.iloc[:0], low=0, width=PAGE / 3
+    )
     axes[2].set_title("Scalar mix")
     save_figure(figure, pictures, footnote(label, f"{len(table)} heads"))
