@@ -18,7 +18,7 @@
 # make cache      size of the caches of RUN by model and corpus, and what can be removed; REMOVE=yes removes that
 # make diff       what changed from run A to run B: verdicts, values and claims; A and B name runs, or folders of runs
 # make report     results/$(RUN)/report.zip: every figure and table with its caption
-# make sync       rewrite envs/*.yaml and the generated parts of pyproject.toml and the README
+# make sync       rewrite envs/*.yaml and the generated parts of pyproject.toml and the Slurm profile
 # make clean      remove results and caches (not .venv)
 
 PYTHON ?= python3
@@ -38,7 +38,7 @@ SNAKEMAKE := $(BIN)/snakemake --workflow-profile workflow/profiles/local --cores
 # Hundreds of short jobs start from the same modules: what Python compiles is kept, also where the environment says not to.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: all setup test test-all test-long rehearse lint test-real test-slurm slurm-packages chromium plan check lock sweep bench atlas atlas-release results diff cache report sync clean
+.PHONY: all setup test test-all test-long rehearse lint test-real test-slurm slurm-packages chromium plan check lock sweep bench atlas atlas-release results diff cache report docs sync clean
 
 all: setup
 	$(SNAKEMAKE)
@@ -122,8 +122,12 @@ diff: setup
 report: all
 	$(SNAKEMAKE) --config 'targets=[$(RUN)]' --report results/$(RUN)/report.zip
 
+docs: setup
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo "The documentation is in site/index.html."
+
 sync: setup
 	$(BIN)/python tools/sync.py
 
 clean:
-	rm -rf results/* build workflow/lib/*.egg-info .snakemake .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf results/* build site workflow/lib/*.egg-info .snakemake .pytest_cache .ruff_cache .mypy_cache .hypothesis
