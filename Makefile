@@ -59,6 +59,7 @@ lint: setup
 	$(BIN)/snakefmt --check Snakefile workflow/rules tests/workflow/new_study
 	$(BIN)/snakemake --lint
 	$(BIN)/python tools/sync.py --check
+	$(BIN)/python tools/prose.py
 
 test: lint
 	$(BIN)/pytest --numprocesses 2 --dist loadfile -m "not long"

@@ -25,7 +25,8 @@ ARTIFACTS = (
         "Measures",
         "Every measure of single heads: what it is, of which model, or why it is left out; and a page to browse them",
         "Measures of single heads from all studies: what each is, its unit, the model that it is of, or why it is left out. "
-        "heads.tsv has a row a head and a column a measure; atlas.html is a page to browse them: heads by layer coloured by "
+        "heads.tsv has one row for each head and one column for each measure; atlas.html is a page to browse "
+        "them: heads by layer coloured by "
         "any measure, two measures against each other, and a card for each head.",
         files=["heads.tsv", "atlas.html"],
     ),

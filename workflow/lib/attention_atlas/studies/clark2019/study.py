@@ -69,7 +69,7 @@ ARTIFACTS = (
         "figure3_variants",
         "Figure 3, variants",
         "The gradient by layer in every variant that the paper leaves open",
-        "Mean gradient by layer and target class in every variant: pieces masked as in pre-training or not at all; mean over "
+        "Mean gradient by layer and target class in every variant: tokens masked as in pre-training or not at all; mean over "
         "weights, sum over the class, or gradient times attention (Clark et al. 2019, Figure 3).",
         needs=["segments"],
     ),

@@ -50,7 +50,7 @@ ARTIFACTS = (
         "Types of the same heads in models trained for different tasks",
         "The type of every head in models trained for different tasks, by the types of the model that answers questions "
         "(upper row) and by clusters of each model's own (lower row), with the share of heads that keep their type (Guan et "
-        "al. 2020, Figure 4). Each model is looked at on data of its own task.",
+        "al. 2020, Figure 4). Each model is measured on data of its own task.",
         needs=["questions"],
     ),
     figure(
@@ -58,7 +58,7 @@ ARTIFACTS = (
         "Figure 5",
         "The maps of all heads on one example, framed by type",
         "The maps of all heads on one example, each in a frame of the colour of its type (Guan et al. 2020, Figure 5). Maps "
-        "are made smaller by the mean over blocks of pieces.",
+        "are made smaller by the mean over blocks of tokens.",
         needs=["questions"],
     ),
     table(
@@ -73,7 +73,8 @@ ARTIFACTS = (
         "table2",
         "Table 2",
         "Answers to questions with the heads of a type pruned or substituted, and random heads as a control",
-        "Exact match and F1 of answers when the heads of a type are pruned or made uniform, drops from the run's own baseline "
+        "Exact match and F1 of answers when the heads of a type are pruned or attend uniformly, drops from "
+        "the run's own baseline "
         "with bootstrap intervals over passages, and the drop when as many other heads of the same layers, drawn at random, "
         "are treated alike (Guan et al. 2020, Table 2).",
         needs=["questions"],

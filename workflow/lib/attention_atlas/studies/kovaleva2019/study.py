@@ -71,9 +71,9 @@ ARTIFACTS = (
     figure(
         "figure7",
         "Figure 7",
-        "Attention of [CLS] in the last layer to pieces with a feature",
-        "Attention of [CLS] in the last layer of the fine-tuned models to pieces with linguistic features, punctuation among "
-        "them; pieces by their spelling, as in the published code, and by their words (Kovaleva et al. 2019, Figure 7).",
+        "Attention of [CLS] in the last layer to tokens with a feature",
+        "Attention of [CLS] in the last layer of the fine-tuned models to tokens with linguistic features, punctuation among "
+        "them; tokens by their spelling, as in the published code, and by their words (Kovaleva et al. 2019, Figure 7).",
     ),
     figure(
         "figure8",

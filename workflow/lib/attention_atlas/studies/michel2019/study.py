@@ -83,7 +83,7 @@ ARTIFACTS = (
         "figure2",
         "Figure 2",
         "What masking each head does on two corpora, with correlations",
-        "What masking one head does to the score on one corpus against what it does on another, a point a head, for "
+        "What masking one head does to the score on one corpus against what it does on another (each point is one head), for "
         "translation and classification; correlations over heads with intervals, and without the heads that lie farthest out "
         "(Michel et al. 2019, Figure 2).",
         needs=EVALUATED,
@@ -108,7 +108,7 @@ ARTIFACTS = (
     figure(
         "figure3",
         "Figure 3",
-        "Pruning curves by importance, by single heads, recomputed, and by chance",
+        "Pruning curves by importance, by single heads, recomputed, and in random order",
         "Score by percent of heads masked, in the order of importance, of importance computed anew at each step, of the "
         "scores with one head masked, and in random orders (Michel et al. 2019, Figure 3).",
         needs=EVALUATED,
@@ -140,8 +140,8 @@ ARTIFACTS = (
     table(
         "table4",
         "Table 4",
-        "Speed and size with half of the heads cut out",
-        "Examples a second and size of a classifier whose heads are cut out of its matrices, at several batch sizes: the "
+        "Speed and size with half of the heads pruned",
+        "Examples a second and size of a classifier whose heads are removed from its weights, at several batch sizes: the "
         "least important heads of the model, of each layer, and whole layers (Michel et al. 2019, Table 4).",
         needs=EVALUATED,
     ),
@@ -156,8 +156,9 @@ ARTIFACTS = (
     table(
         "table6",
         "Table 6",
-        "Classification with one head left in a layer, chosen on other examples",
-        "Classification with all heads of a layer masked but one, which is chosen on other examples than it is reported on "
+        "Classification with one head left in a layer, selected on held-out examples",
+        "Classification with all heads of a layer masked but one, which is selected on examples other than "
+        "those it is reported on "
         "(Michel et al. 2019, Table 6).",
         needs=["classification", "classification_other", "classification_selection"],
     ),

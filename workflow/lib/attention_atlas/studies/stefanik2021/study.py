@@ -96,7 +96,8 @@ ARTIFACTS = (
         "model_view",
         "Model view",
         "All heads over a pair of sentences; pages to browse them (bertviz)",
-        "Attention of all heads over a pair of sentences, a row a layer and a column a head (Štefánik, model view).",
+        "Attention of all heads over a pair of sentences, one row for each layer and one column for each "
+        "head (Štefánik, model view).",
         needs=["documents"],
         files=["model_view.html", "head_view.html"],
     ),
