@@ -139,7 +139,7 @@ def test_its_measure_is_a_column_of_the_atlas(built, declared):
 
 
 def test_the_contributors_guide_names_the_files_of_the_example_and_quotes_them():
-    guide = (ROOT / "docs/contributing/study.md").read_text(encoding="utf-8")
+    guide = "".join((ROOT / f"docs/contributing/{page}.md").read_text(encoding="utf-8") for page in ("study", "measure"))
     for path in (path for path in NEW_STUDY.rglob("*") if path.is_file() and "__pycache__" not in path.parts):
         assert path.name in guide, path
     quoted = re.findall(r"^```\w*\n# from (\S+)\n(.+?)^```", guide, flags=re.M | re.S)
