@@ -27,7 +27,14 @@ sys.path[:0] = [str(ROOT), str(ROOT / "workflow" / "lib")]
 from attention_atlas.workflow.studies import artifacts  # noqa: E402
 
 WORDS = ROOT / "tools" / "prose_words.tsv"
-PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**/*.md")
+PAGES = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "docs/**/*.md",
+    "benchmarks/README.md",
+    "workflow/resources/published/README.md",
+)
 SWITCHED_OFF = ("typography", "lexical_illusions")
 """Checks of proselint that do not fit: quotes and dots are ASCII here, and a heading may repeat the words of its first line."""
 

@@ -68,15 +68,23 @@ def kind(node: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
     if "oneOf" in node:
         return " or ".join(kind(option, schema) for option in node["oneOf"])
     if node.get("type") == "array":
-        return f"list of {kind(node['items'], schema)}" if "items" in node else "list"
+        return f"list of {_plural(kind(node['items'], schema))}" if "items" in node else "list"
     if node.get("type") == "object":
         return "mapping"
     names = node.get("type", "any value")
     return " or ".join("none" if name == "null" else name for name in ([names] if isinstance(names, str) else names))
 
 
+def _plural(name: str) -> str:
+    """`list of lists of integers` for the items `list of integer`; a choice of values stays."""
+    first, of, rest = name.partition(" of ")
+    return f"{first}s{of}{rest}" if first in ("string", "integer", "number", "list", "mapping") else name
+
+
 def _text(value: object) -> str:
-    """A value as one writes it in YAML, on one line."""
+    """A value as one writes it in YAML, on one line, and small numbers without an exponent."""
+    if isinstance(value, float) and value != 0:
+        return f"{value:f}".rstrip("0").rstrip(".") if abs(value) < 1e6 else f"{value:g}"
     return value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False)
 
 
