@@ -15,7 +15,7 @@ from attention_atlas.workflow.study import Artifact, Role, Study, figure, table
 from attention_atlas.workflow.work import Job, Part, Work, in_path
 
 ID = "guan2020"
-ROLES = {"questions": Role("squad", "everything, and what Tables 2 and 3 are evaluated on.", required=True)}
+ROLES = {"questions": Role("squad", "all tables and figures; Tables 2 and 3 are evaluated on it.", required=True)}
 ARTIFACTS = (
     figure(
         "figure1",
