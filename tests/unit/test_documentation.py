@@ -31,9 +31,8 @@ def test_commands_of_make_are_targets_of_the_makefile():
     named = {match for text in TEXTS.values() for line in code(text) for match in re.findall(r"^\s*make ([a-z][a-z-]*)", line)}
     assert len(named) > 12
     assert named - targets == set()
-    given = {
-        match for text in TEXTS.values() for line in code(text) if "make " in line for match in re.findall(r" ([A-Z]+)=", line)
-    }
+    calls = [line for text in TEXTS.values() for line in code(text) if "make " in line]
+    assigned = {match for line in calls for match in re.findall(r" ([A-Z]+)=", line)}
     assert assigned - variables == set()
 
 
