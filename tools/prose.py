@@ -1,13 +1,16 @@
 """Check the prose of the project: README, guides, documentation, and the titles and captions of all artefacts.
 
-python tools/prose.py    print each finding as FILE:LINE: MESSAGE, and fail where there is one
+python tools/prose.py              print each finding as FILE:LINE: MESSAGE, and fail if there is one
+python tools/prose.py --library    print the unwanted words in docstrings and messages of the library
 
 Two checks: proselint, and the words of tools/prose_words.tsv (a regular expression and what to write instead). Code is not
-checked. The schema's descriptions, which become a page of the documentation, are checked for the words alone.
+checked.
 """
 
 from __future__ import annotations
 
+import argparse
+import ast
 import csv
 import functools
 import re
@@ -98,8 +101,28 @@ def texts() -> Iterator[tuple[str, str]]:
         yield f"studies/{study.id}/study.py, {artifact.id}", f"{artifact.title}\n{artifact.caption}\n"
 
 
+def strings_of(path: Path) -> Iterator[tuple[int, str]]:
+    """(line, text) of all string literals of a module, docstrings among them."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.lineno, node.value
+
+
+def library_findings() -> Iterator[Finding]:
+    """Unwanted words in the string literals of the library."""
+    for path in sorted((ROOT / "workflow/lib").rglob("*.py")):
+        for first, text in strings_of(path):
+            for finding in word_findings(str(path.relative_to(ROOT)), text):
+                yield Finding(finding.place, first + finding.line - 1, finding.message)
+
+
 def main() -> None:
     """Print all findings."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--library", action="store_true", help="list unwanted words of the library instead; never fails")
+    if parser.parse_args().library:
+        print("\n".join(map(str, library_findings())))
+        return
     CheckRegistry().register_many(PROSELINT_CHECKS)
     found = [
         finding for place, text in texts() for check in (word_findings, proselint_findings) for finding in check(place, text)

@@ -6,7 +6,7 @@ import pytest
 from proselint.checks import __register__
 from proselint.registry import CheckRegistry
 
-from tools.prose import proselint_findings, texts, unwanted_words, without_code, word_findings
+from tools.prose import proselint_findings, strings_of, texts, unwanted_words, without_code, word_findings
 
 MARKDOWN = """\
 # Title
@@ -79,3 +79,9 @@ def test_each_pattern_of_the_list_says_what_to_write_instead():
     assert len(words) > 20
     assert all(better.strip() for _, better in words)
     assert len({pattern.pattern for pattern, _ in words}) == len(words)
+
+
+def test_strings_and_docstrings_of_a_module_are_read_with_their_lines(tmp_path):
+    module = tmp_path / "module.py"
+    module.write_text('"""The error was mended."""\n\nNAME = (\n    "hidden pieces"\n)\nmended = 1\n', encoding="utf-8")
+    assert list(strings_of(module)) == [(1, "The error was mended."), (4, "hidden pieces")]
