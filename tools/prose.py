@@ -1,4 +1,4 @@
-"""Check the prose of the project: README, guides, documentation, and the titles and captions of all artefacts.
+"""Check the prose of the project: README, documentation, titles and captions of artefacts, descriptions of settings.
 
 python tools/prose.py              print each finding as FILE:LINE: MESSAGE, and fail if there is one
 python tools/prose.py --library    print the unwanted words in docstrings and messages of the library
@@ -27,7 +27,9 @@ from proselint.tools import LintFile
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "workflow" / "lib")]
 
+from attention_atlas.workflow.config import read_schema  # noqa: E402
 from attention_atlas.workflow.studies import artifacts  # noqa: E402
+from tools.site_settings import settings  # noqa: E402
 
 WORDS = ROOT / "tools" / "prose_words.tsv"
 PAGES = (
@@ -99,6 +101,9 @@ def texts() -> Iterator[tuple[str, str]]:
             yield str(path.relative_to(ROOT)), without_code(path.read_text(encoding="utf-8"))
     for study, artifact in artifacts():
         yield f"studies/{study.id}/study.py, {artifact.id}", f"{artifact.title}\n{artifact.caption}\n"
+    schema = read_schema()
+    for setting in settings(schema, schema):
+        yield f"workflow/schemas, {'.'.join(setting.path)}", without_code(f"{setting.node.get('description', '')}\n")
 
 
 def strings_of(path: Path) -> Iterator[tuple[int, str]]:

@@ -69,9 +69,10 @@ def test_proselint_finds_what_it_should_and_keeps_ascii_quotes():
     assert not list(proselint_findings("page.md", 'He said "yes" and left ...\n'))
 
 
-def test_readme_pages_and_captions_are_checked():
+def test_readme_pages_captions_and_settings_are_checked():
     places = [place for place, _ in texts()]
     assert {"README.md", "docs/quickstart.md", "docs/studies/clark2019.md", "studies/clark2019/study.py, table1"} <= set(places)
+    assert "workflow/schemas, runs.NAME.clark2019.probes.patience" in places
 
 
 def test_each_pattern_of_the_list_says_what_to_write_instead():
