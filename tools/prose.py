@@ -129,13 +129,13 @@ def main() -> None:
         print("\n".join(map(str, library_findings())))
         return
     CheckRegistry().register_many(PROSELINT_CHECKS)
-    found = [
+    findings = [
         finding for place, text in texts() for check in (word_findings, proselint_findings) for finding in check(place, text)
     ]
-    for finding in found:
+    for finding in findings:
         print(finding)
-    if found:
-        raise SystemExit(f"{len(found)} places to rewrite.")
+    if findings:
+        raise SystemExit(f"{len(findings)} places to rewrite.")
 
 
 if __name__ == "__main__":

@@ -32,8 +32,7 @@ def rule_edges() -> tuple[tuple[str, str], ...]:
 def graph_of(study: str, edges: tuple[tuple[str, str], ...]) -> nx.DiGraph:
     """The rules of a study and the shared rules whose outputs they read, without edges that follow from other edges."""
     prefix = f"{study}_"
-    kept = [(a, b) for a, b in edges if b.startswith(prefix) and b not in TARGET_RULES]
-    graph = nx.DiGraph(kept)
+    graph = nx.DiGraph((a, b) for a, b in edges if b.startswith(prefix) and b not in TARGET_RULES)
     reduced: nx.DiGraph = nx.transitive_reduction(graph)
     return reduced
 
@@ -72,7 +71,7 @@ def svg(graph: nx.DiGraph, study: str) -> str:
         for row, rule in enumerate(column):
             y = (height - ROW * len(column)) / 2 + ROW * (row + 0.5)
             places[rule] = (left, left + width, y)
-            kind = "own" if rule != labels[rule] else "shared"
+            kind = "study" if rule != labels[rule] else "shared"
             boxes.append(
                 f'<g class="{kind}"><rect x="{left:.0f}" y="{y - HEIGHT / 2:.0f}" width="{width:.0f}" height="{HEIGHT}"/>'
                 f'<text x="{left + width / 2:.0f}" y="{y:.0f}">{escape(labels[rule])}</text></g>'

@@ -51,7 +51,7 @@ def roles_table(study_id: str) -> str:
     return markdown_table(["role", "reader", "used for", "required"], rows)
 
 
-def shown(artifact: Artifact) -> str:
+def site_file(artifact: Artifact) -> str:
     """The file of an artefact that the site shows: the picture of a figure, the page of a table; empty where it has neither."""
     wanted = ".png" if artifact.kind == "figure" else ".html"
     return next((name for name in artifact.files if name.endswith(wanted)), "")
@@ -60,7 +60,7 @@ def shown(artifact: Artifact) -> str:
 def sample_files() -> Iterator[str]:
     """Files of the sample run that the site shows, below its folder."""
     for owner, artifact in artifacts():
-        if not owner.overview and (name := shown(artifact)):
+        if not owner.overview and (name := site_file(artifact)):
             yield f"{owner.id}/{name}"
     yield "atlas/correlations.png"
     yield "atlas/models.png"
@@ -77,9 +77,9 @@ def artefact_sections(study_id: str, to_root: str) -> str:
     parts = []
     for artifact in declared.artifacts:
         target = declared.paths(artifact, "sample")[0]
-        place = f"{to_root}sample/{study_id}/{shown(artifact)}"
+        place = f"{to_root}sample/{study_id}/{site_file(artifact)}"
         parts.append(f"### {artifact.number}: {artifact.title}\n\n{artifact.caption}\n\nTarget: `{target}`\n")
-        if not shown(artifact):
+        if not site_file(artifact):
             continue
         if artifact.kind == "figure":
             parts.append(f"![{artifact.number}, sample run]({place})\n")

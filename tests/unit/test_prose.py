@@ -23,10 +23,10 @@ pieces.
 
 
 def test_words_are_reported_with_their_line_and_not_in_code():
-    found = list(word_findings("page.md", without_code(MARKDOWN)))
-    assert {(finding.line, finding.message.partition(":")[0]) for finding in found} >= {(9, "'hidden pieces'")}
-    assert {finding.line for finding in found} <= {9, 10}
-    assert any("masked token" in finding.message for finding in found)
+    findings = list(word_findings("page.md", without_code(MARKDOWN)))
+    assert {(finding.line, finding.message.partition(":")[0]) for finding in findings} >= {(9, "'hidden pieces'")}
+    assert {finding.line for finding in findings} <= {9, 10}
+    assert any("masked token" in finding.message for finding in findings)
 
 
 def test_code_is_blanked_and_places_stay():
