@@ -13,7 +13,6 @@ from xml.sax.saxutils import escape
 import networkx as nx
 
 ROOT = Path(__file__).resolve().parents[1]
-TARGET_RULES = {"all", "scoreboard_tables"}
 COLUMN, ROW, HEIGHT = 60, 30, 20
 """Pixels between two columns, between the centres of two boxes of a column, and of the height of a box."""
 CHARACTER = 6.2
@@ -32,7 +31,7 @@ def rule_edges() -> tuple[tuple[str, str], ...]:
 def graph_of(study: str, edges: tuple[tuple[str, str], ...]) -> nx.DiGraph:
     """The rules of a study and the shared rules whose outputs they read, without edges that follow from other edges."""
     prefix = f"{study}_"
-    graph = nx.DiGraph((a, b) for a, b in edges if b.startswith(prefix) and b not in TARGET_RULES)
+    graph = nx.DiGraph((a, b) for a, b in edges if b.startswith(prefix))
     reduced: nx.DiGraph = nx.transitive_reduction(graph)
     return reduced
 

@@ -1,7 +1,8 @@
 """Hook of MkDocs: fills the generated blocks of the pages, and adds pages and figures that are kept elsewhere.
 
-A line `{{ name }}` or `{{ name argument }}` of a page is replaced by what `BLOCKS` makes of it. Figures are those of the built
-sample run. Everything is made when the site is built; nothing generated is committed.
+A line `{{ name }}` or `{{ name argument }}` of a page is replaced by the output of a function, see
+`on_page_markdown`. Figures are those of the built sample run. Everything is made when the site is built; nothing generated is
+committed.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from typing import Any
 
 from attention_atlas.workflow.config import read_configuration, resolve
 from attention_atlas.workflow.studies import artifacts, studies, study
-from attention_atlas.workflow.study import Artifact
+from attention_atlas.workflow.study import Artifact, Study
 
 ROOT = Path(__file__).resolve().parents[1]
 SAMPLE_LABEL = "From the sample run: MiniLM-L6 on generated English. Not a result about BERT."
@@ -51,19 +51,18 @@ def roles_table(study_id: str) -> str:
     return markdown_table(["role", "reader", "used for", "required"], rows)
 
 
-def site_file(artifact: Artifact) -> str:
-    """The file of an artefact that the site shows: the picture of a figure, the page of a table; empty where it has neither."""
-    wanted = ".png" if artifact.kind == "figure" else ".html"
-    return next((name for name in artifact.files if name.endswith(wanted)), "")
+def site_file(declared: Study, artifact: Artifact) -> str:
+    """The picture of a figure, or the page of a table, below the folder of the run."""
+    suffix = ".png" if artifact.kind == "figure" else ".html"
+    paths = (path.removeprefix("results/sample/") for path in declared.paths(artifact, "sample"))
+    return next(path for path in paths if path.endswith(suffix))
 
 
 def sample_files() -> Iterator[str]:
     """Files of the sample run that the site shows, below its folder."""
-    for owner, artifact in artifacts():
-        if not owner.overview and (name := site_file(artifact)):
-            yield f"{owner.id}/{name}"
-    yield "atlas/correlations.png"
-    yield "atlas/models.png"
+    for declared, artifact in artifacts():
+        yield site_file(declared, artifact)
+    yield "atlas/atlas.html"
 
 
 def artefact_sections(study_id: str, to_root: str) -> str:
@@ -77,10 +76,8 @@ def artefact_sections(study_id: str, to_root: str) -> str:
     parts = []
     for artifact in declared.artifacts:
         target = declared.paths(artifact, "sample")[0]
-        place = f"{to_root}sample/{study_id}/{site_file(artifact)}"
+        place = f"{to_root}sample/{site_file(declared, artifact)}"
         parts.append(f"### {artifact.number}: {artifact.title}\n\n{artifact.caption}\n\nTarget: `{target}`\n")
-        if not site_file(artifact):
-            continue
         if artifact.kind == "figure":
             parts.append(f"![{artifact.number}, sample run]({place})\n")
             parts.append(f"{SAMPLE_LABEL}\n{{: .sample-label }}\n")
