@@ -1,4 +1,4 @@
-# The workflow with the versions of requirements.txt. README, "A container", says how to build and run it.
+# The workflow with the versions of requirements.txt. docs/embedding.md says how to build and run it.
 FROM python:3.11-slim
 
 # An index with a build of torch for the CPU may be named at the build: --build-arg PIP_EXTRA_INDEX_URL=...

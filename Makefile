@@ -20,7 +20,7 @@
 # make report     results/$(RUN)/report.zip: every figure and table with its caption
 # make error-messages  build/error_messages.md: every message for users that the unit tests provoke, for review
 # make contact-sheet  docs/figures/{study}.png: all figures of a study in RUN on one picture
-# make sync       rewrite envs/*.yaml and the generated parts of pyproject.toml and the README
+# make sync       rewrite envs/*.yaml and the generated parts of pyproject.toml and the Slurm profile
 # make clean      remove results and caches (not .venv)
 
 PYTHON ?= python3
@@ -40,7 +40,7 @@ SNAKEMAKE := $(BIN)/snakemake --workflow-profile workflow/profiles/local --cores
 # Hundreds of short jobs start from the same modules: what Python compiles is kept, also where the environment says not to.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: all setup test test-all test-long rehearse lint test-real test-slurm slurm-packages chromium plan check lock sweep bench atlas atlas-release results diff cache report error-messages sync contact-sheet clean
+.PHONY: all setup test test-all test-long rehearse lint test-real test-slurm slurm-packages chromium plan check lock sweep bench atlas atlas-release results diff cache report error-messages docs sync contact-sheet clean
 
 all: setup
 	$(SNAKEMAKE)
@@ -61,6 +61,7 @@ lint: setup
 	$(BIN)/snakefmt --check Snakefile workflow/rules tests/workflow/new_study
 	$(BIN)/snakemake --lint
 	$(BIN)/python tools/sync.py --check
+	$(BIN)/python tools/prose.py
 
 test: lint
 	$(BIN)/pytest --numprocesses 2 --dist loadfile -m "not long"
@@ -130,6 +131,10 @@ error-messages: setup
 	ATLAS_ERROR_MESSAGES=$(CURDIR)/build/error_messages.jsonl $(BIN)/pytest --numprocesses 2 --dist loadfile tests/unit
 	$(BIN)/python tools/error_messages.py build/error_messages.jsonl build/error_messages.md
 
+docs: setup
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo "The documentation is in site/index.html."
+
 sync: setup
 	$(BIN)/python tools/sync.py
 
@@ -137,4 +142,4 @@ contact-sheet: setup
 	$(BIN)/python tools/contact_sheet.py $(RUN)
 
 clean:
-	rm -rf results/* build workflow/lib/*.egg-info .snakemake .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf results/* build site workflow/lib/*.egg-info .snakemake .pytest_cache .ruff_cache .mypy_cache .hypothesis

@@ -1,5 +1,4 @@
-"""Keep in step what is written twice: envs/*.yaml, dependencies in pyproject.toml, groups of the Slurm profile, targets table
-and rule graph of the README.
+"""Keep in step what is written twice: envs/*.yaml, dependencies in pyproject.toml, and groups of the Slurm profile.
 
 python tools/sync.py            write them
 python tools/sync.py --check    fail, naming the file, where one is out of date
@@ -10,7 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import re
-import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -18,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "workflow" / "lib"))
 
-from attention_atlas.workflow.studies import artifacts, studies  # noqa: E402
+from attention_atlas.workflow.studies import studies  # noqa: E402
 
 PYTHON_OF_ENVS = "3.11"
 ENVIRONMENTS = {"analysis": ("analysis",), "model": ("analysis", "model")}
@@ -70,40 +68,19 @@ def build_requirements(sections: dict[str, list[str]]) -> str:
     return f"requires = {json.dumps([pin for pin in sections['dev'] if pin.startswith('setuptools==')])}\n"
 
 
-def targets_table() -> str:
-    """The README's table of targets, from the declarations of the studies."""
-    rows = ["| study | artefact | what it shows | target (for the run `sample`) |", "|---|---|---|---|"]
-    for study, artifact in artifacts():
-        first = study.paths(artifact, "sample")[0]
-        rows.append(f"| `{study.id}` | {artifact.number} | {artifact.title} | `{first}` |")
-    return "\n".join(rows) + "\n"
-
-
-def rule_graph() -> str:
-    """Snakemake's rule graph of the sample run as a mermaid block."""
-    command = [sys.executable, "-m", "snakemake", "--rulegraph", "mermaid-js", "--cores", "1", "--forceall"]
-    graph = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    # Snakemake numbers the rules anew at every start; by name and in order the graph is the same each time.
-    names = dict(re.findall(r"^\s*(id\d+)\[(.+)\]", graph, re.MULTILINE))
-    edges = sorted((names[a], names[b]) for a, b in re.findall(r"^\s*(id\d+) --> (id\d+)", graph, re.MULTILINE))
-    lines = "\n".join(f"    {start} --> {end}" for start, end in edges)
-    return f"```mermaid\nflowchart TB\n{lines}\n```\n"
-
-
 def job_groups() -> str:
     """The Slurm profile's groups of short jobs, four to a Slurm job: examples, and the tables and figures of each study."""
     groups = ["examples", *(f"{study.id}_pages" for study in studies().values() if not study.overview), "atlas_pages"]
     return "group-components:\n" + "".join(f"  - {group}=4\n" for group in groups)
 
 
-MARKDOWN, HASH = ("<!-- ", " -->"), ("# ", "")
-"""What opens and closes a comment; the latter in YAML and TOML."""
+def between(path: Path, text: str, name: str, new: str) -> str:
+    """Replace the lines between the comments `name: written by tools/sync.py` and `/name` in a YAML or TOML file.
 
-
-def between(path: Path, text: str, name: str, new: str, comment: tuple[str, str] = MARKDOWN) -> str:
-    """Replace what stands between the marks of `name` in the text of a file."""
-    opens, closes = comment
-    start, end = f"{opens}{name}: written by tools/sync.py{closes}\n", f"{opens}/{name}{closes}"
+    Raises:
+        SystemExit: the file lacks one of the two comments.
+    """
+    start, end = f"# {name}: written by tools/sync.py\n", f"# /{name}"
     before, mark, rest = text.partition(start)
     if not mark or end not in rest:
         raise SystemExit(f"{path.relative_to(ROOT)}: the marks of {name} are missing.")
@@ -114,14 +91,11 @@ def wanted() -> dict[Path, str]:
     """File -> the content that it should have."""
     sections = requirement_sections((ROOT / "requirements.txt").read_text(encoding="utf-8"))
     files = {ROOT / "envs" / f"{name}.yaml": environment(sections, parts) for name, parts in ENVIRONMENTS.items()}
-    readme = ROOT / "README.md"
-    text = between(readme, readme.read_text(encoding="utf-8"), "targets", targets_table())
-    files[readme] = between(readme, text, "rulegraph", rule_graph())
     profile = ROOT / "workflow/profiles/slurm/profile.v9+.yaml"
-    files[profile] = between(profile, profile.read_text(encoding="utf-8"), "groups", job_groups(), HASH)
+    files[profile] = between(profile, profile.read_text(encoding="utf-8"), "groups", job_groups())
     project = ROOT / "pyproject.toml"
-    text = between(project, project.read_text(encoding="utf-8"), "build", build_requirements(sections), HASH)
-    files[project] = between(project, text, "dependencies", library_dependencies(sections), HASH)
+    text = between(project, project.read_text(encoding="utf-8"), "build", build_requirements(sections))
+    files[project] = between(project, text, "dependencies", library_dependencies(sections))
     return files
 
 

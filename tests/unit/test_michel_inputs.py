@@ -152,18 +152,18 @@ def test_the_classifier_of_the_open_run_has_one_task_on_all_its_corpora():
 
 
 TOKENISED = ("translation", "translation_other", "translation_importance", "translation_test")
-"""Roles of the overlay in the README that names the paper's own translation model."""
+"""Roles of the overlay in the documentation that names the paper's own translation model."""
 
 
 @pytest.fixture(scope="module")
 def with_fairseq():
     """The shipped configuration with that overlay."""
-    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-    (overlay,) = re.findall(r"```yaml\n(# fairseq\.yaml\n.*?)```", readme, re.DOTALL)
+    page = (Path(__file__).parents[2] / "docs/licensed-corpora.md").read_text(encoding="utf-8")
+    (overlay,) = re.findall(r"```yaml\n(# fairseq\.yaml\n.*?)```", page, re.DOTALL)
     return merged(SHIPPED, yaml.safe_load(overlay))
 
 
-def test_the_overlay_in_the_readme_has_the_papers_data_tokenised(with_fairseq):
+def test_the_documented_overlay_has_the_papers_data_tokenised(with_fairseq):
     config = resolve(with_fairseq)
     settings = config["runs"]["paper-fairseq"]["michel2019"]
     assert config["models"][settings["translator"]]["tokenised"] == "moses"

@@ -72,22 +72,22 @@ def scopes_of_values(config, study) -> list[tuple[Published, str]]:
     return values
 
 
-def test_what_the_paper_run_could_match_is_what_the_readme_says(config):
+def test_what_the_paper_run_could_match_is_what_the_documentation_says(config):
     rows = {study: scopes(config, study) for study in STUDIES}
     rows["all"] = sum(rows.values(), Counter())
     columns = (COULD_MATCH, COULD_BE_COVERED, ANOTHER_RUN, NEVER)
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/runs.md").read_text(encoding="utf-8")
     for study, counts in rows.items():
         assert set(counts) <= set(SCOPES)
         row = f"| {study} | {counts.total()} | " + " | ".join(str(counts[column]) for column in columns) + " |"
-        assert row in readme, row
+        assert row in page, row
     assert rows["michel2019"][ANOTHER_RUN] > 0.6 * rows["michel2019"].total(), "most need the checkpoint converted from fairseq"
     assert not rows["tenney2019"][COULD_MATCH], "probes are trained anew"
     assert rows["all"][COULD_MATCH] == rows["clark2019"][COULD_MATCH], "all else needs training or a figure"
     could = [value for value, kind in scopes_of_values(config, "clark2019") if kind == COULD_MATCH]
     sized = sum(value.size is not None for value in could)
-    assert f"{sized} of the {len(could)} have a published size" in readme
-    assert f"the other {len(could) - sized} have none" in readme
+    assert f"{sized} of the {len(could)} have a published size" in page
+    assert f"the other {len(could) - sized} have none" in page
 
 
 def test_every_obstacle_is_short_enough_to_be_counted():

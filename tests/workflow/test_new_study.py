@@ -1,4 +1,4 @@
-"""A study is added by new files only: tests/workflow/new_study, the example that CONTRIBUTING.md walks through."""
+"""A study is added by new files only: tests/workflow/new_study, the example that docs/contributing/study.md walks through."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ DECLARED = """
 import json
 from attention_atlas.atlas.measures import read_measures
 from attention_atlas.workflow.studies import captions, study
-from tools.sync import job_groups, targets_table
+from tools.site_pages import targets_table
+from tools.sync import job_groups
 
 heads = read_measures({"toy2024/self_attention": "results/toy/toy2024/self_attention.tsv"}, 6, 12).table
 print(json.dumps({
@@ -106,7 +107,7 @@ def test_the_report_has_table_and_figure_with_their_captions(built, declared):
         assert f'"results/toy/toy2024/{name}"' in page
 
 
-def test_the_readme_and_the_slurm_profile_get_their_rows(declared):
+def test_the_site_and_the_slurm_profile_get_their_rows(declared):
     row = "| `toy2024` | Figure 1 | Share of attention to the same token, by head | `results/sample/toy2024/figure1.svg` |"
     assert row in declared["targets"].splitlines()
     assert "  - toy2024_pages=4" in declared["groups"].splitlines()
@@ -138,7 +139,7 @@ def test_its_measure_is_a_column_of_the_atlas(built, declared):
 
 
 def test_the_contributors_guide_names_the_files_of_the_example_and_quotes_them():
-    guide = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    guide = "".join((ROOT / f"docs/contributing/{page}.md").read_text(encoding="utf-8") for page in ("study", "measure"))
     for path in (path for path in NEW_STUDY.rglob("*") if path.is_file() and "__pycache__" not in path.parts):
         assert path.name in guide, path
     quoted = re.findall(r"^```\w*\n# from (\S+)\n(.+?)^```", guide, flags=re.M | re.S)

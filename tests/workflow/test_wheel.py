@@ -76,18 +76,18 @@ def interpreter(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return fresh
 
 
-def readme_example() -> str:
-    """The README's example on reading the cache."""
-    section = (ROOT / "README.md").read_text(encoding="utf-8").partition("\n## Reading the attention cache\n")[2]
-    cache, _ = re.findall(r"```python\n(.*?)```", section.partition("\n## ")[0], flags=re.DOTALL)
-    return cache
+def documented_example() -> str:
+    """The documentation's example on reading the cache."""
+    section = (ROOT / "docs/attention-cache.md").read_text(encoding="utf-8").partition("\n## Reading attention maps\n")[2]
+    (code,) = re.findall(r"```python\n(.*?)```", section.partition("\n## ")[0], flags=re.DOTALL)
+    return code
 
 
-def test_the_example_of_the_readme_runs_from_another_directory(interpreter, tmp_path):
+def test_the_documented_example_runs_from_another_directory(interpreter, tmp_path):
     cache = tmp_path / "results/sample/attention/minilm/sample-trees"
     cache.mkdir(parents=True)
     write_example_shards(cache, SIZES, LAYERS, HEADS)
-    code = readme_example()
+    code = documented_example()
     assert '"results/sample/attention/minilm/sample-trees"' in code
     shown = "    print(len(example.tokens), *example.maps.shape, *example.word_maps().shape)\n"
     lines = python(tmp_path, interpreter, "-c", code + shown).splitlines()

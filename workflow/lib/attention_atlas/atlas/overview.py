@@ -120,8 +120,8 @@ def _score_work(part: Part) -> Work:
 STUDY = Study(
     id=ID,
     order=1,
-    title="The atlas: one row a head over all studies",
-    description="One row a head over all studies of the run.",
+    title="The atlas: one row for each head over all studies",
+    description="One row for each head over all studies of the run.",
     roles=ROLES,
     artifacts=ARTIFACTS,
     pairs=pairs,

@@ -20,12 +20,10 @@ ROLES = {
     "segments": Role("segments", "Figures 1, 2, 3, 4 and 6."),
     "dependencies": Role("conllu", "Table 1 and Figure 5; Table 3 is evaluated on it.", required=True),
     "coreference": Role("conll2012", "Table 2."),
-    "coreference_windows": Role("conll2012", "the corpus of Table 2 cut into windows the other way, for its table of options."),
+    "coreference_windows": Role("conll2012", "the corpus of Table 2 with the other kind of windows, for its table of options."),
     "gap": Role("gap", "pronoun resolution by gender."),
-    "probe_training": Role("conllu", "what the probes of Table 3 are trained on."),
-    "vectors": Role(
-        "vectors", "word vectors of the probes with words; without it the model's own input embeddings are reduced."
-    ),
+    "probe_training": Role("conllu", "training treebank of the probes of Table 3."),
+    "vectors": Role("vectors", "word vectors of the probes with words; default: reduced input embeddings of the model."),
 }
 ARTIFACTS = (
     figure(

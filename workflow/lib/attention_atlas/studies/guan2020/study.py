@@ -15,7 +15,7 @@ from attention_atlas.workflow.study import Artifact, Paper, Role, Study, figure,
 from attention_atlas.workflow.work import Job, Part, Work, in_path
 
 ID = "guan2020"
-ROLES = {"questions": Role("squad", "everything, and what Tables 2 and 3 are evaluated on.", required=True)}
+ROLES = {"questions": Role("squad", "all tables and figures; Tables 2 and 3 are evaluated on it.", required=True)}
 ARTIFACTS = (
     figure(
         "figure1",
@@ -75,7 +75,8 @@ ARTIFACTS = (
         "table2",
         "Table 2",
         "Answers to questions with the heads of a type pruned or substituted, and random heads as a control",
-        "Exact match and F1 of answers when the heads of a type are pruned or made uniform, drops from the run's own baseline "
+        "Exact match and F1 of answers when the heads of a type are pruned or attend uniformly, drops from "
+        "the run's own baseline "
         "with bootstrap intervals over passages, and the drop when as many other heads of the same layers, drawn at random, "
         "are treated alike (Guan et al. 2020, Table 2).",
         needs=["questions"],

@@ -19,28 +19,28 @@ from attention_atlas.workflow.work import Job, Part, Place, Work, translation_vo
 
 ID = "michel2019"
 ROLES = {
-    "translation": Role("parallel", "what the translation model is evaluated on.", True, "translator"),
+    "translation": Role("parallel", "test set of the translation model.", True, "translator"),
     "translation_other": Role("parallel", "a second corpus (Figure 2; the paper: MTNT).", True, "translator"),
     "translation_importance": Role(
-        "parallel", "what importance is computed on (the paper: newstest2009 to 2012).", True, "translator"
+        "parallel", "data for the importance of heads (the paper: newstest2009 to 2012).", True, "translator"
     ),
-    "classification": Role("glue", "what the classifier is evaluated on.", True, "classifier"),
+    "classification": Role("glue", "test set of the classifier.", True, "classifier"),
     "classification_other": Role("glue", "a second corpus (Figure 2; the paper: MNLI mismatched).", True, "classifier"),
     "classification_importance": Role(
-        "glue", "what importance is computed on (the paper: its training set, or a part).", True, "classifier"
+        "glue", "data for the importance of heads (the paper: its training set, or a part).", True, "classifier"
     ),
     "translation_test": Role(
         "parallel",
-        "what Table 5 reports, the heads chosen on `translation` (the paper: newstest2014).",
+        "test set of Table 5, whose heads are selected on `translation` (the paper: newstest2014).",
         model="translator",
     ),
     "classification_selection": Role(
         "glue",
-        "what the heads of Table 6 are chosen on, reported on `classification` (the paper: 5,000 training examples).",
+        "data on which the heads of Table 6 are selected; the test set is `classification` (the paper: 5,000 examples).",
         model="classifier",
     ),
-    "dynamics": Role("parallel", "Figure 5; without it there is no such figure.", model="trained_translator"),
-    "dynamics_importance": Role("parallel", "what importance is computed on for Figure 5.", model="trained_translator"),
+    "dynamics": Role("parallel", "test set of Figure 5; a run without it skips the figure.", model="trained_translator"),
+    "dynamics_importance": Role("parallel", "data for the importance of heads in Figure 5.", model="trained_translator"),
 }
 EVALUATED = tuple(name for name, role in ROLES.items() if role.required)
 """Roles of both experiments."""

@@ -18,10 +18,8 @@ TRAINED = ("family", *SPLITS)
 """Keys that name taggers and what they are tested on: all of them, or none."""
 ROLES = {
     "documents": Role("keyphrases", "relative attention, ranking of heads, regression and other rankers.", required=True),
-    "development": Role("keyphrases", "what heads are ranked and stopping points chosen on."),
-    "test": Role(
-        "keyphrases", "what is reported; where its documents are among `documents`, all rankers are compared on them."
-    ),
+    "development": Role("keyphrases", "documents on which heads are ranked and stopping points selected."),
+    "test": Role("keyphrases", "test documents; if they are among `documents`, all rankers are compared on them."),
 }
 ARTIFACTS = (
     figure(

@@ -1,0 +1,95 @@
+"""What README and documentation name exists: commands, files, columns of the repository, and settings in examples."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from small_config import sentence
+
+from attention_atlas.workflow.config import merged, read_configuration, resolve
+from attention_atlas.workflow.studies import artifacts
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+TEXTS = {str(page.relative_to(ROOT)): page.read_text(encoding="utf-8") for page in PAGES}
+
+
+def code(text: str) -> list[str]:
+    """Inline code and lines of code blocks."""
+    blocks = re.findall(r"^```\w*\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    inline = re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL))
+    return [*inline, *(line for block in blocks for line in block.splitlines())]
+
+
+def test_commands_of_make_are_targets_of_the_makefile():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z][a-z-]*):", makefile, re.MULTILINE))
+    variables = set(re.findall(r"^([A-Z]+) \?=", makefile, re.MULTILINE))
+    named = {match for text in TEXTS.values() for line in code(text) for match in re.findall(r"^\s*make ([a-z][a-z-]*)", line)}
+    assert len(named) > 12
+    assert named - targets == set()
+    calls = [line for text in TEXTS.values() for line in code(text) if "make " in line]
+    assigned = {match for line in calls for match in re.findall(r" ([A-Z]+)=", line)}
+    assert assigned - variables == set()
+
+
+def test_files_of_the_repository_that_are_named_exist():
+    roots = ("workflow", "tools", "tests", "config", "benchmarks", "docs", "envs")
+    missing = []
+    for page, text in TEXTS.items():
+        for name in code(text):
+            path = name.strip().removesuffix("/")
+            if re.fullmatch(rf"(?:{'|'.join(roots)})/[\w./-]+", path) and "toy2024" not in path and not (ROOT / path).exists():
+                missing.append(f"{page}: {path}")
+            if match := re.fullmatch(r"LIB/([\w./-]+)", path):
+                library = ROOT / "workflow/lib/attention_atlas" / match[1]
+                # The guide on readers walks through a module that a contributor writes.
+                if "toy2024" not in path and match[1] != "corpora/sentences.py" and not library.exists():
+                    missing.append(f"{page}: {path}")
+    assert missing == []
+
+
+def test_links_between_pages_are_relative_and_exist():
+    for page, text in TEXTS.items():
+        for link in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", re.sub(r"`[^`\n]+`|^```.*?^```", "", text, flags=re.M | re.S)):
+            assert not link.startswith(("http", "/")), f"{page}: {link}"
+            # Pages that the site copies from elsewhere, and files of the sample run, are not in docs/.
+            copied = Path(link).name in ("changelog.md", "benchmarks.md", "published-values.md") or link.startswith("sample/")
+            assert copied or ((ROOT / page).parent / link).exists(), f"{page}: {link}"
+
+
+def overlays() -> list[tuple[str, dict]]:
+    """(page, overlay) of each YAML example with models, corpora, families or runs."""
+    examples = []
+    for page, text in TEXTS.items():
+        for block in re.findall(r"^ *```yaml\n(.*?)^ *```", text, re.MULTILINE | re.DOTALL):
+            read = yaml.safe_load(block)
+            if isinstance(read, dict) and {"models", "corpora", "families", "runs"} & set(read):
+                examples.append((page, read))
+    return examples
+
+
+@pytest.mark.parametrize(("page", "overlay"), overlays())
+def test_examples_of_overlays_are_valid_configurations(page, overlay):
+    if any(entry.get("reader") == "sentences" or entry.get("task") == "cola" for entry in overlay.get("corpora", {}).values()):
+        # A reader and a task that the guide adds: the schema does not know them, and says so.
+        assert "is not one of" in sentence(merged(read_configuration(ROOT), overlay))
+        return
+    named = {
+        "corpora": {"my-treebank": {"reader": "conllu", "source": {"path": "my/treebank.conllu"}, "limit": 5000}},
+        # The shape of a model whose files are not here.
+        "models": {name: {"layers": 12, "heads": 12, "hidden_size": 768} for name in overlay.get("models", {})},
+    }
+    resolve(merged(merged(read_configuration(ROOT), overlay), named))
+
+
+def test_tables_of_runs_that_are_named_on_study_pages_are_files_of_artefacts_or_rules():
+    rules = " ".join(path.read_text(encoding="utf-8") for path in (ROOT / "workflow/rules").glob("*.smk"))
+    files = {Path(path).name for study, artifact in artifacts() for path in study.paths(artifact, "sample")}
+    for page, text in TEXTS.items():
+        if page.startswith("docs/studies/"):
+            for name in re.findall(r"`([a-z0-9_]+\.tsv)`", text):
+                assert name in files or name in rules, f"{page}: {name}"

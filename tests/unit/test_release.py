@@ -1,0 +1,54 @@
+"""What is written about a release in several places agrees: version, date, licence, references; and the README stays short."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from pathlib import Path
+
+import yaml
+
+from attention_atlas.workflow.studies import studies
+
+ROOT = Path(__file__).parents[2]
+CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+ZENODO = json.loads((ROOT / ".zenodo.json").read_text(encoding="utf-8"))
+CHANGELOG = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+
+
+def test_version_and_date_of_the_last_release_agree():
+    headings = re.findall(r"^## \[(.+?)\](?: - (\d{4}-\d{2}-\d{2}))?$", CHANGELOG, re.MULTILINE)
+    assert headings[0] == ("Unreleased", "")
+    version, date = headings[1]
+    assert version == VERSION == CITATION["version"] == ZENODO["version"]
+    assert date == str(CITATION["date-released"]) == ZENODO["publication_date"]
+    dates = [date for _, date in headings[1:]]
+    assert dates == sorted(dates, reverse=True)
+
+
+def test_licence_title_and_keywords_agree():
+    assert CITATION["license"] == ZENODO["license"] == "MIT"
+    assert CITATION["title"] == ZENODO["title"]
+    assert CITATION["keywords"] == ZENODO["keywords"]
+    assert [author["name"] for author in CITATION["authors"]] == [creator["name"] for creator in ZENODO["creators"]]
+
+
+def test_every_study_is_cited_and_has_a_page():
+    titles = " ".join(reference["title"] for reference in CITATION["references"])
+    for study in studies().values():
+        if not study.overview:
+            assert study.title.partition(": ")[2].removesuffix(" (slides)") in titles
+            assert (ROOT / f"docs/studies/{study.id}.md").exists()
+    dois = {reference["doi"] for reference in CITATION["references"] if "doi" in reference}
+    assert dois == {entry["identifier"] for entry in ZENODO["related_identifiers"] if entry["scheme"] == "doi"}
+
+
+def test_the_readme_is_short_and_its_links_exist():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(readme.splitlines()) <= 150
+    assert "written by tools/sync.py" not in readme
+    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", readme)
+    assert len(links) > 15
+    assert [link for link in links if not (ROOT / link).exists()] == []

@@ -1,0 +1,109 @@
+"""The documentation site: it builds strictly, shows every artefact and setting, and loads nothing from another host."""
+
+from __future__ import annotations
+
+import base64
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from workspaces import ROOT
+
+from attention_atlas.workflow.config import read_schema
+from attention_atlas.workflow.studies import artifacts, studies
+from tools.rule_graph import columns_of, graph_of
+from tools.site_pages import sample_files
+from tools.site_settings import settings, settings_reference
+
+PIXEL = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
+
+
+def build(folder: Path, sample: Path) -> subprocess.CompletedProcess[str]:
+    """Build the site into a folder, with the sample run of another one."""
+    configuration = {
+        "INHERIT": str(ROOT / "mkdocs.yml"),
+        "docs_dir": str(ROOT / "docs"),
+        "site_dir": str(folder / "site"),
+        "hooks": [str(ROOT / "tools/site_hook.py")],
+        "extra": {"sample": str(sample)},
+    }
+    path = folder / "mkdocs.yml"
+    path.write_text(yaml.safe_dump(configuration), encoding="utf-8")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--config-file", str(path)]
+    return subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, with one pixel in place of each figure of the sample run."""
+    folder = tmp_path_factory.mktemp("site")
+    for path in ["scoreboard.tsv", *sample_files()]:
+        place = folder / "sample" / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(PIXEL if path.endswith(".png") else b"")
+    done = build(folder, folder / "sample")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder / "site"
+
+
+def test_the_site_needs_the_sample_run_and_says_so_in_one_sentence(tmp_path):
+    done = build(tmp_path, tmp_path / "sample")
+    assert done.returncode != 0
+    said = [line for line in (done.stdout + done.stderr).splitlines() if "run `make` first" in line]
+    assert len(said) == 1
+    assert not (tmp_path / "site/index.html").exists()
+
+
+PLACES = {"atlas": "atlas.html", "scoreboard": "results.html"}
+"""Pages of the overviews over all studies."""
+
+
+def test_every_artefact_is_on_the_page_of_its_study_with_its_label(site):
+    places = {study.id: PLACES.get(study.id, f"studies/{study.id}.html") for study in studies().values()}
+    pages = {name: (site / place).read_text(encoding="utf-8") for name, place in places.items()}
+    for study, artifact in artifacts():
+        assert study.paths(artifact, "sample")[0] in pages[study.id]
+    for name, text in pages.items():
+        figures = len(re.findall(r'<img [^>]*src="(?:\.\./)?sample/', text))
+        assert figures == sum(artifact.kind == "figure" for study, artifact in artifacts() if study.id == name)
+        assert text.count("Not a result about BERT") == figures
+        assert text.count('<div class="rule-graph">') == (name not in PLACES)
+
+
+def test_no_page_loads_anything_from_another_host(site):
+    loading = re.compile(
+        r"<(?:script|img|iframe|source)\b[^>]*\bsrc=\"(?:https?:)?//|<link\b(?![^>]*canonical)[^>]*href=\"(?:https?:)?//|@import|url\((?:https?:)?//"
+    )
+    pages = [path for path in site.rglob("*.html") if "sample" not in path.relative_to(site).parts]
+    assert len(pages) > 30
+    for path in pages:
+        assert not loading.search(path.read_text(encoding="utf-8")), path
+    for path in site.rglob("*.css"):
+        assert not re.search(r"url\(\"?(?:https?:)?//|@import", path.read_text(encoding="utf-8")), path
+
+
+def test_no_generated_block_is_left_unfilled(site):
+    assert not [path for path in site.rglob("*.html") if re.search(r"\{\{ \w+", path.read_text(encoding="utf-8"))]
+
+
+def test_every_key_of_the_schema_is_described_with_an_example():
+    schema = read_schema()
+    rows = [row for row in settings_reference().splitlines() if row.startswith("| `")]
+    assert len(rows) == len(list(settings(schema, schema)))
+    for row in rows:
+        cells = re.split(r"(?<!\\) \| ?", row.strip("|").strip() + " | ")
+        key, kind, meaning, example = cells[0], cells[1], cells[3], cells[4]
+        assert meaning.strip(), row
+        assert kind == "mapping" or example.startswith(f"`{key.strip('`').rpartition('.')[2]}: "), row
+
+
+def test_a_graph_has_a_study_with_the_shared_rules_it_reads():
+    edges = (("fetch", "examples"), ("examples", "one_measure"), ("fetch", "one_measure"), ("one_measure", "one_table1"))
+    edges += (("one_measure", "two_table1"), ("one_table1", "all"))
+    graph = graph_of("one", edges)
+    # examples implies nothing about fetch here, which is read directly; rules of other studies and targets are left out.
+    assert set(graph.edges) == {("examples", "one_measure"), ("fetch", "one_measure"), ("one_measure", "one_table1")}
+    assert columns_of(graph) == [["examples", "fetch"], ["one_measure"], ["one_table1"]]

@@ -1,0 +1,88 @@
+"""Hook of MkDocs: fills the generated blocks of the pages, and adds pages and figures that are kept elsewhere.
+
+A line `{{ name }}` or `{{ name argument }}` of a page is replaced by the output of a function, see
+`on_page_markdown`. Figures are those of the built sample run. Everything is made when the site is built; nothing generated is
+committed.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import Abort
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "workflow" / "lib")]
+
+from attention_atlas.workflow.studies import studies  # noqa: E402
+from tools import site_pages  # noqa: E402
+from tools.rule_graph import study_graph  # noqa: E402
+from tools.site_settings import settings_reference  # noqa: E402
+
+COPIED = {
+    "changelog.md": "CHANGELOG.md",
+    "benchmarks.md": "benchmarks/README.md",
+    "sweep.png": "benchmarks/sweep.png",
+    "published-values.md": "workflow/resources/published/README.md",
+}
+"""Page or picture of the site -> the file of the repository that it shows."""
+
+BLOCK = re.compile(r"^\{\{ (\w+)(?: ([\w-]+))? \}\}$", re.MULTILINE)
+
+
+def sample_folder(config: MkDocsConfig) -> Path:
+    """Folder of the built sample run.
+
+    Raises:
+        Abort: the run is not built.
+    """
+    folder = ROOT / config.extra["sample"]
+    if not (folder / "scoreboard.tsv").exists():
+        raise Abort(f"The site shows figures of the sample run, and {folder} does not hold a finished one: run `make` first.")
+    return folder
+
+
+def on_files(files: Files, *, config: MkDocsConfig) -> Files:
+    """Add pages that are kept elsewhere in the repository, and the figures and tables of the sample run."""
+    for page, source in COPIED.items():
+        files.append(File.generated(config, page, abs_src_path=str(ROOT / source)))
+    sample = sample_folder(config)
+    for path in site_pages.sample_files():
+        if not (sample / path).exists():
+            raise Abort(f"The sample run lacks {sample / path}: run `make` first.")
+        files.append(File.generated(config, f"sample/{path}", abs_src_path=str(sample / path)))
+    return files
+
+
+def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Replace the generated blocks of a page.
+
+    Raises:
+        Abort: a block has an unknown name.
+    """
+    depth = page.file.src_uri.count("/")
+    blocks: dict[str, Callable[[str], str]] = {
+        "artefacts": lambda study: site_pages.artefact_sections(study, "../" * depth),
+        "roles": site_pages.roles_table,
+        "graph": study_graph,
+        "settings": lambda _: settings_reference(),
+        "studies": lambda _: site_pages.studies_table(),
+        "targets": lambda _: site_pages.targets_table(),
+        "corpora": lambda _: site_pages.corpora_table(),
+        "models": lambda _: site_pages.models_table(),
+        "runs": lambda _: site_pages.runs_table(),
+    }
+
+    def filled(match: re.Match[str]) -> str:
+        name, argument = match[1], match[2] or ""
+        if name not in blocks or (argument and argument not in studies()):
+            raise Abort(f"docs/{page.file.src_uri}: there is no generated block '{match[0]}'.")
+        return blocks[name](argument)
+
+    return BLOCK.sub(filled, markdown)

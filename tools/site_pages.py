@@ -1,0 +1,156 @@
+"""Generated parts of the documentation: tables of studies, targets, runs, corpora and models, and the artefacts of a study."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from attention_atlas.workflow.config import read_configuration, resolve
+from attention_atlas.workflow.studies import artifacts, studies, study
+from attention_atlas.workflow.study import Artifact, Study
+
+ROOT = Path(__file__).resolve().parents[1]
+SAMPLE_LABEL = "From the sample run: MiniLM-L6 on generated English. Not a result about BERT."
+
+
+def markdown_table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """A Markdown table; cells may hold Markdown, but no bare vertical bar."""
+    titles = list(header)
+    lines = [titles, ["---"] * len(titles), *(list(row) for row in rows)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+
+
+def targets_table() -> str:
+    """Every table and figure with the target that builds it, from the declarations of the studies."""
+    rows = (
+        [f"`{owner.id}`", artifact.number, artifact.title, f"`{owner.paths(artifact, 'sample')[0]}`"]
+        for owner, artifact in artifacts()
+    )
+    return markdown_table(["study", "artefact", "what it shows", "target (for the run `sample`)"], rows)
+
+
+def studies_table() -> str:
+    """The studies, with links to their pages and the number of their tables and figures."""
+    rows = []
+    for declared in studies().values():
+        if not declared.overview:
+            kinds = [artifact.kind for artifact in declared.artifacts]
+            counts = f"{kinds.count('figure')} figures, {kinds.count('table')} tables"
+            rows.append([f"[{declared.title}]({declared.id}.md)", f"`{declared.id}`", counts])
+    return markdown_table(["study", "id", "artefacts"], rows)
+
+
+def roles_table(study_id: str) -> str:
+    """The corpora that a study reads, by role."""
+    roles = study(study_id).roles
+    rows = (
+        [f"`{key}`", f"`{role.reader}`", role.use.rstrip("."), "yes" if role.required else "no"] for key, role in roles.items()
+    )
+    return markdown_table(["role", "reader", "used for", "required"], rows)
+
+
+def site_file(declared: Study, artifact: Artifact) -> str:
+    """The picture of a figure, or the page of a table, below the folder of the run."""
+    suffix = ".png" if artifact.kind == "figure" else ".html"
+    paths = (path.removeprefix("results/sample/") for path in declared.paths(artifact, "sample"))
+    return next(path for path in paths if path.endswith(suffix))
+
+
+def sample_files() -> Iterator[str]:
+    """Files of the sample run that the site shows, below its folder."""
+    for declared, artifact in artifacts():
+        yield site_file(declared, artifact)
+    yield "atlas/atlas.html"
+
+
+def artefact_sections(study_id: str, to_root: str) -> str:
+    """The artefacts of a study: title, caption, target, and the figure or a link to the table of the sample run.
+
+    Args:
+        study_id: of the study.
+        to_root: relative path from the page to the root of the site.
+    """
+    declared = study(study_id)
+    parts = []
+    for artifact in declared.artifacts:
+        target = declared.paths(artifact, "sample")[0]
+        place = f"{to_root}sample/{site_file(declared, artifact)}"
+        parts.append(f"### {artifact.number}: {artifact.title}\n\n{artifact.caption}\n\nTarget: `{target}`\n")
+        if artifact.kind == "figure":
+            parts.append(f"![{artifact.number}, sample run]({place})\n")
+            parts.append(f"{SAMPLE_LABEL}\n{{: .sample-label }}\n")
+        else:
+            parts.append(f"[The table of the sample run]({place}) (MiniLM-L6 on generated English)\n")
+    return "\n".join(parts)
+
+
+def runs_table() -> str:
+    """The shipped runs: their model and the studies they build."""
+    config = read_configuration(ROOT)
+    rows = []
+    for name, run in config["runs"].items():
+        whole = {**config["runs"].get(run.get("extends", ""), {}), **run}
+        built = [key for key in whole if key in studies() and not studies()[key].overview]
+        rows.append([f"`{name}`", whole.get("title", ""), f"`{whole['model']}`", ", ".join(f"`{key}`" for key in built)])
+    return markdown_table(["run", "title", "model", "studies"], rows)
+
+
+def _source(source: Mapping[str, Any]) -> str:
+    """Where a corpus or model comes from, in a few words."""
+    if "sample" in source:
+        return "generated"
+    if "sacrebleu" in source:
+        return f"sacrebleu: {', '.join(source['sacrebleu'])}"
+    if "hub" in source:
+        return f"hub: `{source['hub']}`"
+    if "path" in source:
+        return f"your file: `{source['path']}`"
+    if "url" in source:
+        return f"download from {re.split('/', source['url'])[2]}"
+    if "package" in source:
+        return f"Python package `{source['package']}`"
+    if "fine_tuned" in source:
+        return f"trained here from `{source['fine_tuned']}`"
+    return "untrained model, made here"
+
+
+def users_of(runs: Mapping[str, Any], name: str) -> str:
+    """Runs whose settings name a corpus or a model."""
+    return ", ".join(f"`{run}`" for run, settings in runs.items() if _named(settings, name))
+
+
+def _named(value: object, name: str) -> bool:
+    if isinstance(value, Mapping):
+        return any(_named(inner, name) for inner in value.values())
+    return value == name or (isinstance(value, list) and name in value)
+
+
+def corpora_table() -> str:
+    """All corpora of the registry with reader, source, licence and the runs that name them; the generated ones last."""
+    config = read_configuration(ROOT)
+    runs = resolve(config)["runs"]
+    rows = []
+    for name, entry in sorted(config["corpora"].items(), key=lambda item: ("sample" in item[1]["source"], item[0])):
+        generated = "sample" in entry["source"]
+        licence = entry.get("licence") or ("generated for this project (MIT)" if generated else "not stated by its distributor")
+        used = users_of(runs, name)
+        title = str(entry.get("title", "")).replace("|", "\\|")
+        rows.append([f"`{name}`", title, f"`{entry['reader']}`", _source(entry["source"]), licence.replace("|", "\\|"), used])
+    return markdown_table(["corpus", "title", "reader", "source", "licence", "named by the runs"], rows)
+
+
+def models_table() -> str:
+    """All models of the registry with source and shape."""
+    config = read_configuration(ROOT)
+    runs = resolve(config)["runs"]
+    rows = []
+    for name, entry in config["models"].items():
+        shape = " x ".join(str(entry[key]) for key in ("layers", "heads") if key in entry) or "read from its files"
+        weights = {"random": "random", "random_encoder": "random encoder, pre-trained embeddings"}.get(
+            entry.get("init", ""), ""
+        )
+        used = users_of(runs, name)
+        rows.append([f"`{name}`", _source(entry["source"]), shape, weights or "trained", used])
+    return markdown_table(["model", "source", "layers x heads", "weights", "named by the runs"], rows)
