@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attention_atlas.methods.head_measures import (
+    NORM,
     PLACE,
     REPEATED,
     WEIGHTS,
@@ -31,7 +32,36 @@ _SINK = Measure(
     "share",
     "an attention sink",
     null=_RANDOM,
-    shares=("to_sep", "to_cls"),
+    shares=("to_sep", "to_cls", "norm_sink", "sep", "norm_sep"),
+)
+_SEP = Measure(
+    "sep",
+    "Attention of words to [SEP]",
+    "Kobayashi et al. 2020",
+    "share",
+    "attends to [SEP]",
+    null=_RANDOM,
+    shares=("to_sep", "norm_sep", "norm_sink"),
+)
+_NORM_WEIGHTED = (
+    Measure(
+        "norm_sink",
+        "Norm-weighted attention to the first token and to special tokens",
+        "Kobayashi et al. 2020",
+        "share",
+        "writes what it reads from sinks",
+        null=_RANDOM,
+        shares=("norm_sep", "to_sep", "to_cls"),
+    ),
+    Measure(
+        "norm_sep",
+        "Norm-weighted attention of words to [SEP]",
+        "Kobayashi et al. 2020",
+        "share",
+        "writes what it reads from [SEP]",
+        null=_RANDOM,
+        shares=("to_sep",),
+    ),
 )
 _REPEATED = tuple(
     Measure(name, f"{title} (random pieces)", item, "share", higher_means, null=_RANDOM)
@@ -79,13 +109,31 @@ def _numbers(*measures: Measure) -> Select:
     return select
 
 
+def _even_shares(table: pd.DataFrame) -> dict[str, float]:
+    """Measure -> its value for evenly spread attention."""
+    return table.dropna(subset=["even_share"]).groupby("measure")["even_share"].first().to_dict()
+
+
+def _reasons(table: pd.DataFrame) -> dict[str, str]:
+    """Measure -> why it has no value."""
+    return table.dropna(subset=["note"]).groupby("measure")["note"].first().to_dict()
+
+
+_COLUMNS = ("measure", "layer", "head", "value", "ci_low", "ci_high", "n", "null_low", "null_high", "q", "even_share", "note")
+
+
 def _source(group: str, unit: str, *measures: Measure) -> Source:
-    columns = ("measure", "layer", "head", "value", "ci_low", "ci_high", "n", "null_low", "null_high", "q")
     listed = tuple(
         part for measure in measures for part in (*(with_interval(measure) if unit else (measure,)), *with_null(measure))
     )
     examples = Examples(unit, _numbers(*measures)) if unit else None
-    return Source(HEAD_SCORES, _scores(*measures), listed, columns, examples, group=group)
+    select = _scores(*measures)
+    return Source(HEAD_SCORES, select, listed, _COLUMNS, examples, group=group, chances=_even_shares, reasons=_reasons)
 
 
-MEASURES = (_source(WHERE, "sentences", _SINK), _source(REPEATED, "sequences", *_REPEATED), _source(WEIGHTS, "", _COPYING))
+MEASURES = (
+    _source(WHERE, "sentences", _SINK, _SEP),
+    _source(NORM, "sentences", *_NORM_WEIGHTED),
+    _source(REPEATED, "sequences", *_REPEATED),
+    _source(WEIGHTS, "", _COPYING),
+)

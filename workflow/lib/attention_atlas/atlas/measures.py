@@ -46,12 +46,20 @@ class HeadMeasures:
         absent: measure -> the reason why it is missing.
         examples: measure -> number of examples that it is taken over, the smallest of any head, where its table says.
         warnings: measure -> why it says nothing of heads, for those that are known to.
+        chances: measure -> its value for a head without the effect, where that depends on the examples.
+        further: measures that only their table names, with their source.
     """
 
     table: pd.DataFrame
     absent: dict[str, str] = field(default_factory=dict)
     examples: dict[str, int] = field(default_factory=dict)
     warnings: dict[str, str] = field(default_factory=dict)
+    chances: dict[str, float] = field(default_factory=dict)
+    further: dict[Source, tuple[Measure, ...]] = field(default_factory=dict)
+
+    def of(self, source: Source) -> tuple[Measure, ...]:
+        """All measures of a source."""
+        return (*source.measures, *self.further.get(source, ()))
 
 
 def takes_few_values(values: pd.Series | Sequence[float]) -> bool:
@@ -81,11 +89,22 @@ def read_measures(
             measured.absent |= dict.fromkeys(names, reason)
             continue
         source_table = read_table(tables[source.table], list(source.tables[source.table]))
+        if source.further:
+            measured.further[source] = source.further(source_table)
+            names = [measure.name for measure in measured.of(source)]
+        if source.chances:
+            measured.chances |= {name: value for name, value in source.chances(source_table).items() if name in names}
+        reasons = {
+            part: reason
+            for name, reason in (source.reasons(source_table) if source.reasons else {}).items()
+            for part in (name, *parts_of(name))
+        }
         source_rows = source.select(source_table)
         _check(source_rows, layers, heads, tables[source.table])
         for name in names:
             if name not in source_rows or source_rows[name].isna().all():
-                measured.absent[name] = f"{source.table} has no value: this model or corpus has nothing of the kind"
+                default = f"{source.table} has no value: this model or corpus has nothing of the kind"
+                measured.absent[name] = reasons.get(name, default)
         present = [name for name in names if name not in measured.absent]
         measured.table = measured.table.merge(source_rows[[*PLACE, *present]], on=PLACE, how="left", validate="one_to_one")
         if source.examples:
@@ -120,7 +139,7 @@ def measure_rows(measured: HeadMeasures, models: Mapping[str, str]) -> pd.DataFr
     """
     table, rows = measured.table, []
     for source in SOURCES:
-        for measure in source.measures:
+        for measure in measured.of(source):
             present = measure.name in table
             kind = "" if not present else ("number" if pd.api.types.is_numeric_dtype(table[measure.name]) else "name")
             count = int(table[measure.name].notna().sum()) if present else 0
@@ -128,7 +147,8 @@ def measure_rows(measured: HeadMeasures, models: Mapping[str, str]) -> pd.DataFr
             n = measured.examples.get(measure.name)
             n_unit = source.examples.unit if source.examples and n is not None else ""
             inside = inside_null(table, measure) if present else None
-            null = (measure.null, measure.chance, None if inside is None else int(inside.sum()))
+            chance = measured.chances.get(measure.name, measure.chance)
+            null = (measure.null, chance, None if inside is None else int(inside.sum()))
             rows.append(
                 [*facts, models.get(source.table, "") if present else "", kind, count, n, n_unit, *null, measure.about]
                 + [known.get(measure.name, "") for known in (measured.absent, measured.warnings)]
@@ -209,8 +229,9 @@ _PARTS = frozenset(measure.name for source in SOURCES for measure in source.meas
 
 def numeric(table: pd.DataFrame) -> list[str]:
     """Columns of heads.tsv that are numeric measures, without those that are a part of another measure."""
+    parts = _PARTS.union(part for name in table.columns for part in parts_of(name))
     return [
         name
         for name in table.columns
-        if name not in (*PLACE, "model") and name not in _PARTS and pd.api.types.is_numeric_dtype(table[name])
+        if name not in (*PLACE, "model") and name not in parts and pd.api.types.is_numeric_dtype(table[name])
     ]
