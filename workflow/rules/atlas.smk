@@ -45,6 +45,7 @@ rule atlas_head_scores:
         examples=atlas.shards_in_path("sentences", "examples", "parquet"),
         card="results/{run}/models/{model}/card.json",
         tokenizer="results/{run}/models/{model}/tokenizer.json",
+        pattern_files=atlas.pattern_files,
     output:
         "results/{run}/atlas/models/{model}/head_scores.tsv",
     log:
@@ -62,6 +63,7 @@ rule atlas_head_scores:
         model=atlas.model_entry,
         limit=atlas.limit("sentences"),
         scores=atlas.settings("head_scores"),
+        patterns=atlas.settings("patterns"),
         resamples=atlas.settings("resamples"),
         seed=atlas.settings("seed"),
         code=script_digest("atlas_head_scores.py"),

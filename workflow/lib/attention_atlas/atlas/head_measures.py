@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attention_atlas.methods.head_measures import (
+    CHOSEN,
     NORM,
     PLACE,
     REPEATED,
@@ -99,6 +100,33 @@ def _scores(*measures: Measure) -> Select:
     return select
 
 
+def pattern_measures(table: pd.DataFrame) -> tuple[Measure, ...]:
+    """The measures of the patterns that a user named, with intervals and null distribution; none without any."""
+    texts = table[table["pattern"].fillna("") != ""].groupby("measure", sort=False)["pattern"].first()
+    return tuple(part for name, text in texts.items() for part in _parts_of(_of_pattern(str(name), str(text))))
+
+
+def _of_pattern(name: str, text: str) -> Measure:
+    title = f"Attention on the pattern {text}"
+    return Measure(name, title, "Chosen pattern", "share", "attends to these pairs of tokens", null=_RANDOM)
+
+
+def _parts_of(measure: Measure) -> tuple[Measure, ...]:
+    return (*with_interval(measure), *with_null(measure))
+
+
+def _pattern_columns(table: pd.DataFrame) -> pd.DataFrame:
+    return _scores(*_main(pattern_measures(table)))(table)
+
+
+def _pattern_numbers(table: pd.DataFrame) -> pd.DataFrame:
+    return _numbers(*_main(pattern_measures(table)))(table)
+
+
+def _main(measures: tuple[Measure, ...]) -> tuple[Measure, ...]:
+    return tuple(measure for measure in measures if not measure.part)
+
+
 def _numbers(*measures: Measure) -> Select:
     """Inputs of these measures, in columns."""
 
@@ -116,16 +144,17 @@ def _even_shares(table: pd.DataFrame) -> dict[str, float]:
 
 def _reasons(table: pd.DataFrame) -> dict[str, str]:
     """Measure -> why it has no value."""
-    return table.dropna(subset=["note"]).groupby("measure")["note"].first().to_dict()
+    return table[table["note"].fillna("") != ""].groupby("measure")["note"].first().to_dict()
 
 
-_COLUMNS = ("measure", "layer", "head", "value", "ci_low", "ci_high", "n", "null_low", "null_high", "q", "even_share", "note")
+_COLUMNS = (
+    *("measure", "layer", "head", "value", "ci_low", "ci_high", "n", "null_low", "null_high", "q"),
+    *("even_share", "note", "pattern"),
+)
 
 
 def _source(group: str, unit: str, *measures: Measure) -> Source:
-    listed = tuple(
-        part for measure in measures for part in (*(with_interval(measure) if unit else (measure,)), *with_null(measure))
-    )
+    listed = tuple(part for measure in measures for part in (_parts_of(measure) if unit else (measure, *with_null(measure))))
     examples = Examples(unit, _numbers(*measures)) if unit else None
     select = _scores(*measures)
     return Source(HEAD_SCORES, select, listed, _COLUMNS, examples, group=group, chances=_even_shares, reasons=_reasons)
@@ -136,4 +165,14 @@ MEASURES = (
     _source(NORM, "sentences", *_NORM_WEIGHTED),
     _source(REPEATED, "sequences", *_REPEATED),
     _source(WEIGHTS, "", _COPYING),
+    Source(
+        HEAD_SCORES,
+        _pattern_columns,
+        (),
+        _COLUMNS,
+        Examples("sentences", _pattern_numbers),
+        group=CHOSEN,
+        further=pattern_measures,
+        chances=_even_shares,
+    ),
 )

@@ -1,4 +1,4 @@
-"""Scores of heads beside those of random weights: sinks, repeated pieces, and copying by the weights.
+"""Scores of heads beside those of random weights: sinks, patterns, repeated pieces, and copying by the weights.
 
 The null distribution is that of heads of models of the same architecture with random weights, on the same inputs: what they do
 was not learnt. These models differ by their seeds. Shares of attention also have the value that evenly spread attention gives.
@@ -7,8 +7,8 @@ was not learnt. These models differ by their seeds. Shares of attention also hav
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -30,6 +30,8 @@ from attention_atlas.methods.attention_sinks import received_share, sink_share, 
 from attention_atlas.methods.head_tables import head_rows, mean_rows
 from attention_atlas.methods.norm_weighted import norm_weighted
 from attention_atlas.methods.ov_copying import copying_scores, embedding_product
+from attention_atlas.methods.pattern_texts import Pattern, parse_patterns
+from attention_atlas.methods.patterns import check_annotation, pattern_pairs, pattern_share
 from attention_atlas.methods.repeated_tokens import Repeated, ordinary_pieces, repeated_sequences, repetition_measures
 from attention_atlas.methods.units import independent_units
 from attention_atlas.models.card import ModelCard, read_card
@@ -47,7 +49,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 COLUMNS = (
     *("measure", "layer", "head", "value", "ci_low", "ci_high", "n", *NULL_COLUMNS, "random_models"),
-    *("rank", "even_share", "note"),
+    *("rank", "even_share", "note", "pattern"),
 )
 Floats = npt.NDArray[np.float64]
 _Item = TypeVar("_Item")
@@ -88,12 +90,14 @@ class Inputs:
         sequences: of random pieces that are repeated, shortest first.
         pad: id of the padding token.
         sep: vocabulary entry of [SEP]; None where the model has none.
+        pairs: measure of a pattern -> record of a sentence -> [n, n] which pairs of tokens the pattern counts.
     """
 
     sentences: Sequence[Example]
     sequences: Sequence[Repeated]
     pad: int
     sep: str | None = None
+    pairs: Mapping[str, Mapping[int, npt.NDArray[np.bool_]]] = field(default_factory=dict)
 
     def part(self, number: int, size: int) -> Inputs:
         """A systematic sample of about `size` sentences and sequences: every k-th of them, from one place or the next.
@@ -112,6 +116,7 @@ def write_head_scores(
     draws: Draws,
     out: str | Path,
     threads: int = 1,
+    patterns: Sequence[str] = (),
 ) -> None:
     """Write a row a measure and head, columns `COLUMNS`.
 
@@ -119,7 +124,7 @@ def write_head_scores(
     neither. null_low, null_high, p, q: see `against_null`; the draws are the heads of all layers of all random models. A random
     model reads a part of the inputs, so that its values spread more than those of the model would: p is too large, if anything.
     rank: of the head, 1 for the largest value. even_share: the value of evenly spread attention; empty for what is no share of
-    attention weights. note: why a measure has no value.
+    attention weights. note: why a measure has no value. pattern: what a user named, for the measure of a pattern.
 
     Args:
         model_entry: registry entry of the model.
@@ -129,16 +134,24 @@ def write_head_scores(
         draws: see there.
         out: file to write.
         threads: threads of the forward passes.
+        patterns: texts of patterns, see `pattern_texts`.
 
     Raises:
-        AtlasError: the model cannot be loaded, there are no sentences, or a repeated block does not fit.
+        AtlasError: the model cannot be loaded, there are no sentences, a repeated block does not fit, or a pattern cannot be
+            used on these sentences.
     """
     torch.set_num_threads(threads)
     card = read_card(card_path)
     tokenizer = Tokenizer.from_file(str(tokenizer_path))
-    inputs = draw_inputs(card, tokenizer, list(read_examples(example_files, limit)), draws)
+    examples = list(read_examples(example_files, limit))
+    by_measure = {pattern.measure: pattern for pattern in parse_patterns(patterns)}
+    for pattern in by_measure.values():
+        check_annotation(pattern, examples)
+    inputs = draw_inputs(card, tokenizer, examples, draws)
+    inputs = replace(inputs, pairs={name: pattern_pairs(of, inputs.sentences) for name, of in by_measure.items()})
     notes: dict[str, str] = {}
     scores = scores_of(model_entry, inputs, notes)
+    _check_pairs(by_measure.values(), scores, len(inputs.sentences))
     even = even_scores(inputs, causal="next_token" not in scores)
     null: dict[str, list[Floats]] = {measure: [] for measure in scores}
     entries = random_entries(model_entry, draws)
@@ -147,7 +160,9 @@ def write_head_scores(
             null[measure].append(mean_over_inputs(values).ravel())
     tables = [
         score_rows(measure, values, np.concatenate(null[measure]), inputs, draws).assign(
-            even_share=even.get(measure, np.nan), note=notes.get(measure, "")
+            even_share=even.get(measure, np.nan),
+            note=notes.get(measure, ""),
+            pattern=by_measure[measure].text if measure in by_measure else "",
         )
         for measure, values in scores.items()
     ]
@@ -210,6 +225,8 @@ def scores_of(entry: Mapping[str, Any], inputs: Inputs, notes: dict[str, str] | 
         weights = widened(maps)
         for measure, shares in sentence_measures(weights, example, inputs.sep).items():
             values.setdefault(measure, {})[example.record] = shares
+        for measure, pairs in inputs.pairs.items():
+            values.setdefault(measure, {})[example.record] = pattern_share(weights, pairs[example.record], causal)
         weighted = None if norms is None else norm_weighted(weights, norms.take(example))
         for measure, shares in sentence_measures(weighted, example, inputs.sep, weights.shape[:2]).items():
             values.setdefault(NORM_WEIGHTED[measure], {})[example.record] = shares
@@ -249,7 +266,10 @@ def even_scores(inputs: Inputs, causal: bool) -> dict[str, float]:
     """Measure -> its value for attention that is spread evenly over all tokens that a token can see, mean over inputs."""
     values: dict[str, list[float]] = {}
     for example in inputs.sentences:
-        for measure, share in sentence_measures(even_map(len(example.input_ids), causal), example, inputs.sep).items():
+        maps = even_map(len(example.input_ids), causal)
+        shares = sentence_measures(maps, example, inputs.sep)
+        shares |= {measure: pattern_share(maps, pairs[example.record], causal) for measure, pairs in inputs.pairs.items()}
+        for measure, share in shares.items():
             values.setdefault(measure, []).append(float(share[0, 0]))
     for sequence in inputs.sequences:
         maps = even_map(len(sequence.example.input_ids), causal)
@@ -324,13 +344,26 @@ def score_rows(measure: str, values: Floats, null: Floats, inputs: Inputs, draws
         absent = ["value", "ci_low", "ci_high", "n", "rank", *NULL_COLUMNS]
         return head_rows(np.full(values.shape[1:], np.nan), "value").assign(measure=measure, **dict.fromkeys(absent, np.nan))
     documents = [example.document for example in sorted(inputs.sentences, key=lambda example: example.record)]
-    units = independent_units(documents, "sentences") if measure in ON_SENTENCES else None
+    on_sentences = measure in ON_SENTENCES or measure in inputs.pairs
+    units = independent_units(documents, "sentences") if on_sentences else None
     rows = mean_rows(values, draws.resamples, draws.seed, units)
     if measure == OV_COPYING:
         # Weights are no sample of anything.
         rows[["ci_low", "ci_high", "n"]] = np.nan
     rows["rank"] = rows["value"].rank(ascending=False, method="min")
+    if np.isnan(null).all():
+        # The parts that random models read have no such pair of tokens.
+        return rows.assign(measure=measure, **dict.fromkeys(NULL_COLUMNS, np.nan))
     return pd.concat([rows, against_null(rows["value"], null)], axis=1).assign(measure=measure)
+
+
+def _check_pairs(patterns: Iterable[Pattern], scores: Mapping[str, Floats], sentences: int) -> None:
+    for pattern in patterns:
+        if np.isnan(scores[pattern.measure]).all():
+            raise AtlasError(
+                f"pattern '{pattern.text}': it has no pair of tokens that the model can see in the {sentences} sentences that "
+                "heads are scored on: raise atlas.head_scores.inputs, or name another pattern."
+            )
 
 
 def _every(items: Sequence[_Item], number: int, size: int) -> Sequence[_Item]:

@@ -146,8 +146,8 @@ def measure_rows(measured: HeadMeasures, models: Mapping[str, str]) -> pd.DataFr
             facts = (measure.name, measure.title, source.group, source.study, measure.item, measure.unit, measure.higher_means)
             n = measured.examples.get(measure.name)
             n_unit = source.examples.unit if source.examples and n is not None else ""
-            inside = inside_null(table, measure) if present else None
             chance = measured.chances.get(measure.name, measure.chance)
+            inside = inside_null(table, measure.name, chance) if present else None
             null = (measure.null, chance, None if inside is None else int(inside.sum()))
             rows.append(
                 [*facts, models.get(source.table, "") if present else "", kind, count, n, n_unit, *null, measure.about]
@@ -161,7 +161,7 @@ def by_definition(first: str, second: str) -> bool:
     return second in _SHARES.get(first, ()) or first in _SHARES.get(second, ())
 
 
-def inside_null(table: pd.DataFrame, measure: Measure) -> pd.Series | None:
+def inside_null(table: pd.DataFrame, name: str, chance: float | None = None) -> pd.Series | None:
     """Which heads cannot be distinguished from heads without the effect; None where the measure cannot say.
 
     By q, if the null distribution has it: q is not below `LEVEL`, or could not be had. Else by the interval: it contains the
@@ -169,14 +169,15 @@ def inside_null(table: pd.DataFrame, measure: Measure) -> pd.Series | None:
 
     Args:
         table: heads.tsv.
-        measure: one of its columns.
+        name: one of its columns.
+        chance: value of a head without the effect; None or NaN where it is not known.
     """
-    *_, q = null_of(measure.name)
+    *_, q = null_of(name)
     if q in table and table[q].notna().any():
-        return table[measure.name].notna() & ~(table[q] < LEVEL)
-    low, high = ends_of(measure.name)
-    if measure.chance is not None and low in table and high in table:
-        return (table[low] <= measure.chance) & (table[high] >= measure.chance)
+        return table[name].notna() & ~(table[q] < LEVEL)
+    low, high = ends_of(name)
+    if chance is not None and not pd.isna(chance) and low in table and high in table:
+        return (table[low] <= chance) & (table[high] >= chance)
     return None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from attention_atlas.atlas.head_measures import MEASURES
 from attention_atlas.atlas.pages import PAGES
 from attention_atlas.errors import AtlasError
+from attention_atlas.methods.pattern_texts import parse_patterns
 from attention_atlas.workflow import costs, passes
 from attention_atlas.workflow.known import check_known
 from attention_atlas.workflow.lookups import Config, Pair, has_files, study_model
@@ -73,7 +74,7 @@ def pairs(config: Config, run: str) -> list[Pair]:
 
 
 def check(config: Config, run: str, place: str) -> None:
-    """Known models that are compared on sentences, whose cache is over word pieces.
+    """Known models that are compared on sentences, whose cache is over word pieces, and patterns that can be used.
 
     Raises:
         AtlasError: names the key.
@@ -83,6 +84,12 @@ def check(config: Config, run: str, place: str) -> None:
         check_known(name, config["models"], "model", f"{place}.compared")
         if name == study_model(config, run, ID):
             raise AtlasError(f"config: {place}.compared: '{name}' is the model of the atlas itself: name others.")
+    try:
+        parse_patterns(settings["patterns"])
+    except AtlasError as error:
+        raise AtlasError(f"config: {place}.patterns: {error}") from error
+    if settings["patterns"] and "sentences" not in settings:
+        raise AtlasError(f"config: {place}.patterns: heads are measured on sentences: name a corpus under {place}.sentences.")
     if "sentences" not in settings:
         if "compared" in settings:
             raise AtlasError(

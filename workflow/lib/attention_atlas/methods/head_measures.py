@@ -19,6 +19,7 @@ EFFECT = "Effect on the model"
 TRAINING = "Change in training"
 REPEATED = "On repeated random pieces"
 NORM = "Weighted by value norms"
+CHOSEN = "Chosen patterns"
 WEIGHTS = "Weights alone"
 """Groups of measures."""
 Select = Callable[..., "pd.DataFrame"]

@@ -8,6 +8,7 @@ from typing import Any
 from attention_atlas.atlas.head_measures import HEAD_SCORES
 from attention_atlas.atlas.overview import ID, compared_models, has_sentences
 from attention_atlas.methods.head_measures import Source
+from attention_atlas.methods.pattern_texts import FUNCTION, parse_patterns
 from attention_atlas.workflow.inputs.shared import OptionalFile, Wildcards
 from attention_atlas.workflow.inputs.study import StudyInputs
 from attention_atlas.workflow.lookups import Config, study_model
@@ -149,6 +150,11 @@ class AtlasInputs(StudyInputs):
             return self._table_of(wildcards.run, self.base_model(wildcards.run), f"{ID}/attended_{name}") if named else []
 
         return path
+
+    def pattern_files(self, wildcards: Wildcards) -> list[str]:
+        """Files with the functions of the run's patterns."""
+        patterns = parse_patterns(self.study_settings(wildcards)["patterns"])
+        return sorted({pattern.first for pattern in patterns if pattern.kind == FUNCTION})
 
     def page_label(self, wildcards: Wildcards) -> dict[str, Any] | None:
         """What a reader of the page has to know of the run's numbers."""
