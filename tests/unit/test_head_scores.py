@@ -211,6 +211,8 @@ def test_inputs_are_the_same_again_and_parts_are_of_like_lengths(tmp_path):
     assert inputs == draw_inputs(card, tokenizer, texts, draws)
     assert len(inputs.sentences) == len(inputs.sequences) == 16
     assert {example.record for example in inputs.sentences} != set(range(16)), "not the first ones of the file"
+    tokenizer.enable_padding(length=40)
+    assert inputs == draw_inputs(card, tokenizer, texts, draws), "padding is no part of what is read"
     drawn = {piece for sequence in inputs.sequences for piece in sequence.example.input_ids[1:-1]}
     assert not drawn & {0, 2, 3}
     parts = [inputs.part(number, 4) for number in range(5)]

@@ -186,6 +186,8 @@ def draw_inputs(card: ModelCard, tokenizer: Tokenizer, examples: Sequence[Exampl
         raise AtlasError("the corpus of the atlas has no sentence that the model can read: name another corpus.")
     order = np.random.default_rng(draws.seed).permutation(len(examples))[: draws.inputs]
     special = frozenset(number for number, token in tokenizer.get_added_tokens_decoder().items() if token.special)
+    # Some tokenizers pad whatever they read to a fixed length.
+    tokenizer.no_padding()
     opened = tokenizer.encode("a")
     places = np.flatnonzero(~np.asarray(opened.special_tokens_mask, dtype=bool))
     before, after = opened.ids[: places[0]], opened.ids[places[-1] + 1 :]
