@@ -117,7 +117,7 @@ CONTRACTS = {
         "about note warning",
         "models/minilm/head_scores.tsv": "measure layer head value ci_low ci_high n null_low null_high p q random_models rank "
         "even_share note pattern",
-        "models/minilm/relation_weights.tsv": "layer head relation direction n raw raw_low raw_high norm norm_low norm_high value",
+        "models/minilm/relation_weights.tsv": "layer head relation direction n raw raw_low raw_high norm norm_low norm_high",
         "models/minilm/causal_effects.tsv": "layer head relation direction n same_part_of_speech loss relation_change",
         "correlations.tsv": "measure_a measure_b spearman ci_low ci_high within_layers p p_holm n",
         "findings.tsv": "finding statistic value ci_low ci_high within_layers p p_holm n verdict",

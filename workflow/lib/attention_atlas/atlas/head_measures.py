@@ -173,6 +173,7 @@ _RAW = Measure(
     "Kobayashi et al. 2020",
     "share",
     "finds its words",
+    part=True,
     about="first_relation",
     shares=("relation_norm", "relation_accuracy", "relation_margin", "norm_gain"),
 )
@@ -182,6 +183,7 @@ _NORM = Measure(
     "Kobayashi et al. 2020",
     "share",
     "reads from its words",
+    part=True,
     about="first_relation",
     shares=("relation_accuracy", "relation_margin", "norm_gain"),
 )
@@ -228,6 +230,7 @@ def effect_measures(table: pd.DataFrame | None = None) -> tuple[Measure, ...]:
         "Causal effect",
         "nats",
         "the model uses the head on these words",
+        part=True,
         chance=0,
         about="first_relation",
         shares=("causal_effect",),
