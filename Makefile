@@ -12,6 +12,7 @@
 # make sweep      the sample run in three sizes: how cost grows, and the cost model of `make plan`
 # make bench      benchmarks: ratios against a stated reference, side by side in one run
 # make atlas      the atlas of any model: MODEL names a folder or a model on the hub; opens the page
+#                 PATTERN="relation:nsubj>head my_patterns.py:same_letter": pairs of tokens that heads are measured on too
 # make atlas-release  results/$(RUN)/atlas-release.zip: tables of the atlas with data card, licence, versions and checksums
 # make results    results/$(RUN)/results.md: verdicts on published values and claims of a run that is built, and the code that made it
 #                 PARTIAL=yes: of the studies that are built, where some jobs failed
@@ -27,6 +28,7 @@ PYTHON ?= python3
 CORES ?= all
 RUN ?= sample
 MODEL ?=
+PATTERN ?=
 PARTIAL ?=
 REMOVE ?=
 A ?=
@@ -107,7 +109,7 @@ bench: setup
 
 atlas: setup
 	@test -n "$(MODEL)" || { echo "Name a model: make atlas MODEL=folder, or a name on the hub"; exit 1; }
-	$(BIN)/python tools/atlas.py "$(MODEL)" --cores $(CORES)
+	$(BIN)/python tools/atlas.py "$(MODEL)" --cores $(CORES) $(foreach pattern,$(PATTERN),--pattern "$(pattern)")
 
 results: setup
 	$(BIN)/python tools/results.py $(RUN) $(if $(PARTIAL),--partial)

@@ -2,6 +2,8 @@
 
 python tools/atlas.py MODEL             a folder with config.json, weights and tokenizer.json, or the name of a model on the hub
 python tools/atlas.py MODEL --keep      do not open the page in a browser
+python tools/atlas.py MODEL --pattern "relation:nsubj>head" --pattern my_patterns.py:same_letter
+                                        measure every head on these pairs of tokens too (README)
 
 Results are in results/atlas-NAME; the configuration, for further targets of the same run, in results/atlas-NAME/config.yaml.
 """
@@ -13,6 +15,7 @@ import re
 import subprocess
 import sys
 import webbrowser
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +25,7 @@ sys.path.insert(0, str(ROOT / "workflow" / "lib"))
 import yaml  # noqa: E402
 
 from attention_atlas.errors import AtlasError, first_line  # noqa: E402
+from attention_atlas.methods.pattern_texts import FUNCTION, Pattern, parse_patterns  # noqa: E402
 from attention_atlas.models.loading import locate  # noqa: E402
 
 TEMPLATE = "any"
@@ -96,21 +100,26 @@ def shape_of(folder: Path) -> dict[str, int]:
         raise AtlasError(f"{folder / 'config.json'}: it does not say how many layers and heads the model has.") from error
 
 
-def overlay(model: str) -> tuple[str, dict[str, Any]]:
+def overlay(model: str, patterns: Sequence[str] = ()) -> tuple[str, dict[str, Any]]:
     """Name of the run of a model, and the configuration that overlays config.yaml.
 
     The model is compared with the same architecture with random weights.
 
+    Args:
+        model: a folder, or a name on the hub.
+        patterns: pairs of tokens that heads are measured on, see `pattern_texts`.
+
     Raises:
-        AtlasError: as `model_source`.
+        AtlasError: as `model_source`, or a pattern cannot be used.
     """
+    chosen = [absolute(pattern) for pattern in parse_patterns(patterns)]
     source, shape, tokenizer = model_source(model)
     parts = Path(source["path"]).parts if "path" in source else model.split("/")
     # Folders are often called by what they are (hf, checkpoint), and their parents by the model.
     name = "-".join(re.sub(r"[^a-z0-9.]+", "-", part.lower()).strip("-.") for part in parts[-2:])
     entry: dict[str, Any] = {"source": source, **shape}
     title = f"{name} (generated English)"
-    atlas: dict[str, Any] = {"compared": [f"{name}-random"]}
+    atlas: dict[str, Any] = {"compared": [f"{name}-random"], **({"patterns": chosen} if chosen else {})}
     further: dict[str, Any] = {}
     if not tokenizer:
         entry["tokenizer"] = "bytes"
@@ -126,14 +135,20 @@ def overlay(model: str) -> tuple[str, dict[str, Any]]:
     }
 
 
+def absolute(pattern: Pattern) -> str:
+    """Text of a pattern that is found from any folder."""
+    return f"{Path(pattern.first).resolve()}:{pattern.second}" if pattern.kind == FUNCTION else pattern.text
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model")
     parser.add_argument("--keep", action="store_true", help="do not open the page")
     parser.add_argument("--cores", default="all")
+    parser.add_argument("--pattern", action="append", default=[], help="pairs of tokens that heads are measured on; repeatable")
     chosen = parser.parse_args()
     try:
-        run, added = overlay(chosen.model)
+        run, added = overlay(chosen.model, chosen.pattern)
     except AtlasError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -78,6 +78,16 @@ def test_a_folder_without_a_tokenizer_is_spelled_in_bytes(folder):
     assert "spelled in bytes" in config["runs"][run]["title"]
 
 
+def test_patterns_are_part_of_the_run(folder, tmp_path, monkeypatch):
+    (tmp_path / "mine.py").write_text("def pairs(example):\n    return None\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    run, added = overlay(str(folder), ["relation:nsubj>head", "mine.py:pairs"])
+    expected = ["relation:nsubj>head", f"{tmp_path / 'mine.py'}:pairs"]
+    assert configured(added)["runs"][run]["atlas"]["patterns"] == expected
+    with pytest.raises(AtlasError, match="pattern 'nsubj': this is none of the forms"):
+        overlay(str(folder), ["nsubj"])
+
+
 def test_what_is_no_model_is_a_sentence(folder, monkeypatch):
     (folder / "config.json").write_text("{", encoding="utf-8")
     with pytest.raises(AtlasError, match=r"not the configuration of a known architecture .*JSON"):

@@ -1,18 +1,20 @@
 """Scores of heads: a decoder made by hand, its projections and eigenvalues in full, and false alarms under random weights."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+from decoder_by_hand import BEFORE, PIECE, PLACE, POSITIONS, SIZE, VOCABULARY, WIDTH, empty_decoder, into, set_head
 from scipy.stats import binom
 from tiny_models import ARCHITECTURES, batch_for, installed, tiny
 from tokenizers import Tokenizer
 from torch import nn
-from transformers import BertConfig, BertModel, GPT2Config, GPT2Model, GPTNeoXConfig, GPTNeoXForCausalLM
+from transformers import BertConfig, BertModel, GPTNeoXConfig, GPTNeoXForCausalLM
 
-from attention_atlas.atlas.head_measures import MEASURES
+from attention_atlas.atlas.head_measures import HEAD_SCORES, MEASURES
 from attention_atlas.atlas.head_scores import (
     COLUMNS,
     Draws,
@@ -31,11 +33,6 @@ from attention_atlas.methods.repeated_tokens import repeated_sequences
 from attention_atlas.models.projections import separate_projections, value_outputs
 from attention_atlas.models.pruning import prune_heads
 
-VOCABULARY, POSITIONS = 40, 48
-WIDTH = 2 * VOCABULARY + POSITIONS
-PIECE, PLACE, BEFORE = slice(0, VOCABULARY), slice(VOCABULARY, VOCABULARY + POSITIONS), slice(VOCABULARY + POSITIONS, WIDTH)
-"""Parts of the residual stream: the piece, its place, and the piece before it."""
-SIZE = WIDTH // 2
 SMALL = {
     "vocab_size": 60,
     "hidden_size": 24,
@@ -46,48 +43,12 @@ SMALL = {
 }
 
 
-def set_head(layer, head, **parts):
-    """Weights of one head of GPT-2: from the residual stream [width, size] for query, key and value, and back [size, width]."""
-    for number, name in enumerate(("query", "key", "value")):
-        if name in parts:
-            start = number * WIDTH + head * SIZE
-            layer.attn.c_attn.weight[:, start : start + SIZE] = parts[name]
-    layer.attn.c_proj.weight[head * SIZE : (head + 1) * SIZE] = parts["output"]
-
-
-def into(part, shift=0, scale=1.0):
-    """[width, size] a part of the residual stream, moved by some places, as the first values of a head."""
-    matrix = torch.zeros(WIDTH, SIZE)
-    count = part.stop - part.start
-    for k in range(count):
-        if 0 <= k + shift < count:
-            matrix[part.start + k, k + shift] = scale
-    return matrix
-
-
 @pytest.fixture(scope="module")
 def by_hand(tmp_path_factory):
     """A decoder that was not trained. Layer 1: head 1 previous token, head 2 same piece (copies it). Layer 2: head 1 induction,
     head 2 spreads its attention (and writes the negative of what it reads)."""
-    settings = GPT2Config(
-        vocab_size=VOCABULARY,
-        n_positions=POSITIONS,
-        n_embd=WIDTH,
-        n_layer=2,
-        n_head=2,
-        n_inner=4,
-        bos_token_id=0,
-        eos_token_id=0,
-    )
-    model = GPT2Model(settings)
+    model = empty_decoder(layers=2)
     with torch.no_grad():
-        for weight in model.parameters():
-            weight.zero_()
-        for module in model.modules():
-            if isinstance(module, nn.LayerNorm):
-                module.weight.fill_(1)
-        model.wte.weight[:, PIECE] = torch.eye(VOCABULARY)
-        model.wpe.weight[:, PLACE] = torch.eye(POSITIONS)
         first, second = model.h
         sharp = 10.0
         # The query of place p is p - 1; what it finds goes to the part for the piece before.
@@ -104,9 +65,9 @@ def by_hand(tmp_path_factory):
     return {"source": {"path": str(folder)}, "init": "pretrained", "seed": 0, "dtype": "float32"}
 
 
-def inputs_for(before=(), after=()):
+def inputs_for(before=(), after=(), sep=None):
     sequences = repeated_sequences(range(1, VOCABULARY), before, after, POSITIONS, 8, 0)
-    return Inputs([sequence.example for sequence in sequences], sequences, 0)
+    return Inputs([sequence.example for sequence in sequences], sequences, 0, sep)
 
 
 def test_heads_have_what_they_were_made_for(by_hand):
@@ -201,7 +162,10 @@ def tiny_bert(folder):
 
 def test_heads_with_random_weights_raise_few_false_alarms(tmp_path):
     """Of models whose weights are random too, few have a head that is said to be unlike those with random weights."""
-    entry, inputs = tiny_bert(tmp_path), inputs_for([0], [0])
+    entry, inputs = tiny_bert(tmp_path), inputs_for([0], [0], sep="0")
+    generator = np.random.default_rng(0)
+    sizes = {example.record: len(example.input_ids) for example in inputs.sentences}
+    inputs = replace(inputs, pairs={"pattern": {record: generator.random((n, n)) < 0.1 for record, n in sizes.items()}})
     draws = Draws(8, 100, 8, 100, 0)
     null = [scores_of(random, inputs) for random in random_entries(entry, draws)]
     alarms, trials = 0, 0
@@ -212,7 +176,7 @@ def test_heads_with_random_weights_raise_few_false_alarms(tmp_path):
             assert rows["q"].notna().all()
             alarms += bool((rows["q"] < 0.05).any())
             trials += 1
-    assert trials == 25 * 7
+    assert trials == 25 * 11
     assert alarms <= binom.ppf(0.999, trials, 0.05)
 
 
@@ -237,7 +201,7 @@ def test_copying_needs_embeddings_of_the_width_of_layers_and_an_unembedding(tmp_
 
 def test_inputs_are_the_same_again_and_parts_are_of_like_lengths(tmp_path):
     tokenizer = Tokenizer.from_file(str(save(tmp_path)))
-    card = SimpleNamespace(max_tokens=64, pad=0, mask=None)
+    card = SimpleNamespace(max_tokens=64, pad=0, mask=None, sep="[SEP]")
     texts = [
         Example(k, f"s{k}", (2, *[5] * (k + 1), 3), (0,) * (k + 3), ("",) * (k + 3), (-1, *range(k + 1), -1), ())
         for k in range(40)
@@ -247,6 +211,8 @@ def test_inputs_are_the_same_again_and_parts_are_of_like_lengths(tmp_path):
     assert inputs == draw_inputs(card, tokenizer, texts, draws)
     assert len(inputs.sentences) == len(inputs.sequences) == 16
     assert {example.record for example in inputs.sentences} != set(range(16)), "not the first ones of the file"
+    tokenizer.enable_padding(length=40)
+    assert inputs == draw_inputs(card, tokenizer, texts, draws), "padding is no part of what is read"
     drawn = {piece for sequence in inputs.sequences for piece in sequence.example.input_ids[1:-1]}
     assert not drawn & {0, 2, 3}
     parts = [inputs.part(number, 4) for number in range(5)]
@@ -267,22 +233,22 @@ def save(folder):
 
 def test_the_table_becomes_columns_of_the_atlas():
     rows = [
-        [measure, layer, head, 0.1 * head, 0.0, 0.2, 8, 0.01, 0.02, 0.001, 0.2 if head == 1 else 0.01, 100]
+        [measure, layer, head, 0.1 * head, 0.0, 0.2, 8, 0.01, 0.02, 0.001, 0.2 if head == 1 else 0.01, 100, head, 0.05, "", ""]
         for measure in ("sink", "induction", "ov_copying")
         for layer in (1, 2)
         for head in (1, 2)
     ]
     table = pd.DataFrame(rows, columns=COLUMNS)
     wide = table[["layer", "head"]].drop_duplicates()
-    for source in MEASURES:
+    for source in (source for source in MEASURES if source.table == HEAD_SCORES):
         wide = wide.merge(source.select(table), on=["layer", "head"])
     declared = {measure.name: measure for source in MEASURES for measure in source.measures}
     assert wide["induction"].tolist() == pytest.approx([0.1, 0.2, 0.1, 0.2])
     assert wide["induction_null_high"].unique() == [0.02]
-    assert inside_null(wide, declared["induction"]).tolist() == [True, False, True, False]
+    assert inside_null(wide, "induction").tolist() == [True, False, True, False]
     untested = wide.assign(induction_q=[0.01, np.nan, 0.01, np.nan], induction=[0.1, 0.2, 0.1, np.nan])
-    assert inside_null(untested, declared["induction"]).tolist() == [False, True, False, False]
-    assert inside_null(wide.drop(columns="induction_q"), declared["induction"]) is None
+    assert inside_null(untested, "induction").tolist() == [False, True, False, False]
+    assert inside_null(wide.drop(columns="induction_q"), "induction") is None
     assert "next_token" not in wide, "a measure that the model cannot have is left out"
     assert not {"ov_copying_low", "ov_copying_high"} & set(declared), "weights have no interval"
 

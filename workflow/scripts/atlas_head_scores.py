@@ -11,4 +11,5 @@ with job(snakemake):
         draws=Draws(**snakemake.params.scores, resamples=snakemake.params.resamples, seed=snakemake.params.seed),
         out=snakemake.output[0],
         threads=snakemake.threads,
+        patterns=snakemake.params.patterns,
     )

@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attention_atlas.methods.head_measures import (
+    CHOSEN,
+    EFFECT,
+    NORM,
     PLACE,
     REPEATED,
     WEIGHTS,
@@ -23,6 +26,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 HEAD_SCORES = "atlas/head_scores"
+RELATION_WEIGHTS, CAUSAL_EFFECTS = "atlas/relation_weights", "atlas/causal_effects"
+MODEL_TABLES = (HEAD_SCORES, RELATION_WEIGHTS, CAUSAL_EFFECTS)
+"""Tables of single heads that need the model itself, beside its attention on the atlas's sentences."""
 _RANDOM = "heads with random weights"
 _SINK = Measure(
     "sink",
@@ -31,7 +37,36 @@ _SINK = Measure(
     "share",
     "an attention sink",
     null=_RANDOM,
-    shares=("to_sep", "to_cls"),
+    shares=("to_sep", "to_cls", "norm_sink", "sep", "norm_sep"),
+)
+_SEP = Measure(
+    "sep",
+    "Attention of words to [SEP]",
+    "Kobayashi et al. 2020",
+    "share",
+    "attends to [SEP]",
+    null=_RANDOM,
+    shares=("to_sep", "norm_sep", "norm_sink"),
+)
+_NORM_WEIGHTED = (
+    Measure(
+        "norm_sink",
+        "Norm-weighted attention to the first token and to special tokens",
+        "Kobayashi et al. 2020",
+        "share",
+        "writes what it reads from sinks",
+        null=_RANDOM,
+        shares=("norm_sep", "to_sep", "to_cls"),
+    ),
+    Measure(
+        "norm_sep",
+        "Norm-weighted attention of words to [SEP]",
+        "Kobayashi et al. 2020",
+        "share",
+        "writes what it reads from [SEP]",
+        null=_RANDOM,
+        shares=("to_sep",),
+    ),
 )
 _REPEATED = tuple(
     Measure(name, f"{title} (random pieces)", item, "share", higher_means, null=_RANDOM)
@@ -69,6 +104,33 @@ def _scores(*measures: Measure) -> Select:
     return select
 
 
+def pattern_measures(table: pd.DataFrame) -> tuple[Measure, ...]:
+    """The measures of the patterns that a user named, with intervals and null distribution; none without any."""
+    texts = table[table["pattern"].fillna("") != ""].groupby("measure", sort=False)["pattern"].first()
+    return tuple(part for name, text in texts.items() for part in _parts_of(_of_pattern(str(name), str(text))))
+
+
+def _of_pattern(name: str, text: str) -> Measure:
+    title = f"Attention on the pattern {text}"
+    return Measure(name, title, "Chosen pattern", "share", "attends to these pairs of tokens", null=_RANDOM)
+
+
+def _parts_of(measure: Measure) -> tuple[Measure, ...]:
+    return (*with_interval(measure), *with_null(measure))
+
+
+def _pattern_columns(table: pd.DataFrame) -> pd.DataFrame:
+    return _scores(*_main(pattern_measures(table)))(table)
+
+
+def _pattern_numbers(table: pd.DataFrame) -> pd.DataFrame:
+    return _numbers(*_main(pattern_measures(table)))(table)
+
+
+def _main(measures: tuple[Measure, ...]) -> tuple[Measure, ...]:
+    return tuple(measure for measure in measures if not measure.part)
+
+
 def _numbers(*measures: Measure) -> Select:
     """Inputs of these measures, in columns."""
 
@@ -79,13 +141,185 @@ def _numbers(*measures: Measure) -> Select:
     return select
 
 
+def _even_shares(table: pd.DataFrame) -> dict[str, float]:
+    """Measure -> its value for evenly spread attention."""
+    return table.dropna(subset=["even_share"]).groupby("measure")["even_share"].first().to_dict()
+
+
+def _reasons(table: pd.DataFrame) -> dict[str, str]:
+    """Measure -> why it has no value."""
+    return table[table["note"].fillna("") != ""].groupby("measure")["note"].first().to_dict()
+
+
+_COLUMNS = (
+    *("measure", "layer", "head", "value", "ci_low", "ci_high", "n", "null_low", "null_high", "q"),
+    *("even_share", "note", "pattern"),
+)
+
+
 def _source(group: str, unit: str, *measures: Measure) -> Source:
-    columns = ("measure", "layer", "head", "value", "ci_low", "ci_high", "n", "null_low", "null_high", "q")
-    listed = tuple(
-        part for measure in measures for part in (*(with_interval(measure) if unit else (measure,)), *with_null(measure))
-    )
+    listed = tuple(part for measure in measures for part in (_parts_of(measure) if unit else (measure, *with_null(measure))))
     examples = Examples(unit, _numbers(*measures)) if unit else None
-    return Source(HEAD_SCORES, _scores(*measures), listed, columns, examples, group=group)
+    select = _scores(*measures)
+    return Source(HEAD_SCORES, select, listed, _COLUMNS, examples, group=group, chances=_even_shares, reasons=_reasons)
 
 
-MEASURES = (_source(WHERE, "sentences", _SINK), _source(REPEATED, "sequences", *_REPEATED), _source(WEIGHTS, "", _COPYING))
+_FIRST_RELATION = Measure(
+    "first_relation", "First relation of the head, chosen on the other half of the sentences", "Table 1", ""
+)
+_RAW = Measure(
+    "relation_raw",
+    "Accuracy on the head's first relation, by attention weights",
+    "Kobayashi et al. 2020",
+    "share",
+    "finds its words",
+    part=True,
+    about="first_relation",
+    shares=("relation_norm", "relation_accuracy", "relation_margin", "norm_gain"),
+)
+_NORM = Measure(
+    "relation_norm",
+    "Accuracy on the head's first relation, by norm-weighted attention",
+    "Kobayashi et al. 2020",
+    "share",
+    "reads from its words",
+    part=True,
+    about="first_relation",
+    shares=("relation_accuracy", "relation_margin", "norm_gain"),
+)
+_GAIN = Measure(
+    "norm_gain",
+    "Accuracy on the head's first relation, by norm-weighted attention less by weights",
+    "Kobayashi et al. 2020",
+    "share",
+    "value norms single out the relation",
+    chance=0,
+    about="first_relation",
+)
+
+
+def _q_of(measure: Measure) -> Measure:
+    return Measure(null_of(measure.name)[-1], f"{measure.title}: q over heads", measure.item, "", part=True)
+
+
+def _relation_columns(table: pd.DataFrame) -> pd.DataFrame:
+    columns = {"relation": "first_relation", "raw": "relation_raw", "norm": "relation_norm", "value": "norm_gain"}
+    for column, measure in (("raw", _RAW), ("norm", _NORM)):
+        columns |= dict(zip((f"{column}_low", f"{column}_high"), ends_of(measure.name), strict=True))
+    columns |= dict(zip(("ci_low", "ci_high"), ends_of(_GAIN.name), strict=True)) | {"q": null_of(_GAIN.name)[-1]}
+    return table[[*PLACE, *columns]].rename(columns=columns)
+
+
+def _relation_numbers(table: pd.DataFrame) -> pd.DataFrame:
+    names = (_FIRST_RELATION.name, _RAW.name, _NORM.name, _GAIN.name)
+    return table[PLACE].assign(**dict.fromkeys(names, table["n"]))
+
+
+def _relation_reasons(table: pd.DataFrame) -> dict[str, str]:
+    notes = table["note"].fillna("")
+    return dict.fromkeys((_NORM.name, _GAIN.name), str(notes.iloc[0])) if (notes != "").any() else {}
+
+
+def effect_measures(table: pd.DataFrame | None = None) -> tuple[Measure, ...]:
+    """Measures of masked heads; the titles name the head that predicts tokens, which the table says."""
+    predictors = [] if table is None else table["language_model"].dropna().unique().tolist()
+    by = f" ({predictors[0]})" if predictors else ""
+    change = Measure(
+        "relation_loss",
+        f"Loss on words of the head's first relation with the head masked, less the loss without{by}",
+        "Causal effect",
+        "nats",
+        "the model uses the head on these words",
+        part=True,
+        chance=0,
+        about="first_relation",
+        shares=("causal_effect",),
+    )
+    effect = Measure(
+        "causal_effect",
+        f"The same change of the loss, less that on matched words of the same sentences{by}",
+        "Causal effect",
+        "nats",
+        "the model uses the head on these words more than on others",
+        chance=0,
+        about="first_relation",
+    )
+    return (*with_interval(change), *with_interval(effect), _q_of(effect))
+
+
+def _effect_columns(table: pd.DataFrame) -> pd.DataFrame:
+    columns = {"relation_change": "relation_loss", "value": "causal_effect", "q": null_of("causal_effect")[-1]}
+    columns |= dict(zip(("relation_low", "relation_high"), ends_of("relation_loss"), strict=True))
+    columns |= dict(zip(("ci_low", "ci_high"), ends_of("causal_effect"), strict=True))
+    return table[[*PLACE, *columns]].rename(columns=columns)
+
+
+def _effect_numbers(table: pd.DataFrame) -> pd.DataFrame:
+    return table[PLACE].assign(relation_loss=table["n"], causal_effect=table["n"])
+
+
+def _effect_reasons(table: pd.DataFrame) -> dict[str, str]:
+    notes = table["note"].fillna("")
+    return dict.fromkeys(("relation_loss", "causal_effect"), str(notes.iloc[0])) if (notes != "").any() else {}
+
+
+MEASURES = (
+    _source(WHERE, "sentences", _SINK, _SEP),
+    _source(NORM, "sentences", *_NORM_WEIGHTED),
+    _source(REPEATED, "sequences", *_REPEATED),
+    _source(WEIGHTS, "", _COPYING),
+    Source(
+        HEAD_SCORES,
+        _pattern_columns,
+        (),
+        _COLUMNS,
+        Examples("sentences", _pattern_numbers),
+        group=CHOSEN,
+        further=pattern_measures,
+        chances=_even_shares,
+    ),
+    Source(
+        RELATION_WEIGHTS,
+        _relation_columns,
+        (_FIRST_RELATION, *(part for measure in (_RAW, _NORM, _GAIN) for part in with_interval(measure)), _q_of(_GAIN)),
+        (
+            *PLACE,
+            "relation",
+            "raw",
+            "raw_low",
+            "raw_high",
+            "norm",
+            "norm_low",
+            "norm_high",
+            "value",
+            "ci_low",
+            "ci_high",
+            "q",
+            "note",
+        ),
+        Examples("words", _relation_numbers),
+        group=NORM,
+        reasons=_relation_reasons,
+    ),
+    Source(
+        CAUSAL_EFFECTS,
+        _effect_columns,
+        effect_measures(),
+        (
+            *PLACE,
+            "relation_change",
+            "relation_low",
+            "relation_high",
+            "value",
+            "ci_low",
+            "ci_high",
+            "q",
+            "language_model",
+            "note",
+        ),
+        Examples("words", _effect_numbers),
+        group=EFFECT,
+        further=effect_measures,
+        reasons=_effect_reasons,
+    ),
+)

@@ -1,14 +1,14 @@
-"""Scores of heads beside those of random weights: sinks, repeated pieces, and copying by the weights.
+"""Scores of heads beside those of random weights: sinks, patterns, repeated pieces, and copying by the weights.
 
 The null distribution is that of heads of models of the same architecture with random weights, on the same inputs: what they do
-was not learnt. These models differ by their seeds.
+was not learnt. These models differ by their seeds. Shares of attention also have the value that evenly spread attention gives.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -21,13 +21,17 @@ from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, AutoModelF
 
 from attention_atlas.attention.engine import DECODER_SELF, attention_shape, install
 from attention_atlas.attention.half import widened
+from attention_atlas.corpora.alignment import SPECIAL
 from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.progress import progress
 from attention_atlas.io.tables import write_table
-from attention_atlas.methods.attention_sinks import sink_share
-from attention_atlas.methods.head_tables import mean_rows
+from attention_atlas.methods.attention_sinks import received_share, sink_share, sink_tokens
+from attention_atlas.methods.head_tables import head_rows, mean_rows
+from attention_atlas.methods.norm_weighted import norm_weighted
 from attention_atlas.methods.ov_copying import copying_scores, embedding_product
+from attention_atlas.methods.pattern_texts import Pattern, parse_patterns
+from attention_atlas.methods.patterns import check_annotation, pattern_pairs, pattern_share
 from attention_atlas.methods.repeated_tokens import Repeated, ordinary_pieces, repeated_sequences, repetition_measures
 from attention_atlas.methods.units import independent_units
 from attention_atlas.models.card import ModelCard, read_card
@@ -35,6 +39,7 @@ from attention_atlas.models.devices import pick_device
 from attention_atlas.models.extraction import each_example
 from attention_atlas.models.loading import in_evaluation, initialised, locate
 from attention_atlas.models.projections import value_outputs
+from attention_atlas.models.value_norms import ValueNorms
 from attention_atlas.stats.pooled_null import COLUMNS as NULL_COLUMNS
 from attention_atlas.stats.pooled_null import against_null
 
@@ -42,10 +47,19 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 _log = logging.getLogger(__name__)
-COLUMNS = ("measure", "layer", "head", "value", "ci_low", "ci_high", "n", *NULL_COLUMNS, "random_models")
+COLUMNS = (
+    *("measure", "layer", "head", "value", "ci_low", "ci_high", "n", *NULL_COLUMNS, "random_models"),
+    *("rank", "even_share", "note", "pattern"),
+)
 Floats = npt.NDArray[np.float64]
 _Item = TypeVar("_Item")
 OV_COPYING = "ov_copying"
+SINK, SEP = "sink", "sep"
+NORM_SINK, NORM_SEP = "norm_sink", "norm_sep"
+NORM_WEIGHTED = {SINK: NORM_SINK, SEP: NORM_SEP}
+"""Share of attention -> the same share by norm-weighted attention."""
+ON_SENTENCES = (SINK, SEP, NORM_SINK, NORM_SEP)
+"""Measures that are taken on sentences of the corpus."""
 
 
 @dataclass(frozen=True)
@@ -75,18 +89,22 @@ class Inputs:
         sentences: of the corpus, shortest first.
         sequences: of random pieces that are repeated, shortest first.
         pad: id of the padding token.
+        sep: vocabulary entry of [SEP]; None where the model has none.
+        pairs: measure of a pattern -> record of a sentence -> [n, n] which pairs of tokens the pattern counts.
     """
 
     sentences: Sequence[Example]
     sequences: Sequence[Repeated]
     pad: int
+    sep: str | None = None
+    pairs: Mapping[str, Mapping[int, npt.NDArray[np.bool_]]] = field(default_factory=dict)
 
     def part(self, number: int, size: int) -> Inputs:
         """A systematic sample of about `size` sentences and sequences: every k-th of them, from one place or the next.
 
         Attention that is spread evenly gives 1 / n to each of n tokens: a part of other lengths would have another level.
         """
-        return Inputs(_every(self.sentences, number, size), _every(self.sequences, number, size), self.pad)
+        return replace(self, sentences=_every(self.sentences, number, size), sequences=_every(self.sequences, number, size))
 
 
 def write_head_scores(
@@ -98,12 +116,15 @@ def write_head_scores(
     draws: Draws,
     out: str | Path,
     threads: int = 1,
+    patterns: Sequence[str] = (),
 ) -> None:
     """Write a row a measure and head, columns `COLUMNS`.
 
     value: mean over sentences or sequences, with a bootstrap interval and their number n; copying is of the weights and has
     neither. null_low, null_high, p, q: see `against_null`; the draws are the heads of all layers of all random models. A random
     model reads a part of the inputs, so that its values spread more than those of the model would: p is too large, if anything.
+    rank: of the head, 1 for the largest value. even_share: the value of evenly spread attention; empty for what is no share of
+    attention weights. note: why a measure has no value. pattern: what a user named, for the measure of a pattern.
 
     Args:
         model_entry: registry entry of the model.
@@ -113,27 +134,40 @@ def write_head_scores(
         draws: see there.
         out: file to write.
         threads: threads of the forward passes.
+        patterns: texts of patterns, see `pattern_texts`.
 
     Raises:
-        AtlasError: the model cannot be loaded, there are no sentences, or a repeated block does not fit.
+        AtlasError: the model cannot be loaded, there are no sentences, a repeated block does not fit, or a pattern cannot be
+            used on these sentences.
     """
     torch.set_num_threads(threads)
     card = read_card(card_path)
     tokenizer = Tokenizer.from_file(str(tokenizer_path))
-    inputs = draw_inputs(card, tokenizer, list(read_examples(example_files, limit)), draws)
-    scores = scores_of(model_entry, inputs)
+    examples = list(read_examples(example_files, limit))
+    by_measure = {pattern.measure: pattern for pattern in parse_patterns(patterns)}
+    for pattern in by_measure.values():
+        check_annotation(pattern, examples)
+    inputs = draw_inputs(card, tokenizer, examples, draws)
+    inputs = replace(inputs, pairs={name: pattern_pairs(of, inputs.sentences) for name, of in by_measure.items()})
+    notes: dict[str, str] = {}
+    scores = scores_of(model_entry, inputs, notes)
+    _check_pairs(by_measure.values(), scores, len(inputs.sentences))
+    even = even_scores(inputs, causal="next_token" not in scores)
     null: dict[str, list[Floats]] = {measure: [] for measure in scores}
     entries = random_entries(model_entry, draws)
     for number, entry in enumerate(progress(entries, label="models with random weights")):
         for measure, values in scores_of(entry, inputs.part(number, draws.random_inputs)).items():
-            null[measure].append(values.mean(axis=0).ravel())
+            null[measure].append(mean_over_inputs(values).ravel())
     tables = [
-        score_rows(measure, values, np.concatenate(null[measure]), inputs, draws)
+        score_rows(measure, values, np.concatenate(null[measure]), inputs, draws).assign(
+            even_share=even.get(measure, np.nan),
+            note=notes.get(measure, ""),
+            pattern=by_measure[measure].text if measure in by_measure else "",
+        )
         for measure, values in scores.items()
-        if not np.isnan(values).all()
     ]
     table = pd.concat(tables, ignore_index=True).assign(random_models=draws.random_models)
-    write_table(table[list(COLUMNS)].astype({"n": "Int64"}), out)
+    write_table(table[list(COLUMNS)].astype({"n": "Int64", "rank": "Int64"}), out)
 
 
 def random_entries(entry: Mapping[str, Any], draws: Draws) -> list[dict[str, Any]]:
@@ -152,6 +186,8 @@ def draw_inputs(card: ModelCard, tokenizer: Tokenizer, examples: Sequence[Exampl
         raise AtlasError("the corpus of the atlas has no sentence that the model can read: name another corpus.")
     order = np.random.default_rng(draws.seed).permutation(len(examples))[: draws.inputs]
     special = frozenset(number for number, token in tokenizer.get_added_tokens_decoder().items() if token.special)
+    # Some tokenizers pad whatever they read to a fixed length.
+    tokenizer.no_padding()
     opened = tokenizer.encode("a")
     places = np.flatnonzero(~np.asarray(opened.special_tokens_mask, dtype=bool))
     before, after = opened.ids[: places[0]], opened.ids[places[-1] + 1 :]
@@ -162,13 +198,20 @@ def draw_inputs(card: ModelCard, tokenizer: Tokenizer, examples: Sequence[Exampl
         sorted((examples[place] for place in order), key=lambda example: len(example.input_ids)),
         sorted(sequences, key=lambda sequence: sequence.length),
         card.pad or 0,
+        card.sep,
     )
 
 
-def scores_of(entry: Mapping[str, Any], inputs: Inputs) -> dict[str, Floats]:
+def scores_of(entry: Mapping[str, Any], inputs: Inputs, notes: dict[str, str] | None = None) -> dict[str, Floats]:
     """Measure -> [input, layer, head] of a model; copying, which needs no input, is [1, layer, head].
 
-    Copying is NaN for a model whose weights do not say it (see `copying_of`).
+    NaN where the model's weights do not say it: copying (see `copying_of`), and norm-weighted attention of a model whose
+    projections are unknown.
+
+    Args:
+        entry: registry entry of the model.
+        inputs: what it reads.
+        notes: takes the reason why a measure has no value, by measure.
 
     Raises:
         AtlasError: the model cannot be loaded, or gives values that are not finite.
@@ -176,25 +219,99 @@ def scores_of(entry: Mapping[str, Any], inputs: Inputs) -> dict[str, Floats]:
     model, unembedding = _opened(entry)
     kind = next(iter(attention_shape(model)))
     causal = kind == DECODER_SELF
+    reasons = {} if notes is None else notes
+    norms = _value_norms(model, reasons)
     values: dict[str, dict[int, Floats]] = {}
-    for example, maps in each_example(model, inputs.sentences, inputs.pad, reuse_memory=True):
-        special = np.asarray(example.word) < 0
-        values.setdefault("sink", {})[example.record] = sink_share(widened(maps), special)
+    observe = None if norms is None else norms.observer
+    for example, maps in each_example(model, inputs.sentences, inputs.pad, reuse_memory=True, values=observe):
+        weights = widened(maps)
+        for measure, shares in sentence_measures(weights, example, inputs.sep).items():
+            values.setdefault(measure, {})[example.record] = shares
+        for measure, pairs in inputs.pairs.items():
+            values.setdefault(measure, {})[example.record] = pattern_share(weights, pairs[example.record], causal)
+        weighted = None if norms is None else norm_weighted(weights, norms.take(example))
+        for measure, shares in sentence_measures(weighted, example, inputs.sep, weights.shape[:2]).items():
+            values.setdefault(NORM_WEIGHTED[measure], {})[example.record] = shares
     by_record = {sequence.example.record: sequence for sequence in inputs.sequences}
     repeated = [sequence.example for sequence in inputs.sequences]
     for example, maps in each_example(model, repeated, inputs.pad, reuse_memory=True):
-        for measure, scores in repetition_measures(widened(maps), by_record[example.record], causal).items():
-            values.setdefault(measure, {})[example.record] = scores
+        for measure, shares in repetition_measures(widened(maps), by_record[example.record], causal).items():
+            values.setdefault(measure, {})[example.record] = shares
     stacked = {measure: np.stack([of[record] for record in sorted(of)]) for measure, of in values.items()}
-    return {**stacked, OV_COPYING: copying_of(model, unembedding)[None]}
+    return {**stacked, OV_COPYING: copying_of(model, unembedding, reasons)[None]}
 
 
-def copying_of(model: PreTrainedModel, unembedding: torch.Tensor | None) -> Floats:
+def sentence_measures(
+    maps: npt.NDArray[np.floating] | None, example: Example, sep: str | None, shape: tuple[int, ...] = ()
+) -> dict[str, Floats]:
+    """Measure -> [layer, head] share of the attention of words that goes to sinks, and to [SEP] where the model has one.
+
+    Args:
+        maps: [layer, head, n, n], row = query token; None gives NaN.
+        example: what they are of.
+        sep: vocabulary entry of [SEP].
+        shape: (layers, heads), for NaN.
+    """
+    if maps is None:
+        return {measure: np.full(shape, np.nan) for measure in (SINK, *([SEP] if sep else []))}
+    special = np.asarray(example.word) == SPECIAL
+    shares = {SINK: sink_share(maps, special)}
+    if sep is not None:
+        separators = special & (np.asarray(example.tokens) == sep)
+        # A model that opens a text with the same token has a sink there.
+        separators[0] = False
+        shares[SEP] = received_share(maps, ~sink_tokens(special), separators)
+    return shares
+
+
+def even_scores(inputs: Inputs, causal: bool) -> dict[str, float]:
+    """Measure -> its value for attention that is spread evenly over all tokens that a token can see, mean over inputs."""
+    values: dict[str, list[float]] = {}
+    for example in inputs.sentences:
+        maps = even_map(len(example.input_ids), causal)
+        shares = sentence_measures(maps, example, inputs.sep)
+        shares |= {measure: pattern_share(maps, pairs[example.record], causal) for measure, pairs in inputs.pairs.items()}
+        for measure, share in shares.items():
+            values.setdefault(measure, []).append(float(share[0, 0]))
+    for sequence in inputs.sequences:
+        maps = even_map(len(sequence.example.input_ids), causal)
+        for measure, share in repetition_measures(maps, sequence, causal).items():
+            values.setdefault(measure, []).append(float(share[0, 0]))
+    return {measure: float(mean_over_inputs(np.asarray(shares))) for measure, shares in values.items()}
+
+
+def even_map(n: int, causal: bool) -> Floats:
+    """[1, 1, n, n] attention that is spread evenly over all tokens, or over a token and those before it."""
+    seen = np.ones((n, n))
+    if causal:
+        seen = np.tril(seen)
+    return (seen / seen.sum(axis=1, keepdims=True))[None, None]
+
+
+def mean_over_inputs(values: Floats) -> Floats:
+    """[...] mean of [input, ...] over the inputs that have a value; NaN where none has one."""
+    count = (~np.isnan(values)).sum(axis=0)
+    sums = np.nansum(values, axis=0)
+    return np.divide(sums, count, out=np.full(sums.shape, np.nan), where=count > 0)
+
+
+def _value_norms(model: PreTrainedModel, reasons: dict[str, str]) -> ValueNorms | None:
+    """What collects the norms of value vectors; None, with the reason, where the model's projections are unknown."""
+    try:
+        return ValueNorms(model)
+    except AtlasError as error:
+        _log.info("no norm-weighted attention: %s", error)
+        reasons |= dict.fromkeys(NORM_WEIGHTED.values(), str(error))
+        return None
+
+
+def copying_of(model: PreTrainedModel, unembedding: torch.Tensor | None, reasons: dict[str, str] | None = None) -> Floats:
     """[layer, head] copying by the weights; NaN where the model has no unembedding or its projections are not known.
 
     Args:
         model: the bare encoder or decoder.
         unembedding: [piece, hidden]; None where the model has none.
+        reasons: takes the reason why there is none.
     """
     layers, heads = next(iter(attention_shape(model).values()))
     embedding = _weight(model.get_input_embeddings())
@@ -207,6 +324,8 @@ def copying_of(model: PreTrainedModel, unembedding: torch.Tensor | None) -> Floa
         weights, reason = [], str(error)
     if reason or unembedding is None:
         _log.info("no copying by weights: %s", reason)
+        if reasons is not None:
+            reasons[OV_COPYING] = reason
         return np.full((layers, heads), np.nan)
     with torch.inference_mode():
         product = embedding_product(embedding, unembedding)
@@ -214,22 +333,39 @@ def copying_of(model: PreTrainedModel, unembedding: torch.Tensor | None) -> Floa
 
 
 def score_rows(measure: str, values: Floats, null: Floats, inputs: Inputs, draws: Draws) -> pd.DataFrame:
-    """A row a head: measure, layer, head, value, ci_low, ci_high, n, and the columns of `against_null`.
+    """A row a head: measure, layer, head, value, ci_low, ci_high, n, rank, and the columns of `against_null`.
 
     Args:
         measure: its name.
-        values: [input, layer, head].
+        values: [input, layer, head]; where all are NaN, the rows have no value.
         null: [draw] values of heads of random models.
         inputs: what the values are of.
         draws: of the bootstrap.
     """
+    if np.isnan(values).all():
+        absent = ["value", "ci_low", "ci_high", "n", "rank", *NULL_COLUMNS]
+        return head_rows(np.full(values.shape[1:], np.nan), "value").assign(measure=measure, **dict.fromkeys(absent, np.nan))
     documents = [example.document for example in sorted(inputs.sentences, key=lambda example: example.record)]
-    units = independent_units(documents, "sentences") if measure == "sink" else None
+    on_sentences = measure in ON_SENTENCES or measure in inputs.pairs
+    units = independent_units(documents, "sentences") if on_sentences else None
     rows = mean_rows(values, draws.resamples, draws.seed, units)
     if measure == OV_COPYING:
         # Weights are no sample of anything.
         rows[["ci_low", "ci_high", "n"]] = np.nan
+    rows["rank"] = rows["value"].rank(ascending=False, method="min")
+    if np.isnan(null).all():
+        # The parts that random models read have no such pair of tokens.
+        return rows.assign(measure=measure, **dict.fromkeys(NULL_COLUMNS, np.nan))
     return pd.concat([rows, against_null(rows["value"], null)], axis=1).assign(measure=measure)
+
+
+def _check_pairs(patterns: Iterable[Pattern], scores: Mapping[str, Floats], sentences: int) -> None:
+    for pattern in patterns:
+        if np.isnan(scores[pattern.measure]).all():
+            raise AtlasError(
+                f"pattern '{pattern.text}': it has no pair of tokens that the model can see in the {sentences} sentences that "
+                "heads are scored on: raise atlas.head_scores.inputs, or name another pattern."
+            )
 
 
 def _every(items: Sequence[_Item], number: int, size: int) -> Sequence[_Item]:

@@ -46,12 +46,22 @@ class HeadMeasures:
         absent: measure -> the reason why it is missing.
         examples: measure -> number of examples that it is taken over, the smallest of any head, where its table says.
         warnings: measure -> why it says nothing of heads, for those that are known to.
+        chances: measure -> its value for a head without the effect, where that depends on the examples.
+        further: measures that a table declares, by its source.
     """
 
     table: pd.DataFrame
     absent: dict[str, str] = field(default_factory=dict)
     examples: dict[str, int] = field(default_factory=dict)
     warnings: dict[str, str] = field(default_factory=dict)
+    chances: dict[str, float] = field(default_factory=dict)
+    further: dict[Source, tuple[Measure, ...]] = field(default_factory=dict)
+
+    def of(self, source: Source) -> tuple[Measure, ...]:
+        """All measures of a source; one that its table declares takes the place of that of the same name."""
+        further = {measure.name: measure for measure in self.further.get(source, ())}
+        declared = tuple(further.pop(measure.name, measure) for measure in source.measures)
+        return (*declared, *further.values())
 
 
 def takes_few_values(values: pd.Series | Sequence[float]) -> bool:
@@ -81,11 +91,21 @@ def read_measures(
             measured.absent |= dict.fromkeys(names, reason)
             continue
         source_table = read_table(tables[source.table], list(source.tables[source.table]))
+        if source.further:
+            measured.further[source] = source.further(source_table)
+            names = [measure.name for measure in measured.of(source)]
+        if source.chances:
+            measured.chances |= {name: value for name, value in source.chances(source_table).items() if name in names}
+        reasons = {
+            part: reason
+            for name, reason in (source.reasons(source_table) if source.reasons else {}).items()
+            for part in (name, *parts_of(name))
+        }
         source_rows = source.select(source_table)
         _check(source_rows, layers, heads, tables[source.table])
         for name in names:
             if name not in source_rows or source_rows[name].isna().all():
-                measured.absent[name] = _why_empty(name, source_rows, source.table)
+                measured.absent[name] = reasons.get(name) or _why_empty(name, source_rows, source.table)
         present = [name for name in names if name not in measured.absent]
         measured.table = measured.table.merge(source_rows[[*PLACE, *present]], on=PLACE, how="left", validate="one_to_one")
         if source.examples:
@@ -128,15 +148,16 @@ def measure_rows(measured: HeadMeasures, models: Mapping[str, str]) -> pd.DataFr
     """
     table, rows = measured.table, []
     for source in SOURCES:
-        for measure in source.measures:
+        for measure in measured.of(source):
             present = measure.name in table
             kind = "" if not present else ("number" if pd.api.types.is_numeric_dtype(table[measure.name]) else "name")
             count = int(table[measure.name].notna().sum()) if present else 0
             facts = (measure.name, measure.title, source.group, source.study, measure.item, measure.unit, measure.higher_means)
             n = measured.examples.get(measure.name)
             n_unit = source.examples.unit if source.examples and n is not None else ""
-            inside = inside_null(table, measure) if present else None
-            null = (measure.null, measure.chance, None if inside is None else int(inside.sum()))
+            chance = measured.chances.get(measure.name, measure.chance)
+            inside = inside_null(table, measure.name, chance) if present else None
+            null = (measure.null, chance, None if inside is None else int(inside.sum()))
             rows.append(
                 [*facts, models.get(source.table, "") if present else "", kind, count, n, n_unit, *null, measure.about]
                 + [known.get(measure.name, "") for known in (measured.absent, measured.warnings)]
@@ -149,7 +170,7 @@ def by_definition(first: str, second: str) -> bool:
     return second in _SHARES.get(first, ()) or first in _SHARES.get(second, ())
 
 
-def inside_null(table: pd.DataFrame, measure: Measure) -> pd.Series | None:
+def inside_null(table: pd.DataFrame, name: str, chance: float | None = None) -> pd.Series | None:
     """Which heads cannot be distinguished from heads without the effect; None where the measure cannot say.
 
     By q, if the null distribution has it: q is not below `LEVEL`, or could not be had. Else by the interval: it contains the
@@ -157,14 +178,15 @@ def inside_null(table: pd.DataFrame, measure: Measure) -> pd.Series | None:
 
     Args:
         table: heads.tsv.
-        measure: one of its columns.
+        name: one of its columns.
+        chance: value of a head without the effect; None or NaN where it is not known.
     """
-    *_, q = null_of(measure.name)
+    *_, q = null_of(name)
     if q in table and table[q].notna().any():
-        return table[measure.name].notna() & ~(table[q] < LEVEL)
-    low, high = ends_of(measure.name)
-    if measure.chance is not None and low in table and high in table:
-        return (table[low] <= measure.chance) & (table[high] >= measure.chance)
+        return table[name].notna() & ~(table[q] < LEVEL)
+    low, high = ends_of(name)
+    if chance is not None and not pd.isna(chance) and low in table and high in table:
+        return (table[low] <= chance) & (table[high] >= chance)
     return None
 
 
@@ -216,8 +238,9 @@ _PARTS = frozenset(measure.name for source in SOURCES for measure in source.meas
 
 def numeric(table: pd.DataFrame) -> list[str]:
     """Columns of heads.tsv that are numeric measures, without those that are a part of another measure."""
+    parts = _PARTS.union(part for name in table.columns for part in parts_of(name))
     return [
         name
         for name in table.columns
-        if name not in (*PLACE, "model") and name not in _PARTS and pd.api.types.is_numeric_dtype(table[name])
+        if name not in (*PLACE, "model") and name not in parts and pd.api.types.is_numeric_dtype(table[name])
     ]

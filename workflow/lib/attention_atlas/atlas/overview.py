@@ -5,6 +5,7 @@ from __future__ import annotations
 from attention_atlas.atlas.head_measures import MEASURES
 from attention_atlas.atlas.pages import PAGES
 from attention_atlas.errors import AtlasError
+from attention_atlas.methods.pattern_texts import parse_patterns
 from attention_atlas.workflow import costs, passes
 from attention_atlas.workflow.known import check_known
 from attention_atlas.workflow.lookups import Config, Pair, has_files, study_model
@@ -68,6 +69,18 @@ def has_sentences(config: Config, run: str) -> bool:
     return corpus is not None and (config["missing"] == "error" or has_files(config, [corpus]))
 
 
+def mlm_head_corpus(config: Config, run: str, model: str) -> str:
+    """The corpus that a masked-LM head is trained on where the checkpoint has none.
+
+    The segments of Clark et al. if the run takes gradients of that model on them, so that no second head is trained; else the
+    sentences of the atlas.
+    """
+    clark = config["runs"][run].get("clark2019", {})
+    if "segments" in clark and study_model(config, run, "clark2019") == model:
+        return str(clark["segments"])
+    return str(config["runs"][run][ID]["sentences"])
+
+
 def pairs(config: Config, run: str) -> list[Pair]:
     """(model, corpus) whose attention is cached: those of all compared models, where the run names sentences."""
     corpus = config["runs"][run][ID].get("sentences")
@@ -75,7 +88,7 @@ def pairs(config: Config, run: str) -> list[Pair]:
 
 
 def check(config: Config, run: str, place: str) -> None:
-    """Known models that are compared on sentences, whose cache is over word pieces.
+    """Known models that are compared on sentences, whose cache is over word pieces, and patterns that can be used.
 
     Raises:
         AtlasError: names the key.
@@ -85,6 +98,12 @@ def check(config: Config, run: str, place: str) -> None:
         check_known(name, config["models"], "model", f"{place}.compared")
         if name == study_model(config, run, ID):
             raise AtlasError(f"config: {place}.compared: '{name}' is the model of the atlas itself: name others.")
+    try:
+        parse_patterns(settings["patterns"])
+    except AtlasError as error:
+        raise AtlasError(f"config: {place}.patterns: {error}") from error
+    if settings["patterns"] and "sentences" not in settings:
+        raise AtlasError(f"config: {place}.patterns: heads are measured on sentences: name a corpus under {place}.sentences.")
     if "sentences" not in settings:
         if "compared" in settings:
             raise AtlasError(
@@ -117,6 +136,20 @@ def _score_work(part: Part) -> Work:
     return passes.added(work, {"gflop": product, "gdrawn": drawn})
 
 
+def _effect_passes(part: Part) -> float:
+    """Forward passes over all sentences, and two for each word of a relation and its match: with and without the head."""
+    effects = part.settings["causal_effects"]
+    return 2.0 * (part.total + 4 * effects["heads"] * effects["words"])
+
+
+def _effect_work(part: Part) -> Work:
+    """These passes, and the scores of the vocabulary for each word."""
+    effects = part.settings["causal_effects"]
+    words = 4 * effects["heads"] * effects["words"]
+    scores = words * 2 * costs.VOCABULARY * part.shape.hidden / GIGA
+    return passes.added(passes.forward(part.shape, part.total + words, part.tokens), {"gflop": scores})
+
+
 STUDY = Study(
     id=ID,
     order=1,
@@ -141,6 +174,14 @@ STUDY = Study(
             work=_score_work,
             memory=lambda part: costs.extraction_memory(part.model, part.corpus),
             passes=_score_passes,
+            gpu=True,
+            model_bound=True,
+        ),
+        "relation_effects": Job(
+            reads=_sentences,
+            work=_effect_work,
+            memory=lambda part: costs.loss_memory(part.model, part.corpus),
+            passes=_effect_passes,
             gpu=True,
             model_bound=True,
         ),

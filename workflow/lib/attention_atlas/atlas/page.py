@@ -22,7 +22,7 @@ from scipy.stats import rankdata
 
 from attention_atlas.atlas.attended import ATTENDED_PAIRS, kind_cards, pair_cards
 from attention_atlas.atlas.correlations import CORRELATIONS
-from attention_atlas.atlas.measures import MEASURES, SOURCES, inside_null, takes_few_values
+from attention_atlas.atlas.measures import MEASURES, inside_null, takes_few_values
 from attention_atlas.attention.cache import CachedExample, read_attention
 from attention_atlas.attention.half import widened
 from attention_atlas.corpora.alignment import without_space_mark
@@ -165,8 +165,7 @@ def page_data(
         for name in names
         if null_of(name)[-1] in heads
     }
-    declared = {measure.name: measure for source in SOURCES for measure in source.measures}
-    inside = {name: inside_null(heads, declared[name]) for name in names if name in declared}
+    inside = {row.measure: inside_null(heads, row.measure, row.chance) for row in measures.itertuples() if row.measure in heads}
     kinds = measures.set_index("measure")["kind"]
     values = {name: [_plain(value) for value in heads[name]] for name in names}
     pairs = correlations[

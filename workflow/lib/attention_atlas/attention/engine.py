@@ -118,6 +118,7 @@ def watch(
     plan: Plan | None = None,
     applied: Sequence[Observer] = (),
     outputs: Sequence[Observer] = (),
+    values: Sequence[Observer] = (),
 ) -> Iterator[Session]:
     """Show the attention of `model` to observers, and change it by `plan`, in all forward passes within the block.
 
@@ -133,6 +134,8 @@ def watch(
         plan: the interventions; None changes nothing.
         applied: called with each layer's probabilities after the intervention.
         outputs: called with what each layer's heads put out, [batch, query, head, size], after the intervention.
+        values: called with each layer's value vectors, biases included, [batch, head, key, size]; heads that share keys and
+            values (grouped-query attention) have the same ones.
 
     Raises:
         AtlasError: the engine is not installed on the model, or the plan does not fit it.
@@ -144,7 +147,7 @@ def watch(
         )
     device = next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
     compiled = {} if plan is None else plan.compile(sites.shape, device)
-    session = Session(sites, tuple(observers), compiled, tuple(applied), tuple(outputs))
+    session = Session(sites, tuple(observers), compiled, tuple(applied), tuple(outputs), tuple(values))
     token = _sessions.set((session, *_sessions.get()))
     try:
         yield session
@@ -162,12 +165,14 @@ class Session:
         plan: dict[Site, LayerPlan],
         applied: tuple[Observer, ...],
         outputs: tuple[Observer, ...] = (),
+        values: tuple[Observer, ...] = (),
     ) -> None:
         self._sites = sites
         self._observers = observers
         self._plan = plan
         self._applied = applied
         self._outputs = outputs
+        self._values = values
         self._calls: Counter[SiteKind] = Counter()
         self.batch()
 
@@ -222,6 +227,8 @@ class Session:
         site = self._site(module)
         for observer in self._observers:
             observer(site, probabilities)
+        for observer in self._values:
+            observer(site, _of_each_head(value, probabilities))
         layer_plan = self._plan.get(site)
         if layer_plan is not None:
             probabilities = layer_plan.apply(probabilities, additive_mask, self._facts)
@@ -350,9 +357,14 @@ def _eager_attention_of(attention_class: type[nn.Module]) -> _EagerAttention | N
 
 def _weighted_values(probabilities: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
     """Output of attention [batch, query, head, size] for probabilities [batch, head, query, key]."""
-    if value.shape[1] != probabilities.shape[1]:
-        value = value.repeat_interleave(probabilities.shape[1] // value.shape[1], dim=1)
-    return torch.matmul(probabilities, value).transpose(1, 2).contiguous()
+    return torch.matmul(probabilities, _of_each_head(value, probabilities)).transpose(1, 2).contiguous()
+
+
+def _of_each_head(value: torch.Tensor, probabilities: torch.Tensor) -> torch.Tensor:
+    """[batch, head, key, size] values; those of a group of heads that share them are repeated for each head."""
+    if value.shape[1] == probabilities.shape[1]:
+        return value
+    return value.repeat_interleave(probabilities.shape[1] // value.shape[1], dim=1)
 
 
 def _atlas_attention(

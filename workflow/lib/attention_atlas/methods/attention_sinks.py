@@ -21,9 +21,30 @@ def sink_share(maps: npt.NDArray[np.floating], special: npt.NDArray[np.bool_]) -
     Returns:
         NaN where every token is a sink.
     """
+    sinks = sink_tokens(special)
+    return received_share(maps, ~sinks, sinks)
+
+
+def sink_tokens(special: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """[n] the first token and special tokens."""
     sinks = special.copy()
     sinks[0] = True
-    if sinks.all():
+    return sinks
+
+
+def received_share(
+    maps: npt.NDArray[np.floating], queries: npt.NDArray[np.bool_], keys: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.float64]:
+    """[layer, head] mean over query tokens of the attention that goes to the key tokens.
+
+    Args:
+        maps: [layer, head, n, n], row = query token.
+        queries, keys: [n] which tokens they are.
+
+    Returns:
+        NaN where there is no query or no key token.
+    """
+    if not queries.any() or not keys.any():
         return np.full(maps.shape[:2], np.nan)
-    received = maps[:, :, ~sinks][..., sinks].sum(axis=-1, dtype=np.float64)
+    received = maps[:, :, queries][..., keys].sum(axis=-1, dtype=np.float64)
     return np.asarray(received.mean(axis=-1))

@@ -18,6 +18,8 @@ LINGUISTIC = "What it links in language"
 EFFECT = "Effect on the model"
 TRAINING = "Change in training"
 REPEATED = "On repeated random pieces"
+NORM = "Weighted by value norms"
+CHOSEN = "Chosen patterns"
 WEIGHTS = "Weights alone"
 """Groups of measures."""
 Select = Callable[..., "pd.DataFrame"]
@@ -106,6 +108,10 @@ class Source:
         family: whether they are means over a family of models that are trained from that model.
         attention_alone: whether they need nothing but a model's attention. The atlas measures these on its sentences where no
             study of the run does.
+        further: from the table to measures that it declares: patterns of a user's choice, or one of `measures` with a title
+            that says what only the table knows.
+        chances: from the table to measure -> its value for a head without the effect, where that depends on the examples.
+        reasons: from the table to measure -> why it has no value.
     """
 
     table: str
@@ -118,6 +124,9 @@ class Source:
     model: str = ""
     family: bool = False
     attention_alone: bool = False
+    further: Callable[[pd.DataFrame], tuple[Measure, ...]] | None = None
+    chances: Callable[[pd.DataFrame], Mapping[str, float]] | None = None
+    reasons: Callable[[pd.DataFrame], Mapping[str, str]] | None = None
 
     @property
     def study(self) -> str:

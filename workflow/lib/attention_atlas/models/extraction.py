@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ import torch
 
 from attention_atlas.attention.batch_sizes import EXTRACTION_TOKENS
 from attention_atlas.attention.batches import batch_by_length, model_inputs
-from attention_atlas.attention.engine import Site, attention_shape, watch
+from attention_atlas.attention.engine import Observer, Site, attention_shape, watch
 from attention_atlas.attention.words import to_words, unit_starts
 from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.errors import AtlasError
@@ -106,6 +106,7 @@ def each_example(
     level: str = "tokens",
     batch_tokens: int = EXTRACTION_TOKENS,
     reuse_memory: bool = False,
+    values: Callable[[Sequence[Example]], Observer] | None = None,
 ) -> Iterator[tuple[Example, Half]]:
     """Yield each example, longest first, with its attention [layer, head, n, n] in float16 without padding.
 
@@ -120,6 +121,7 @@ def each_example(
         batch_tokens: padded pieces of a batch at most, but one example at least.
         reuse_memory: fill one block of memory again and again; maps then hold until those of the next batch are asked for. The
             first touch of memory can take a multiple of the time of filling it.
+        values: from the examples of a batch to an observer of its value vectors (see `engine.watch`).
 
     Raises:
         AtlasError: the model gives values that are not finite.
@@ -140,7 +142,8 @@ def each_example(
 
         inputs = model_inputs(model, batch, pad)
         mask = inputs["attention_mask"]
-        with torch.inference_mode(), watch(model, observers=[keep]) as session:
+        observed = [] if values is None else [values(batch)]
+        with torch.inference_mode(), watch(model, observers=[keep], values=observed) as session:
             session.batch(mask)
             hidden = model(**inputs)[0]
         if not torch.isfinite(hidden[mask.bool()]).all():

@@ -1,0 +1,160 @@
+"""Norm-weighted attention: head by head from the weights, and a sink that nothing is read from, made by hand."""
+
+import numpy as np
+import pytest
+import torch
+from decoder_by_hand import PIECE, PLACE, POSITIONS, SIZE, VOCABULARY, WIDTH, empty_decoder, into, set_head
+from tiny_models import HEADS, LAYERS, installed, pieces, tiny
+from tiny_models import WIDTH as TINY_WIDTH
+
+from attention_atlas.atlas.head_scores import Inputs, even_map, even_scores, scores_of
+from attention_atlas.attention.engine import attention_layers
+from attention_atlas.corpora.examples import Example
+from attention_atlas.errors import AtlasError
+from attention_atlas.methods.attention_sinks import sink_share
+from attention_atlas.methods.norm_weighted import norm_weighted
+from attention_atlas.methods.repeated_tokens import repeated_sequences
+from attention_atlas.models.extraction import each_example
+from attention_atlas.models.value_norms import ValueNorms
+
+SIZE_OF_HEAD = TINY_WIDTH // HEADS
+
+
+def examples(lengths=(9, 5, 7)):
+    """Random pieces with a special token at both ends."""
+    made = []
+    for record, n in enumerate(lengths):
+        ids = tuple(pieces(1, n, seed=n)[0].tolist())
+        word = (-1, *range(n - 2), -1)
+        made.append(Example(record, f"e{record}", ids, (0,) * n, tuple(map(str, ids)), word, tuple(map(str, ids[1:-1]))))
+    return made
+
+
+def value_projection(module, head):
+    """[size, width] weights and [size] bias of the value projection of a head, by the names of the architecture."""
+    own = slice(head * SIZE_OF_HEAD, (head + 1) * SIZE_OF_HEAD)
+    if hasattr(module, "c_attn"):
+        values = slice(2 * TINY_WIDTH, 3 * TINY_WIDTH)
+        return module.c_attn.weight[:, values][:, own].T, module.c_attn.bias[values][own]
+    layer = next(getattr(module, name) for name in ("value", "v_lin", "v_proj") if hasattr(module, name))
+    if layer.out_features < TINY_WIDTH:
+        # Two heads share their values.
+        own = slice(head // 2 * SIZE_OF_HEAD, (head // 2 + 1) * SIZE_OF_HEAD)
+    return layer.weight[own], torch.zeros(SIZE_OF_HEAD) if layer.bias is None else layer.bias[own]
+
+
+def output_projection(model, name, head):
+    """[width, size] weights of the output projection of a head."""
+    own = slice(head * SIZE_OF_HEAD, (head + 1) * SIZE_OF_HEAD)
+    module = model.get_submodule(name)
+    if hasattr(module, "c_proj"):
+        return module.c_proj.weight[own].T
+    around = model.get_submodule(name.rpartition(".")[0])
+    layer = around.output.dense if hasattr(around, "output") else getattr(module, "out_lin", getattr(module, "o_proj", None))
+    return layer.weight[:, own]
+
+
+@pytest.mark.parametrize("name", ["bert", "roberta", "electra", "distilbert", "gpt2", "llama"])
+def test_norms_are_those_of_each_head_and_token_alone(name):
+    model, texts = installed(name), examples()
+    norms = ValueNorms(model)
+    collected = {e.record: norms.take(e) for e, _ in each_example(model, texts, 1, values=norms.observer)}
+    names = attention_layers(model)[next(iter(attention_layers(model)))]
+    inputs = {}
+    for layer, path in enumerate(names):
+        model.get_submodule(path).register_forward_pre_hook(
+            lambda _, arguments, keywords, layer=layer: inputs.__setitem__(
+                layer, arguments[0] if arguments else keywords["hidden_states"]
+            ),
+            with_kwargs=True,
+        )
+    for example in texts:
+        with torch.no_grad():
+            model(torch.tensor([example.input_ids]), attention_mask=torch.ones(1, len(example.input_ids), dtype=torch.long))
+        assert collected[example.record].shape == (LAYERS, HEADS, len(example.input_ids))
+        for layer, path in enumerate(names):
+            for head in range(HEADS):
+                weight, bias = value_projection(model.get_submodule(path), head)
+                written = (inputs[layer][0] @ weight.T + bias) @ output_projection(model, path, head).T
+                expected = written.norm(dim=-1).detach().numpy()
+                np.testing.assert_allclose(collected[example.record][layer, head], expected, rtol=1e-3, atol=1e-5)
+
+
+def test_models_whose_projections_are_unknown_are_refused():
+    with pytest.raises(AtlasError, match="shares its layers in groups"):
+        ValueNorms(installed("albert"))
+
+
+def test_rows_are_shares_of_what_is_written():
+    generator = np.random.default_rng(0)
+    maps = generator.dirichlet(np.ones(5), (2, 3, 5)).astype(np.float16)
+    norms = generator.random((2, 3, 5)).astype(np.float32)
+    norms[1, 2] = 0
+    weighted = norm_weighted(maps, norms)
+    for layer, head, query in np.ndindex(2, 3, 5):
+        products = [float(maps[layer, head, query, key]) * float(norms[layer, head, key]) for key in range(5)]
+        total = sum(products)
+        expected = [product / total if total else 0 for product in products]
+        np.testing.assert_allclose(weighted[layer, head, query], expected, rtol=1e-5)
+
+
+@pytest.fixture(scope="module")
+def sinks(tmp_path_factory):
+    """Both heads attend to the first token. Head 1 reads the piece, of which the first token has none; head 2 its place."""
+    model = empty_decoder(layers=1)
+    with torch.no_grad():
+        # Layer norm subtracts the mean: without the mean over pieces, what the first token has of them is exactly nothing.
+        model.wte.weight[0] = 0
+        centred = into(PIECE)
+        centred[PIECE, :VOCABULARY] -= 1 / VOCABULARY
+        to_first = torch.zeros(WIDTH, SIZE)
+        to_first[PLACE.start, 0] = 2.4
+        always = torch.zeros(WIDTH, SIZE)
+        always[PLACE, 0] = 1.0
+        back = torch.zeros(SIZE, WIDTH)
+        back[:POSITIONS, PLACE] = torch.eye(POSITIONS)
+        for head, value in enumerate((centred, into(PLACE))):
+            set_head(model.h[0], head, query=always, key=to_first, value=value, output=back)
+    folder = tmp_path_factory.mktemp("sinks")
+    model.save_pretrained(folder)
+    return {"source": {"path": str(folder)}, "init": "pretrained", "seed": 0, "dtype": "float32"}
+
+
+def test_a_sink_with_a_value_of_zero_gets_no_norm_weighted_share(sinks):
+    sequences = repeated_sequences(range(1, VOCABULARY), [0], [], POSITIONS, 8, 0)
+    inputs = Inputs([sequence.example for sequence in sequences], sequences, 0)
+    scores = {name: values.mean(axis=0)[0] for name, values in scores_of(sinks, inputs).items()}
+    assert (scores["sink"] > 0.95).all()
+    assert scores["norm_sink"][0] < 1e-3
+    assert scores["norm_sink"][1] > 0.9
+    assert not {"sep", "norm_sep"} & scores.keys(), "a model without [SEP]"
+
+
+def test_the_note_says_why_there_is_no_norm_weighted_attention(tmp_path):
+    tiny("albert").save_pretrained(tmp_path)
+    entry = {"source": {"path": str(tmp_path)}, "init": "pretrained", "seed": 0, "dtype": "float32"}
+    sequences = repeated_sequences(range(5, 60), [2], [3], 40, 4, 0)
+    notes = {}
+    inputs = Inputs([sequence.example for sequence in sequences], sequences, 1, sep="3")
+    scores = scores_of(entry, inputs, notes)
+    assert np.isnan(scores["norm_sink"]).all()
+    assert np.isnan(scores["norm_sep"]).all()
+    assert not np.isnan(scores["sep"]).any()
+    assert "shares its layers in groups" in notes["norm_sink"] == notes["norm_sep"]
+
+
+def test_even_shares_are_those_of_attention_to_all_that_a_token_can_see():
+    sequences = repeated_sequences(range(5, 60), [2], [3], 40, 4, 0)
+    inputs = Inputs([sequence.example for sequence in sequences], sequences, 1, sep="3")
+    lengths = np.array([len(sequence.example.input_ids) for sequence in sequences])
+    both_ways = even_scores(inputs, causal=False)
+    assert both_ways["sink"] == pytest.approx((2 / lengths).mean())
+    assert both_ways["sep"] == pytest.approx((1 / lengths).mean())
+    assert both_ways["induction"] == pytest.approx((1 / lengths).mean())
+    causal = even_scores(inputs, causal=True)
+    # The last token is hidden from all others.
+    assert causal["sep"] == 0
+    expected = np.mean([np.mean([1 / (place + 1) for place in range(1, n - 1)]) for n in lengths])
+    assert causal["sink"] == pytest.approx(expected)
+    special = np.array([True, False, False])
+    assert sink_share(even_map(3, True), special)[0, 0] == pytest.approx((1 / 2 + 1 / 3) / 2)

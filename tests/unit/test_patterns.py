@@ -1,0 +1,255 @@
+"""Patterns of a user's choice: their texts, pairs against loops, shares of heads made by hand, and bad ones."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from decoder_by_hand import PIECE, PLACE, POSITIONS, SIZE, VOCABULARY, WIDTH, empty_decoder, into, set_head
+from small_tokenizer import save_tokenizer
+from transformers import BertConfig, BertModel
+
+from attention_atlas.atlas.head_measures import HEAD_SCORES
+from attention_atlas.atlas.head_scores import COLUMNS, Draws, Inputs, random_entries, score_rows, scores_of, write_head_scores
+from attention_atlas.atlas.measures import measure_rows, numeric, read_measures
+from attention_atlas.atlas.overview import check
+from attention_atlas.corpora.alignment import WordPieces
+from attention_atlas.corpora.examples import Example, write_examples
+from attention_atlas.errors import AtlasError
+from attention_atlas.methods.pattern_texts import parse_pattern, parse_patterns
+from attention_atlas.methods.patterns import check_annotation, pattern_pairs, pattern_share
+from attention_atlas.methods.repeated_tokens import repeated_sequences
+from attention_atlas.models.card import ModelCard, write_card
+
+FUNCTIONS = """
+import numpy as np
+
+def same_letter(example):
+    first = [token[0] for token in example.tokens]
+    return np.array([[a == b for b in first] for a in first])
+
+def previous(example):
+    n = len(example.tokens)
+    return np.eye(n, k=-1, dtype=bool)
+
+def numbers(example):
+    return np.eye(len(example.tokens))
+
+def too_small(example):
+    return np.eye(2, dtype=bool)
+
+def broken(example):
+    return example.nothing
+
+def later(example):
+    return np.eye(len(example.tokens), k=1, dtype=bool)
+"""
+
+
+@pytest.fixture
+def functions(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(FUNCTIONS, encoding="utf-8")
+    return path
+
+
+def sentence(record=0, words=("small", "dogs", "bark", "."), word=(-1, 0, 1, 1, 2, 3, -1)):
+    layers = {
+        "heads": (2, 3, 0, 3),
+        "relations": ("amod", "nsubj", "root", "punct"),
+        "upos": ("ADJ", "NOUN", "VERB", "PUNCT"),
+        "xpos": ("JJ", "NNS", "VBP", "."),
+    }
+    tokens = tuple("[CLS]" if k == 0 else "[SEP]" if w < 0 else words[w] for k, w in enumerate(word))
+    return Example(record, f"s{record}", tuple(range(len(word))), (0,) * len(word), tokens, word, words, layers)
+
+
+@pytest.mark.parametrize(
+    ("text", "pairs"),
+    [
+        ("relation:nsubj", {("dogs", "bark"), ("bark", "dogs")}),
+        ("relation:nsubj>head", {("dogs", "bark")}),
+        ("relation:nsubj>dependent", {("bark", "dogs")}),
+        ("pos:ADJ>NOUN", {("small", "dogs")}),
+        ("pos:NNS>VBP", {("dogs", "bark")}),
+        ("pos:*>PUNCT", {("small", "."), ("dogs", "."), ("bark", ".")}),
+        ("pos:ADJ>*", {("small", "dogs"), ("small", "bark"), ("small", ".")}),
+    ],
+)
+def test_pairs_are_those_of_all_pieces_of_the_words(text, pairs):
+    example = sentence()
+    matrix = pattern_pairs(parse_pattern(text), [example])[0]
+    for query, key in np.ndindex(7, 7):
+        of_query, of_key = example.word[query], example.word[key]
+        expected = of_query >= 0 and of_key >= 0 and (example.words[of_query], example.words[of_key]) in pairs
+        assert matrix[query, key] == expected, (query, key)
+
+
+def test_a_function_says_which_pairs_count(functions):
+    pattern = parse_pattern(f"{functions}:same_letter")
+    assert pattern.measure == "pattern_mine_same_letter"
+    matrix = pattern_pairs(pattern, [sentence(3)])[3]
+    assert matrix[0, 6]
+    assert matrix[2, 3]
+    assert not matrix[1, 2]
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_shares_are_those_of_loops(causal):
+    generator = np.random.default_rng(0)
+    maps, pairs = generator.dirichlet(np.ones(6), (2, 3, 6)), generator.random((6, 6)) < 0.2
+    pairs[2] = False
+    ours = pattern_share(maps, pairs, causal)
+    for layer, head in np.ndindex(2, 3):
+        shares = []
+        for query in range(6):
+            keys = [key for key in range(6) if pairs[query, key] and (key <= query or not causal)]
+            if keys:
+                shares.append(sum(maps[layer, head, query, key] for key in keys))
+        assert ours[layer, head] == pytest.approx(np.mean(shares))
+    assert np.isnan(pattern_share(maps, np.zeros((6, 6), dtype=bool), causal)).all()
+
+
+@pytest.fixture(scope="module")
+def by_hand(tmp_path_factory):
+    """Head 1 attends to the previous token, head 2 to the same piece, itself included."""
+    model = empty_decoder(layers=1)
+    with torch.no_grad():
+        back = torch.zeros(SIZE, WIDTH)
+        back[:VOCABULARY, PIECE] = torch.eye(VOCABULARY)
+        set_head(model.h[0], 0, query=into(PLACE, -1, 10.0), key=into(PLACE), value=into(PIECE), output=back)
+        set_head(model.h[0], 1, query=into(PIECE, 0, 10.0), key=into(PIECE), value=into(PIECE), output=back)
+    folder = tmp_path_factory.mktemp("patterns")
+    model.save_pretrained(folder)
+    return {"source": {"path": str(folder)}, "init": "pretrained", "seed": 0, "dtype": "float32"}
+
+
+def test_a_head_made_for_a_pattern_stands_out_from_random_weights(by_hand, functions):
+    sequences = repeated_sequences(range(1, VOCABULARY), [], [], POSITIONS, 8, 0)
+    sentences = [sequence.example for sequence in sequences]
+    pairs = {"pattern_mine_previous": pattern_pairs(parse_pattern(f"{functions}:previous"), sentences)}
+    inputs, draws = Inputs(sentences, sequences, 0, pairs=pairs), Draws(8, 100, 2, 100, 0)
+    values = scores_of(by_hand, inputs)["pattern_mine_previous"]
+    null = np.concatenate(
+        [
+            scores_of(entry, inputs.part(number, 2))["pattern_mine_previous"].mean(axis=0).ravel()
+            for number, entry in enumerate(random_entries(by_hand, draws))
+        ]
+    )
+    rows = score_rows("pattern_mine_previous", values, null, inputs, draws)
+    assert rows["value"][0] > 0.95
+    assert rows["q"][0] < 0.05
+    assert rows["rank"].tolist() == [1, 2]
+    assert rows["value"][1] < 0.1
+    assert (rows["n"] == 8).all()
+
+
+def test_the_table_of_scores_names_the_measures_of_patterns(tmp_path, functions):
+    tokenizer = save_tokenizer(tmp_path / "tokenizer.json")
+    pieces = WordPieces(tokenizer)
+    torch.manual_seed(0)
+    size = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 32}
+    BertModel(BertConfig(vocab_size=200, max_position_embeddings=64, **size)).save_pretrained(tmp_path / "model")
+    entry = {"source": {"path": str(tmp_path / "model")}, "init": "pretrained", "seed": 0, "dtype": "float32"}
+    facts = {"origin": "a folder", "model_type": "bert", "layers": 2, "heads": 3, "max_tokens": 64, "weights_sha256": ""}
+    special = {"cls": "[CLS]", "sep": "[SEP]", "pad": 0, "mask": None, "init": "pretrained", "seed": 0, "dtype": "float32"}
+    write_card(ModelCard(name="tiny", **facts, **special), tmp_path / "card.json")
+    base = sentence()
+    examples = []
+    for record in range(12):
+        made = pieces.assemble([pieces.pieces(base.words)])
+        encoded = (made.input_ids, made.segment_ids, made.tokens, made.word)
+        examples.append(Example(record, f"s{record}", *encoded, base.words, base.layers))
+    write_examples(tmp_path / "examples.parquet", examples)
+    draws = Draws(8, 2, 4, 100, 0)
+    files = (tmp_path / "card.json", tokenizer, [tmp_path / "examples.parquet"])
+    texts = ["relation:nsubj>head", f"{functions}:previous"]
+    write_head_scores(entry, *files, 12, draws, tmp_path / "scores.tsv", patterns=texts)
+    table = pd.read_csv(tmp_path / "scores.tsv", sep="\t")
+    assert list(table.columns) == list(COLUMNS)
+    nsubj = table[table["measure"] == "pattern_relation_nsubj_to_head"]
+    assert nsubj["pattern"].unique().tolist() == ["relation:nsubj>head"]
+    tokens = len(examples[0].tokens)
+    assert nsubj["even_share"].to_numpy() == pytest.approx(examples[0].word.count(2) / tokens, rel=1e-5)
+    measured = read_measures({HEAD_SCORES: tmp_path / "scores.tsv"}, 2, 3)
+    rows = measure_rows(measured, {}).set_index("measure")
+    assert rows.loc["pattern_relation_nsubj_to_head", "title"] == "Attention on the pattern relation:nsubj>head"
+    assert rows.loc["pattern_relation_nsubj_to_head", "null"] == "heads with random weights"
+    assert rows.loc["pattern_relation_nsubj_to_head", "n"] == 8
+    assert rows.loc["pattern_mine_previous", "chance"] == pytest.approx((tokens - 1) / tokens / (tokens - 1), rel=1e-4)
+    assert {"pattern_mine_previous", "sink", "norm_sink"} <= set(numeric(measured.table))
+    assert not {"pattern_mine_previous_low", "pattern_mine_previous_null_low"} & set(numeric(measured.table))
+    with pytest.raises(
+        AtlasError, match="no sentence has the dependency relation 'dobj'; the corpus has amod, nsubj, punct, root"
+    ):
+        write_head_scores(entry, *files, 12, draws, tmp_path / "none.tsv", patterns=["relation:dobj"])
+    assert not (tmp_path / "none.tsv").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence_of_error"),
+    [
+        ("nsubj", "pattern 'nsubj': this is none of the forms relation:NAME"),
+        ("relation:", "this is none of the forms"),
+        ("relation:nsubj>up", "this is none of the forms"),
+        ("relation:nsubj>", "this is none of the forms"),
+        ("pos:NOUN", "this is none of the forms"),
+        ("nowhere.py:mine", "there is no file nowhere.py"),
+        ("{functions}:absent", "defines no function 'absent' .its functions: same_letter, previous"),
+        ("{unparsable}:mine", "line 2: this is not Python"),
+    ],
+)
+def test_a_bad_text_is_one_sentence(text, sentence_of_error, functions, tmp_path):
+    unparsable = tmp_path / "unparsable.py"
+    unparsable.write_text("\ndef mine(:\n", encoding="utf-8")
+    with pytest.raises(AtlasError, match=sentence_of_error) as raised:
+        parse_pattern(text.format(functions=functions, unparsable=unparsable))
+    assert "\n" not in str(raised.value)
+
+
+def test_two_patterns_of_one_name_are_refused():
+    with pytest.raises(AtlasError, match="would be called pattern_relation_nsubj_pass"):
+        parse_patterns(["relation:nsubj:pass", "relation:nsubj_pass"])
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence_of_error"),
+    [
+        ("numbers", r"returns float64 of shape \(7, 7\) for example s0; it must return a boolean matrix of shape \(7, 7\)"),
+        ("too_small", r"returns bool of shape \(2, 2\)"),
+        ("broken", r"the function fails on example s0 \(AttributeError"),
+    ],
+)
+def test_a_bad_function_is_one_sentence(name, sentence_of_error, functions):
+    with pytest.raises(AtlasError, match=sentence_of_error):
+        pattern_pairs(parse_pattern(f"{functions}:{name}"), [sentence()])
+
+
+def test_a_file_that_cannot_be_imported_is_one_sentence(tmp_path):
+    path = tmp_path / "failing.py"
+    path.write_text("import nothing_of_this_name\n\ndef mine(example):\n    return None\n", encoding="utf-8")
+    with pytest.raises(AtlasError, match=r"failing.py cannot be imported \(ModuleNotFoundError: No module named"):
+        pattern_pairs(parse_pattern(f"{path}:mine"), [sentence()])
+
+
+@pytest.mark.parametrize(("text", "what"), [("relation:nsubj", "dependency relation"), ("pos:ADJ>NOUN", "part of speech")])
+def test_a_corpus_without_annotation_is_one_sentence(text, what):
+    plain = Example(**{**vars(sentence()), "layers": {}})
+    with pytest.raises(AtlasError, match=f"the corpus of the atlas has no {what}"):
+        check_annotation(parse_pattern(text), [plain])
+
+
+def test_an_unknown_part_of_speech_is_one_sentence():
+    with pytest.raises(AtlasError, match="no sentence has the part of speech 'NOON'; the corpus has"):
+        check_annotation(parse_pattern("pos:NOON>*"), [sentence()])
+
+
+def test_the_configuration_names_the_key_of_a_bad_pattern():
+    config = {
+        "runs": {"one": {"atlas": {"patterns": ["nsubj"], "sentences": "trees"}}},
+        "corpora": {"trees": {"level": "tokens"}},
+    }
+    with pytest.raises(AtlasError, match=r"config: runs.one.atlas.patterns: pattern 'nsubj': this is none of the forms"):
+        check(config, "one", "runs.one.atlas")
+    config["runs"]["one"]["atlas"] = {"patterns": ["pos:*>NOUN"]}
+    with pytest.raises(AtlasError, match=r"name a corpus under runs\.one\.atlas\.sentences"):
+        check(config, "one", "runs.one.atlas")
