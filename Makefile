@@ -12,6 +12,7 @@
 # make sweep      the sample run in three sizes: how cost grows, and the cost model of `make plan`
 # make bench      benchmarks: ratios against a stated reference, side by side in one run
 # make atlas      the atlas of any model: MODEL names a folder or a model on the hub; opens the page
+#                 TEXT=my.txt shows these sentences: one on each line, or CoNLL-U, whose trees the heads are then measured on
 # make atlas-release  results/$(RUN)/atlas-release.zip: tables of the atlas with data card, licence, versions and checksums
 # make results    results/$(RUN)/results.md: verdicts on published values and claims of a run that is built, and the code that made it
 #                 PARTIAL=yes: of the studies that are built, where some jobs failed
@@ -25,6 +26,7 @@ PYTHON ?= python3
 CORES ?= all
 RUN ?= sample
 MODEL ?=
+TEXT ?=
 PARTIAL ?=
 REMOVE ?=
 A ?=
@@ -104,7 +106,7 @@ bench: setup
 
 atlas: setup
 	@test -n "$(MODEL)" || { echo "Name a model: make atlas MODEL=folder, or a name on the hub"; exit 1; }
-	$(BIN)/python tools/atlas.py "$(MODEL)" --cores $(CORES)
+	$(BIN)/python tools/atlas.py "$(MODEL)" $(if $(TEXT),--text "$(TEXT)") --cores $(CORES)
 
 results: setup
 	$(BIN)/python tools/results.py $(RUN) $(if $(PARTIAL),--partial)

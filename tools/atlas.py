@@ -1,9 +1,11 @@
 """The atlas of any model: studies that need no training, on generated English, and the page to browse its heads.
 
-python tools/atlas.py MODEL             a folder with config.json, weights and tokenizer.json, or the name of a model on the hub
-python tools/atlas.py MODEL --keep      do not open the page in a browser
+python tools/atlas.py MODEL               a folder with config.json, weights and tokenizer.json, or the name of a hub's model
+python tools/atlas.py MODEL --text FILE   show these sentences, one on each line; or CoNLL-U, whose trees heads are measured on
+python tools/atlas.py MODEL --keep        do not open the page in a browser
 
-Results are in results/atlas-NAME; the configuration, for further targets of the same run, in results/atlas-NAME/config.yaml.
+Results are in results/atlas-NAME, with --text in results/atlas-NAME-on-FILE; the configuration, for further targets of the same
+run, in config.yaml there.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ sys.path.insert(0, str(ROOT / "workflow" / "lib"))
 
 import yaml  # noqa: E402
 
+from attention_atlas.corpora.users_text import UsersText, users_text  # noqa: E402
 from attention_atlas.errors import AtlasError, first_line  # noqa: E402
 from attention_atlas.models.loading import locate  # noqa: E402
 
@@ -38,6 +41,8 @@ _TOKENIZERS = (
 _SEED = 1
 # Spelled in bytes, even short sentences are long.
 _BYTES_DRAWN = {"count": 4, "max_tokens": 64}
+_TEXT_DRAWN = {"count": 20, "max_tokens": 64, "shortest": 1}
+"""A user's sentences that the page shows: more, longer and shorter ones than of a corpus."""
 _BYTES_CORPORA = {
     "sample-keyphrases": {"max_tokens": 512, "overlong": "truncate"},
     "sample-coreference": {"max_tokens": 512},
@@ -96,44 +101,79 @@ def shape_of(folder: Path) -> dict[str, int]:
         raise AtlasError(f"{folder / 'config.json'}: it does not say how many layers and heads the model has.") from error
 
 
-def overlay(model: str) -> tuple[str, dict[str, Any]]:
+def overlay(model: str, text_path: str | Path | None = None) -> tuple[str, dict[str, Any]]:
     """Name of the run of a model, and the configuration that overlays config.yaml.
 
     The model is compared with the same architecture with random weights.
 
+    Args:
+        model: folder, or name on the hub.
+        text_path: sentences that the page shows; with trees the heads are measured on them, too.
+
     Raises:
-        AtlasError: as `model_source`.
+        AtlasError: as `model_source` and `users_text`.
     """
+    text = users_text(text_path) if text_path else None
     source, shape, tokenizer = model_source(model)
     parts = Path(source["path"]).parts if "path" in source else model.split("/")
     # Folders are often called by what they are (hf, checkpoint), and their parents by the model.
-    name = "-".join(re.sub(r"[^a-z0-9.]+", "-", part.lower()).strip("-.") for part in parts[-2:])
+    name = "-".join(_plain_name(part) for part in parts[-2:])
     entry: dict[str, Any] = {"source": source, **shape}
-    title = f"{name} (generated English)"
+    measured_on = f"{text.path.name}; coreference and keyphrases: " if text and text.has_trees else ""
+    title = f"{name} ({measured_on}generated English)"
     atlas: dict[str, Any] = {"compared": [f"{name}-random"]}
     further: dict[str, Any] = {}
     if not tokenizer:
         entry["tokenizer"] = "bytes"
-        title = f"{name} (generated English, spelled in bytes, as the model came without a tokenizer)"
+        title = f"{name} ({measured_on}generated English, spelled in bytes, as the model came without a tokenizer)"
         atlas["drawn"] = _BYTES_DRAWN
         further["corpora"] = _BYTES_CORPORA
     run = f"atlas-{name}"
+    settings: dict[str, Any] = {"extends": TEMPLATE, "title": title, "model": name, "atlas": atlas}
+    if text:
+        corpus = f"text-{_plain_name(text.path.name.partition('.')[0]) or 'file'}"
+        run = f"{run}-on-{corpus.removeprefix('text-')}"
+        further["corpora"] = {**further.get("corpora", {}), corpus: text.entry()}
+        atlas["drawn"] = _TEXT_DRAWN
+        if text.has_trees:
+            atlas["sentences"] = corpus
+            settings["clark2019"] = {"dependencies": corpus}
+        else:
+            atlas["shown"] = corpus
     return run, {
         "targets": [run],
         "models": {name: entry, f"{name}-random": {**entry, "init": "random", "seed": _SEED}},
-        "runs": {run: {"extends": TEMPLATE, "title": title, "model": name, "atlas": atlas}},
+        "runs": {run: settings},
         **further,
     }
+
+
+def _plain_name(text: str) -> str:
+    """A text as a part of a name in the registries."""
+    return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.")
+
+
+def text_notes(text: UsersText) -> list[str]:
+    """What a user should know of a text before the run."""
+    notes = []
+    if text.records < text.sentences:
+        use = "measured" if text.has_trees else "shown"
+        notes.append(f"{text.path}: the first {text.records} of {text.sentences} sentences are {use}.")
+    if not text.has_trees:
+        notes.append(f"{text.path}: no trees, so the page shows these sentences; heads are measured on generated English.")
+    return notes
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model")
+    parser.add_argument("--text", type=Path, help="sentences to show, one on each line, or CoNLL-U")
     parser.add_argument("--keep", action="store_true", help="do not open the page")
     parser.add_argument("--cores", default="all")
     chosen = parser.parse_args()
     try:
-        run, added = overlay(chosen.model)
+        run, added = overlay(chosen.model, chosen.text)
+        notes = text_notes(users_text(chosen.text)) if chosen.text else []
     except AtlasError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -143,6 +183,8 @@ def main() -> int:
             "heads may behave differently from what they do with tokens. Put its tokenizer.json into the folder to avoid this.",
             file=sys.stderr,
         )
+    for note in notes:
+        print(f"note: {note}", file=sys.stderr)
     folder = ROOT / "results" / run
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.yaml").write_text(yaml.safe_dump(added, sort_keys=False), encoding="utf-8")

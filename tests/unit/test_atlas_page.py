@@ -14,7 +14,7 @@ from small_treebank import write_treebank
 from attention_atlas.atlas.attended import write_attended
 from attention_atlas.atlas.correlations import Draws, write_correlations
 from attention_atlas.atlas.measures import MEASURES
-from attention_atlas.atlas.page import Drawn, Evidence, percentiles, relation_cards, sentence_data, write_page
+from attention_atlas.atlas.page import Drawn, Evidence, percentiles, relation_cards, sentence_data, shown_note, write_page
 from attention_atlas.attention.cache import read_attention
 from attention_atlas.corpora.examples import read_examples
 from attention_atlas.errors import AtlasError
@@ -71,10 +71,20 @@ def write_tables(folder, layers, heads):
     return table
 
 
-NO_SENTENCES = Drawn(None, None, 2, 24)
+NO_SENTENCES = Drawn(None, None, None, 2, 24, 6)
 
 
 NO_EVIDENCE = Evidence(None, None)
+
+
+def drawn_of(folder, count=2, max_tokens=24, shortest=6):
+    """Sentences of the small treebank."""
+    dropped = folder / "0.dropped.tsv"
+    write_table(
+        pd.DataFrame([(12, "s12", "too long", "900 pieces, 512 allowed")], columns=["record", "id", "reason", "detail"]),
+        dropped,
+    )
+    return Drawn(folder / "0.safetensors", folder / "0.parquet", dropped, count, max_tokens, shortest)
 
 
 def build(folder, drawn=NO_SENTENCES, relations=None, evidence=NO_EVIDENCE):
@@ -146,7 +156,7 @@ def test_the_page_reads_the_table_of_relations(tmp_path):
 
 def test_weights_come_back_within_a_step(tmp_path):
     write_treebank(tmp_path, sentences=5)
-    drawn = Drawn(tmp_path / "0.safetensors", tmp_path / "0.parquet", 2, 10)
+    drawn = drawn_of(tmp_path, max_tokens=10)
     examples = {example.record: example for example in read_examples([drawn.examples])}
     sentences = sentence_data(read_attention([drawn.shard]), examples, drawn)
     assert len(sentences) == 2
@@ -155,7 +165,39 @@ def test_weights_come_back_within_a_step(tmp_path):
         n = len(cached.tokens)
         steps = np.frombuffer(base64.b64decode(sentence["data"]), np.uint8).reshape(2, 2, n, n)
         assert np.abs(steps / 255 - cached.maps.astype(float)).max() <= 0.5 / 255 + 1e-6
-    assert sentence_data(read_attention([drawn.shard]), examples, Drawn(drawn.shard, drawn.examples, 2, 6)) == []
+    assert sentence_data(read_attention([drawn.shard]), examples, drawn_of(tmp_path, max_tokens=6)) == []
+
+
+def test_short_sentences_are_shown_where_they_are_asked_for_and_all_stay_small(tmp_path, monkeypatch):
+    write_treebank(tmp_path, sentences=5)
+    # Each has 7 tokens, and there are 4 heads.
+    examples = {example.record: example for example in read_examples([tmp_path / "0.parquet"])}
+
+    def shown(**changes):
+        drawn = drawn_of(tmp_path, count=20, **changes)
+        return len(sentence_data(read_attention([drawn.shard]), examples, drawn))
+
+    assert (shown(shortest=8), shown(shortest=7)) == (0, 5)
+    monkeypatch.setattr("attention_atlas.atlas.page._MOST_WEIGHTS", 3 * 4 * 49)
+    assert shown() == 3
+    monkeypatch.setattr("attention_atlas.atlas.page._MOST_WEIGHTS", 1)
+    assert shown() == 1, "one in any case"
+
+
+def test_the_page_says_which_sentences_it_does_not_show(tmp_path):
+    write_tables(tmp_path, 2, 2)
+    write_treebank(tmp_path)
+    data = data_of(build(tmp_path, drawn_of(tmp_path)))
+    assert data["shown_note"] == "2 of 13 sentences shown, 1 dropped as too long (s12: 900 pieces, 512 allowed)."
+    none = pd.DataFrame(columns=["id", "reason", "detail"])
+    assert shown_note(none, [5, 25, 30], NO_SENTENCES, 1) == (
+        "1 of 3 sentences shown, 2 longer than the 24 word pieces that the page draws."
+    )
+    assert shown_note(none, [5], NO_SENTENCES, 1) == "1 of 1 sentence shown."
+    many = pd.DataFrame([(f"line {k}", "too long", "9 pieces") for k in range(5)], columns=list(none))
+    assert shown_note(many, [], NO_SENTENCES, 0).endswith(
+        "5 dropped as too long (line 0: 9 pieces; line 1: 9 pieces; line 2: 9 pieces; ...)."
+    )
 
 
 def test_the_page_holds_the_tables_and_no_address(tmp_path):
@@ -192,8 +234,18 @@ def test_the_job_of_a_run_without_sentences_and_relations_renders_the_page(tmp_p
     write_tables(tmp_path, 3, 4)
     page = build(tmp_path)
     files = {f"{name}_path": tmp_path / f"{name}.tsv" for name in ("heads", "measures", "correlations")}
-    absent = {name: [] for name in ("relations_path", "evidence__pairs", "evidence__kinds", "drawn__shard", "drawn__examples")}
-    params = {"drawn": {"count": 2, "max_tokens": 24}, "run": "Test run", "label": None}
+    absent = {
+        name: []
+        for name in (
+            "relations_path",
+            "evidence__pairs",
+            "evidence__kinds",
+            "drawn__shard",
+            "drawn__examples",
+            "drawn__dropped",
+        )
+    }
+    params = {"drawn": {"count": 2, "max_tokens": 24, "shortest": 6}, "run": "Test run", "label": None}
     render("atlas.page:write_page", files | absent, {"out": tmp_path / "rendered.html"}, params)
     rendered = (tmp_path / "rendered.html").read_text(encoding="utf-8")
     assert data_of(rendered) == data_of(page)
@@ -210,7 +262,7 @@ def test_tables_of_other_heads_are_errors(tmp_path):
     table = write_tables(tmp_path, 3, 4)
     write_treebank(tmp_path)
     with pytest.raises(AtlasError, match="not that of the 12 heads"):
-        build(tmp_path, Drawn(tmp_path / "0.safetensors", tmp_path / "0.parquet", 2, 24))
+        build(tmp_path, drawn_of(tmp_path))
     write_table(table.iloc[1:], tmp_path / "heads.tsv")
     with pytest.raises(AtlasError, match="11 rows are not those of all heads"):
         build(tmp_path)
@@ -232,7 +284,7 @@ def opened(browser, tmp_path):
     write_table(relations, tmp_path / "relations.tsv")
     evidence = Evidence(tmp_path / "pairs.tsv", tmp_path / "kinds.tsv")
     write_attended([tmp_path / "0.safetensors"], [tmp_path / "0.parquet"], 100, 20, evidence.pairs, evidence.kinds)
-    build(tmp_path, Drawn(tmp_path / "0.safetensors", tmp_path / "0.parquet", 2, 24), tmp_path / "relations.tsv", evidence)
+    build(tmp_path, drawn_of(tmp_path), tmp_path / "relations.tsv", evidence)
     page = browser.new_page()
     errors, requests = [], []
     page.on("console", lambda message: errors.append(message.text) if message.type in ("error", "warning") else None)

@@ -7,12 +7,13 @@ import pytest
 from workspaces import ROOT
 
 from attention_atlas.corpora.alignment import WordPieces, without_space_mark
+from attention_atlas.corpora.users_text import users_text
 from attention_atlas.errors import AtlasError
 from attention_atlas.methods.surface import token_classes
 from attention_atlas.models.card import read_card
 from attention_atlas.models.loading import describe
 from attention_atlas.workflow.config import merged, read_configuration, resolve
-from tools.atlas import overlay
+from tools.atlas import main, overlay, text_notes
 
 SHAPE = {"model_type": "bert", "num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 48}
 
@@ -76,6 +77,46 @@ def test_a_folder_without_a_tokenizer_is_spelled_in_bytes(folder):
     assert config["models"]["tiny-model-hf"]["tokenizer"] == "bytes"
     assert config["corpora"]["sample-keyphrases"]["max_tokens"] == 512
     assert "spelled in bytes" in config["runs"][run]["title"]
+
+
+TREE = "1\tDogs\tdog\tNOUN\tNNS\t_\t2\tnsubj\t_\t_\n2\tbark\tbark\tVERB\tVBP\t_\t0\troot\t_\t_\n\n"
+
+
+def test_plain_sentences_are_shown_and_trees_are_measured_as_well(folder, tmp_path):
+    (tmp_path / "My text.txt").write_text("Dogs bark.\nCats sleep.\n", encoding="utf-8")
+    run, added = overlay(str(folder), tmp_path / "My text.txt")
+    config = configured(added)
+    assert run == "atlas-tiny-model-hf-on-my-text"
+    atlas = config["runs"][run]["atlas"]
+    assert (atlas["sentences"], atlas["shown"]) == ("sample-trees", "text-my-text")
+    assert config["runs"][run]["clark2019"]["dependencies"] == "sample-trees"
+    assert (config["corpora"]["text-my-text"]["limit"], atlas["drawn"]["shortest"]) == (2, 1)
+    (tmp_path / "my.conllu").write_text(TREE, encoding="utf-8")
+    run, added = overlay(str(folder), tmp_path / "my.conllu")
+    config = configured(added)
+    assert config["runs"][run]["atlas"]["sentences"] == "text-my"
+    assert "shown" not in config["runs"][run]["atlas"]
+    assert config["runs"][run]["clark2019"]["dependencies"] == "text-my"
+    assert config["runs"][run]["clark2019"]["coreference"] == "sample-coreference"
+    assert "my.conllu" in config["runs"][run]["title"]
+
+
+def test_the_notes_say_what_becomes_of_a_text(tmp_path):
+    path = tmp_path / "my.txt"
+    path.write_text("Dogs bark.\n" * 150, encoding="utf-8")
+    first, second = text_notes(users_text(path))
+    assert "the first 100 of 150 sentences are shown" in first
+    assert "heads are measured on generated English" in second
+    path.write_text(TREE, encoding="utf-8")
+    assert text_notes(users_text(path)) == []
+
+
+def test_a_bad_text_stops_before_anything_is_written(folder, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("tools.atlas.ROOT", tmp_path)
+    monkeypatch.setattr("sys.argv", ["atlas.py", str(folder), "--text", str(tmp_path / "none.txt")])
+    assert main() == 1
+    assert capsys.readouterr().err.startswith(f"error: {tmp_path / 'none.txt'}: there is no such file")
+    assert not (tmp_path / "results").exists()
 
 
 def test_what_is_no_model_is_a_sentence(folder, monkeypatch):

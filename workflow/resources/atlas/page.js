@@ -557,6 +557,7 @@
     find("kinds-of").addEventListener("change", fillEvidence);
   }
   find("sentence-part").hidden = !data.sentences.length;
+  find("shown-note").textContent = data.shown_note;
   data.sentences.forEach((sentence, place) => find("sentence").append(element("option", { value: place }, sentence.text)));
   find("sentence").addEventListener("change", () => {
     state.sentence = Number(find("sentence").value);

@@ -17,7 +17,11 @@ ROLES = {
         "conllu",
         "at level tokens: what the page shows attention on, and what compared models are measured on; measures that no study "
         "of the run makes are made on it.",
-    )
+    ),
+    "shown": Role(
+        "sentences",
+        "at level tokens: what the page shows attention on, in place of `sentences`, which are measured all the same.",
+    ),
 }
 ARTIFACTS = (
     table(
@@ -68,8 +72,9 @@ def has_sentences(config: Config, run: str) -> bool:
 
 def pairs(config: Config, run: str) -> list[Pair]:
     """(model, corpus) whose attention is cached: those of all compared models, where the run names sentences."""
-    corpus = config["runs"][run][ID].get("sentences")
-    return [(model, corpus) for model in compared_models(config, run)] if corpus else []
+    settings = config["runs"][run][ID]
+    corpora = [settings[role] for role in ROLES if role in settings]
+    return [(model, corpus) for model in compared_models(config, run) for corpus in corpora]
 
 
 def check(config: Config, run: str, place: str) -> None:
@@ -84,13 +89,13 @@ def check(config: Config, run: str, place: str) -> None:
         if name == study_model(config, run, ID):
             raise AtlasError(f"config: {place}.compared: '{name}' is the model of the atlas itself: name others.")
     if "sentences" not in settings:
-        if "compared" in settings:
-            raise AtlasError(
-                f"config: {place}.compared: models are compared on sentences: name a corpus under {place}.sentences."
-            )
+        for key, reason in (("compared", "models are compared on sentences"), ("shown", "heads are measured on sentences")):
+            if key in settings:
+                raise AtlasError(f"config: {place}.{key}: {reason}: name a corpus under {place}.sentences.")
         return
-    if config["corpora"][settings["sentences"]]["level"] != "tokens":
-        raise AtlasError(f"config: {place}.sentences: the corpus '{settings['sentences']}' has to be of level tokens.")
+    for role in ROLES:
+        if role in settings and config["corpora"][settings[role]]["level"] != "tokens":
+            raise AtlasError(f"config: {place}.{role}: the corpus '{settings[role]}' has to be of level tokens.")
 
 
 def _sentences(place: Place) -> Pair:
@@ -123,7 +128,7 @@ STUDY = Study(
     roles=ROLES,
     artifacts=ARTIFACTS,
     pairs=pairs,
-    optional={"sentences": ("compared",), "compared": ()},
+    optional={"sentences": ("compared", "shown"), "compared": (), "shown": ()},
     check=check,
     jobs={
         "of_model": Job(

@@ -38,8 +38,10 @@ from attention_atlas.methods.head_relations import HEAD_RELATIONS, above_baselin
 
 ASSETS = RESOURCES / "atlas"
 _STEPS = 255
-_SHORTEST = 6
+_MOST_WEIGHTS = 1_500_000
+"""Weights of all sentences on the page at the most, a byte each: a third more in the page, so that it opens at once."""
 _DIGITS = 6
+_NAMED = 3
 _KINDS = 8
 _RAMPS = {"plain": "viridis", "signed": "PuOr_r"}
 """Colours of measures: those of one sign, and those around 0."""
@@ -50,15 +52,19 @@ class Drawn:
     """Sentences whose attention the page shows.
 
     Attributes:
-        shard, examples: the first shard of a corpus, and its examples; None where the run has no sentences.
+        shard, examples, dropped: the first shard of a corpus, its examples, and the table of records that gave none; None where
+            the run has no sentences.
         count: sentences at the most.
-        max_tokens: pieces of a sentence at the most, special tokens included.
+        max_tokens: word pieces of a sentence at the most, special tokens included.
+        shortest: word pieces at the least.
     """
 
     shard: str | Path | None
     examples: str | Path | None
+    dropped: str | Path | None
     count: int
     max_tokens: int
+    shortest: int
 
 
 @dataclass(frozen=True)
@@ -122,20 +128,43 @@ def relation_cards(table: pd.DataFrame, places: pd.DataFrame) -> list[list[dict[
 def sentence_data(cached: Iterable[CachedExample], examples: Mapping[int, Example], drawn: Drawn) -> list[dict[str, Any]]:
     """The first sentences that are short enough: text, tokens, and the weights of all heads in steps of 1/255.
 
-    data: base64 of bytes, [layer x head, n, n] in order, row = query token.
+    data: base64 of bytes, [layer x head, n, n] in order, row = query token. No more than `_MOST_WEIGHTS` in all, but at least
+    one sentence.
     """
     sentences: list[dict[str, Any]] = []
+    weights = 0
     for example in cached:
-        if len(sentences) == drawn.count:
-            break
         n = len(example.tokens)
-        if example.level != "tokens" or not _SHORTEST <= n <= drawn.max_tokens:
+        if example.level != "tokens" or not drawn.shortest <= n <= drawn.max_tokens:
             continue
+        weights += example.maps.size
+        if len(sentences) == drawn.count or (sentences and weights > _MOST_WEIGHTS):
+            break
         steps = np.rint(widened(example.maps) * _STEPS).astype(np.uint8)
         tokens = [without_space_mark(token) for token in example.tokens]
         text = " ".join(examples[example.record].words)
         sentences.append({"text": text, "tokens": tokens, "data": base64.b64encode(steps.tobytes()).decode("ascii")})
     return sentences
+
+
+def shown_note(dropped: pd.DataFrame, lengths: Sequence[int], drawn: Drawn, shown: int) -> str:
+    """How many sentences the page shows, and why not the others.
+
+    Args:
+        dropped: table of the dropped records of the text: id, reason, detail.
+        lengths: word pieces of each sentence of the text that the model takes.
+        drawn: which of them the page shows.
+        shown: how many it shows.
+    """
+    count = len(lengths) + len(dropped)
+    parts = [f"{shown} of {count} {'sentence' if count == 1 else 'sentences'} shown"]
+    too_long = sum(length > drawn.max_tokens for length in lengths)
+    if too_long:
+        parts.append(f"{too_long} longer than the {drawn.max_tokens} word pieces that the page draws")
+    for reason, rows in dropped.groupby("reason", sort=False):
+        places = "; ".join(f"{row.id}: {row.detail}" for row in rows.head(_NAMED).itertuples())
+        parts.append(f"{len(rows)} dropped as {reason} ({places}{'; ...' if len(rows) > _NAMED else ''})")
+    return f"{', '.join(parts)}."
 
 
 def page_data(
@@ -242,13 +271,17 @@ def write_page(
     if relations_path is not None:
         relations = relation_cards(read_table(relations_path, HEAD_RELATIONS), places)
     sentences: list[dict[str, Any]] = []
-    if drawn.shard is not None and drawn.examples is not None:
+    note = ""
+    if drawn.shard is not None and drawn.examples is not None and drawn.dropped is not None:
         examples = {example.record: example for example in read_examples([drawn.examples], None)}
         sentences = sentence_data(read_attention([drawn.shard], None), examples, drawn)
         if any(len(base64.b64decode(sentence["data"])) != len(heads) * len(sentence["tokens"]) ** 2 for sentence in sentences):
             raise AtlasError(f"{drawn.shard}: this attention is not that of the {len(heads)} heads of {heads_path}.")
+        lengths = [len(example.tokens) for example in examples.values()]
+        note = shown_note(read_table(drawn.dropped, ["id", "reason", "detail"]), lengths, drawn, len(sentences))
     data = page_data(heads, measures, read_table(correlations_path, CORRELATIONS), relations, sentences)
     data["evidence"] = evidence_data(evidence, places)
+    data["shown_note"] = note
     write_text(out, page(data, f"Attention atlas: {heads['model'].iloc[0]}", label.line if label else run))
 
 

@@ -132,12 +132,14 @@ class AtlasInputs(StudyInputs):
 
     # --- its sentences ----------------------------------------------------------------------------------------------
 
-    def first_sentences(self, folder: str, suffix: str) -> OptionalFile:
-        """The first shard of the atlas's sentences for its model, where the run names some."""
+    def drawn_sentences(self, folder: str, suffix: str) -> OptionalFile:
+        """The first shard of the sentences that the page shows attention on, where the run names some."""
 
         def path(wildcards: Wildcards) -> str | list[str]:
-            named = has_sentences(self.config, wildcards.run)
-            return self.first_shard("sentences", folder, suffix)(wildcards) if named else []
+            if not has_sentences(self.config, wildcards.run):
+                return []
+            role = "shown" if "shown" in self.study_settings(wildcards) else "sentences"
+            return self.first_shard(role, folder, suffix)(wildcards)
 
         return path
 
