@@ -12,6 +12,7 @@
 # make sweep      the sample run in three sizes: how cost grows, and the cost model of `make plan`
 # make bench      benchmarks: ratios against a stated reference, side by side in one run
 # make atlas      the atlas of any model: MODEL names a folder or a model on the hub; opens the page
+#                 MODEL="a b c" several models side by side; MODEL="folder/step*" or "name@step1 name@step2" a series of checkpoints
 #                 TEXT=my.txt shows these sentences: one on each line, or CoNLL-U, whose trees the heads are then measured on
 # make atlas-release  results/$(RUN)/atlas-release.zip: tables of the atlas with data card, licence, versions and checksums
 # make results    results/$(RUN)/results.md: verdicts on published values and claims of a run that is built, and the code that made it

@@ -1,20 +1,30 @@
 """The atlas of any model: studies that need no training, on generated English, and the page to browse its heads.
 
 python tools/atlas.py MODEL               a folder with config.json, weights and tokenizer.json, or the name of a hub's model
+python tools/atlas.py MODEL MODEL ...     several models on one page, side by side; the first one is the run's
+python tools/atlas.py "FOLDER/step*"      folders that fit a pattern, or NAME@REVISION NAME@REVISION: models in an order, such
+                                          as checkpoints or seeds, with a curve a measure; the last one is the run's
 python tools/atlas.py MODEL --text FILE   show these sentences, one on each line; or CoNLL-U, whose trees heads are measured on
 python tools/atlas.py MODEL --keep        do not open the page in a browser
 
-Results are in results/atlas-NAME, with --text in results/atlas-NAME-on-FILE; the configuration, for further targets of the same
-run, in config.yaml there.
+Models may also stand in one argument, with spaces between. Results are in results/atlas-NAME, with --text in
+results/atlas-NAME-on-FILE; the configuration, for further targets of the same run, in config.yaml there.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
+import os
 import re
 import subprocess
 import sys
 import webbrowser
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from glob import glob
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +35,10 @@ import yaml  # noqa: E402
 
 from attention_atlas.corpora.users_text import UsersText, users_text  # noqa: E402
 from attention_atlas.errors import AtlasError, first_line  # noqa: E402
+from attention_atlas.io.hub_files import at_hand, resolve  # noqa: E402
+from attention_atlas.io.hub_lock import LOCK_PLACE, LOCK_VARIABLE, MODELS, SHAPE, record  # noqa: E402
 from attention_atlas.models.loading import locate  # noqa: E402
+from attention_atlas.models.shape import shape_record  # noqa: E402
 
 TEMPLATE = "any"
 """The run that every model extends."""
@@ -41,6 +54,7 @@ _TOKENIZERS = (
 _SEED = 1
 # Spelled in bytes, even short sentences are long.
 _BYTES_DRAWN = {"count": 4, "max_tokens": 64}
+_LONGEST_NAME = 60
 _TEXT_DRAWN = {"count": 20, "max_tokens": 64, "shortest": 1}
 """A user's sentences that the page shows: more, longer and shorter ones than of a corpus."""
 _BYTES_CORPORA = {
@@ -49,8 +63,66 @@ _BYTES_CORPORA = {
 }
 
 
+@dataclass(frozen=True)
+class Series:
+    """Models as a user names them, those of a series in its order.
+
+    Attributes:
+        models: folders, names on the hub, or NAME@REVISION, the run's own first.
+        ordered: those of a series, in order; empty where there is none.
+    """
+
+    models: tuple[str, ...]
+    ordered: tuple[str, ...] = ()
+
+
+def named_models(arguments: Sequence[str]) -> Series:
+    """The models that arguments name: a pattern of folders, and several revisions of one name, are a series.
+
+    Raises:
+        AtlasError: no folder fits a pattern, a model is named twice, or there is none.
+    """
+    names: list[str] = []
+    ordered: list[str] = []
+    for argument in arguments:
+        # A folder may have spaces in its name.
+        for name in [argument] if Path(argument).is_dir() else argument.split():
+            if not set(name) & set("*?["):
+                names.append(name)
+                continue
+            folders = sorted((path for path in glob(name) if Path(path).is_dir()), key=_in_order)
+            if not folders:
+                raise AtlasError(f"{name}: no folder has such a name.")
+            names += folders
+            ordered += folders
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated or not names:
+        raise AtlasError(
+            f"{repeated[0]}: this model is named twice." if repeated else "Name a model: a folder, or one on the hub."
+        )
+    revisions = [name for name in names if _is_revision(name)]
+    if len(revisions) > 1 and len({name.rpartition("@")[0] for name in revisions}) == 1:
+        ordered += revisions
+    if len(ordered) < 2:
+        return Series(tuple(names))
+    last = ordered[-1]
+    return Series((last, *(name for name in names if name != last)), tuple(ordered))
+
+
+def _in_order(path: str) -> list[tuple[int, str]]:
+    """Numbers in a name by their size: step2 before step10."""
+    parts = re.split(r"(\d+)", path)
+    return [(int(part), "") if part.isdigit() else (0, part) for part in parts]
+
+
+def _is_revision(name: str) -> bool:
+    return "@" in name and not Path(name).is_dir()
+
+
 def model_source(model: str) -> tuple[dict[str, str], dict[str, int], bool]:
     """Source of a model as in the registry, its layers, heads and hidden size, and whether it has a tokenizer.
+
+    A model on the hub is looked up once: its commit and shape come from the lock file of the workflow, or are recorded there.
 
     Raises:
         AtlasError: there is no such folder, and the hub has no such model or cannot be reached; or transformers does not know
@@ -61,21 +133,18 @@ def model_source(model: str) -> tuple[dict[str, str], dict[str, int], bool]:
         source = {"path": str(folder.resolve())}
         shape = shape_of(locate({"source": source}))
         return source, shape, any((folder / name).is_file() for name in _TOKENIZERS)
-    if model.count("/") > 1 or model.startswith((".", "~")):
+    name, _, revision = model.partition("@")
+    if name.count("/") > 1 or name.startswith((".", "~", "/")):
         raise AtlasError(f"{model}: there is no such folder.")
-    from huggingface_hub import HfApi, hf_hub_download
-
+    source = {"hub": name} | ({"revision": revision} if revision else {})
     try:
-        revision = HfApi().model_info(model).sha
-        path = hf_hub_download(model, "config.json", revision=revision)
-    except Exception as error:  # the hub client raises a dozen kinds
-        raise AtlasError(
-            f"{model}: there is no such folder, and the model cannot be downloaded from the hub ({type(error).__name__}). Name "
-            "a folder with config.json, weights and tokenizer.json, or run this on a machine with a network."
-        ) from error
-    if revision is None:
-        raise AtlasError(f"{model}: the hub names no revision of this model. Download it and name its folder.")
-    return {"hub": model, "revision": revision}, shape_of(Path(path).parent), True
+        folder_at_hand = at_hand(MODELS, source)
+        if folder_at_hand is not None:
+            return source, shape_of(folder_at_hand), True
+        known = record(MODELS, source, partial(resolve, MODELS, source, shape_record))
+    except AtlasError as error:
+        raise AtlasError(f"{model}: there is no such folder, and no such model to download: {error}") from error
+    return source, {key: known[key] for key in SHAPE}, True
 
 
 def shape_of(folder: Path) -> dict[str, int]:
@@ -101,34 +170,40 @@ def shape_of(folder: Path) -> dict[str, int]:
         raise AtlasError(f"{folder / 'config.json'}: it does not say how many layers and heads the model has.") from error
 
 
-def overlay(model: str, text_path: str | Path | None = None) -> tuple[str, dict[str, Any]]:
-    """Name of the run of a model, and the configuration that overlays config.yaml.
+def overlay(models: str | Sequence[str], text_path: str | Path | None = None) -> tuple[str, dict[str, Any]]:
+    """Name of the run of models, and the configuration that overlays config.yaml.
 
-    The model is compared with the same architecture with random weights.
+    The run's model is compared with the others, and with its own architecture with random weights.
 
     Args:
-        model: folder, or name on the hub.
+        models: see `named_models`.
         text_path: sentences that the page shows; with trees the heads are measured on them, too.
 
     Raises:
-        AtlasError: as `model_source` and `users_text`.
+        AtlasError: as `named_models`, `model_source` and `users_text`.
     """
     text = users_text(text_path) if text_path else None
-    source, shape, tokenizer = model_source(model)
-    parts = Path(source["path"]).parts if "path" in source else model.split("/")
-    # Folders are often called by what they are (hf, checkpoint), and their parents by the model.
-    name = "-".join(_plain_name(part) for part in parts[-2:])
-    entry: dict[str, Any] = {"source": source, **shape}
+    chosen = named_models([models] if isinstance(models, str) else models)
+    entries: dict[str, dict[str, Any]] = {}
+    names: dict[str, str] = {}
+    for model in chosen.models:
+        names[model] = name = _unused(_registry_name(model), entries)
+        entries[name] = _entry(model)
+    name = names[chosen.models[0]]
+    entry = entries[name]
+    control = _unused(f"{name}-random", entries)
     measured_on = f"{text.path.name}; coreference and keyphrases: " if text and text.has_trees else ""
-    title = f"{name} ({measured_on}generated English)"
-    atlas: dict[str, Any] = {"compared": [f"{name}-random"]}
+    in_bytes = ", spelled in bytes, as the model came without a tokenizer" if "tokenizer" in entry else ""
+    beside = f" and {len(entries) - 1} more" if len(entries) > 1 else ""
+    title = f"{name}{beside} ({measured_on}generated English{in_bytes})"
+    atlas: dict[str, Any] = {"compared": [*(other for other in entries if other != name), control]}
     further: dict[str, Any] = {}
-    if not tokenizer:
-        entry["tokenizer"] = "bytes"
-        title = f"{name} ({measured_on}generated English, spelled in bytes, as the model came without a tokenizer)"
+    if chosen.ordered:
+        atlas["series"] = [names[model] for model in chosen.ordered]
+    if in_bytes:
         atlas["drawn"] = _BYTES_DRAWN
         further["corpora"] = _BYTES_CORPORA
-    run = f"atlas-{name}"
+    run = _run_name(list(names.values()))
     settings: dict[str, Any] = {"extends": TEMPLATE, "title": title, "model": name, "atlas": atlas}
     if text:
         corpus = f"text-{_plain_name(text.path.name.partition('.')[0]) or 'file'}"
@@ -142,10 +217,37 @@ def overlay(model: str, text_path: str | Path | None = None) -> tuple[str, dict[
             atlas["shown"] = corpus
     return run, {
         "targets": [run],
-        "models": {name: entry, f"{name}-random": {**entry, "init": "random", "seed": _SEED}},
+        "models": {**entries, control: {**entry, "init": "random", "seed": _SEED}},
         "runs": {run: settings},
         **further,
     }
+
+
+def _entry(model: str) -> dict[str, Any]:
+    """Entry of a model in the registry."""
+    source, shape, tokenizer = model_source(model)
+    return {"source": source, **shape} | ({} if tokenizer else {"tokenizer": "bytes"})
+
+
+def _registry_name(model: str) -> str:
+    """Name of a model in the registry: folders are often called by what they are (hf, step10), their parents by the model."""
+    name, _, revision = (str(Path(model).resolve()), "", "") if Path(model).is_dir() else model.partition("@")
+    parts = [part for part in Path(name).parts if part != "/"][-2:]
+    return "-".join(filter(None, map(_plain_name, (*parts, revision))))
+
+
+def _unused(name: str, entries: Mapping[str, Any]) -> str:
+    """A name, with a number behind it where it is taken."""
+    return next(free for free in (name, *(f"{name}-{k}" for k in range(2, len(entries) + 3))) if free not in entries)
+
+
+def _run_name(names: Sequence[str]) -> str:
+    """Name of the run of these models; of many, with a digest of them."""
+    joined = "-".join(names)
+    if len(joined) <= _LONGEST_NAME:
+        return f"atlas-{joined}"
+    digest = hashlib.sha256(" ".join(names).encode()).hexdigest()[:6]
+    return f"atlas-{names[0]}-and-{len(names) - 1}-more-{digest}"
 
 
 def _plain_name(text: str) -> str:
@@ -166,11 +268,12 @@ def text_notes(text: UsersText) -> list[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model")
+    parser.add_argument("model", nargs="+")
     parser.add_argument("--text", type=Path, help="sentences to show, one on each line, or CoNLL-U")
     parser.add_argument("--keep", action="store_true", help="do not open the page")
     parser.add_argument("--cores", default="all")
     chosen = parser.parse_args()
+    os.environ.setdefault(LOCK_VARIABLE, str(ROOT / LOCK_PLACE))
     try:
         run, added = overlay(chosen.model, chosen.text)
         notes = text_notes(users_text(chosen.text)) if chosen.text else []

@@ -234,7 +234,7 @@ def test_the_job_of_a_run_without_sentences_and_relations_renders_the_page(tmp_p
     write_tables(tmp_path, 3, 4)
     page = build(tmp_path)
     files = {f"{name}_path": tmp_path / f"{name}.tsv" for name in ("heads", "measures", "correlations")}
-    absent = {
+    absent = {f"comparison__{name}": [] for name in ("matches", "agreement", "means", "findings", "series")} | {
         name: []
         for name in (
             "relations_path",
@@ -245,7 +245,7 @@ def test_the_job_of_a_run_without_sentences_and_relations_renders_the_page(tmp_p
             "drawn__dropped",
         )
     }
-    params = {"drawn": {"count": 2, "max_tokens": 24, "shortest": 6}, "run": "Test run", "label": None}
+    params = {"drawn": {"count": 2, "max_tokens": 24, "shortest": 6}, "run": "Test run", "label": None, "models": []}
     render("atlas.page:write_page", files | absent, {"out": tmp_path / "rendered.html"}, params)
     rendered = (tmp_path / "rendered.html").read_text(encoding="utf-8")
     assert data_of(rendered) == data_of(page)

@@ -1,6 +1,7 @@
 """The atlas of any model: the run of a folder or of a hub name, and models without a tokenizer."""
 
 import json
+import shutil
 from types import SimpleNamespace
 
 import pytest
@@ -9,6 +10,7 @@ from workspaces import ROOT
 from attention_atlas.corpora.alignment import WordPieces, without_space_mark
 from attention_atlas.corpora.users_text import users_text
 from attention_atlas.errors import AtlasError
+from attention_atlas.io.hub_lock import read_lock
 from attention_atlas.methods.surface import token_classes
 from attention_atlas.models.card import read_card
 from attention_atlas.models.loading import describe
@@ -134,16 +136,101 @@ def test_what_is_no_model_is_a_sentence(folder, monkeypatch):
         overlay(str(folder))
     with pytest.raises(AtlasError, match="no such folder"):
         overlay("./nowhere/at/all")
-    monkeypatch.setattr("huggingface_hub.HfApi.model_info", lambda *_: (_ for _ in ()).throw(ConnectionError("no network")))
-    with pytest.raises(AtlasError, match=r"from the hub \(ConnectionError\)"):
+    monkeypatch.setenv("ATLAS_LOCK", str(folder / "lock.yaml"))
+    monkeypatch.setattr(
+        "huggingface_hub.HfApi.repo_info", lambda *_, **__: (_ for _ in ()).throw(ConnectionError("no network"))
+    )
+    with pytest.raises(AtlasError, match=r"no such folder, and no such model to download: .* \(ConnectionError: no network\)"):
         overlay("someone/some-model")
+    assert not (folder / "lock.yaml").exists()
 
 
-def test_a_model_without_a_revision_is_an_error(folder, monkeypatch):
-    monkeypatch.setattr("huggingface_hub.HfApi.model_info", lambda *_: SimpleNamespace(sha=None))
+def on_the_hub(folder, monkeypatch, commit):
+    monkeypatch.setenv("ATLAS_LOCK", str(folder / "lock.yaml"))
+    monkeypatch.setattr("huggingface_hub.HfApi.repo_info", lambda *_, **__: SimpleNamespace(sha=commit))
     monkeypatch.setattr("huggingface_hub.hf_hub_download", lambda *_, **__: str(folder / "config.json"))
-    with pytest.raises(AtlasError, match="names no revision"):
+
+
+def test_a_model_without_a_commit_is_an_error(folder, monkeypatch):
+    on_the_hub(folder, monkeypatch, None)
+    with pytest.raises(AtlasError, match="the hub names no commit"):
         overlay("someone/some-model")
+    assert not (folder / "lock.yaml").exists()
+
+
+def test_a_model_of_the_hub_is_looked_up_once_and_recorded_in_the_lock_file(folder, monkeypatch):
+    on_the_hub(folder, monkeypatch, "c" * 40)
+    run, added = overlay("someone/some-model@step10")
+    assert run == "atlas-someone-some-model-step10"
+    entry = added["models"]["someone-some-model-step10"]
+    assert entry["source"] == {"hub": "someone/some-model", "revision": "step10"}
+    assert (entry["layers"], entry["heads"], entry["hidden_size"]) == (2, 4, 48)
+    monkeypatch.setattr("huggingface_hub.HfApi.repo_info", lambda *_, **__: pytest.fail("asked again"))
+    assert overlay("someone/some-model@step10") == (run, added)
+    configured(added)
+    assert read_lock(folder / "lock.yaml")["models"]["someone/some-model"]["step10"]["commit"] == "c" * 40
+
+
+def checkpoints(folder, *names):
+    for name in names:
+        shutil.copytree(folder, folder.parent / name)
+    return folder.parent
+
+
+def test_several_models_are_compared(folder):
+    parent = checkpoints(folder, "b", "c")
+    arguments = [str(parent / name) for name in ("b", "hf", "c")]
+    run, added = overlay(" ".join(arguments))
+    assert overlay(arguments) == (run, added), "in one argument, or several"
+    atlas = configured(added)["runs"][run]["atlas"]
+    assert atlas["compared"] == ["tiny-model-hf", "tiny-model-c", "tiny-model-b-random"]
+    assert configured(added)["runs"][run]["model"] == "tiny-model-b"
+    assert "series" not in atlas
+    assert run == "atlas-tiny-model-b-tiny-model-hf-tiny-model-c"
+
+
+def test_folders_that_fit_a_pattern_are_a_series_in_the_order_of_their_numbers(folder):
+    parent = checkpoints(folder, "step2", "step10", "step1")
+    run, added = overlay([str(parent / "step*"), str(folder)])
+    settings = configured(added)["runs"][run]
+    assert settings["atlas"]["series"] == ["tiny-model-step1", "tiny-model-step2", "tiny-model-step10"]
+    assert settings["model"] == "tiny-model-step10", "the last one"
+    assert settings["atlas"]["compared"] == [
+        *("tiny-model-step1", "tiny-model-step2", "tiny-model-hf", "tiny-model-step10-random"),
+    ]
+    assert run.startswith("atlas-tiny-model-step10-and-3-more-")
+
+
+def test_revisions_of_one_model_are_a_series(folder, monkeypatch):
+    on_the_hub(folder, monkeypatch, "d" * 40)
+    run, added = overlay("someone/m@step1 someone/m@step5")
+    assert configured(added)["runs"][run]["atlas"]["series"] == ["someone-m-step1", "someone-m-step5"]
+    run, added = overlay("someone/m@step1 other/m@step1")
+    assert "series" not in configured(added)["runs"][run]["atlas"]
+
+
+def test_folders_of_one_name_stay_apart(folder, tmp_path):
+    other = tmp_path / "more" / "tiny model" / "hf"
+    shutil.copytree(folder, other)
+    entries = overlay([str(folder), str(other)])[1]["models"]
+    assert {name: entry["source"]["path"] for name, entry in entries.items() if "random" not in name} == {
+        "tiny-model-hf": str(folder),
+        "tiny-model-hf-2": str(other),
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["{folder} {folder}"], "named twice"),
+        (["{folder}", "./nowhere/at/all"], "no such folder"),
+        (["{parent}/step*"], r"step\*: no folder has such a name"),
+        ([" "], "Name a model"),
+    ],
+)
+def test_models_that_cannot_be_compared_are_a_sentence(folder, arguments, message):
+    with pytest.raises(AtlasError, match=message):
+        overlay([argument.format(folder=folder, parent=folder.parent) for argument in arguments])
 
 
 def save_llama(folder, vocabulary):

@@ -54,7 +54,24 @@ ARTIFACTS = (
         "Measures of all heads, model beside model (points: heads; diamond and bar: mean with 95 % interval), and findings "
         "tested on each model.",
         needs=["sentences", "compared"],
-        files=["models_findings.tsv", "models_findings.html"],
+        files=["models_findings.tsv", "models_findings.html", "models_claims.tsv"],
+    ),
+    figure(
+        "matching",
+        "Matched heads",
+        "Heads of several models matched by what they do, and whether they agree on other measures",
+        "Heads of each compared model, matched with those of the run's model by the optimal assignment on all measures but one "
+        "(matches.tsv: on all): their agreement on that one, and that of heads matched at random.",
+        needs=["sentences", "compared"],
+        files=["matches.tsv"],
+    ),
+    figure(
+        "series",
+        "Series of models",
+        "Each measure over checkpoints or seeds of a model",
+        "Mean of each measure over heads with its 95 % interval, and the range of heads, over the models of the series in "
+        "their order.",
+        needs=["sentences", "compared", "series"],
     ),
 )
 
@@ -88,6 +105,10 @@ def check(config: Config, run: str, place: str) -> None:
         check_known(name, config["models"], "model", f"{place}.compared")
         if name == study_model(config, run, ID):
             raise AtlasError(f"config: {place}.compared: '{name}' is the model of the atlas itself: name others.")
+    for name in settings.get("series", []):
+        check_known(name, config["models"], "model", f"{place}.series")
+        if name not in compared_models(config, run):
+            raise AtlasError(f"config: {place}.series: '{name}' is not compared: name it under {place}.compared.")
     if "sentences" not in settings:
         for key, reason in (("compared", "models are compared on sentences"), ("shown", "heads are measured on sentences")):
             if key in settings:
@@ -128,7 +149,7 @@ STUDY = Study(
     roles=ROLES,
     artifacts=ARTIFACTS,
     pairs=pairs,
-    optional={"sentences": ("compared", "shown"), "compared": (), "shown": ()},
+    optional={"sentences": ("compared", "shown", "series"), "compared": ("series",), "shown": (), "series": ()},
     check=check,
     jobs={
         "of_model": Job(

@@ -9,7 +9,7 @@ import base64
 import html
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -22,7 +22,8 @@ from scipy.stats import rankdata
 
 from attention_atlas.atlas.attended import ATTENDED_PAIRS, kind_cards, pair_cards
 from attention_atlas.atlas.correlations import CORRELATIONS
-from attention_atlas.atlas.measures import MEASURES, SOURCES, inside_null, takes_few_values
+from attention_atlas.atlas.measures import MEASURES, SOURCES, inside_null, measure_rows, read_measures, takes_few_values
+from attention_atlas.atlas.page_models import Comparison, PageModel, comparison_data, page_model
 from attention_atlas.attention.cache import CachedExample, read_attention
 from attention_atlas.attention.half import widened
 from attention_atlas.corpora.alignment import without_space_mark
@@ -43,6 +44,8 @@ _MOST_WEIGHTS = 1_500_000
 _DIGITS = 6
 _NAMED = 3
 _KINDS = 8
+_HEAD_RELATIONS = "clark2019/dependency_head_relations"
+NO_COMPARISON = Comparison(None, None, None, None, None)
 _RAMPS = {"plain": "viridis", "signed": "PuOr_r"}
 """Colours of measures: those of one sign, and those around 0."""
 
@@ -125,12 +128,15 @@ def relation_cards(table: pd.DataFrame, places: pd.DataFrame) -> list[list[dict[
     ]
 
 
-def sentence_data(cached: Iterable[CachedExample], examples: Mapping[int, Example], drawn: Drawn) -> list[dict[str, Any]]:
+def sentence_data(
+    cached: Iterable[CachedExample], examples: Mapping[int, Example], drawn: Drawn, most_weights: int | None = None
+) -> list[dict[str, Any]]:
     """The first sentences that are short enough: text, tokens, and the weights of all heads in steps of 1/255.
 
-    data: base64 of bytes, [layer x head, n, n] in order, row = query token. No more than `_MOST_WEIGHTS` in all, but at least
-    one sentence.
+    data: base64 of bytes, [layer x head, n, n] in order, row = query token. No more than `most_weights` of them in all
+    (default: `_MOST_WEIGHTS`), but at least one sentence.
     """
+    most_weights = _MOST_WEIGHTS if most_weights is None else most_weights
     sentences: list[dict[str, Any]] = []
     weights = 0
     for example in cached:
@@ -138,7 +144,7 @@ def sentence_data(cached: Iterable[CachedExample], examples: Mapping[int, Exampl
         if example.level != "tokens" or not drawn.shortest <= n <= drawn.max_tokens:
             continue
         weights += example.maps.size
-        if len(sentences) == drawn.count or (sentences and weights > _MOST_WEIGHTS):
+        if len(sentences) == drawn.count or (sentences and weights > most_weights):
             break
         steps = np.rint(widened(example.maps) * _STEPS).astype(np.uint8)
         tokens = [without_space_mark(token) for token in example.tokens]
@@ -246,6 +252,8 @@ def write_page(
     run: str,
     label: RunLabel | None,
     out: str | Path,
+    models: Sequence[Mapping[str, Any]] = (),
+    comparison: Comparison = NO_COMPARISON,
 ) -> None:
     """Write the page.
 
@@ -258,6 +266,8 @@ def write_page(
         run: title of the run.
         label: what the sentences are.
         out: file to write.
+        models: what the page shows of each compared model, see `page_models.page_model`, the run's first.
+        comparison: tables of their comparison.
 
     Raises:
         AtlasError: a table or a shard cannot be used, or the tables are not of the same heads.
@@ -270,19 +280,47 @@ def write_page(
     relations: list[list[dict[str, Any]]] = []
     if relations_path is not None:
         relations = relation_cards(read_table(relations_path, HEAD_RELATIONS), places)
-    sentences: list[dict[str, Any]] = []
-    note = ""
-    if drawn.shard is not None and drawn.examples is not None and drawn.dropped is not None:
-        examples = {example.record: example for example in read_examples([drawn.examples], None)}
-        sentences = sentence_data(read_attention([drawn.shard], None), examples, drawn)
-        if any(len(base64.b64decode(sentence["data"])) != len(heads) * len(sentence["tokens"]) ** 2 for sentence in sentences):
-            raise AtlasError(f"{drawn.shard}: this attention is not that of the {len(heads)} heads of {heads_path}.")
-        lengths = [len(example.tokens) for example in examples.values()]
-        note = shown_note(read_table(drawn.dropped, ["id", "reason", "detail"]), lengths, drawn, len(sentences))
+    compared = [page_model(values) for values in models]
+    sentences, note = _shown_sentences(drawn, len(heads), _MOST_WEIGHTS // max(len(compared), 1))
     data = page_data(heads, measures, read_table(correlations_path, CORRELATIONS), relations, sentences)
     data["evidence"] = evidence_data(evidence, places)
     data["shown_note"] = note
+    data["name"] = str(heads["model"].iloc[0])
+    data["comparison"] = comparison_data(compared, comparison)
+    data["others"] = [_other_model(model, drawn, _MOST_WEIGHTS // len(compared)) for model in compared[1:]]
     write_text(out, page(data, f"Attention atlas: {heads['model'].iloc[0]}", label.line if label else run))
+
+
+def _shown_sentences(drawn: Drawn, heads: int, most_weights: int) -> tuple[list[dict[str, Any]], str]:
+    """Sentences of `sentence_data` and the note of `shown_note`; nothing where there are none.
+
+    Raises:
+        AtlasError: the attention is not that of so many heads.
+    """
+    if drawn.shard is None or drawn.examples is None or drawn.dropped is None:
+        return [], ""
+    examples = {example.record: example for example in read_examples([drawn.examples], None)}
+    sentences = sentence_data(read_attention([drawn.shard], None), examples, drawn, most_weights)
+    if any(len(base64.b64decode(sentence["data"])) != heads * len(sentence["tokens"]) ** 2 for sentence in sentences):
+        raise AtlasError(f"{drawn.shard}: this attention is not that of the {heads} heads of the tables.")
+    lengths = [len(example.tokens) for example in examples.values()]
+    return sentences, shown_note(read_table(drawn.dropped, ["id", "reason", "detail"]), lengths, drawn, len(sentences))
+
+
+def _other_model(model: PageModel, drawn: Drawn, most_weights: int) -> dict[str, Any]:
+    """The data of a compared model, in the form of that of the run's model, without what is known of that one alone."""
+    shape = model.compared
+    measured = read_measures(shape.tables, shape.layers, shape.heads)
+    heads = measured.table.assign(model=shape.name)
+    measures = measure_rows(measured, dict.fromkeys(shape.tables, shape.name))
+    places = heads[PLACE]
+    relations = relation_cards(read_table(shape.tables[_HEAD_RELATIONS], HEAD_RELATIONS), places)
+    its_sentences = replace(drawn, **model.sentences)
+    sentences, note = _shown_sentences(its_sentences, len(heads), most_weights)
+    data = page_data(heads, measures, pd.DataFrame(columns=CORRELATIONS), relations, sentences)
+    evidence = evidence_data(Evidence(**model.evidence), places)
+    # The ramps are the same for all models.
+    return {**data, "ramps": {}, "name": shape.name, "evidence": evidence, "shown_note": note}
 
 
 def page(data: Mapping[str, Any], title: str, line: str) -> str:

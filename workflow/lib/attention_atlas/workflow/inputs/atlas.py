@@ -11,6 +11,7 @@ from attention_atlas.methods.head_measures import Source
 from attention_atlas.workflow.inputs.shared import OptionalFile, Wildcards
 from attention_atlas.workflow.inputs.study import StudyInputs
 from attention_atlas.workflow.lookups import Config, study_model
+from attention_atlas.workflow.paths import shard_paths
 from attention_atlas.workflow.studies import studies
 from attention_atlas.workflow.targets import built_tables
 
@@ -181,6 +182,46 @@ class AtlasInputs(StudyInputs):
     def compared_files(self, wildcards: Wildcards) -> list[str]:
         """The same as a list of files."""
         return [path for model in self.compared_tables(wildcards) for path in model["tables"].values()]
+
+    def page_models(self, wildcards: Wildcards) -> list[dict[str, Any]]:
+        """What the page shows of each compared model, the run's first; nothing where the run compares none."""
+        settings = self.study_settings(wildcards)
+        if not settings.get("compared") or not has_sentences(self.config, wildcards.run):
+            return []
+        corpus = settings.get("shown", settings["sentences"])
+        models = self.compared_tables(wildcards)
+        for model in models:
+            first = {
+                name: shard_paths(self.config, wildcards.run, model["name"], corpus, folder, suffix)[0]
+                for name, folder, suffix in (
+                    ("shard", "attention", "safetensors"),
+                    ("examples", "examples", "parquet"),
+                    ("dropped", "examples", "dropped.tsv"),
+                )
+            }
+            evidence = {
+                name: self._table_of(wildcards.run, model["name"], f"{ID}/attended_{name}") for name in ("pairs", "kinds")
+            }
+            model |= {"sentences": first, "evidence": evidence}
+        return models
+
+    def page_files(self, wildcards: Wildcards) -> list[str]:
+        """The same as a list of files."""
+        return [
+            path
+            for model in self.page_models(wildcards)
+            for part in ("tables", "sentences", "evidence")
+            for path in model[part].values()
+        ]
+
+    def page_table(self, name: str, key: str) -> OptionalFile:
+        """A table of the atlas that the page shows, where the run has what it needs."""
+
+        def path(wildcards: Wildcards) -> str | list[str]:
+            has_it = self.page_models(wildcards) and self.study_settings(wildcards).get(key)
+            return self.study.path(name, wildcards.run) if has_it else []
+
+        return path
 
     def _has_random_weights(self, model: str) -> bool:
         """Whether the layers of a model are randomly initialised: a control."""
