@@ -245,7 +245,13 @@ def test_the_job_of_a_run_without_sentences_and_relations_renders_the_page(tmp_p
             "drawn__dropped",
         )
     }
-    params = {"drawn": {"count": 2, "max_tokens": 24, "shortest": 6}, "run": "Test run", "label": None, "models": []}
+    params = {
+        "drawn": {"count": 2, "max_tokens": 24, "shortest": 6},
+        "run": "Test run",
+        "label": None,
+        "models": [],
+        "sources": {},
+    }
     render("atlas.page:write_page", files | absent, {"out": tmp_path / "rendered.html"}, params)
     rendered = (tmp_path / "rendered.html").read_text(encoding="utf-8")
     assert data_of(rendered) == data_of(page)
@@ -548,3 +554,83 @@ def test_a_tap_on_a_phone_shows_the_card(opened):
     page.wait_for_timeout(200)
     assert page.locator("#card-title").bounding_box()["y"] < 400
     assert errors == []
+
+
+def lines_of(page):
+    """(query token, key token) of the lines that are not faint."""
+    titles = page.locator("#lines .arc:not(.faint) title").evaluate_all("titles => titles.map((title) => title.textContent)")
+    return [re.match(r"(\S+) → (\S+)", title).groups() for title in titles]
+
+
+def test_a_token_that_is_pointed_at_or_tapped_shows_its_lines_alone(opened):
+    page, errors, _, _ = opened
+    page.locator("#grid button").nth(0).click()
+    everything = lines_of(page)
+    assert len(everything) == 49, "all weights of 7 tokens are 0.05 or more"
+    tokens = page.locator("#lines .token")
+    assert tokens.all_text_contents() == ["[CLS]", "w0", "w1", "w2", "w3", "w4", "[SEP]"] * 2
+    tokens.nth(2).hover()
+    assert set(lines_of(page)) == {("w1", name) for name in tokens.all_text_contents()}
+    assert page.locator("#lines .token.linked").all_text_contents() == ["w1", "w2"], "it, and the word that gets 0.7"
+    assert page.locator("#linked").inner_text().startswith("w1 attends to: w2 0.70; ")
+    page.mouse.move(0, 0)
+    assert lines_of(page) == everything
+    # Chosen by a click it stays, for other heads as well, until it is clicked again.
+    tokens.nth(7 + 3).click()
+    page.mouse.move(0, 0)
+    assert {query for query, _ in lines_of(page)} == set(tokens.all_text_contents())
+    assert {key for _, key in lines_of(page)} == {"w2"}
+    assert page.locator("#linked").inner_text().startswith("w2 is attended to by: w1 0.70; ")
+    page.locator("#grid button").nth(1).click()
+    assert {key for _, key in lines_of(page)} == {"w2"}
+    assert page.locator("#lines .token[aria-pressed=true]").count() == 1
+    page.locator("#lines .token").nth(7 + 3).click()
+    page.mouse.move(0, 0)
+    assert len(lines_of(page)) == 49
+    assert errors == []
+
+
+def test_keys_move_between_tokens(opened):
+    page, errors, _, _ = opened
+    page.locator("#lines .token").nth(0).focus()
+    for key in ("ArrowDown", "ArrowDown", "ArrowRight", "Enter"):
+        page.keyboard.press(key)
+    assert {key for _, key in lines_of(page)} == {"w1"}
+    assert page.locator("#lines .token[tabindex='0']").count() == 1, "one stop for the tab key"
+    page.keyboard.press("Escape")
+    assert len(lines_of(page)) == 49
+    assert errors == []
+
+
+def test_a_tap_on_a_token_shows_its_lines(opened, browser):
+    page, _, _, _ = opened
+    phone = browser.new_page(viewport={"width": 390, "height": 800}, has_touch=True)
+    phone.goto(page.url)
+    phone.wait_for_selector("#matrix svg")
+    phone.locator("#lines .token").nth(2).tap()
+    assert {query for query, _ in lines_of(phone)} == {"w1"}
+    phone.close()
+
+
+def test_a_value_leads_to_its_table_and_figure(browser, tmp_path):
+    write_tables(tmp_path, 2, 2)
+    write_treebank(tmp_path)
+    folder = tmp_path / "atlas"
+    folder.mkdir()
+    (tmp_path / "a2020").mkdir()
+    (tmp_path / "a2020" / "figure 1.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>", encoding="utf-8")
+    sources = {"entropy": [f"{tmp_path}/a2020/surface.tsv", f"{tmp_path}/a2020/figure 1.svg"], "masked": ["a2020/x.tsv"]}
+    paths = [tmp_path / f"{name}.tsv" for name in ("heads", "measures", "correlations")]
+    out = folder / "atlas.html"
+    write_page(*paths, None, NO_EVIDENCE, drawn_of(tmp_path), "Test run", None, out, sources=sources)
+    assert data_of(out.read_text(encoding="utf-8"))["sources"]["entropy"] == ["../a2020/surface.tsv", "../a2020/figure 1.svg"]
+    page = browser.new_page()
+    page.goto(out.as_uri())
+    page.wait_for_selector("#matrix svg")
+    links = page.locator('#values tr[data-measure="entropy"] a')
+    assert links.all_inner_texts() == ["table", "Table 1"]
+    assert page.locator('#values tr[data-measure="masked"] a').count() == 1
+    assert page.locator('#values tr[data-measure="to_sep"] a').count() == 0
+    links.nth(1).click()
+    page.wait_for_url("**/a2020/figure%201.svg")
+    page.close()

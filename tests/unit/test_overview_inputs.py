@@ -111,6 +111,29 @@ def test_the_page_shows_the_relations_of_each_head():
     assert without_sentences.relation_file(wildcards("one")) == []
 
 
+def test_values_lead_to_their_table_and_to_the_figure_that_the_run_has():
+    sources = INPUTS.measure_sources(wildcards())
+    assert sources["entropy"] == ["results/sample/clark2019/surface.tsv", "results/sample/clark2019/figure4.svg"]
+    assert sources["relation_margin"][1] == "results/sample/clark2019/table1.html"
+    assert sources["sink"] == ["results/sample/atlas/models/minilm/head_scores.tsv"], "of no study"
+    assert "relation_margin_low" not in sources
+    assert set(INPUTS.source_files(wildcards())) == {path for paths in sources.values() for path in paths}
+    # Without segments of Clark et al. there is no Figure 4.
+    assert INPUTS.measure_sources(wildcards("any"))["entropy"] == ["results/any/atlas/models/minilm/surface.tsv"]
+
+
+def test_the_page_reads_every_compared_model_and_the_sentences_that_it_shows():
+    first, second, _ = INPUTS.page_models(wildcards())
+    assert first["name"] == "minilm"
+    assert second["sentences"]["shard"] == "results/sample/attention/minilm-squad/sample-trees/0.safetensors"
+    assert second["evidence"]["pairs"] == "results/sample/atlas/models/minilm-squad/attended_pairs.tsv"
+    assert INPUTS.page_table("series.tsv", "series")(wildcards()) == "results/sample/atlas/series.tsv"
+    assert INPUTS.page_table("series.tsv", "series")(wildcards("any")) == []
+    without = AtlasInputs(resolve(changed("runs/one/atlas", {"sentences": "trees"})))
+    assert (without.page_models(wildcards("one")), without.page_files(wildcards("one"))) == ([], [])
+    assert without.page_table("matches.tsv", "compared")(wildcards("one")) == []
+
+
 def test_compared_models_and_their_files():
     compared = INPUTS.compared_tables(wildcards())
     assert [(model["name"], model["random_weights"]) for model in compared] == [

@@ -29,6 +29,12 @@
     made.textContent = text;
     return made;
   };
+  const svgElement = (name, attributes = {}, text = "") => {
+    const made = document.createElementNS("http://www.w3.org/2000/svg", name);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    if (text) made.textContent = text;
+    return made;
+  };
   const labelIn = (heads, index) => `layer ${Math.floor(index / heads) + 1}, head ${(index % heads) + 1}`;
   const label = (index) => labelIn(data.heads, index);
   const shown = (value) => (value === null ? "–" : typeof value === "number" ? String(Number(value.toPrecision(4))) : value);
@@ -203,7 +209,7 @@
   // --- figures ---------------------------------------------------------------------------------------------------------
   // Of the text around them, so that figures need not be drawn anew in the dark or on paper.
   const INK = "currentColor";
-  const [LINE, MARK] = ["#2b8cc4", "#d55e00"];
+  const MARK = "#d55e00";
   const draw = (id, spec) => {
     const look = {
       background: "transparent",
@@ -273,6 +279,84 @@
     const size = sentence.tokens.length ** 2;
     return sentence.weights.subarray(head * size, (head + 1) * size);
   };
+  // Tokens on two sides with a line for each weight; a token that is pointed at, tapped or focused shows its lines alone.
+  const [LEAST_WEIGHT, LINE_STEP, TOKEN_SPACE, PARTNERS] = [0.02, 20, 96, 5];
+  let pinned = null;
+  const drawLines = (sentence, weights) => {
+    const { tokens } = sentence;
+    const n = tokens.length;
+    const width = Math.max(Math.min(find("lines").clientWidth, 380), 260);
+    const [left, right] = [TOKEN_SPACE, width - TOKEN_SPACE];
+    const y = (place) => LINE_STEP * (place + 0.5) + 4;
+    const svg = svgElement("svg", { width, height: LINE_STEP * n + 8, role: "group", "aria-label": `Attention of ${label(state.head)}: tokens that attend on the left, those that are attended to on the right` });
+    const lines = [];
+    for (let from = 0; from < n; from++) {
+      for (let to = 0; to < n; to++) {
+        const weight = weights[from * n + to] / 255;
+        if (weight < LEAST_WEIGHT) continue;
+        const line = svgElement("line", { x1: left, x2: right, y1: y(from), y2: y(to), class: "arc", style: `stroke-opacity: ${0.05 + 0.95 * weight}` });
+        line.append(svgElement("title", {}, `${tokens[from]} → ${tokens[to]} ${weight.toFixed(3)}`));
+        lines.push({ from, to, weight, line });
+        svg.append(line);
+      }
+    }
+    const names = [];
+    const show = (side, place) => {
+      const chosen = place === null ? [] : lines.filter((line) => line[side] === place);
+      const far = side === "from" ? "to" : "from";
+      for (const line of lines) line.line.classList.toggle("faint", place !== null && !chosen.includes(line));
+      const strong = new Map(chosen.map((line) => [line[far], line.weight]));
+      for (const name of names) {
+        const isIt = name.side === side && name.place === place;
+        name.text.classList.toggle("linked", place !== null && (isIt || (name.side === far && (strong.get(name.place) || 0) >= 0.1)));
+        name.text.classList.toggle("faint", place !== null && !isIt && !(name.side === far && strong.has(name.place)));
+      }
+      const partners = [...chosen].sort((one, two) => two.weight - one.weight).slice(0, PARTNERS).map((line) => `${tokens[line[far]]} ${line.weight.toFixed(2)}`);
+      find("linked").textContent = place === null ? "Point at a token, or tap it, to see its lines alone." : `${tokens[place]} ${side === "from" ? "attends to" : "is attended to by"}: ${partners.join("; ") || "nothing above 0.02"}.`;
+    };
+    const unpin = () => {
+      pinned = null;
+      for (const name of names) name.text.setAttribute("aria-pressed", "false");
+      show("from", null);
+    };
+    const restore = () => (pinned ? show(pinned.side, pinned.place) : show("from", null));
+    const focusOn = (side, place) => {
+      for (const name of names) name.text.setAttribute("tabindex", name.side === side && name.place === place ? "0" : "-1");
+      names.find((name) => name.side === side && name.place === place).text.focus();
+    };
+    for (const [side, x, anchor] of [["from", left - 6, "end"], ["to", right + 6, "start"]]) {
+      tokens.forEach((token, place) => {
+        const text = svgElement("text", { x, y: y(place) + 4, "text-anchor": anchor, role: "button", tabindex: side === "from" && place === 0 ? "0" : "-1", class: "token", "aria-pressed": "false", "aria-label": `${token}, token ${place + 1}, ${side === "from" ? "attends" : "is attended to"}` }, token.length > 13 ? `${token.slice(0, 12)}…` : token);
+        const pin = () => {
+          const same = pinned && pinned.side === side && pinned.place === place;
+          pinned = same ? null : { side, place };
+          for (const name of names) name.text.setAttribute("aria-pressed", String(Boolean(pinned) && name.side === side && name.place === place));
+          restore();
+        };
+        text.addEventListener("pointerenter", (event) => event.pointerType === "mouse" && show(side, place));
+        text.addEventListener("pointerleave", (event) => event.pointerType === "mouse" && restore());
+        text.addEventListener("focus", () => text.matches(":focus-visible") && show(side, place));
+        text.addEventListener("blur", restore);
+        text.addEventListener("click", pin);
+        text.addEventListener("keydown", (event) => {
+          const moves = { ArrowDown: [side, place + 1], ArrowUp: [side, place - 1], ArrowRight: ["to", place], ArrowLeft: ["from", place] };
+          const [toSide, toPlace] = moves[event.key] || [];
+          if (event.key === "Enter" || event.key === " ") pin();
+          else if (event.key === "Escape") unpin();
+          else if (toSide && toPlace >= 0 && toPlace < n) focusOn(toSide, toPlace);
+          else if (!toSide) return;
+          event.preventDefault();
+        });
+        names.push({ side, place, text });
+        svg.append(text);
+      });
+    }
+    find("lines").replaceChildren(svg);
+    // Of another head the same token stays chosen.
+    if (pinned && pinned.place >= n) pinned = null;
+    if (pinned) names.find((name) => name.side === pinned.side && name.place === pinned.place).text.setAttribute("aria-pressed", "true");
+    restore();
+  };
   const drawSentence = () => {
     if (!data.sentences.length) return;
     const sentence = data.sentences[state.sentence];
@@ -281,39 +365,10 @@
     const rows = [];
     for (let from = 0; from < n; from++) {
       for (let to = 0; to < n; to++) {
-        rows.push({ from, to, query: sentence.tokens[from], key: sentence.tokens[to], weight: weights[from * n + to] / 255, left: 0, right: 1 });
+        rows.push({ from, to, query: sentence.tokens[from], key: sentence.tokens[to], weight: weights[from * n + to] / 255 });
       }
     }
-    const tokens = sentence.tokens.map((token, place) => ({ token, place }));
-    const line = { title: null, axis: null, scale: { domain: [-0.5, n - 0.5], reverse: true } };
-    const side = (x, align, dx) => ({
-      data: { values: tokens },
-      mark: { type: "text", align, dx, fontSize: 12, baseline: "middle" },
-      encoding: { x: { datum: x, type: "quantitative", scale: { domain: [0, 1] }, axis: null }, y: { field: "place", type: "quantitative", ...line }, text: { field: "token" } },
-    });
-    draw("lines", {
-      description: `Attention of ${label(state.head)}: a line from each piece on the left to those that it attends to`,
-      width: Math.max(Math.min(180, find("lines").clientWidth - 184), 60),
-      height: 15 * n,
-      padding: { left: 90, right: 90, top: 5, bottom: 5 },
-      autosize: "none",
-      layer: [
-        {
-          data: { values: rows.filter((row) => row.weight >= 0.02) },
-          mark: { type: "rule", strokeWidth: 2, color: LINE },
-          encoding: {
-            x: { field: "left", type: "quantitative", scale: { domain: [0, 1] }, axis: null },
-            x2: { field: "right" },
-            y: { field: "from", type: "quantitative", ...line },
-            y2: { field: "to" },
-            opacity: { field: "weight", type: "quantitative", scale: { domain: [0, 1], range: [0.03, 1] }, legend: null },
-            tooltip: [{ field: "query", title: "from" }, { field: "key", title: "to" }, { field: "weight", format: ".3f" }],
-          },
-        },
-        side(0, "right", -5),
-        side(1, "left", 5),
-      ],
-    });
+    drawLines(sentence, weights);
     const named = { labelExpr: `[${sentence.tokens.map((token) => JSON.stringify(token)).join(",")}][datum.value]`, labelFontSize: 12, ticks: false, domain: false };
     draw("matrix", {
       description: `Attention of ${label(state.head)} as a matrix, a row a piece that attends`,
@@ -433,6 +488,17 @@
     const about = measure.about && data.values[measure.about]?.[state.head];
     return about && about !== "none" ? `${measure.title}: ${about.replaceAll("_", " ")}` : measure.title;
   };
+  // The table that the values come from, and the figure or page of a table that shows them.
+  const sourceLinks = (measure) => {
+    const [table, picture] = data.sources[measure.measure] || [];
+    const links = [...(table ? [["table", table]] : []), ...(picture ? [[measure.item, picture]] : [])];
+    if (!links.length) return [];
+    const made = element("span", { class: "sources" });
+    for (const [text, address] of links) {
+      made.append(" ", element("a", { href: encodeURI(address), "aria-label": `${text} of ${measure.title}` }, text));
+    }
+    return [made];
+  };
   const fillCard = () => {
     find("card-title").textContent = label(state.head).replace("layer", "Layer");
     const body = find("values").tBodies[0];
@@ -442,7 +508,9 @@
       const value = data.values[measure.measure][state.head];
       const row = element("tr", { "data-measure": measure.measure });
       if ([state.measure, state.second].includes(measure.measure)) row.className = "shown";
-      row.append(element("th", { scope: "row", title: `${measure.study}, ${measure.item}; ${measure.model}` }, `${titleOf(measure)}${unit(measure)}`));
+      const name = element("th", { scope: "row", title: `${measure.study}, ${measure.item}; ${measure.model}` }, `${titleOf(measure)}${unit(measure)}`);
+      name.append(...sourceLinks(measure));
+      row.append(name);
       const ends = intervalOf(measure, state.head);
       const interval = value === null || !ends.length ? "" : ` [${ends.map(shown).join(", ")}]`;
       if (isInside(measure.measure, state.head)) row.classList.add("inside");
@@ -483,12 +551,6 @@
   // --- models side by side -----------------------------------------------------------------------------------------------
   // A point a head on a line, the mean with its interval above it; all models on one scale.
   const [DOTS, DOTS_HEIGHT] = [220, 26];
-  const svgElement = (name, attributes = {}, text = "") => {
-    const made = document.createElementNS("http://www.w3.org/2000/svg", name);
-    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-    if (text) made.textContent = text;
-    return made;
-  };
   const dots = (model, mean, low, high) => {
     const at = (value) => (high > low ? 6 + ((value - low) / (high - low)) * (DOTS - 12) : DOTS / 2);
     const values = model.values[state.measure].filter((value) => value !== null);
@@ -538,7 +600,7 @@
     drawCurve();
   };
   // Means of a measure over the models of a series.
-  const [CURVE, CURVE_HEIGHT, CURVE_MARGIN] = [340, 130, 48];
+  const [CURVE, CURVE_HEIGHT, CURVE_MARGIN] = [340, 130, 70];
   const drawCurve = () => {
     find("curve").replaceChildren();
     const named = comparison.series.map((name) => comparison.models.find((model) => model.name === name)).filter((model) => model.values[state.measure]);
@@ -726,6 +788,7 @@
   find("kinds-of").addEventListener("change", fillEvidence);
   find("sentence").addEventListener("change", () => {
     state.sentence = Number(find("sentence").value);
+    pinned = null;
     drawSentence();
     drawAllHeads();
   });

@@ -115,7 +115,7 @@ def agreement_rows(model: str, random_weights: bool, first: pd.DataFrame, second
     chance = np.random.default_rng(draws.seed)
     places = chance.permuted(np.tile(np.arange(len(second)), (shuffles, 1)), axis=1)
     columns = {name: (both.first[:, k], both.second[:, k]) for k, name in enumerate(both.names)}
-    columns[DEPTH] = tuple(table["layer"].to_numpy(np.float64) for table in (first, second))  # type: ignore[assignment]
+    columns[DEPTH] = tuple(table["layer"].to_numpy(np.float64) for table in (first, second))
     rows, observed, shuffled = [], [], []
     for name, (first_values, second_values) in columns.items():
         used = [k for k, used_name in enumerate(both.names) if used_name != name and not by_definition(name, used_name)]

@@ -8,10 +8,12 @@ from __future__ import annotations
 import base64
 import html
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from string import Template
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -254,6 +256,7 @@ def write_page(
     out: str | Path,
     models: Sequence[Mapping[str, Any]] = (),
     comparison: Comparison = NO_COMPARISON,
+    sources: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> None:
     """Write the page.
 
@@ -268,6 +271,7 @@ def write_page(
         out: file to write.
         models: what the page shows of each compared model, see `page_models.page_model`, the run's first.
         comparison: tables of their comparison.
+        sources: measure -> files that its values come from, which the page links.
 
     Raises:
         AtlasError: a table or a shard cannot be used, or the tables are not of the same heads.
@@ -285,6 +289,10 @@ def write_page(
     data = page_data(heads, measures, read_table(correlations_path, CORRELATIONS), relations, sentences)
     data["evidence"] = evidence_data(evidence, places)
     data["shown_note"] = note
+    folder = Path(out).parent
+    data["sources"] = {
+        name: [Path(os.path.relpath(path, folder)).as_posix() for path in paths] for name, paths in sources.items()
+    }
     data["name"] = str(heads["model"].iloc[0])
     data["comparison"] = comparison_data(compared, comparison)
     data["others"] = [_other_model(model, drawn, _MOST_WEIGHTS // len(compared)) for model in compared[1:]]
@@ -315,12 +323,13 @@ def _other_model(model: PageModel, drawn: Drawn, most_weights: int) -> dict[str,
     measures = measure_rows(measured, dict.fromkeys(shape.tables, shape.name))
     places = heads[PLACE]
     relations = relation_cards(read_table(shape.tables[_HEAD_RELATIONS], HEAD_RELATIONS), places)
-    its_sentences = replace(drawn, **model.sentences)
+    files = model.sentences
+    its_sentences = replace(drawn, shard=files["shard"], examples=files["examples"], dropped=files["dropped"])
     sentences, note = _shown_sentences(its_sentences, len(heads), most_weights)
     data = page_data(heads, measures, pd.DataFrame(columns=CORRELATIONS), relations, sentences)
     evidence = evidence_data(Evidence(**model.evidence), places)
     # The ramps are the same for all models.
-    return {**data, "ramps": {}, "name": shape.name, "evidence": evidence, "shown_note": note}
+    return {**data, "ramps": {}, "sources": {}, "name": shape.name, "evidence": evidence, "shown_note": note}
 
 
 def page(data: Mapping[str, Any], title: str, line: str) -> str:

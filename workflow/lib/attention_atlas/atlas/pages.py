@@ -112,8 +112,9 @@ PAGES = (
             "drawn__dropped": ("drawn_sentences", "examples", "dropped.tsv"),
         },
         outputs={"out": "atlas.html"},
-        params={"drawn": ("settings", "drawn"), "label": ("page_label",), "models": ("page_models",), **_RUN},
-        reads=(("drawn_sentences", "attention", "json"), ("page_files",)),
+        params={"drawn": ("settings", "drawn"), "label": ("page_label",), "models": ("page_models",)}
+        | {"sources": ("measure_sources",), **_RUN},
+        reads=(("drawn_sentences", "attention", "json"), ("page_files",), ("source_files",)),
         reported={"atlas.html": "measures"},
         resources=("atlas/page.html", "atlas/page.css", "atlas/page.js"),
         megabytes=2000,

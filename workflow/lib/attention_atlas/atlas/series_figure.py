@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from textwrap import fill
 
 import matplotlib.pyplot as plt
 
@@ -15,6 +16,8 @@ from attention_atlas.io.tables import read_table
 
 _MEASURES = {measure.name: measure for source in SOURCES for measure in source.measures}
 _COLUMNS = 4
+_WIDTH = 38
+"""Characters of a title on one line."""
 _MOST_NAMES = 8
 """Models that the axis names; of longer series it names every second one, every third one, and so on."""
 
@@ -45,7 +48,7 @@ def series_figure(series: str | Path, label: RunLabel, pictures: Mapping[str, st
         axis.fill_between(at, rows["ci_low"], rows["ci_high"], color=BLUE, alpha=0.35, linewidth=0)
         axis.plot(at, rows["mean"], "o-", color=BLUE, markersize=3.5, linewidth=1.4)
         measure = _MEASURES.get(name)
-        axis.set_title(measure.title if measure else name, fontsize=7.5, wrap=True)
+        axis.set_title(fill(measure.title if measure else name, _WIDTH), fontsize=7.5)
         axis.set_ylabel(measure.unit if measure else "", fontsize=7.5)
         axis.tick_params(labelsize=7.5)
     step = -(-len(models) // _MOST_NAMES)

@@ -11,6 +11,7 @@ from attention_atlas.methods.head_measures import Source
 from attention_atlas.workflow.inputs.shared import OptionalFile, Wildcards
 from attention_atlas.workflow.inputs.study import StudyInputs
 from attention_atlas.workflow.lookups import Config, study_model
+from attention_atlas.workflow.needs import is_part_of, missing_for
 from attention_atlas.workflow.paths import shard_paths
 from attention_atlas.workflow.studies import studies
 from attention_atlas.workflow.targets import built_tables
@@ -112,6 +113,34 @@ class AtlasInputs(StudyInputs):
         if source.family:
             return f"family {self.config['runs'][run][source.study]['family']}"
         return self._measured_model(run, table)
+
+    def measure_sources(self, wildcards: Wildcards) -> dict[str, list[str]]:
+        """Measure -> the table of its values, and the figure or page of a table that shows them, if the run has one."""
+        tables = self.head_tables(wildcards)
+        # A table may be that of several sources.
+        sources = [source for study in studies().values() for source in study.measures if source.table in tables]
+        return {
+            measure.name: [tables[source.table], *self._shown_in(wildcards.run, source.study, measure.item)]
+            for source in sources
+            for measure in source.measures
+            if not measure.part
+        }
+
+    def _shown_in(self, run: str, study_id: str, number: str) -> list[str]:
+        """The figure, or page of a table, that a study of the run has under a number of its paper; none or one."""
+        if study_id not in self.config["runs"][run]:
+            return []
+        declared = studies()[study_id]
+        for artifact in declared.artifacts:
+            if artifact.number == number and is_part_of(self.config, run, declared, artifact):
+                suffix = {"figure": "svg", "table": "html"}[artifact.kind]
+                missing = missing_for(self.config, run, declared, artifact)
+                return [] if missing else [declared.path(f"{artifact.id}.{suffix}", run)]
+        return []
+
+    def source_files(self, wildcards: Wildcards) -> list[str]:
+        """The same as a list of files."""
+        return list(dict.fromkeys(path for paths in self.measure_sources(wildcards).values() for path in paths))
 
     def study_models(self, wildcards: Wildcards) -> dict[str, str]:
         """Study -> models of its measures."""
