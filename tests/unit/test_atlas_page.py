@@ -16,9 +16,10 @@ from attention_atlas.atlas.correlations import Draws, write_correlations
 from attention_atlas.atlas.measures import MEASURES
 from attention_atlas.atlas.page import Drawn, Evidence, percentiles, relation_cards, sentence_data, shown_note, write_page
 from attention_atlas.attention.cache import read_attention
-from attention_atlas.corpora.examples import read_examples
+from attention_atlas.corpora.examples import Example, read_examples, write_examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.run_label import RunLabel
+from attention_atlas.io.shards import write_shard
 from attention_atlas.io.tables import write_table
 from attention_atlas.methods.head_relations import HEAD_RELATIONS
 from attention_atlas.workflow.render import render
@@ -633,4 +634,47 @@ def test_a_value_leads_to_its_table_and_figure(browser, tmp_path):
     assert page.locator('#values tr[data-measure="to_sep"] a').count() == 0
     links.nth(1).click()
     page.wait_for_url("**/a2020/figure%201.svg")
+    page.close()
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    """A page of 24 x 16 heads with six sentences of 24 tokens, and evidence as large as that of a corpus."""
+    folder = tmp_path_factory.mktemp("large")
+    layers, heads, n = 24, 16, 24
+    write_tables(folder, layers, heads)
+    chance = np.random.default_rng(0)
+    tokens = ("[CLS]", *(f"word{k}" for k in range(n - 2)), "[SEP]")
+    word = (-1, *range(n - 2), -1)
+    examples, arrays, facts = [], {}, []
+    for record in range(8):
+        layer_names = {"heads": (0, *[1] * (n - 3)), "relations": ("root", *["det"] * (n - 3))}
+        examples.append(Example(record, f"s{record}", (0,) * n, (0,) * n, tokens, word, tokens[1:-1], layer_names))
+        arrays[record] = chance.dirichlet(np.full(n, 0.2), (layers, heads, n)).astype(np.float16)
+        facts.append({"record": record, "id": f"s{record}", "tokens": tokens, "word": word, "words": tokens[1:-1]})
+    write_examples(folder / "0.parquet", examples)
+    write_shard(folder / "0.safetensors", folder / "0.json", arrays, {"level": "tokens", "examples": facts})
+    evidence = Evidence(folder / "pairs.tsv", folder / "kinds.tsv")
+    write_attended([folder / "0.safetensors"], [folder / "0.parquet"], 100, 20, evidence.pairs, evidence.kinds)
+    build(folder, drawn_of(folder, count=6), evidence=evidence)
+    return folder / "atlas.html"
+
+
+@pytest.mark.parametrize("width", [390, 1400])
+def test_a_large_model_is_painted_within_a_second_and_scrolls_in_boxes(browser, large, width):
+    assert large.stat().st_size < 4_000_000
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    page.goto(large.as_uri())
+    page.wait_for_selector("#matrix svg")
+    paint = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+    assert paint < 1000
+    assert page.locator("#grid button").count() == 384
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    wider = """() => ["grid", "all"].map((id) => document.getElementById(id).closest(".scroll"))
+        .map((box) => box.scrollWidth > box.clientWidth)"""
+    if width == 390:
+        assert page.evaluate(wider) == [True, True]
+    # The head that is chosen can be reached in both.
+    page.locator("#grid button").nth(383).click()
+    assert page.locator("#card-title").inner_text() == "Layer 24, head 16"
     page.close()
