@@ -13,6 +13,8 @@
 # make bench      benchmarks: ratios against a stated reference, side by side in one run
 # make atlas      the atlas of any model: MODEL names a folder or a model on the hub; opens the page
 #                 PATTERN="relation:nsubj>head my_patterns.py:same_letter": pairs of tokens that heads are measured on too
+#                 MODEL="a b c" several models side by side; MODEL="folder/step*" or "name@step1 name@step2" a series of checkpoints
+#                 TEXT=my.txt shows these sentences: one on each line, or CoNLL-U, whose trees the heads are then measured on
 # make atlas-release  results/$(RUN)/atlas-release.zip: tables of the atlas with data card, licence, versions and checksums
 # make results    results/$(RUN)/results.md: verdicts on published values and claims of a run that is built, and the code that made it
 #                 PARTIAL=yes: of the studies that are built, where some jobs failed
@@ -29,6 +31,7 @@ CORES ?= all
 RUN ?= sample
 MODEL ?=
 PATTERN ?=
+TEXT ?=
 PARTIAL ?=
 REMOVE ?=
 A ?=
@@ -109,7 +112,7 @@ bench: setup
 
 atlas: setup
 	@test -n "$(MODEL)" || { echo "Name a model: make atlas MODEL=folder, or a name on the hub"; exit 1; }
-	$(BIN)/python tools/atlas.py "$(MODEL)" --cores $(CORES) $(foreach pattern,$(PATTERN),--pattern "$(pattern)")
+	$(BIN)/python tools/atlas.py "$(MODEL)" $(if $(TEXT),--text "$(TEXT)") --cores $(CORES) $(foreach pattern,$(PATTERN),--pattern "$(pattern)")
 
 results: setup
 	$(BIN)/python tools/results.py $(RUN) $(if $(PARTIAL),--partial)

@@ -1,21 +1,32 @@
 """The atlas of any model: studies that need no training, on generated English, and the page to browse its heads.
 
-python tools/atlas.py MODEL             a folder with config.json, weights and tokenizer.json, or the name of a model on the hub
-python tools/atlas.py MODEL --keep      do not open the page in a browser
+python tools/atlas.py MODEL               a folder with config.json, weights and tokenizer.json, or the name of a hub's model
+python tools/atlas.py MODEL MODEL ...     several models on one page, side by side; the first one is the run's
+python tools/atlas.py "FOLDER/step*"      folders that fit a pattern, or NAME@REVISION NAME@REVISION: models in an order, such
+                                          as checkpoints or seeds, with a curve a measure; the last one is the run's
+python tools/atlas.py MODEL --text FILE   show these sentences, one on each line; or CoNLL-U, whose trees heads are measured on
 python tools/atlas.py MODEL --pattern "relation:nsubj>head" --pattern my_patterns.py:same_letter
-                                        measure every head on these pairs of tokens too (README)
+                                          measure every head on these pairs of tokens too
+python tools/atlas.py MODEL --keep        do not open the page in a browser
 
-Results are in results/atlas-NAME; the configuration, for further targets of the same run, in results/atlas-NAME/config.yaml.
+Models may also stand in one argument, with spaces between. Results are in results/atlas-NAME, with --text in
+results/atlas-NAME-on-FILE; the configuration, for further targets of the same run, in config.yaml there.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
+import os
 import re
 import subprocess
 import sys
 import webbrowser
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from glob import glob
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +35,13 @@ sys.path.insert(0, str(ROOT / "workflow" / "lib"))
 
 import yaml  # noqa: E402
 
+from attention_atlas.corpora.users_text import UsersText, users_text  # noqa: E402
 from attention_atlas.errors import AtlasError, first_line  # noqa: E402
+from attention_atlas.io.hub_files import at_hand, resolve  # noqa: E402
+from attention_atlas.io.hub_lock import LOCK_PLACE, LOCK_VARIABLE, MODELS, SHAPE, record  # noqa: E402
 from attention_atlas.methods.pattern_texts import FUNCTION, Pattern, parse_patterns  # noqa: E402
 from attention_atlas.models.loading import locate  # noqa: E402
+from attention_atlas.models.shape import shape_record  # noqa: E402
 
 TEMPLATE = "any"
 """The run that every model extends."""
@@ -42,14 +57,75 @@ _TOKENIZERS = (
 _SEED = 1
 # Spelled in bytes, even short sentences are long.
 _BYTES_DRAWN = {"count": 4, "max_tokens": 64}
+_LONGEST_NAME = 60
+_TEXT_DRAWN = {"count": 20, "max_tokens": 64, "shortest": 1}
+"""A user's sentences that the page shows: more, longer and shorter ones than of a corpus."""
 _BYTES_CORPORA = {
     "sample-keyphrases": {"max_tokens": 512, "overlong": "truncate"},
     "sample-coreference": {"max_tokens": 512},
 }
 
 
+@dataclass(frozen=True)
+class Series:
+    """Models as a user names them, those of a series in its order.
+
+    Attributes:
+        models: folders, names on the hub, or NAME@REVISION, the run's own first.
+        ordered: those of a series, in order; empty where there is none.
+    """
+
+    models: tuple[str, ...]
+    ordered: tuple[str, ...] = ()
+
+
+def named_models(arguments: Sequence[str]) -> Series:
+    """The models that arguments name: a pattern of folders, and several revisions of one name, are a series.
+
+    Raises:
+        AtlasError: no folder fits a pattern, a model is named twice, or there is none.
+    """
+    names: list[str] = []
+    ordered: list[str] = []
+    for argument in arguments:
+        # A folder may have spaces in its name.
+        for name in [argument] if Path(argument).is_dir() else argument.split():
+            if not set(name) & set("*?["):
+                names.append(name)
+                continue
+            folders = sorted((path for path in glob(name) if Path(path).is_dir()), key=_in_order)
+            if not folders:
+                raise AtlasError(f"{name}: no folder has such a name.")
+            names += folders
+            ordered += folders
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated or not names:
+        raise AtlasError(
+            f"{repeated[0]}: this model is named twice." if repeated else "Name a model: a folder, or one on the hub."
+        )
+    revisions = [name for name in names if _is_revision(name)]
+    if len(revisions) > 1 and len({name.rpartition("@")[0] for name in revisions}) == 1:
+        ordered += revisions
+    if len(ordered) < 2:
+        return Series(tuple(names))
+    last = ordered[-1]
+    return Series((last, *(name for name in names if name != last)), tuple(ordered))
+
+
+def _in_order(path: str) -> list[tuple[int, str]]:
+    """Numbers in a name by their size: step2 before step10."""
+    parts = re.split(r"(\d+)", path)
+    return [(int(part), "") if part.isdigit() else (0, part) for part in parts]
+
+
+def _is_revision(name: str) -> bool:
+    return "@" in name and not Path(name).is_dir()
+
+
 def model_source(model: str) -> tuple[dict[str, str], dict[str, int], bool]:
     """Source of a model as in the registry, its layers, heads and hidden size, and whether it has a tokenizer.
+
+    A model on the hub is looked up once: its commit and shape come from the lock file of the workflow, or are recorded there.
 
     Raises:
         AtlasError: there is no such folder, and the hub has no such model or cannot be reached; or transformers does not know
@@ -60,21 +136,18 @@ def model_source(model: str) -> tuple[dict[str, str], dict[str, int], bool]:
         source = {"path": str(folder.resolve())}
         shape = shape_of(locate({"source": source}))
         return source, shape, any((folder / name).is_file() for name in _TOKENIZERS)
-    if model.count("/") > 1 or model.startswith((".", "~")):
+    name, _, revision = model.partition("@")
+    if name.count("/") > 1 or name.startswith((".", "~", "/")):
         raise AtlasError(f"{model}: there is no such folder.")
-    from huggingface_hub import HfApi, hf_hub_download
-
+    source = {"hub": name} | ({"revision": revision} if revision else {})
     try:
-        revision = HfApi().model_info(model).sha
-        path = hf_hub_download(model, "config.json", revision=revision)
-    except Exception as error:  # the hub client raises a dozen kinds
-        raise AtlasError(
-            f"{model}: there is no such folder, and the model cannot be downloaded from the hub ({type(error).__name__}). Name "
-            "a folder with config.json, weights and tokenizer.json, or run this on a machine with a network."
-        ) from error
-    if revision is None:
-        raise AtlasError(f"{model}: the hub names no revision of this model. Download it and name its folder.")
-    return {"hub": model, "revision": revision}, shape_of(Path(path).parent), True
+        folder_at_hand = at_hand(MODELS, source)
+        if folder_at_hand is not None:
+            return source, shape_of(folder_at_hand), True
+        known = record(MODELS, source, partial(resolve, MODELS, source, shape_record))
+    except AtlasError as error:
+        raise AtlasError(f"{model}: there is no such folder, and no such model to download: {error}") from error
+    return source, {key: known[key] for key in SHAPE}, True
 
 
 def shape_of(folder: Path) -> dict[str, int]:
@@ -100,37 +173,61 @@ def shape_of(folder: Path) -> dict[str, int]:
         raise AtlasError(f"{folder / 'config.json'}: it does not say how many layers and heads the model has.") from error
 
 
-def overlay(model: str, patterns: Sequence[str] = ()) -> tuple[str, dict[str, Any]]:
-    """Name of the run of a model, and the configuration that overlays config.yaml.
+def overlay(
+    models: str | Sequence[str], text_path: str | Path | None = None, patterns: Sequence[str] = ()
+) -> tuple[str, dict[str, Any]]:
+    """Name of the run of models, and the configuration that overlays config.yaml.
 
-    The model is compared with the same architecture with random weights.
+    The run's model is compared with the others, and with its own architecture with random weights.
 
     Args:
-        model: a folder, or a name on the hub.
+        models: see `named_models`.
+        text_path: sentences that the page shows; with trees the heads are measured on them, too.
         patterns: pairs of tokens that heads are measured on, see `pattern_texts`.
 
     Raises:
-        AtlasError: as `model_source`, or a pattern cannot be used.
+        AtlasError: as `named_models`, `model_source` and `users_text`; or a pattern cannot be used.
     """
-    chosen = [absolute(pattern) for pattern in parse_patterns(patterns)]
-    source, shape, tokenizer = model_source(model)
-    parts = Path(source["path"]).parts if "path" in source else model.split("/")
-    # Folders are often called by what they are (hf, checkpoint), and their parents by the model.
-    name = "-".join(re.sub(r"[^a-z0-9.]+", "-", part.lower()).strip("-.") for part in parts[-2:])
-    entry: dict[str, Any] = {"source": source, **shape}
-    title = f"{name} (generated English)"
-    atlas: dict[str, Any] = {"compared": [f"{name}-random"], **({"patterns": chosen} if chosen else {})}
+    text = users_text(text_path) if text_path else None
+    pairs = [absolute(pattern) for pattern in parse_patterns(patterns)]
+    chosen = named_models([models] if isinstance(models, str) else models)
+    entries: dict[str, dict[str, Any]] = {}
+    names: dict[str, str] = {}
+    for model in chosen.models:
+        names[model] = name = _unused(_registry_name(model), entries)
+        entries[name] = _entry(model)
+    name = names[chosen.models[0]]
+    entry = entries[name]
+    control = _unused(f"{name}-random", entries)
+    measured_on = f"{text.path.name}; coreference and keyphrases: " if text and text.has_trees else ""
+    in_bytes = ", spelled in bytes, as the model came without a tokenizer" if "tokenizer" in entry else ""
+    beside = f" and {len(entries) - 1} more" if len(entries) > 1 else ""
+    title = f"{name}{beside} ({measured_on}generated English{in_bytes})"
+    atlas: dict[str, Any] = {"compared": [*(other for other in entries if other != name), control]}
     further: dict[str, Any] = {}
-    if not tokenizer:
-        entry["tokenizer"] = "bytes"
-        title = f"{name} (generated English, spelled in bytes, as the model came without a tokenizer)"
+    if pairs:
+        atlas["patterns"] = pairs
+    if chosen.ordered:
+        atlas["series"] = [names[model] for model in chosen.ordered]
+    if in_bytes:
         atlas["drawn"] = _BYTES_DRAWN
         further["corpora"] = _BYTES_CORPORA
-    run = f"atlas-{name}"
+    run = _run_name(list(names.values()))
+    settings: dict[str, Any] = {"extends": TEMPLATE, "title": title, "model": name, "atlas": atlas}
+    if text:
+        corpus = f"text-{_plain_name(text.path.name.partition('.')[0]) or 'file'}"
+        run = f"{run}-on-{corpus.removeprefix('text-')}"
+        further["corpora"] = {**further.get("corpora", {}), corpus: text.entry()}
+        atlas["drawn"] = _TEXT_DRAWN
+        if text.has_trees:
+            atlas["sentences"] = corpus
+            settings["clark2019"] = {"dependencies": corpus}
+        else:
+            atlas["shown"] = corpus
     return run, {
         "targets": [run],
-        "models": {name: entry, f"{name}-random": {**entry, "init": "random", "seed": _SEED}},
-        "runs": {run: {"extends": TEMPLATE, "title": title, "model": name, "atlas": atlas}},
+        "models": {**entries, control: {**entry, "init": "random", "seed": _SEED}},
+        "runs": {run: settings},
         **further,
     }
 
@@ -140,15 +237,61 @@ def absolute(pattern: Pattern) -> str:
     return f"{Path(pattern.first).resolve()}:{pattern.second}" if pattern.kind == FUNCTION else pattern.text
 
 
+def _entry(model: str) -> dict[str, Any]:
+    """Entry of a model in the registry."""
+    source, shape, tokenizer = model_source(model)
+    return {"source": source, **shape} | ({} if tokenizer else {"tokenizer": "bytes"})
+
+
+def _registry_name(model: str) -> str:
+    """Name of a model in the registry: folders are often called by what they are (hf, step10), their parents by the model."""
+    name, _, revision = (str(Path(model).resolve()), "", "") if Path(model).is_dir() else model.partition("@")
+    parts = [part for part in Path(name).parts if part != "/"][-2:]
+    return "-".join(filter(None, map(_plain_name, (*parts, revision))))
+
+
+def _unused(name: str, entries: Mapping[str, Any]) -> str:
+    """A name, with a number behind it where it is taken."""
+    return next(free for free in (name, *(f"{name}-{k}" for k in range(2, len(entries) + 3))) if free not in entries)
+
+
+def _run_name(names: Sequence[str]) -> str:
+    """Name of the run of these models; of many, with a digest of them."""
+    joined = "-".join(names)
+    if len(joined) <= _LONGEST_NAME:
+        return f"atlas-{joined}"
+    digest = hashlib.sha256(" ".join(names).encode()).hexdigest()[:6]
+    return f"atlas-{names[0]}-and-{len(names) - 1}-more-{digest}"
+
+
+def _plain_name(text: str) -> str:
+    """A text as a part of a name in the registries."""
+    return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.")
+
+
+def text_notes(text: UsersText) -> list[str]:
+    """What a user should know of a text before the run."""
+    notes = []
+    if text.records < text.sentences:
+        use = "measured" if text.has_trees else "shown"
+        notes.append(f"{text.path}: the first {text.records} of {text.sentences} sentences are {use}.")
+    if not text.has_trees:
+        notes.append(f"{text.path}: no trees, so the page shows these sentences; heads are measured on generated English.")
+    return notes
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model")
+    parser.add_argument("model", nargs="+")
+    parser.add_argument("--text", type=Path, help="sentences to show, one on each line, or CoNLL-U")
     parser.add_argument("--keep", action="store_true", help="do not open the page")
     parser.add_argument("--cores", default="all")
     parser.add_argument("--pattern", action="append", default=[], help="pairs of tokens that heads are measured on; repeatable")
     chosen = parser.parse_args()
+    os.environ.setdefault(LOCK_VARIABLE, str(ROOT / LOCK_PLACE))
     try:
-        run, added = overlay(chosen.model, chosen.pattern)
+        run, added = overlay(chosen.model, chosen.text, chosen.pattern)
+        notes = text_notes(users_text(chosen.text)) if chosen.text else []
     except AtlasError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -158,6 +301,8 @@ def main() -> int:
             "heads may behave differently from what they do with tokens. Put its tokenizer.json into the folder to avoid this.",
             file=sys.stderr,
         )
+    for note in notes:
+        print(f"note: {note}", file=sys.stderr)
     folder = ROOT / "results" / run
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.yaml").write_text(yaml.safe_dump(added, sort_keys=False), encoding="utf-8")

@@ -219,7 +219,7 @@ def test_tables_and_figure_are_written_and_the_same_again(tmp_path):
     ]
     setting = RunLabel("Test run", "m", "text")
     for number in (1, 2):
-        outs = [tmp_path / f"{number}-{name}" for name in ("models.tsv", "findings.tsv", "findings.html")]
+        outs = [tmp_path / f"{number}-{name}" for name in ("models.tsv", "findings.tsv", "findings.html", "claims.tsv")]
         write_models(models, DRAWS, "Test run", setting, *outs)
         models_figure(models, DRAWS, setting, {"svg": tmp_path / f"{number}.svg"})
     for name in ("-models.tsv", "-findings.tsv", ".svg"):

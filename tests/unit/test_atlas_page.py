@@ -14,11 +14,12 @@ from small_treebank import write_treebank
 from attention_atlas.atlas.attended import write_attended
 from attention_atlas.atlas.correlations import Draws, write_correlations
 from attention_atlas.atlas.measures import MEASURES
-from attention_atlas.atlas.page import Drawn, Evidence, percentiles, relation_cards, sentence_data, write_page
+from attention_atlas.atlas.page import Drawn, Evidence, percentiles, relation_cards, sentence_data, shown_note, write_page
 from attention_atlas.attention.cache import read_attention
-from attention_atlas.corpora.examples import read_examples
+from attention_atlas.corpora.examples import Example, read_examples, write_examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.run_label import RunLabel
+from attention_atlas.io.shards import write_shard
 from attention_atlas.io.tables import write_table
 from attention_atlas.methods.head_relations import HEAD_RELATIONS
 from attention_atlas.workflow.render import render
@@ -71,10 +72,20 @@ def write_tables(folder, layers, heads):
     return table
 
 
-NO_SENTENCES = Drawn(None, None, 2, 24)
+NO_SENTENCES = Drawn(None, None, None, 2, 24, 6)
 
 
 NO_EVIDENCE = Evidence(None, None)
+
+
+def drawn_of(folder, count=2, max_tokens=24, shortest=6):
+    """Sentences of the small treebank."""
+    dropped = folder / "0.dropped.tsv"
+    write_table(
+        pd.DataFrame([(12, "s12", "too long", "900 pieces, 512 allowed")], columns=["record", "id", "reason", "detail"]),
+        dropped,
+    )
+    return Drawn(folder / "0.safetensors", folder / "0.parquet", dropped, count, max_tokens, shortest)
 
 
 def build(folder, drawn=NO_SENTENCES, relations=None, evidence=NO_EVIDENCE):
@@ -146,7 +157,7 @@ def test_the_page_reads_the_table_of_relations(tmp_path):
 
 def test_weights_come_back_within_a_step(tmp_path):
     write_treebank(tmp_path, sentences=5)
-    drawn = Drawn(tmp_path / "0.safetensors", tmp_path / "0.parquet", 2, 10)
+    drawn = drawn_of(tmp_path, max_tokens=10)
     examples = {example.record: example for example in read_examples([drawn.examples])}
     sentences = sentence_data(read_attention([drawn.shard]), examples, drawn)
     assert len(sentences) == 2
@@ -155,7 +166,39 @@ def test_weights_come_back_within_a_step(tmp_path):
         n = len(cached.tokens)
         steps = np.frombuffer(base64.b64decode(sentence["data"]), np.uint8).reshape(2, 2, n, n)
         assert np.abs(steps / 255 - cached.maps.astype(float)).max() <= 0.5 / 255 + 1e-6
-    assert sentence_data(read_attention([drawn.shard]), examples, Drawn(drawn.shard, drawn.examples, 2, 6)) == []
+    assert sentence_data(read_attention([drawn.shard]), examples, drawn_of(tmp_path, max_tokens=6)) == []
+
+
+def test_short_sentences_are_shown_where_they_are_asked_for_and_all_stay_small(tmp_path, monkeypatch):
+    write_treebank(tmp_path, sentences=5)
+    # Each has 7 tokens, and there are 4 heads.
+    examples = {example.record: example for example in read_examples([tmp_path / "0.parquet"])}
+
+    def shown(**changes):
+        drawn = drawn_of(tmp_path, count=20, **changes)
+        return len(sentence_data(read_attention([drawn.shard]), examples, drawn))
+
+    assert (shown(shortest=8), shown(shortest=7)) == (0, 5)
+    monkeypatch.setattr("attention_atlas.atlas.page._MOST_WEIGHTS", 3 * 4 * 49)
+    assert shown() == 3
+    monkeypatch.setattr("attention_atlas.atlas.page._MOST_WEIGHTS", 1)
+    assert shown() == 1, "one in any case"
+
+
+def test_the_page_says_which_sentences_it_does_not_show(tmp_path):
+    write_tables(tmp_path, 2, 2)
+    write_treebank(tmp_path)
+    data = data_of(build(tmp_path, drawn_of(tmp_path)))
+    assert data["shown_note"] == "2 of 13 sentences shown, 1 dropped as too long (s12: 900 pieces, 512 allowed)."
+    none = pd.DataFrame(columns=["id", "reason", "detail"])
+    assert shown_note(none, [5, 25, 30], NO_SENTENCES, 1) == (
+        "1 of 3 sentences shown, 2 longer than the 24 word pieces that the page draws."
+    )
+    assert shown_note(none, [5], NO_SENTENCES, 1) == "1 of 1 sentence shown."
+    many = pd.DataFrame([(f"line {k}", "too long", "9 pieces") for k in range(5)], columns=list(none))
+    assert shown_note(many, [], NO_SENTENCES, 0).endswith(
+        "5 dropped as too long (line 0: 9 pieces; line 1: 9 pieces; line 2: 9 pieces; ...)."
+    )
 
 
 def test_the_page_holds_the_tables_and_no_address(tmp_path):
@@ -192,8 +235,24 @@ def test_the_job_of_a_run_without_sentences_and_relations_renders_the_page(tmp_p
     write_tables(tmp_path, 3, 4)
     page = build(tmp_path)
     files = {f"{name}_path": tmp_path / f"{name}.tsv" for name in ("heads", "measures", "correlations")}
-    absent = {name: [] for name in ("relations_path", "evidence__pairs", "evidence__kinds", "drawn__shard", "drawn__examples")}
-    params = {"drawn": {"count": 2, "max_tokens": 24}, "run": "Test run", "label": None}
+    absent = {f"comparison__{name}": [] for name in ("matches", "agreement", "means", "findings", "series")} | {
+        name: []
+        for name in (
+            "relations_path",
+            "evidence__pairs",
+            "evidence__kinds",
+            "drawn__shard",
+            "drawn__examples",
+            "drawn__dropped",
+        )
+    }
+    params = {
+        "drawn": {"count": 2, "max_tokens": 24, "shortest": 6},
+        "run": "Test run",
+        "label": None,
+        "models": [],
+        "sources": {},
+    }
     render("atlas.page:write_page", files | absent, {"out": tmp_path / "rendered.html"}, params)
     rendered = (tmp_path / "rendered.html").read_text(encoding="utf-8")
     assert data_of(rendered) == data_of(page)
@@ -210,7 +269,7 @@ def test_tables_of_other_heads_are_errors(tmp_path):
     table = write_tables(tmp_path, 3, 4)
     write_treebank(tmp_path)
     with pytest.raises(AtlasError, match="not that of the 12 heads"):
-        build(tmp_path, Drawn(tmp_path / "0.safetensors", tmp_path / "0.parquet", 2, 24))
+        build(tmp_path, drawn_of(tmp_path))
     write_table(table.iloc[1:], tmp_path / "heads.tsv")
     with pytest.raises(AtlasError, match="11 rows are not those of all heads"):
         build(tmp_path)
@@ -232,7 +291,7 @@ def opened(browser, tmp_path):
     write_table(relations, tmp_path / "relations.tsv")
     evidence = Evidence(tmp_path / "pairs.tsv", tmp_path / "kinds.tsv")
     write_attended([tmp_path / "0.safetensors"], [tmp_path / "0.parquet"], 100, 20, evidence.pairs, evidence.kinds)
-    build(tmp_path, Drawn(tmp_path / "0.safetensors", tmp_path / "0.parquet", 2, 24), tmp_path / "relations.tsv", evidence)
+    build(tmp_path, drawn_of(tmp_path), tmp_path / "relations.tsv", evidence)
     page = browser.new_page()
     errors, requests = [], []
     page.on("console", lambda message: errors.append(message.text) if message.type in ("error", "warning") else None)
@@ -496,3 +555,126 @@ def test_a_tap_on_a_phone_shows_the_card(opened):
     page.wait_for_timeout(200)
     assert page.locator("#card-title").bounding_box()["y"] < 400
     assert errors == []
+
+
+def lines_of(page):
+    """(query token, key token) of the lines that are not faint."""
+    titles = page.locator("#lines .arc:not(.faint) title").evaluate_all("titles => titles.map((title) => title.textContent)")
+    return [re.match(r"(\S+) → (\S+)", title).groups() for title in titles]
+
+
+def test_a_token_that_is_pointed_at_or_tapped_shows_its_lines_alone(opened):
+    page, errors, _, _ = opened
+    page.locator("#grid button").nth(0).click()
+    everything = lines_of(page)
+    assert len(everything) == 49, "all weights of 7 tokens are 0.05 or more"
+    tokens = page.locator("#lines .token")
+    assert tokens.all_text_contents() == ["[CLS]", "w0", "w1", "w2", "w3", "w4", "[SEP]"] * 2
+    tokens.nth(2).hover()
+    assert set(lines_of(page)) == {("w1", name) for name in tokens.all_text_contents()}
+    assert page.locator("#lines .token.linked").all_text_contents() == ["w1", "w2"], "it, and the word that gets 0.7"
+    assert page.locator("#linked").inner_text().startswith("w1 attends to: w2 0.70; ")
+    page.mouse.move(0, 0)
+    assert lines_of(page) == everything
+    # Chosen by a click it stays, for other heads as well, until it is clicked again.
+    tokens.nth(7 + 3).click()
+    page.mouse.move(0, 0)
+    assert {query for query, _ in lines_of(page)} == set(tokens.all_text_contents())
+    assert {key for _, key in lines_of(page)} == {"w2"}
+    assert page.locator("#linked").inner_text().startswith("w2 is attended to by: w1 0.70; ")
+    page.locator("#grid button").nth(1).click()
+    assert {key for _, key in lines_of(page)} == {"w2"}
+    assert page.locator("#lines .token[aria-pressed=true]").count() == 1
+    page.locator("#lines .token").nth(7 + 3).click()
+    page.mouse.move(0, 0)
+    assert len(lines_of(page)) == 49
+    assert errors == []
+
+
+def test_keys_move_between_tokens(opened):
+    page, errors, _, _ = opened
+    page.locator("#lines .token").nth(0).focus()
+    for key in ("ArrowDown", "ArrowDown", "ArrowRight", "Enter"):
+        page.keyboard.press(key)
+    assert {key for _, key in lines_of(page)} == {"w1"}
+    assert page.locator("#lines .token[tabindex='0']").count() == 1, "one stop for the tab key"
+    page.keyboard.press("Escape")
+    assert len(lines_of(page)) == 49
+    assert errors == []
+
+
+def test_a_tap_on_a_token_shows_its_lines(opened, browser):
+    page, _, _, _ = opened
+    phone = browser.new_page(viewport={"width": 390, "height": 800}, has_touch=True)
+    phone.goto(page.url)
+    phone.wait_for_selector("#matrix svg")
+    phone.locator("#lines .token").nth(2).tap()
+    assert {query for query, _ in lines_of(phone)} == {"w1"}
+    phone.close()
+
+
+def test_a_value_leads_to_its_table_and_figure(browser, tmp_path):
+    write_tables(tmp_path, 2, 2)
+    write_treebank(tmp_path)
+    folder = tmp_path / "atlas"
+    folder.mkdir()
+    (tmp_path / "a2020").mkdir()
+    (tmp_path / "a2020" / "figure 1.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>", encoding="utf-8")
+    sources = {"entropy": [f"{tmp_path}/a2020/surface.tsv", f"{tmp_path}/a2020/figure 1.svg"], "masked": ["a2020/x.tsv"]}
+    paths = [tmp_path / f"{name}.tsv" for name in ("heads", "measures", "correlations")]
+    out = folder / "atlas.html"
+    write_page(*paths, None, NO_EVIDENCE, drawn_of(tmp_path), "Test run", None, out, sources=sources)
+    assert data_of(out.read_text(encoding="utf-8"))["sources"]["entropy"] == ["../a2020/surface.tsv", "../a2020/figure 1.svg"]
+    page = browser.new_page()
+    page.goto(out.as_uri())
+    page.wait_for_selector("#matrix svg")
+    links = page.locator('#values tr[data-measure="entropy"] a')
+    assert links.all_inner_texts() == ["table", "Table 1"]
+    assert page.locator('#values tr[data-measure="masked"] a').count() == 1
+    assert page.locator('#values tr[data-measure="to_sep"] a').count() == 0
+    links.nth(1).click()
+    page.wait_for_url("**/a2020/figure%201.svg")
+    page.close()
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    """A page of 24 x 16 heads with six sentences of 24 tokens, and evidence as large as that of a corpus."""
+    folder = tmp_path_factory.mktemp("large")
+    layers, heads, n = 24, 16, 24
+    write_tables(folder, layers, heads)
+    chance = np.random.default_rng(0)
+    tokens = ("[CLS]", *(f"word{k}" for k in range(n - 2)), "[SEP]")
+    word = (-1, *range(n - 2), -1)
+    examples, arrays, facts = [], {}, []
+    for record in range(8):
+        layer_names = {"heads": (0, *[1] * (n - 3)), "relations": ("root", *["det"] * (n - 3))}
+        examples.append(Example(record, f"s{record}", (0,) * n, (0,) * n, tokens, word, tokens[1:-1], layer_names))
+        arrays[record] = chance.dirichlet(np.full(n, 0.2), (layers, heads, n)).astype(np.float16)
+        facts.append({"record": record, "id": f"s{record}", "tokens": tokens, "word": word, "words": tokens[1:-1]})
+    write_examples(folder / "0.parquet", examples)
+    write_shard(folder / "0.safetensors", folder / "0.json", arrays, {"level": "tokens", "examples": facts})
+    evidence = Evidence(folder / "pairs.tsv", folder / "kinds.tsv")
+    write_attended([folder / "0.safetensors"], [folder / "0.parquet"], 100, 20, evidence.pairs, evidence.kinds)
+    build(folder, drawn_of(folder, count=6), evidence=evidence)
+    return folder / "atlas.html"
+
+
+@pytest.mark.parametrize("width", [390, 1400])
+def test_a_large_model_is_painted_within_a_second_and_scrolls_in_boxes(browser, large, width):
+    assert large.stat().st_size < 4_000_000
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    page.goto(large.as_uri())
+    page.wait_for_selector("#matrix svg")
+    paint = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+    assert paint < 1000
+    assert page.locator("#grid button").count() == 384
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    wider = """() => ["grid", "all"].map((id) => document.getElementById(id).closest(".scroll"))
+        .map((box) => box.scrollWidth > box.clientWidth)"""
+    if width == 390:
+        assert page.evaluate(wider) == [True, True]
+    # The head that is chosen can be reached in both.
+    page.locator("#grid button").nth(383).click()
+    assert page.locator("#card-title").inner_text() == "Layer 24, head 16"
+    page.close()

@@ -1,18 +1,21 @@
 """The atlas of any model: the run of a folder or of a hub name, and models without a tokenizer."""
 
 import json
+import shutil
 from types import SimpleNamespace
 
 import pytest
 from workspaces import ROOT
 
 from attention_atlas.corpora.alignment import WordPieces, without_space_mark
+from attention_atlas.corpora.users_text import users_text
 from attention_atlas.errors import AtlasError
+from attention_atlas.io.hub_lock import read_lock
 from attention_atlas.methods.surface import token_classes
 from attention_atlas.models.card import read_card
 from attention_atlas.models.loading import describe
 from attention_atlas.workflow.config import merged, read_configuration, resolve
-from tools.atlas import overlay
+from tools.atlas import main, overlay, text_notes
 
 SHAPE = {"model_type": "bert", "num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 48}
 
@@ -81,11 +84,51 @@ def test_a_folder_without_a_tokenizer_is_spelled_in_bytes(folder):
 def test_patterns_are_part_of_the_run(folder, tmp_path, monkeypatch):
     (tmp_path / "mine.py").write_text("def pairs(example):\n    return None\n", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    run, added = overlay(str(folder), ["relation:nsubj>head", "mine.py:pairs"])
+    run, added = overlay(str(folder), patterns=["relation:nsubj>head", "mine.py:pairs"])
     expected = ["relation:nsubj>head", f"{tmp_path / 'mine.py'}:pairs"]
     assert configured(added)["runs"][run]["atlas"]["patterns"] == expected
     with pytest.raises(AtlasError, match="pattern 'nsubj': this is none of the forms"):
-        overlay(str(folder), ["nsubj"])
+        overlay(str(folder), patterns=["nsubj"])
+
+
+TREE = "1\tDogs\tdog\tNOUN\tNNS\t_\t2\tnsubj\t_\t_\n2\tbark\tbark\tVERB\tVBP\t_\t0\troot\t_\t_\n\n"
+
+
+def test_plain_sentences_are_shown_and_trees_are_measured_as_well(folder, tmp_path):
+    (tmp_path / "My text.txt").write_text("Dogs bark.\nCats sleep.\n", encoding="utf-8")
+    run, added = overlay(str(folder), tmp_path / "My text.txt")
+    config = configured(added)
+    assert run == "atlas-tiny-model-hf-on-my-text"
+    atlas = config["runs"][run]["atlas"]
+    assert (atlas["sentences"], atlas["shown"]) == ("sample-trees", "text-my-text")
+    assert config["runs"][run]["clark2019"]["dependencies"] == "sample-trees"
+    assert (config["corpora"]["text-my-text"]["limit"], atlas["drawn"]["shortest"]) == (2, 1)
+    (tmp_path / "my.conllu").write_text(TREE, encoding="utf-8")
+    run, added = overlay(str(folder), tmp_path / "my.conllu")
+    config = configured(added)
+    assert config["runs"][run]["atlas"]["sentences"] == "text-my"
+    assert "shown" not in config["runs"][run]["atlas"]
+    assert config["runs"][run]["clark2019"]["dependencies"] == "text-my"
+    assert config["runs"][run]["clark2019"]["coreference"] == "sample-coreference"
+    assert "my.conllu" in config["runs"][run]["title"]
+
+
+def test_the_notes_say_what_becomes_of_a_text(tmp_path):
+    path = tmp_path / "my.txt"
+    path.write_text("Dogs bark.\n" * 150, encoding="utf-8")
+    first, second = text_notes(users_text(path))
+    assert "the first 100 of 150 sentences are shown" in first
+    assert "heads are measured on generated English" in second
+    path.write_text(TREE, encoding="utf-8")
+    assert text_notes(users_text(path)) == []
+
+
+def test_a_bad_text_stops_before_anything_is_written(folder, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("tools.atlas.ROOT", tmp_path)
+    monkeypatch.setattr("sys.argv", ["atlas.py", str(folder), "--text", str(tmp_path / "none.txt")])
+    assert main() == 1
+    assert capsys.readouterr().err.startswith(f"error: {tmp_path / 'none.txt'}: there is no such file")
+    assert not (tmp_path / "results").exists()
 
 
 def test_what_is_no_model_is_a_sentence(folder, monkeypatch):
@@ -103,16 +146,101 @@ def test_what_is_no_model_is_a_sentence(folder, monkeypatch):
         overlay(str(folder))
     with pytest.raises(AtlasError, match="no such folder"):
         overlay("./nowhere/at/all")
-    monkeypatch.setattr("huggingface_hub.HfApi.model_info", lambda *_: (_ for _ in ()).throw(ConnectionError("no network")))
-    with pytest.raises(AtlasError, match=r"from the hub \(ConnectionError\)"):
+    monkeypatch.setenv("ATLAS_LOCK", str(folder / "lock.yaml"))
+    monkeypatch.setattr(
+        "huggingface_hub.HfApi.repo_info", lambda *_, **__: (_ for _ in ()).throw(ConnectionError("no network"))
+    )
+    with pytest.raises(AtlasError, match=r"no such folder, and no such model to download: .* \(ConnectionError: no network\)"):
         overlay("someone/some-model")
+    assert not (folder / "lock.yaml").exists()
 
 
-def test_a_model_without_a_revision_is_an_error(folder, monkeypatch):
-    monkeypatch.setattr("huggingface_hub.HfApi.model_info", lambda *_: SimpleNamespace(sha=None))
+def on_the_hub(folder, monkeypatch, commit):
+    monkeypatch.setenv("ATLAS_LOCK", str(folder / "lock.yaml"))
+    monkeypatch.setattr("huggingface_hub.HfApi.repo_info", lambda *_, **__: SimpleNamespace(sha=commit))
     monkeypatch.setattr("huggingface_hub.hf_hub_download", lambda *_, **__: str(folder / "config.json"))
-    with pytest.raises(AtlasError, match="names no revision"):
+
+
+def test_a_model_without_a_commit_is_an_error(folder, monkeypatch):
+    on_the_hub(folder, monkeypatch, None)
+    with pytest.raises(AtlasError, match="the hub names no commit"):
         overlay("someone/some-model")
+    assert not (folder / "lock.yaml").exists()
+
+
+def test_a_model_of_the_hub_is_looked_up_once_and_recorded_in_the_lock_file(folder, monkeypatch):
+    on_the_hub(folder, monkeypatch, "c" * 40)
+    run, added = overlay("someone/some-model@step10")
+    assert run == "atlas-someone-some-model-step10"
+    entry = added["models"]["someone-some-model-step10"]
+    assert entry["source"] == {"hub": "someone/some-model", "revision": "step10"}
+    assert (entry["layers"], entry["heads"], entry["hidden_size"]) == (2, 4, 48)
+    monkeypatch.setattr("huggingface_hub.HfApi.repo_info", lambda *_, **__: pytest.fail("asked again"))
+    assert overlay("someone/some-model@step10") == (run, added)
+    configured(added)
+    assert read_lock(folder / "lock.yaml")["models"]["someone/some-model"]["step10"]["commit"] == "c" * 40
+
+
+def checkpoints(folder, *names):
+    for name in names:
+        shutil.copytree(folder, folder.parent / name)
+    return folder.parent
+
+
+def test_several_models_are_compared(folder):
+    parent = checkpoints(folder, "b", "c")
+    arguments = [str(parent / name) for name in ("b", "hf", "c")]
+    run, added = overlay(" ".join(arguments))
+    assert overlay(arguments) == (run, added), "in one argument, or several"
+    atlas = configured(added)["runs"][run]["atlas"]
+    assert atlas["compared"] == ["tiny-model-hf", "tiny-model-c", "tiny-model-b-random"]
+    assert configured(added)["runs"][run]["model"] == "tiny-model-b"
+    assert "series" not in atlas
+    assert run == "atlas-tiny-model-b-tiny-model-hf-tiny-model-c"
+
+
+def test_folders_that_fit_a_pattern_are_a_series_in_the_order_of_their_numbers(folder):
+    parent = checkpoints(folder, "step2", "step10", "step1")
+    run, added = overlay([str(parent / "step*"), str(folder)])
+    settings = configured(added)["runs"][run]
+    assert settings["atlas"]["series"] == ["tiny-model-step1", "tiny-model-step2", "tiny-model-step10"]
+    assert settings["model"] == "tiny-model-step10", "the last one"
+    assert settings["atlas"]["compared"] == [
+        *("tiny-model-step1", "tiny-model-step2", "tiny-model-hf", "tiny-model-step10-random"),
+    ]
+    assert run.startswith("atlas-tiny-model-step10-and-3-more-")
+
+
+def test_revisions_of_one_model_are_a_series(folder, monkeypatch):
+    on_the_hub(folder, monkeypatch, "d" * 40)
+    run, added = overlay("someone/m@step1 someone/m@step5")
+    assert configured(added)["runs"][run]["atlas"]["series"] == ["someone-m-step1", "someone-m-step5"]
+    run, added = overlay("someone/m@step1 other/m@step1")
+    assert "series" not in configured(added)["runs"][run]["atlas"]
+
+
+def test_folders_of_one_name_stay_apart(folder, tmp_path):
+    other = tmp_path / "more" / "tiny model" / "hf"
+    shutil.copytree(folder, other)
+    entries = overlay([str(folder), str(other)])[1]["models"]
+    assert {name: entry["source"]["path"] for name, entry in entries.items() if "random" not in name} == {
+        "tiny-model-hf": str(folder),
+        "tiny-model-hf-2": str(other),
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["{folder} {folder}"], "named twice"),
+        (["{folder}", "./nowhere/at/all"], "no such folder"),
+        (["{parent}/step*"], r"step\*: no folder has such a name"),
+        ([" "], "Name a model"),
+    ],
+)
+def test_models_that_cannot_be_compared_are_a_sentence(folder, arguments, message):
+    with pytest.raises(AtlasError, match=message):
+        overlay([argument.format(folder=folder, parent=folder.parent) for argument in arguments])
 
 
 def save_llama(folder, vocabulary):

@@ -171,6 +171,7 @@ READERS = {
     "gap": (PASSAGES, {}),
     "segments": (TEXT, {}),
     "segments-clean": (TEXT, {"recipe": "clean", "lines": "paragraphs"}),
+    "sentences": (TEXT, {}),
     "glue": (PAIRS, {"task": "rte"}),
     "glue-truncate": (PAIRS, {"task": "rte", "overlong": "truncate", "max_tokens": 12}),
     "glue-tagged": (TAGGED, {"task": "rte"}),

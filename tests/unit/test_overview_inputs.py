@@ -98,10 +98,10 @@ def test_tables_of_another_shape_are_replaced_by_those_on_the_sentences():
 
 def test_an_atlas_without_sentences_shows_none():
     inputs = AtlasInputs(resolve(changed("runs/one/atlas", {})))
-    assert inputs.first_sentences("attention", "json")(wildcards("one")) == []
+    assert inputs.drawn_sentences("attention", "json")(wildcards("one")) == []
     assert inputs.page_label(wildcards("one")) is None
     assert set(inputs.head_tables(wildcards("one"))) & {"guan2020/head_types"} == set()
-    assert INPUTS.first_sentences("attention", "json")(wildcards()) == "results/sample/attention/minilm/sample-trees/0.json"
+    assert INPUTS.drawn_sentences("attention", "json")(wildcards()) == "results/sample/attention/minilm/sample-trees/0.json"
     assert INPUTS.page_label(wildcards())["corpus"] == "generated sample, Stanford Dependencies"
 
 
@@ -109,6 +109,29 @@ def test_the_page_shows_the_relations_of_each_head():
     assert INPUTS.relation_file(wildcards()) == "results/sample/clark2019/dependency_head_relations.tsv"
     without_sentences = AtlasInputs(resolve(changed("runs/one/atlas", {})))
     assert without_sentences.relation_file(wildcards("one")) == []
+
+
+def test_values_lead_to_their_table_and_to_the_figure_that_the_run_has():
+    sources = INPUTS.measure_sources(wildcards())
+    assert sources["entropy"] == ["results/sample/clark2019/surface.tsv", "results/sample/clark2019/figure4.svg"]
+    assert sources["relation_margin"][1] == "results/sample/clark2019/table1.html"
+    assert sources["sink"] == ["results/sample/atlas/models/minilm/head_scores.tsv"], "of no study"
+    assert "relation_margin_low" not in sources
+    assert set(INPUTS.source_files(wildcards())) == {path for paths in sources.values() for path in paths}
+    # Without segments of Clark et al. there is no Figure 4.
+    assert INPUTS.measure_sources(wildcards("any"))["entropy"] == ["results/any/atlas/models/minilm/surface.tsv"]
+
+
+def test_the_page_reads_every_compared_model_and_the_sentences_that_it_shows():
+    first, second, _ = INPUTS.page_models(wildcards())
+    assert first["name"] == "minilm"
+    assert second["sentences"]["shard"] == "results/sample/attention/minilm-squad/sample-trees/0.safetensors"
+    assert second["evidence"]["pairs"] == "results/sample/atlas/models/minilm-squad/attended_pairs.tsv"
+    assert INPUTS.page_table("series.tsv", "series")(wildcards()) == "results/sample/atlas/series.tsv"
+    assert INPUTS.page_table("series.tsv", "series")(wildcards("any")) == []
+    without = AtlasInputs(resolve(changed("runs/one/atlas", {"sentences": "trees"})))
+    assert (without.page_models(wildcards("one")), without.page_files(wildcards("one"))) == ([], [])
+    assert without.page_table("matches.tsv", "compared")(wildcards("one")) == []
 
 
 def test_compared_models_and_their_files():

@@ -285,7 +285,6 @@ def test_the_atlas_has_all_measures_and_the_scoreboard_all_values(done):
     heads, measures = (pd.read_csv(folder / f"atlas/{name}.tsv", sep="\t") for name in ("heads", "measures"))
     assert heads[["model", "layer", "head"]].drop_duplicates().shape[0] == len(heads) == 72
     notes = measures.set_index("measure")["note"].dropna()
-    absent = pd.Series(notes.index)
     without_q = notes[~notes.index.str.endswith("_q")]
     assert notes.drop(without_q.index).str.contains("too few draws").all(), "three random models are too few for q"
     without_ends = {name.removesuffix("_low").removesuffix("_high") for name in without_q.index}

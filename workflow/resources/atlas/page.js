@@ -1,14 +1,27 @@
 "use strict";
 (() => {
-  const data = JSON.parse(document.getElementById("data").textContent);
+  const all = JSON.parse(document.getElementById("data").textContent);
   const find = (id) => document.getElementById(id);
-  const places = data.layers * data.heads;
-  const byName = new Map(data.measures.map((measure) => [measure.measure, measure]));
-  const there = data.measures.filter((measure) => !measure.note);
+  // The run's model first; what the page shows is of the model in `data`.
+  const models = [all, ...all.others];
+  const comparison = all.comparison;
+  let data, places, byName, there;
+  const useModel = (index) => {
+    data = { ...models[index], ramps: all.ramps, schema: all.schema };
+    places = data.layers * data.heads;
+    byName = new Map(data.measures.map((measure) => [measure.measure, measure]));
+    there = data.measures.filter((measure) => !measure.note);
+  };
+  useModel(0);
   // Okabe and Ito's colours: told apart under the common kinds of colour blindness.
   const NAMES = ["#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#f0e442", "#8a8a8a"];
   const NO_NAME = "#e6e6e6";
-  const state = { measure: there[0].measure, second: (there.find((m, k) => k > 0 && m.kind === "number") || there[0]).measure, head: 0, sentence: 0 };
+  const state = { model: 0, measure: "", second: "", head: 0, sentence: 0 };
+  const chooseMeasures = () => {
+    if (!there.some((measure) => measure.measure === state.measure)) state.measure = there[0].measure;
+    if (!there.some((measure) => measure.measure === state.second)) state.second = (there.find((m, k) => k > 0 && m.kind === "number") || there[0]).measure;
+  };
+  chooseMeasures();
 
   const element = (name, attributes = {}, text = "") => {
     const made = document.createElement(name);
@@ -16,7 +29,14 @@
     made.textContent = text;
     return made;
   };
-  const label = (index) => `layer ${Math.floor(index / data.heads) + 1}, head ${(index % data.heads) + 1}`;
+  const svgElement = (name, attributes = {}, text = "") => {
+    const made = document.createElementNS("http://www.w3.org/2000/svg", name);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    if (text) made.textContent = text;
+    return made;
+  };
+  const labelIn = (heads, index) => `layer ${Math.floor(index / heads) + 1}, head ${(index % heads) + 1}`;
+  const label = (index) => labelIn(data.heads, index);
   const shown = (value) => (value === null ? "–" : typeof value === "number" ? String(Number(value.toPrecision(4))) : value);
   const short = (value) => {
     if (value === null) return "";
@@ -76,6 +96,8 @@
   // --- the grid --------------------------------------------------------------------------------------------------------
   const buttons = [];
   const buildGrid = () => {
+    buttons.length = 0;
+    find("grid").replaceChildren();
     const top = element("tr", { role: "row" });
     top.append(element("th", { scope: "col" }, "Layer \\ head"));
     for (let head = 1; head <= data.heads; head++) top.append(element("th", { scope: "col", role: "columnheader" }, head));
@@ -94,23 +116,6 @@
       }
       find("grid").append(row);
     }
-    find("grid").addEventListener("keydown", (event) => {
-      const from = buttons.indexOf(document.activeElement);
-      const [layer, head] = [Math.floor(from / data.heads), from % data.heads];
-      const to = {
-        ArrowRight: from + (head + 1 < data.heads),
-        ArrowLeft: from - (head > 0),
-        ArrowDown: from + (layer + 1 < data.layers ? data.heads : 0),
-        ArrowUp: from - (layer > 0 ? data.heads : 0),
-        Home: from - head,
-        End: from - head + data.heads - 1,
-      }[event.key];
-      if (from < 0 || to === undefined) return;
-      event.preventDefault();
-      buttons[from].tabIndex = -1;
-      buttons[to].tabIndex = 0;
-      buttons[to].focus();
-    });
   };
   const paintGrid = () => {
     const measure = byName.get(state.measure);
@@ -193,12 +198,7 @@
       ...rows.slice(0, RANKED).map((row, place) => {
         const line = element("tr", row.inside ? { class: "inside" } : {});
         const head = element("td");
-        const link = element("a", { href: `#${addressOf({ ...state, head: row.index })}`, "data-index": row.index }, label(row.index));
-        link.addEventListener("click", (event) => {
-          event.preventDefault();
-          choose(row.index);
-        });
-        head.append(link);
+        head.append(link(row.index, state.model, label(row.index)));
         line.append(element("td", {}, place + 1), head, element("td", {}, shown(row.value) + (row.ends.length ? ` [${row.ends.map(shown).join(", ")}]` : "")));
         line.append(element("td", {}, row.inside ? "inside" : byRelation || data.inside[measure.measure] ? "outside" : "–"));
         return line;
@@ -209,7 +209,7 @@
   // --- figures ---------------------------------------------------------------------------------------------------------
   // Of the text around them, so that figures need not be drawn anew in the dark or on paper.
   const INK = "currentColor";
-  const [LINE, MARK] = ["#2b8cc4", "#d55e00"];
+  const MARK = "#d55e00";
   const draw = (id, spec) => {
     const look = {
       background: "transparent",
@@ -279,6 +279,84 @@
     const size = sentence.tokens.length ** 2;
     return sentence.weights.subarray(head * size, (head + 1) * size);
   };
+  // Tokens on two sides with a line for each weight; a token that is pointed at, tapped or focused shows its lines alone.
+  const [LEAST_WEIGHT, LINE_STEP, TOKEN_SPACE, PARTNERS] = [0.02, 20, 96, 5];
+  let pinned = null;
+  const drawLines = (sentence, weights) => {
+    const { tokens } = sentence;
+    const n = tokens.length;
+    const width = Math.max(Math.min(find("lines").clientWidth, 380), 260);
+    const [left, right] = [TOKEN_SPACE, width - TOKEN_SPACE];
+    const y = (place) => LINE_STEP * (place + 0.5) + 4;
+    const svg = svgElement("svg", { width, height: LINE_STEP * n + 8, role: "group", "aria-label": `Attention of ${label(state.head)}: tokens that attend on the left, those that are attended to on the right` });
+    const lines = [];
+    for (let from = 0; from < n; from++) {
+      for (let to = 0; to < n; to++) {
+        const weight = weights[from * n + to] / 255;
+        if (weight < LEAST_WEIGHT) continue;
+        const line = svgElement("line", { x1: left, x2: right, y1: y(from), y2: y(to), class: "arc", style: `stroke-opacity: ${0.05 + 0.95 * weight}` });
+        line.append(svgElement("title", {}, `${tokens[from]} → ${tokens[to]} ${weight.toFixed(3)}`));
+        lines.push({ from, to, weight, line });
+        svg.append(line);
+      }
+    }
+    const names = [];
+    const show = (side, place) => {
+      const chosen = place === null ? [] : lines.filter((line) => line[side] === place);
+      const far = side === "from" ? "to" : "from";
+      for (const line of lines) line.line.classList.toggle("faint", place !== null && !chosen.includes(line));
+      const strong = new Map(chosen.map((line) => [line[far], line.weight]));
+      for (const name of names) {
+        const isIt = name.side === side && name.place === place;
+        name.text.classList.toggle("linked", place !== null && (isIt || (name.side === far && (strong.get(name.place) || 0) >= 0.1)));
+        name.text.classList.toggle("faint", place !== null && !isIt && !(name.side === far && strong.has(name.place)));
+      }
+      const partners = [...chosen].sort((one, two) => two.weight - one.weight).slice(0, PARTNERS).map((line) => `${tokens[line[far]]} ${line.weight.toFixed(2)}`);
+      find("linked").textContent = place === null ? "Point at a token, or tap it, to see its lines alone." : `${tokens[place]} ${side === "from" ? "attends to" : "is attended to by"}: ${partners.join("; ") || "nothing above 0.02"}.`;
+    };
+    const unpin = () => {
+      pinned = null;
+      for (const name of names) name.text.setAttribute("aria-pressed", "false");
+      show("from", null);
+    };
+    const restore = () => (pinned ? show(pinned.side, pinned.place) : show("from", null));
+    const focusOn = (side, place) => {
+      for (const name of names) name.text.setAttribute("tabindex", name.side === side && name.place === place ? "0" : "-1");
+      names.find((name) => name.side === side && name.place === place).text.focus();
+    };
+    for (const [side, x, anchor] of [["from", left - 6, "end"], ["to", right + 6, "start"]]) {
+      tokens.forEach((token, place) => {
+        const text = svgElement("text", { x, y: y(place) + 4, "text-anchor": anchor, role: "button", tabindex: side === "from" && place === 0 ? "0" : "-1", class: "token", "aria-pressed": "false", "aria-label": `${token}, token ${place + 1}, ${side === "from" ? "attends" : "is attended to"}` }, token.length > 13 ? `${token.slice(0, 12)}…` : token);
+        const pin = () => {
+          const same = pinned && pinned.side === side && pinned.place === place;
+          pinned = same ? null : { side, place };
+          for (const name of names) name.text.setAttribute("aria-pressed", String(Boolean(pinned) && name.side === side && name.place === place));
+          restore();
+        };
+        text.addEventListener("pointerenter", (event) => event.pointerType === "mouse" && show(side, place));
+        text.addEventListener("pointerleave", (event) => event.pointerType === "mouse" && restore());
+        text.addEventListener("focus", () => text.matches(":focus-visible") && show(side, place));
+        text.addEventListener("blur", restore);
+        text.addEventListener("click", pin);
+        text.addEventListener("keydown", (event) => {
+          const moves = { ArrowDown: [side, place + 1], ArrowUp: [side, place - 1], ArrowRight: ["to", place], ArrowLeft: ["from", place] };
+          const [toSide, toPlace] = moves[event.key] || [];
+          if (event.key === "Enter" || event.key === " ") pin();
+          else if (event.key === "Escape") unpin();
+          else if (toSide && toPlace >= 0 && toPlace < n) focusOn(toSide, toPlace);
+          else if (!toSide) return;
+          event.preventDefault();
+        });
+        names.push({ side, place, text });
+        svg.append(text);
+      });
+    }
+    find("lines").replaceChildren(svg);
+    // Of another head the same token stays chosen.
+    if (pinned && pinned.place >= n) pinned = null;
+    if (pinned) names.find((name) => name.side === pinned.side && name.place === pinned.place).text.setAttribute("aria-pressed", "true");
+    restore();
+  };
   const drawSentence = () => {
     if (!data.sentences.length) return;
     const sentence = data.sentences[state.sentence];
@@ -287,39 +365,10 @@
     const rows = [];
     for (let from = 0; from < n; from++) {
       for (let to = 0; to < n; to++) {
-        rows.push({ from, to, query: sentence.tokens[from], key: sentence.tokens[to], weight: weights[from * n + to] / 255, left: 0, right: 1 });
+        rows.push({ from, to, query: sentence.tokens[from], key: sentence.tokens[to], weight: weights[from * n + to] / 255 });
       }
     }
-    const tokens = sentence.tokens.map((token, place) => ({ token, place }));
-    const line = { title: null, axis: null, scale: { domain: [-0.5, n - 0.5], reverse: true } };
-    const side = (x, align, dx) => ({
-      data: { values: tokens },
-      mark: { type: "text", align, dx, fontSize: 12, baseline: "middle" },
-      encoding: { x: { datum: x, type: "quantitative", scale: { domain: [0, 1] }, axis: null }, y: { field: "place", type: "quantitative", ...line }, text: { field: "token" } },
-    });
-    draw("lines", {
-      description: `Attention of ${label(state.head)}: a line from each piece on the left to those that it attends to`,
-      width: Math.max(Math.min(180, find("lines").clientWidth - 184), 60),
-      height: 15 * n,
-      padding: { left: 90, right: 90, top: 5, bottom: 5 },
-      autosize: "none",
-      layer: [
-        {
-          data: { values: rows.filter((row) => row.weight >= 0.02) },
-          mark: { type: "rule", strokeWidth: 2, color: LINE },
-          encoding: {
-            x: { field: "left", type: "quantitative", scale: { domain: [0, 1] }, axis: null },
-            x2: { field: "right" },
-            y: { field: "from", type: "quantitative", ...line },
-            y2: { field: "to" },
-            opacity: { field: "weight", type: "quantitative", scale: { domain: [0, 1], range: [0.03, 1] }, legend: null },
-            tooltip: [{ field: "query", title: "from" }, { field: "key", title: "to" }, { field: "weight", format: ".3f" }],
-          },
-        },
-        side(0, "right", -5),
-        side(1, "left", 5),
-      ],
-    });
+    drawLines(sentence, weights);
     const named = { labelExpr: `[${sentence.tokens.map((token) => JSON.stringify(token)).join(",")}][datum.value]`, labelFontSize: 12, ticks: false, domain: false };
     draw("matrix", {
       description: `Attention of ${label(state.head)} as a matrix, a row a piece that attends`,
@@ -439,6 +488,17 @@
     const about = measure.about && data.values[measure.about]?.[state.head];
     return about && about !== "none" ? `${measure.title}: ${about.replaceAll("_", " ")}` : measure.title;
   };
+  // The table that the values come from, and the figure or page of a table that shows them.
+  const sourceLinks = (measure) => {
+    const [table, picture] = data.sources[measure.measure] || [];
+    const links = [...(table ? [["table", table]] : []), ...(picture ? [[measure.item, picture]] : [])];
+    if (!links.length) return [];
+    const made = element("span", { class: "sources" });
+    for (const [text, address] of links) {
+      made.append(" ", element("a", { href: encodeURI(address), "aria-label": `${text} of ${measure.title}` }, text));
+    }
+    return [made];
+  };
   const fillCard = () => {
     find("card-title").textContent = label(state.head).replace("layer", "Layer");
     const body = find("values").tBodies[0];
@@ -448,7 +508,9 @@
       const value = data.values[measure.measure][state.head];
       const row = element("tr", { "data-measure": measure.measure });
       if ([state.measure, state.second].includes(measure.measure)) row.className = "shown";
-      row.append(element("th", { scope: "row", title: `${measure.study}, ${measure.item}; ${measure.model}` }, `${titleOf(measure)}${unit(measure)}`));
+      const name = element("th", { scope: "row", title: `${measure.study}, ${measure.item}; ${measure.model}` }, `${titleOf(measure)}${unit(measure)}`);
+      name.append(...sourceLinks(measure));
+      row.append(name);
       const ends = intervalOf(measure, state.head);
       const interval = value === null || !ends.length ? "" : ` [${ends.map(shown).join(", ")}]`;
       if (isInside(measure.measure, state.head)) row.classList.add("inside");
@@ -480,15 +542,145 @@
         return row;
       }),
     );
+    fillMatches();
     fillEvidence();
     drawSentence();
     drawAllHeads();
   };
 
+  // --- models side by side -----------------------------------------------------------------------------------------------
+  // A point a head on a line, the mean with its interval above it; all models on one scale.
+  const [DOTS, DOTS_HEIGHT] = [220, 26];
+  const dots = (model, mean, low, high) => {
+    const at = (value) => (high > low ? 6 + ((value - low) / (high - low)) * (DOTS - 12) : DOTS / 2);
+    const values = model.values[state.measure].filter((value) => value !== null);
+    const name = `${model.name}: ${values.length} heads from ${shown(Math.min(...values))} to ${shown(Math.max(...values))}`;
+    const svg = svgElement("svg", { width: DOTS, height: DOTS_HEIGHT, role: "img", class: "strip", "aria-label": name });
+    svg.append(svgElement("title", {}, name), svgElement("line", { x1: at(low), x2: at(high), y1: 16, y2: 16, class: "extent" }));
+    values.forEach((value, index) => svg.append(svgElement("circle", { cx: at(value), cy: 16 + 5 * Math.sin(index * 2.4), r: 2.5, class: "head" })));
+    if (mean) {
+      svg.append(svgElement("line", { x1: at(mean[1]), x2: at(mean[2]), y1: 4, y2: 4, class: "interval" }));
+      svg.append(svgElement("circle", { cx: at(mean[0]), cy: 4, r: 3.5, class: "value" }));
+    }
+    return svg;
+  };
+  const link = (index, model, text) => {
+    const made = element("a", { href: `#${addressOf({ ...state, model, head: index })}`, "data-index": index }, text);
+    made.addEventListener("click", (event) => {
+      event.preventDefault();
+      if (model !== state.model) switchModel(model, index);
+      choose(index);
+    });
+    return made;
+  };
+  const withEnds = ([value, low, high]) => `${shown(value)} [${shown(low)}, ${shown(high)}]`;
+  const fillComparison = () => {
+    if (!comparison.models) return;
+    const measure = byName.get(state.measure);
+    const measured = comparison.models.filter((model) => model.values[state.measure]);
+    find("beside").hidden = !measured.length;
+    find("beside-note").textContent = measured.length
+      ? `${measure.title}${unit(measure)} of all heads, on the same sentences for all models: a point a head; above, the mean over heads with its 95 % interval. Agreement: rank correlation of heads matched with those of ${models[0].name} by the other measures; in brackets 95 % of matchings at random. p is not corrected.`
+      : `${measure.title} is not measured on all models: choose another measure to compare them.`;
+    const values = measured.flatMap((model) => model.values[state.measure]).filter((value) => value !== null);
+    const ends = [Math.min(...values), Math.max(...values)];
+    find("beside").tBodies[0].replaceChildren(
+      ...measured.map((model) => {
+        const row = element("tr", { "data-model": model.name });
+        const mean = comparison.means[model.name]?.[state.measure];
+        const drawn = element("td");
+        drawn.append(dots(model, mean, ...ends));
+        const agreement = comparison.agreement[model.name]?.[state.measure];
+        row.append(element("th", { scope: "row" }, model.name + (model.random ? " (random weights)" : "")));
+        row.append(element("td", {}, mean ? withEnds(mean) : "–"), drawn);
+        row.append(element("td", {}, agreement ? `${withEnds(agreement)}, p = ${shown(agreement[3])}` : "–"));
+        return row;
+      }),
+    );
+    drawCurve();
+  };
+  // Means of a measure over the models of a series.
+  const [CURVE, CURVE_HEIGHT, CURVE_MARGIN] = [340, 130, 70];
+  const drawCurve = () => {
+    find("curve").replaceChildren();
+    const named = comparison.series.map((name) => comparison.models.find((model) => model.name === name)).filter((model) => model.values[state.measure]);
+    find("curve-part").hidden = named.length < 2;
+    if (named.length < 2) return;
+    const means = named.map((model) => comparison.means[model.name][state.measure]);
+    const ranges = named.map((model) => model.values[state.measure].filter((value) => value !== null)).map((values) => [Math.min(...values), Math.max(...values)]);
+    const [low, high] = [Math.min(...ranges.map((range) => range[0])), Math.max(...ranges.map((range) => range[1]))];
+    const x = (k) => CURVE_MARGIN + (k / (named.length - 1)) * (CURVE - CURVE_MARGIN - 12);
+    const y = (value) => 8 + (high > low ? (high - value) / (high - low) : 0.5) * (CURVE_HEIGHT - 16);
+    const measure = byName.get(state.measure);
+    const name = `${measure.title}: mean over heads ${named.map((model, k) => `${model.name} ${shown(means[k][0])}`).join(", ")}`;
+    const svg = svgElement("svg", { viewBox: `0 0 ${CURVE} ${CURVE_HEIGHT + 24}`, width: CURVE, height: CURVE_HEIGHT + 24, role: "img", "aria-label": name, class: "strip" });
+    svg.append(svgElement("title", {}, name));
+    const band = (pairs, kind) => svg.append(svgElement("polygon", { class: kind, points: [...pairs.map((pair, k) => `${x(k)},${y(pair[0])}`), ...pairs.map((pair, k) => `${x(k)},${y(pair[1])}`).reverse()].join(" ") }));
+    band(ranges, "range");
+    band(means.map((mean) => [mean[1], mean[2]]), "band");
+    svg.append(svgElement("polyline", { class: "curve", points: means.map((mean, k) => `${x(k)},${y(mean[0])}`).join(" ") }));
+    means.forEach((mean, k) => {
+      const point = svgElement("circle", { class: "value", cx: x(k), cy: y(mean[0]), r: 3.5 });
+      point.append(svgElement("title", {}, `${named[k].name}: ${withEnds(mean)}`));
+      svg.append(point);
+    });
+    for (const value of [low, high]) svg.append(svgElement("text", { x: CURVE_MARGIN - 6, y: y(value) + 4, "text-anchor": "end" }, shown(value)));
+    svg.append(svgElement("text", { x: CURVE_MARGIN, y: CURVE_HEIGHT + 16 }, named[0].name), svgElement("text", { x: CURVE - 4, y: CURVE_HEIGHT + 16, "text-anchor": "end" }, named.at(-1).name));
+    find("curve").append(svg);
+  };
+  const fillFindings = () => {
+    const names = comparison.models.map((model) => model.name);
+    const trained = comparison.models.filter((model) => !model.random).map((model) => model.name);
+    const top = element("tr");
+    for (const name of ["Finding", "Holds in", ...names]) top.append(element("th", { scope: "col" }, name));
+    find("model-findings").tHead.replaceChildren(top);
+    find("model-findings").tBodies[0].replaceChildren(
+      ...comparison.findings.map((finding) => {
+        const row = element("tr");
+        row.append(element("th", { scope: "row", title: finding.statistic }, finding.finding));
+        row.append(element("td", {}, `${trained.filter((name) => finding.models[name]?.[1] === "holds").length} of ${trained.length}`));
+        for (const name of names) {
+          const [value, verdict] = finding.models[name] || [null, "–"];
+          row.append(element("td", {}, value === null ? verdict : `${verdict} (${shown(value)})`));
+        }
+        return row;
+      }),
+    );
+  };
+  // Heads are matched with those of the run's model: from another model's head back to it, and from there to all others.
+  const partnersOf = (index) => {
+    const first = models[0].name;
+    const name = models[state.model].name;
+    const origin = state.model === 0 ? index : comparison.matches[name].findIndex((match) => match && match[0] === index);
+    if (origin < 0) return [];
+    const partners = models.slice(1).map((model, k) => ({ model: k + 1, match: comparison.matches[model.name][origin] }));
+    return [{ model: 0, match: [origin, 0] }, ...partners].filter((partner) => partner.match && partner.model !== state.model);
+  };
+  const fillMatches = () => {
+    if (!comparison.models) return;
+    const partners = partnersOf(state.head);
+    find("matched-part").hidden = false;
+    find("matched").hidden = !partners.length;
+    find("no-matches").hidden = partners.length > 0;
+    find("matched").tBodies[0].replaceChildren(
+      ...partners.map(({ model, match }) => {
+        const row = element("tr");
+        const values = comparison.models[model].values[state.measure];
+        const head = element("td");
+        head.append(link(match[0], model, labelIn(models[model].heads, match[0])));
+        row.append(element("th", { scope: "row" }, models[model].name), head);
+        row.append(element("td", {}, model === 0 ? "–" : shown(match[1])), element("td", {}, values ? shown(values[match[0]]) : "–"));
+        return row;
+      }),
+    );
+  };
+
   // --- what is chosen --------------------------------------------------------------------------------------------------
   const addressOf = (shownState) => {
-    const place = `${Math.floor(shownState.head / data.heads) + 1}-${(shownState.head % data.heads) + 1}`;
-    return new URLSearchParams({ head: place, measure: shownState.measure, against: shownState.second });
+    const heads = models[shownState.model].heads;
+    const place = `${Math.floor(shownState.head / heads) + 1}-${(shownState.head % heads) + 1}`;
+    const model = shownState.model ? { model: models[shownState.model].name } : {};
+    return new URLSearchParams({ ...model, head: place, measure: shownState.measure, against: shownState.second });
   };
   const remember = () => history.replaceState(null, "", `#${addressOf(state)}`);
   const choose = (index) => {
@@ -505,34 +697,78 @@
   const drawAll = () => {
     paintGrid();
     fillRanking();
-    drawScatter();
+    fillComparison();
     fillCard();
+    // The page is there before the figure that takes longest.
+    requestAnimationFrame(() => setTimeout(drawScatter));
   };
+  const known = (name) => there.some((measure) => measure.measure === name);
   const recall = () => {
     const said = new URLSearchParams(location.hash.slice(1));
+    const model = models.findIndex((one) => one.name === said.get("model"));
+    state.model = Math.max(model, 0);
+    useModel(state.model);
     const [layer, head] = (said.get("head") || "").split("-").map(Number);
-    if (layer >= 1 && layer <= data.layers && head >= 1 && head <= data.heads) state.head = (layer - 1) * data.heads + head - 1;
-    const known = (name) => there.some((measure) => measure.measure === name);
+    state.head = layer >= 1 && layer <= data.layers && head >= 1 && head <= data.heads ? (layer - 1) * data.heads + head - 1 : 0;
     if (known(said.get("measure"))) state.measure = said.get("measure");
     if (known(said.get("against"))) state.second = said.get("against");
+    chooseMeasures();
   };
   const dark = () => document.documentElement.dataset.theme === "dark";
   const setTheme = (name) => {
     document.documentElement.dataset.theme = name;
     find("theme").textContent = name === "dark" ? "Light" : "Dark";
     find("theme").setAttribute("aria-pressed", String(name === "dark"));
-    drawAllHeads();
+  };
+  const fillChoices = () => {
+    for (const id of ["measure", "second"]) {
+      const groups = new Map();
+      for (const measure of there) {
+        if (!groups.has(measure.group)) groups.set(measure.group, element("optgroup", { label: measure.group }));
+        groups.get(measure.group).append(element("option", { value: measure.measure }, `${measure.title}${unit(measure)}`));
+      }
+      find(id).replaceChildren(...groups.values());
+      find(id).value = state[id];
+    }
+    const numbers = element("optgroup", { label: "Measures" });
+    numbers.append(...there.filter((measure) => measure.kind === "number").map((measure) => element("option", { value: measure.measure }, `${measure.title}${unit(measure)}`)));
+    const kinds = [...new Set(data.relations.flat().map((row) => row.relation))].sort();
+    const followed = element("optgroup", { label: "Relations: which heads follow" });
+    followed.append(...kinds.map((kind) => element("option", { value: RELATION + kind }, kind)));
+    find("rank-by").replaceChildren(numbers, ...(kinds.length ? [followed] : []));
+    if (byName.get(state.measure).kind === "number") find("rank-by").value = state.measure;
+    find("group").replaceChildren(element("option", { value: "" }, "all groups"), ...[...new Set(there.map((measure) => measure.group))].map((name) => element("option", { value: name }, name)));
+    find("evidence-part").hidden = !data.evidence.pairs.length;
+    const evidence = data.evidence.kinds.length ? Object.keys(data.evidence.kinds[0]).reverse() : [];
+    find("kinds-of").replaceChildren(...evidence.map((name) => element("option", { value: name }, name)));
+    find("sentence-part").hidden = !data.sentences.length;
+    find("shown-note").textContent = data.shown_note;
+    find("sentence").replaceChildren(...data.sentences.map((sentence, place) => element("option", { value: place }, sentence.text)));
+    state.sentence = Math.min(state.sentence, Math.max(data.sentences.length - 1, 0));
+    find("sentence").value = state.sentence;
+    const absent = data.measures.filter((measure) => measure.note);
+    find("absent").replaceChildren(...absent.map((measure) => element("li", {}, `${measure.title} (${measure.study}): ${measure.note}`)));
+    find("absent").closest("details").hidden = !absent.length;
+    find("model").value = state.model;
+  };
+  const showModel = () => {
+    scales.clear();
+    scatter = null;
+    fillChoices();
+    buildGrid();
+    drawAll();
+    buttons.forEach((button, place) => (button.tabIndex = place === state.head ? 0 : -1));
+  };
+  const switchModel = (index, head) => {
+    state.model = index;
+    useModel(index);
+    state.head = Math.min(head, places - 1);
+    chooseMeasures();
+    showModel();
+    remember();
   };
 
-  recall();
   for (const id of ["measure", "second"]) {
-    const groups = new Map();
-    for (const measure of there) {
-      if (!groups.has(measure.group)) groups.set(measure.group, element("optgroup", { label: measure.group }));
-      groups.get(measure.group).append(element("option", { value: measure.measure }, `${measure.title}${unit(measure)}`));
-    }
-    find(id).append(...groups.values());
-    find(id).value = state[id];
     find(id).addEventListener("change", () => {
       state[id] = find(id).value;
       if (id === "measure" && byName.get(state.measure).kind === "number") find("rank-by").value = state.measure;
@@ -540,26 +776,19 @@
       remember();
     });
   }
-  const numbers = element("optgroup", { label: "Measures" });
-  numbers.append(...there.filter((measure) => measure.kind === "number").map((measure) => element("option", { value: measure.measure }, `${measure.title}${unit(measure)}`)));
-  const kinds = [...new Set(data.relations.flat().map((row) => row.relation))].sort();
-  const followed = element("optgroup", { label: "Relations: which heads follow" });
-  followed.append(...kinds.map((kind) => element("option", { value: RELATION + kind }, kind)));
-  find("rank-by").append(numbers, ...(kinds.length ? [followed] : []));
-  if (byName.get(state.measure).kind === "number") find("rank-by").value = state.measure;
-  find("group").append(element("option", { value: "" }, "all groups"), ...[...new Set(there.map((measure) => measure.group))].map((name) => element("option", { value: name }, name)));
+  find("model-part").hidden = models.length < 2;
+  find("models-part").hidden = !comparison.models;
+  find("matched-part").hidden = !comparison.models;
+  if (comparison.models) fillFindings();
+  find("model").append(...models.map((model, k) => element("option", { value: k }, model.name)));
+  find("model").addEventListener("change", () => switchModel(Number(find("model").value), state.head));
   find("group").addEventListener("change", fillCard);
   find("rank-by").addEventListener("change", fillRanking);
   find("grey").addEventListener("change", paintGrid);
-  find("evidence-part").hidden = !data.evidence.pairs.length;
-  if (data.evidence.kinds.length) {
-    find("kinds-of").append(...Object.keys(data.evidence.kinds[0]).reverse().map((name) => element("option", { value: name }, name)));
-    find("kinds-of").addEventListener("change", fillEvidence);
-  }
-  find("sentence-part").hidden = !data.sentences.length;
-  data.sentences.forEach((sentence, place) => find("sentence").append(element("option", { value: place }, sentence.text)));
+  find("kinds-of").addEventListener("change", fillEvidence);
   find("sentence").addEventListener("change", () => {
     state.sentence = Number(find("sentence").value);
+    pinned = null;
     drawSentence();
     drawAllHeads();
   });
@@ -567,21 +796,43 @@
     const index = headAt(event);
     if (index !== null) choose(index);
   });
-  const absent = data.measures.filter((measure) => measure.note);
-  find("absent").append(...absent.map((measure) => element("li", {}, `${measure.title} (${measure.study}): ${measure.note}`)));
-  if (!absent.length) find("absent").closest("details").hidden = true;
+  find("grid").addEventListener("keydown", (event) => {
+    const from = buttons.indexOf(document.activeElement);
+    const [layer, head] = [Math.floor(from / data.heads), from % data.heads];
+    const to = {
+      ArrowRight: from + (head + 1 < data.heads),
+      ArrowLeft: from - (head > 0),
+      ArrowDown: from + (layer + 1 < data.layers ? data.heads : 0),
+      ArrowUp: from - (layer > 0 ? data.heads : 0),
+      Home: from - head,
+      End: from - head + data.heads - 1,
+    }[event.key];
+    if (from < 0 || to === undefined) return;
+    event.preventDefault();
+    buttons[from].tabIndex = -1;
+    buttons[to].tabIndex = 0;
+    buttons[to].focus();
+  });
   const system = matchMedia("(prefers-color-scheme: dark)");
   setTheme(system.matches ? "dark" : "light");
-  system.addEventListener("change", () => setTheme(system.matches ? "dark" : "light"));
-  find("theme").addEventListener("click", () => setTheme(dark() ? "light" : "dark"));
+  const changeTheme = (name) => {
+    setTheme(name);
+    drawAllHeads();
+  };
+  system.addEventListener("change", () => changeTheme(system.matches ? "dark" : "light"));
+  find("theme").addEventListener("click", () => changeTheme(dark() ? "light" : "dark"));
   // Paper is white.
   let before = null;
   addEventListener("beforeprint", () => {
     before = document.documentElement.dataset.theme;
-    setTheme("light");
+    changeTheme("light");
   });
-  addEventListener("afterprint", () => setTheme(before));
-  buildGrid();
-  drawAll();
-  buttons.forEach((button, place) => (button.tabIndex = place === state.head ? 0 : -1));
+  addEventListener("afterprint", () => changeTheme(before));
+  // An address that is typed or followed, or a step back.
+  addEventListener("hashchange", () => {
+    recall();
+    showModel();
+  });
+  recall();
+  showModel();
 })();

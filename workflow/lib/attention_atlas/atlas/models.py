@@ -22,7 +22,7 @@ from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.methods.head_measures import PLACE
 from attention_atlas.methods.units import UNIT_COLUMNS
 from attention_atlas.published.claims import LEVEL, Claim
-from attention_atlas.published.compare import UNDECIDED, claim_verdict
+from attention_atlas.published.compare import DOES_NOT_HOLD, HOLDS, UNDECIDED, claim_verdict
 from attention_atlas.stats.extremes import largest_of_intervals, widths
 
 Floats = npt.NDArray[np.float64]
@@ -30,6 +30,7 @@ MODELS = ["model", "random_weights", "measure", "mean", "ci_low", "ci_high", "sp
 MODELS += ["within_layers", "p", "n"]
 MODEL_FINDINGS = ["finding", "statistic", "model", "random_weights", "value", "threshold", "ci_low", "ci_high", "n", "unit"]
 MODEL_FINDINGS += ["verdict"]
+CLAIMS = ["finding", "models", "holds", "does_not_hold", "undecided", "not_tested", "holds_in"]
 MOST = 0.5
 """Share of its attention above which a head puts most of it somewhere."""
 
@@ -227,6 +228,21 @@ def surviving(findings: pd.DataFrame) -> dict[str, str]:
     return outcomes
 
 
+def claim_rows(findings: pd.DataFrame) -> pd.DataFrame:
+    """A row a finding, columns `CLAIMS`: in how many of the models it holds, and in which; controls do not count.
+
+    Args:
+        findings: of `model_findings`.
+    """
+    trained = findings[~findings["random_weights"].astype(bool)]
+    rows = []
+    for finding, tested in trained.groupby("finding", sort=False):
+        counts = [int((tested["verdict"] == verdict).sum()) for verdict in (HOLDS, DOES_NOT_HOLD, UNDECIDED)]
+        holds_in = ", ".join(tested.loc[tested["verdict"] == HOLDS, "model"])
+        rows.append([finding, len(tested), *counts, len(tested) - sum(counts), holds_in])
+    return pd.DataFrame(rows, columns=CLAIMS)
+
+
 def write_models(
     models: Sequence[Mapping[str, Any]],
     draws: Draws,
@@ -235,15 +251,16 @@ def write_models(
     out: str | Path,
     findings_out: str | Path,
     html_out: str | Path,
+    claims_out: str | Path,
 ) -> None:
-    """Write models.tsv (`MODELS`), models_findings.tsv (`MODEL_FINDINGS`) with its page.
+    """Write models.tsv (`MODELS`), models_findings.tsv (`MODEL_FINDINGS`) with its page, and models_claims.tsv (`CLAIMS`).
 
     Args:
         models: attributes of `ComparedModel` for each model, the run's model first.
         draws: of the bootstrap and of permutations.
         run: title of the run.
         label: model and sentences.
-        out, findings_out, html_out: files to write.
+        out, findings_out, html_out, claims_out: files to write.
 
     Raises:
         AtlasError: a table cannot be used.
@@ -254,6 +271,8 @@ def write_models(
     tested = {model.name: _tables_of(model, tables[model.name]) for model in compared}
     findings = model_findings(tested, controls, draws)
     write_table(findings, findings_out)
+    claims = claim_rows(findings)
+    write_table(claims, claims_out)
     notes = [
         label.line,
         "Findings that a model's attention alone can show, tested on each model. A finding holds where its whole interval lies "
@@ -262,6 +281,7 @@ def write_models(
         "five layers decide nothing. Largest share: an interval that contains the largest true share of all heads. Relations: "
         "chosen on one half of the text, tested on the other. n: number of independent units.",
         *(f"{text}: {what}." for text, what in surviving(findings).items()),
+        *(f"{row.finding}: holds in {row.holds} of {row.models} models." for row in claims.itertuples() if row.models > 1),
     ]
     write_html_table(findings, html_out, f"{run}: findings model by model", notes, formats={"n": "d"})
 

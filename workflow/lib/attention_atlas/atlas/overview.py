@@ -18,7 +18,11 @@ ROLES = {
         "conllu",
         "at level tokens: what the page shows attention on, and what compared models are measured on; measures that no study "
         "of the run makes are made on it.",
-    )
+    ),
+    "shown": Role(
+        "sentences",
+        "at level tokens: what the page shows attention on, in place of `sentences`, which are measured all the same.",
+    ),
 }
 ARTIFACTS = (
     table(
@@ -53,7 +57,24 @@ ARTIFACTS = (
         "Measures of all heads of each compared model: each point is one head, the diamond the mean over heads, the bar its 95 "
         "% interval by bootstrap over heads. The page tests the findings on each model.",
         needs=["sentences", "compared"],
-        files=["models_findings.tsv", "models_findings.html"],
+        files=["models_findings.tsv", "models_findings.html", "models_claims.tsv"],
+    ),
+    figure(
+        "matching",
+        "Matched heads",
+        "Heads of several models matched by what they do, and whether they agree on other measures",
+        "Heads of each compared model, matched with those of the run's model by the optimal assignment on all measures but one "
+        "(matches.tsv: on all): their agreement on that one, and that of heads matched at random.",
+        needs=["sentences", "compared"],
+        files=["matches.tsv"],
+    ),
+    figure(
+        "series",
+        "Series of models",
+        "Each measure over checkpoints or seeds of a model",
+        "Mean of each measure over heads with its 95 % interval, and the range of heads, over the models of the series in "
+        "their order.",
+        needs=["sentences", "compared", "series"],
     ),
 )
 
@@ -83,8 +104,9 @@ def mlm_head_corpus(config: Config, run: str, model: str) -> str:
 
 def pairs(config: Config, run: str) -> list[Pair]:
     """(model, corpus) whose attention is cached: those of all compared models, where the run names sentences."""
-    corpus = config["runs"][run][ID].get("sentences")
-    return [(model, corpus) for model in compared_models(config, run)] if corpus else []
+    settings = config["runs"][run][ID]
+    corpora = [settings[role] for role in ROLES if role in settings]
+    return [(model, corpus) for model in compared_models(config, run) for corpus in corpora]
 
 
 def check(config: Config, run: str, place: str) -> None:
@@ -104,14 +126,18 @@ def check(config: Config, run: str, place: str) -> None:
         raise AtlasError(f"config: {place}.patterns: {error}") from error
     if settings["patterns"] and "sentences" not in settings:
         raise AtlasError(f"config: {place}.patterns: heads are measured on sentences: name a corpus under {place}.sentences.")
+    for name in settings.get("series", []):
+        check_known(name, config["models"], "model", f"{place}.series")
+        if name not in compared_models(config, run):
+            raise AtlasError(f"config: {place}.series: '{name}' is not compared: name it under {place}.compared.")
     if "sentences" not in settings:
-        if "compared" in settings:
-            raise AtlasError(
-                f"config: {place}.compared: models are compared on sentences: name a corpus under {place}.sentences."
-            )
+        for key, reason in (("compared", "models are compared on sentences"), ("shown", "heads are measured on sentences")):
+            if key in settings:
+                raise AtlasError(f"config: {place}.{key}: {reason}: name a corpus under {place}.sentences.")
         return
-    if config["corpora"][settings["sentences"]]["level"] != "tokens":
-        raise AtlasError(f"config: {place}.sentences: the corpus '{settings['sentences']}' has to be of level tokens.")
+    for role in ROLES:
+        if role in settings and config["corpora"][settings[role]]["level"] != "tokens":
+            raise AtlasError(f"config: {place}.{role}: the corpus '{settings[role]}' has to be of level tokens.")
 
 
 def _sentences(place: Place) -> Pair:
@@ -158,7 +184,7 @@ STUDY = Study(
     roles=ROLES,
     artifacts=ARTIFACTS,
     pairs=pairs,
-    optional={"sentences": ("compared",), "compared": ()},
+    optional={"sentences": ("compared", "shown", "series"), "compared": ("series",), "shown": (), "series": ()},
     check=check,
     jobs={
         "of_model": Job(

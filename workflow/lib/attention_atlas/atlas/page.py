@@ -8,10 +8,12 @@ from __future__ import annotations
 import base64
 import html
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from string import Template
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -22,7 +24,8 @@ from scipy.stats import rankdata
 
 from attention_atlas.atlas.attended import ATTENDED_PAIRS, kind_cards, pair_cards
 from attention_atlas.atlas.correlations import CORRELATIONS
-from attention_atlas.atlas.measures import MEASURES, inside_null, takes_few_values
+from attention_atlas.atlas.measures import MEASURES, inside_null, measure_rows, read_measures, takes_few_values
+from attention_atlas.atlas.page_models import Comparison, PageModel, comparison_data, page_model
 from attention_atlas.attention.cache import CachedExample, read_attention
 from attention_atlas.attention.half import widened
 from attention_atlas.corpora.alignment import without_space_mark
@@ -38,9 +41,13 @@ from attention_atlas.methods.head_relations import HEAD_RELATIONS, above_baselin
 
 ASSETS = RESOURCES / "atlas"
 _STEPS = 255
-_SHORTEST = 6
+_MOST_WEIGHTS = 1_500_000
+"""Weights of all sentences on the page at the most, a byte each: a third more in the page, so that it opens at once."""
 _DIGITS = 6
+_NAMED = 3
 _KINDS = 8
+_HEAD_RELATIONS = "clark2019/dependency_head_relations"
+NO_COMPARISON = Comparison(None, None, None, None, None)
 _RAMPS = {"plain": "viridis", "signed": "PuOr_r"}
 """Colours of measures: those of one sign, and those around 0."""
 
@@ -50,15 +57,19 @@ class Drawn:
     """Sentences whose attention the page shows.
 
     Attributes:
-        shard, examples: the first shard of a corpus, and its examples; None where the run has no sentences.
+        shard, examples, dropped: the first shard of a corpus, its examples, and the table of records that gave none; None where
+            the run has no sentences.
         count: sentences at the most.
-        max_tokens: pieces of a sentence at the most, special tokens included.
+        max_tokens: word pieces of a sentence at the most, special tokens included.
+        shortest: word pieces at the least.
     """
 
     shard: str | Path | None
     examples: str | Path | None
+    dropped: str | Path | None
     count: int
     max_tokens: int
+    shortest: int
 
 
 @dataclass(frozen=True)
@@ -119,23 +130,49 @@ def relation_cards(table: pd.DataFrame, places: pd.DataFrame) -> list[list[dict[
     ]
 
 
-def sentence_data(cached: Iterable[CachedExample], examples: Mapping[int, Example], drawn: Drawn) -> list[dict[str, Any]]:
+def sentence_data(
+    cached: Iterable[CachedExample], examples: Mapping[int, Example], drawn: Drawn, most_weights: int | None = None
+) -> list[dict[str, Any]]:
     """The first sentences that are short enough: text, tokens, and the weights of all heads in steps of 1/255.
 
-    data: base64 of bytes, [layer x head, n, n] in order, row = query token.
+    data: base64 of bytes, [layer x head, n, n] in order, row = query token. No more than `most_weights` of them in all
+    (default: `_MOST_WEIGHTS`), but at least one sentence.
     """
+    most_weights = _MOST_WEIGHTS if most_weights is None else most_weights
     sentences: list[dict[str, Any]] = []
+    weights = 0
     for example in cached:
-        if len(sentences) == drawn.count:
-            break
         n = len(example.tokens)
-        if example.level != "tokens" or not _SHORTEST <= n <= drawn.max_tokens:
+        if example.level != "tokens" or not drawn.shortest <= n <= drawn.max_tokens:
             continue
+        weights += example.maps.size
+        if len(sentences) == drawn.count or (sentences and weights > most_weights):
+            break
         steps = np.rint(widened(example.maps) * _STEPS).astype(np.uint8)
         tokens = [without_space_mark(token) for token in example.tokens]
         text = " ".join(examples[example.record].words)
         sentences.append({"text": text, "tokens": tokens, "data": base64.b64encode(steps.tobytes()).decode("ascii")})
     return sentences
+
+
+def shown_note(dropped: pd.DataFrame, lengths: Sequence[int], drawn: Drawn, shown: int) -> str:
+    """How many sentences the page shows, and why not the others.
+
+    Args:
+        dropped: table of the dropped records of the text: id, reason, detail.
+        lengths: word pieces of each sentence of the text that the model takes.
+        drawn: which of them the page shows.
+        shown: how many it shows.
+    """
+    count = len(lengths) + len(dropped)
+    parts = [f"{shown} of {count} {'sentence' if count == 1 else 'sentences'} shown"]
+    too_long = sum(length > drawn.max_tokens for length in lengths)
+    if too_long:
+        parts.append(f"{too_long} longer than the {drawn.max_tokens} word pieces that the page draws")
+    for reason, rows in dropped.groupby("reason", sort=False):
+        places = "; ".join(f"{row.id}: {row.detail}" for row in rows.head(_NAMED).itertuples())
+        parts.append(f"{len(rows)} dropped as {reason} ({places}{'; ...' if len(rows) > _NAMED else ''})")
+    return f"{', '.join(parts)}."
 
 
 def page_data(
@@ -216,6 +253,9 @@ def write_page(
     run: str,
     label: RunLabel | None,
     out: str | Path,
+    models: Sequence[Mapping[str, Any]] = (),
+    comparison: Comparison = NO_COMPARISON,
+    sources: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> None:
     """Write the page.
 
@@ -228,6 +268,9 @@ def write_page(
         run: title of the run.
         label: what the sentences are.
         out: file to write.
+        models: what the page shows of each compared model, see `page_models.page_model`, the run's first.
+        comparison: tables of their comparison.
+        sources: measure -> files that its values come from, which the page links.
 
     Raises:
         AtlasError: a table or a shard cannot be used, or the tables are not of the same heads.
@@ -240,15 +283,52 @@ def write_page(
     relations: list[list[dict[str, Any]]] = []
     if relations_path is not None:
         relations = relation_cards(read_table(relations_path, HEAD_RELATIONS), places)
-    sentences: list[dict[str, Any]] = []
-    if drawn.shard is not None and drawn.examples is not None:
-        examples = {example.record: example for example in read_examples([drawn.examples], None)}
-        sentences = sentence_data(read_attention([drawn.shard], None), examples, drawn)
-        if any(len(base64.b64decode(sentence["data"])) != len(heads) * len(sentence["tokens"]) ** 2 for sentence in sentences):
-            raise AtlasError(f"{drawn.shard}: this attention is not that of the {len(heads)} heads of {heads_path}.")
+    compared = [page_model(values) for values in models]
+    sentences, note = _shown_sentences(drawn, len(heads), _MOST_WEIGHTS // max(len(compared), 1))
     data = page_data(heads, measures, read_table(correlations_path, CORRELATIONS), relations, sentences)
     data["evidence"] = evidence_data(evidence, places)
+    data["shown_note"] = note
+    folder = Path(out).parent
+    data["sources"] = {
+        name: [Path(os.path.relpath(path, folder)).as_posix() for path in paths] for name, paths in sources.items()
+    }
+    data["name"] = str(heads["model"].iloc[0])
+    data["comparison"] = comparison_data(compared, comparison)
+    data["others"] = [_other_model(model, drawn, _MOST_WEIGHTS // len(compared)) for model in compared[1:]]
     write_text(out, page(data, f"Attention atlas: {heads['model'].iloc[0]}", label.line if label else run))
+
+
+def _shown_sentences(drawn: Drawn, heads: int, most_weights: int) -> tuple[list[dict[str, Any]], str]:
+    """Sentences of `sentence_data` and the note of `shown_note`; nothing where there are none.
+
+    Raises:
+        AtlasError: the attention is not that of so many heads.
+    """
+    if drawn.shard is None or drawn.examples is None or drawn.dropped is None:
+        return [], ""
+    examples = {example.record: example for example in read_examples([drawn.examples], None)}
+    sentences = sentence_data(read_attention([drawn.shard], None), examples, drawn, most_weights)
+    if any(len(base64.b64decode(sentence["data"])) != heads * len(sentence["tokens"]) ** 2 for sentence in sentences):
+        raise AtlasError(f"{drawn.shard}: this attention is not that of the {heads} heads of the tables.")
+    lengths = [len(example.tokens) for example in examples.values()]
+    return sentences, shown_note(read_table(drawn.dropped, ["id", "reason", "detail"]), lengths, drawn, len(sentences))
+
+
+def _other_model(model: PageModel, drawn: Drawn, most_weights: int) -> dict[str, Any]:
+    """The data of a compared model, in the form of that of the run's model, without what is known of that one alone."""
+    shape = model.compared
+    measured = read_measures(shape.tables, shape.layers, shape.heads)
+    heads = measured.table.assign(model=shape.name)
+    measures = measure_rows(measured, dict.fromkeys(shape.tables, shape.name))
+    places = heads[PLACE]
+    relations = relation_cards(read_table(shape.tables[_HEAD_RELATIONS], HEAD_RELATIONS), places)
+    files = model.sentences
+    its_sentences = replace(drawn, shard=files["shard"], examples=files["examples"], dropped=files["dropped"])
+    sentences, note = _shown_sentences(its_sentences, len(heads), most_weights)
+    data = page_data(heads, measures, pd.DataFrame(columns=CORRELATIONS), relations, sentences)
+    evidence = evidence_data(Evidence(**model.evidence), places)
+    # The ramps are the same for all models.
+    return {**data, "ramps": {}, "sources": {}, "name": shape.name, "evidence": evidence, "shown_note": note}
 
 
 def page(data: Mapping[str, Any], title: str, line: str) -> str:

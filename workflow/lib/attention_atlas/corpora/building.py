@@ -29,7 +29,7 @@ from attention_atlas.corpora.questions import QuestionWindow, question_windows, 
 from attention_atlas.corpora.sampling import in_record_order, sampled
 from attention_atlas.corpora.segments import RECIPES, Loss, Segment, Word
 from attention_atlas.corpora.stanford import to_stanford
-from attention_atlas.corpora.text import WORD, read_documents
+from attention_atlas.corpora.text import WORD, read_documents, read_sentences
 from attention_atlas.corpora.trees import Tree
 from attention_atlas.corpora.windows import document_mentions, document_windows, mentions_between, trees_of_documents
 from attention_atlas.errors import AtlasError
@@ -205,6 +205,11 @@ def _documents(corpus: _Corpus, start: int, stop: int) -> _Items:
         yield from_document(document, number, corpus.pieces, corpus.bound, entry["overlong"], entry["stemmed"])
 
 
+def _sentences(corpus: _Corpus, start: int, stop: int) -> _Items:
+    for number, (line, sentence) in _numbered(corpus, partial(read_sentences, corpus.raw), start, stop):
+        yield _from_words(sentence.split(), number, f"line {line}", corpus.pieces, corpus.bound, {})
+
+
 def _windows(corpus: _Corpus, start: int, stop: int) -> _Items:
     return islice(_all_windows(corpus), start, stop)
 
@@ -224,6 +229,7 @@ _READERS: dict[str, Callable[[_Corpus, int, int], _Items]] = {
     "parallel": _pairs,
     "edges": _edges,
     "keyphrases": _documents,
+    "sentences": _sentences,
 }
 """Reader -> the records from start to before stop, as examples or as what was dropped."""
 

@@ -61,6 +61,21 @@ def read_documents(path: str | Path, lines: str, language: str = "en") -> Iterat
         raise AtlasError(f"{path}: the file has no text. A text corpus needs at least one line that is not blank.")
 
 
+def read_sentences(path: str | Path) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a text that are not blank, without the spaces around them, with their 1-indexed line numbers.
+
+    Raises:
+        AtlasError: missing file, bytes that are not UTF-8, or no such line.
+    """
+    empty = True
+    for number, line in read_lines(path):
+        if sentence := line.strip():
+            empty = False
+            yield number, sentence
+    if empty:
+        raise AtlasError(f"{path}: the file has no text; write one sentence on each line.")
+
+
 def sentence_starts(text: str, language: str = "en") -> list[int]:
     """The character at which each sentence of a text begins, with the space before its first word or without."""
     return list(itertools.accumulate((len(sentence) for sentence in sentencex.segment(language, text)), initial=0))[:-1]

@@ -110,6 +110,8 @@ def resolve(kind: str, source: Mapping[str, Any], facts: Callable[[Path], Record
             commit = cached.read_text(encoding="ascii").strip() if cached.is_file() else ""
             if not is_commit(commit):
                 raise
+        if not is_commit(commit):
+            raise AtlasError(f"{repository} at {reference}: the hub names no commit. Download it and name its folder.")
         record = {"commit": commit}
         if facts is not None:
             record |= facts(Path(hf_hub_download(repository, "config.json", revision=commit)).parent)

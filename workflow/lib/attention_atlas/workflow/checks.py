@@ -43,6 +43,7 @@ _SAMPLE_SUFFIX = {
     "lines": ".txt",
     "edges": ".jsonl",
     "keyphrases": ".jsonl",
+    "sentences": ".txt",
 }
 _SAMPLED = {"order", "seed"}
 _READER_KEYS = {
@@ -58,6 +59,7 @@ _READER_KEYS = {
     "lines": set(),
     "edges": {"format", "edge_tasks", "part", "trees", "files", "language", "skip", *_SAMPLED},
     "keyphrases": {"stemmed", "keyphrase_set", "document_names", "overlong", "skip", *_SAMPLED},
+    "sentences": {"skip", *_SAMPLED},
 }
 
 

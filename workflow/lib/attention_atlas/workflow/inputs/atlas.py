@@ -12,6 +12,8 @@ from attention_atlas.methods.pattern_texts import FUNCTION, parse_patterns
 from attention_atlas.workflow.inputs.shared import File, OptionalFile, Wildcards
 from attention_atlas.workflow.inputs.study import StudyInputs
 from attention_atlas.workflow.lookups import Config, study_model
+from attention_atlas.workflow.needs import is_part_of, missing_for
+from attention_atlas.workflow.paths import shard_paths
 from attention_atlas.workflow.studies import studies
 from attention_atlas.workflow.targets import built_tables
 
@@ -113,6 +115,34 @@ class AtlasInputs(StudyInputs):
             return f"family {self.config['runs'][run][source.study]['family']}"
         return self._measured_model(run, table)
 
+    def measure_sources(self, wildcards: Wildcards) -> dict[str, list[str]]:
+        """Measure -> the table of its values, and the figure or page of a table that shows them, if the run has one."""
+        tables = self.head_tables(wildcards)
+        # A table may be that of several sources.
+        sources = [source for study in studies().values() for source in study.measures if source.table in tables]
+        return {
+            measure.name: [tables[source.table], *self._shown_in(wildcards.run, source.study, measure.item)]
+            for source in sources
+            for measure in source.measures
+            if not measure.part
+        }
+
+    def _shown_in(self, run: str, study_id: str, number: str) -> list[str]:
+        """The figure, or page of a table, that a study of the run has under a number of its paper; none or one."""
+        if study_id not in self.config["runs"][run]:
+            return []
+        declared = studies()[study_id]
+        for artifact in declared.artifacts:
+            if artifact.number == number and is_part_of(self.config, run, declared, artifact):
+                suffix = {"figure": "svg", "table": "html"}[artifact.kind]
+                missing = missing_for(self.config, run, declared, artifact)
+                return [] if missing else [declared.path(f"{artifact.id}.{suffix}", run)]
+        return []
+
+    def source_files(self, wildcards: Wildcards) -> list[str]:
+        """The same as a list of files."""
+        return list(dict.fromkeys(path for paths in self.measure_sources(wildcards).values() for path in paths))
+
     def study_models(self, wildcards: Wildcards) -> dict[str, str]:
         """Study -> models of its measures."""
         names: dict[str, list[str]] = {}
@@ -133,12 +163,14 @@ class AtlasInputs(StudyInputs):
 
     # --- its sentences ----------------------------------------------------------------------------------------------
 
-    def first_sentences(self, folder: str, suffix: str) -> OptionalFile:
-        """The first shard of the atlas's sentences for its model, where the run names some."""
+    def drawn_sentences(self, folder: str, suffix: str) -> OptionalFile:
+        """The first shard of the sentences that the page shows attention on, where the run names some."""
 
         def path(wildcards: Wildcards) -> str | list[str]:
-            named = has_sentences(self.config, wildcards.run)
-            return self.first_shard("sentences", folder, suffix)(wildcards) if named else []
+            if not has_sentences(self.config, wildcards.run):
+                return []
+            role = "shown" if "shown" in self.study_settings(wildcards) else "sentences"
+            return self.first_shard(role, folder, suffix)(wildcards)
 
         return path
 
@@ -194,6 +226,46 @@ class AtlasInputs(StudyInputs):
     def compared_files(self, wildcards: Wildcards) -> list[str]:
         """The same as a list of files."""
         return [path for model in self.compared_tables(wildcards) for path in model["tables"].values()]
+
+    def page_models(self, wildcards: Wildcards) -> list[dict[str, Any]]:
+        """What the page shows of each compared model, the run's first; nothing where the run compares none."""
+        settings = self.study_settings(wildcards)
+        if not settings.get("compared") or not has_sentences(self.config, wildcards.run):
+            return []
+        corpus = settings.get("shown", settings["sentences"])
+        models = self.compared_tables(wildcards)
+        for model in models:
+            first = {
+                name: shard_paths(self.config, wildcards.run, model["name"], corpus, folder, suffix)[0]
+                for name, folder, suffix in (
+                    ("shard", "attention", "safetensors"),
+                    ("examples", "examples", "parquet"),
+                    ("dropped", "examples", "dropped.tsv"),
+                )
+            }
+            evidence = {
+                name: self._table_of(wildcards.run, model["name"], f"{ID}/attended_{name}") for name in ("pairs", "kinds")
+            }
+            model |= {"sentences": first, "evidence": evidence}
+        return models
+
+    def page_files(self, wildcards: Wildcards) -> list[str]:
+        """The same as a list of files."""
+        return [
+            path
+            for model in self.page_models(wildcards)
+            for part in ("tables", "sentences", "evidence")
+            for path in model[part].values()
+        ]
+
+    def page_table(self, name: str, key: str) -> OptionalFile:
+        """A table of the atlas that the page shows, where the run has what it needs."""
+
+        def path(wildcards: Wildcards) -> str | list[str]:
+            has_it = self.page_models(wildcards) and self.study_settings(wildcards).get(key)
+            return self.study.path(name, wildcards.run) if has_it else []
+
+        return path
 
     def _has_random_weights(self, model: str) -> bool:
         """Whether the layers of a model are randomly initialised: a control."""

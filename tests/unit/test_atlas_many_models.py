@@ -1,0 +1,213 @@
+"""Several models: series, findings counted over models, and the page that shows them side by side, in a real browser."""
+
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from compared_models import compared_model, shape_of
+
+from attention_atlas.atlas.correlations import Draws, write_correlations
+from attention_atlas.atlas.matching import write_matching
+from attention_atlas.atlas.measures import write_heads
+from attention_atlas.atlas.models import CLAIMS, claim_rows, write_models
+from attention_atlas.atlas.page import Drawn, Evidence, write_page
+from attention_atlas.atlas.page_models import Comparison
+from attention_atlas.atlas.series import SERIES, series_rows, write_series
+from attention_atlas.atlas.series_figure import series_figure
+from attention_atlas.io.run_label import RunLabel
+from attention_atlas.io.tables import read_table
+
+DRAWS = Draws(resamples=200, shuffles=300, seed=1)
+LABEL = RunLabel("Test run", "step2", "text")
+SERIOUS = ("serious", "critical")
+NO_COMPARISON = Comparison(None, None, None, None, None)
+
+
+def test_a_series_has_the_mean_and_the_range_of_heads_in_its_order():
+    chance = np.random.default_rng(0)
+    layer, head = np.indices((2, 3)).reshape(2, -1) + 1
+    tables = {
+        name: pd.DataFrame({"layer": layer, "head": head, "entropy": chance.random(6), "best_relation": "det"})
+        for name in ("step10", "step2")
+    }
+    tables["step2"].loc[0, "entropy"] = np.nan
+    rows = series_rows(tables, DRAWS)
+    assert list(rows.columns) == SERIES
+    assert rows[["position", "model", "measure"]].to_numpy().tolist() == [[1, "step10", "entropy"], [2, "step2", "entropy"]]
+    second, values = rows.iloc[1], tables["step2"]["entropy"].dropna()
+    assert (second["mean"], second["smallest"], second["largest"]) == pytest.approx((values.mean(), values.min(), values.max()))
+    assert second["ci_low"] < second["mean"] < second["ci_high"]
+    assert second["n"] == 5
+
+
+def test_findings_are_counted_over_models_without_controls():
+    verdicts = {"a": "holds", "b": "holds", "c": "does not hold", "d": "undecided", "e": "not tested: no", "random": "holds"}
+    findings = pd.DataFrame(
+        {"finding": "one", "model": list(verdicts), "verdict": verdicts.values(), "random_weights": [False] * 5 + [True]}
+    )
+    rows = claim_rows(findings)
+    assert list(rows.columns) == CLAIMS
+    assert rows.to_numpy().tolist() == [["one", 5, 2, 1, 1, 1, "a, b"]]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """Folder of a page of a series of two models and a control; in the second model the heads have changed places."""
+    folder = tmp_path_factory.mktemp("models")
+    models = [
+        compared_model(folder, "step2"),
+        compared_model(folder, "step1", mirrored=True),
+        compared_model(folder, "step2-random", random_weights=True),
+    ]
+    shapes = [shape_of(model) for model in models]
+    files = {name: folder / f"{name}.tsv" for name in ("heads", "measures", "correlations", "models", "findings", "claims")}
+    write_heads(models[0]["tables"], "step2", (2, 2), {}, {}, files["heads"], files["measures"], folder / "m.html", "Test run")
+    write_correlations(files["heads"], DRAWS, files["correlations"])
+    write_models(shapes, DRAWS, "Test run", LABEL, files["models"], files["findings"], folder / "f.html", files["claims"])
+    write_matching(shapes, DRAWS, folder / "matches.tsv", folder / "matching.tsv")
+    write_series(shapes, ["step1", "step2"], DRAWS, folder / "series.tsv")
+    comparison = Comparison(
+        folder / "matches.tsv", folder / "matching.tsv", files["models"], files["findings"], folder / "series.tsv"
+    )
+    drawn = Drawn(**models[0]["sentences"], count=2, max_tokens=24, shortest=6)
+    page = {
+        "heads_path": files["heads"],
+        "measures_path": files["measures"],
+        "correlations_path": files["correlations"],
+        "relations_path": models[0]["tables"]["clark2019/dependency_head_relations"],
+        "evidence": Evidence(**models[0]["evidence"]),
+        "drawn": drawn,
+        "run": "Test run",
+        "label": LABEL,
+    }
+    write_page(**page, out=folder / "atlas.html", models=models, comparison=comparison)
+    write_page(**page, out=folder / "single.html")
+    without_series = replace(comparison, series=None)
+    write_page(**page, out=folder / "pair.html", models=models[:2], comparison=without_series)
+    return folder
+
+
+def data_of(path):
+    return json.loads(re.search(r'id="data">(.*?)</script>', path.read_text(encoding="utf-8"), re.DOTALL).group(1))
+
+
+def test_the_page_holds_the_values_of_all_models_and_their_comparison(built):
+    data = data_of(built / "atlas.html")
+    assert [other["name"] for other in data["others"]] == ["step1", "step2-random"]
+    step1 = data["others"][0]
+    assert step1["values"]["entropy"] == [data["values"]["entropy"][k] for k in (1, 0, 3, 2)]
+    assert len(step1["sentences"]) == 2
+    comparison = data["comparison"]
+    assert [model["random"] for model in comparison["models"]] == [False, False, True]
+    # The heads of each layer have changed places.
+    assert comparison["matches"]["step1"][0] == [1, 0]
+    assert comparison["matches"]["step1"][2] == [3, 0]
+    assert comparison["series"] == ["step1", "step2"]
+    means = read_table(built / "models.tsv").set_index(["model", "measure"])
+    assert comparison["means"]["step1"]["entropy"][0] == pytest.approx(means.loc[("step1", "entropy"), "mean"], rel=1e-4)
+    single = data_of(built / "single.html")
+    assert (single["comparison"], single["others"]) == ({}, [])
+    assert single["values"] == data["values"]
+
+
+def test_the_figure_of_a_series_is_drawn(built, tmp_path):
+    pictures = {kind: tmp_path / f"series.{kind}" for kind in ("svg", "png", "pdf")}
+    series_figure(built / "series.tsv", LABEL, pictures)
+    text = pictures["svg"].read_text(encoding="utf-8")
+    assert "step1" in text
+    assert "Entropy" in text
+
+
+@pytest.fixture
+def opened(browser, built):
+    page = browser.new_page()
+    errors = []
+    page.on("console", lambda message: errors.append(message.text) if message.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto((built / "atlas.html").as_uri())
+    page.wait_for_selector("#matrix svg")
+    yield page
+    page.close()
+    assert errors == []
+
+
+def entropy_of(page):
+    return page.locator('#values tr[data-measure="entropy"] td').first.inner_text()
+
+
+def test_the_switch_shows_another_model(opened, built):
+    data = data_of(built / "atlas.html")
+    opened.locator("#grid button").nth(0).click()
+    first = opened.locator("#grid button").nth(1).inner_text()
+    opened.locator("#model").select_option(label="step1")
+    assert opened.locator("#grid button").count() == 4
+    assert opened.locator("#grid button").nth(0).inner_text() == first
+    assert float(entropy_of(opened).split(" ")[0]) == pytest.approx(data["others"][0]["values"]["entropy"][0], rel=1e-3)
+    assert "model=step1" in opened.evaluate("location.hash")
+    # Keys still move in the new grid, and an address brings the model back.
+    opened.locator("#grid button").nth(0).focus()
+    opened.keyboard.press("ArrowDown")
+    opened.keyboard.press("Enter")
+    assert opened.locator("#card-title").inner_text() == "Layer 2, head 1"
+    opened.reload()
+    opened.wait_for_selector("#matrix svg")
+    assert opened.locator("#card-title").inner_text() == "Layer 2, head 1"
+    assert opened.locator("#model option:checked").inner_text() == "step1"
+
+
+def test_matched_heads_lead_to_the_other_model_and_back(opened):
+    opened.locator("#grid button").nth(2).click()
+    rows = opened.locator("#matched tbody tr")
+    assert rows.locator("th").all_inner_texts() == ["step1", "step2-random"]
+    assert rows.locator("a").all_inner_texts() == ["layer 2, head 2", "layer 2, head 1"]
+    rows.locator("a").first.click()
+    assert opened.locator("#model option:checked").inner_text() == "step1"
+    assert opened.locator("#card-title").inner_text() == "Layer 2, head 2"
+    assert rows.locator("th").all_inner_texts() == ["step2", "step2-random"]
+    rows.locator("a").first.click()
+    assert opened.locator("#card-title").inner_text() == "Layer 2, head 1"
+    assert opened.locator("#model option:checked").inner_text() == "step2"
+
+
+def test_models_stand_side_by_side_with_the_measure_of_the_grid(opened, built):
+    opened.locator("#measure").select_option("to_next")
+    rows = opened.locator("#beside tbody tr")
+    assert rows.count() == 3
+    means = read_table(built / "models.tsv").set_index(["model", "measure"])
+    shown = rows.nth(1).locator("td").first.inner_text()
+    assert float(shown.split(" ")[0]) == pytest.approx(means.loc[("step1", "to_next"), "mean"], rel=1e-3)
+    assert rows.nth(1).locator("svg .head").count() == 4
+    assert rows.nth(2).locator("th").inner_text() == "step2-random (random weights)"
+    assert opened.locator("#curve svg .value").count() == 2
+    assert "step1" in opened.locator("#curve svg").get_attribute("aria-label")
+    counts = opened.locator("#model-findings tbody tr td:nth-of-type(1)").all_inner_texts()
+    claims = read_table(built / "claims.tsv")
+    assert counts == [f"{row.holds} of 2" for row in claims.itertuples()]
+    assert 2 in claims["holds"].tolist()
+
+
+def test_two_models_have_no_curve_and_one_model_has_no_comparison(opened, built):
+    opened.goto((built / "pair.html").as_uri())
+    opened.wait_for_selector("#matrix svg")
+    assert opened.locator("#beside tbody tr").count() == 2
+    assert not opened.locator("#curve-part").is_visible()
+    opened.goto((built / "single.html").as_uri())
+    opened.wait_for_selector("#matrix svg")
+    for part in ("#model-part", "#models-part", "#matched-part"):
+        assert not opened.locator(part).is_visible()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1400])
+def test_an_accessibility_checker_has_no_serious_findings(opened, width, theme):
+    opened.emulate_media(color_scheme=theme)
+    opened.set_viewport_size({"width": width, "height": 900})
+    opened.reload()
+    opened.wait_for_selector("#scatter svg")
+    violations = Axe().run(opened).response["violations"]
+    assert {one["id"]: one["nodes"][0]["html"] for one in violations if one["impact"] in SERIOUS} == {}
+    assert opened.evaluate("document.documentElement.scrollWidth") <= width

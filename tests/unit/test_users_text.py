@@ -1,0 +1,101 @@
+"""A text of the user's: what kind it is, as an entry of the registry and as examples; and bad files."""
+
+import gzip
+
+import pandas as pd
+import pytest
+from small_tokenizer import save_tokenizer
+
+from attention_atlas.corpora import users_text as module
+from attention_atlas.corpora.building import build_shard
+from attention_atlas.corpora.examples import read_examples
+from attention_atlas.corpora.users_text import users_text
+from attention_atlas.errors import AtlasError
+
+TREE = "# text = Dogs bark\n1\tDogs\tdog\tNOUN\tNNS\t_\t2\tnsubj\t_\t_\n2\tbark\tbark\tVERB\tVBP\t_\t0\troot\t_\t_\n\n"
+UNPARSED = TREE.replace("\t2\tnsubj", "\t_\t_").replace("\t0\troot", "\t_\t_")
+
+
+def written(tmp_path, name, text):
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    return tmp_path / name
+
+
+def test_a_sentence_a_line_is_plain_text(tmp_path):
+    text = users_text(written(tmp_path, "my.txt", "\ufeffDogs bark.\n\n  # 1 = a heading?\nThe cat sees = it\n"))
+    assert (text.has_trees, text.sentences) == (False, 3)
+    entry = text.entry()
+    assert entry["reader"] == "sentences"
+    assert entry["source"] == {"path": str(tmp_path / "my.txt")}
+    assert (entry["limit"], entry["shard"], entry["order"]) == (3, 3, "file")
+
+
+@pytest.mark.parametrize("name", ["my.conllu", "trees.txt"])
+def test_conllu_is_known_by_its_name_or_its_columns(tmp_path, name):
+    text = users_text(written(tmp_path, name, TREE * 2))
+    assert (text.has_trees, text.sentences) == (True, 2)
+    assert text.entry()["reader"] == "conllu"
+
+
+def test_packed_files_are_read(tmp_path):
+    (tmp_path / "my.conllu.gz").write_bytes(gzip.compress(TREE.encode()))
+    assert users_text(tmp_path / "my.conllu.gz").has_trees
+    (tmp_path / "my.txt.gz").write_bytes(gzip.compress(b"Dogs bark."))
+    assert not users_text(tmp_path / "my.txt.gz").has_trees
+
+
+def test_of_long_texts_the_first_sentences_are_used(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "MOST_SENTENCES", 2)
+    # A mistake behind the sentences that are used is none.
+    text = users_text(written(tmp_path, "my.conllu", TREE * 2 + UNPARSED))
+    assert (text.sentences, text.records, text.entry()["limit"]) == (3, 2, 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("my.txt", "", "the file has no text; write one sentence on each line"),
+        ("my.txt", " \n\n", "the file has no text; write one sentence on each line"),
+        ("my.conllu", "", "there is no sentence in this file"),
+        ("my.conllu", "# text = nothing\n\n", "there is no sentence in this file"),
+        ("my.conllu", UNPARSED, r"my\.conllu:2: the head \(column 7\) is '_'.*use a treebank with dependency trees"),
+        ("my.txt", UNPARSED, r"my\.txt:2: the head \(column 7\) is '_'"),
+        ("my.conllu", "Dogs bark.\n", r"my\.conllu:1: 1 column in place of 10"),
+        ("my.tsv", "Dogs\tbark\n", r"my\.tsv:1: 2 columns: this is neither a sentence a line nor CoNLL-U"),
+        ("my.txt", "a\0b\n", r"my\.txt:1: NUL bytes"),
+    ],
+)
+def test_bad_files_are_a_sentence(tmp_path, name, content, message):
+    with pytest.raises(AtlasError, match=message):
+        users_text(written(tmp_path, name, content))
+
+
+def test_files_that_are_not_there_are_a_sentence(tmp_path):
+    with pytest.raises(AtlasError, match=r"none\.txt: there is no such file"):
+        users_text(tmp_path / "none.txt")
+    with pytest.raises(AtlasError, match="this is a folder"):
+        users_text(tmp_path)
+    (tmp_path / "latin.txt").write_bytes("caf\xe9\n".encode("latin1"))
+    with pytest.raises(AtlasError, match=r"latin\.txt:1: byte 0xe9 is not UTF-8"):
+        users_text(tmp_path / "latin.txt")
+
+
+def test_lines_become_examples_and_long_ones_are_dropped_with_their_line(tmp_path):
+    save_tokenizer(tmp_path / "tokenizer.json", ["the", "cat", "sees", "."])
+    path = written(tmp_path, "my.txt", "The cat.\n\n" + "the " * 30 + "\nThe cat sees the cat.\n")
+    out, dropped = tmp_path / "e.parquet", tmp_path / "d.tsv"
+    entry = {"max_tokens": 512, "level": "tokens", "seed": 0, "skip": 0} | users_text(path).entry()
+    build_shard(entry, path, tmp_path / "tokenizer.json", 24, 0, out, dropped)
+    examples = list(read_examples([out]))
+    assert [(example.record, example.id, example.words) for example in examples] == [
+        (0, "line 1", ("The", "cat.")),
+        (2, "line 4", ("The", "cat", "sees", "the", "cat.")),
+    ]
+    assert examples[0].word == (-1, 0, 1, 1, -1)
+    row = pd.read_csv(dropped, sep="\t").iloc[0]
+    assert (row["record"], row["id"], row["reason"], row["detail"]) == (1, "line 3", "too long", "32 pieces, 24 allowed")
+    path.write_text("the " * 30, encoding="utf-8")
+    out.unlink()
+    with pytest.raises(AtlasError, match=r"no usable example among the first 3 records \(1 too long\)"):
+        build_shard(entry, path, tmp_path / "tokenizer.json", 24, 0, out, dropped)
+    assert not out.exists()

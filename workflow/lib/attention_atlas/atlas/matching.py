@@ -1,0 +1,169 @@
+"""Heads of two models matched by what they do, and whether matched heads agree on what they were not matched by.
+
+The assignment makes the distances between matched heads as small as they can be, so that these say little by themselves. A
+measure is therefore compared over heads that were matched by the others, and the agreement set against that of heads matched
+at random.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.optimize import linear_sum_assignment
+from scipy.spatial.distance import cdist
+from scipy.stats import rankdata
+
+from attention_atlas.atlas.compared import read_compared
+from attention_atlas.atlas.correlations import LEVEL, Draws, shuffle_p
+from attention_atlas.atlas.measures import by_definition, numeric
+from attention_atlas.io.tables import write_table
+from attention_atlas.stats.bootstrap import percentile_interval
+from attention_atlas.stats.rank_correlation import pearson
+from attention_atlas.stats.simultaneous import corrected_p
+
+Floats = npt.NDArray[np.float64]
+MATCHES = ["model", "layer", "head", "matched_layer", "matched_head", "distance"]
+AGREEMENT = ["model", "random_weights", "measure", "matched_by", "agreement", "null_low", "null_high", "p", "p_holm", "n"]
+DEPTH, MEAN = "depth", "mean"
+"""Rows of the agreement beside those of measures: the depth of a head, by which none is matched, and the mean of all others."""
+_MOST_SHUFFLES = 5000
+
+
+@dataclass(frozen=True)
+class Behaviour:
+    """What the heads of two models do, in measures that both have.
+
+    Attributes:
+        names: of the measures.
+        first, second: [head, measure] of each model, standardised over the heads of both.
+    """
+
+    names: tuple[str, ...]
+    first: Floats
+    second: Floats
+
+
+def behaviour(first: pd.DataFrame, second: pd.DataFrame) -> Behaviour:
+    """Measures that all heads of two models have, less their mean and divided by their standard deviation over all these heads.
+
+    Args:
+        first, second: a row a head, a column a measure.
+    """
+    names, columns = [], []
+    for name in numeric(first):
+        if name not in second or first[name].isna().any() or second[name].isna().any():
+            continue
+        values = np.concatenate([first[name].to_numpy(np.float64), second[name].to_numpy(np.float64)])
+        # Values that differ by rounding alone are none to match by.
+        if values.std() > 1e-9 * max(1.0, np.abs(values).max()):
+            names.append(name)
+            columns.append((values - values.mean()) / values.std())
+    both = np.stack(columns, axis=1) if columns else np.empty((len(first) + len(second), 0))
+    return Behaviour(tuple(names), both[: len(first)], both[len(first) :])
+
+
+def matched(first: Floats, second: Floats) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Floats]:
+    """Rows of two matrices [head, measure] that are matched, and their distances: the assignment with the smallest sum.
+
+    Distance: root of the mean squared difference over measures, in standard deviations. Of models with different numbers of
+    heads all heads of the smaller one are matched.
+    """
+    distances = cdist(first, second) / np.sqrt(max(first.shape[1], 1))
+    rows, columns = linear_sum_assignment(distances)
+    return rows, columns, distances[rows, columns]
+
+
+def match_rows(model: str, first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
+    """A row a matched head of the first model, columns `MATCHES`; none where the models share no measure."""
+    both = behaviour(first, second)
+    if not both.names:
+        return pd.DataFrame(columns=MATCHES)
+    rows, columns, distances = matched(both.first, both.second)
+    return pd.DataFrame(
+        {
+            "model": model,
+            **{name: first[name].to_numpy()[rows] for name in ("layer", "head")},
+            **{f"matched_{name}": second[name].to_numpy()[columns] for name in ("layer", "head")},
+            "distance": distances,
+        }
+    )
+
+
+def agreement_rows(model: str, random_weights: bool, first: pd.DataFrame, second: pd.DataFrame, draws: Draws) -> pd.DataFrame:
+    """A row a measure, columns `AGREEMENT`: rank correlation of matched heads on a measure by which they were not matched.
+
+    For each measure heads are matched by the others, without those that go together with it by their definitions. `depth` is
+    the layer, matched by all measures; `mean` the mean over measures. null_low, null_high: 95 % of the same statistic where
+    the heads of the second model change places at random, the same shuffles for all measures; p two-sided (`shuffle_p`),
+    p_holm over the measures of a model. Measures may go together in any model, also in one with random weights: set the
+    agreement beside that of such a control.
+
+    Args:
+        model: name of the second model.
+        random_weights: whether it is a control.
+        first, second: a row a head, a column a measure.
+        draws: of the shuffles; at most `_MOST_SHUFFLES`.
+    """
+    both = behaviour(first, second)
+    shuffles = min(draws.shuffles, _MOST_SHUFFLES)
+    chance = np.random.default_rng(draws.seed)
+    places = chance.permuted(np.tile(np.arange(len(second)), (shuffles, 1)), axis=1)
+    columns = {name: (both.first[:, k], both.second[:, k]) for k, name in enumerate(both.names)}
+    columns[DEPTH] = tuple(table["layer"].to_numpy(np.float64) for table in (first, second))
+    rows, observed, shuffled = [], [], []
+    for name, (first_values, second_values) in columns.items():
+        used = [k for k, used_name in enumerate(both.names) if used_name != name and not by_definition(name, used_name)]
+        if not used or np.ptp(first_values) == 0 or np.ptp(second_values) == 0:
+            continue
+        heads, partners, _ = matched(both.first[:, used], both.second[:, used])
+        ranks, partner_ranks = rankdata(first_values)[heads], rankdata(second_values)
+        value = float(pearson(ranks, partner_ranks[partners]))
+        null = np.asarray(pearson(ranks[None], partner_ranks[places[:, partners]]))
+        rows.append(
+            [model, random_weights, name, len(used), value, *percentile_interval(null), shuffle_p(value, null), len(heads)]
+        )
+        if name != DEPTH:
+            observed.append(value)
+            shuffled.append(null)
+    if observed:
+        value, null = float(np.mean(observed)), np.mean(shuffled, axis=0)
+        facts = [model, random_weights, MEAN, len(observed), value]
+        rows.append([*facts, *_ends(null), shuffle_p(value, null), min(len(first), len(second))])
+    table = pd.DataFrame(rows, columns=[name for name in AGREEMENT if name != "p_holm"])
+    measured = ~table["measure"].isin([DEPTH, MEAN])
+    holm = pd.Series(np.nan, index=table.index)
+    if measured.any():
+        holm[measured] = corrected_p(table.loc[measured, "p"], "holm", 1 / (1 + shuffles), LEVEL)
+    return table.assign(p_holm=holm)[AGREEMENT]
+
+
+def _ends(null: Floats) -> tuple[float, float]:
+    low, high = percentile_interval(null)
+    return float(low), float(high)
+
+
+def write_matching(models: Sequence[Mapping[str, Any]], draws: Draws, out: str | Path, agreement_out: str | Path) -> None:
+    """Write the matched heads of each compared model (`MATCHES`), and the agreement of each (`AGREEMENT`).
+
+    Args:
+        models: attributes of `ComparedModel` for each model, the run's model first.
+        draws: of the shuffles.
+        out, agreement_out: files to write.
+
+    Raises:
+        AtlasError: a table cannot be used.
+    """
+    compared, tables = read_compared(models)
+    first, *others = compared
+    matches = [match_rows(model.name, tables[first.name], tables[model.name]) for model in others]
+    agreement = [
+        agreement_rows(model.name, model.random_weights, tables[first.name], tables[model.name], draws) for model in others
+    ]
+    write_table(pd.concat(matches)[MATCHES], out)
+    write_table(pd.concat(agreement)[AGREEMENT], agreement_out)

@@ -1,0 +1,52 @@
+"""Models in an order, such as the checkpoints of one training or its seeds: each measure of heads over them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from attention_atlas.atlas.compared import mean_over_heads, read_compared
+from attention_atlas.atlas.correlations import Draws
+from attention_atlas.atlas.measures import numeric
+from attention_atlas.io.tables import write_table
+
+SERIES = ["position", "model", "measure", "mean", "ci_low", "ci_high", "smallest", "largest", "n"]
+
+
+def series_rows(tables: Mapping[str, pd.DataFrame], draws: Draws) -> pd.DataFrame:
+    """A row a model and measure, columns `SERIES`.
+
+    position: of the model in the series, from 1. mean: over heads, with its interval by bootstrap over heads. smallest,
+    largest: of any head. n: heads with a value.
+
+    Args:
+        tables: model -> one row a head, in the order of the series.
+        draws: of the bootstrap.
+    """
+    rows = []
+    for position, (model, table) in enumerate(tables.items(), start=1):
+        for name in numeric(table):
+            values = table[name].dropna()
+            if len(values):
+                facts = (position, model, name, *mean_over_heads(table[name], draws))
+                rows.append([*facts, values.min(), values.max(), len(values)])
+    return pd.DataFrame(rows, columns=SERIES)
+
+
+def write_series(models: Sequence[Mapping[str, Any]], series: Sequence[str], draws: Draws, out: str | Path) -> None:
+    """Write `series_rows` of the models of a series.
+
+    Args:
+        models: attributes of `ComparedModel` for each compared model.
+        series: names of those in the series, in their order.
+        draws: of the bootstrap.
+        out: file to write.
+
+    Raises:
+        AtlasError: a table cannot be used.
+    """
+    _, tables = read_compared([model for model in models if model["name"] in series])
+    write_table(series_rows({name: tables[name] for name in series}, draws), out)

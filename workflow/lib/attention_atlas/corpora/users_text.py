@@ -1,0 +1,101 @@
+"""A text of the user's: plain sentences, one a line, or sentences with trees in CoNLL-U."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from attention_atlas.corpora.conllu import count_sentences, read_conllu
+from attention_atlas.corpora.text import read_sentences
+from attention_atlas.errors import AtlasError
+from attention_atlas.io.files import read_lines
+
+_COLUMNS = 10
+_CONLLU_SUFFIXES = (".conllu", ".conll")
+_PACKED = (".gz", ".xz", ".bz2")
+MOST_SENTENCES = 2000
+"""Sentences with trees that are measured at the most."""
+MOST_SHOWN = 100
+"""Plain sentences that are read at the most: they are shown and not measured."""
+
+
+@dataclass(frozen=True)
+class UsersText:
+    """What kind of text a file holds.
+
+    Attributes:
+        path: the file.
+        has_trees: whether it is CoNLL-U; else it has a sentence a line.
+        sentences: that are in it.
+    """
+
+    path: Path
+    has_trees: bool
+    sentences: int
+
+    @property
+    def records(self) -> int:
+        """Sentences of it that are read: its first ones."""
+        return min(self.sentences, MOST_SENTENCES if self.has_trees else MOST_SHOWN)
+
+    def entry(self) -> dict[str, Any]:
+        """Its entry in the registry of corpora: the sentences as they stand, in one shard."""
+        return {
+            "title": self.path.name,
+            "reader": "conllu" if self.has_trees else "sentences",
+            "source": {"path": str(self.path.resolve())},
+            "order": "file",
+            # Longer than any model takes: its own limit counts.
+            "max_tokens": 512,
+            "limit": self.records,
+            "shard": self.records,
+        }
+
+
+def users_text(path: str | Path) -> UsersText:
+    """What kind of text a file holds; the sentences that will be read are parsed.
+
+    A name in .conllu or .conll, or a first line with ten columns, says CoNLL-U.
+
+    Raises:
+        AtlasError: the file is missing, empty or not UTF-8; it is a table of another kind; or a tree is missing or malformed.
+    """
+    file = Path(path)
+    if file.is_dir():
+        raise AtlasError(f"{file}: this is a folder; name a file with a sentence a line, or in CoNLL-U.")
+    if not file.is_file():
+        raise AtlasError(f"{file}: there is no such file; name a file with a sentence a line, or in CoNLL-U.")
+    plain_name = file.with_suffix("") if file.suffix in _PACKED else file
+    if plain_name.suffix.lower() in _CONLLU_SUFFIXES or _has_columns(file):
+        # Counted first: of a large treebank only the sentences that are used are parsed.
+        text = UsersText(file, True, count_sentences(file))
+        for _ in read_conllu(file, 0, max(text.records, 1)):
+            pass
+        return text
+    return UsersText(file, False, sum(1 for _ in read_sentences(file)))
+
+
+def _has_columns(file: Path) -> bool:
+    """Whether the first line of a file that is neither blank nor a comment has the columns of CoNLL-U.
+
+    Raises:
+        AtlasError: it has columns, but not those.
+    """
+    for number, line in read_lines(file):
+        if "\0" in line:
+            raise AtlasError(f"{file}:{number}: NUL bytes: this is no text in UTF-8; give a sentence a line, or CoNLL-U.")
+        if not line.strip() or (line.startswith("#") and _is_conllu_comment(line)):
+            continue
+        columns = line.count("\t") + 1
+        if columns not in (1, _COLUMNS):
+            raise AtlasError(
+                f"{file}:{number}: {columns} columns: this is neither a sentence a line nor CoNLL-U, which has {_COLUMNS} "
+                "columns parted by tabs."
+            )
+        return columns == _COLUMNS
+    return False
+
+
+def _is_conllu_comment(line: str) -> bool:
+    return "=" in line or line.lstrip("# ").startswith(("newdoc", "newpar"))
