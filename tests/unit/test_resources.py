@@ -31,7 +31,7 @@ PLACES = {
     **{f"kovaleva2019_{name}": {"task": "rte", "seed": 42} for name in ("predictions", "measures", "disabled")},
     **{f"michel2019_{name}": {"experiment": "translation"} for name in ("heldout", "pruned")},
     **{"michel2019_masked": {"experiment": "translation", "mask_part": 0}},
-    **{"tenney2019_probes": {"model": "minilm", "edge_tasks": "pos-roles"}},
+    **{"tenney2019_probes": {"model": "minilm", "edge_tasks": "pos-roles", "seed_part": 0}},
     **{"stefanik2021_removal": {"model": "minilm-keyphrases-keyphrases-42"}},
 }
 """Wildcards of a job of each rule in the sample run, beside the run."""
