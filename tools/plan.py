@@ -62,7 +62,7 @@ _JOB = re.compile(r"^( *)(?:local)?rule (\w+):\n((?:\1    .+\n)+)", re.M)
 
 @dataclass(frozen=True)
 class Job:
-    """A job as Snakemake plans it; `gpus` and `megabytes` are the resources that it requests."""
+    """A job as Snakemake plans it; `gpus` and `megabytes` are the resources that it requests, `priority` its rule's."""
 
     rule: str
     wildcards: dict[str, str]
@@ -73,6 +73,7 @@ class Job:
     threads: int
     gpus: int
     megabytes: int
+    priority: float
 
 
 def planned_jobs(run: str, configuration: dict[str, Any]) -> list[Job]:
@@ -130,6 +131,7 @@ def _job(rule: str, body: str) -> Job:
         threads=int(fields.get("threads", "1")),
         gpus=int(resources.get("gpu", "0")),
         megabytes=int(resources["mem_mb"]),
+        priority=float(fields.get("priority", "0")),
     )
 
 
@@ -226,7 +228,7 @@ def _shared(disk: list[Disk]) -> list[Disk]:
 def _queue(jobs: list[Job], durations: list[float], after: list[tuple[int, ...]], disk: list[Disk]) -> list[Planned]:
     """The jobs with their seconds and bytes; jobs that a GPU takes over ask for it, also where this machine has none."""
     return [
-        Planned(job.rule, time, job.threads, before, int(is_model_bound(job.rule)), *size)
+        Planned(job.rule, time, job.threads, before, int(is_model_bound(job.rule)), *size, job.priority)
         for job, time, before, size in zip(jobs, durations, after, disk, strict=True)
     ]
 

@@ -30,6 +30,7 @@ from attention_atlas.methods.names import (
     PAPER,
     PER_BATCH,
     SCRIPT,
+    STEP,
     TRANSLATION,
 )
 from attention_atlas.methods.pruning import Step, ascending, next_places, random_orders, step_answers, steps
@@ -38,14 +39,16 @@ from attention_atlas.models.classifying import logits, predicted
 from attention_atlas.models.pruning import prune_heads as cut_heads
 from attention_atlas.models.translating import UNCOUNTED, target_loss
 from attention_atlas.studies.michel2019 import heldout_answers as heldout_module
+from attention_atlas.studies.michel2019 import job_parts, speed
 from attention_atlas.studies.michel2019 import masked_answers as masked_module
-from attention_atlas.studies.michel2019 import masked_parts, speed
+from attention_atlas.studies.michel2019 import pruned_answers as pruned_module
 from attention_atlas.studies.michel2019.experiments import Classification, ExampleFiles, ModelSource
 from attention_atlas.studies.michel2019.head_importance import COLUMNS, importance_table
-from attention_atlas.studies.michel2019.pruned_answers import _gradient_rows
+from attention_atlas.studies.michel2019.pruned_answers import PruningOptions, _gradient_rows
 from attention_atlas.studies.michel2019.speed import COLUMNS as SPEEDS
 from attention_atlas.studies.michel2019.speed import EVEN, GLOBAL, WHOLE, SpeedOptions, measure_speed, places_of
 from attention_atlas.studies.michel2019.speed import LAYERS as WHOLE_LAYERS
+from attention_atlas.studies.michel2019.study import curves_by_job
 
 
 def example(record, size, label="no"):
@@ -458,7 +461,7 @@ def test_a_classifier_answers_with_each_head_masked_and_each_alone_in_its_layer(
         for number, paths in enumerate(parts):
             masked_module.mask_heads(CLASSIFICATION, ModelSource({}, "", "", {}), *corpora, 1, *paths, part=(number, count))
         joined = (tmp_path / "joined.parquet", tmp_path / "joined_other.parquet")
-        masked_parts.join_parts(*zip(*parts, strict=True), *joined)
+        job_parts.join_parts(*zip(*parts, strict=True), *joined)
         assert [path.read_bytes() for path in joined] == [path.read_bytes() for path in outs], "as one job writes them"
     keys = ["masked", "layer", "head"]
     for key, plan in ((("one", 3, 2), Plan().zero(2, 1)), (("others", 1, 4), Plan().zero(0, [0, 1, 2]))):
@@ -475,3 +478,37 @@ def test_a_classifier_answers_with_each_head_masked_and_each_alone_in_its_layer(
     model.config.id2label = {0: "no", 1: "never", 2: "maybe"}
     with pytest.raises(AtlasError, match="knows the labels no, never, maybe, the corpus has maybe, no, yes"):
         masked_module.mask_heads(CLASSIFICATION, ModelSource({}, "", "", {}), *corpora, 1, *outs)
+
+
+def test_jobs_of_some_curves_give_the_table_of_one_job(tmp_path, monkeypatch):
+    model = installed("bert_classifier").requires_grad_(False)
+    model.config.id2label = {0: "no", 1: "yes", 2: "maybe"}
+    experiment = Classification(model, PAD)
+    for module in (masked_module, pruned_module):
+        monkeypatch.setattr(module, "open_experiment", lambda *arguments: experiment)
+    write_examples(tmp_path / "e.parquet", EXAMPLES)
+    source, files = ModelSource({}, "", "", {}), ExampleFiles([tmp_path / "e.parquet"], 7)
+    masked, second = tmp_path / "masked.parquet", tmp_path / "second.parquet"
+    masked_module.mask_heads(CLASSIFICATION, source, files, files, 1, masked, second)
+    gradients = tmp_path / "gradients.parquet"
+    pruned_module.differentiate(CLASSIFICATION, source, files, 1, gradients)
+    options = PruningOptions("paper", True, 4, 25, 2, True)
+
+    def pruned(name, curves):
+        path = tmp_path / f"{name}.parquet"
+        pruned_module.prune_heads(CLASSIFICATION, source, files, files, masked, gradients, options, 0, curves, 1, path)
+        return path
+
+    settings = {"pruning": {"random_orders": 2, "recomputed": True}, "curves_per_job": 1}
+    parts = curves_by_job(settings, CLASSIFICATION)
+    assert len(parts) == 3 + 2 + 1, "importance, single heads, held out, random orders, recomputed"
+    one = pruned("one", slice(None))
+    for size in (1, 4):
+        parts = curves_by_job(settings | {"curves_per_job": size}, CLASSIFICATION)
+        paths = [pruned(f"{size}-{number}", slice(*part)) for number, part in enumerate(parts)]
+        job_parts.join_pruned(paths, tmp_path / "joined.parquet")
+        assert (tmp_path / "joined.parquet").read_bytes() == one.read_bytes()
+    table = read_parquet(one, [*STEP, *ANSWERS])
+    # Each curve has five steps of all examples.
+    assert len(table) == 6 * 5 * len(EXAMPLES[:7])
+    assert list(table["order"].unique()) == ["importance", "ablation", "ablation_heldout", "random", "recomputed"]

@@ -66,7 +66,7 @@ def whole_states(folder, part):
 
 
 def outputs(folder, name):
-    return Outputs(*(folder / f"{name}.{kind}" for kind in ("scores", "weights", "counts", "cases")))
+    return Outputs(*(folder / f"{name}.{kind}" for kind in ("scores", "weights", "counts", "traces")))
 
 
 @pytest.fixture
@@ -114,7 +114,7 @@ def test_probes_are_those_that_all_states_of_the_corpora_give(tmp_path, parts):
     probe_model(MODEL, tasks, PLAN, outputs(tmp_path, "new"), tmp_path / "states")
     whole = [whole_states(tmp_path, part) for part in parts]
     probe_tasks({task: ProbedTask(*whole, None, RECIPE) for task in tasks}, PLAN, outputs(tmp_path, "reference"))
-    for kind in ("scores", "weights", "counts", "cases"):
+    for kind in ("scores", "weights", "counts", "traces"):
         new, reference = (getattr(outputs(tmp_path, name), kind).read_bytes() for name in ("new", "reference"))
         assert new == reference
     assert not (tmp_path / "states").exists()

@@ -30,9 +30,9 @@ PLACES = {
     **{"clark2019_surface_variant": {"variant": "recipe"}, "clark2019_dependencies_variant": {"variant": "segment_ids"}},
     **{"guan2020_features": {"model": "minilm", "corpus": "sample-mrpc"}, "guan2020_ablations": {"shard": 0}},
     **{f"kovaleva2019_{name}": {"task": "rte", "seed": 42} for name in ("predictions", "measures", "disabled")},
-    **{f"michel2019_{name}": {"experiment": "translation"} for name in ("heldout", "pruned")},
+    **{f"michel2019_{name}": {"experiment": "translation", "curve_part": 0} for name in ("heldout", "gradients", "pruned")},
     **{"michel2019_masked": {"experiment": "translation", "mask_part": 0}},
-    **{"tenney2019_probes": {"model": "minilm", "edge_tasks": "pos-roles"}},
+    **{"tenney2019_probes": {"model": "minilm", "edge_tasks": "pos-roles", "seed_part": 0}},
     **{"stefanik2021_removal": {"model": "minilm-keyphrases-keyphrases-42"}},
 }
 """Wildcards of a job of each rule in the sample run, beside the run."""
@@ -77,7 +77,7 @@ def test_a_second_thread_begins_where_it_gains_something():
     # All jobs of the sample run are small; one of the paper run is not.
     asking = [rule for rule, job in JOBS.items() if job.passes]
     assert {JobResources(shipped()).threads(rule)(wildcards(**PLACES.get(rule, {}))) for rule in asking} == {1}
-    large = wildcards("paper", experiment="classification")
+    large = wildcards("paper", experiment="classification", curve_part=0)
     assert JobResources(shipped()).threads("michel2019_pruned")(large) == 4
     smaller = wildcards("paper", task="rte", seed=42, model="bert-base-glue-rte-42")
     assert JobResources(shipped()).threads("kovaleva2019_disabled")(smaller) == 2

@@ -4,7 +4,7 @@ import pytest
 from shipped_runs import shipped, shipped_copy, wildcards
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.studies.tenney2019.study import corpora, examples, tasks_of
+from attention_atlas.studies.tenney2019.study import corpora, examples, seed_parts, seeds_in_path, tasks_of
 from attention_atlas.workflow.inputs.tenney2019 import Tenney2019Inputs
 
 INPUTS = Tenney2019Inputs(shipped())
@@ -69,7 +69,8 @@ def test_files_that_tasks_share_are_read_once():
 
 
 def test_of_the_random_model_fewer_probes_are_trained_and_no_cases_drawn():
-    plans = {model: INPUTS.probe_plan(wildcards(model=model)) for model in ("minilm", "minilm-squad", "minilm-random-1")}
+    names = ("minilm", "minilm-squad", "minilm-random-1")
+    plans = {model: INPUTS.probe_plan(wildcards(model=model, seed_part=0)) for model in names}
     choices = {model: (plan["whole"], plan["controls"], plan["layer0"]) for model, plan in plans.items()}
     assert choices == {
         "minilm": (True, True, ["embeddings"]),
@@ -77,12 +78,13 @@ def test_of_the_random_model_fewer_probes_are_trained_and_no_cases_drawn():
         "minilm-random-1": (False, False, ["embeddings"]),
     }
     assert {plan["max_targets"] for plan in plans.values()} == {6}
-    random = wildcards(model="minilm-random-1", edge_tasks="pos")
+    random = wildcards(model="minilm-random-1", edge_tasks="pos", seed_part=0)
     assert INPUTS.probed_tasks(random)["pos"]["cases"] is None
     assert not [path for path in INPUTS.probed_files(random) if "paper-sentences" in path]
     config = shipped_copy()
     config["runs"]["sample"]["tenney2019"]["layer0"] = ["embeddings", "words"]
-    plans = [Tenney2019Inputs(config).probe_plan(wildcards(model=model)) for model in ("minilm", "minilm-random-1")]
+    jobs = [wildcards(model=model, seed_part=0) for model in ("minilm", "minilm-random-1")]
+    plans = [Tenney2019Inputs(config).probe_plan(job) for job in jobs]
     assert [plan["layer0"] for plan in plans] == [["embeddings", "words"], ["embeddings"]]
 
 
@@ -113,3 +115,16 @@ def test_tasks_whose_files_are_missing_are_skipped_where_that_may_be(without_fil
     assert skipping.task_labels(wildcards("laptop"))["roles"]["corpus"] == "Universal PropBank English EWT test"
     # The sentences of a task's targets, where they are in a file of their own.
     assert "ewt-v1-dev" in corpora(shipped(), "laptop")
+
+
+def test_as_many_seeds_as_a_run_says_share_a_job():
+    job = wildcards("paper", model="bert-large-uncased", edge_tasks="pos-roles")
+    folder = "results/paper/tenney2019/probes/bert-large-uncased/pos-roles"
+    assert INPUTS.files_of_seeds("scores.tsv")(job) == [f"{folder}/{part}.scores.tsv" for part in range(3)]
+    parts = [wildcards("paper", model="bert-large-uncased", edge_tasks="pos-roles", seed_part=part) for part in range(3)]
+    plans = [INPUTS.probe_plan(part) for part in parts]
+    assert [(plan["seeds"], plan["seeds_of_job"]) for plan in plans] == [([1, 2, 3], [seed]) for seed in (1, 2, 3)]
+    settings = {"seeds": [4, 5, 6, 7, 8], "seeds_per_job": 2}
+    assert seed_parts(settings) == [[4, 5], [6, 7], [8]]
+    assert seeds_in_path(settings, {"seed_part": "1"}) == [6, 7]
+    assert len(INPUTS.files_of_seeds("scores.tsv")(wildcards(model="minilm", edge_tasks="pos"))) == 1, "of the sample run"

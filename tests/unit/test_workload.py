@@ -63,10 +63,14 @@ def test_work_of_jobs(config):
     assert pairs == pytest.approx(segments * tokens**2 * (72 * 71 / 2) / 1e9)
     assert workload(config, "clark2019_figure2", {"run": "sample"}) == {}
     # As many tasks in a job, as much work.
-    job = {"run": "sample", "model": "minilm"}
+    job = {"run": "sample", "model": "minilm", "seed_part": "0"}
     one, two = (workload(config, "tenney2019_probes", job | {"edge_tasks": tasks}) for tasks in ("pos", "pos-roles"))
     assert two["kblocks"] > one["kblocks"] > 0
     assert two["gflop"] > one["gflop"] > 0
+    # Of as many seeds.
+    config["runs"]["sample"]["tenney2019"]["seeds_per_job"] = 1
+    seed = workload(config, "tenney2019_probes", job | {"edge_tasks": "pos"})
+    assert seed["gupdates"] == pytest.approx(one["gupdates"] / 3)
     # A model in the path counts, not that of the run.
     probes = workload(config, "clark2019_probes", {"run": "open", "model": "bert-base-random-1"})
     assert probes == pytest.approx({"kwords": 9 * 12544 * 21 / 1000, "distance_kwords": 0, "kdecoded": 2 * 3 * 2 * 2001 / 1000})
@@ -141,7 +145,7 @@ def test_work_of_training_searches_and_probes():
 
 
 def test_a_task_of_few_steps_is_planned_with_its_steps(config):
-    job = {"run": "paper", "model": "bert-large-uncased"}
+    job = {"run": "paper", "model": "bert-large-uncased", "seed_part": "0"}
     long, short = (workload(config, "tenney2019_probes", job | {"edge_tasks": task}) for task in ("dependencies", "relations"))
     assert long["gread"] == pytest.approx(25 * 19 / 4 * short["gread"])
 
@@ -159,7 +163,7 @@ def test_bytes_that_jobs_keep(config):
 
 
 def test_probes_take_room_for_the_states_of_their_targets_while_they_run(config):
-    job = {"run": "paper", "model": "bert-large-uncased"}
+    job = {"run": "paper", "model": "bert-large-uncased", "seed_part": "0"}
     sentences = sum(config["corpora"][f"ontonotes-edges-{part}"]["limit"] for part in ("train", "dev"))
     room = {task: disk_of(config, "tenney2019_probes", job | {"edge_tasks": task}) for task in ("pos", "entities")}
     # All pieces of a sentence but its special tokens; float16; 24 layers, their input, the words alone.
@@ -210,6 +214,13 @@ def test_jobs_wait_for_the_gpu_and_for_room():
     assert schedule(scratch, Capacity(8, scratch_bytes=100)) == [(0, 4), (4, 7)]
     # What is larger than all there is waits for all of it.
     assert schedule([Planned("r", 4, 9, (), scratch_bytes=500)], Capacity(2, scratch_bytes=100)) == [(0, 4)]
+
+
+def test_jobs_of_the_highest_priority_go_first_and_among_them_the_longest_way():
+    jobs = [Planned("r", 9, 1, ()), Planned("r", 2, 1, (), priority=5), Planned("r", 3, 1, (), priority=5)]
+    assert schedule(jobs, Capacity(1)) == [(5, 14), (3, 5), (0, 3)]
+    # A negative priority waits for those without one.
+    assert schedule([Planned("r", 9, 1, (), priority=-0.5), Planned("r", 1, 1, ())], Capacity(1)) == [(1, 10), (0, 1)]
 
 
 def test_the_peak_of_the_disk_is_not_the_sum():

@@ -147,12 +147,13 @@ REPEATED = {
     "kovaleva2019_drawn": "kovaleva2019/drawn.tsv",
     "michel2019_masked": "michel2019/masked/translation/0.parquet",
     "michel2019_heldout": "michel2019/heldout/translation.parquet",
-    "michel2019_pruned": "michel2019/gradients/classification.parquet",
+    "michel2019_gradients": "michel2019/gradients/classification.parquet",
+    "michel2019_pruned": "michel2019/pruned/classification/0.parquet",
     "michel2019_dynamics": "michel2019/dynamics.parquet",
     "stefanik2021_removal": "stefanik2021/removals/minilm-keyphrases-keyphrases-42.parquet",
     "stefanik2021_baselines": "stefanik2021/baselines.tsv",
     "stefanik2021_model_view": "stefanik2021/model_view.tsv",
-    "tenney2019_probes": f"tenney2019/probes/minilm/{'-'.join(FEW_EDGE_TASKS)}.scores.tsv",
+    "tenney2019_probes": f"tenney2019/probes/minilm/{'-'.join(FEW_EDGE_TASKS)}/0.scores.tsv",
 }
 """Rule that runs a model, or makes what models are run on -> a file of one of its jobs in the small run.
 

@@ -13,6 +13,7 @@ michel2019 = Michel2019Inputs(config)
 wildcard_constraints:
     experiment=one_of(EXPERIMENTS),
     mask_part=r"\d+",
+    curve_part=r"\d+",
 
 
 rule michel2019_masked:
@@ -100,6 +101,37 @@ rule michel2019_heldout:
         "../scripts/michel2019_heldout.py"
 
 
+rule michel2019_gradients:
+    input:
+        card=michel2019.of_experiment(michel2019.card),
+        tokenizer=michel2019.of_experiment(michel2019.tokenizer),
+        scored_examples=michel2019.of_experiment(
+            michel2019.scored_examples, "_importance"
+        ),
+    output:
+        "results/{run}/michel2019/gradients/{experiment}.parquet",
+    log:
+        "results/{run}/logs/michel2019/gradients/{experiment}.log",
+    benchmark:
+        "results/{run}/benchmarks/michel2019/gradients/{experiment}.tsv"
+    # As for the answers with masked heads.
+    priority: 10
+    conda:
+        "../../envs/model.yaml"
+    threads: michel2019.threads("gradients")
+    resources:
+        mem_mb=michel2019.memory("gradients"),
+        runtime=michel2019.minutes("gradients", least=480),
+        gpu=michel2019.gpus("gradients"),
+    params:
+        model=michel2019.of_experiment(michel2019.model),
+        scored_limit=michel2019.of_experiment(michel2019.scored_limit, "_importance"),
+        search=michel2019.search_settings,
+        code=script_digest("michel2019_gradients.py"),
+    script:
+        "../scripts/michel2019_gradients.py"
+
+
 rule michel2019_pruned:
     input:
         card=michel2019.of_experiment(michel2019.card),
@@ -109,13 +141,13 @@ rule michel2019_pruned:
             michel2019.scored_examples, "_importance"
         ),
         masked="results/{run}/michel2019/masked/{experiment}.parquet",
-    output:
         gradients="results/{run}/michel2019/gradients/{experiment}.parquet",
-        answers="results/{run}/michel2019/pruned/{experiment}.parquet",
+    output:
+        "results/{run}/michel2019/pruned/{experiment}/{curve_part}.parquet",
     log:
-        "results/{run}/logs/michel2019/pruned/{experiment}.log",
+        "results/{run}/logs/michel2019/pruned/{experiment}/{curve_part}.log",
     benchmark:
-        "results/{run}/benchmarks/michel2019/pruned/{experiment}.tsv"
+        "results/{run}/benchmarks/michel2019/pruned/{experiment}/{curve_part}.tsv"
     # As for the answers with masked heads.
     priority: 10
     conda:
@@ -130,11 +162,32 @@ rule michel2019_pruned:
         limit=michel2019.of_experiment(michel2019.limit),
         scored_limit=michel2019.of_experiment(michel2019.scored_limit, "_importance"),
         options=michel2019.pruning_options,
+        curves=michel2019.curves_of_job,
         search=michel2019.search_settings,
         seed=michel2019.settings("seed"),
         code=script_digest("michel2019_pruned.py"),
     script:
         "../scripts/michel2019_pruned.py"
+
+
+rule michel2019_pruned_joined:
+    input:
+        michel2019.pruned_parts,
+    output:
+        "results/{run}/michel2019/pruned/{experiment}.parquet",
+    log:
+        "results/{run}/logs/michel2019/pruned_joined/{experiment}.log",
+    benchmark:
+        "results/{run}/benchmarks/michel2019/pruned_joined/{experiment}.tsv"
+    conda:
+        "../../envs/analysis.yaml"
+    resources:
+        mem_mb=memory(6000),
+        runtime=minutes(60),
+    params:
+        code=script_digest("michel2019_pruned_joined.py"),
+    script:
+        "../scripts/michel2019_pruned_joined.py"
 
 
 rule michel2019_dynamics:

@@ -1,4 +1,4 @@
-from attention_atlas.studies.michel2019.masked_parts import join_parts
+from attention_atlas.studies.michel2019.job_parts import join_parts
 from attention_atlas.workflow.job import job
 
 with job(snakemake):

@@ -14,9 +14,10 @@ with job(snakemake):
         examples=ExampleFiles(snakemake.input.examples, snakemake.params.limit),
         scored_examples=ExampleFiles(snakemake.input.scored_examples, snakemake.params.scored_limit),
         masked_path=snakemake.input.masked,
+        gradients_path=snakemake.input.gradients,
         options=PruningOptions(**snakemake.params.options),
         seed=snakemake.params.seed,
+        curves=slice(*snakemake.params.curves),
         threads=snakemake.threads,
-        gradients_out=snakemake.output.gradients,
-        out=snakemake.output.answers,
+        out=snakemake.output[0],
     )

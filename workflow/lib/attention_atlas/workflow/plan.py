@@ -20,6 +20,7 @@ class Planned:
         kept_bytes: of its outputs that stay.
         temporary_bytes: of its outputs that are removed when the last job that reads them has ended.
         scratch_bytes: that it takes while it runs.
+        priority: the higher, the earlier it starts among jobs that could.
     """
 
     rule: str
@@ -30,6 +31,7 @@ class Planned:
     kept_bytes: float = 0.0
     temporary_bytes: float = 0.0
     scratch_bytes: float = 0.0
+    priority: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,9 @@ class Capacity:
 
 
 def schedule(jobs: Sequence[Planned], capacity: Capacity, delay: float = 0.0) -> list[tuple[float, float]]:
-    """Start and end of each job, in seconds, when every job starts as soon as it can, the longest way to the end first.
+    """Start and end of each job, in seconds, when every job starts as soon as it can.
+
+    Jobs of the highest priority go first, as in Snakemake, and among them those with the longest way to the end.
 
     A job that wants more than there is takes all, as in Snakemake.
 
@@ -61,7 +65,7 @@ def schedule(jobs: Sequence[Planned], capacity: Capacity, delay: float = 0.0) ->
     for place, job in enumerate(jobs):
         for before in set(job.after):
             followers[before].append(place)
-    ready = [(-weight[place], place) for place, count in enumerate(waiting) if not count]
+    ready = [(-jobs[place].priority, -weight[place], place) for place, count in enumerate(waiting) if not count]
     heapq.heapify(ready)
     running: list[tuple[float, int]] = []
     limits = (capacity.processors, float("inf") if capacity.gpus is None else capacity.gpus, capacity.scratch_bytes)
@@ -74,7 +78,7 @@ def schedule(jobs: Sequence[Planned], capacity: Capacity, delay: float = 0.0) ->
         postponed = []
         while ready and free[0]:
             entry = heapq.heappop(ready)
-            place = entry[1]
+            place = entry[-1]
             if all(amount <= rest for amount, rest in zip(wanted[place], free, strict=True)):
                 free = [rest - amount for amount, rest in zip(wanted[place], free, strict=True)]
                 times[place] = (now + delay, now + delay + jobs[place].seconds)
@@ -88,7 +92,7 @@ def schedule(jobs: Sequence[Planned], capacity: Capacity, delay: float = 0.0) ->
         for place in followers[done]:
             waiting[place] -= 1
             if not waiting[place]:
-                heapq.heappush(ready, (-weight[place], place))
+                heapq.heappush(ready, (-jobs[place].priority, -weight[place], place))
     return times
 
 

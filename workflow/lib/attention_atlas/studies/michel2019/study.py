@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from attention_atlas.errors import AtlasError
@@ -289,10 +289,6 @@ def _masked(part: Part) -> Work:
     return _conditions(part, 1.5 * ATTENTION_KINDS[_role(part)] * part.heads / count + 2)
 
 
-def _masked_passes(part: Part) -> float:
-    return _mask_passes(part) / mask_parts(part.settings, part.model, _role(part))
-
-
 def _heldout(part: Part) -> Work:
     """The best head of each layer kept alone, for translation; each head kept alone, for classification."""
     if _role(part) == CLASSIFICATION:
@@ -309,11 +305,32 @@ def _steps(part: Part) -> float:
     return 100 / pruning_step(part.settings["pruning"], _role(part))
 
 
+def curves_by_job(settings: Mapping[str, Any], role: str) -> list[tuple[int, int]]:
+    """Places from and to before of the curves of pruning that each job takes: `curves_per_job` at a time.
+
+    The curves: three orders, the random ones, that with importance recomputed, and one for each kind of attention by itself
+    where there are several.
+    """
+    pruning, kinds = settings["pruning"], ATTENTION_KINDS[role]
+    curves = 3 + int(pruning["random_orders"]) + bool(pruning["recomputed"]) + (kinds if kinds > 1 else 0)
+    size = int(settings["curves_per_job"])
+    return [(start, min(start + size, curves)) for start in range(0, curves, size)]
+
+
+def _curves(part: Part) -> float:
+    """How many curves a job takes."""
+    start, stop = curves_by_job(part.settings, _role(part))[int(part.place.wildcards["curve_part"])]
+    return stop - start
+
+
 def _pruned(part: Part) -> Work:
-    """Steps of four orders and the random ones, and of each kind of attention by itself where there are several."""
-    kinds = ATTENTION_KINDS[_role(part)]
-    by_kind = kinds if kinds > 1 else 0
-    return _conditions(part, _steps(part) * (4 + by_kind + part.settings["pruning"]["random_orders"]))
+    """The steps of some curves, and a pass without any mask."""
+    return _conditions(part, _steps(part) * _curves(part) + 1)
+
+
+def _gradients(part: Part) -> Work:
+    """A forward and a backward pass."""
+    return passes.times(2, part.forward)
 
 
 def _dynamics(part: Part) -> Work:
@@ -336,26 +353,40 @@ def _memory(part: Part) -> int:
 
 
 def _mask_passes(part: Part) -> float:
-    """Passes over the examples: two masks a head, and for translation three kinds of attention and a search with beams."""
+    """Passes over the examples: two masks a head."""
     return float(2 * part.heads * part.total)
 
 
+def _in_passes(work: Callable[[Part], Work]) -> Callable[[Part], float]:
+    """The operations of some work in forward passes of the model over an example: a search takes many."""
+    return lambda part: work(part)["gflop"] * 1e9 / part.shape.forward_flop(part.tokens)
+
+
 JOBS = {
-    "masked": Job(reads=_of_experiment, work=_masked, memory=_memory, passes=_masked_passes, gpu=True, model_bound=True),
+    "masked": Job(reads=_of_experiment, work=_masked, memory=_memory, passes=_in_passes(_masked), gpu=True, model_bound=True),
     "heldout": Job(
         reads=lambda place: of_role(place, HELDOUT_ROLES[place.wildcards["experiment"]]),
         work=_heldout,
         memory=_memory,
-        passes=_mask_passes,
+        passes=_in_passes(_heldout),
         gpu=True,
         model_bound=True,
     ),
-    "pruned": Job(reads=_of_experiment, work=_pruned, memory=_memory, passes=_mask_passes, gpu=True, model_bound=True),
+    "gradients": Job(
+        reads=lambda place: of_role(place, f"{place.wildcards['experiment']}_importance"),
+        work=_gradients,
+        memory=_memory,
+        passes=_in_passes(_gradients),
+        records=lambda settings: int(settings["importance"]["records"]),
+        gpu=True,
+        model_bound=True,
+    ),
+    "pruned": Job(reads=_of_experiment, work=_pruned, memory=_memory, passes=_in_passes(_pruned), gpu=True, model_bound=True),
     "dynamics": Job(
         reads=lambda place: of_role(place, "dynamics"),
         work=_dynamics,
         memory=_memory,
-        passes=_mask_passes,
+        passes=_in_passes(_dynamics),
         gpu=True,
         model_bound=True,
     ),

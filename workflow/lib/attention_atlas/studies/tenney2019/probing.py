@@ -22,7 +22,6 @@ from attention_atlas.methods.units import Units, independent_units
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.hidden_states import HiddenStates
 from attention_atlas.studies.tenney2019.names import (
-    AMBIGUOUS,
     CONTROL_TASK,
     EARLY,
     EMBEDDINGS,
@@ -34,12 +33,11 @@ from attention_atlas.studies.tenney2019.names import (
 )
 from attention_atlas.studies.tenney2019.probes import ProbeKey
 from attention_atlas.studies.tenney2019.recipe import Recipe
-from attention_atlas.studies.tenney2019.scores import CASES, COUNTS, SCORES, WEIGHTS, f1_of
+from attention_atlas.studies.tenney2019.scores import COUNTS, SCORES, TRACES, WEIGHTS, f1_of
 from attention_atlas.studies.tenney2019.targets import ProbedSentence, TaskTargets, probed_cases, span_words, task_targets
 from attention_atlas.studies.tenney2019.training import States, Trained, answers, count_answers, train_probes
 
 _log = logging.getLogger(__name__)
-Shares = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -56,12 +54,13 @@ class Plan:
     """Which probes are trained.
 
     Attributes:
-        seeds: of each kind.
+        seeds: of each kind, those of other jobs included.
         layer0: `embeddings`, `lexical` or both.
         whole: for every layer; else for layer 0 and the last layer alone (a control model).
         controls: with equal steps, on a control task, and, for the first seed, on shuffled labels.
         max_targets: targets of a training sentence at most; None takes all.
         max_traced_sentences: sentences of the development set in which ambiguous targets are looked for.
+        seeds_of_job: the seeds whose probes this job trains; None trains those of all seeds.
     """
 
     seeds: Sequence[int]
@@ -70,6 +69,12 @@ class Plan:
     controls: bool
     max_targets: int | None
     max_traced_sentences: int
+    seeds_of_job: Sequence[int] | None = None
+
+    @property
+    def trained_seeds(self) -> Sequence[int]:
+        """The seeds whose probes this job trains."""
+        return self.seeds if self.seeds_of_job is None else self.seeds_of_job
 
     def keys(self, layers: int, seed: int) -> list[ProbeKey]:
         """The probes of a seed for a model of so many layers."""
@@ -99,12 +104,12 @@ class ProbedTask:
 
 @dataclass(frozen=True)
 class Outputs:
-    """Files of the tasks of a job: see the columns in `scores`."""
+    """Files of the tasks and seeds of a job: see the columns in `scores`."""
 
     scores: str | Path
     weights: str | Path
     counts: str | Path
-    cases: str | Path
+    traces: str | Path
 
 
 def probe_tasks(tasks: Mapping[str, ProbedTask], plan: Plan, out: Outputs, threads: int = 1) -> None:
@@ -121,15 +126,15 @@ def probe_tasks(tasks: Mapping[str, ProbedTask], plan: Plan, out: Outputs, threa
     """
     torch.set_num_threads(threads)
     device = pick_device()
-    tables: dict[str, list[pd.DataFrame]] = {"scores": [], "weights": [], "counts": [], "cases": []}
+    tables: dict[str, list[pd.DataFrame]] = {"scores": [], "weights": [], "counts": [], "traces": []}
     for task, probed in tasks.items():
         for name, frames in _probe(task, probed, plan, device).items():
             tables[name] += frames
     write_table(pd.concat(tables["scores"])[SCORES], out.scores)
     write_table(pd.concat(tables["weights"])[WEIGHTS], out.weights)
     write_parquet(pd.concat(tables["counts"])[COUNTS], out.counts)
-    cases = [frame for frame in tables["cases"] if len(frame)]
-    write_table(pd.concat(cases) if cases else pd.DataFrame(columns=CASES), out.cases)
+    traces = [frame for frame in tables["traces"] if len(frame)]
+    write_parquet(pd.concat(traces) if traces else pd.DataFrame(columns=TRACES), out.traces)
 
 
 def _probe(task: str, probed: ProbedTask, plan: Plan, device: str) -> dict[str, list[pd.DataFrame]]:
@@ -150,10 +155,10 @@ def _probe(task: str, probed: ProbedTask, plan: Plan, device: str) -> dict[str, 
             raise AtlasError("layer0: lexical needs a model with embeddings like BERT's; take it out of layer0 for this one.")
         traced = []
         if plan.whole and task in TRACED_TASKS:
-            traced = list(_traced(targets, plan, probed.cases, caches[0].layers, stack))
+            traced = list(_traced(targets, plan, probed.cases, stack))
         units = _units(targets)
         tables: dict[str, list[pd.DataFrame]] = {"scores": [], "weights": [], "counts": []}
-        for seed in plan.seeds:
+        for seed in plan.trained_seeds:
             keys = plan.keys(caches[0].layers, seed)
             trained = train_probes(targets, states, keys, probed.recipe, device)
             scored = torch.from_numpy(targets.scored).to(device)
@@ -162,12 +167,11 @@ def _probe(task: str, probed: ProbedTask, plan: Plan, device: str) -> dict[str, 
             tables["weights"].append(_weights(task, trained, caches[0].layers))
             tables["counts"].append(_counts(targets, trained, counts, units))
             for group in traced:
-                group.add(trained, states, probed.recipe.batch, device)
+                group.add(targets, seed, trained, states, probed.recipe.batch, device)
             _log.info(
                 "%s, seed %d: F1 %.1f to %.1f", task, seed, *f1_of(counts.sum(1))[[0, caches[0].layers if plan.whole else 1]]
             )
-        rows = [row for group in traced for row in group.rows(targets, len(plan.seeds))]
-    return tables | {"cases": [pd.DataFrame(rows, columns=CASES)]}
+    return tables | {"traces": [frame for group in traced for frame in group.frames]}
 
 
 def _examples(corpus: ProbedCorpus) -> Iterable[Any]:
@@ -259,65 +263,51 @@ def _counts(targets: TaskTargets, trained: Trained, counts: npt.NDArray[np.int64
 
 
 class _TracedGroup:
-    """Probabilities of the targets of some sentences, summed over seeds: [top, target, label]."""
+    """Probabilities of the targets of some sentences, a table for each seed."""
 
-    def __init__(self, source: str, sentences: Sequence[ProbedSentence], layers: int, states: States | None = None) -> None:
-        self.source, self.sentences, self.layers, self._states = source, sentences, layers, states
-        self._raw: Shares | None = None
-        self._normalised: Shares | None = None
-        self._order: list[tuple[ProbedSentence, int]] = []
+    def __init__(self, source: str, sentences: Sequence[ProbedSentence], states: States | None = None) -> None:
+        self.source, self.sentences, self._states = source, sentences, states
+        self.frames: list[pd.DataFrame] = []
 
-    def add(self, trained: Trained, states: States, batch: int, device: str) -> None:
-        """Add the probabilities of another seed."""
+    def add(self, targets: TaskTargets, seed: int, trained: Trained, states: States, batch: int, device: str) -> None:
+        """Add the probabilities of the probes of another seed."""
         chosen = [k for k, key in enumerate(trained.probes.keys) if condition_of(key) == EARLY and not key.lexical]
-        parts, order = [], []
-        for batch_sentences, logits, _ in answers(trained.probes, self.sentences, self._states or states, batch, device):
-            parts.append(logits[chosen].sigmoid().float().cpu().numpy())
-            order += [(sentence, k) for sentence in batch_sentences for k in range(len(sentence.targets))]
-        raw = np.concatenate(parts, axis=1)
-        normalised = raw / raw.sum(axis=-1, keepdims=True)
-        self._raw = raw if self._raw is None else self._raw + raw
-        self._normalised = normalised if self._normalised is None else self._normalised + normalised
-        self._order = order
-
-    def rows(self, targets: TaskTargets, seeds: int) -> Iterator[dict[str, Any]]:
-        """The gold label and the likeliest wrong one of each traced target, a row a layer."""
-        if self._raw is None or self._normalised is None:
-            return
-        raw, normalised = self._raw / seeds, self._normalised / seeds
-        likely = raw.mean(axis=0)  # [target, label]
+        rows = []
         numbers: Counter[int] = Counter()
-        for number, (sentence, place) in enumerate(self._order):
-            target = sentence.targets[place]
-            right = sentence.truth[place]
-            # Among all targets of the example, of which a record may have but some.
-            target_number = numbers[sentence.example.record]
-            numbers[sentence.example.record] += 1
-            if not right.any() or right.all() or (self.source == "development" and likely[number].max() > AMBIGUOUS):
-                continue
-            gold = int(np.argmax(np.where(right, likely[number], -1)))
-            wrong = int(np.argmax(np.where(right, -1, likely[number])))
-            about = {"source": self.source, "task": targets.task, "id": sentence.example.id, "record": sentence.example.record}
-            about |= {
-                "target": target_number,
-                **span_words(sentence.example, target),
-                "words": " ".join(sentence.example.words),
-            }
-            for label, is_gold in ((gold, 1), (wrong, 0)):
-                for top in range(self.layers + 1):
-                    share = float(normalised[top, number, label])
-                    yield about | {"top": top, "label": targets.labels[label], "gold": is_gold, "probability": share}
+        for sentences, logits, _ in answers(trained.probes, self.sentences, self._states or states, batch, device):
+            probabilities = logits[chosen].sigmoid().float().cpu().numpy()  # [top, target, label]
+            traced = [(sentence, place) for sentence in sentences for place in range(len(sentence.targets))]
+            for number, (sentence, place) in enumerate(traced):
+                example = sentence.example
+                rows.append(
+                    {
+                        "source": self.source,
+                        "task": targets.task,
+                        "seed": seed,
+                        "id": example.id,
+                        "record": example.record,
+                        # Among all targets of the example, of which a record may have but some.
+                        "target": numbers[example.record],
+                        **span_words(example, sentence.targets[place]),
+                        "words": " ".join(example.words),
+                        "labels": list(targets.labels),
+                        "gold": sentence.truth[place],
+                        "probability": probabilities[:, number].ravel(),
+                    }
+                )
+                numbers[example.record] += 1
+        self.frames.append(pd.DataFrame(rows, columns=TRACES))
 
 
 def _traced(
-    targets: TaskTargets, plan: Plan, cases: ProbedCorpus | None, layers: int, stack: contextlib.ExitStack
+    targets: TaskTargets, plan: Plan, cases: ProbedCorpus | None, stack: contextlib.ExitStack
 ) -> Iterator[_TracedGroup]:
     first = set(list(dict.fromkeys(s.example.record for s in targets.development))[: plan.max_traced_sentences])
-    yield _TracedGroup("development", [s for s in targets.development if s.example.record in first], layers)
+    yield _TracedGroup("development", [s for s in targets.development if s.example.record in first])
     if cases is None:
         return
     sentences = probed_cases(targets, _examples(cases))
     if sentences:
         cache = HiddenStates(cases.states, cases.limit)
         stack.callback(cache.close)
-        yield _TracedGroup("cases", sentences, layers, cache.__getitem__)
+        yield _TracedGroup("cases", sentences, cache.__getitem__)

@@ -152,6 +152,17 @@ def tasks_in_path(wildcards: Mapping[str, str]) -> list[str]:
     return wildcards["edge_tasks"].split("-")
 
 
+def seed_parts(settings: Mapping[str, Any]) -> list[list[int]]:
+    """Seeds whose probes each job trains: `seeds_per_job` at a time."""
+    seeds, size = list(settings["seeds"]), int(settings["seeds_per_job"])
+    return [seeds[start : start + size] for start in range(0, len(seeds), size)]
+
+
+def seeds_in_path(settings: Mapping[str, Any], wildcards: Mapping[str, Any]) -> list[int]:
+    """Seeds of a job, from its number in its path."""
+    return seed_parts(settings)[int(wildcards["seed_part"])]
+
+
 def check(config: Config, run: str, place: str) -> None:
     """Corpora that have targets of their tasks; further models beside the study's.
 
@@ -203,6 +214,7 @@ def _first_training(place: Place) -> Pair:
 def _probes(part: Part) -> Work:
     """As many steps as each task allows, for all probes of a seed at once; early stopping saves some of them."""
     settings = part.settings
+    seeds = len(seeds_in_path(settings, part.place.wildcards))
     # Of a model with random layers, only the first and the last layer are probed.
     whole = part.model_name in (study_model(part.place.config, part.place.run, ID), settings.get("second_model"))
     probes_per_seed = len(settings["layer0"]) * (part.shape.layers + 1) + 3 if whole else 2
@@ -212,7 +224,7 @@ def _probes(part: Part) -> Work:
         tokens, (targets, sides, labels) = part.tokens - SPECIAL_TOKENS, _TARGETS[task]
         pieces = training["batch"] * min(tokens, targets * PIECES_OF_A_TARGET)
         step = passes.Probing(probes_per_seed, pieces, training["batch"] * targets, sides, labels)
-        works.append(passes.probing(part.shape, len(settings["seeds"]) * training["max_steps"], step))
+        works.append(passes.probing(part.shape, seeds * training["max_steps"], step))
     return passes.added(*works, *(passes.forward(part.shape, records, tokens) for records, tokens, _ in _stored(part)))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from attention_atlas.studies.michel2019.names import ANOTHER_CORPUS, HELDOUT_ROLES, SAME_FILE
 from attention_atlas.studies.michel2019.pages import EXPERIMENTS
-from attention_atlas.studies.michel2019.study import ID, mask_parts, pruning_step
+from attention_atlas.studies.michel2019.study import ID, curves_by_job, mask_parts, pruning_step
 from attention_atlas.workflow.inputs.nested import leaves
 from attention_atlas.workflow.inputs.shared import Files, Wildcards
 from attention_atlas.workflow.inputs.study import Parameter, StudyInputs
@@ -42,6 +42,15 @@ class Michel2019Inputs(StudyInputs):
             return [f"{folder}/{pattern.format(part=part)}" for part in range(self.mask_parts(wildcards))]
 
         return paths
+
+    def curves_of_job(self, wildcards: Wildcards) -> tuple[int, int]:
+        """Places from and to before of the curves of pruning that the job in the path takes."""
+        return curves_by_job(self.study_settings(wildcards), wildcards.experiment)[int(wildcards.curve_part)]
+
+    def pruned_parts(self, wildcards: Wildcards) -> list[str]:
+        """The answers of each job that takes some curves."""
+        jobs = len(curves_by_job(self.study_settings(wildcards), wildcards.experiment))
+        return [f"results/{wildcards.run}/{ID}/pruned/{wildcards.experiment}/{part}.parquet" for part in range(jobs)]
 
     def scored_limit(self, role: str) -> Callable[[Wildcards], int]:
         """Number of examples of a role that importance is computed on."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.studies.tenney2019.study import ID, PARTS, tasks_in_path, tasks_of
+from attention_atlas.studies.tenney2019.study import ID, PARTS, seed_parts, seeds_in_path, tasks_in_path, tasks_of
 from attention_atlas.workflow.inputs.nested import leaves
 from attention_atlas.workflow.inputs.shared import Files, Wildcards
 from attention_atlas.workflow.inputs.study import StudyInputs
@@ -70,7 +70,22 @@ class Tenney2019Inputs(StudyInputs):
             "controls": wildcards.model == self.base_model(wildcards.run),
             "max_targets": chosen.get("max_targets"),
             "max_traced_sentences": chosen["max_traced_sentences"],
+            "seeds_of_job": seeds_in_path(chosen, wildcards),
         }
+
+    def files_of_seeds(self, suffix: str) -> Files:
+        """A file of each job that trains probes of some seeds."""
+
+        def paths(wildcards: Wildcards) -> list[str]:
+            folder = f"results/{wildcards.run}/{ID}/probes/{wildcards.model}/{wildcards.edge_tasks}"
+            parts = seed_parts(self.study_settings(wildcards))
+            return [f"{folder}/{part}.{suffix}" for part in range(len(parts))]
+
+        return paths
+
+    def task_names(self, wildcards: Wildcards) -> list[str]:
+        """Tasks in the path, in their order."""
+        return tasks_in_path(wildcards)
 
     # --- their tables -----------------------------------------------------------------------------------------------
 
@@ -167,7 +182,7 @@ def _recipe(settings: dict[str, Any], task: dict[str, Any]) -> dict[str, Any]:
 
 
 def edge_path(run: str, model: str, tasks: list[str], suffix: str) -> str:
-    """A file of the job that trains the probes of some tasks."""
+    """A file of the probes of some tasks, those of all seeds."""
     return f"results/{run}/{ID}/probes/{model}/{'-'.join(tasks)}.{suffix}"
 
 

@@ -1,4 +1,4 @@
-"""Answers with masked heads that several jobs share, joined; apart from `masked_answers`, so that no job loads torch for it."""
+"""Answers with masked and with pruned heads that several jobs share, joined; without torch, which these jobs do not load."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from attention_atlas.io.tables import read_parquet, write_parquet
-from attention_atlas.methods.names import ANSWERS, KEYS
+from attention_atlas.methods.names import ANSWERS, KEYS, STEP
 
 
 def join_parts(
@@ -25,3 +25,16 @@ def join_parts(
     """
     for paths, path in ((parts, out), (second_parts, second_out)):
         write_parquet(pd.concat([read_parquet(part, [*KEYS, *ANSWERS]) for part in paths], ignore_index=True), path)
+
+
+def join_pruned(parts: Sequence[str | Path], out: str | Path) -> None:
+    """Write the answers of all curves as one table, as one job would have written them.
+
+    Args:
+        parts: output of `prune_heads` for some curves each, in their order.
+        out: Parquet file.
+
+    Raises:
+        AtlasError: a table cannot be read.
+    """
+    write_parquet(pd.concat([read_parquet(part, [*STEP, *ANSWERS]) for part in parts], ignore_index=True), out)
