@@ -10,8 +10,16 @@ from text_boxes import SavedFigure, saved_figures
 from attention_atlas.figures.style import save_figure
 
 
+@pytest.fixture(autouse=True)
+def default_style():
+    """Matplotlib's own style, whatever theme another test has set."""
+    with plt.rc_context():
+        plt.rcdefaults()
+        yield
+
+
 @pytest.fixture
-def axes():
+def axes(default_style):
     """An axes with a label, in a figure of a column's width."""
     figure, axis = plt.subplots(figsize=(3.4, 2.6), constrained_layout=True)
     axis.plot([0, 1, 2], [0, 1, 0.5], label="score")
