@@ -140,8 +140,9 @@ class AtlasInputs(StudyInputs):
         return []
 
     def source_files(self, wildcards: Wildcards) -> list[str]:
-        """The same as a list of files."""
-        return list(dict.fromkeys(path for paths in self.measure_sources(wildcards).values() for path in paths))
+        """Those of them that the page waits for: all but figures, since the target of all tables builds no figure."""
+        paths = dict.fromkeys(path for paths in self.measure_sources(wildcards).values() for path in paths)
+        return [path for path in paths if not path.endswith(".svg")]
 
     def study_models(self, wildcards: Wildcards) -> dict[str, str]:
         """Study -> models of its measures."""
