@@ -166,9 +166,9 @@ ARTIFACTS = (
     table(
         "table6",
         "Table 6",
-        "Classification with one head per layer, chosen on other examples",
-        "Change in accuracy when all heads of a layer but one are masked; the head is chosen on other examples than the "
-        "reported ones (Michel et al. 2019, Table 6).",
+        "Classification with one head left in a layer, selected on held-out examples",
+        "Change in accuracy when all heads of a layer but one are masked; the head is selected on held-out "
+        "examples (Michel et al. 2019, Table 6).",
         needs=["classification", "classification_other", "classification_selection"],
     ),
     table(
