@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -88,7 +89,7 @@ def layer_legend(series: Sequence[Quantity], random: bool = False, published: st
     handles: list[Line2D] = []
     if len(series) == 1:
         drawn = series[0]
-        dot = {"linestyle": "none", "alpha": 0.55, "markersize": 3.5, "markeredgewidth": 0}
+        dot: dict[str, Any] = {"linestyle": "none", "alpha": 0.55, "markersize": 3.5, "markeredgewidth": 0}
         handles += [Line2D([], [], color=drawn.colour, marker=drawn.marker, label=HEADS, **dot)]
         handles += [Line2D([], [], color=drawn.colour, label=MEAN)]
     else:

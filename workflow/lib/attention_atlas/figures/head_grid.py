@@ -13,7 +13,6 @@ from matplotlib.axes import Axes
 from matplotlib.backend_bases import FigureCanvasBase
 from matplotlib.collections import QuadMesh
 from matplotlib.colors import Colormap
-from matplotlib.figure import Figure
 
 _HEAD_TICKS, _LAYER_TICKS = 4, 8
 """Ticks of an axis at most."""
@@ -47,29 +46,33 @@ def draw_head_grid(
     """
     grid = frame.pivot(index="layer", columns="head", values=value).to_numpy(float)
     layers, heads = grid.shape
-    draw_cells(axes, grid, colours, low, high)
+    image = draw_cells(axes, grid, colours, low, high)
     if marked:
         rows, columns = (np.array(places) - 0.5 for places in zip(*marked, strict=True))
         axes.plot(columns, rows, "o", color="black", markersize=2.2, markeredgewidth=0)
     number_ticks(axes, "x", heads, _HEAD_TICKS)
     number_ticks(axes, "y", layers, _LAYER_TICKS)
-    return axes.collections[0]
+    return image
 
 
 def draw_cells(axes: Axes, grid: npt.NDArray[np.float64], colours: str | Colormap, low: float, high: float) -> QuadMesh:
     """Draw [row, column] values as cells without ticks; NaN is left white."""
     # As pixels in SVG and PDF: thousands of cells would be thousands of paths.
     style = {"linewidths": 0.3 if max(grid.shape) <= _LINED else 0, "linecolor": "white", "rasterized": True}
-    with _without_drawing(axes.figure):
+    with _without_drawing(axes):
         sns.heatmap(grid, cmap=colours, vmin=low, vmax=high, cbar=False, xticklabels=False, yticklabels=False, ax=axes, **style)
     axes.set(xlabel="", ylabel="")
     axes.spines[:].set_visible(True)
-    return axes.collections[-1]
+    image = axes.collections[-1]
+    assert isinstance(image, QuadMesh)
+    return image
 
 
 @contextmanager
-def _without_drawing(figure: Figure) -> Iterator[None]:
+def _without_drawing(axes: Axes) -> Iterator[None]:
     """Keep seaborn from drawing the whole figure after each heat map, as it does to turn crowded labels: it takes seconds."""
+    figure = axes.get_figure(root=True)
+    assert figure is not None
     canvas = figure.canvas
     FigureCanvasBase(figure)
     try:

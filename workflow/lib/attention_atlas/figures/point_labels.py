@@ -44,7 +44,8 @@ def label_points(
     Returns:
         How many labels found a place.
     """
-    figure = axes.figure
+    figure = axes.get_figure(root=True)
+    assert figure is not None
     figure.draw_without_rendering()
     scale = figure.dpi / 72
     everything = points if marks is None else marks
@@ -53,7 +54,7 @@ def label_points(
     taken = [Bbox.from_extents(x - reach, y - reach, x + reach, y + reach) for x, y in corners]
     inside = axes.get_window_extent()
     placed = 0
-    style = {"textcoords": "offset points", "fontsize": size, "ha": "center", "va": "center"} | text
+    style: dict[str, Any] = {"textcoords": "offset points", "fontsize": size, "ha": "center", "va": "center"} | text
     for point, label in zip(points, labels, strict=True):
         note = axes.annotate(plain(label), point, (0, 0), **style)
         extent = note.get_window_extent()

@@ -7,12 +7,13 @@ from pathlib import Path
 from string import ascii_lowercase
 from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
-from matplotlib.colors import BoundaryNorm
+from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
@@ -28,7 +29,7 @@ from attention_atlas.figures.quantities import (
     TO_PUNCTUATION,
     TO_SEP,
 )
-from attention_atlas.figures.style import BLACK, BLUE, GREY, ORANGE, PAGE, SEQUENTIAL, footnote, page_figure, plt, save_figure
+from attention_atlas.figures.style import BLACK, BLUE, GREY, ORANGE, PAGE, SEQUENTIAL, footnote, page_figure, save_figure
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_quantities, read_table
 
@@ -119,7 +120,7 @@ def _by_layer(figure: Figure, axes: Axes, heads: pd.DataFrame) -> None:
     colours = plt.get_cmap(SEQUENTIAL, layers + 2)
     palette = {number: colours(number + 1) for number in range(1, layers + 1)}
     sns.scatterplot(heads, x="x", y="y", hue="layer", palette=palette, ax=axes, **_MARKS)
-    shown = plt.matplotlib.colors.ListedColormap(list(palette.values()))
+    shown = ListedColormap(list(palette.values()))
     scale = plt.cm.ScalarMappable(BoundaryNorm(np.arange(0.5, layers + 1), layers), shown)
     figure.colorbar(scale, ax=axes, label=LAYER, ticks=range(1, layers + 1, max(1, layers // 12)), pad=0.02)
     axes.set_title("By layer")

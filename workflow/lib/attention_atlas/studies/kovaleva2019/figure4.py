@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
@@ -111,8 +112,8 @@ def _draw(axes: Axes, runs: Sequence[_Run], size: float) -> None:
         axes.text(middle, 0, plain(text), ha="center", va="center", fontsize=size)
         if role in _COLOURS:
             middles.setdefault(role, []).append(middle)
-            style = {"boxstyle": "round,pad=0.03", "fill": False, "edgecolor": _COLOURS[role], "linewidth": 1.4}
-            axes.add_patch(FancyBboxPatch((place + margin, -0.14), width, 0.28, **style))
+            box: dict[str, Any] = {"boxstyle": "round,pad=0.03", "fill": False, "edgecolor": _COLOURS[role], "linewidth": 1.4}
+            axes.add_patch(FancyBboxPatch((place + margin, -0.14), width, 0.28, **box))
         place += width + 2 * margin + _GAP * size
     for role, centres in middles.items():
         for centre in centres:
@@ -120,5 +121,5 @@ def _draw(axes: Axes, runs: Sequence[_Run], size: float) -> None:
     for target in middles.get(TARGET, []):
         for element in middles.get(ELEMENT, []):
             bend = 0.3 if target > element else -0.3
-            style = {"connectionstyle": f"arc3,rad={bend}", "arrowstyle": "-", "color": "#444444"}
-            axes.add_patch(FancyArrowPatch((target, 0.2), (element, 0.2), **style))
+            arc: dict[str, Any] = {"connectionstyle": f"arc3,rad={bend}", "arrowstyle": "-", "color": "#444444"}
+            axes.add_patch(FancyArrowPatch((target, 0.2), (element, 0.2), **arc))
