@@ -1,5 +1,6 @@
 # The atlas. Input: attention over its sentences. Output: results/{run}/atlas/models/{model}, measures of single heads of one
-# model, and head_scores.tsv, scores of its heads beside those of random weights, and what they attend to. Its tables and figures are declared in atlas/pages.py.
+# model, head_scores.tsv, scores of its heads beside those of random weights, what they attend to, and what masking them does. Its
+# tables and figures are declared in atlas/pages.py.
 
 from attention_atlas.workflow.inputs.atlas import AtlasInputs
 from attention_atlas.workflow.provenance import script_digest
@@ -69,6 +70,38 @@ rule atlas_head_scores:
         code=script_digest("atlas_head_scores.py"),
     script:
         "../scripts/atlas_head_scores.py"
+
+
+rule atlas_relation_effects:
+    input:
+        examples=atlas.shards_in_path("sentences", "examples", "parquet"),
+        card="results/{run}/models/{model}/card.json",
+        relations="results/{run}/atlas/models/{model}/dependency_head_relations.tsv",
+        mlm_head=atlas.head_for_losses("safetensors"),
+        mlm_head_facts=atlas.head_for_losses("json"),
+    output:
+        weights="results/{run}/atlas/models/{model}/relation_weights.tsv",
+        effects="results/{run}/atlas/models/{model}/causal_effects.tsv",
+    log:
+        "results/{run}/logs/atlas/models/{model}/relation_effects.log",
+    benchmark:
+        "results/{run}/benchmarks/atlas/models/{model}/relation_effects.tsv"
+    conda:
+        "../../envs/model.yaml"
+    threads: atlas.threads("relation_effects")
+    resources:
+        mem_mb=atlas.memory("relation_effects"),
+        runtime=atlas.minutes("relation_effects", 30),
+        gpu=atlas.gpus("relation_effects"),
+    params:
+        model=atlas.model_entry,
+        limit=atlas.limit("sentences"),
+        effects=atlas.settings("causal_effects"),
+        resamples=atlas.settings("resamples"),
+        seed=atlas.settings("seed"),
+        code=script_digest("atlas_relation_effects.py"),
+    script:
+        "../scripts/atlas_relation_effects.py"
 
 
 rule atlas_attended:

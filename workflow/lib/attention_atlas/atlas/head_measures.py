@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from attention_atlas.methods.head_measures import (
     CHOSEN,
+    EFFECT,
     NORM,
     PLACE,
     REPEATED,
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 HEAD_SCORES = "atlas/head_scores"
+RELATION_WEIGHTS, CAUSAL_EFFECTS = "atlas/relation_weights", "atlas/causal_effects"
+MODEL_TABLES = (HEAD_SCORES, RELATION_WEIGHTS, CAUSAL_EFFECTS)
+"""Tables of single heads that need the model itself, beside its attention on the atlas's sentences."""
 _RANDOM = "heads with random weights"
 _SINK = Measure(
     "sink",
@@ -160,6 +164,105 @@ def _source(group: str, unit: str, *measures: Measure) -> Source:
     return Source(HEAD_SCORES, select, listed, _COLUMNS, examples, group=group, chances=_even_shares, reasons=_reasons)
 
 
+_FIRST_RELATION = Measure(
+    "first_relation", "First relation of the head, chosen on the other half of the sentences", "Table 1", ""
+)
+_RAW = Measure(
+    "relation_raw",
+    "Accuracy on the head's first relation, by attention weights",
+    "Kobayashi et al. 2020",
+    "share",
+    "finds its words",
+    part=True,
+    about="first_relation",
+    shares=("relation_norm", "relation_accuracy", "relation_margin", "norm_gain"),
+)
+_NORM = Measure(
+    "relation_norm",
+    "Accuracy on the head's first relation, by norm-weighted attention",
+    "Kobayashi et al. 2020",
+    "share",
+    "reads from its words",
+    part=True,
+    about="first_relation",
+    shares=("relation_accuracy", "relation_margin", "norm_gain"),
+)
+_GAIN = Measure(
+    "norm_gain",
+    "Accuracy on the head's first relation, by norm-weighted attention less by weights",
+    "Kobayashi et al. 2020",
+    "share",
+    "value norms single out the relation",
+    chance=0,
+    about="first_relation",
+)
+
+
+def _q_of(measure: Measure) -> Measure:
+    return Measure(null_of(measure.name)[-1], f"{measure.title}: q over heads", measure.item, "", part=True)
+
+
+def _relation_columns(table: pd.DataFrame) -> pd.DataFrame:
+    columns = {"relation": "first_relation", "raw": "relation_raw", "norm": "relation_norm", "value": "norm_gain"}
+    for column, measure in (("raw", _RAW), ("norm", _NORM)):
+        columns |= dict(zip((f"{column}_low", f"{column}_high"), ends_of(measure.name), strict=True))
+    columns |= dict(zip(("ci_low", "ci_high"), ends_of(_GAIN.name), strict=True)) | {"q": null_of(_GAIN.name)[-1]}
+    return table[[*PLACE, *columns]].rename(columns=columns)
+
+
+def _relation_numbers(table: pd.DataFrame) -> pd.DataFrame:
+    names = (_FIRST_RELATION.name, _RAW.name, _NORM.name, _GAIN.name)
+    return table[PLACE].assign(**dict.fromkeys(names, table["n"]))
+
+
+def _relation_reasons(table: pd.DataFrame) -> dict[str, str]:
+    notes = table["note"].fillna("")
+    return dict.fromkeys((_NORM.name, _GAIN.name), str(notes.iloc[0])) if (notes != "").any() else {}
+
+
+def effect_measures(table: pd.DataFrame | None = None) -> tuple[Measure, ...]:
+    """Measures of masked heads; the titles name the head that predicts tokens, which the table says."""
+    predictors = [] if table is None else table["language_model"].dropna().unique().tolist()
+    by = f" ({predictors[0]})" if predictors else ""
+    change = Measure(
+        "relation_loss",
+        f"Change of the loss on words of the head's first relation when it is masked{by}",
+        "Causal effect",
+        "nats",
+        "the model uses the head on these words",
+        part=True,
+        chance=0,
+        about="first_relation",
+        shares=("causal_effect",),
+    )
+    effect = Measure(
+        "causal_effect",
+        f"Change of the loss on words of the head's first relation when it is masked, less that on matched words{by}",
+        "Causal effect",
+        "nats",
+        "the model uses the head on these words more than on others",
+        chance=0,
+        about="first_relation",
+    )
+    return (*with_interval(change), *with_interval(effect), _q_of(effect))
+
+
+def _effect_columns(table: pd.DataFrame) -> pd.DataFrame:
+    columns = {"relation_change": "relation_loss", "value": "causal_effect", "q": null_of("causal_effect")[-1]}
+    columns |= dict(zip(("relation_low", "relation_high"), ends_of("relation_loss"), strict=True))
+    columns |= dict(zip(("ci_low", "ci_high"), ends_of("causal_effect"), strict=True))
+    return table[[*PLACE, *columns]].rename(columns=columns)
+
+
+def _effect_numbers(table: pd.DataFrame) -> pd.DataFrame:
+    return table[PLACE].assign(relation_loss=table["n"], causal_effect=table["n"])
+
+
+def _effect_reasons(table: pd.DataFrame) -> dict[str, str]:
+    notes = table["note"].fillna("")
+    return dict.fromkeys(("relation_loss", "causal_effect"), str(notes.iloc[0])) if (notes != "").any() else {}
+
+
 MEASURES = (
     _source(WHERE, "sentences", _SINK, _SEP),
     _source(NORM, "sentences", *_NORM_WEIGHTED),
@@ -174,5 +277,49 @@ MEASURES = (
         group=CHOSEN,
         further=pattern_measures,
         chances=_even_shares,
+    ),
+    Source(
+        RELATION_WEIGHTS,
+        _relation_columns,
+        (_FIRST_RELATION, *(part for measure in (_RAW, _NORM, _GAIN) for part in with_interval(measure)), _q_of(_GAIN)),
+        (
+            *PLACE,
+            "relation",
+            "raw",
+            "raw_low",
+            "raw_high",
+            "norm",
+            "norm_low",
+            "norm_high",
+            "value",
+            "ci_low",
+            "ci_high",
+            "q",
+            "note",
+        ),
+        Examples("words", _relation_numbers),
+        group=NORM,
+        reasons=_relation_reasons,
+    ),
+    Source(
+        CAUSAL_EFFECTS,
+        _effect_columns,
+        effect_measures(),
+        (
+            *PLACE,
+            "relation_change",
+            "relation_low",
+            "relation_high",
+            "value",
+            "ci_low",
+            "ci_high",
+            "q",
+            "language_model",
+            "note",
+        ),
+        Examples("words", _effect_numbers),
+        group=EFFECT,
+        further=effect_measures,
+        reasons=_effect_reasons,
     ),
 )

@@ -47,7 +47,7 @@ class HeadMeasures:
         examples: measure -> number of examples that it is taken over, the smallest of any head, where its table says.
         warnings: measure -> why it says nothing of heads, for those that are known to.
         chances: measure -> its value for a head without the effect, where that depends on the examples.
-        further: measures that only their table names, with their source.
+        further: measures that a table declares, by its source.
     """
 
     table: pd.DataFrame
@@ -58,8 +58,10 @@ class HeadMeasures:
     further: dict[Source, tuple[Measure, ...]] = field(default_factory=dict)
 
     def of(self, source: Source) -> tuple[Measure, ...]:
-        """All measures of a source."""
-        return (*source.measures, *self.further.get(source, ()))
+        """All measures of a source; one that its table declares takes the place of that of the same name."""
+        further = {measure.name: measure for measure in self.further.get(source, ())}
+        declared = tuple(further.pop(measure.name, measure) for measure in source.measures)
+        return (*declared, *further.values())
 
 
 def takes_few_values(values: pd.Series | Sequence[float]) -> bool:

@@ -67,6 +67,18 @@ def has_sentences(config: Config, run: str) -> bool:
     return corpus is not None and (config["missing"] == "error" or has_files(config, [corpus]))
 
 
+def mlm_head_corpus(config: Config, run: str, model: str) -> str:
+    """The corpus that a masked-LM head is trained on where the checkpoint has none.
+
+    The segments of Clark et al. if the run takes gradients of that model on them, so that no second head is trained; else the
+    sentences of the atlas.
+    """
+    clark = config["runs"][run].get("clark2019", {})
+    if "segments" in clark and study_model(config, run, "clark2019") == model:
+        return str(clark["segments"])
+    return str(config["runs"][run][ID]["sentences"])
+
+
 def pairs(config: Config, run: str) -> list[Pair]:
     """(model, corpus) whose attention is cached: those of all compared models, where the run names sentences."""
     corpus = config["runs"][run][ID].get("sentences")
@@ -122,6 +134,20 @@ def _score_work(part: Part) -> Work:
     return passes.added(work, {"gflop": product, "gdrawn": drawn})
 
 
+def _effect_passes(part: Part) -> float:
+    """Forward passes over all sentences, and two for each word of a relation and its match: with and without the head."""
+    effects = part.settings["causal_effects"]
+    return 2.0 * (part.total + 4 * effects["heads"] * effects["words"])
+
+
+def _effect_work(part: Part) -> Work:
+    """These passes, and the scores of the vocabulary for each word."""
+    effects = part.settings["causal_effects"]
+    words = 4 * effects["heads"] * effects["words"]
+    scores = words * 2 * costs.VOCABULARY * part.shape.hidden / GIGA
+    return passes.added(passes.forward(part.shape, part.total + words, part.tokens), {"gflop": scores})
+
+
 STUDY = Study(
     id=ID,
     order=1,
@@ -146,6 +172,14 @@ STUDY = Study(
             work=_score_work,
             memory=lambda part: costs.extraction_memory(part.model, part.corpus),
             passes=_score_passes,
+            gpu=True,
+            model_bound=True,
+        ),
+        "relation_effects": Job(
+            reads=_sentences,
+            work=_effect_work,
+            memory=lambda part: costs.loss_memory(part.model, part.corpus),
+            passes=_effect_passes,
             gpu=True,
             model_bound=True,
         ),

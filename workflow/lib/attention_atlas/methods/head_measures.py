@@ -106,7 +106,8 @@ class Source:
         family: whether they are means over a family of models that are trained from that model.
         attention_alone: whether they need nothing but a model's attention. The atlas measures these on its sentences where no
             study of the run does.
-        further: from the table to measures that only the table names, such as patterns of a user's choice.
+        further: from the table to measures that it declares: patterns of a user's choice, or one of `measures` with a title
+            that says what only the table knows.
         chances: from the table to measure -> its value for a head without the effect, where that depends on the examples.
         reasons: from the table to measure -> why it has no value.
     """

@@ -98,9 +98,14 @@ def head_relations(scores: Scores, gold: Gold, options: Options, resampling: Res
     return table.sort_values([*PLACE, "rank"], ignore_index=True)
 
 
+def testing_half(units: Units, seed: int) -> Bools:
+    """[unit] the half of the units that relations are tested on; they are chosen on the other half."""
+    return folds_of(units.count, 2, seed).astype(bool)
+
+
 def _candidates(scores: Scores, gold: Gold, options: Options, all_units: Units, seed: int) -> _Candidates:
     unit, units = all_units.of_item, all_units.count
-    second = folds_of(units, 2, seed).astype(bool)
+    second = testing_half(all_units, seed)
     heads = int(np.prod(scores.heads.shape[2:]))
     relations, offsets, directions, lows, right, offset_right, words = [], [], [], [], [], [], []
     for relation in gold.relations():

@@ -102,12 +102,19 @@ class MaskedModel:
             inputs: arguments of the forward pass.
             targets: [batch, n] true pieces, -100 where there is no loss.
         """
+        return nn.functional.cross_entropy(self._logits(inputs, targets != -100), targets[targets != -100], reduction="sum")
+
+    def target_losses(self, inputs: Mapping[str, torch.Tensor], targets: torch.Tensor) -> torch.Tensor:
+        """[target] cross-entropy in nats of each piece with a target, row by row; arguments as of `loss`."""
         has_target = targets != -100
+        return nn.functional.cross_entropy(self._logits(inputs, has_target), targets[has_target], reduction="none")
+
+    def _logits(self, inputs: Mapping[str, torch.Tensor], has_target: torch.Tensor) -> torch.Tensor:
+        """[target, piece] logits, in float32 at least."""
         output = self.model(**inputs)
         # The vocabulary is large: a head that was trained here gives logits for the target positions alone.
         logits = output.logits[has_target] if self.head is None else self.head(output[0][has_target])
-        wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
-        return nn.functional.cross_entropy(wide, targets[has_target], reduction="sum")
+        return logits.to(torch.promote_types(logits.dtype, torch.float32))
 
     @property
     def vocabulary(self) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from attention_atlas.attention.batch_sizes import EXTRACTION_TOKENS, GRADIENT_TOKENS, PROBE_CHUNK
+from attention_atlas.attention.batch_sizes import EXTRACTION_TOKENS, GRADIENT_TOKENS, LOSS_TOKENS, PROBE_CHUNK
 
 VOCABULARY = 30522
 """Word pieces of BERT, for models whose vocabulary is not known before they are loaded."""
@@ -74,6 +74,11 @@ def extraction_memory(model: Mapping[str, Any], corpus: Mapping[str, Any]) -> in
     shape = shape_of(model)
     layer = EXTRACTION_TOKENS * corpus["max_tokens"] * shape.heads
     return _memory(TORCH, 2 * shape.layers * layer + 4 * shape.parameters + 16 * layer)
+
+
+def loss_memory(model: Mapping[str, Any], corpus: Mapping[str, Any]) -> int:
+    """What extraction takes, and scores of the vocabulary for a batch, twice in float32."""
+    return extraction_memory(model, corpus) + int(8 * LOSS_TOKENS * VOCABULARY / _MIB)
 
 
 def gradient_memory(model: Mapping[str, Any], corpus: Mapping[str, Any]) -> int:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from attention_atlas.atlas.head_measures import HEAD_SCORES
-from attention_atlas.atlas.overview import ID, compared_models, has_sentences
+from attention_atlas.atlas.head_measures import MODEL_TABLES
+from attention_atlas.atlas.overview import ID, compared_models, has_sentences, mlm_head_corpus
 from attention_atlas.methods.head_measures import Source
 from attention_atlas.methods.pattern_texts import FUNCTION, parse_patterns
-from attention_atlas.workflow.inputs.shared import OptionalFile, Wildcards
+from attention_atlas.workflow.inputs.shared import File, OptionalFile, Wildcards
 from attention_atlas.workflow.inputs.study import StudyInputs
 from attention_atlas.workflow.lookups import Config, study_model
 from attention_atlas.workflow.studies import studies
@@ -80,7 +80,7 @@ class AtlasInputs(StudyInputs):
         if not has_sentences(self.config, run):
             return {}
         model = self.base_model(run)
-        return {**self._tables_of(run, model), HEAD_SCORES: self._table_of(run, model, HEAD_SCORES)}
+        return {**self._tables_of(run, model), **{table: self._table_of(run, model, table) for table in MODEL_TABLES}}
 
     def _tables_of(self, run: str, model: str) -> dict[str, str]:
         """Table -> file of the job that measures a model on the atlas's sentences."""
@@ -101,7 +101,7 @@ class AtlasInputs(StudyInputs):
         return {
             table: (
                 f"{self.base_model(run)}, on the atlas's sentences"
-                if path == on_sentences.get(table) and table != HEAD_SCORES
+                if path == on_sentences.get(table) and table not in MODEL_TABLES
                 else self._measured_name(run, table)
             )
             for table, path in self.head_tables(wildcards).items()
@@ -148,6 +148,15 @@ class AtlasInputs(StudyInputs):
         def path(wildcards: Wildcards) -> str | list[str]:
             named = has_sentences(self.config, wildcards.run)
             return self._table_of(wildcards.run, self.base_model(wildcards.run), f"{ID}/attended_{name}") if named else []
+
+        return path
+
+    def head_for_losses(self, suffix: str) -> File:
+        """Masked-LM head of the model in the path: that of Clark et al. in the run, or else one for the atlas's sentences."""
+
+        def path(wildcards: Wildcards) -> str:
+            corpus = mlm_head_corpus(self.config, wildcards.run, wildcards.model)
+            return f"results/{wildcards.run}/models/{wildcards.model}/mlm_head/{corpus}.{suffix}"
 
         return path
 

@@ -1,0 +1,210 @@
+"""Masked heads and words of their relation: matched words, losses against single passes, planted and null effects."""
+
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from scipy.stats import binom
+from tiny_models import FIRST_WORD, HEADS, LAYERS, PAD, VOCABULARY, installed, tiny
+
+from attention_atlas.atlas.head_measures import CAUSAL_EFFECTS, RELATION_WEIGHTS
+from attention_atlas.atlas.measures import measure_rows, read_measures
+from attention_atlas.atlas.relation_effects import (
+    CAUSAL_EFFECTS as EFFECT_COLUMNS,
+)
+from attention_atlas.atlas.relation_effects import (
+    Chosen,
+    causal_effects,
+    probe_losses,
+    relation_weights,
+    word_probes,
+)
+from attention_atlas.attention.engine import Plan, install, watch
+from attention_atlas.corpora.examples import Example
+from attention_atlas.io.tables import write_table
+from attention_atlas.methods.causal_effects import Pair, carriers, effect_of, matched_pairs
+from attention_atlas.methods.dependency_scoring import DEPENDENT_TO_HEAD, HEAD_TO_DEPENDENT
+from attention_atlas.models.card import ModelCard
+from attention_atlas.models.language_models import CausalModel, load_language_model
+from attention_atlas.models.mlm_head import HeadFacts, MaskedModel
+
+MASK = 4
+CARD = ModelCard(
+    name="tiny", origin="a folder", model_type="bert", layers=LAYERS, heads=HEADS, max_tokens=40, cls="2", sep="3", pad=PAD,
+    weights_sha256="", init="pretrained", seed=0, dtype="float32", mask=MASK,
+)  # fmt: skip
+
+
+def sentence(record, seed=None, document=None):
+    """Six words of random pieces, the second of two pieces."""
+    pieces = np.random.default_rng(record if seed is None else seed).integers(FIRST_WORD, VOCABULARY, 7).tolist()
+    ids, word = (2, *pieces, 3), (-1, 0, 1, 1, 2, 3, 4, 5, -1)
+    words = tuple(f"w{piece}" for piece in pieces[:6])
+    layers = {
+        "heads": (2, 3, 0, 5, 3, 3),
+        "relations": ("amod", "nsubj", "root", "amod", "dobj", "punct"),
+        "xpos": ("JJ", "NN", "VB", "JJ", "NN", "."),
+    }
+    return Example(record, f"s{record}", ids, (0,) * 9, tuple(map(str, ids)), word, words, layers, document=document)
+
+
+def test_words_of_a_relation_are_those_that_the_head_attends_from():
+    example = sentence(0)
+    assert carriers(example, "amod", DEPENDENT_TO_HEAD) == [0, 3]
+    assert carriers(example, "amod", HEAD_TO_DEPENDENT) == [1, 4]
+    assert carriers(example, "root", DEPENDENT_TO_HEAD) == []
+
+
+def test_matched_words_have_the_part_of_speech_or_else_the_frequency_of_the_word():
+    example = sentence(0)
+    usable = {0: np.ones(6, dtype=bool)}
+    frequencies = Counter({word.lower(): 2**k for k, word in enumerate(example.words)})
+    (pair,) = matched_pairs([example], "nsubj", DEPENDENT_TO_HEAD, frequencies, usable, 9, 0)
+    assert pair == Pair(0, 1, 4, True), "the only other noun"
+    pairs = matched_pairs([example], "amod", DEPENDENT_TO_HEAD, frequencies, usable, 9, 0)
+    # No third adjective: the nearest frequency; full stops are no match, and the second of two equally near words is nearer.
+    assert [(pair.word, pair.matched, pair.same_part_of_speech) for pair in pairs] == [(0, 1, False), (3, 2, False)]
+    assert matched_pairs([example], "nsubj", DEPENDENT_TO_HEAD, frequencies, {0: np.zeros(6, dtype=bool)}, 9, 0) == []
+    assert len(matched_pairs([example], "amod", DEPENDENT_TO_HEAD, frequencies, usable, 1, 0)) == 1
+
+
+def masked_model():
+    model = tiny("bert_mlm")
+    install(model)
+    return MaskedModel(model.requires_grad_(False), None, HeadFacts("checkpoint"))
+
+
+def test_masked_losses_are_those_of_each_word_in_a_pass_of_its_own():
+    model, examples, plan = masked_model(), [sentence(0), sentence(1)], Plan().zero(1, 2)
+    probes = [probe for example in examples for probe in word_probes(example, MASK)]
+    ours = probe_losses(model, probes, PAD, plan)
+    place = 0
+    for example in examples:
+        for word in range(6):
+            ids = torch.tensor([[MASK if of == word else i for i, of in zip(example.input_ids, example.word, strict=True)]])
+            with torch.no_grad(), watch(model.model, plan=plan) as session:
+                session.batch(torch.ones_like(ids))
+                logits = model.model(ids).logits[0]
+            places = [k for k, of in enumerate(example.word) if of == word]
+            expected = np.mean([-logits[k].log_softmax(-1)[example.input_ids[k]].item() for k in places])
+            assert ours[place] == pytest.approx(expected, abs=1e-4)
+            place += 1
+    assert not np.allclose(ours, probe_losses(model, probes, PAD), atol=1e-5), "the plan changes something"
+
+
+def test_causal_losses_are_those_of_the_token_after_each_word(tmp_path):
+    from transformers import GPT2LMHeadModel
+
+    torch.manual_seed(0)
+    model = GPT2LMHeadModel(tiny("gpt2").config).eval()
+    install(model)
+    example = sentence(0)
+    probes = word_probes(example, None)
+    assert [probe is None for probe in probes] == [False] * 5 + [True], "nothing of the text follows the last word"
+    ours = probe_losses(CausalModel(model), probes[:5], PAD)
+    with torch.no_grad():
+        logits = model(torch.tensor([example.input_ids])).logits[0]
+    for word, place in enumerate((1, 3, 4, 5, 6)):
+        expected = -logits[place].log_softmax(-1)[example.input_ids[place + 1]].item()
+        assert ours[word] == pytest.approx(expected, abs=1e-4)
+    model.save_pretrained(tmp_path)
+    entry = {"source": {"path": str(tmp_path)}, "init": "pretrained", "seed": 0, "dtype": "float32"}
+    loaded, what = load_language_model(entry, tmp_path / "none", HeadFacts("none"))
+    assert isinstance(loaded, CausalModel)
+    assert what == "language-model head of the checkpoint"
+
+
+def test_an_encoder_without_a_mask_predicts_nothing(tmp_path):
+    tiny("bert").save_pretrained(tmp_path)
+    entry = {"source": {"path": str(tmp_path)}, "init": "pretrained", "seed": 0, "dtype": "float32"}
+    model, reason = load_language_model(entry, tmp_path / "none", HeadFacts("none"))
+    assert model is None
+    assert "predicts neither masked tokens" in reason
+
+
+def simulated(effect, seed, pairs=40):
+    generator = np.random.default_rng(seed)
+    listed = [Pair(k, 0, 1, True) for k in range(pairs)]
+    documents = [f"d{k // 2}" for k in range(pairs)]
+    common = np.repeat(generator.normal(0, 1, pairs // 2), 2)
+    relation = effect + common + generator.normal(0, 1, pairs)
+    return effect_of(listed, relation, common + generator.normal(0, 1, pairs), documents, 200, seed)
+
+
+def test_simulated_effects_are_found_and_their_absence_is_not_taken_for_one():
+    null = [simulated(0.0, seed) for seed in range(200)]
+    assert sum(effect.p < 0.05 for effect in null) <= binom.ppf(0.999, 200, 0.05)
+    assert sum(not effect.low <= 0 <= effect.high for effect in null) <= binom.ppf(0.999, 200, 0.06)
+    planted = [simulated(1.5, seed) for seed in range(20)]
+    assert all(effect.p < 0.05 and effect.low > 0 for effect in planted)
+    assert planted[0].units == 20
+    assert planted[0].unit == "documents"
+    assert planted[0].value == pytest.approx(planted[0].relation - planted[0].matched)
+
+
+def relations(**columns):
+    rows = [{"layer": 2, "head": 3, "relation": "nsubj", "direction": DEPENDENT_TO_HEAD, "choice_low": 0.5}]
+    rows.append({"layer": 1, "head": 1, "relation": "amod", "direction": HEAD_TO_DEPENDENT, "choice_low": 0.1})
+    rows.append({"layer": 3, "head": 4, "relation": "xcomp", "direction": DEPENDENT_TO_HEAD, "choice_low": 0.05})
+    return pd.DataFrame(rows).assign(**columns)
+
+
+def test_effects_are_differences_of_losses_with_and_without_the_head():
+    model, examples = masked_model(), [sentence(k) for k in range(12)]
+    frequencies = Counter(word for example in examples for word in example.words)
+    table = causal_effects(model, examples, relations(), frequencies, CARD, Chosen(3, 10, 100, 0))
+    assert table[["layer", "head", "relation"]].to_numpy().tolist() == [[1, 1, "amod"], [2, 3, "nsubj"]], "xcomp has no word"
+    row = table.iloc[1]
+    usable = {example.record: np.ones(6, dtype=bool) for example in examples}
+    pairs = matched_pairs(examples, "nsubj", DEPENDENT_TO_HEAD, frequencies, usable, 10, 0)
+    probes = {e.record: word_probes(e, MASK) for e in examples}
+    sides = []
+    for name in ("word", "matched"):
+        words = [probes[pair.record][getattr(pair, name)] for pair in pairs]
+        sides.append(np.subtract(probe_losses(model, words, PAD, Plan().zero(1, 2)), probe_losses(model, words, PAD)).mean())
+    assert row["n"] == 10
+    assert row["relation_change"] == pytest.approx(sides[0], abs=1e-6)
+    assert row["value"] == pytest.approx(sides[0] - sides[1], abs=1e-6)
+    assert row["ci_low"] < row["value"] < row["ci_high"]
+    only_first = causal_effects(model, examples, relations(), frequencies, CARD, Chosen(1, 10, 100, 0))
+    assert only_first[["layer", "head"]].to_numpy().tolist() == [[2, 3]], "the most certain relation"
+
+
+def test_norm_weighted_accuracies_are_those_of_weighted_maps():
+    model, examples = installed("bert"), [sentence(k) for k in range(8)]
+    table = relation_weights(model, examples, relations(), CARD, Chosen(3, 10, 100, 0))
+    assert table["n"].tolist() == [8, 16, 0]
+    assert table["value"][:2].to_numpy() == pytest.approx((table["norm"] - table["raw"])[:2].to_numpy())
+    # Where all values have one norm, weighted maps are the maps.
+    with torch.no_grad():
+        for layer in model.encoder.layer:
+            layer.attention.self.value.weight.zero_()
+    same = relation_weights(model, examples, relations(), CARD, Chosen(3, 10, 100, 0))
+    assert (same["norm"] == same["raw"])[:2].all()
+    assert (same["q"].dropna() == 1).all()
+    albert = relation_weights(installed("albert"), examples, relations(), CARD, Chosen(3, 10, 100, 0))
+    assert albert["norm"].isna().all()
+    assert albert["raw"].notna()[:2].all()
+    assert "shares its layers in groups" in albert["note"].iloc[0]
+
+
+def test_tables_become_columns_that_name_what_predicts(tmp_path):
+    files = {RELATION_WEIGHTS: tmp_path / "weights.tsv", CAUSAL_EFFECTS: tmp_path / "effects.tsv"}
+    examples = [sentence(k) for k in range(8)]
+    write_table(
+        relation_weights(installed("bert"), examples, relations(), CARD, Chosen(3, 10, 100, 0)), files[RELATION_WEIGHTS]
+    )
+    frequencies = Counter(word for example in examples for word in example.words)
+    effects = causal_effects(masked_model(), examples, relations(), frequencies, CARD, Chosen(3, 10, 100, 0))
+    effects = effects.assign(language_model="masked-LM head trained here").reindex(columns=list(EFFECT_COLUMNS))
+    write_table(effects, files[CAUSAL_EFFECTS])
+    measured = read_measures(files, LAYERS, HEADS)
+    rows = measure_rows(measured, {}).set_index("measure")
+    assert rows.index.is_unique
+    assert "masked-LM head trained here" in rows.loc["causal_effect", "title"]
+    assert rows.loc["causal_effect", ["chance", "about", "unit", "heads"]].tolist() == [0, "first_relation", "nats", 2]
+    assert measured.table.set_index(["layer", "head"]).loc[(2, 3), "first_relation"] == "nsubj"
+    write_table(effects.assign(value=np.nan, relation_change=np.nan, note="it predicts nothing"), files[CAUSAL_EFFECTS])
+    assert read_measures(files, LAYERS, HEADS).absent["causal_effect"] == "it predicts nothing"

@@ -1,0 +1,173 @@
+"""What a head does for the words of its relation: the loss on them with the head masked, against matched words.
+
+A word carries the relation of a head if the head attends from it: the dependent, or the head of the relation, as the direction
+says. A masked language model predicts the word itself, masked in its sentence; a causal one predicts the token after the word.
+Masking any head changes the loss a little. Each word of the relation is therefore paired with a word of the same sentence that
+does not carry it: of the same part of speech if there is one, and of those the one whose frequency in the corpus is nearest.
+The effect is the mean over pairs of the change of the loss on the word of the relation less the change on the matched word.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from attention_atlas.corpora.examples import Example
+from attention_atlas.methods.dependency_scoring import DEPENDENT_TO_HEAD
+from attention_atlas.methods.units import Units, independent_units
+from attention_atlas.stats.bootstrap import bootstrap_ratio, expanded_level
+from attention_atlas.stats.simultaneous import random_exchanges, two_sided_p
+
+Floats = npt.NDArray[np.float64]
+_PUNCTUATION = ("punct", "PUNCT")
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A word that carries a relation and a word that it is compared with.
+
+    Attributes:
+        record: of their sentence.
+        word, matched: their places in it, from 0.
+        same_part_of_speech: whether they have one part of speech.
+    """
+
+    record: int
+    word: int
+    matched: int
+    same_part_of_speech: bool
+
+
+def carriers(example: Example, relation: str, direction: str) -> list[int]:
+    """Places of the words that carry a relation: dependents, or heads of dependents, each once."""
+    places = []
+    for word, (head, label) in enumerate(zip(example.layers["heads"], example.layers["relations"], strict=True)):
+        if label == relation and head > 0:
+            places.append(word if direction == DEPENDENT_TO_HEAD else head - 1)
+    return sorted(set(places))
+
+
+def word_frequencies(examples: Iterable[Example]) -> Counter[str]:
+    """How often each word is in the corpus, in lower case."""
+    return Counter(word.lower() for example in examples for word in example.words)
+
+
+def matched_pairs(
+    examples: Sequence[Example],
+    relation: str,
+    direction: str,
+    frequencies: Mapping[str, int],
+    usable: Mapping[int, npt.NDArray[np.bool_]],
+    most: int,
+    seed: int,
+) -> list[Pair]:
+    """Pairs of a relation, at most so many, drawn at random; words without any word to compare with are left out.
+
+    Args:
+        examples: sentences with their trees.
+        relation, direction: of the head.
+        frequencies: of words in the corpus.
+        usable: record -> [m] words with a loss; those that a model cannot predict have none.
+        most: pairs.
+        seed: of the draw.
+    """
+    pairs = []
+    for example in examples:
+        carrying = carriers(example, relation, direction)
+        tags = example.layers.get("xpos") or example.layers.get("upos") or ("",) * len(example.words)
+        free = [
+            place
+            for place in np.flatnonzero(usable[example.record]).tolist()
+            if place not in carrying and example.layers["relations"][place] not in _PUNCTUATION
+        ]
+        for word in carrying:
+            if not usable[example.record][word] or not free:
+                continue
+            alike = [place for place in free if tags[place] and tags[place] == tags[word]]
+            often = np.log([frequencies[example.words[place].lower()] for place in alike or free])
+            distance = np.abs(often - np.log(frequencies[example.words[word].lower()]))
+            # Of equally frequent words the nearest in the sentence.
+            order = np.lexsort((np.abs(np.asarray(alike or free) - word), np.round(distance, 9)))
+            pairs.append(Pair(example.record, word, (alike or free)[order[0]], bool(alike)))
+    chosen = np.sort(np.random.default_rng(seed).permutation(len(pairs))[:most])
+    return [pairs[place] for place in chosen]
+
+
+@dataclass(frozen=True)
+class Effect:
+    """Statistics of a head over its pairs.
+
+    Attributes:
+        n, units, unit: pairs, independent units, and what they are.
+        same_part_of_speech: share of the pairs whose words have one part of speech.
+        relation, matched: mean change of the loss on the words of the relation, and on the matched ones.
+        relation_low, relation_high: 95 % interval of the first.
+        value, low, high: the difference of the two, and its 95 % interval.
+        p: of the difference, two-sided.
+    """
+
+    n: int
+    units: int
+    unit: str
+    same_part_of_speech: float
+    relation: float
+    relation_low: float
+    relation_high: float
+    matched: float
+    value: float
+    low: float
+    high: float
+    p: float
+
+
+def effect_of(
+    pairs: Sequence[Pair], relation: Floats, matched: Floats, documents: Sequence[str | None], draws: int, seed: int
+) -> Effect:
+    """Mean changes over pairs, with intervals by bootstrap over units and p by exchanges of relation and match within units.
+
+    Units are documents, or sentences where the corpus names no documents. Intervals over few units are expanded.
+
+    Args:
+        pairs: of the head, at least one.
+        relation, matched: [pair] change of the loss on either word.
+        documents: [pair] name of its document.
+        draws: bootstrap resamples, and exchanges.
+        seed: of both.
+    """
+    units = _units(pairs, documents)
+    sizes = units.sizes()
+    sums = units.sums(np.stack([relation - matched, relation], axis=1))
+    level = expanded_level(0.95, units.count) if units.count > 1 else 0.95
+    low, high = bootstrap_ratio(sums, sizes[:, None], draws, seed, level)
+    if units.count < 2:
+        low, high = np.full(2, np.nan), np.full(2, np.nan)
+    mean = sums.sum(axis=0) / sizes.sum()
+    difference = sums[:, :1]
+    exchanged = [difference.sum(axis=0) - 2 * (swap @ difference) for swap in random_exchanges(units.count, draws, seed)]
+    return Effect(
+        n=len(pairs),
+        units=units.count,
+        unit=units.name,
+        same_part_of_speech=float(np.mean([pair.same_part_of_speech for pair in pairs])),
+        relation=float(mean[1]),
+        relation_low=float(low[1]),
+        relation_high=float(high[1]),
+        matched=float(np.mean(matched)),
+        value=float(mean[0]),
+        low=float(low[0]),
+        high=float(high[0]),
+        p=float(two_sided_p(difference.sum(axis=0), np.concatenate(exchanged).T)[0]),
+    )
+
+
+def _units(pairs: Sequence[Pair], documents: Sequence[str | None]) -> Units:
+    """Documents as units, or else sentences."""
+    units = independent_units(documents, "sentences")
+    if units.name != "sentences":
+        return units
+    _, numbers = np.unique([pair.record for pair in pairs], return_inverse=True)
+    return Units(numbers.astype(np.intp), int(numbers.max()) + 1, "sentences")

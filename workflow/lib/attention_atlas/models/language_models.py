@@ -1,0 +1,88 @@
+"""Models that predict tokens, masked or next: what the loss of a text is taken with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import torch
+from torch import nn
+
+from attention_atlas.attention.engine import DECODER_SELF, attention_shape, install
+from attention_atlas.errors import AtlasError
+from attention_atlas.models.devices import pick_device
+from attention_atlas.models.loading import in_evaluation, initialised
+from attention_atlas.models.mlm_head import HeadFacts, load_masked_model
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+
+class LanguageModel(Protocol):
+    """A model with losses of single tokens; `model` is what is watched, with the attention engine installed."""
+
+    @property
+    def model(self) -> PreTrainedModel: ...
+
+    def target_losses(self, inputs: Mapping[str, torch.Tensor], targets: torch.Tensor) -> torch.Tensor:
+        """[target] cross-entropy in nats of what is predicted at each place with a target.
+
+        Args:
+            inputs: arguments of the forward pass.
+            targets: [batch, n] the piece that is to be predicted at a place, -100 where there is no loss.
+        """
+
+
+@dataclass(frozen=True)
+class CausalModel:
+    """A decoder with its language-model head, which predicts the next token at each place."""
+
+    model: PreTrainedModel
+
+    def target_losses(self, inputs: Mapping[str, torch.Tensor], targets: torch.Tensor) -> torch.Tensor:
+        """See `LanguageModel`."""
+        has_target = targets != -100
+        logits = self.model(**inputs).logits[has_target]
+        wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
+        return nn.functional.cross_entropy(wide, targets[has_target], reduction="none")
+
+
+def load_language_model(entry: Mapping[str, Any], mlm_head: str | Path, facts: HeadFacts) -> tuple[LanguageModel | None, str]:
+    """A model with its masked-LM head (of the checkpoint, or trained here) or its causal one, and what the head is.
+
+    None, and the reason, for a model that has neither.
+
+    Args:
+        entry: registry entry of the model.
+        mlm_head: weights of the head that was trained here.
+        facts: of the masked-LM head.
+
+    Raises:
+        AtlasError: the files cannot be read.
+    """
+    device = pick_device()
+    if facts.origin != "none":
+        names = {"checkpoint": "masked-LM head of the checkpoint", "trained": f"masked-LM {facts.words}"}
+        return load_masked_model(entry, mlm_head, facts, device), names[facts.origin]
+    model = _causal(entry)
+    if model is None:
+        return None, "the model predicts neither masked tokens (it has no [MASK]) nor the next one (no causal head)"
+    return CausalModel(in_evaluation(model, device).requires_grad_(False)), "language-model head of the checkpoint"
+
+
+def _causal(entry: Mapping[str, Any]) -> PreTrainedModel | None:
+    """A decoder with the head of its checkpoint, with the engine installed; None where there is none."""
+    from transformers import AutoModelForCausalLM
+
+    if entry["init"] != "pretrained":
+        return None
+    try:
+        model, missing = initialised(AutoModelForCausalLM, entry)
+    except AtlasError:  # the architecture has no such class; files that cannot be read are reported for the bare model
+        return None
+    if missing or next(iter(attention_shape(model))) != DECODER_SELF:
+        return None
+    install(model)
+    return model
