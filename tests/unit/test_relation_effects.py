@@ -1,6 +1,7 @@
 """Masked heads and words of their relation: matched words, losses against single passes, planted and null effects."""
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -16,17 +17,20 @@ from attention_atlas.atlas.relation_effects import (
 )
 from attention_atlas.atlas.relation_effects import (
     Chosen,
+    ModelFiles,
     causal_effects,
     probe_losses,
     relation_weights,
     word_probes,
+    write_relation_effects,
 )
 from attention_atlas.attention.engine import Plan, install, watch
-from attention_atlas.corpora.examples import Example
+from attention_atlas.corpora.examples import Example, write_examples
 from attention_atlas.io.tables import write_table
 from attention_atlas.methods.causal_effects import Pair, carriers, effect_of, matched_pairs
 from attention_atlas.methods.dependency_scoring import DEPENDENT_TO_HEAD, HEAD_TO_DEPENDENT
-from attention_atlas.models.card import ModelCard
+from attention_atlas.methods.head_relations import HEAD_RELATIONS
+from attention_atlas.models.card import ModelCard, write_card
 from attention_atlas.models.language_models import CausalModel, load_language_model
 from attention_atlas.models.mlm_head import HeadFacts, MaskedModel
 
@@ -208,3 +212,22 @@ def test_tables_become_columns_that_name_what_predicts(tmp_path):
     assert measured.table.set_index(["layer", "head"]).loc[(2, 3), "first_relation"] == "nsubj"
     write_table(effects.assign(value=np.nan, relation_change=np.nan, note="it predicts nothing"), files[CAUSAL_EFFECTS])
     assert read_measures(files, LAYERS, HEADS).absent["causal_effect"] == "it predicts nothing"
+
+
+@pytest.mark.parametrize("found", [True, False], ids=["relations", "no relation"])
+def test_a_model_that_predicts_nothing_and_heads_without_relations_leave_a_reason(tmp_path, found):
+    tiny("bert").save_pretrained(tmp_path / "model")
+    entry = {"source": {"path": str(tmp_path / "model")}, "init": "pretrained", "seed": 0, "dtype": "float32"}
+    write_card(replace(CARD, mask=None), tmp_path / "card.json")
+    (tmp_path / "head.json").write_text('{"origin": "none"}', encoding="utf-8")
+    write_examples(tmp_path / "examples.parquet", [sentence(k) for k in range(8)])
+    table = relations(rank=1).reindex(columns=HEAD_RELATIONS).head(2)
+    write_table(table if found else table.assign(relation="none"), tmp_path / "relations.tsv")
+    files = ModelFiles(entry, tmp_path / "card.json", tmp_path / "head", tmp_path / "head.json")
+    outs = {RELATION_WEIGHTS: tmp_path / "weights.tsv", CAUSAL_EFFECTS: tmp_path / "effects.tsv"}
+    examples = [tmp_path / "examples.parquet"]
+    write_relation_effects(files, examples, tmp_path / "relations.tsv", 8, Chosen(2, 4, 100, 0), *outs.values())
+    measured = read_measures(outs, LAYERS, HEADS)
+    assert ("norm_gain" in measured.table) == found
+    expected = "predicts neither masked tokens" if found else "has no value"
+    assert expected in measured.absent["causal_effect"]

@@ -226,7 +226,7 @@ def effect_measures(table: pd.DataFrame | None = None) -> tuple[Measure, ...]:
     by = f" ({predictors[0]})" if predictors else ""
     change = Measure(
         "relation_loss",
-        f"Loss on words of the head's first relation with the head masked, less the loss without{by}",
+        f"Change in loss on words of the head's first relation when it is masked{by}",
         "Causal effect",
         "nats",
         "the model uses the head on these words",
@@ -237,7 +237,7 @@ def effect_measures(table: pd.DataFrame | None = None) -> tuple[Measure, ...]:
     )
     effect = Measure(
         "causal_effect",
-        f"The same change of the loss, less that on matched words of the same sentences{by}",
+        f"Change in loss on words of the head's first relation when it is masked, less that on matched words{by}",
         "Causal effect",
         "nats",
         "the model uses the head on these words more than on others",

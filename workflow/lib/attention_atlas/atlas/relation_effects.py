@@ -131,7 +131,7 @@ def write_relation_effects(
     examples = [corpus[number] for number in np.unique(gold.sentence[tested])]
     language_model, what = load_language_model(files.entry, files.mlm_head, facts)
     _log.info("loss by: %s", what)
-    bare = load_model(files.entry, pick_device()) if language_model is None else language_model.model.base_model
+    bare: Any = load_model(files.entry, pick_device()) if language_model is None else language_model.model.base_model
     write_table(relation_weights(bare, examples, first, card, chosen), weights_out)
     if language_model is None:
         effects = first[[*PLACE, "relation", "direction"]].assign(note=what).reindex(columns=list(CAUSAL_EFFECTS))
@@ -276,11 +276,11 @@ def causal_effects(
     rows = []
     for (layer, head), pairs in progress(list(pairs_of.items()), label="masked heads"):
         without = losses(_words(pairs), Plan().zero(layer - 1, head - 1))
-        changes = [
+        relation, matched = (
             np.array([without[pair.record, place] - whole[pair.record, place] for pair, place in _places(pairs, name)])
             for name in ("word", "matched")
-        ]
-        effect = effect_of(pairs, *changes, [documents[pair.record] for pair in pairs], draws, chosen.seed)
+        )
+        effect = effect_of(pairs, relation, matched, [documents[pair.record] for pair in pairs], draws, chosen.seed)
         loss = float(np.mean([whole[pair.record, pair.word] for pair in pairs]))
         rows.append({"layer": layer, "head": head, "loss": loss, **asdict(effect)})
     if not rows:
