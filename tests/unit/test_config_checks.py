@@ -81,7 +81,6 @@ MISTAKES = [
         {"sentences": "trees", "compared": ["large"], "series": ["tiny", "larg"]},
         "no model 'larg'; did you mean",
     ),
-    ("runs/one/atlas", {"sentences": "trees", "series": ["tiny", "large"]}, "atlas.series: 'large' is not compared"),
     ("runs/one/atlas", {"sentences": "trees", "compared": ["larg"]}, "atlas.compared: there is no model 'larg'; did you mean"),
     ("runs/one/atlas", {"sentences": "trees", "compared": ["tiny"]}, "atlas.compared: 'tiny' is the model of the atlas itself"),
     ("runs/one/atlas", {"sentences": "pairs"}, "atlas.sentences: corpus 'pairs' has the reader segments, but conllu is needed"),

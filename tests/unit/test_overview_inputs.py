@@ -4,6 +4,7 @@ import pytest
 from shipped_runs import shipped, shipped_copy, wildcards
 from small_config import SMALL, changed, give_model
 
+from attention_atlas.atlas.overview import compared_models
 from attention_atlas.workflow.config import resolve
 from attention_atlas.workflow.inputs.atlas import AtlasInputs, head_sources
 from attention_atlas.workflow.inputs.scoreboard import ScoreboardInputs
@@ -183,3 +184,11 @@ def test_the_scoreboard_has_no_study_that_the_run_cannot_compare(without_files):
     assert compared() == {}
     give_model(without_files, SMALL["models"]["tiny"])
     assert compared() == {"clark2019": "results/one/clark2019/comparison.tsv"}
+
+
+def test_models_of_a_series_are_compared_even_when_the_model_of_the_run_changes():
+    config = shipped_copy()
+    config["runs"]["sample"]["atlas"] |= {"compared": ["minilm-random-1"], "series": ["minilm", "minilm-squad"]}
+    assert compared_models(config, "sample") == ["minilm", "minilm-random-1", "minilm-squad"]
+    config["runs"]["sample"]["model"] = "minilm-squad"
+    assert compared_models(config, "sample") == ["minilm-squad", "minilm-random-1", "minilm"]

@@ -80,8 +80,9 @@ ARTIFACTS = (
 
 
 def compared_models(config: Config, run: str) -> list[str]:
-    """The model of the atlas, and those that it is compared with."""
-    return [study_model(config, run, ID), *config["runs"][run][ID].get("compared", [])]
+    """The model of the atlas, and those that it is compared with: the models of the series are among them."""
+    settings = config["runs"][run][ID]
+    return list(dict.fromkeys((study_model(config, run, ID), *settings.get("compared", []), *settings.get("series", []))))
 
 
 def has_sentences(config: Config, run: str) -> bool:
@@ -128,8 +129,6 @@ def check(config: Config, run: str, place: str) -> None:
         raise AtlasError(f"config: {place}.patterns: heads are measured on sentences: name a corpus under {place}.sentences.")
     for name in settings.get("series", []):
         check_known(name, config["models"], "model", f"{place}.series")
-        if name not in compared_models(config, run):
-            raise AtlasError(f"config: {place}.series: '{name}' is not compared: name it under {place}.compared.")
     if "sentences" not in settings:
         for key, reason in (("compared", "models are compared on sentences"), ("shown", "heads are measured on sentences")):
             if key in settings:
