@@ -13,6 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "workflow" / "lib"))
 
+import matplotlib  # noqa: E402
 from PIL import Image, ImageDraw, ImageFont  # noqa: E402
 
 from attention_atlas.workflow.studies import studies  # noqa: E402
@@ -31,6 +32,11 @@ def pictures_of(study: Study, run: str, root: Path = ROOT) -> list[tuple[str, Pa
     """(number, PNG file) of the figures of a study that a run has, in the order of their declaration."""
     figures = [(artifact.number, path) for artifact in study.artifacts for path in study.paths(artifact, run)]
     return [(number, root / path) for number, path in figures if path.endswith(".png") and (root / path).is_file()]
+
+
+def _font(size: int) -> ImageFont.FreeTypeFont:
+    """The font of the figures, which has the letters of all names."""
+    return ImageFont.truetype(Path(matplotlib.get_data_path(), "fonts/ttf/DejaVuSans.ttf"), size)
 
 
 def sheet(title: str, pictures: Sequence[tuple[str, Path]], width: int) -> Image.Image:
@@ -54,9 +60,9 @@ def sheet(title: str, pictures: Sequence[tuple[str, Path]], width: int) -> Image
         heights[column] += HEADING // 2 + drawn.height + GAP
     whole = Image.new("RGB", (GAP + columns * (width + GAP), max(heights)), "white")
     draw = ImageDraw.Draw(whole)
-    draw.text((GAP, GAP // 2), title, fill="black", font=ImageFont.load_default(22))
+    draw.text((GAP, GAP // 2), title, fill="black", font=_font(22))
     for left, top, number, drawn in placed:
-        draw.text((left, top), number, fill="#555555", font=ImageFont.load_default(16))
+        draw.text((left, top), number, fill="#555555", font=_font(16))
         whole.paste(drawn, (left, top + HEADING // 2))
     return whole
 

@@ -14,8 +14,12 @@ from text_boxes import saved_figures
 from attention_atlas.atlas import models_figure as module_of_models_figure
 from attention_atlas.atlas.correlations import CORRELATIONS, Draws
 from attention_atlas.atlas.figures import correlation_map
+from attention_atlas.atlas.matching import AGREEMENT, MEAN
+from attention_atlas.atlas.matching_figure import matching_figure
 from attention_atlas.atlas.measures import MEASURES, SOURCES
 from attention_atlas.atlas.models_figure import models_figure
+from attention_atlas.atlas.series import SERIES
+from attention_atlas.atlas.series_figure import series_figure
 
 RANKED = [measure for source in SOURCES for measure in source.measures if not measure.part and measure.unit]
 
@@ -54,3 +58,33 @@ def test_measures_of_many_models_can_be_read(tmp_path, monkeypatch):
     (figure,) = figures
     assert figure.problems == []
     assert "not measured" in figure.texts
+
+
+def test_the_agreement_of_many_models_can_be_read(tmp_path):
+    names = [*(measure.name for measure in RANKED[:12]), MEAN]
+    models = [f"{LABEL.model}-{seed}" for seed in range(3)]
+    rows = pd.DataFrame(
+        [(model, model.endswith("2"), name, 11) for model in models for name in names],
+        columns=["model", "random_weights", "measure", "matched_by"],
+    )
+    rows = rows.assign(agreement=generator().uniform(-1, 1, len(rows)), null_low=-0.2, null_high=0.2, p=0.01, p_holm=0.1, n=384)
+    with saved_figures() as figures:
+        matching_figure(write(rows, tmp_path / "matching.tsv", AGREEMENT), models[0], LABEL, {"png": tmp_path / "matching.png"})
+    (figure,) = figures
+    assert figure.problems == []
+    assert "Mean of the measures" in figure.texts
+
+
+def test_long_series_can_be_read(tmp_path):
+    names = [measure.name for measure in RANKED[:12]]
+    rows = pd.DataFrame(
+        [(position, f"{LABEL.model}-step{position}000", name) for position in range(1, 21) for name in names],
+        columns=["position", "model", "measure"],
+    )
+    rows = rows.assign(mean=generator().random(len(rows)), smallest=0, largest=1, n=384)
+    rows = rows.assign(ci_low=rows["mean"] - 0.1, ci_high=rows["mean"] + 0.1)
+    with saved_figures() as figures:
+        series_figure(write(rows, tmp_path / "series.tsv", SERIES), LABEL, {"png": tmp_path / "series.png"})
+    (figure,) = figures
+    assert figure.problems == []
+    assert "20 models, n = 384 heads each" in " ".join(" ".join(figure.texts).split())

@@ -1,29 +1,33 @@
-"""Figure of a series of models: a curve a measure."""
+"""Figure of a series of models: one curve for each measure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from textwrap import fill
 
-import matplotlib.pyplot as plt
+import seaborn as sns
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
 from attention_atlas.atlas.measures import SOURCES
 from attention_atlas.atlas.series import SERIES
-from attention_atlas.figures.style import BLUE, GREY, save_figure, use_style
+from attention_atlas.figures.legends import legend_below
+from attention_atlas.figures.style import BLUE, GREY, PAGE, TALLEST, footnote, page_figure, plain, save_figure
 from attention_atlas.io.run_label import RunLabel
 from attention_atlas.io.tables import read_table
 
 _MEASURES = {measure.name: measure for source in SOURCES for measure in source.measures}
 _COLUMNS = 4
-_WIDTH = 38
-"""Characters of a title on one line."""
-_MOST_NAMES = 8
-"""Models that the axis names; of longer series it names every second one, every third one, and so on."""
+_TITLE_LINE = 27
+"""Letters of a line of a title."""
+_MOST_NAMES, _LONGEST_NAME = 6, 22
+"""Models that the axis names, and letters of a name; of longer series it names every second one, every third one, and so on."""
 
 
 def series_figure(series: str | Path, label: RunLabel, pictures: Mapping[str, str | Path]) -> None:
-    """Draw a curve a measure over the models of a series: the mean over heads with its interval, and the range of heads.
+    """Draw one curve for each measure over the models of a series: the mean over heads with its interval, and the range.
 
     Args:
         series: table of `write_series`.
@@ -34,33 +38,35 @@ def series_figure(series: str | Path, label: RunLabel, pictures: Mapping[str, st
         AtlasError: the table cannot be used.
     """
     table = read_table(series, SERIES)
-    use_style()
     names = list(dict.fromkeys(table["measure"]))
     models = table.drop_duplicates("position").sort_values("position")
-    height = -(-len(names) // _COLUMNS)
-    figure, axes = plt.subplots(
-        height, _COLUMNS, figsize=(10.4, 2.2 * height + 0.6), constrained_layout=True, squeeze=False, sharex=True
-    )
+    rows = -(-len(names) // _COLUMNS)
+    height = min(1.55 * rows + 1.4, TALLEST - 0.6)
+    figure, axes = page_figure(rows, _COLUMNS, PAGE - 0.05, height, sharex=True)
     for axis, name in zip(axes.flat, names, strict=False):
-        rows = table[table["measure"] == name].sort_values("position")
-        at = rows["position"]
-        axis.fill_between(at, rows["smallest"], rows["largest"], color=GREY, alpha=0.2, linewidth=0)
-        axis.fill_between(at, rows["ci_low"], rows["ci_high"], color=BLUE, alpha=0.35, linewidth=0)
-        axis.plot(at, rows["mean"], "o-", color=BLUE, markersize=3.5, linewidth=1.4)
+        of_measure = table[table["measure"] == name].sort_values("position")
+        place = of_measure["position"]
+        axis.fill_between(place, of_measure["smallest"], of_measure["largest"], color=GREY, alpha=0.2, linewidth=0)
+        axis.fill_between(place, of_measure["ci_low"], of_measure["ci_high"], color=BLUE, alpha=0.35, linewidth=0)
+        sns.lineplot(x=place, y=of_measure["mean"], color=BLUE, marker="o", markersize=3.5, linewidth=1.4, ax=axis)
         measure = _MEASURES.get(name)
-        axis.set_title(fill(measure.title if measure else name, _WIDTH), fontsize=7.5)
-        axis.set_ylabel(measure.unit if measure else "", fontsize=7.5)
-        axis.tick_params(labelsize=7.5)
+        axis.set_title(plain(fill(measure.title if measure else name, _TITLE_LINE, max_lines=3, placeholder="…")), fontsize=6.5)
+        axis.set_ylabel(measure.unit if measure else "", fontsize=7)
+        axis.set_xlabel("")
     step = -(-len(models) // _MOST_NAMES)
-    for axis in axes.flat:
-        axis.set_xticks(models["position"][::step], models["model"][::step], rotation=40, ha="right")
-        axis.set_xlim(0.7, len(models) + 0.3)
+    shown = models.iloc[::step]
+    labels = [plain(name if len(name) <= _LONGEST_NAME else f"…{name[1 - _LONGEST_NAME :]}") for name in shown["model"]]
     for k, axis in enumerate(axes.flat):
         axis.set_visible(k < len(names))
+        axis.set_xticks(shown["position"], labels, rotation=90, fontsize=6.5)
+        axis.set_xlim(0.7, len(models) + 0.3)
         # The last panel of each column names the models.
         axis.tick_params(labelbottom=k + _COLUMNS >= len(names))
-    note = (
-        "Line: mean over heads; blue: its 95 % interval (bootstrap over heads); grey: smallest to largest value of any head. "
-        f"{len(models)} models, {table['n'].max()} heads each."
-    )
-    save_figure(figure, pictures, f"{label.line}\n{note}")
+    handles = [
+        Line2D([], [], color=BLUE, marker="o", markersize=3.5, label="mean over heads"),
+        Patch(color=BLUE, alpha=0.35, linewidth=0, label="its 95 % interval"),
+        Patch(color=GREY, alpha=0.2, linewidth=0, label="range of heads"),
+    ]
+    legend_below(figure, [], 3, handles)
+    count = f"{len(models)} models, n = {table['n'].max()} heads each"
+    save_figure(figure, pictures, footnote(replace(label, model="a series of models"), count))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from attention_atlas.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
+from attention_atlas.figures.style import BLACK, BLUE, GREEN, GREY, PURPLE, SKY, VERMILION
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ TO_CLS = Quantity("Attention to [CLS]", "[CLS]", VERMILION, "o")
 TO_SEP = Quantity("Attention to [SEP]", "[SEP]", BLUE, "s")
 SEP_TO_SEP = Quantity("Attention from [SEP] to [SEP]", "[SEP] to [SEP]", SKY, "D")
 TO_PUNCTUATION = Quantity("Attention to . and ,", ". and ,", PURPLE, "^")
-TO_OTHERS = Quantity("Attention to other tokens", "other tokens", ORANGE, "v")
+TO_OTHERS = Quantity("Attention to other tokens", "other tokens", GREEN, "v")
 TO_NEXT = Quantity("Attention to the next token", "next token", GREEN, ">")
 TO_PREVIOUS = Quantity("Attention to the previous token", "previous token", BLACK, "<")
 TO_SELF = Quantity("Attention to the token itself", "same token", GREY, "P")
