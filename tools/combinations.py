@@ -17,14 +17,14 @@ from attention_atlas.workflow.config import read_configuration, resolve  # noqa:
 from attention_atlas.workflow.studies import studies  # noqa: E402
 from tools.plan import Job, planned_jobs  # noqa: E402
 
-_NAMES = ("run", "model", "corpus", "shard", "seed")
+_NAMES = ("run", "model", "corpus", "shard", "seed", "mask_part", "curve_part", "seed_part")
 """Wildcards that name a model or a corpus, which is described in place of its name, or count."""
 _OF_CORPUS = ("reader", "format", "task", "level", "windows", "recipe", "segment_ids", "part", "overlong", "order", "languages")
 _OF_SOURCE = ("path", "url", "hub", "sacrebleu", "sample", "package", "fine_tuned", "untrained")
 
 
 class Combination(NamedTuple):
-    """What one job does, without names, shards and seeds.
+    """What one job does, without names, shards, seeds and parts.
 
     Attributes:
         rule: its rule.

@@ -47,7 +47,7 @@ def test_files_of_the_repository_that_are_named_exist():
             if match := re.fullmatch(r"LIB/([\w./-]+)", path):
                 library = ROOT / "workflow/lib/attention_atlas" / match[1]
                 # The guide on readers walks through a module that a contributor writes.
-                if "toy2024" not in path and match[1] != "corpora/sentences.py" and not library.exists():
+                if "toy2024" not in path and match[1] != "corpora/pretokenised.py" and not library.exists():
                     missing.append(f"{page}: {path}")
     assert missing == []
 
@@ -74,7 +74,9 @@ def overlays() -> list[tuple[str, dict]]:
 
 @pytest.mark.parametrize(("page", "overlay"), overlays())
 def test_examples_of_overlays_are_valid_configurations(page, overlay):
-    if any(entry.get("reader") == "sentences" or entry.get("task") == "cola" for entry in overlay.get("corpora", {}).values()):
+    if any(
+        entry.get("reader") == "pretokenised" or entry.get("task") == "cola" for entry in overlay.get("corpora", {}).values()
+    ):
         # A reader and a task that the guide adds: the schema does not know them, and says so.
         assert "is not one of" in sentence(merged(read_configuration(ROOT), overlay))
         return

@@ -153,6 +153,7 @@ def test_compared_models_and_their_files():
 
 def test_a_model_that_is_trained_from_random_weights_is_no_random_control():
     config = shipped_copy()
+    del config["runs"]["sample"]["atlas"]["series"]
     config["runs"]["sample"]["atlas"]["compared"] = ["minilm-glue-mrpc-random-42", "minilm-random-2"]
     compared = AtlasInputs(config).compared_tables(wildcards())
     assert [model["random_weights"] for model in compared] == [False, False, True]

@@ -24,7 +24,7 @@ PLACES = {
         "clark2019_probes": {"model": "minilm"},
         "atlas_of_model": {"model": "minilm"},
         "atlas_head_scores": {"model": "minilm"},
-        "atlas_relation_effects": {"model": "minilm"},
+        "atlas_relations": {"model": "minilm"},
         "atlas_attended": {"model": "minilm"},
     },
     **{"clark2019_surface_variant": {"variant": "recipe"}, "clark2019_dependencies_variant": {"variant": "segment_ids"}},

@@ -30,7 +30,7 @@ def outputs_of(rule: str, body: str) -> list[PurePosixPath]:
 
 def names_of(rule: str) -> set[str]:
     """What the tables of a rule may begin with: its name without the study, in the singular too (`dependency_heads`)."""
-    name = re.sub(r"_(variant|windows)$", "", rule.partition("_")[2])
+    name = re.sub(r"_(variant|windows|joined)$", "", rule.partition("_")[2])
     return {name, re.sub(r"ies$", "y", name), name.removesuffix("s")}
 
 

@@ -60,8 +60,8 @@ def test_of_long_texts_the_first_sentences_are_used(tmp_path, monkeypatch):
         ("my.conllu", "# text = nothing\n\n", "there is no sentence in this file"),
         ("my.conllu", UNPARSED, r"my\.conllu:2: the head \(column 7\) is '_'.*use a treebank with dependency trees"),
         ("my.txt", UNPARSED, r"my\.txt:2: the head \(column 7\) is '_'"),
-        ("my.conllu", "Dogs bark.\n", r"my\.conllu:1: 1 column in place of 10"),
-        ("my.tsv", "Dogs\tbark\n", r"my\.tsv:1: 2 columns: this is neither a sentence a line nor CoNLL-U"),
+        ("my.conllu", "Dogs bark.\n", r"my\.conllu:1: 1 column instead of 10"),
+        ("my.tsv", "Dogs\tbark\n", r"my\.tsv:1: 2 columns: this is neither plain text, one sentence on each line, nor CoNLL-U"),
         ("my.txt", "a\0b\n", r"my\.txt:1: NUL bytes"),
     ],
 )

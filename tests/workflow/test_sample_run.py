@@ -118,7 +118,7 @@ CONTRACTS = {
         "models/minilm/head_scores.tsv": "measure layer head value ci_low ci_high n null_low null_high p q random_models rank "
         "even_share note pattern",
         "models/minilm/relation_weights.tsv": "layer head relation direction n raw raw_low raw_high norm norm_low norm_high",
-        "models/minilm/causal_effects.tsv": "layer head relation direction n same_part_of_speech loss relation_change",
+        "models/minilm/relation_effects.tsv": "layer head relation direction n same_part_of_speech loss relation_change",
         "correlations.tsv": "measure_a measure_b spearman ci_low ci_high within_layers p p_holm n",
         "findings.tsv": "finding statistic value ci_low ci_high within_layers p p_holm n verdict",
         "models.tsv": "model random_weights measure mean ci_low ci_high spearman",
@@ -133,7 +133,7 @@ REPEATED = {
     "mlm_head": "models/minilm/mlm_head/sample-segments.safetensors",
     "extract_attention": "attention/minilm/sample-frames/0.safetensors",
     "atlas_head_scores": "atlas/models/minilm/head_scores.tsv",
-    "atlas_relation_effects": "atlas/models/minilm/causal_effects.tsv",
+    "atlas_relations": "atlas/models/minilm/relation_effects.tsv",
     "clark2019_gradients": "clark2019/gradients.tsv",
     "clark2019_word_vectors": "clark2019/probes/vectors.safetensors",
     "clark2019_probes": "clark2019/probes/minilm-random-1.tsv",

@@ -72,7 +72,7 @@ rule atlas_head_scores:
         "../scripts/atlas_head_scores.py"
 
 
-rule atlas_relation_effects:
+rule atlas_relations:
     input:
         examples=atlas.shards_in_path("sentences", "examples", "parquet"),
         card="results/{run}/models/{model}/card.json",
@@ -81,27 +81,27 @@ rule atlas_relation_effects:
         mlm_head_facts=atlas.head_for_losses("json"),
     output:
         weights="results/{run}/atlas/models/{model}/relation_weights.tsv",
-        effects="results/{run}/atlas/models/{model}/causal_effects.tsv",
+        effects="results/{run}/atlas/models/{model}/relation_effects.tsv",
     log:
-        "results/{run}/logs/atlas/models/{model}/relation_effects.log",
+        "results/{run}/logs/atlas/models/{model}/relations.log",
     benchmark:
-        "results/{run}/benchmarks/atlas/models/{model}/relation_effects.tsv"
+        "results/{run}/benchmarks/atlas/models/{model}/relations.tsv"
     conda:
         "../../envs/model.yaml"
-    threads: atlas.threads("relation_effects")
+    threads: atlas.threads("relations")
     resources:
-        mem_mb=atlas.memory("relation_effects"),
-        runtime=atlas.minutes("relation_effects", 30),
-        gpu=atlas.gpus("relation_effects"),
+        mem_mb=atlas.memory("relations"),
+        runtime=atlas.minutes("relations", 30),
+        gpu=atlas.gpus("relations"),
     params:
         model=atlas.model_entry,
         limit=atlas.limit("sentences"),
         effects=atlas.settings("causal_effects"),
         resamples=atlas.settings("resamples"),
         seed=atlas.settings("seed"),
-        code=script_digest("atlas_relation_effects.py"),
+        code=script_digest("atlas_relations.py"),
     script:
-        "../scripts/atlas_relation_effects.py"
+        "../scripts/atlas_relations.py"
 
 
 rule atlas_attended:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 HEAD_SCORES = "atlas/head_scores"
-RELATION_WEIGHTS, CAUSAL_EFFECTS = "atlas/relation_weights", "atlas/causal_effects"
+RELATION_WEIGHTS, CAUSAL_EFFECTS = "atlas/relation_weights", "atlas/relation_effects"
 MODEL_TABLES = (HEAD_SCORES, RELATION_WEIGHTS, CAUSAL_EFFECTS)
 """Tables of single heads that need the model itself, beside its attention on the atlas's sentences."""
 _RANDOM = "heads with random weights"

@@ -21,7 +21,8 @@ ROLES = {
     ),
     "shown": Role(
         "sentences",
-        "at level tokens: what the page shows attention on, in place of `sentences`, which are measured all the same.",
+        "the sentences that the page shows, at level tokens, in place of `sentences`. Heads are still measured on `sentences`.",
+        example="my-sentences",
     ),
 }
 ARTIFACTS = (
@@ -202,7 +203,7 @@ STUDY = Study(
             gpu=True,
             model_bound=True,
         ),
-        "relation_effects": Job(
+        "relations": Job(
             reads=_sentences,
             work=_effect_work,
             memory=lambda part: costs.loss_memory(part.model, part.corpus),

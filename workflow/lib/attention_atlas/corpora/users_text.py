@@ -84,14 +84,16 @@ def _has_columns(file: Path) -> bool:
     """
     for number, line in read_lines(file):
         if "\0" in line:
-            raise AtlasError(f"{file}:{number}: NUL bytes: this is no text in UTF-8; give a sentence a line, or CoNLL-U.")
+            raise AtlasError(
+                f"{file}:{number}: NUL bytes: this is not text in UTF-8. Give one sentence on each line, or CoNLL-U."
+            )
         if not line.strip() or (line.startswith("#") and _is_conllu_comment(line)):
             continue
         columns = line.count("\t") + 1
         if columns not in (1, _COLUMNS):
             raise AtlasError(
-                f"{file}:{number}: {columns} columns: this is neither a sentence a line nor CoNLL-U, which has {_COLUMNS} "
-                "columns parted by tabs."
+                f"{file}:{number}: {columns} columns: this is neither plain text, one sentence on each line, nor CoNLL-U, which has "
+                f"{_COLUMNS} columns separated by tabs."
             )
         return columns == _COLUMNS
     return False

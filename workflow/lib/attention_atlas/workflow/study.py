@@ -31,12 +31,14 @@ class Role:
         use: what the corpus is for.
         required: whether every run of the study names it; an artefact whose role a run does not name is not part of that run.
         model: key of the settings that names the model of this role; empty for the model of the study.
+        example: a corpus for the documentation, where no shipped run names one.
     """
 
     reader: str
     use: str
     required: bool = False
     model: str = ""
+    example: str = ""
 
 
 @dataclass(frozen=True)
@@ -237,6 +239,7 @@ class Study:
         written: dict[str, Any] = read(path) if path.is_file() else {}
         roles = {
             name: {"type": "string", "description": f"Corpus of reader {role.reader}: {role.use}"}
+            | ({"examples": [role.example]} if role.example else {})
             for name, role in self.roles.items()
         }
         required = [*(name for name, role in self.roles.items() if role.required), *written.get("required", [])]
