@@ -1,5 +1,6 @@
 """The atlas: measures read from tables, correlations beyond layers; against loops and scipy."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,8 @@ from attention_atlas.atlas.head_measures import MODEL_TABLES
 from attention_atlas.atlas.measures import (
     MEASURES,
     SOURCES,
+    calibration,
+    can_be_ranked,
     measure_rows,
     numeric,
     read_measures,
@@ -30,6 +33,7 @@ from attention_atlas.atlas.measures import (
 from attention_atlas.atlas.overview import ID
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.tables import write_table
+from attention_atlas.methods.head_measures import Measure, Source, ends_of, parts_of
 from attention_atlas.studies.kovaleva2019.head_measures import most_frequent_class
 from attention_atlas.workflow.studies import studies
 
@@ -46,10 +50,12 @@ def tables(tmp_path):
     """Small tables of three studies."""
     entropy = pd.concat([rows(measure="entropy", value=1.0, n=48), rows(measure="entropy_cls", value=2.0, n=48)])
     entropy["value"] += np.arange(len(entropy)) / 100
+    entropy = entropy.assign(ci_low=entropy["value"] - 0.1, ci_high=entropy["value"] + 0.2)
     changed = pd.concat(
         [rows(task=task, crop=crop, value=0.5, n=40) for task in ("mrpc", "rte") for crop in ("real", "padded")]
     )
     changed["value"] = np.arange(len(changed)) / 100
+    changed = changed.assign(ci_low=changed["value"] - 0.03, ci_high=changed["value"] + 0.04)
     types = rows(type="dense")
     table_of_source = {"clark2019/surface": entropy, "kovaleva2019/figure5": changed, "guan2020/head_types": types}
     paths = {}
@@ -70,6 +76,10 @@ def test_columns_come_from_their_rows(tables):
     assert heads["unchanged_mrpc"].tolist() == pytest.approx([k / 100 for k in range(12)])
     assert heads["unchanged_rte"].tolist() == pytest.approx([(24 + k) / 100 for k in range(12)])
     assert "has no value" in absent["unchanged_qnli"]
+    assert (heads["entropy"] - heads["entropy_low"]).tolist() == pytest.approx([0.1] * 12)
+    assert (heads["unchanged_rte_high"] - heads["unchanged_rte"]).tolist() == pytest.approx([0.04] * 12)
+    # The mean of two independent tasks.
+    assert (heads["unchanged"] - heads["unchanged_low"]).tolist() == pytest.approx([0.03 / 2**0.5] * 12)
     assert set(heads["distance_type"]) == {"dense"}
     assert "does not build stefanik2021/head_ranking" in absent["keyphrase_auc"]
     assert numeric(heads) == ["entropy", "entropy_cls", "unchanged"]
@@ -91,6 +101,50 @@ def test_every_measure_has_a_row_or_a_reason(tables, tmp_path):
     assert there.loc["masked", "note"] == "its model has another shape"
     for name, row in there.iterrows():
         assert (name in heads) == (not row["note"])
+        assert row["calibration"], name
+    assert there.loc["entropy", "calibration"].startswith("No null: random models do not read these texts")
+    assert there.loc["entropy_low", "calibration"] == "Belongs to entropy."
+    assert there.loc["distance_type", "calibration"] == "A name: not tested."
+    assert there.loc["masked", "calibration"] == "Not measured: see the note."
+
+
+def test_every_measure_is_compared_with_something_or_says_why_not():
+    for source in SOURCES:
+        parts = {part for measure in source.measures for part in parts_of(measure.name)}
+        names = {measure.name for measure in source.measures}
+        for measure in source.measures:
+            if measure.name in parts or not measure.unit:
+                continue
+            assert measure.null or measure.chance is not None or source.no_null, measure.name
+            assert set(ends_of(measure.name)) <= names or source.no_interval, measure.name
+
+
+def test_calibration_says_what_values_are_compared_with():
+    heads = rows(x=1.0, x_low=0.5, x_high=1.5)
+    tested = heads.assign(x_null_low=0.1, x_null_high=0.2, x_q=0.01)
+    none = Source("a/b", None, (), (), no_null="Nobody knows.", no_interval="One example.")
+    measure = Measure("x", "X", "Table 1", "share")
+    random = replace(measure, null="heads with random weights")
+    assert calibration(random, none, tested) == "Compared with heads with random weights; q over all heads."
+    untested = tested.assign(x_q=np.nan)
+    assert calibration(random, none, untested) == "Compared with heads with random weights; too few draws for q."
+    by_interval = calibration(measure, none, heads, 0.5)
+    assert by_interval.startswith("Compared with 0.5, the value of a head without the effect: by the interval of each head")
+    assert calibration(measure, none, tested, 0.0).endswith("without the effect: q over all heads.")
+    assert calibration(measure, none, heads, np.nan) == "No null: nobody knows."
+    assert calibration(measure, none, rows(x=1.0)) == "No null: nobody knows. No interval: one example."
+
+
+def test_noise_and_ties_are_not_ranked():
+    values = pd.Series(np.arange(20) / 20)
+    inside = pd.Series(np.arange(20) < 18)
+    assert can_be_ranked(values)
+    assert not can_be_ranked(values, inside), "18 of 20 heads are like the null"
+    assert can_be_ranked(values, inside & (values.index > 0))
+    assert not can_be_ranked(pd.Series(np.arange(20) % 4)), "few values"
+    assert not can_be_ranked(pd.Series([*range(9), *[3] * 11])), "most heads are tied"
+    missing = values.where(values.index < 19)
+    assert not can_be_ranked(missing, inside), "a head without a value does not count"
 
 
 def test_measures_say_how_many_examples_they_are_of_and_what_makes_them_say_nothing(tmp_path):

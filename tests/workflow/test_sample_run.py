@@ -114,7 +114,7 @@ CONTRACTS = {
     "atlas": {
         "heads.tsv": "model layer head entropy entropy_cls",
         "measures.tsv": "measure title group study item unit higher_means model kind heads n n_unit null chance inside_null "
-        "about note warning",
+        "about note warning calibration",
         "models/minilm/head_scores.tsv": "measure layer head value ci_low ci_high n null_low null_high p q random_models rank "
         "even_share note pattern",
         "models/minilm/relation_weights.tsv": "layer head relation direction n raw raw_low raw_high norm norm_low norm_high",

@@ -19,11 +19,13 @@ MEASURES = (
     ),
     Source(
         "michel2019/head_importance",
-        where("importance", "importance", task="classification", definition="paper"),
-        (Measure("importance", "Importance by derivatives", "Section 4", "per layer norm", "pruned late"),),
-        ("task", "definition", "layer", "head", "importance"),
+        where("importance", "importance", _INTERVAL, task="classification", definition="paper"),
+        with_interval(Measure("importance", "Importance by derivatives", "Section 4", "per layer norm", "pruned late")),
+        ("task", "definition", "layer", "head", "importance", *_INTERVAL),
         Examples("examples", where("n", "importance", task="classification", definition="paper")),
         model="classifier",
         group=EFFECT,
+        no_null="Importance is an absolute value, above 0 for every head, and relative to its layer: a head without the effect "
+        "has no known value.",
     ),
 )
