@@ -29,6 +29,7 @@ from attention_atlas.atlas.measures import inside_null
 from attention_atlas.attention.engine import attention_layers, install, watch
 from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError
+from attention_atlas.methods.options import AS_PUBLISHED
 from attention_atlas.methods.ov_copying import copying_scores, embedding_product
 from attention_atlas.methods.repeated_tokens import repeated_sequences
 from attention_atlas.models.projections import separate_projections, value_outputs
@@ -171,7 +172,9 @@ def test_heads_with_random_weights_raise_few_false_alarms(tmp_path):
     entry, inputs = tiny_bert(tmp_path), inputs_for([0], [0], sep="0")
     generator = np.random.default_rng(0)
     sizes = {example.record: len(example.input_ids) for example in inputs.sentences}
-    inputs = replace(inputs, cls="1", pairs={"pattern": {record: generator.random((n, n)) < 0.1 for record, n in sizes.items()}})
+    inputs = replace(
+        inputs, cls="0", pairs={"pattern": {record: generator.random((n, n)) < 0.1 for record, n in sizes.items()}}
+    )
     draws = Draws(8, 100, 8, 100, 0)
     null = [scores_of(random, inputs) for random in random_entries(entry, draws)]
     alarms, trials = 0, 0
@@ -249,24 +252,24 @@ def test_surface_measures_are_those_of_loops(causal):
     for layer, head in np.ndindex(2, 3):
         one = maps[layer, head]
         cells = [(q, k, one[q, k]) for q in range(n) for k in range(n)]
+        share = AS_PUBLISHED.entropy_smoothing
+        smoothed = [(q, (1 - share) * w + share / n) for q, _, w in cells]
         expected = {
-            "sentence_entropy": -sum(w * np.log(w) for *_, w in cells if w > 0) / n,
-            "sentence_entropy_cls": -sum(w * np.log(w) for q, _, w in cells if q == 0 and w > 0),
+            "sentence_entropy": -sum(w * np.log(w) for _, w in smoothed if w > 0) / n,
+            "sentence_entropy_cls": -sum(w * np.log(w) for q, w in smoothed if q == 0 and w > 0),
             "sentence_to_cls": sum(w for _, k, w in cells if k == 0) / n,
             "sentence_to_sep": sum(w for _, k, w in cells if k == n - 1) / n,
             "sentence_to_punctuation": sum(w for _, k, w in cells if k in (2, 4)) / n,
-            "sentence_to_next": sum(w for q, k, w in cells if k == q + 1) / (n - 1),
-            "sentence_to_previous": sum(w for q, k, w in cells if k == q - 1) / (n - 1),
+            "sentence_to_next": sum(w for q, k, w in cells if k == q + 1) / n,
+            "sentence_to_previous": sum(w for q, k, w in cells if k == q - 1) / n,
             "sentence_to_itself": sum(w for q, k, w in cells if k == q) / n,
             "sentence_distance": sum(w * abs(q - k) for q, k, w in cells) / n,
         }
         if causal:
             del expected["sentence_to_next"]
         assert measured.keys() == expected.keys()
-        # Clark et al. divide the attention to neighbours by n or n - 1: the option as published.
         for name, value in expected.items():
-            by = NEIGHBOURS(n) if name in ("sentence_to_next", "sentence_to_previous") else 1
-            assert measured[name][layer, head] == pytest.approx(value * by), name
+            assert measured[name][layer, head] == pytest.approx(value), name
     lacking = surface_measures(maps, example, None, None, causal)
     assert set(measured) - set(lacking) == {"sentence_entropy_cls", "sentence_to_cls", "sentence_to_sep"}
 
