@@ -93,7 +93,8 @@ MEASURES = (
         Examples("texts", one_per_value("n", "measure", _COLUMNS_OF_SURFACE)),
         attention_alone=True,
         group=WHERE,
-        no_null="Random models do not read these texts; the group 'On sentences' has these measures with a null.",
+        no_null="Models with random weights read only the sentences of the group 'On sentences', which compares these measures "
+        "with them where the atlas scores the model.",
     ),
     Source(
         "clark2019/figure3",
