@@ -411,7 +411,7 @@ def test_light_and_dark(opened):
 
 
 def test_heads_like_the_null_distribution_are_grey_until_the_box_is_cleared(opened):
-    page, errors, _, _ = opened
+    page, errors, table, _ = opened
     page.locator("#measure").select_option("induction")
     buttons = page.locator("#grid button")
     assert [buttons.nth(k).evaluate("button => button.classList.contains('inside')") for k in range(4)] == [True] + [False] * 3
@@ -424,6 +424,12 @@ def test_heads_like_the_null_distribution_are_grey_until_the_box_is_cleared(open
     page.locator("#measure").select_option("entropy")
     assert not page.locator("#grey-part").is_visible(), "no null distribution, no box"
     assert CALIBRATIONS["entropy"] in page.locator("#measure-note").inner_text()
+    strip = page.locator("#values tr[data-measure=entropy] svg")
+    assert strip.get_attribute("aria-label").endswith(CALIBRATIONS["entropy"]), "where no range can be drawn"
+    page.locator("#measure").select_option("masked")
+    labels = [button.get_attribute("aria-label") for button in buttons.all()]
+    kinds = table["distance_type"]
+    assert all(f"Accuracy when masked: {kind} " in label for kind, label in zip(kinds, labels, strict=True))
     assert errors == []
 
 

@@ -413,6 +413,19 @@ def test_tables_hold_what_they_must(done):
     assert coreference.loc[("best_head", "all"), "correct"] == heads["correct"].max()
 
 
+def test_every_measure_says_what_it_is_compared_with(done):
+    folder = done.folder / "results/sample/atlas"
+    measures = pd.read_csv(folder / "measures.tsv", sep="\t", keep_default_na=False).set_index("measure")
+    heads = pd.read_csv(folder / "heads.tsv", sep="\t")
+    assert (measures["calibration"] != "").all()
+    without = measures.index[measures["calibration"].str.contains("No interval")]
+    assert set(without) == {"relation_accuracy", "coreference", "pattern_share", "ov_copying"}
+    for name in ("sentence_entropy", "sentence_to_previous", "sentence_distance"):
+        assert measures.loc[name, "calibration"] == "Compared with heads with random weights; q over all heads."
+        assert (heads[f"{name}_low"] <= heads[name]).all()
+        assert (heads[name] <= heads[f"{name}_high"]).all()
+
+
 @pytest.mark.parametrize("corpus", ["sample-segments", "sample-trees"])
 def test_cached_maps_are_attention(done, corpus):
     folder = done.folder / f"results/sample/attention/minilm/{corpus}"

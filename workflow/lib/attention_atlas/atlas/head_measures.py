@@ -90,7 +90,7 @@ _ON_SENTENCES = tuple(
         ("to_next", "Attention to the next token", "Clark et al. 2019", "share", "looks ahead one token"),
         ("to_previous", "Attention to the previous token", "Clark et al. 2019", "share", "looks back one token"),
         ("to_itself", "Attention to the token itself", "Clark et al. 2019", "share", "looks at itself"),
-        ("distance", "Mean distance of attention", "Guan et al. 2020", "tokens", "looks far"),
+        ("distance", "Mean distance of attention", "Vig and Belinkov 2019", "tokens", "looks far"),
     )
 )
 """Surface measures on sentences, which random models read too. Parts: those of the study's texts are correlated."""

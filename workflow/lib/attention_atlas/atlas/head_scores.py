@@ -288,9 +288,8 @@ def surface_measures(
 ) -> dict[str, Floats]:
     """Measure -> [layer, head]: those of `SURFACE` with the options as published, and the mean distance of attention.
 
-    The distance of a query and a key token is the number of tokens from one to the other, and its mean over queries is weighted
-    by attention: sum over i and j of a_ij |i - j| / n. Measures of special tokens that the model lacks are left out, and
-    attention to the next token where a model cannot see it.
+    Mean distance: sum over i and j of a_ij |i - j| / n, in tokens (Vig and Belinkov 2019, for rows that sum to 1).
+    Measures of special tokens that the model lacks are left out, and attention to the next token where a model cannot see it.
 
     Args:
         maps: [layer, head, n, n], row = query token.
