@@ -25,6 +25,7 @@ from attention_atlas.atlas.measures import (
     SOURCES,
     calibration,
     can_be_ranked,
+    inside_null,
     measure_rows,
     numeric,
     read_measures,
@@ -148,7 +149,7 @@ def test_noise_and_ties_are_not_ranked():
 
 
 def test_measures_say_how_many_examples_they_are_of_and_what_makes_them_say_nothing(tmp_path):
-    ends = {"adjusted_low": -1.0, "adjusted_high": 0.25}
+    ends = {"adjusted_low": -1.0, "adjusted_high": 0.25, "p_adjusted": 0.7}
     removed = rows(seed="mean", split="test", metric="token_f1", delta=-0.5, documents=14, **ends)
     removed = pd.concat([removed, removed.assign(split="development", documents=8)])
     scores = {
@@ -191,7 +192,9 @@ def test_measures_say_how_many_examples_they_are_of_and_what_makes_them_say_noth
 
 def test_measures_of_few_examples_have_the_intervals_of_their_tables(tmp_path):
     frames = rows(margin=0.1, margin_ci_low=0.05, margin_ci_high=0.2, n=12)
-    masked = rows(experiment="classification", delta=-2.0, ci_low=-5.0, ci_high=1.0, n=32)
+    masked = rows(experiment="classification", delta=-2.0, ci_low=-5.0, ci_high=1.0, p_adjusted=0.3, n=32)
+    masked.loc[2, ["ci_high", "p_adjusted"]] = [-1.0, 0.04]
+    masked.loc[3, "ci_high"] = -1.0
     disabled = pd.concat(
         [
             rows(task="mrpc", action="uniform", delta=-4.0, ci_low=-7.0, ci_high=0.0, n=40),
@@ -219,11 +222,17 @@ def test_measures_of_few_examples_have_the_intervals_of_their_tables(tmp_path):
         # Distances of 3 and 4 down, of 4 and 3 up, from tasks whose examples are independent.
         "disabled": (-1, -1 - 5 / 2, -1 + 5 / 2),
     }
+    assert measured.table.loc[:3, "masked_high"].tolist() == [1.0, 1.0, -1.0, -1.0]
+    # An interval of one head that leaves out 0 is not enough: the test is of all heads.
+    assert inside_null(measured.table, "masked", 0.0).tolist() == [True, True, False, *[True] * 9]
+    measured.table["masked_high"] = 1.0
     for name, ends in expected.items():
         columns = measured.table[[name, f"{name}_low", f"{name}_high"]]
         assert columns.to_numpy() == pytest.approx(np.tile(ends, (LAYERS * HEADS, 1))), name
     assert numeric(measured.table) == ["frame_margin", "disabled", "masked", "keyphrase_auc"], "an end is no measure"
-    titles = measure_rows(measured, {}).set_index("measure")["title"]
+    described = measure_rows(measured, {}).set_index("measure")
+    assert described.loc["masked", "calibration"].endswith("the value of a head without the effect: p adjusted for all heads.")
+    titles = described["title"]
     assert titles["masked_low"] == f"{titles['masked']}: lower end of the 95 % interval"
 
 

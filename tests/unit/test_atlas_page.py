@@ -411,7 +411,7 @@ def test_light_and_dark(opened):
 
 
 def test_heads_like_the_null_distribution_are_grey_until_the_box_is_cleared(opened):
-    page, errors, table, _ = opened
+    page, errors, _, table = opened
     page.locator("#measure").select_option("induction")
     buttons = page.locator("#grid button")
     assert [buttons.nth(k).evaluate("button => button.classList.contains('inside')") for k in range(4)] == [True] + [False] * 3

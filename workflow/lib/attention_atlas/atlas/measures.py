@@ -17,7 +17,7 @@ from attention_atlas.atlas.head_measures import MEASURES as ATLAS_MEASURES
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.html_tables import Layout, write_html_table
 from attention_atlas.io.tables import read_table, write_table
-from attention_atlas.methods.head_measures import PLACE, Measure, Q, Source, ends_of, null_of, parts_of
+from attention_atlas.methods.head_measures import ADJUSTED, PLACE, Measure, Q, Source, ends_of, null_of, parts_of
 from attention_atlas.stats.pooled_null import LEVEL
 from attention_atlas.studies import study_modules
 
@@ -197,12 +197,13 @@ def calibration(measure: Measure, source: Source, table: pd.DataFrame, chance: f
         return "Not measured: see the note."
     if not pd.api.types.is_numeric_dtype(table[measure.name]):
         return "A name: not tested."
-    names = {one.name for one in source.measures}
+    names = {one.name: one.title for one in source.measures}
     if of := next((name for name in (*names, *table.columns) if measure.name in parts_of(name)), ""):
         return f"Belongs to {of}."
     ends = all(end in table for end in ends_of(measure.name))
     tested = null_of(measure.name)[-1] in table and table[null_of(measure.name)[-1]].notna().any()
-    q = "q over all heads." if tested else ""
+    adjusted = names.get(null_of(measure.name)[-1], "").endswith(ADJUSTED)
+    q = "" if not tested else f"{ADJUSTED}." if adjusted else "q over all heads."
     if measure.null and null_of(measure.name)[0] in table:
         said = f"Compared with {measure.null}; {q or 'too few draws for q.'}"
     elif chance is not None and not pd.isna(chance):

@@ -32,6 +32,8 @@ Q = "_q"
 """The same for q, the p of a head corrected for all heads."""
 NULL = ("_null_low", "_null_high", Q)
 """The same for the range of its null distribution, and for q."""
+ADJUSTED = "p adjusted for all heads"
+"""What takes the place of q where a study adjusts p by the maximum statistic."""
 
 
 @dataclass(frozen=True)
@@ -186,14 +188,24 @@ def with_interval(measure: Measure, interval: str = "95 % interval") -> tuple[Me
     return measure, low, high
 
 
+def with_adjusted_p(measure: Measure, interval: str = "95 % interval") -> tuple[Measure, Measure, Measure, Measure]:
+    """A measure, the ends of its interval, and its p adjusted for all heads, which the page shows as q."""
+    adjusted = Measure(null_of(measure.name)[-1], f"{measure.title}: {ADJUSTED}", measure.item, "", part=True)
+    return (*with_interval(measure, interval), adjusted)
+
+
 def ends_with_titles(measures: Sequence[Measure]) -> tuple[Measure, ...]:
     """The ends of the intervals of several measures, without the measures themselves."""
     return tuple(end for measure in measures for end in with_interval(measure)[1:])
 
 
-def where(value: str, name: str, interval: tuple[str, str] | None = None, /, **equal: str) -> Select:
-    """Rows with these values; the column `value` becomes the measure `name`, those of `interval` the ends of its interval."""
+def where(value: str, name: str, interval: tuple[str, str] | None = None, p: str = "", /, **equal: str) -> Select:
+    """Rows with these values; the column `value` becomes the measure `name`, those of `interval` the ends of its interval.
+
+    The column `p`, adjusted for all heads, becomes its q.
+    """
     names = {value: name} | (dict(zip(interval, ends_of(name), strict=True)) if interval else {})
+    names |= {p: null_of(name)[-1]} if p else {}
 
     def select(table: pd.DataFrame) -> pd.DataFrame:
         for column, wanted in equal.items():
