@@ -1,5 +1,6 @@
 """The atlas: measures read from tables, correlations beyond layers; against loops and scipy."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,9 @@ from attention_atlas.atlas.head_measures import MODEL_TABLES
 from attention_atlas.atlas.measures import (
     MEASURES,
     SOURCES,
+    calibration,
+    can_be_ranked,
+    inside_null,
     measure_rows,
     numeric,
     read_measures,
@@ -30,6 +34,7 @@ from attention_atlas.atlas.measures import (
 from attention_atlas.atlas.overview import ID
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.tables import write_table
+from attention_atlas.methods.head_measures import Measure, Source, ends_of, parts_of
 from attention_atlas.studies.kovaleva2019.head_measures import most_frequent_class
 from attention_atlas.workflow.studies import studies
 
@@ -46,10 +51,12 @@ def tables(tmp_path):
     """Small tables of three studies."""
     entropy = pd.concat([rows(measure="entropy", value=1.0, n=48), rows(measure="entropy_cls", value=2.0, n=48)])
     entropy["value"] += np.arange(len(entropy)) / 100
+    entropy = entropy.assign(ci_low=entropy["value"] - 0.1, ci_high=entropy["value"] + 0.2)
     changed = pd.concat(
         [rows(task=task, crop=crop, value=0.5, n=40) for task in ("mrpc", "rte") for crop in ("real", "padded")]
     )
     changed["value"] = np.arange(len(changed)) / 100
+    changed = changed.assign(ci_low=changed["value"] - 0.03, ci_high=changed["value"] + 0.04)
     types = rows(type="dense")
     table_of_source = {"clark2019/surface": entropy, "kovaleva2019/figure5": changed, "guan2020/head_types": types}
     paths = {}
@@ -70,6 +77,10 @@ def test_columns_come_from_their_rows(tables):
     assert heads["unchanged_mrpc"].tolist() == pytest.approx([k / 100 for k in range(12)])
     assert heads["unchanged_rte"].tolist() == pytest.approx([(24 + k) / 100 for k in range(12)])
     assert "has no value" in absent["unchanged_qnli"]
+    assert (heads["entropy"] - heads["entropy_low"]).tolist() == pytest.approx([0.1] * 12)
+    assert (heads["unchanged_rte_high"] - heads["unchanged_rte"]).tolist() == pytest.approx([0.04] * 12)
+    # The mean of two independent tasks.
+    assert (heads["unchanged"] - heads["unchanged_low"]).tolist() == pytest.approx([0.03 / 2**0.5] * 12)
     assert set(heads["distance_type"]) == {"dense"}
     assert "does not build stefanik2021/head_ranking" in absent["keyphrase_auc"]
     assert numeric(heads) == ["entropy", "entropy_cls", "unchanged"]
@@ -91,10 +102,54 @@ def test_every_measure_has_a_row_or_a_reason(tables, tmp_path):
     assert there.loc["masked", "note"] == "its model has another shape"
     for name, row in there.iterrows():
         assert (name in heads) == (not row["note"])
+        assert row["calibration"], name
+    assert there.loc["entropy", "calibration"].startswith("No null: models with random weights read only the sentences")
+    assert there.loc["entropy_low", "calibration"] == "Belongs to entropy."
+    assert there.loc["distance_type", "calibration"] == "A name: not tested."
+    assert there.loc["masked", "calibration"] == "Not measured: see the note."
+
+
+def test_every_measure_is_compared_with_something_or_says_why_not():
+    for source in SOURCES:
+        parts = {part for measure in source.measures for part in parts_of(measure.name)}
+        names = {measure.name for measure in source.measures}
+        for measure in source.measures:
+            if measure.name in parts or not measure.unit:
+                continue
+            assert measure.null or measure.chance is not None or source.no_null, measure.name
+            assert set(ends_of(measure.name)) <= names or source.no_interval, measure.name
+
+
+def test_calibration_says_what_values_are_compared_with():
+    heads = rows(x=1.0, x_low=0.5, x_high=1.5)
+    tested = heads.assign(x_null_low=0.1, x_null_high=0.2, x_q=0.01)
+    none = Source("a/b", None, (), (), no_null="Nobody knows.", no_interval="One example.")
+    measure = Measure("x", "X", "Table 1", "share")
+    random = replace(measure, null="heads with random weights")
+    assert calibration(random, none, tested) == "Compared with heads with random weights; q over all heads."
+    untested = tested.assign(x_q=np.nan)
+    assert calibration(random, none, untested) == "Compared with heads with random weights; too few draws for q."
+    by_interval = calibration(measure, none, heads, 0.5)
+    assert by_interval.startswith("Compared with 0.5, the value of a head without the effect: by the interval of each head")
+    assert calibration(measure, none, tested, 0.0).endswith("without the effect: q over all heads.")
+    assert calibration(measure, none, heads, np.nan) == "No null: nobody knows."
+    assert calibration(measure, none, rows(x=1.0)) == "No null: nobody knows. No interval: one example."
+
+
+def test_noise_and_ties_are_not_ranked():
+    values = pd.Series(np.arange(20) / 20)
+    inside = pd.Series(np.arange(20) < 18)
+    assert can_be_ranked(values)
+    assert not can_be_ranked(values, inside), "18 of 20 heads are like the null"
+    assert can_be_ranked(values, inside & (values.index > 0))
+    assert not can_be_ranked(pd.Series(np.arange(20) % 4)), "few values"
+    assert not can_be_ranked(pd.Series([*range(9), *[3] * 11])), "most heads are tied"
+    missing = values.where(values.index < 19)
+    assert not can_be_ranked(missing, inside), "a head without a value does not count"
 
 
 def test_measures_say_how_many_examples_they_are_of_and_what_makes_them_say_nothing(tmp_path):
-    ends = {"adjusted_low": -1.0, "adjusted_high": 0.25}
+    ends = {"adjusted_low": -1.0, "adjusted_high": 0.25, "p_adjusted": 0.7}
     removed = rows(seed="mean", split="test", metric="token_f1", delta=-0.5, documents=14, **ends)
     removed = pd.concat([removed, removed.assign(split="development", documents=8)])
     scores = {
@@ -137,7 +192,9 @@ def test_measures_say_how_many_examples_they_are_of_and_what_makes_them_say_noth
 
 def test_measures_of_few_examples_have_the_intervals_of_their_tables(tmp_path):
     frames = rows(margin=0.1, margin_ci_low=0.05, margin_ci_high=0.2, n=12)
-    masked = rows(experiment="classification", delta=-2.0, ci_low=-5.0, ci_high=1.0, n=32)
+    masked = rows(experiment="classification", delta=-2.0, ci_low=-5.0, ci_high=1.0, p_adjusted=0.3, n=32)
+    masked.loc[2, ["ci_high", "p_adjusted"]] = [-1.0, 0.04]
+    masked.loc[3, "ci_high"] = -1.0
     disabled = pd.concat(
         [
             rows(task="mrpc", action="uniform", delta=-4.0, ci_low=-7.0, ci_high=0.0, n=40),
@@ -165,11 +222,17 @@ def test_measures_of_few_examples_have_the_intervals_of_their_tables(tmp_path):
         # Distances of 3 and 4 down, of 4 and 3 up, from tasks whose examples are independent.
         "disabled": (-1, -1 - 5 / 2, -1 + 5 / 2),
     }
+    assert measured.table.loc[:3, "masked_high"].tolist() == [1.0, 1.0, -1.0, -1.0]
+    # An interval of one head that leaves out 0 is not enough: the test is of all heads.
+    assert inside_null(measured.table, "masked", 0.0).tolist() == [True, True, False, *[True] * 9]
+    measured.table["masked_high"] = 1.0
     for name, ends in expected.items():
         columns = measured.table[[name, f"{name}_low", f"{name}_high"]]
         assert columns.to_numpy() == pytest.approx(np.tile(ends, (LAYERS * HEADS, 1))), name
     assert numeric(measured.table) == ["frame_margin", "disabled", "masked", "keyphrase_auc"], "an end is no measure"
-    titles = measure_rows(measured, {}).set_index("measure")["title"]
+    described = measure_rows(measured, {}).set_index("measure")
+    assert described.loc["masked", "calibration"].endswith("the value of a head without the effect: p adjusted for all heads.")
+    titles = described["title"]
     assert titles["masked_low"] == f"{titles['masked']}: lower end of the 95 % interval"
 
 

@@ -29,6 +29,7 @@ SERIOUS = ("serious", "critical")
 GROUPS = {"masked": "Effect on the model"}
 NULLS = {"masked": ("", 0.0, 3), "induction": ("heads with random weights", None, 1)}
 ABOUT = {"masked": "distance_type"}
+CALIBRATIONS = {"entropy": "No null: random models do not read these texts."}
 """Measure -> null, chance and inside_null of its row."""
 
 
@@ -63,7 +64,15 @@ def write_tables(folder, layers, heads):
     rows = [
         [
             *(name, title, GROUPS.get(name, "Others"), "a2020", "Table 1", unit, "", "tiny", kind, count),
-            *(24 if name == "masked" else None, "examples", *NULLS.get(name, ("", None, None)), ABOUT.get(name, ""), note, ""),
+            *(
+                24 if name == "masked" else None,
+                "examples",
+                *NULLS.get(name, ("", None, None)),
+                ABOUT.get(name, ""),
+                note,
+                "",
+                CALIBRATIONS.get(name, ""),
+            ),
         ]
         for name, (title, unit, kind, note) in facts.items()
     ]
@@ -402,7 +411,7 @@ def test_light_and_dark(opened):
 
 
 def test_heads_like_the_null_distribution_are_grey_until_the_box_is_cleared(opened):
-    page, errors, _, _ = opened
+    page, errors, _, table = opened
     page.locator("#measure").select_option("induction")
     buttons = page.locator("#grid button")
     assert [buttons.nth(k).evaluate("button => button.classList.contains('inside')") for k in range(4)] == [True] + [False] * 3
@@ -414,7 +423,13 @@ def test_heads_like_the_null_distribution_are_grey_until_the_box_is_cleared(open
     assert not buttons.nth(0).evaluate("button => button.classList.contains('inside')")
     page.locator("#measure").select_option("entropy")
     assert not page.locator("#grey-part").is_visible(), "no null distribution, no box"
-    assert "No null distribution." in page.locator("#measure-note").inner_text()
+    assert CALIBRATIONS["entropy"] in page.locator("#measure-note").inner_text()
+    strip = page.locator("#values tr[data-measure=entropy] svg")
+    assert strip.get_attribute("aria-label").endswith(CALIBRATIONS["entropy"]), "where no range can be drawn"
+    page.locator("#measure").select_option("masked")
+    labels = [button.get_attribute("aria-label") for button in buttons.all()]
+    kinds = table["distance_type"]
+    assert all(f"Accuracy when masked: {kind} " in label for kind, label in zip(kinds, labels, strict=True))
     assert errors == []
 
 

@@ -31,7 +31,7 @@ def run(tmp_path):
         made.mkdir(parents=True)
     write_treebank(maps)
     places = pd.DataFrame({"layer": [1, 1, 2, 2], "head": [1, 2, 1, 2]})
-    surface = places.assign(measure="entropy", value=[1.0, 2.0, 3.0, 4.0], n=48)
+    surface = places.assign(measure="entropy", value=[1.0, 2.0, 3.0, 4.0], ci_low=0.5, ci_high=4.5, n=48)
     types = places.assign(type=["dense", "dense", "vertical", "dense"])
     write_table(surface, tmp_path / "surface.tsv")
     write_table(types, tmp_path / "types.tsv")

@@ -114,7 +114,7 @@ CONTRACTS = {
     "atlas": {
         "heads.tsv": "model layer head entropy entropy_cls",
         "measures.tsv": "measure title group study item unit higher_means model kind heads n n_unit null chance inside_null "
-        "about note warning",
+        "about note warning calibration",
         "models/minilm/head_scores.tsv": "measure layer head value ci_low ci_high n null_low null_high p q random_models rank "
         "even_share note pattern",
         "models/minilm/relation_weights.tsv": "layer head relation direction n raw raw_low raw_high norm norm_low norm_high",
@@ -411,6 +411,19 @@ def test_tables_hold_what_they_must(done):
     coreference = pd.read_csv(folder / "table2.tsv", sep="\t").set_index(["system", "mention_type"])
     heads = pd.read_csv(folder / "coreference_heads.tsv", sep="\t").query("mention_type == 'all'")
     assert coreference.loc[("best_head", "all"), "correct"] == heads["correct"].max()
+
+
+def test_every_measure_says_what_it_is_compared_with(done):
+    folder = done.folder / "results/sample/atlas"
+    measures = pd.read_csv(folder / "measures.tsv", sep="\t", keep_default_na=False).set_index("measure")
+    heads = pd.read_csv(folder / "heads.tsv", sep="\t")
+    assert (measures["calibration"] != "").all()
+    without = measures.index[measures["calibration"].str.contains("No interval")]
+    assert set(without) == {"relation_accuracy", "coreference", "pattern_share", "ov_copying"}
+    for name in ("sentence_entropy", "sentence_to_previous", "sentence_distance"):
+        assert measures.loc[name, "calibration"] == "Compared with heads with random weights; q over all heads."
+        assert (heads[f"{name}_low"] <= heads[name]).all()
+        assert (heads[name] <= heads[f"{name}_high"]).all()
 
 
 @pytest.mark.parametrize("corpus", ["sample-segments", "sample-trees"])

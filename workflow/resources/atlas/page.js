@@ -55,9 +55,14 @@
   const isInside = (name, index) => Boolean(data.inside[name]?.[index]);
   const nullWords = (measure, index) => {
     const range = nullOf(measure, index);
-    if (!range) return "no null distribution";
+    if (!range) return measure.calibration;
     if (!measure.null) return `value of a head without the effect: ${shown(range.low)}${range.q === null ? "" : `; q = ${shown(range.q)}`}`;
     return `95 % of ${measure.null}: ${shown(range.low)} to ${shown(range.high)}; ${range.q === null ? "q not known" : `q = ${shown(range.q)}`}`;
+  };
+  // Accuracy on "the head's first relation" names that relation.
+  const titleOf = (measure, index = state.head) => {
+    const about = measure.about && data.values[measure.about]?.[index];
+    return about && about !== "none" ? `${measure.title}: ${about.replaceAll("_", " ")}` : measure.title;
   };
   const unit = (measure) => (measure.unit ? ` (${measure.unit})` : "");
 
@@ -129,7 +134,7 @@
       button.style.color = colour ? inkOn(colour) : "";
       button.textContent = short(value);
       const like = isInside(state.measure, index) ? ", not distinguished from the null distribution" : "";
-      button.setAttribute("aria-label", `${label(index)}: ${measure.title} ${value === null ? "not measured" : shown(value)}${like}`);
+      button.setAttribute("aria-label", `${label(index)}: ${titleOf(measure, index)} ${value === null ? "not measured" : shown(value)}${like}`);
       button.setAttribute("aria-pressed", String(index === state.head));
     });
     const said = [`${measure.title}${unit(measure)}. ${measure.study}, ${measure.item}; model: ${measure.model}.`];
@@ -140,7 +145,7 @@
       const from = measure.null ? `Null distribution: ${measure.null}, 95 % of them from ${shown(range.low)} to ${shown(range.high)}.` : `A head without the effect has ${shown(range.low)}.`;
       const told = measure.inside_null === "" ? "" : ` ${measure.inside_null} of ${measure.heads} heads cannot be distinguished from it (${data.null[measure.measure] ? "q of 0.05 or more" : "their interval contains it"}).`;
       said.push(from + told);
-    } else said.push("No null distribution.");
+    } else said.push(measure.calibration);
     if (measure.warning) said.push(`Warning: ${measure.warning}`);
     find("measure-note").textContent = said.join(" ");
     find("grey-part").hidden = !data.inside[state.measure];
@@ -483,11 +488,6 @@
     mark("circle", { cx: at(value), cy: middle, r: 3.5, class: isInside(measure.measure, state.head) ? "value inside" : "value" });
     return svg;
   };
-  // Accuracy on "the head's first relation" names that relation.
-  const titleOf = (measure) => {
-    const about = measure.about && data.values[measure.about]?.[state.head];
-    return about && about !== "none" ? `${measure.title}: ${about.replaceAll("_", " ")}` : measure.title;
-  };
   // The table that the values come from, and the figure or page of a table that shows them.
   const sourceLinks = (measure) => {
     const [table, picture] = data.sources[measure.measure] || [];
@@ -522,6 +522,8 @@
       const rank = data.percentiles[measure.measure]?.[state.head];
       if (rank !== null && rank !== undefined) {
         percentile.append(element("span", { class: "bar", style: `width: ${rank * 0.6}px`, "aria-hidden": "true" }), rank.toFixed(0));
+      } else if (measure.kind === "number" && value !== null) {
+        percentile.append(element("span", { title: "no percentile: too many ties, or nearly all heads are inside the null" }, "–"));
       }
       row.append(percentile, element("td", {}, examples(measure)));
       body.append(row);

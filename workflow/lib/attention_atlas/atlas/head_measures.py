@@ -10,6 +10,7 @@ from attention_atlas.methods.head_measures import (
     NORM,
     PLACE,
     REPEATED,
+    SENTENCES,
     WEIGHTS,
     WHERE,
     Examples,
@@ -78,6 +79,21 @@ _REPEATED = tuple(
         ("induction_before", "Attention to what came before the same piece", "Olsson et al. 2022", "mirrored induction"),
     )
 )
+_ON_SENTENCES = tuple(
+    Measure(f"sentence_{name}", f"{title} (sentences)", item, unit, higher_means, null=_RANDOM, part=True)
+    for name, title, item, unit, higher_means in (
+        ("entropy", "Entropy of attention", "Clark et al. 2019", "nats", "broad attention"),
+        ("entropy_cls", "Entropy of attention from [CLS]", "Clark et al. 2019", "nats", "broad attention from [CLS]"),
+        ("to_cls", "Attention of all tokens to [CLS]", "Clark et al. 2019", "share", "more attention to [CLS]"),
+        ("to_sep", "Attention of all tokens to [SEP]", "Clark et al. 2019", "share", "more attention to [SEP]"),
+        ("to_punctuation", "Attention to full stops and commas", "Clark et al. 2019", "share", "more to punctuation"),
+        ("to_next", "Attention to the next token", "Clark et al. 2019", "share", "looks ahead one token"),
+        ("to_previous", "Attention to the previous token", "Clark et al. 2019", "share", "looks back one token"),
+        ("to_itself", "Attention to the token itself", "Clark et al. 2019", "share", "looks at itself"),
+        ("distance", "Mean distance of attention", "Vig and Belinkov 2019", "tokens", "looks far"),
+    )
+)
+"""Surface measures on sentences, which random models read too. Parts: those of the study's texts are correlated."""
 _COPYING = Measure(
     "ov_copying",
     "Copying by weights: signs of the eigenvalues of W_U W_OV W_E",
@@ -161,7 +177,19 @@ def _source(group: str, unit: str, *measures: Measure) -> Source:
     listed = tuple(part for measure in measures for part in (_parts_of(measure) if unit else (measure, *with_null(measure))))
     examples = Examples(unit, _numbers(*measures)) if unit else None
     select = _scores(*measures)
-    return Source(HEAD_SCORES, select, listed, _COLUMNS, examples, group=group, chances=_even_shares, reasons=_reasons)
+    weights = "" if unit else "Weights are not a sample of anything."
+    return Source(
+        HEAD_SCORES,
+        select,
+        listed,
+        _COLUMNS,
+        examples,
+        group=group,
+        chances=_even_shares,
+        reasons=_reasons,
+        no_null="The parts of the inputs that models with random weights read have no such pair of tokens.",
+        no_interval=weights,
+    )
 
 
 _FIRST_RELATION = Measure(
@@ -265,6 +293,7 @@ def _effect_reasons(table: pd.DataFrame) -> dict[str, str]:
 
 MEASURES = (
     _source(WHERE, "sentences", _SINK, _SEP),
+    _source(SENTENCES, "sentences", *_ON_SENTENCES),
     _source(NORM, "sentences", *_NORM_WEIGHTED),
     _source(REPEATED, "sequences", *_REPEATED),
     _source(WEIGHTS, "", _COPYING),
@@ -300,6 +329,7 @@ MEASURES = (
         Examples("words", _relation_numbers),
         group=NORM,
         reasons=_relation_reasons,
+        no_null="Chance depends on the relation: the difference of the two accuracies is tested instead.",
     ),
     Source(
         CAUSAL_EFFECTS,

@@ -29,10 +29,12 @@ from attention_atlas.io.tables import write_table
 from attention_atlas.methods.attention_sinks import received_share, sink_share, sink_tokens
 from attention_atlas.methods.head_tables import head_rows, mean_rows
 from attention_atlas.methods.norm_weighted import norm_weighted
+from attention_atlas.methods.options import AS_PUBLISHED
 from attention_atlas.methods.ov_copying import copying_scores, embedding_product
 from attention_atlas.methods.pattern_texts import Pattern, parse_patterns
 from attention_atlas.methods.patterns import check_annotation, pattern_pairs, pattern_share
 from attention_atlas.methods.repeated_tokens import Repeated, ordinary_pieces, repeated_sequences, repetition_measures
+from attention_atlas.methods.surface import entropy_measures, position_measures, target_measures, token_classes
 from attention_atlas.methods.units import independent_units
 from attention_atlas.models.card import ModelCard, read_card
 from attention_atlas.models.devices import pick_device
@@ -58,7 +60,19 @@ SINK, SEP = "sink", "sep"
 NORM_SINK, NORM_SEP = "norm_sink", "norm_sep"
 NORM_WEIGHTED = {SINK: NORM_SINK, SEP: NORM_SEP}
 """Share of attention -> the same share by norm-weighted attention."""
-ON_SENTENCES = (SINK, SEP, NORM_SINK, NORM_SEP)
+SURFACE = {
+    "entropy": "sentence_entropy",
+    "entropy_cls": "sentence_entropy_cls",
+    "cls": "sentence_to_cls",
+    "sep": "sentence_to_sep",
+    "punct": "sentence_to_punctuation",
+    "next": "sentence_to_next",
+    "previous": "sentence_to_previous",
+    "current": "sentence_to_itself",
+}
+"""Measure of `methods.surface` -> its name where it is taken on the sentences that random models read too."""
+DISTANCE = "sentence_distance"
+ON_SENTENCES = (SINK, SEP, NORM_SINK, NORM_SEP, *SURFACE.values(), DISTANCE)
 """Measures that are taken on sentences of the corpus."""
 
 
@@ -91,6 +105,7 @@ class Inputs:
         pad: id of the padding token.
         sep: vocabulary entry of [SEP]; None where the model has none.
         pairs: measure of a pattern -> record of a sentence -> [n, n] which pairs of tokens the pattern counts.
+        cls: vocabulary entry of [CLS]; None where the model has none.
     """
 
     sentences: Sequence[Example]
@@ -98,6 +113,7 @@ class Inputs:
     pad: int
     sep: str | None = None
     pairs: Mapping[str, Mapping[int, npt.NDArray[np.bool_]]] = field(default_factory=dict)
+    cls: str | None = None
 
     def part(self, number: int, size: int) -> Inputs:
         """A systematic sample of about `size` sentences and sequences: every k-th of them, from one place or the next.
@@ -123,8 +139,8 @@ def write_head_scores(
     value: mean over sentences or sequences, with a bootstrap interval and their number n; copying is of the weights and has
     neither. null_low, null_high, p, q: see `against_null`; the draws are the heads of all layers of all random models. A random
     model reads a part of the inputs, so that its values spread more than those of the model would: p is too large, if anything.
-    rank: of the head, 1 for the largest value. even_share: the value of evenly spread attention; empty for what is no share of
-    attention weights. note: why a measure has no value. pattern: what a user named, for the measure of a pattern.
+    rank: of the head, 1 for the largest value. even_share: the value of evenly spread attention; empty for what is not measured
+    on attention weights. note: why a measure has no value. pattern: what a user named, for the measure of a pattern.
 
     Args:
         model_entry: registry entry of the model.
@@ -199,6 +215,7 @@ def draw_inputs(card: ModelCard, tokenizer: Tokenizer, examples: Sequence[Exampl
         sorted(sequences, key=lambda sequence: sequence.length),
         card.pad or 0,
         card.sep,
+        cls=card.cls,
     )
 
 
@@ -227,6 +244,8 @@ def scores_of(entry: Mapping[str, Any], inputs: Inputs, notes: dict[str, str] | 
         weights = widened(maps)
         for measure, shares in sentence_measures(weights, example, inputs.sep).items():
             values.setdefault(measure, {})[example.record] = shares
+        for measure, means in surface_measures(weights, example, inputs.cls, inputs.sep, causal).items():
+            values.setdefault(measure, {})[example.record] = means
         for measure, pairs in inputs.pairs.items():
             values.setdefault(measure, {})[example.record] = pattern_share(weights, pairs[example.record], causal)
         weighted = None if norms is None else norm_weighted(weights, norms.take(example))
@@ -264,12 +283,42 @@ def sentence_measures(
     return shares
 
 
+def surface_measures(
+    maps: npt.NDArray[np.floating], example: Example, cls: str | None, sep: str | None, causal: bool
+) -> dict[str, Floats]:
+    """Measure -> [layer, head]: those of `SURFACE` with the options as published, and the mean distance of attention.
+
+    Mean distance: sum over i and j of a_ij |i - j| / n, in tokens (Vig and Belinkov 2019, for rows that sum to 1).
+    Measures of special tokens that the model lacks are left out, and attention to the next token where a model cannot see it.
+
+    Args:
+        maps: [layer, head, n, n], row = query token.
+        example: what they are of.
+        cls, sep: vocabulary entries of the special tokens.
+        causal: whether a token sees those before it alone.
+    """
+    classes = token_classes(example.tokens, cls, sep)
+    values = {
+        name: value
+        for measures in (entropy_measures, target_measures, position_measures)
+        for name, value in measures(maps, classes, AS_PUBLISHED).items()
+    }
+    lacking = {"next"} if causal else set()
+    lacking |= {"cls", "entropy_cls"} if cls is None else set()
+    lacking |= {"sep"} if sep is None else set()
+    places = np.arange(maps.shape[-1])
+    far = np.abs(places[:, None] - places[None, :]).astype(maps.dtype)
+    distance = np.einsum("lhqk,qk->lh", maps, far).astype(np.float64) / len(places)
+    return {SURFACE[name]: values[name] for name in SURFACE if name not in lacking} | {DISTANCE: distance}
+
+
 def even_scores(inputs: Inputs, causal: bool) -> dict[str, float]:
     """Measure -> its value for attention that is spread evenly over all tokens that a token can see, mean over inputs."""
     values: dict[str, list[float]] = {}
     for example in inputs.sentences:
         maps = even_map(len(example.input_ids), causal)
         shares = sentence_measures(maps, example, inputs.sep)
+        shares |= surface_measures(maps, example, inputs.cls, inputs.sep, causal)
         shares |= {measure: pattern_share(maps, pairs[example.record], causal) for measure, pairs in inputs.pairs.items()}
         for measure, share in shares.items():
             values.setdefault(measure, []).append(float(share[0, 0]))

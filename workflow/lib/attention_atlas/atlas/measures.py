@@ -17,13 +17,13 @@ from attention_atlas.atlas.head_measures import MEASURES as ATLAS_MEASURES
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.html_tables import Layout, write_html_table
 from attention_atlas.io.tables import read_table, write_table
-from attention_atlas.methods.head_measures import PLACE, Measure, Q, Source, ends_of, null_of, parts_of
+from attention_atlas.methods.head_measures import ADJUSTED, PLACE, Measure, Q, Source, ends_of, null_of, parts_of
 from attention_atlas.stats.pooled_null import LEVEL
 from attention_atlas.studies import study_modules
 
 MEASURES = [
     *("measure", "title", "group", "study", "item", "unit", "higher_means", "model", "kind", "heads", "n", "n_unit"),
-    *("null", "chance", "inside_null", "about", "note", "warning"),
+    *("null", "chance", "inside_null", "about", "note", "warning", "calibration"),
 ]
 SOURCES: tuple[Source, ...] = (
     *(source for module in study_modules("head_measures") for source in module.MEASURES),
@@ -35,6 +35,8 @@ LEAST_VALUES = 5
 
 With few examples most heads are tied: a rank, and a correlation of ranks, would say little but how many they are.
 """
+MOST_HEADS = 0.9
+"""Share of heads inside the null from which on a measure is not ranked: the order of noise says nothing."""
 
 
 @dataclass
@@ -67,6 +69,22 @@ class HeadMeasures:
 def takes_few_values(values: pd.Series | Sequence[float]) -> bool:
     """Whether a measure takes fewer than `LEAST_VALUES` different values over heads."""
     return int(pd.Series(values).nunique()) < LEAST_VALUES
+
+
+def can_be_ranked(values: pd.Series, inside: pd.Series | None = None) -> bool:
+    """Whether ranks of heads say something.
+
+    They do not where the measure takes few values, where most heads are tied with another head, or where nearly all of them
+    cannot be distinguished from the null.
+
+    Args:
+        values: of a measure, NaN for heads without one.
+        inside: of `inside_null`.
+    """
+    present = values.dropna()
+    if takes_few_values(present) or present.duplicated(keep=False).mean() > 0.5:
+        return False
+    return inside is None or inside[values.notna()].mean() < MOST_HEADS
 
 
 def read_measures(
@@ -144,7 +162,7 @@ def measure_rows(measured: HeadMeasures, models: Mapping[str, str]) -> pd.DataFr
     What it is; of which model (by table) and how many heads; n: over how many examples (n_unit), the smallest number of any
     head; null: whose values its null distribution is of; chance: its value for a head without the effect; inside_null: how many
     heads cannot be distinguished from such heads; about: the measure that names what a value is about; note: why it is missing;
-    warning: why it says nothing of heads.
+    warning: why it says nothing of heads; calibration: what its values are compared with, or why with nothing (`calibration`).
     """
     table, rows = measured.table, []
     for source in SOURCES:
@@ -161,8 +179,45 @@ def measure_rows(measured: HeadMeasures, models: Mapping[str, str]) -> pd.DataFr
             rows.append(
                 [*facts, models.get(source.table, "") if present else "", kind, count, n, n_unit, *null, measure.about]
                 + [known.get(measure.name, "") for known in (measured.absent, measured.warnings)]
+                + [calibration(measure, source, table, chance)]
             )
     return pd.DataFrame(rows, columns=MEASURES).astype({"n": "Int64", "inside_null": "Int64"})
+
+
+def calibration(measure: Measure, source: Source, table: pd.DataFrame, chance: float | None = None) -> str:
+    """What the values of a measure are compared with, or why with nothing, and why it has no interval: one to three sentences.
+
+    Args:
+        measure: one of the measures of `source`.
+        source: where it comes from.
+        table: heads.tsv.
+        chance: value of a head without the effect.
+    """
+    if measure.name not in table:
+        return "Not measured: see the note."
+    if not pd.api.types.is_numeric_dtype(table[measure.name]):
+        return "A name: not tested."
+    names = {one.name: one.title for one in source.measures}
+    if of := next((name for name in (*names, *table.columns) if measure.name in parts_of(name)), ""):
+        return f"Belongs to {of}."
+    ends = all(end in table for end in ends_of(measure.name))
+    tested = null_of(measure.name)[-1] in table and table[null_of(measure.name)[-1]].notna().any()
+    adjusted = names.get(null_of(measure.name)[-1], "").endswith(ADJUSTED)
+    q = "" if not tested else f"{ADJUSTED}." if adjusted else "q over all heads."
+    if measure.null and null_of(measure.name)[0] in table:
+        said = f"Compared with {measure.null}; {q or 'too few draws for q.'}"
+    elif chance is not None and not pd.isna(chance):
+        by_interval = "by the interval of each head, not corrected for the number of heads." if ends else "without a test."
+        said = f"Compared with {chance:.4g}, the value of a head without the effect: {q or by_interval}"
+    else:
+        said = f"No null: {_lower(source.no_null)}" if source.no_null else "No null: the table has none."
+    if not ends:
+        said += f" No interval: {_lower(source.no_interval or 'The table has none.')}"
+    return said
+
+
+def _lower(sentence: str) -> str:
+    return sentence[:1].lower() + sentence[1:]
 
 
 def by_definition(first: str, second: str) -> bool:

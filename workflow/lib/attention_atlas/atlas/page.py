@@ -24,7 +24,7 @@ from scipy.stats import rankdata
 
 from attention_atlas.atlas.attended import ATTENDED_PAIRS, kind_cards, pair_cards
 from attention_atlas.atlas.correlations import CORRELATIONS
-from attention_atlas.atlas.measures import MEASURES, inside_null, measure_rows, read_measures, takes_few_values
+from attention_atlas.atlas.measures import MEASURES, can_be_ranked, inside_null, measure_rows, read_measures, takes_few_values
 from attention_atlas.atlas.page_models import Comparison, PageModel, comparison_data, page_model
 from attention_atlas.attention.cache import CachedExample, read_attention
 from attention_atlas.attention.half import widened
@@ -220,7 +220,11 @@ def page_data(
         "inside": {
             name: [int(value) for value in heads_inside] for name, heads_inside in inside.items() if heads_inside is not None
         },
-        "percentiles": {name: percentiles(values[name]) for name in names if kinds[name] == "number"},
+        "percentiles": {
+            name: percentiles(values[name] if can_be_ranked(heads[name], inside[name]) else [None] * len(heads))
+            for name in names
+            if kinds[name] == "number"
+        },
         "correlations": [{key: _plain(value) for key, value in row.items()} for row in pairs.to_dict("records")],
         "relations": relations,
         "sentences": sentences,

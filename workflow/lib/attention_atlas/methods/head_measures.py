@@ -5,7 +5,7 @@ Declarations alone: what they import when a table is read is imported then, sinc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ PATTERN = "Pattern of its maps"
 LINGUISTIC = "What it links in language"
 EFFECT = "Effect on the model"
 TRAINING = "Change in training"
+SENTENCES = "On sentences"
 REPEATED = "On repeated random pieces"
 NORM = "Weighted by value norms"
 CHOSEN = "Chosen patterns"
@@ -31,6 +32,8 @@ Q = "_q"
 """The same for q, the p of a head corrected for all heads."""
 NULL = ("_null_low", "_null_high", Q)
 """The same for the range of its null distribution, and for q."""
+ADJUSTED = "p adjusted for all heads"
+"""What takes the place of q where a study adjusts p by the maximum statistic."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +115,8 @@ class Source:
             that says what only the table knows.
         chances: from the table to measure -> its value for a head without the effect, where that depends on the examples.
         reasons: from the table to measure -> why it has no value.
+        no_null: why measures without null distribution and chance value have neither, a sentence.
+        no_interval: why measures without interval have none, a sentence.
     """
 
     table: str
@@ -127,6 +132,8 @@ class Source:
     further: Callable[[pd.DataFrame], tuple[Measure, ...]] | None = None
     chances: Callable[[pd.DataFrame], Mapping[str, float]] | None = None
     reasons: Callable[[pd.DataFrame], Mapping[str, str]] | None = None
+    no_null: str = ""
+    no_interval: str = ""
 
     @property
     def study(self) -> str:
@@ -181,9 +188,24 @@ def with_interval(measure: Measure, interval: str = "95 % interval") -> tuple[Me
     return measure, low, high
 
 
-def where(value: str, name: str, interval: tuple[str, str] | None = None, /, **equal: str) -> Select:
-    """Rows with these values; the column `value` becomes the measure `name`, those of `interval` the ends of its interval."""
+def with_adjusted_p(measure: Measure, interval: str = "95 % interval") -> tuple[Measure, Measure, Measure, Measure]:
+    """A measure, the ends of its interval, and its p adjusted for all heads, which the page shows as q."""
+    adjusted = Measure(null_of(measure.name)[-1], f"{measure.title}: {ADJUSTED}", measure.item, "", part=True)
+    return (*with_interval(measure, interval), adjusted)
+
+
+def ends_with_titles(measures: Sequence[Measure]) -> tuple[Measure, ...]:
+    """The ends of the intervals of several measures, without the measures themselves."""
+    return tuple(end for measure in measures for end in with_interval(measure)[1:])
+
+
+def where(value: str, name: str, interval: tuple[str, str] | None = None, p: str = "", /, **equal: str) -> Select:
+    """Rows with these values; the column `value` becomes the measure `name`, those of `interval` the ends of its interval.
+
+    The column `p`, adjusted for all heads, becomes its q.
+    """
     names = {value: name} | (dict(zip(interval, ends_of(name), strict=True)) if interval else {})
+    names |= {p: null_of(name)[-1]} if p else {}
 
     def select(table: pd.DataFrame) -> pd.DataFrame:
         for column, wanted in equal.items():
@@ -193,13 +215,20 @@ def where(value: str, name: str, interval: tuple[str, str] | None = None, /, **e
     return select
 
 
-def one_per_value(value: str, by: str, names: Mapping[str, str]) -> Select:
-    """A measure for each of several values of the column `by`."""
+def one_per_value(value: str, by: str, names: Mapping[str, str], interval: tuple[str, str] | None = None) -> Select:
+    """A measure for each of several values of the column `by`; the columns of `interval` become the ends of their intervals."""
+
+    def wide_of(table: pd.DataFrame, column: str, columns: Mapping[str, str]) -> pd.DataFrame:
+        rows = table[table[by].isin(columns)]
+        wide = rows.pivot(index=PLACE, columns=by, values=column).rename(columns=dict(columns))
+        return wide[[name for name in columns.values() if name in wide]]
 
     def select(table: pd.DataFrame) -> pd.DataFrame:
-        rows = table[table[by].isin(names)]
-        wide = rows.pivot(index=PLACE, columns=by, values=value).rename(columns=dict(names))
-        return wide[[name for name in names.values() if name in wide]].reset_index()
+        wide = wide_of(table, value, names)
+        for side, column in enumerate(interval or ()):
+            ends = {row: ends_of(name)[side] for row, name in names.items()}
+            wide = wide.join(wide_of(table, column, ends))
+        return wide.reset_index()
 
     return select
 

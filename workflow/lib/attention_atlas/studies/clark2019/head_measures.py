@@ -12,6 +12,7 @@ from attention_atlas.methods.head_measures import (
     Measure,
     Source,
     best_of_rows,
+    ends_with_titles,
     one_per_value,
     where,
     with_interval,
@@ -86,12 +87,14 @@ _COREFERENCE = (Measure("coreference", "Accuracy of antecedents, better directio
 MEASURES = (
     Source(
         "clark2019/surface",
-        one_per_value("value", "measure", _COLUMNS_OF_SURFACE),
-        _SURFACE,
-        ("measure", *_VALUE),
+        one_per_value("value", "measure", _COLUMNS_OF_SURFACE, ("ci_low", "ci_high")),
+        (*_SURFACE, *ends_with_titles(_SURFACE)),
+        ("measure", *_VALUE, "ci_low", "ci_high"),
         Examples("texts", one_per_value("n", "measure", _COLUMNS_OF_SURFACE)),
         attention_alone=True,
         group=WHERE,
+        no_null="Models with random weights read only the sentences of the group 'On sentences', which compares these measures "
+        "with them where the atlas scores the model.",
     ),
     Source(
         "clark2019/figure3",
@@ -100,6 +103,7 @@ MEASURES = (
         (*_OF_GRADIENT, *_VALUE, "ci_low", "ci_high"),
         Examples("texts", where("n", "gradient_sep", **_OF_GRADIENT)),
         group=EFFECT,
+        no_null="The size of a gradient without an effect of [SEP] is not known.",
     ),
     Source(
         "clark2019/dependency_head_relations",
@@ -109,6 +113,8 @@ MEASURES = (
         Examples("words", _words_of_relations),
         attention_alone=True,
         group=LINGUISTIC,
+        no_null="Chance depends on the relation: the margin over the best fixed offset is tested instead.",
+        no_interval="The table has the interval of the margin over the best fixed offset alone.",
     ),
     Source(
         "clark2019/coreference_heads",
@@ -117,5 +123,8 @@ MEASURES = (
         ("mention_type", "layer", "head", "accuracy"),
         Examples("mentions", best_of_rows("n", "coreference", mention_type="all")),
         group=LINGUISTIC,
+        no_null="Chance depends on the candidate antecedents of each mention, which the table does not have; the larger of two "
+        "directions is above it by selection.",
+        no_interval="The table has sums over all mentions, which depend on each other within a document.",
     ),
 )

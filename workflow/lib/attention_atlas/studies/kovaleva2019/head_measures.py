@@ -114,6 +114,9 @@ MEASURES = (
         ("task", "annotator", "layer", "head", "class", "maps"),
         Examples("maps", _maps_of_heads, ()),
         group=PATTERN,
+        no_null="The share of the most frequent class is at least one over the number of classes, whatever the head does; how "
+        "often a head without a pattern gets each class is not known.",
+        no_interval="The table has numbers of maps, not the class of every map.",
     ),
     Source(
         "kovaleva2019/figure3",
@@ -125,12 +128,15 @@ MEASURES = (
     ),
     Source(
         "kovaleva2019/figure5",
-        by_task("value", "unchanged", crop="real"),
-        _task_measures("unchanged", "Cosine of maps before and after fine-tuning", "Figure 5", "cosine", "changed less"),
-        ("task", "crop", "layer", "head", "value"),
+        by_task("value", "unchanged", interval=("ci_low", "ci_high"), crop="real"),
+        _with_intervals(
+            _task_measures("unchanged", "Cosine of maps before and after fine-tuning", "Figure 5", "cosine", "changed less")
+        ),
+        ("task", "crop", "layer", "head", "value", "ci_low", "ci_high"),
         Examples("examples", by_task("n", "unchanged", "sum", crop="real")),
         family=True,
         group=TRAINING,
+        no_null="No head is known to change by chance alone: that would need fine-tuning on shuffled labels.",
     ),
     Source(
         "kovaleva2019/figure8",

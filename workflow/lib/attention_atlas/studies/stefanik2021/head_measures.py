@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attention_atlas.methods.head_measures import EFFECT, LINGUISTIC, Caution, Examples, Measure, Source, where, with_interval
+from attention_atlas.methods.head_measures import (
+    EFFECT,
+    LINGUISTIC,
+    Caution,
+    Examples,
+    Measure,
+    Source,
+    where,
+    with_adjusted_p,
+    with_interval,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,9 +68,9 @@ MEASURES = (
     Source(
         "stefanik2021/ablation",
         # A bootstrap over few documents is too narrow: the intervals by exchanges, which are those of all heads at once.
-        where("delta", "tagger_without", ("adjusted_low", "adjusted_high"), **_TEST_MEAN),
-        with_interval(_REMOVED, "95 % interval of all heads at once"),
-        ("seed", "split", "metric", "layer", "head", "delta", "adjusted_low", "adjusted_high"),
+        where("delta", "tagger_without", ("adjusted_low", "adjusted_high"), "p_adjusted", **_TEST_MEAN),
+        with_adjusted_p(_REMOVED, "95 % interval of all heads at once"),
+        ("seed", "split", "metric", "layer", "head", "delta", "adjusted_low", "adjusted_high", "p_adjusted"),
         Examples("documents", where("documents", "tagger_without", **_TEST_MEAN), ("documents",)),
         Caution(
             "stefanik2021/fine_tuning",
