@@ -150,8 +150,9 @@ ARTIFACTS = (
         "Table 3",
         "Probing classifiers on attention, with and without words, and their baselines",
         "Accuracy of probes that predict dependency heads from all attention heads, over several seeds. The probes use "
-        "attention alone, attention with word vectors, distances with word vectors, or a model with random weights. Results are given with the published code's misalignment of ROOT and with it fixed (Clark et al. 2019, Table 3). The page "
-        "says how the number of epochs was chosen, and whether attention alone beats the best single head.",
+        "attention alone, attention with word vectors, distances with word vectors, or a model with random weights. "
+        "Results are given with the published code's misalignment of ROOT and with it fixed (Clark et al. 2019, Table 3). "
+        "The page says how the number of epochs was chosen, and whether attention alone beats the best single head.",
         needs=["dependencies", "probe_training"],
         uses=["vectors"],
         files=["table3_seeds.tsv", "table3_gains.tsv"],

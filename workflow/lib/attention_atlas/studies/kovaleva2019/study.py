@@ -138,7 +138,7 @@ ARTIFACTS = (
         "Section 4.5",
         "Attention between verbs and subjects, and between nouns and pronouns",
         "Attention between verbs and their subjects, and between nouns and pronouns, before and after fine-tuning, beside "
-        "pairs of words as far apart (Kovaleva et al. 2019, section 4.5).",
+        "pairs of words at the same distance (Kovaleva et al. 2019, section 4.5).",
     ),
     table(
         "frame_options",
