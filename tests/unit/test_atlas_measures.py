@@ -181,7 +181,7 @@ def test_measures_say_how_many_examples_they_are_of_and_what_makes_them_say_noth
     assert measured.examples["relation_margin"] == 31, "the smallest of any head that has a relation"
     assert measured.table["best_relation"].tolist() == ["det"] * 3 + ["none"] + ["det"] * 8
     assert set(measured.warnings) == {"tagger_without"}, "once, not for the ends of its interval"
-    assert "removals can say nothing of what heads contribute here" in measured.warnings["tagger_without"]
+    assert "removals are uninformative about single heads here" in measured.warnings["tagger_without"]
     table = measure_rows(measured, {}).set_index("measure")
     assert table.loc["tagger_without", ["n", "n_unit"]].tolist() == [14, "documents"]
     assert pd.isna(table.loc["masked", "n"])

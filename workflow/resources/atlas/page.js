@@ -376,7 +376,7 @@
     drawLines(sentence, weights);
     const named = { labelExpr: `[${sentence.tokens.map((token) => JSON.stringify(token)).join(",")}][datum.value]`, labelFontSize: 12, ticks: false, domain: false };
     draw("matrix", {
-      description: `Attention of ${label(state.head)} as a matrix, a row a piece that attends`,
+      description: `Attention of ${label(state.head)} as a matrix, one row for each query token`,
       width: 16 * n,
       height: 16 * n,
       data: { values: rows },

@@ -58,38 +58,38 @@ class Question:
 
 QUESTIONS = (
     Question(
-        "Vertical heads (Guan et al.) are the ones that importance (Michel et al.) prunes first",
+        "Vertical heads (Guan et al.) have lower importance than other heads (Michel et al.)",
         ("distance_type", "importance"),
         "probability that a vertical head is less important than another, minus 1/2",
         1,
         grouped=True,
     ),
     Question(
-        "Heads that attend to [SEP] (no-ops, Clark et al.) cost nothing when they are disabled (Kovaleva et al.)",
+        "The more a head attends to [SEP] (Clark et al.), the less disabling it costs (Kovaleva et al.)",
         ("to_sep", "disabled"),
         "Spearman of attention to [SEP] with the score left",
         1,
     ),
     Question(
-        "The same with heads masked in a classifier (Michel et al.)",
+        "The more a head attends to [SEP] (Clark et al.), the less masking it costs (Michel et al.)",
         ("to_sep", "masked"),
         "Spearman of attention to [SEP] with the score left",
         1,
     ),
     Question(
-        "Heads that follow a relation (Clark et al.) change little in fine-tuning (Kovaleva et al.)",
+        "Heads that follow a dependency relation (Clark et al.) change less in fine-tuning (Kovaleva et al.)",
         ("relation_margin", "unchanged"),
-        "Spearman of the margin over the offset with the cosine before and after",
+        "Spearman of the margin over the best fixed offset with the cosine of maps before and after fine-tuning",
         1,
     ),
     Question(
-        "Heads that detect keyphrases untrained (Štefánik) are the ones that a tagger needs",
+        "Removing the heads that best detect keyphrases without training lowers tagging F1 the most (Štefánik)",
         ("keyphrase_auc", "tagger_without"),
         "Spearman of AUC with the score left without the head",
         -1,
     ),
     Question(
-        "Importance by derivatives (Michel et al.) says which heads cost most when masked",
+        "Masking heads of high importance (Michel et al.) lowers the score the most",
         ("importance", "masked"),
         "Spearman of importance with the score left",
         -1,

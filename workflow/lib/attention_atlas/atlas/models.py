@@ -165,7 +165,7 @@ STATEMENTS = (
         ("entropy",), _with_depth("entropy", above=False),
     ),
     _Statement(
-        "Some head puts most of its attention on the next or the previous piece (Clark et al., section 3.1)",
+        "Some head puts most of its attention on the next or the previous token (Clark et al., section 3.1)",
         "largest share of any head", ("to_next", "to_previous"), _most("next", "previous"),
     ),
     _Statement(

@@ -47,9 +47,9 @@ ARTIFACTS = (
     table(
         "findings",
         "Findings",
-        "Findings of one study, tested on another study's measures of the same heads",
-        "Findings across papers, each with its statistic over all heads and within layers, and a verdict by the test within "
-        "layers: holds, does not hold, or undecided.",
+        "Which findings of one study hold for the measures of another?",
+        "Findings that link measures of two studies. Each has a statistic over all heads and one within layers. The test "
+        "within layers decides the verdict: holds, does not hold, or undecided.",
     ),
     figure(
         "models",

@@ -43,9 +43,9 @@ _SURFACE = (
     Measure("to_sep", "Attention to [SEP]", "Figure 2", "share", "more attention to [SEP]"),
     Measure("to_cls", "Attention to [CLS]", "Figure 2", "share", "more attention to [CLS]"),
     Measure("to_punctuation", "Attention to full stops and commas", "Figure 2", "share", "more to punctuation"),
-    Measure("to_next", "Attention to the next piece", "Section 3.1", "share", "looks ahead"),
-    Measure("to_previous", "Attention to the previous piece", "Section 3.1", "share", "looks back"),
-    Measure("to_itself", "Attention to the piece itself", "Section 3.1", "share", "looks at itself"),
+    Measure("to_next", "Attention to the next token", "Section 3.1", "share", "looks ahead"),
+    Measure("to_previous", "Attention to the previous token", "Section 3.1", "share", "looks back"),
+    Measure("to_itself", "Attention to the current token", "Section 3.1", "share", "looks at itself"),
 )
 _COLUMNS_OF_SURFACE = {
     "entropy": "entropy",
@@ -77,13 +77,29 @@ _RELATION = (
         chance=0,
         about="best_relation",
     ),
-    Measure("relation_margin_low", "Lower end of that margin's interval", "Table 1", "share", part=True),
-    Measure("relation_margin_high", "Upper end of that margin's interval", "Table 1", "share", part=True),
+    Measure(
+        "relation_margin_low",
+        "Held-out margin on the head's first relation, lower end of its interval",
+        "Table 1",
+        "share",
+        part=True,
+    ),
+    Measure(
+        "relation_margin_high",
+        "Held-out margin on the head's first relation, upper end of its interval",
+        "Table 1",
+        "share",
+        part=True,
+    ),
     Measure("relation_margin_q", "q of that margin over all heads", "Table 1", "", part=True),
 )
 _GRADIENT = Measure("gradient_sep", "Gradient of the loss by attention to [SEP]", "Figure 3", "per weight", "[SEP] matters")
 _OF_GRADIENT = {"masking": "masked", "rows": PREDICTED, "measure": "per_weight", "target": "sep"}
-_COREFERENCE = (Measure("coreference", "Accuracy of antecedents, better direction", "Table 2", "share", "finds antecedents"),)
+_COREFERENCE = (
+    Measure(
+        "coreference", "Accuracy on antecedents, in the better direction of attention", "Table 2", "share", "finds antecedents"
+    ),
+)
 MEASURES = (
     Source(
         "clark2019/surface",

@@ -72,7 +72,7 @@ ARTIFACTS = (
         "Magnitude of the derivative of the masked-language-model loss with respect to the attention weights to [SEP], [CLS], "
         "full stops and commas, and other tokens, by layer (Clark et al. 2019, Figure 3). Dots are heads, lines their means, "
         "on a logarithmic scale. The paper does not say which tokens are masked or how it averages, so four readings are "
-        "drawn, each over the same queries in all layers (the setting `gradients.rows`). The page of variants (Figure 3, "
+        "drawn, each over the same queries in all layers (the setting gradients.rows). The page of variants (Figure 3, "
         "variants) says which masked-LM head predicts the tokens.",
         needs=["segments"],
     ),
@@ -98,9 +98,9 @@ ARTIFACTS = (
         "table1",
         "Table 1",
         "The best head of each dependency relation, with intervals and held-out choice",
-        "For each dependency relation the head that follows it best, its accuracy with a bootstrap interval over documents, "
-        "the accuracy of a head chosen on held-out folds, the same of the model with random weights, where the run names one, "
-        "and the best fixed offset (Clark et al. 2019, Table 1), beside the published values.",
+        "The most accurate head for each dependency relation, with a bootstrap interval over documents. Further columns "
+        "give the accuracy under held-out selection, the random-weights control where the run has one, the best fixed "
+        "offset and the published values (Clark et al. 2019, Table 1).",
         needs=["dependencies"],
         files=["dependencies.tsv", "dependency_heads.tsv", "dependency_head_relations.tsv"],
     ),
@@ -130,18 +130,18 @@ ARTIFACTS = (
     table(
         "table2_options",
         "Table 2, options",
-        "How far each unstated choice moves Table 2",
-        "Table 2 under each choice that the paper leaves open (which words may be picked, which mentions count, how head "
-        "words are found, windows), moved alone.",
+        "Effect on Table 2 of each choice that the paper leaves open",
+        "Table 2 under each choice that the paper leaves open, changed one at a time: candidate words, mentions, head words"
+        " and windows (Clark et al. 2019, Table 2).",
         needs=["coreference"],
         uses=["coreference_windows"],
     ),
     table(
         "gap",
         "GAP",
-        "Pronoun resolution by gender, a balanced check that the paper does not have",
-        "Which of two names a pronoun's attention prefers, by gender of the pronoun, on passages of GAP (Webster et al. "
-        "2018). Not in Clark et al. 2019: a free and balanced check of their Table 2.",
+        "Pronoun resolution by gender on GAP, an addition to the paper",
+        "Accuracy of choosing between two names by the attention from a pronoun, by gender of the pronoun, on GAP (Webster "
+        "et al. 2018). This gender-balanced check of Table 2 is not in Clark et al. (2019).",
         needs=["gap"],
         files=["gap_heads.tsv"],
     ),
@@ -149,10 +149,10 @@ ARTIFACTS = (
         "table3",
         "Table 3",
         "Probing classifiers on attention, with and without words, and their baselines",
-        "How well dependency heads can be read off all attention heads together: probes on attention alone, with word "
-        "vectors, on distances and word vectors without attention, and on random weights, over several seeds, with the fault "
-        "of the published code (ROOT and words misaligned) and without it (Clark et al. 2019, Table 3). The page says how the "
-        "epochs of the training were chosen, and whether attention alone beats the best single head.",
+        "Accuracy of probes that predict dependency heads from all attention heads, over several seeds. The probes use "
+        "attention alone, attention with word vectors, distances with word vectors, or a model with random weights. "
+        "Results are given with the published code's misalignment of ROOT and with it fixed (Clark et al. 2019, Table 3). "
+        "The page says how the number of epochs was chosen, and whether attention alone beats the best single head.",
         needs=["dependencies", "probe_training"],
         uses=["vectors"],
         files=["table3_seeds.tsv", "table3_gains.tsv"],
@@ -173,10 +173,10 @@ ARTIFACTS = (
     table(
         "figure6_test",
         "Figure 6, test",
-        "Whether heads of one layer are alike, and how well the plane holds the divergences",
-        "Whether heads of one layer are alike: mean divergence within and between layers, with a permutation test over layer "
-        "labels (Clark et al. 2019, section 6, states it without a statistic), and how well the plane of Figure 6 holds the "
-        "divergences.",
+        "Are heads of one layer more similar than heads of different layers?",
+        "Mean divergence of heads within and between layers, with a permutation test over layer labels. The paper states "
+        "the difference without a statistic (Clark et al. 2019, section 6). The table also gives how well the plane of "
+        "Figure 6 preserves the divergences.",
         needs=["segments", "dependencies"],
         uses=["coreference"],
     ),
@@ -192,16 +192,17 @@ ARTIFACTS = (
     table(
         "options",
         "Options",
-        "How far each disputed choice moves the results",
-        "Every choice on which paper, published code and good practice part, moved alone, and how far it moves the result.",
+        "Effect of each disputed choice on the results",
+        "Change in the result when one choice is changed at a time. The choices are those on which the paper, the published"
+        " code and good practice differ (Clark et al. 2019).",
         needs=["segments", "dependencies"],
         uses=["variants", "probe_training", "vectors"],
     ),
     table(
         "dropped",
         "Dropped",
-        "Examples left out, with reasons",
-        "Records that became no example, with counts and reasons.",
+        "Dropped examples, by reason",
+        "Number of records dropped from each corpus, by reason.",
         needs=["segments", "dependencies"],
         uses=["coreference", "coreference_windows", "gap", "probe_training", "variants"],
     ),

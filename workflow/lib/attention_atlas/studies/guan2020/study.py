@@ -102,8 +102,8 @@ ARTIFACTS = (
         "agreement",
         "Section 4, options",
         "Agreement of the types of heads across options, seeds and methods",
-        "How far the clusters of heads agree when one open choice is moved: binning and diagonal of the feature, seed, "
-        "method, half of the inputs, and three or five clusters (Guan et al. 2020, section 4).",
+        "Agreement of the clusters of heads when one option is changed: binning and diagonal of the feature, seed, method, "
+        "half of the inputs, and three or five clusters (Guan et al. 2020, section 4).",
         needs=["questions"],
     ),
     table(
@@ -125,9 +125,8 @@ ARTIFACTS = (
     table(
         "dropped",
         "Dropped",
-        "Examples left out, with reasons",
-        "How many examples of each corpus were kept and how many left out, with the reason, for everything that this study "
-        "reads.",
+        "Dropped examples, by reason",
+        "Number of examples kept and dropped in each corpus of the study, by reason.",
         needs=["questions"],
     ),
     table(

@@ -105,7 +105,7 @@ def _frame_heads(heads: pd.DataFrame) -> Claim:
     ]
     ours = ", ".join(f"{row['layer']:.0f}-{row['head']:.0f} {row['value']:.2f} (control {row['control']:.2f})" for row in best)
     few = f"; fewer than {FEWEST_EXAMPLES} sentences, no interval" if parts[0].n < FEWEST_EXAMPLES else ""
-    statement = "The two heads with the most attention on frame links exceed what the distance of the pieces explains"
+    statement = "The two heads with the most attention on frame links exceed the attention expected from token distance"
     return all_hold(statement, ours + few, parts)
 
 

@@ -94,16 +94,26 @@ def _maps_of_heads(table: pd.DataFrame) -> pd.DataFrame:
 
 
 _CLASS = (
-    Measure("pattern_class", "Most frequent class of its maps, by the rules", "Figure 2", ""),
+    Measure("pattern_class", "Most frequent class of the head's attention maps, by rules", "Figure 2", ""),
     Measure(
-        "pattern_share", "Share of its maps that are of that class", "Figure 2", "share", "one pattern", about="pattern_class"
+        "pattern_share",
+        "Share of the head's attention maps in its most frequent class",
+        "Figure 2",
+        "share",
+        "one pattern",
+        about="pattern_class",
     ),
 )
 _FRAMES = Measure(
-    "frame_margin", "Attention between frame elements above pairs as far apart", "Figure 3", "share", "links frames", chance=0
+    "frame_margin",
+    "Attention between frame elements, minus that of pairs at the same distance",
+    "Figure 3",
+    "share",
+    "links frames",
+    chance=0,
 )
 _DISABLED = _task_measures(
-    "disabled", "Score with the head made uniform, less the score without", "Figure 8", "points", "harmless head", chance=0
+    "disabled", "Change in score when the head attends uniformly", "Figure 8", "points", "harmless head", chance=0
 )
 _MARGIN_ENDS = ("margin_ci_low", "margin_ci_high")
 MEASURES = (

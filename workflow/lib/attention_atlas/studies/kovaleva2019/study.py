@@ -138,13 +138,13 @@ ARTIFACTS = (
         "Section 4.5",
         "Attention between verbs and subjects, and between nouns and pronouns",
         "Attention between verbs and their subjects, and between nouns and pronouns, before and after fine-tuning, beside "
-        "pairs of words as far apart (Kovaleva et al. 2019, section 4.5).",
+        "pairs of words at the same distance (Kovaleva et al. 2019, section 4.5).",
     ),
     table(
         "frame_options",
         "Figure 3, options",
         "Readings of the procedure of Figure 3",
-        "The best head of Figure 3 under every reading of its procedure (Kovaleva et al. 2019, section 4.2).",
+        "The best head of Figure 3 under each reading of the paper's procedure (Kovaleva et al. 2019, section 4.2).",
         needs=["frames"],
     ),
     table(
@@ -158,14 +158,14 @@ ARTIFACTS = (
     table(
         "options",
         "Options",
-        "How far each choice moves the heads",
-        "How far each choice that the paper or its code leaves open moves the values of the heads (Kovaleva et al. 2019).",
+        "Effect of each open choice on the values of heads",
+        "Change in the values of heads under each choice that the paper or its code leaves open (Kovaleva et al. 2019).",
     ),
     table(
         "digitised",
         "Digitised",
-        "Heads against those read off the paper's figures",
-        "The run's heads against those read off the paper's figures (Kovaleva et al. 2019).",
+        "Values of heads compared with values read off the paper's figures",
+        "Values of the run's heads compared with values read off the paper's figures (Kovaleva et al. 2019).",
         uses=["frames"],
     ),
     table(
@@ -178,8 +178,8 @@ ARTIFACTS = (
     table(
         "dropped",
         "Dropped",
-        "Examples left out, with reasons",
-        "Examples that were left out of the study, by corpus and reason.",
+        "Dropped examples, by reason",
+        "Number of examples dropped from the study, by corpus and reason.",
         uses=["frames"],
     ),
     table(

@@ -191,8 +191,8 @@ ARTIFACTS = (
     table(
         "dropped",
         "Dropped",
-        "Examples left out, with reasons",
-        "Examples that were left out of the study, by corpus and reason.",
+        "Dropped examples, by reason",
+        "Number of examples dropped from the study, by corpus and reason.",
         needs=EVALUATED,
         uses=FURTHER,
     ),

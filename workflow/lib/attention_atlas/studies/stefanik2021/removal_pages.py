@@ -34,7 +34,7 @@ def removal_warning(scores: pd.DataFrame) -> list[str]:
         return []
     interval = f"{without['delta_low']:+.1f} to {without['delta_high']:+.1f}"
     return [
-        "Warning: removals can say nothing of what heads contribute here. Without any head the taggers score "
+        "Warning: removals are uninformative about single heads here. Without any head the taggers score "
         f"{without['value']:.1f} % token F1, with all heads {whole['value']:.1f} %: a difference of {without['delta']:+.1f} "
         f"percentage points with a 95 % interval of {interval} (mean over seeds, n = {whole['documents']} test documents)."
     ]

@@ -137,8 +137,8 @@ ARTIFACTS = (
     table(
         "dropped",
         "Dropped",
-        "Documents left out, with reasons",
-        "Documents left out of the study, by corpus and reason.",
+        "Dropped documents, by reason",
+        "Number of documents dropped from the study, by corpus and reason.",
         needs=["documents"],
     ),
 )

@@ -35,10 +35,10 @@ def controls_page(path: str | Path, labels: Mapping[str, RunLabel], html_out: st
             "F1 over targets and labels in percent, mean over seeds, 95 % interval by bootstrap over seeds and documents, or "
             "sentences where the corpus does not name its documents (unit). "
             "Random encoder: the same probes on a model whose layers have random weights; above: F1 less that of those probes. "
-            "Control task: every word has a label of its own, drawn by chance (Hewitt & Liang 2019), so that a probe can "
+            "Control task: every word type has one random label (Hewitt & Liang 2019), so that a probe can "
             "memorise labels but learns nothing of the task; selectivity: F1 less that of the control task. Shuffled labels: "
             "trained on labels shuffled among all training targets, which leaves nothing to learn but how frequent each label "
-            "is, and evaluated on the right ones; above: F1 less that of those probes. They are of the first seed alone; the "
+            "is, and evaluated on the true labels; above: F1 less that of those probes. They are of the first seed alone; the "
             "interval takes the spread over seeds of the probes that they are compared with.",
             *([] if stopped_early(table) else [f"Equal steps: {NONE_STOPPED}."]),
         ],

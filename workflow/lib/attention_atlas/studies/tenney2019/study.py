@@ -82,8 +82,8 @@ ARTIFACTS = (
         "options",
         "Options",
         "Effect of options: layer 0, running maximum, equal steps",
-        "How much options of the method change the result: layer 0 as in the published code, a running maximum of scores, an "
-        "equal number of steps for all tasks (Tenney et al. 2019).",
+        "Change in the result under each option of the method: layer 0 as in the published code, a running maximum of "
+        "scores, or an equal number of steps for all tasks (Tenney et al. 2019).",
         uses=["cases"],
     ),
     table(
@@ -104,8 +104,8 @@ ARTIFACTS = (
     table(
         "dropped",
         "Dropped",
-        "Sentences left out, with reasons",
-        "Sentences that became no example in the study of Tenney et al. (2019), with reasons.",
+        "Dropped sentences, by reason",
+        "Number of sentences dropped from the study of Tenney et al. (2019), by corpus and reason.",
         uses=["cases"],
     ),
 )
