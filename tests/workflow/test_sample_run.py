@@ -442,7 +442,11 @@ STYLES = {
     "kovaleva2019_figure7": ("studies/kovaleva2019/figure7.py", "min(height, TALLEST)", "min(height, TALLEST - 1)"),
     "michel2019_figure2": ("studies/michel2019/figure2.py", "panels(PAGE / 2, 4.1)", "panels(PAGE / 2, 4.3)"),
     "tenney2019_figure1": ("studies/tenney2019/figure1.py", "0.5 * len(table) + 1.0", "0.5 * len(table) + 1.1"),
-    "stefanik2021_ablation_figure": ("studies/stefanik2021/figures/ablation.py", "panels(PAGE / 2, 3.1)", "panels(PAGE / 2, 3.3)"),
+    "stefanik2021_ablation_figure": (
+        "studies/stefanik2021/figures/ablation.py",
+        "panels(PAGE / 2, 3.1)",
+        "panels(PAGE / 2, 3.3)",
+    ),
     "atlas_models_figure": ("atlas/models_figure.py", "max(0.32, 0.04", "max(0.34, 0.04"),
 }
 """Rule of a figure -> its module, and an edit of its style."""
@@ -529,7 +533,12 @@ def test_a_comment_reruns_nothing(copy):
 
 
 def test_another_caption_reruns_nothing(copy):
-    edit(copy, "studies/clark2019/study.py", "the darker a line, the larger the attention weight", "darker lines are larger weights")
+    edit(
+        copy,
+        "studies/clark2019/study.py",
+        "the darker a line, the larger the attention weight",
+        "darker lines are larger weights",
+    )
     assert copy.jobs(*SMALL) == {}
 
 

@@ -92,8 +92,8 @@ def _has_columns(file: Path) -> bool:
         columns = line.count("\t") + 1
         if columns not in (1, _COLUMNS):
             raise AtlasError(
-                f"{file}:{number}: {columns} columns: this is neither plain text, one sentence on each line, nor CoNLL-U, which "
-                f"has {_COLUMNS} columns separated by tabs."
+                f"{file}:{number}: {columns} columns: this is neither plain text, one sentence on each line, nor CoNLL-U, "
+                f"which has {_COLUMNS} columns separated by tabs."
             )
         return columns == _COLUMNS
     return False
