@@ -81,7 +81,7 @@ def edge_record_builders(
     files: str = GOLD_FILES,
     language: str = "english",
 ) -> Iterator[Callable[[], EdgeRecord]]:
-    """Yield what makes the records of a corpus, with the targets of some tasks; a record without targets is a record too.
+    """Yield what makes the records of a corpus, with the targets of some tasks; records without targets are included.
 
     To make targets takes far longer than to read the file, so that those of a sample alone are made. A tree with several roots
     is an error (`SeveralRootsError`) when its record is made, so that a caller can drop that record alone.
@@ -143,7 +143,7 @@ def _built_late(build: Callable[[], _Sentence], tasks: Sequence[str]) -> EdgeRec
 
 
 def tag_targets(tree: Tree) -> list[EdgeTarget]:
-    """Parts of speech: a word a target, its language-specific tag (XPOS) as label."""
+    """Parts of speech: each word is a target with its language-specific tag (XPOS) as label."""
     return [EdgeTarget((k, k + 1), None, (tag,), "pos") for k, tag in enumerate(tree.xpos)]
 
 

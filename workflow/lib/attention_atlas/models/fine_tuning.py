@@ -156,9 +156,9 @@ def fine_tune(
 
 
 def order_of_batches(training: Mapping[str, Any]) -> str:
-    """`RANDOM` or `BY_LENGTH` (examples of like length together, which saves padding and time).
+    """`RANDOM` or `BY_LENGTH` (examples of similar length together, which saves padding and time).
 
-    Translation is always random: grouped batches come from long to short, in which a model that starts from nothing learns no
+    Translation is always random: grouped batches come from long to short, in which a randomly initialised model learns no
     alignment.
     """
     return RANDOM if training["task"] == "translation" else str(training.get("batches", BY_LENGTH))

@@ -1,4 +1,4 @@
-"""Translations by encoder-decoder models: beam search under a plan, in batches of like length."""
+"""Translations by encoder-decoder models: beam search under a plan, in batches of similar length."""
 
 from __future__ import annotations
 
