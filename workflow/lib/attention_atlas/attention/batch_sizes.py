@@ -5,6 +5,6 @@ EXTRACTION_TOKENS = 2048
 GRADIENT_TOKENS = 1024
 """Padded tokens of a batch of backward passes."""
 LOSS_TOKENS = 1024
-"""Padded tokens of a batch whose losses are taken; a model with its head computes scores of the vocabulary for all of them."""
+"""Padded tokens of a batch with losses; a model with a head computes vocabulary scores for every token."""
 PROBE_CHUNK = 512
 """Sentences in memory while probes are trained."""

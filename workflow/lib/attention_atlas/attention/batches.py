@@ -13,7 +13,7 @@ from attention_atlas.corpora.examples import Example
 
 
 def batch_by_length(examples: Sequence[Example], batch_tokens: int = EXTRACTION_TOKENS) -> Iterator[list[Example]]:
-    """Group examples of like length, longest first, into batches of at most `batch_tokens` padded pieces (one at the least)."""
+    """Batch examples of similar length, longest first: at most `batch_tokens` padded tokens, at least one example."""
     batch: list[Example] = []
     for example in sorted(examples, key=lambda e: (-len(e.input_ids), e.record)):
         if batch and (len(batch) + 1) * len(batch[0].input_ids) > batch_tokens:

@@ -88,7 +88,7 @@ class Example:
         words: the m words.
         layers: gold layers by name, each with m values (`heads`: 1-indexed, 0 = ROOT, -1 = unknown); without absent ones.
         mentions: spans of words that refer; None where the corpus has no such layer.
-        question: question on a passage, with its answers; None where there is none.
+        question: question on a passage, with its answers; None without a question.
         label: class, a number as text, or the translation of the text; None where the corpus has none.
         edges: targets of edge probing, spans over `words`; None where the corpus has no such layer.
         keyphrases: gold phrases of a document, those that are not in its text too; None where the corpus has no such layer.

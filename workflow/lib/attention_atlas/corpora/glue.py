@@ -72,7 +72,7 @@ class Labelled:
 
 @dataclass(frozen=True)
 class Unusable:
-    """A row that is no example: its place in the file, from 1, and why (QQP's own file has some)."""
+    """A row that is not an example: its place in the file, from 1, and why (QQP's own file has some)."""
 
     id: str
     reason: str

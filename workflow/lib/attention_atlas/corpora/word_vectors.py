@@ -27,7 +27,7 @@ class WordVectors:
     """Vectors by lower-cased word.
 
     Attributes:
-        label: what they are, in words.
+        label: description of the vectors.
         index: word -> row of `vectors`; row 0 is zeros, for words without a vector.
         vectors: [row, dimension] float32.
     """

@@ -12,7 +12,7 @@ from attention_atlas.io.files import write_text
 
 @dataclass(frozen=True)
 class ModelCard:
-    """What a model is.
+    """Facts about a model.
 
     Attributes:
         name: registry name.

@@ -35,13 +35,13 @@ _HELD_OUT = 10
 
 @dataclass(frozen=True)
 class HeadFacts:
-    """Where a head comes from and how good it is.
+    """Origin of a masked-LM head and its evaluation.
 
     Attributes:
         origin: "checkpoint", "trained" or "none" (a model without a mask token).
         texts, positions, steps: examples and masked tokens it was trained on, and optimiser steps; 0 for a checkpoint's head.
         heldout_loss, heldout_accuracy: mean loss (nats) and accuracy on masked tokens of held-out texts.
-        unigram_loss: loss of predicting the frequencies of the training pieces, on the same pieces.
+        unigram_loss: loss of predicting the frequencies of the training tokens, on the same tokens.
     """
 
     origin: str

@@ -38,7 +38,7 @@ def gold_tags(example: Example) -> tuple[str, ...]:
 
 
 def first_pieces(example: Example) -> list[int]:
-    """For each word the place of its first piece."""
+    """Position of the first token of each word."""
     return [int(k) for k in unit_starts(example.word) if example.word[k] != SPECIAL]
 
 
