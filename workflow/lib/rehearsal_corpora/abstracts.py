@@ -1,4 +1,4 @@
-"""Inspec as Hulth gave it out: an archive of abstracts with two files of keyphrases each."""
+"""Inspec as Hulth distributed it: an archive of abstracts with two files of keyphrases each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SPR1, SemEval-2010 task 8 and GloVe in the forms in which they are given out."""
+"""SPR1, SemEval-2010 task 8 and GloVe in the formats of their distributions."""
 
 from __future__ import annotations
 

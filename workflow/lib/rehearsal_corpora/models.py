@@ -120,7 +120,7 @@ def write_marian(folder: Path, shape: Shape, pairs: Sequence[tuple[str, str]], s
 
 
 def _sentencepiece(texts: Iterable[str], path: Path) -> Iterator[str]:
-    """Train a SentencePiece model, and yield its pieces."""
+    """Train a SentencePiece model, and yield its subwords."""
     import sentencepiece
 
     with whole_file(path) as part, part.open("wb") as stream:

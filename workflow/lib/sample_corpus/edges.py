@@ -49,7 +49,7 @@ _NOMINALS = _NOUNS | {"PRON"}
 
 
 def edge_lines(documents: Iterable[Document]) -> Iterator[str]:
-    """A sentence a line with the targets of all eight tasks, each of which names its task."""
+    """One sentence per line with the targets of all eight tasks, each of which names its task."""
     for document in documents:
         for number, sentence in enumerate(document.sentences):
             yield edge_line(edge_record(document, number, sentence))

@@ -88,7 +88,7 @@ class Document:
 
     @property
     def text(self) -> str:
-        """Running text, a paragraph a line."""
+        """Running text, one paragraph per line."""
         return "\n".join(" ".join(sentence.text for sentence in paragraph) for paragraph in self.paragraphs)
 
 

@@ -22,7 +22,7 @@ _MODIFIERS = ("amod", "nn")
 
 
 def keyphrase_lines(documents: Iterable[Document]) -> Iterator[str]:
-    """A text a line, with its keyphrases."""
+    """One text per line, with its keyphrases."""
     for document in documents:
         text = " ".join(sentence.text for sentence in document.sentences[:SENTENCES])
         row = {"id": document.id, "text": text, "keyphrases": keyphrases_of(document)}

@@ -200,7 +200,7 @@ def split_verb(statement: Statement) -> tuple[tuple[Word, ...], Word, tuple[Word
 
 
 def near_synonym(word: Word, rng: random.Random) -> Word:
-    """The word, or half of the time an adjective of like meaning in its place."""
+    """The word, or half of the time an adjective of similar meaning in its place."""
     # Words that take "a" stay with words that take "a".
     options = [o for o in collocations().synonyms["adjectives"].get(word.text, ()) if o[0] not in "aeiou"]
     if not options or word.text[0] in "aeiou" or rng.random() < 0.5:

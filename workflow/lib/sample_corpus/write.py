@@ -24,7 +24,7 @@ PARALLEL_FILES = {"parallel": (0, 400), "parallel-train": (400, 3200)}
 def write_sample(directory: str | Path, documents: int, seed: int, train_documents: int = 0) -> None:
     """Write the corpus into `directory`, each file whole or not at all.
 
-    * ``documents.txt``: a paragraph a line, a blank line between documents;
+    * ``documents.txt``: one paragraph per line, a blank line between documents;
     * ``sentences.txt``: a sentence a line, a blank line after every document (Clark et al. 2019, input of the
       unlabelled segments);
     * ``ud.conllu`` and ``sd.conllu``: CoNLL-U with the UD and the SD tree in columns 7 and 8;
@@ -38,7 +38,7 @@ def write_sample(directory: str | Path, documents: int, seed: int, train_documen
     * ``parallel.jsonl`` and ``parallel-train.jsonl``: sentences in English and French, `PARALLEL_FILES`;
     * ``edges.jsonl`` and ``edges-train.jsonl``: edge-probing records of eight tasks;
     * ``keyphrases.jsonl`` and ``keyphrases-train.jsonl``: first sentences with the keyphrases of their documents;
-    * ``documents.jsonl``: a document a line with all layers.
+    * ``documents.jsonl``: one document per line with all layers.
 
     Raises:
         AtlasError: the disk is full, or a scenario or lexicon file is damaged.
@@ -72,7 +72,7 @@ def write_sample(directory: str | Path, documents: int, seed: int, train_documen
 
 
 def conllu_lines(documents: Iterable[Document], scheme: str) -> Iterator[str]:
-    """CoNLL-U text, a sentence a piece; `scheme` is "ud" or "sd"."""
+    """CoNLL-U text, one string per sentence; `scheme` is "ud" or "sd"."""
     for document in documents:
         for number, sentence in enumerate(document.sentences):
             header = f"# newdoc id = {document.id}\n" if number == 0 else ""

@@ -1,10 +1,10 @@
 """How much goes through a model, or is held for training, at a time; what jobs need follows from it (see `costs`)."""
 
 EXTRACTION_TOKENS = 2048
-"""Padded pieces of a batch of forward passes."""
+"""Padded tokens of a batch of forward passes."""
 GRADIENT_TOKENS = 1024
-"""Padded pieces of a batch of backward passes."""
+"""Padded tokens of a batch of backward passes."""
 LOSS_TOKENS = 1024
-"""Padded pieces of a batch whose losses are taken; a model with its head computes scores of the vocabulary for all of them."""
+"""Padded tokens of a batch with losses; a model with a head computes vocabulary scores for every token."""
 PROBE_CHUNK = 512
 """Sentences in memory while probes are trained."""

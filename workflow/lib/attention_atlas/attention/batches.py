@@ -1,4 +1,4 @@
-"""Batches of examples of like length, and the tensors that a model is fed."""
+"""Batches of examples of similar length, and the tensors that a model is fed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from attention_atlas.corpora.examples import Example
 
 
 def batch_by_length(examples: Sequence[Example], batch_tokens: int = EXTRACTION_TOKENS) -> Iterator[list[Example]]:
-    """Group examples of like length, longest first, into batches of at most `batch_tokens` padded pieces (one at the least)."""
+    """Batch examples of similar length, longest first: at most `batch_tokens` padded tokens, at least one example."""
     batch: list[Example] = []
     for example in sorted(examples, key=lambda e: (-len(e.input_ids), e.record)):
         if batch and (len(batch) + 1) * len(batch[0].input_ids) > batch_tokens:
@@ -30,7 +30,7 @@ def model_inputs(
     """Arguments of the model's forward pass for examples padded to the longest, or to a length: input_ids, attention_mask.
 
     Each is [batch, n]. Segment ids come with them where the model knows segments. GPT-2 and its kin take such ids too, but
-    would add the embedding of the piece of that number.
+    would add the embedding of the token with that id.
     """
     longest = length or max(len(e.input_ids) for e in batch)
     ids = torch.full((len(batch), longest), pad, dtype=torch.long)

@@ -36,9 +36,9 @@ class CachedExample:
         record, id: position in the corpus (from 0) and name of the example.
         level: `tokens` or `words`: what the maps are over.
         tokens: the word pieces, special tokens included.
-        word: for each piece the position of its word, -1 for a special token.
+        word: for each token the position of its word, -1 for a special token.
         gold_words: the words without special tokens.
-        maps: [layer, head, n, n] float16, row = query token, rows sum to 1; n pieces or, at level `words`, words and specials.
+        maps: [layer, head, n, n] float16, row = query token, rows sum to 1; n tokens or, at level `words`, words and specials.
         document: the document that the example is taken from; None where the corpus does not say.
     """
 

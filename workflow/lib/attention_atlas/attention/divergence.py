@@ -87,7 +87,7 @@ def head_divergence(
             products += _product_on(device, entries[:, start : start + _DEVICE_BLOCK], smoothing, n)
     squares = np.diag(products)
     divergence = np.triu(squares[:, None] + squares[None, :] - 2 * products, 1) / 4
-    # Rounding can leave a hair below zero between equal heads.
+    # Rounding can give slightly negative values for equal heads.
     divergence = np.clip(divergence, 0, n * np.log(2))
     return divergence + divergence.T
 
@@ -118,7 +118,7 @@ def _product_on(device: str, block: npt.NDArray[np.generic], smoothing: float, n
 
 @lru_cache(maxsize=1)
 def _linear_algebra() -> ThreadpoolController:
-    """The libraries with threads of their own, which take a moment to find."""
+    """The libraries that run thread pools; finding them is slow."""
     return ThreadpoolController()
 
 

@@ -189,7 +189,7 @@ class Session:
         decoder_attention_mask: torch.Tensor | None = None,
         decoder_sentence_ids: torch.Tensor | None = None,
     ) -> None:
-        """Give the facts of the batch that is run next; they hold until the next call.
+        """Set the facts of the next batch; they apply until the next call.
 
         Args:
             attention_mask: [batch, n], 1 for real tokens and 0 for padding. In models with cross-attention these are

@@ -184,7 +184,7 @@ class Plan:
 
     @property
     def changes_nothing(self) -> bool:
-        """Whether there is no intervention in it."""
+        """Whether the plan is empty."""
         return not (self.edits or self.gates or self.constants)
 
     @property
@@ -399,7 +399,7 @@ def _visible(site: Site, probabilities: torch.Tensor, additive_mask: torch.Tenso
     if real is not None:
         visible = _fit(real, probabilities, keys, site, new=1).bool()[:, None, None, :]
     elif causal and facts.target is not None:
-        # Nobody can give the mask of a text that is only being generated; the causal mask below says it all.
+        # A text that is being generated has no attention mask; the causal mask below is sufficient.
         visible = torch.ones((1, 1, 1, keys), dtype=torch.bool, device=probabilities.device)
     else:
         raise AtlasError(

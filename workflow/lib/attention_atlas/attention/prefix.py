@@ -1,4 +1,4 @@
-"""Starting a forward pass in the middle: what the layers before the first changed one give is computed once.
+"""Starting a forward pass in the middle: layers before the first changed one are computed once.
 
     with recorded(model) as outputs:
         model(**inputs)
@@ -59,7 +59,7 @@ def blocks(model: nn.Module) -> nn.ModuleList:
 def outputs_under(
     model: nn.Module, inputs: Mapping[str, torch.Tensor], plans: Iterable[tuple[Plan, torch.Tensor | None]]
 ) -> Iterator[Any]:
-    """What a model gives for a batch: unchanged, then under each plan, from the first layer that the plan changes.
+    """Outputs of a model for a batch: unchanged, then under each plan, from the first layer that the plan changes.
 
     Args:
         model: with the engine installed, in evaluation mode.
@@ -103,7 +103,7 @@ def resumed(model: nn.Module, outputs: list[Any], layer: int) -> Iterator[None]:
     Enter it inside `watch`, which has to see the whole model.
 
     Raises:
-        AtlasError: there are no such outputs.
+        AtlasError: the outputs were not recorded.
     """
     if layer == 0:
         yield

@@ -14,10 +14,10 @@ WORD_MODES = ("mean", "first", "max")
 
 
 def unit_starts(word: Sequence[int]) -> npt.NDArray[np.intp]:
-    """First piece of every unit: of each word, and of each special token, which is a unit by itself.
+    """First word piece of every unit: of each word, and of each special token, which is a unit by itself.
 
     Args:
-        word: for each piece the position of its word, -1 for a special token.
+        word: for each token the position of its word, -1 for a special token.
     """
     marks = np.asarray(word)
     new = np.ones(len(marks), dtype=bool)
@@ -26,21 +26,21 @@ def unit_starts(word: Sequence[int]) -> npt.NDArray[np.intp]:
 
 
 def to_words(maps: npt.NDArray[np.floating], word: Sequence[int], mode: str = "mean") -> npt.NDArray[np.float32]:
-    """Reduce maps over pieces to maps over words (Clark et al. 2019, section 4.1).
+    """Reduce maps over word pieces to maps over words (Clark et al. 2019, section 4.1).
 
-    Attention to a word is the sum over its pieces. Attention from a word is the mean over its pieces, so that rows still sum
-    to 1; or, as the published code does by default, the row of its first piece; or the maximum.
+    Attention to a word is the sum over its tokens. Attention from a word is the mean over its tokens, so that rows still sum
+    to 1; or, as the published code does by default, the row of its first token; or the maximum.
 
     Args:
-        maps: [..., n, n], row = query piece.
-        word: for each of the n pieces the position of its word, -1 for a special token.
+        maps: [..., n, n], row = query token.
+        word: for each of the n tokens the position of its word, -1 for a special token.
         mode: mean, first or max.
 
     Returns:
         [..., m, m] in float32, m = words and special tokens.
 
     Raises:
-        ValueError: unknown mode, or sizes that do not belong together.
+        ValueError: unknown mode, or sizes that do not match.
     """
     if mode not in WORD_MODES:
         raise ValueError(f"unknown word mode {mode!r}, expected one of {', '.join(WORD_MODES)}")

@@ -1,7 +1,7 @@
 """Number, gender and person of mentions, by words and named entities: the features of a rule-based coreference system.
 
 The word lists are short and compiled for this project; first names by gender come from the US Census of 1990 or from lists of
-the run. A feature that nothing decides is unknown; unknown agrees with all.
+the run. A feature without evidence is unknown, and unknown agrees with every value.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _OF_PERSONS = frozenset((MASCULINE, FEMININE))
 _CENSUS = ("dist.male.first", "dist.female.first")
 """Files of the package `names` with the first names of the US Census of 1990, which are in the public domain."""
 _LEAST_COMMON = 0.01
-"""Percent of people with a name at the least: many rarer ones are words first of all (an, see, long)."""
+"""Minimum percentage of people with a name: many rarer names are usually ordinary words (an, see, long)."""
 _CLEARLY = 10
 """How many times as common a name of both genders must be in one of them to decide."""
 
@@ -59,7 +59,7 @@ class Features(NamedTuple):
 
     Attributes:
         number: None is unknown.
-        genders: those that it can have.
+        genders: the possible genders.
         person: 1 to 3.
     """
 
@@ -98,7 +98,7 @@ def features(words: Sequence[str], head: int, tag: str, entity: str = "", names:
         return Features(PLURAL, ANY_GENDER, 3)
     if head_word in _GENDER:
         return Features(SINGULAR, frozenset((_GENDER[head_word],)), 3)
-    # Types of things decide before words do: Washington Post is no man, whatever its words are.
+    # The entity type takes precedence over the words: Washington Post is not a man.
     if entity and entity not in (_PERSON, _PEOPLES):
         return Features(None if entity in _GROUPS else _number(lower, head_word, tag), frozenset((NEUTER,)), 3)
     capitalised = {word.lower() for word in words[: head + 1] if word[:1].isupper()}

@@ -1,4 +1,4 @@
-"""Words to word pieces and back: every word's pieces are fed as they are, so alignment cannot fail."""
+"""Words to word pieces and back: each word is tokenised separately, so alignment cannot fail."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ class Template:
 
 @dataclass(frozen=True)
 class Pieces:
-    """One model input. All sequences have the same length n, the number of pieces with special tokens.
+    """One model input. All sequences have the same length n, the number of tokens including special tokens.
 
-    `word` gives for each piece the position of its word among the example's words, or -1 for a special token.
+    `word` gives for each token the position of its word among the example's words, or -1 for a special token.
     """
 
     input_ids: tuple[int, ...]
@@ -60,7 +60,7 @@ def open_tokenizer(path: str | Path) -> Tokenizer:
     """The tokenizer of a file `tokenizer.json`.
 
     Raises:
-        AtlasError: there is no such file, or it is none.
+        AtlasError: the file is missing or is not a tokenizer.
     """
     if not Path(path).is_file():
         raise AtlasError(f"{path}: there is no tokenizer.json here.")
@@ -77,7 +77,7 @@ class WordPieces:
         path: a `tokenizer.json` of the `tokenizers` library.
 
     Raises:
-        AtlasError: no such file, or a tokenizer whose pieces of a text are not those of its words.
+        AtlasError: no such file, or a tokenizer that splits a text differently from its words.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -88,7 +88,7 @@ class WordPieces:
         self._lead = self._find_lead()
 
     def pieces(self, words: Sequence[str], first: bool = True) -> list[tuple[int, ...]]:
-        """Ids of the pieces of each word; an empty tuple for a word that the tokenizer maps to nothing.
+        """Ids of the word pieces of each word; an empty tuple for a word that the tokenizer maps to nothing.
 
         Args:
             words: words in order.
@@ -101,7 +101,7 @@ class WordPieces:
         return [self._known[text] for text in spelled]
 
     def token(self, piece: int) -> str:
-        """Vocabulary entry of a piece."""
+        """Vocabulary entry of a token."""
         return self.tokenizer.id_to_token(piece) or f"<{piece}>"
 
     @cached_property
@@ -135,7 +135,7 @@ class WordPieces:
         )
 
     def assemble(self, texts: Sequence[Sequence[tuple[int, ...]]]) -> Pieces:
-        """Put special tokens around one or two texts, each a sequence of words, each the ids of its pieces.
+        """Put special tokens around one or two texts, each a sequence of words, each given by the ids of its word pieces.
 
         The words of a second text are numbered on from those of the first.
         """
@@ -158,7 +158,7 @@ class WordPieces:
         return Pieces(tuple(ids), tuple(map(self.token, ids)), tuple(segments), tuple(words))
 
     def _find_lead(self) -> str:
-        """What has to stand before a word inside a text so that its pieces are those it has in running text."""
+        """Prefix that makes a word inside a text tokenise as it does in running text."""
         for lead in ("", " "):
             if all(self._matches(probe, lead) for probe in _PROBES):
                 return lead
@@ -179,9 +179,9 @@ def last_that_fits(sizes: Sequence[int], start: int, room: int) -> int:
     """Behind the last word, from word `start` on, that fits into `room` pieces with those before it.
 
     Args:
-        sizes: pieces of each word.
+        sizes: number of word pieces of each word.
         start: first word.
-        room: pieces that there is room for.
+        room: maximum number of word pieces.
     """
     stop, used = start, 0
     while stop < len(sizes) and used + sizes[stop] <= room:

@@ -73,7 +73,7 @@ def build_shard(
         entry: registry entry of the corpus.
         raw: its file.
         tokenizer: the model's tokenizer.json.
-        max_tokens: longest input of the model, in pieces; the corpus's own bound counts as well.
+        max_tokens: longest input of the model, in tokens; the corpus may set a lower bound.
         start: first record.
         out: Parquet file to write (columns: `SCHEMA`).
         dropped_out: tab-separated table to write: the fields of `Dropped`.
@@ -103,7 +103,7 @@ def build_shard(
 
 @dataclass(frozen=True)
 class _Corpus:
-    """What examples are made from: see `build_shard`; `bound` is the longest input in pieces."""
+    """What examples are made from: see `build_shard`; `bound` is the longest input in tokens."""
 
     entry: Mapping[str, Any]
     raw: str | Path
@@ -270,7 +270,7 @@ def _all_windows(corpus: _Corpus) -> _Items:
     entry, pieces, bound = corpus.entry, corpus.pieces, corpus.bound
     room = bound - pieces.single.specials
     documents, trees = read_conll2012(corpus.raw, entry["files"], entry["language"]), corpus.companion
-    # Only the trees of documents that are asked for are parsed.
+    # Parse only the trees of the requested documents.
     paired = (
         trees_of_documents(documents, tree_builders(trees)) if trees is not None else ((d, None) for d in documents)
     )  # fmt: skip
@@ -330,7 +330,7 @@ def from_document(
     if not document.phrases:
         return Dropped(record, document.id, "no keyphrases")
     sizes = [len(ids) for ids in pieces.pieces(document.words)]
-    # Odd signs of scientific text, of which the tokenizer makes nothing, must not cost the document.
+    # Symbols that the tokenizer drops must not cause the whole document to be dropped.
     unread = {place for place, size in enumerate(sizes) if not size}
     if unread:
         _log.info("%s: %d words have no pieces and are left out", document.id, len(unread))
@@ -393,7 +393,7 @@ def from_labelled(item: Labelled, record: int, pieces: WordPieces, bound: int, o
         record: its place in the corpus.
         pieces: the tokenizer.
         bound: longest input.
-        overlong: drop it where it is longer, or truncate the longer text piece by piece.
+        overlong: drop it where it is longer, or truncate the longer text token by token.
     """
     tagged = item.tagged or tuple(Tagged(tuple(WORD.findall(text))) for text in item.texts)
     spelled = [pieces.pieces(text.words) for text in tagged]

@@ -8,10 +8,10 @@
 With five or more columns the word is the fourth; with three it is the second (document, word, chains); the last column holds
 the chains. Part of speech and parse (columns five and six), named entities (column eleven) and a column for each predicate
 (from the twelfth to the last but one) are read where there are twelve columns or more. A file, a folder of files or a tar
-archive of them can be read, packed or not; documents come in the order of the files' names.
+archive of them can be read, packed or not; documents are sorted by file name.
 
 The tree of CoNLL-2012 holds each document several times, with gold and with automatic annotation, and in three languages:
-v4/data/development/data/{english,chinese,arabic}/annotations/bc/cctv/00/cctv_0000.v4_{gold,auto}_conll. Of a folder or an
+v4/data/development/data/{english,chinese,arabic}/annotations/bc/cctv/00/cctv_0000.v4_{gold,auto}_conll. From a folder or an
 archive only the files that a pattern names are read, and only those of one language where folders are named by languages.
 """
 
@@ -159,7 +159,7 @@ def column_files(
 
 
 def _within(names: dict[str, str], below: str | None) -> dict[str, str]:
-    """Those of some files that lie in a folder of a name; all where none does."""
+    """The files that lie in a folder of this name, or all files if none does."""
     inside = {name: place for name, place in names.items() if below in PurePath(place).parts[:-1]}
     return inside or names
 
@@ -168,7 +168,7 @@ def _chosen(path: Path, names: dict[str, str], files: str, language: str | None)
     """Those of some files that a pattern and a language choose; `names` holds their places below the source.
 
     Raises:
-        AtlasError: there is none.
+        AtlasError: no file matches.
     """
     named = [name for name, inside in names.items() if fnmatchcase(PurePath(inside).name, files)]
     others = set(LANGUAGES) - {language} if language else set()
@@ -323,7 +323,7 @@ def _documents(name: str, lines: Iterable[tuple[int, bytes]]) -> Iterator[Docume
             if len(columns) < 3:
                 raise AtlasError(f"{where}: {len(columns)} columns; three are the least (document, word, chains).")
             if builder is None:
-                # Short variants come without marks of documents.
+                # Short variants have no document markers.
                 builder = _Builder(columns[0])
             builder.add(columns, where, number)
     if builder is not None:
@@ -344,7 +344,7 @@ def sentence_parse(document: Document, number: int) -> Constituents:
     Raises:
         AtlasError: its parse cannot be read, or has more or fewer words than the sentence.
     """
-    # Slow to import, and what only reads columns has no need of it.
+    # Imported here because it is slow and only parses need it.
     from nltk import Tree as Constituents
 
     text = document.parses[number]

@@ -44,7 +44,7 @@ class SentenceBlock:
 
 
 class SeveralRootsError(AtlasError):
-    """A sentence with several words at ROOT, as converters leave some: `sentence` names it, `fault` the words."""
+    """A sentence with several words at ROOT, which some converters produce: `sentence` names it, `fault` the words."""
 
     def __init__(self, message: str, sentence: str, fault: str) -> None:
         super().__init__(message)
@@ -86,7 +86,7 @@ def tree_builders(path: str | Path) -> Iterator[Callable[[], Tree]]:
 
 
 def count_sentences(path: str | Path) -> int:
-    """Number of sentences in a CoNLL-U file, by its blank lines; nothing is parsed.
+    """Number of sentences in a CoNLL-U file, counted by blank lines without parsing.
 
     Raises:
         AtlasError: the file cannot be read.

@@ -49,7 +49,7 @@ FORM_TASKS = {
     "semeval": ("relations",),
     "decomp": ("protoroles",),
 }
-"""How a file is written -> the tasks that it has targets for."""
+"""File format -> the tasks that it has targets for."""
 _Record = TypeVar("_Record")
 _NO_PARSE = "XX"
 """Tag or word of sentences that OntoNotes has no parse of."""
@@ -81,7 +81,7 @@ def edge_record_builders(
     files: str = GOLD_FILES,
     language: str = "english",
 ) -> Iterator[Callable[[], EdgeRecord]]:
-    """Yield what makes the records of a corpus, with the targets of some tasks; a record without targets is a record too.
+    """Yield what makes the records of a corpus, with the targets of some tasks; records without targets are included.
 
     To make targets takes far longer than to read the file, so that those of a sample alone are made. A tree with several roots
     is an error (`SeveralRootsError`) when its record is made, so that a caller can drop that record alone.
@@ -113,7 +113,7 @@ def edge_record_builders(
 
 
 def coin_flips(records: Iterable[_Record], seed: int = 42, share: float = 0.15) -> Iterator[tuple[_Record, bool]]:
-    """Each record with whether it belongs to the development set: a coin flip a record, as the published code parts SemEval.
+    """Each record with whether it belongs to the development set (random, as in the published split of SemEval).
 
     With its seed this gives the 6,851 and 1,149 records of the authors' corrected table.
     """
@@ -143,7 +143,7 @@ def _built_late(build: Callable[[], _Sentence], tasks: Sequence[str]) -> EdgeRec
 
 
 def tag_targets(tree: Tree) -> list[EdgeTarget]:
-    """Parts of speech: a word a target, its language-specific tag (XPOS) as label."""
+    """Parts of speech: each word is a target with its language-specific tag (XPOS) as label."""
     return [EdgeTarget((k, k + 1), None, (tag,), "pos") for k, tag in enumerate(tree.xpos)]
 
 
@@ -284,7 +284,7 @@ def _entities(entities: Iterable[tuple[WordSpan, str]]) -> Iterator[EdgeTarget]:
 
 
 def _arguments(propositions: Iterable[Iterable[tuple[WordSpan, str]]]) -> Iterator[EdgeTarget]:
-    """Predicate and argument, for all arguments of all predicates; the predicate itself is none."""
+    """Predicate and argument, for all arguments of all predicates; the predicate itself is not an argument."""
     for spans in propositions:
         predicates = [span for span, label in spans if label == PREDICATE]
         for span, label in spans:
@@ -299,7 +299,7 @@ def _entity_sentences(raw: Path, companion: str | Path | None) -> Iterator[_Sent
     """Sentences of nested entities as LitBank has them: a word a line, then columns of B- and I- tags, a blank line between.
 
     Raises:
-        AtlasError: a tag that is none; names file and line.
+        AtlasError: an invalid tag; names file and line.
     """
     # The repository of LitBank has events in files of the same names.
     for name, lines in column_files(raw, files="*.tsv", below="entities"):

@@ -1,4 +1,4 @@
-"""Examples: what a model is fed and the gold layers that belong to it, one Parquet file a shard."""
+"""Examples: what a model is fed and the gold layers that belong to it, one Parquet file per shard."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from attention_atlas.io.files import whole_file
 _Item = TypeVar("_Item")
 RECORD = "record"
 """The unit in which examples, and records that were dropped, are counted."""
-# Gold layers over words: a value a word. Studies that need further layers add theirs here.
+# Gold layers over words: one value per word. Studies that need further layers add theirs here.
 WORD_LAYERS: dict[str, pa.DataType] = {
     "heads": pa.int32(),
     "relations": pa.string(),
@@ -84,11 +84,11 @@ class Example:
         record: position in the corpus, counted from 0 over all records, dropped ones included.
         id: name of the example in the corpus.
         input_ids, segment_ids, tokens: n word pieces, special tokens included.
-        word: for each piece the position of its word, -1 for a special token.
+        word: for each token the position of its word, -1 for a special token.
         words: the m words.
         layers: gold layers by name, each with m values (`heads`: 1-indexed, 0 = ROOT, -1 = unknown); without absent ones.
         mentions: spans of words that refer; None where the corpus has no such layer.
-        question: question on a passage, with its answers; None where there is none.
+        question: question on a passage, with its answers; None without a question.
         label: class, a number as text, or the translation of the text; None where the corpus has none.
         edges: targets of edge probing, spans over `words`; None where the corpus has no such layer.
         keyphrases: gold phrases of a document, those that are not in its text too; None where the corpus has no such layer.

@@ -27,7 +27,7 @@ class FrameSentence:
 
     Attributes:
         id: its name.
-        sentence: words, parted by spaces.
+        sentence: words separated by spaces.
         target: word that evokes the frame.
         elements: phrases that fill elements of the frame's core.
         frame: name of the frame, "" where the source does not name it.

@@ -1,4 +1,4 @@
-"""Sentences and pairs of sentences with a label: the tasks of GLUE, as tab-separated text or a JSON object a line.
+"""Sentences and pairs of sentences with a label: the tasks of GLUE, as tab-separated text or one JSON object per line.
 
 Quotation marks are text: in these files a quote may open and never close. Columns are found by name, official or the hub's.
 An object may hold `layers`, an entry a text: {"words": [...], "xpos": [...], "relations": [...]}, the words as they stand in
@@ -40,7 +40,7 @@ TASKS = {
 NO_HEAD = -1
 """Head of a word whose head is not annotated."""
 _NO_LABEL = ("", "-", "-1", "-1.0")
-"""What stands in place of a label: MNLI has "-" where its annotators disagreed, the hub -1 in the test sets of all tasks."""
+"""Placeholders for a missing label: MNLI has "-" where its annotators disagreed, the hub -1 in the test sets of all tasks."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Labelled:
 
 @dataclass(frozen=True)
 class Unusable:
-    """A row that is no example: its place in the file, from 1, and why (QQP's own file has some)."""
+    """A row that is not an example: its place in the file, from 1, and why (QQP's own file has some)."""
 
     id: str
     reason: str

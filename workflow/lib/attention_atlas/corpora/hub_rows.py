@@ -1,4 +1,4 @@
-"""Rows of a data set on the hub, drawn without reading the whole of it.
+"""Rows of a data set on the hub, sampled without reading the whole data set.
 
 Of a data set in Parquet files only their footers and the row groups that rows are drawn from are read: files are taken in turn,
 in a random order; of each the next of its row groups, in a random order; of each row group a few rows, in a random order. The

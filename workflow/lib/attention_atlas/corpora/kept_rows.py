@@ -1,4 +1,4 @@
-"""Rows that were drawn from a data set of the hub, kept in the user's cache: they are fetched once, whatever needs them."""
+"""Rows that were drawn from a data set of the hub, kept in the user's cache: they are fetched once and shared by all jobs."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 DRAWING = 1
-"""Number of the way in which rows are drawn and written: a change of it makes the kept ones void."""
+"""Number of the way in which rows are drawn and written: changing it invalidates the cached rows."""
 
 
 @contextmanager
 def keeping(drawing: Mapping[str, Any]) -> Iterator[tuple[Path, Path]]:
     """The kept file of the rows and the table of where they come from; no other process draws the same rows meanwhile.
 
-    The caller writes them where they are not there, the table last.
+    The caller writes missing files, the table last.
 
     Args:
         drawing: all that the rows depend on: repository, commit, split, order, and so on; without it nothing is shared.
@@ -29,6 +29,6 @@ def keeping(drawing: Mapping[str, Any]) -> Iterator[tuple[Path, Path]]:
     folder = Path(pooch.os_cache("attention-atlas"), "rows", hashlib.sha256(described.encode()).hexdigest()[:32])
     folder.mkdir(parents=True, exist_ok=True)
     with FileLock(folder / ".guard"):
-        # What is in the folder, for who looks into the cache.
+        # Describe the folder for people who inspect the cache.
         Path(folder, "drawing.json").write_text(described + "\n", encoding="utf-8")
         yield folder / "raw", folder / "rows.tsv"

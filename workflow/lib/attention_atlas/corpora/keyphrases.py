@@ -37,7 +37,7 @@ class KeyphraseDocument:
         id: its name.
         words: the words.
         tags: for each word `BEGIN` or `INSIDE` of a keyphrase, or `OUTSIDE`.
-        phrases: the gold phrases as given, without repetition of what differs in case alone.
+        phrases: the gold phrases as given, without duplicates that differ only in case.
         absent: those of them that are not in the text.
     """
 

@@ -75,7 +75,7 @@ def _columns(sentence: Mapping[str, Any], names: Mapping[str, Sequence[str]], wh
 
 
 def _parse_bits(tree: str | None, words: int, where: str) -> list[str]:
-    """The parse in pieces, one a word, with `*` in place of the tag and the word; `-` where the sentence has none."""
+    """The parse split into one part per word, with `*` in place of the tag and the word; `-` where the sentence has none."""
     if not tree:
         return ["-"] * words
     # What follows a leaf up to the next opening bracket belongs to its word.

@@ -1,4 +1,4 @@
-"""Sentences with their translations: a JSON object a line, or two files with a sentence a line each."""
+"""Sentences with their translations: one JSON object per line, or two files with one sentence per line."""
 
 from __future__ import annotations
 

@@ -40,16 +40,16 @@ def read_questions(path: str | Path, order: str, seed: int) -> Iterator[Question
 
 
 def question_windows(question: Question, pieces: WordPieces, bound: int, windows: str, stride: int) -> list[QuestionWindow]:
-    """Cut a passage into windows that fit with the question into `bound` pieces, special tokens included.
+    """Cut a passage into windows that fit with the question into `bound` tokens, special tokens included.
 
-    Words are runs of letters and digits, and single other characters; what the tokenizer maps to nothing is left out.
+    Words are runs of letters and digits, and single other characters; characters that the tokenizer drops are omitted.
 
     Args:
         question: question, passage and answers.
         pieces: the tokenizer.
         bound: longest input.
-        windows: first: the beginning of the passage alone; all: further windows, each `stride` pieces after the last.
-        stride: pieces between the starts of two windows.
+        windows: first: the beginning of the passage alone; all: further windows, each `stride` tokens after the previous one.
+        stride: tokens between the starts of two windows.
 
     Returns:
         The windows; none where the question leaves no room for a word of its passage.
@@ -88,7 +88,7 @@ def _spelled(text: str, pieces: WordPieces) -> list[tuple[str, re.Match[str], tu
 
 
 def _cuts(sizes: Sequence[int], room: int, windows: str, stride: int) -> Iterator[tuple[int, int]]:
-    """First and last (exclusive) word of each window of at most `room` pieces."""
+    """First and last (exclusive) word of each window of at most `room` tokens."""
     first = 0
     while first < len(sizes):
         stop = last_that_fits(sizes, first, room)

@@ -50,7 +50,7 @@ def authors_recipe(
 ) -> Iterator[Segment | Loss]:
     """Segments as the authors' script makes them, with its known faults.
 
-    Sentences are joined until they fill `room` pieces, the chunk is split at a random sentence and pieces are dropped from
+    Sentences are joined until they fill `room` tokens, the chunk is split at a random sentence and tokens are dropped from
     either end of the longer side until it fits. Faults kept: in file order the first segments are those of the first
     documents; a chunk of one sentence ends its document, whose rest is lost; a last document without a blank line after it is
     lost. The script's final shuffle changes no statistic and is left out, so that a larger limit begins with the same segments.
@@ -58,7 +58,7 @@ def authors_recipe(
     Args:
         documents: documents in file order.
         spell: text -> words with their pieces.
-        room: pieces that fit beside the special tokens (the authors: 128 - 3).
+        room: tokens that fit beside the special tokens (the authors: 128 - 3).
         seed: of the splits and cuts (the authors: 0, in another generator).
         per_document: keep at most so many segments of a document, drawn at random; None keeps all, as the authors do.
         order: file: the first segments of the file come first, as the authors take them; shuffled: all of them in a seeded

@@ -1,4 +1,4 @@
-"""Where a corpus comes from: a mirror folder, a pinned address, or a data set hub."""
+"""Sources of a corpus: a mirror folder, a pinned address, or a data set hub."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def fetch(
         rows_out: table to write: which rows of a hub's data set these are (`ROWS`); without rows for other sources.
 
     Raises:
-        AtlasError: wrong checksum, or nothing in the mirror and no way to the network.
+        AtlasError: wrong checksum, or the file is not in the mirror and the network is unavailable.
     """
     if "hub" in source:
         _from_hub(_at_commit(source), target, rows_out, reader, order, seed)
@@ -91,10 +91,10 @@ def _from_file(source: Mapping[str, Any], target: str | Path, mirror: str | None
 
 
 def check_sha256(path: str | Path, expected: str) -> None:
-    """Accept a file whose SHA-256, as it is or unpacked, is the expected one.
+    """Accept a file with the expected SHA-256, packed or unpacked.
 
     Raises:
-        AtlasError: neither is.
+        AtlasError: neither checksum matches.
     """
     digest = sha256(path)
     if digest == expected:

@@ -32,7 +32,7 @@ def write_test_sets(source: Mapping[str, Any], target: str | Path, mirror: str |
     """
     from sacrebleu.utils import get_reference_files, get_source_file
 
-    # It unpacks its archives as they are: no member may leave its folder.
+    # sacrebleu does not check member paths, so reject archives with members outside the folder.
     tarfile.TarFile.extraction_filter = staticmethod(tarfile.data_filter)
     pair = source["pair"]
     languages = pair.split("-")

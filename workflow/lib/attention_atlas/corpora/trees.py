@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from attention_atlas.errors import AtlasError
 
 UNKNOWN = "_"
-"""What a lemma, tag or feature field holds when the source does not say."""
+"""Value of a missing lemma, tag or feature."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def tree_fault(tree: Tree) -> tuple[int, str] | None:
 
 
 def several_roots(tree: Tree) -> tuple[int, str] | None:
-    """The second word at ROOT and a sentence that names all of them; None where there are not several."""
+    """The second word at ROOT and a sentence that names all of them; None if there is at most one."""
     roots = [word for word, head in enumerate(tree.heads, start=1) if head == 0]
     if len(roots) < 2:
         return None
@@ -121,7 +121,7 @@ def check_tree(tree: Tree, where: str) -> None:
     """Make sure that `tree` is a well-formed tree with one root.
 
     Raises:
-        AtlasError: the message starts with `where` (such as "file:line") and names the word or the circle of words.
+        AtlasError: the message starts with `where` (such as "file:line") and names the word or the cycle.
     """
     if fault := tree_fault(tree):
         raise AtlasError(f"{where}: sentence {tree.id!r}: {fault[1]}; correct the heads or remove the sentence.")

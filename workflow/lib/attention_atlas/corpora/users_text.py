@@ -1,4 +1,4 @@
-"""A text of the user's: plain sentences, one a line, or sentences with trees in CoNLL-U."""
+"""A user's text: plain sentences, one per line, or sentences with trees in CoNLL-U."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _COLUMNS = 10
 _CONLLU_SUFFIXES = (".conllu", ".conll")
 _PACKED = (".gz", ".xz", ".bz2")
 MOST_SENTENCES = 2000
-"""Sentences with trees that are measured at the most."""
+"""Maximum number of sentences with trees that are measured."""
 MOST_SHOWN = 100
-"""Plain sentences that are read at the most: they are shown and not measured."""
+"""Maximum number of plain sentences that are read; they are shown but not measured."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class UsersText:
     Attributes:
         path: the file.
         has_trees: whether it is CoNLL-U; else it has a sentence a line.
-        sentences: that are in it.
+        sentences: number of sentences in the file.
     """
 
     path: Path

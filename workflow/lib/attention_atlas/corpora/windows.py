@@ -25,8 +25,8 @@ def document_windows(sentence: Sequence[int], sizes: Sequence[int], room: int, w
 
     Args:
         sentence: for each word the number of its sentence.
-        sizes: pieces of each word.
-        room: pieces that fit into a window, special tokens aside.
+        sizes: number of word pieces of each word.
+        room: tokens that fit into a window, special tokens aside.
         windows: "first" cuts the document after the last word that fits (Clark et al. 2019: documents truncated to 128 tokens);
             "all" goes on, each window ending with a sentence where one ends in its second half.
     """

@@ -27,7 +27,7 @@ class WordVectors:
     """Vectors by lower-cased word.
 
     Attributes:
-        label: what they are, in words.
+        label: description of the vectors.
         index: word -> row of `vectors`; row 0 is zeros, for words without a vector.
         vectors: [row, dimension] float32.
     """
@@ -99,10 +99,10 @@ def read_vector_file(path: str | Path, words: set[str], encoding: str = "utf-8")
 def static_vectors(
     embeddings: npt.NDArray[np.float32], examples: Sequence[Example], fitted_on: Sequence[Example], dimensions: int, model: str
 ) -> WordVectors:
-    """A model's input embeddings as word vectors: the mean of a word's pieces, reduced by principal components.
+    """A model's input embeddings as word vectors: the mean over a word's tokens, reduced by principal components.
 
     Args:
-        embeddings: [piece, width] the model's input embeddings.
+        embeddings: [token, width] the model's input embeddings.
         examples: all examples whose words need a vector.
         fitted_on: those whose vocabulary the components are fitted on.
         dimensions: number of components.
@@ -122,7 +122,7 @@ def static_vectors(
     count = min(dimensions, means.shape[1], int(chosen.sum()))
     components = PCA(count, svd_solver="full").fit(means[chosen].astype(np.float64))
     reduced = components.transform(means.astype(np.float64)).astype(np.float32)
-    # Of like size as published vectors, so that one learning rate fits both.
+    # Scaled like published vectors, so that one learning rate fits both.
     reduced /= np.float32(reduced[chosen].std() / 0.4)
     vectors = np.vstack([np.zeros((1, count), np.float32), reduced])
     label = f"static input embeddings of {model}, {count} dimensions"

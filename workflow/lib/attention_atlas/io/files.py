@@ -25,7 +25,7 @@ from attention_atlas.errors import AtlasError
 # What unpacking damaged data raises; bzip2 a plain OSError without a number.
 DAMAGED = (EOFError, OSError, lzma.LZMAError, zlib.error)
 _BLOCK = 1 << 20
-# Ends of names of what is being written, and the start of a folder's.
+# Suffixes of temporary files, and the prefix of temporary folders.
 _PART, _SCRATCH = ".part", ".files."
 _PACKED: dict[bytes, Callable[..., IO[bytes]]] = {
     b"\x1f\x8b": gzip.open,  # type: ignore[dict-item]  # in typeshed a GzipFile is no IO[bytes]
@@ -81,7 +81,7 @@ def whole_file(path: str | Path) -> Iterator[Path]:
 def whole_files(folder: str | Path, names: Sequence[str]) -> Iterator[Path]:
     """Yield a temporary folder in `folder`; when the block ends well, move the named files from it, in their order.
 
-    What a killed process left of an earlier attempt is removed.
+    Leftovers of a killed process are removed.
     """
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
@@ -106,7 +106,7 @@ def _hold(handle: int) -> None:
 def _clear(folder: Path, prefix: str) -> None:
     """Remove temporary files and folders that no living process holds."""
     for temporary in folder.glob(f"{glob.escape(prefix)}*{_PART}"):
-        # Without locks, or rights, it stays.
+        # Kept if locks or permissions are missing.
         with contextlib.suppress(OSError):
             handle = os.open(temporary, os.O_RDONLY)
             try:
@@ -231,10 +231,10 @@ def json_object(line: str, where: str, remedy: str = "") -> dict[str, Any]:
     Args:
         line: the line.
         where: file and line, for messages.
-        remedy: what to do where it is no JSON.
+        remedy: what to do if the line is not JSON.
 
     Raises:
-        AtlasError: no JSON, or no object.
+        AtlasError: not JSON, or not an object.
     """
     try:
         parsed = json.loads(line)

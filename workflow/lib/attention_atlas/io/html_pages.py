@@ -1,4 +1,4 @@
-"""What all HTML pages of tables share: their parts, and the links below their headings. Imports nothing heavy."""
+"""Shared code for HTML pages of tables: their parts, and the links below their headings. Imports nothing heavy."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def write_html_table(
 
 
 def _notes(notes: Sequence[str]) -> str:
-    """The first note as it is (run, model, corpus), the explanations below it; folded where they would fill the screen."""
+    """The first note unchanged (run, model, corpus), the explanations below it; folded where they would fill the screen."""
     first, *explanations = (f"<p>{escape(note)}</p>" for note in notes) if notes else ("",)
     if sum(map(len, explanations)) <= _SHORT_NOTES:
         return "\n".join([first, *explanations])

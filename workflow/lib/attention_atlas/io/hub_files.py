@@ -96,7 +96,7 @@ def resolve(kind: str, source: Mapping[str, Any], facts: Callable[[Path], Record
     """Ask the hub for the commit of a source; without a network, the commit that the hub's cache has for it. See `fetch`.
 
     Raises:
-        AtlasError: neither knows it.
+        AtlasError: the commit is unknown to the hub and its cache.
     """
     from huggingface_hub import HfApi, hf_hub_download
 
@@ -106,7 +106,7 @@ def resolve(kind: str, source: Mapping[str, Any], facts: Callable[[Path], Record
         try:
             commit = str(HfApi().repo_info(repository, repo_type=_repo_type(kind), revision=reference).sha)
         except Exception:
-            # No network. What was fetched under this name before is what the user has.
+            # Offline: use the commit that was last fetched under this name.
             commit = cached.read_text(encoding="ascii").strip() if cached.is_file() else ""
             if not is_commit(commit):
                 raise

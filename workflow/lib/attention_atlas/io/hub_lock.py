@@ -56,14 +56,14 @@ def read_lock(path: str | Path | None = None) -> Lock:
     """The content of the lock file; empty where there is none. It is asked for thousands of times a start, and parsed once.
 
     Raises:
-        AtlasError: it is no lock file; names it.
+        AtlasError: the file is not a lock file; names it.
     """
     file = lock_path() if path is None else Path(path)
     try:
         state = file.stat()
     except OSError:
         return {}
-    # The file is replaced as a whole where a commit is recorded, so that it is another one then.
+    # Recording a commit replaces the file, so its inode changes.
     return _parsed(file.absolute(), (state.st_ino, state.st_mtime_ns, state.st_size)) if file.is_file() else {}
 
 

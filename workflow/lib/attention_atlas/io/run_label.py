@@ -41,7 +41,7 @@ class RunLabel:
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """What keeps the numbers from being compared with the papers', a sentence each."""
+        """Reasons why the numbers cannot be compared with the papers', one sentence each."""
         origin = ("Relations converted from Universal Dependencies, not annotated as such.",) if self.converted else ()
         if self.stand_in:
             return *origin, "Generated text and a small random model stand for those named: numbers are not comparable."

@@ -1,4 +1,4 @@
-"""Shards: one safetensors file with an array a record and a JSON description beside it, which holds its checksum.
+"""Shards: one safetensors file with one array per record and a JSON description beside it, which holds its checksum.
 
 The caches of attention and of hidden states are made of them.
 """

@@ -32,7 +32,7 @@ def read_quantities(path: str | Path) -> pd.Series:
 
 
 def write_parquet(frame: pd.DataFrame, path: str | Path) -> None:
-    """Write a frame as Parquet, for tables of a row an example, whole or not at all."""
+    """Write a frame as Parquet, for tables with one row per example, whole or not at all."""
     with whole_file(path) as part:
         frame.to_parquet(part, index=False)
 

@@ -9,11 +9,11 @@ import torch
 from attention_atlas.corpora.examples import Example, question_of
 
 LONGEST_ANSWER = 30
-"""Pieces of an answer at most, as in the published evaluation scripts for SQuAD."""
+"""Maximum number of tokens in an answer, as in the published evaluation scripts for SQuAD."""
 
 
 def span_of_pieces(example: Example) -> tuple[int, int] | None:
-    """First and last piece of the first reference answer, None where the window does not hold it."""
+    """First and last token of the first reference answer, None where the window does not hold it."""
     if example.question is None or example.question.span is None:
         return None
     first, stop = example.question.span
@@ -22,7 +22,7 @@ def span_of_pieces(example: Example) -> tuple[int, int] | None:
 
 
 def passage_pieces(batch: Sequence[Example], length: int) -> torch.Tensor:
-    """[example, length] whether a piece belongs to the passage; padding, question and special tokens do not.
+    """[example, length] whether a token belongs to the passage; padding, question and special tokens do not.
 
     Raises:
         AtlasError: an example holds no question.
@@ -36,15 +36,15 @@ def passage_pieces(batch: Sequence[Example], length: int) -> torch.Tensor:
 def best_spans(
     start: torch.Tensor, end: torch.Tensor, allowed: torch.Tensor, longest: int = LONGEST_ANSWER
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """The span with the largest sum of its start and its end score, of at most `longest` pieces of the passage.
+    """The span with the largest sum of its start and its end score, of at most `longest` tokens of the passage.
 
     Args:
-        start, end: [example, piece] scores.
-        allowed: [example, piece] of `passage_pieces`.
-        longest: pieces of a span at most.
+        start, end: [example, token] scores.
+        allowed: [example, token] of `passage_pieces`.
+        longest: maximum number of tokens in a span.
 
     Returns:
-        First piece, last piece and score of each example, [example] each.
+        First token, last token and score of each example, [example] each.
     """
     length = start.shape[1]
     low = torch.finfo(torch.float32).min / 4
@@ -63,8 +63,8 @@ def answer_texts(
 
     Args:
         batch: the examples.
-        start, end: [example, piece] scores of the model.
-        allowed: [example, piece] of `passage_pieces`.
+        start, end: [example, token] scores of the model.
+        allowed: [example, token] of `passage_pieces`.
     """
     firsts, lasts, scores = best_spans(start, end, allowed)
     answers = []

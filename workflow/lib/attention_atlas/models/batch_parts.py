@@ -1,4 +1,4 @@
-"""Training on a batch in parts of like length: the gradient of the whole batch, with less padding.
+"""Training on a batch in parts of similar length: the gradient of the whole batch, with less padding.
 
 Random batches, as the papers draw them, are padded to their longest example, about twice the mean. The gradient of a mean loss
 is the sum of the gradients of parts, each weighted by its share of the targets; only the numbers that dropout draws differ.
@@ -17,11 +17,11 @@ from attention_atlas.models import devices
 PARTS, SHARE = "parts", "share"
 """Keys of a batch: its parts, and in each its share of the targets."""
 PIECES_ON_CPU, PIECES_ON_GPU = 64, 768
-"""Padded pieces that take as long as one more part: adding its gradients; on a GPU, an estimate, also starting operations."""
+"""Padded tokens that take as long as one more part: adding its gradients; on a GPU, an estimate, also starting operations."""
 
 
 def pieces_of_a_part(weights: torch.Tensor) -> int:
-    """Padded pieces that take as long as one more part does, where some weights of the model are."""
+    """Padded tokens that take as long as one more part does, where some weights of the model are."""
     return PIECES_ON_GPU if devices.on_gpu(weights) else PIECES_ON_CPU
 
 
@@ -31,8 +31,8 @@ def parts_of_like_length(lengths: Sequence[int], part_pieces: int) -> list[list[
     The parts go from long to short examples. A batch that is best left whole keeps the order of its examples.
 
     Args:
-        lengths: [example] pieces.
-        part_pieces: what one more part costs, in padded pieces.
+        lengths: [example] number of tokens.
+        part_pieces: what one more part costs, in padded tokens.
     """
     places = sorted(range(len(lengths)), key=lambda place: (-lengths[place], place))
     # least[n], first[n]: the fewest pieces for the n longest examples, and where the last of their parts begins.

@@ -1,7 +1,7 @@
 """A tokenizer of bytes, for models that come without one.
 
 SentencePiece vocabularies with byte fallback (Llama and its kin) begin with <unk>, <s>, </s> and the 256 bytes, in this order:
-any text can be spelled with them, though a model has seen it so only where no other piece would do.
+any text can be spelled with them, though a model has seen it so only where no other token fits.
 """
 
 from __future__ import annotations

@@ -12,14 +12,14 @@ from attention_atlas.io.files import write_text
 
 @dataclass(frozen=True)
 class ModelCard:
-    """What a model is.
+    """Facts about a model.
 
     Attributes:
         name: registry name.
         origin: where the weights come from, in words.
         model_type: architecture family in transformers.
         layers, heads: shape of the (encoder) self-attention.
-        max_tokens: longest input in pieces, special tokens included.
+        max_tokens: longest input in tokens, special tokens included.
         cls, sep: vocabulary entries of the tokens that open and close a text, None where the model has none.
         pad: id of the padding token, None where the vocabulary has none.
         weights_sha256: of the weights file; empty for random initialisation.

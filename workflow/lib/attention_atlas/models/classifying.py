@@ -40,7 +40,7 @@ def logits_under(
 ) -> torch.Tensor:
     """[1 + plan, example, class] scores of the unchanged model and under each plan, examples in their order.
 
-    Examples of like length share a batch; each plan starts from what the unchanged pass gave below its first layer.
+    Examples of similar length share a batch; each plan starts from what the unchanged pass gave below its first layer.
     """
     batches = list(batch_by_length(examples, batch_tokens))
     scores = torch.zeros(1 + len(plans), len(examples), len(_output_names(model)))

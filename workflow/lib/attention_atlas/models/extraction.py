@@ -50,7 +50,7 @@ def extract_shard(
         card_path: its model card.
         examples_path: Parquet file of the shard's examples.
         corpus: name of the corpus, for the description.
-        level: `tokens` or `words` (mean over query pieces, sum over key pieces).
+        level: `tokens` or `words` (mean over query tokens, sum over key tokens).
         out, description_out: files to write; see `cache`.
         threads: threads of the forward pass.
 
@@ -110,15 +110,15 @@ def each_example(
 ) -> Iterator[tuple[Example, Half]]:
     """Yield each example, longest first, with its attention [layer, head, n, n] in float16 without padding.
 
-    Examples of like length share a batch of at most `batch_tokens` padded pieces. No more than the maps of one batch, and one
+    Examples of like length share a batch of at most `batch_tokens` padded tokens. No more than the maps of one batch, and one
     layer's in the model's own type, are in memory.
 
     Args:
         model: with the attention engine installed.
         examples: what goes through it.
-        pad: the padding piece.
+        pad: id of the padding token.
         level: `tokens`, or `words`: n words and special tokens.
-        batch_tokens: padded pieces of a batch at most, but one example at least.
+        batch_tokens: maximum padded tokens per batch, with at least one example.
         reuse_memory: fill one block of memory again and again; maps then hold until those of the next batch are asked for. The
             first touch of memory can take a multiple of the time of filling it.
         values: from the examples of a batch to an observer of its value vectors (see `engine.watch`).

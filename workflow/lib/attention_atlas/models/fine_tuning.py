@@ -57,7 +57,7 @@ def fine_tune(
         limit: use at most this many records.
         training: task (questions, labels, translation, tags), regression, epochs, batch, learning_rate, warmup, weight_decay,
             optimiser, seed; stored_dtype where the weights are kept in float16; label_smoothing and beta2 where they are not 0
-            and 0.999; dropout where it is not the model's own; keep_epochs where the weights after some epochs are kept;
+            and 0.999; dropout if it differs from the model's; keep_epochs where the weights after some epochs are kept;
             batches, see `order_of_batches`; freeze_word_embeddings where the vectors of word pieces keep their values.
         threads: threads of the training.
         folder: of the checkpoint, files `CHECKPOINT`.
@@ -156,9 +156,9 @@ def fine_tune(
 
 
 def order_of_batches(training: Mapping[str, Any]) -> str:
-    """`RANDOM` or `BY_LENGTH` (examples of like length together, which saves padding and time).
+    """`RANDOM` or `BY_LENGTH` (examples of similar length together, which saves padding and time).
 
-    Translation is always random: grouped batches come from long to short, in which a model that starts from nothing learns no
+    Translation is always random: grouped batches come from long to short, in which a randomly initialised model learns no
     alignment.
     """
     return RANDOM if training["task"] == "translation" else str(training.get("batches", BY_LENGTH))
@@ -185,20 +185,20 @@ def label_names(examples: Sequence[Example], regression: bool) -> tuple[str, ...
 
 
 def _labels(examples: Sequence[Example], classes: tuple[str, ...]) -> list[dict[str, Any]]:
-    """What the Trainer draws from: examples with the number of their class, or their score."""
+    """Training data for the Trainer: examples with the number of their class, or their score."""
     targets = [classes.index(e.label) if classes else float(e.label) for e in examples if e.label is not None]
     return [_item(example, labels=target) for example, target in zip(examples, targets, strict=True)]
 
 
 def _tags(examples: Sequence[Example]) -> list[dict[str, Any]]:
-    """What the Trainer draws from: documents with the number of each piece's tag; only the first piece of a word counts."""
+    """Training data for the Trainer: documents with the number of each token's tag; only the first token of a word counts."""
     if not examples:
         raise AtlasError("there is nothing to train on: no document is left. Check the corpus, or raise its max_tokens.")
     return [_item(example, labels=tag_numbers(example)) for example in examples]
 
 
 def _answers(examples: Sequence[Example]) -> list[dict[str, Any]]:
-    """What the Trainer draws from: examples with the pieces of their answers; windows without the answer are left out."""
+    """Training data for the Trainer: examples with the tokens of their answers; windows without the answer are left out."""
     spans = ((example, span_of_pieces(example)) for example in examples)
     items = [_item(example, start_positions=span[0], end_positions=span[1]) for example, span in spans if span is not None]
     if len(items) < len(examples):
@@ -209,7 +209,7 @@ def _answers(examples: Sequence[Example]) -> list[dict[str, Any]]:
 
 
 def _translations(examples: Sequence[Example], tokenizer: Path, longest: int) -> list[dict[str, Any]]:
-    """What the Trainer draws from: sentences with the pieces of their translations; too long translations are left out."""
+    """Training data for the Trainer: sentences with the tokens of their translations; too long translations are left out."""
     targets = translation_ids(examples, tokenizer)
     items = [_item(example, labels=ids) for example, ids in zip(examples, targets, strict=True) if len(ids) <= longest]
     if len(items) < len(examples):
@@ -220,7 +220,7 @@ def _translations(examples: Sequence[Example], tokenizer: Path, longest: int) ->
 
 
 def _item(example: Example, **targets: Any) -> dict[str, Any]:
-    """An example with what is to be learnt of it; the Trainer groups by the length of its pieces."""
+    """An example with its training target; the Trainer groups examples by number of tokens."""
     return {"input_ids": list(example.input_ids), "example": example, "targets": targets}
 
 
@@ -243,7 +243,7 @@ def _in_parts(model: PreTrainedModel, batch: Sequence[Mapping[str, Any]], pad: i
 
 
 def _length(item: Mapping[str, Any]) -> int:
-    """Pieces of an example, or of its translation where that is longer."""
+    """Number of tokens of an example, or of its translation if that is longer."""
     labels = item["targets"].get("labels")
     return max(len(item["input_ids"]), len(labels) if isinstance(labels, list) else 0)
 

@@ -1,4 +1,4 @@
-"""The folder of a model's files, where it is on this machine. Nothing heavy is imported, since every start looks here."""
+"""Local folder of a model's files. Imports nothing heavy, because every start runs this code."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def hidden_states(
 
 
 def _word_embeddings(model: PreTrainedModel) -> Callable[[torch.Tensor], torch.Tensor] | None:
-    """From pieces to normalised embeddings without positions, for models with embeddings like BERT's; else None."""
+    """From tokens to normalised embeddings without positions, for models with embeddings like BERT's; else None."""
     embeddings: Any = getattr(model, "embeddings", None)
     if not all(hasattr(embeddings, name) for name in ("word_embeddings", "LayerNorm")):
         return None
@@ -166,7 +166,7 @@ class HiddenStates:
         """[layers + 1 (+ 1 for words alone), n, width] of an example; 0 for word pieces whose states are not stored.
 
         Raises:
-            AtlasError: there are none, or they are those of other pieces.
+            AtlasError: states are missing or belong to different tokens.
         """
         if self._tokens.get(example.record) != example.tokens:
             raise AtlasError(f"example {example.id}: it has no hidden states; delete the examples of this run and start again.")

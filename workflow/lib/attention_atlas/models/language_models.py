@@ -31,7 +31,7 @@ class LanguageModel(Protocol):
 
         Args:
             inputs: arguments of the forward pass.
-            targets: [batch, n] the piece that is to be predicted at a place, -100 where there is no loss.
+            targets: [batch, n] the token to be predicted at a place, -100 where there is no loss.
         """
 
 

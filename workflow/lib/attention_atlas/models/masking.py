@@ -1,4 +1,4 @@
-"""Masking of pieces as in BERT's pre-training (Devlin et al. 2019, section 3.1)."""
+"""Masking of tokens as in BERT's pre-training (Devlin et al. 2019, section 3.1)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class MaskedExample:
 
     Attributes:
         input_ids: [n] input of the model.
-        targets: [n] the true piece where the loss counts.
+        targets: [n] the true token where the loss counts.
         chosen: [n] where the loss counts.
     """
 
@@ -33,14 +33,14 @@ Masked = MaskedExample
 
 
 def mask_pieces(example: Example, mask: int, vocabulary: int, seed: int) -> MaskedExample:
-    """Choose 15 % of the pieces (at least one, no special token); 80 % of them become [MASK], 10 % any piece, 10 % stay.
+    """Choose 15 % of the tokens (at least one, no special token); 80 % of them become [MASK], 10 % a random token, 10 % stay.
 
     The choice depends on seed and record only, not on the batch or the shard.
 
     Args:
         example: the example.
         mask: id of [MASK].
-        vocabulary: number of pieces in the vocabulary.
+        vocabulary: number of tokens in the vocabulary.
         seed: of the choice.
     """
     ids = np.asarray(example.input_ids, dtype=np.int64)
@@ -58,6 +58,6 @@ def mask_pieces(example: Example, mask: int, vocabulary: int, seed: int) -> Mask
 
 
 def unmasked(example: Example) -> MaskedExample:
-    """The example as it is, with a loss on every piece that is no special token."""
+    """The unmasked example, with a loss on every token that is not special."""
     ids = np.asarray(example.input_ids, dtype=np.int64)
     return MaskedExample(ids, ids, np.asarray(example.word) != SPECIAL)

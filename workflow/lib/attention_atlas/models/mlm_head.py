@@ -35,13 +35,13 @@ _HELD_OUT = 10
 
 @dataclass(frozen=True)
 class HeadFacts:
-    """Where a head comes from and how good it is.
+    """Origin of a masked-LM head and its evaluation.
 
     Attributes:
         origin: "checkpoint", "trained" or "none" (a model without a mask token).
         texts, positions, steps: examples and masked tokens it was trained on, and optimiser steps; 0 for a checkpoint's head.
         heldout_loss, heldout_accuracy: mean loss (nats) and accuracy on masked tokens of held-out texts.
-        unigram_loss: loss of predicting the frequencies of the training pieces, on the same pieces.
+        unigram_loss: loss of predicting the frequencies of the training tokens, on the same tokens.
     """
 
     origin: str
@@ -66,7 +66,7 @@ class HeadFacts:
 
 
 class TiedHead(nn.Module):
-    """BERT's masked-LM head: dense, GELU and layer norm, then the (frozen) input embeddings and a bias a piece."""
+    """BERT's masked-LM head: dense, GELU and layer norm, then the (frozen) input embeddings and one bias per token."""
 
     def __init__(self, hidden: int, embeddings: torch.Tensor) -> None:
         super().__init__()
@@ -83,7 +83,7 @@ class TiedHead(nn.Module):
 
 @dataclass(frozen=True)
 class MaskedModel:
-    """A model that predicts pieces.
+    """A model that predicts masked tokens.
 
     Attributes:
         model: what is watched: the encoder, or the whole masked language model of the checkpoint.
@@ -96,16 +96,16 @@ class MaskedModel:
     facts: HeadFacts
 
     def loss(self, inputs: Mapping[str, torch.Tensor], targets: torch.Tensor) -> torch.Tensor:
-        """Cross-entropy in nats summed over all pieces with a target.
+        """Cross-entropy in nats summed over all tokens with a target.
 
         Args:
             inputs: arguments of the forward pass.
-            targets: [batch, n] true pieces, -100 where there is no loss.
+            targets: [batch, n] true tokens, -100 where there is no loss.
         """
         return nn.functional.cross_entropy(self._logits(inputs, targets != -100), targets[targets != -100], reduction="sum")
 
     def target_losses(self, inputs: Mapping[str, torch.Tensor], targets: torch.Tensor) -> torch.Tensor:
-        """[target] cross-entropy in nats of each piece with a target, row by row; arguments as of `loss`."""
+        """[target] cross-entropy in nats of each token with a target, row by row; arguments as of `loss`."""
         has_target = targets != -100
         return nn.functional.cross_entropy(self._logits(inputs, has_target), targets[has_target], reduction="none")
 

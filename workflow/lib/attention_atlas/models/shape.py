@@ -21,7 +21,7 @@ _OFFSET_POSITIONS = ("roberta", "xlm-roberta", "camembert")
 
 
 def read_shape(folder: str | Path) -> dict[str, int]:
-    """Layers, heads, hidden_size and longest_input (pieces) of the model in a folder, as far as its config.json says them.
+    """Layers, heads, hidden_size and longest_input (tokens) of the model in a folder, as far as its config.json says them.
 
     Raises:
         AtlasError: there is a config.json that is no JSON object; names it.

@@ -1,4 +1,4 @@
-"""Tags of words: what models with a head for every piece predict, read off the first piece of each word."""
+"""Tags of words: what models with a tagging head predict, read from the first token of each word."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def gold_tags(example: Example) -> tuple[str, ...]:
 
 
 def first_pieces(example: Example) -> list[int]:
-    """For each word the place of its first piece."""
+    """Position of the first token of each word."""
     return [int(k) for k in unit_starts(example.word) if example.word[k] != SPECIAL]
 
 
@@ -59,7 +59,7 @@ def tags_under(
 ) -> list[list[str]]:
     """[1 + plan][example] tags of the words as one string of letters, unchanged and under each plan.
 
-    Examples of like length share a batch; each plan starts from what the unchanged pass gave below its first layer.
+    Examples of similar length share a batch; each plan starts from what the unchanged pass gave below its first layer.
     """
     rows = {example.record: row for row, example in enumerate(examples)}
     tags = [[""] * len(examples) for _ in range(1 + len(plans))]

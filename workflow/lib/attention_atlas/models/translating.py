@@ -1,4 +1,4 @@
-"""Translations by encoder-decoder models: beam search under a plan, in batches of like length."""
+"""Translations by encoder-decoder models: beam search under a plan, in batches of similar length."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 UNCOUNTED = -100
-"""In the place of a piece that no loss counts."""
+"""Label of tokens that are excluded from the loss."""
 BATCH_TOKENS = 1024
-"""Pieces of the sentences of a batch, padding included. The longest translation of a batch, which under a mask may repeat
+"""Tokens of the sentences of a batch, padding included. The longest translation of a batch, which under a mask may repeat
 itself to the end, keeps all others waiting: many small batches."""
 _ROOM = 10
 """A translation may have twice the pieces of its sentence and so many more."""
@@ -45,7 +45,7 @@ def references_of(examples: Sequence[Example]) -> list[str]:
 
 
 def translation_ids(examples: Sequence[Example], tokenizer: str | Path) -> list[list[int]]:
-    """Pieces of the translation of each example, the end of the sentence included.
+    """Tokens of the translation of each example, the end of the sentence included.
 
     Raises:
         AtlasError: an example has no translation, or there is no tokenizer.
@@ -65,7 +65,7 @@ def translate_under(
 ) -> list[list[str]]:
     """Translations of all examples by beam search: unchanged, and under each plan.
 
-    What the encoder gives is computed once for all plans that leave it as it is, for others from the first changed layer on.
+    The encoder output is computed once for all plans that do not change it, for others from the first changed layer on.
 
     Args:
         model: with the engine installed, in evaluation mode.
@@ -130,7 +130,7 @@ def _generate(model: PreTrainedModel, **options: Any) -> torch.Tensor:
 
 
 def search(model: PreTrainedModel, pieces: int, beams: int, length_penalty: float) -> dict[str, Any]:
-    """Arguments of a beam search without chance for sentences of up to so many pieces."""
+    """Arguments of a deterministic beam search for sentences of up to this many tokens."""
     longest = 2 * pieces + _ROOM
     if positions := getattr(model.config, "max_position_embeddings", None):
         longest = min(longest, positions - 1)

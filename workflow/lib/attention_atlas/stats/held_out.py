@@ -65,5 +65,5 @@ def choosing_half(units: int, seed: int) -> Bools:
 
 
 def folds_of(clusters: int, folds: int, seed: int) -> npt.NDArray[np.intp]:
-    """Fold of each cluster: a seeded random assignment to folds of like size."""
+    """Fold of each cluster: a seeded random assignment to folds of similar size."""
     return np.random.default_rng(seed).permutation(np.arange(clusters) % folds)

@@ -22,7 +22,7 @@ def correlation_interval(value: float, without_group: npt.ArrayLike, level: floa
 
     Args:
         value: correlation over all documents.
-        without_group: the same without each group of documents, the groups of like size.
+        without_group: the same without each group of documents, with groups of similar size.
         level: coverage.
 
     Returns:

@@ -14,7 +14,7 @@ COLUMNS = ("null_low", "null_high", "p", "q")
 
 
 def against_null(values: npt.ArrayLike, null: npt.ArrayLike) -> pd.DataFrame:
-    """A row a value, columns `COLUMNS`: the range of the draws, p and q of the value; a value of NaN has no p.
+    """One row per value, with columns `COLUMNS`: the range of the draws, p and q of the value; a value of NaN has no p.
 
     p: share of the draws that are at least as far from their median as the value, which counts as a draw. If the value is one
     more draw, p is at most a in at most a share a of cases, whatever the distribution of the draws. q: p by Benjamini and
