@@ -377,7 +377,7 @@ def test_findings_have_a_verdict_or_a_reason():
     assert four == unmoved["verdict"]
     assert not five.startswith("not tested")
     warned = findings(table, DRAWS, warnings={"masked": "removals say nothing", "entropy": "nor does this"})["verdict"]
-    assert warned.str.startswith("not tested: masked can say nothing here").tolist() == [False, False, True, False, False, True]
+    assert warned.str.startswith("not tested: masked cannot be used here").tolist() == [False, False, True, False, False, True]
     # Holm over the four findings that are tested.
     tested_p = tested["p"].dropna()
     assert tested["p_holm"].dropna().tolist() == pytest.approx(multipletests(tested_p, method="holm")[1])

@@ -147,7 +147,7 @@ def findings(
 def _why_not(question: Question, complete: pd.DataFrame, warnings: Mapping[str, str]) -> str:
     """Why a question cannot be tested on the heads that have both measures; empty where it can."""
     if silent := [name for name in question.needs if name in warnings]:
-        return f"{', '.join(silent)} can say nothing here, by its warning among the measures"
+        return f"{', '.join(silent)} cannot be used here: see its warning in measures.tsv"
     numbers = question.needs[1:] if question.grouped else question.needs
     if len(complete) < LEAST or (question.grouped and complete[question.needs[0]].isin(_VERTICAL).nunique() < 2):
         return "too few heads of both kinds" if question.grouped else "too few heads"

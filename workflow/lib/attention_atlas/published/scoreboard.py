@@ -85,7 +85,7 @@ def write_scoreboard(
         *lines,
         "Each value has one verdict. " + _glossary(VERDICTS),
         "Each value has one scope: whether this run could match it. " + _glossary(SCOPES),
-        "Follow from others: values that a formula gives from other published values, whatever their verdict; follow and "
+        "Follow from others: values that a formula gives from other published values, with any verdict; follow and "
         "agree: those within the rounding of all numbers. A claim of claims.tsv that is also a published value is counted "
         "among both.",
     ]

@@ -75,10 +75,9 @@ ARTIFACTS = (
         "table2",
         "Table 2",
         "Answers to questions with the heads of a type pruned or substituted, and random heads as a control",
-        "Exact match and F1 of answers when the heads of a type are pruned or attend uniformly, drops from "
-        "the run's own baseline "
-        "with bootstrap intervals over passages, and the drop when as many other heads of the same layers, drawn at random, "
-        "are treated alike (Guan et al. 2020, Table 2).",
+        "Exact match and F1 of answers when the heads of a type are pruned or attend uniformly, the drop from "
+        "the unchanged model with a bootstrap interval over passages, and the drop when the same number of random heads of the "
+        "same layers is treated in the same way (Guan et al. 2020, Table 2).",
         needs=["questions"],
     ),
     table(

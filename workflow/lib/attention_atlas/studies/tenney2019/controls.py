@@ -34,11 +34,11 @@ def controls_page(path: str | Path, labels: Mapping[str, RunLabel], html_out: st
             *joint_lines(labels.values()),
             "F1 over targets and labels in percent, mean over seeds, 95 % interval by bootstrap over seeds and documents, or "
             "sentences where the corpus does not name its documents (unit). "
-            "Random encoder: the same probes on a model whose layers have random weights; above: F1 less that of those probes. "
-            "Control task: every word type has one random label (Hewitt & Liang 2019), so that a probe can "
-            "memorise labels but learns nothing of the task; selectivity: F1 less that of the control task. Shuffled labels: "
-            "trained on labels shuffled among all training targets, which leaves nothing to learn but how frequent each label "
-            "is, and evaluated on the true labels; above: F1 less that of those probes. They are of the first seed alone; the "
+            "Random encoder: the same probes on a model whose layers have random weights; above: difference in F1 from "
+            "those probes. Control task: every word type has one random label (Hewitt & Liang 2019), so that a probe can "
+            "memorise labels but learns nothing of the task; selectivity: difference in F1 from the control task. Shuffled "
+            "labels: trained on labels shuffled among all training targets, so that only label frequencies can be learned, and "
+            "evaluated on the true labels; above: difference in F1 from those probes. They are of the first seed alone; the "
             "interval takes the spread over seeds of the probes that they are compared with.",
             *([] if stopped_early(table) else [f"Equal steps: {NONE_STOPPED}."]),
         ],
