@@ -1,10 +1,15 @@
 """Repeated random pieces: the sequences, and their measures against loops over single places."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiny_models import FIRST_WORD, PAD, VOCABULARY, tiny
 
+from attention_atlas.attention.engine import install
 from attention_atlas.errors import AtlasError
 from attention_atlas.methods.attention_sinks import sink_share
 from attention_atlas.methods.repeated_tokens import (
@@ -14,6 +19,7 @@ from attention_atlas.methods.repeated_tokens import (
     repeated_sequences,
     repetition_measures,
 )
+from attention_atlas.models.extraction import attention_maps
 
 PIECES = list(range(100, 200))
 
@@ -99,3 +105,33 @@ def test_sinks_are_the_first_token_and_special_tokens():
     np.testing.assert_allclose(sink_share(maps, special), slow)
     assert np.isnan(sink_share(maps[:, :, :1, :1], np.array([False]))).all()
     assert not special[0], "the caller's array is left as it was"
+
+
+class Decoder:
+    """A tiny decoder in the form that `transformer_lens.head_detector` reads: its tokens, and the maps of its layers."""
+
+    def __init__(self, ids, maps):
+        self.ids, self.maps = ids, torch.tensor(maps)
+        layers, heads = maps.shape[:2]
+        self.cfg = SimpleNamespace(n_layers=layers, n_heads=heads, n_ctx=1000, device="cpu", dtype=torch.float64)
+
+    def to_tokens(self, text):
+        return torch.tensor([self.ids])
+
+    def run_with_cache(self, tokens, remove_batch_dim):
+        return None, {("pattern", layer, "attn"): of_layer for layer, of_layer in enumerate(self.maps)}
+
+
+def test_measures_of_a_decoder_are_those_of_transformer_lens():
+    head_detector = pytest.importorskip("transformer_lens.head_detector", reason="transformer_lens is not installed")
+    model = tiny("gpt2")
+    (sequence,) = repeated_sequences(range(FIRST_WORD, VOCABULARY), (), (), 24, 1, seed=5)
+    install(model)
+    maps = attention_maps(model, [sequence.example], PAD)[sequence.example.record].astype(np.float64)
+    n, m = len(sequence.example.input_ids), sequence.length
+    decoder = Decoder(sequence.example.input_ids, maps)
+    scores = repetition_measures(maps, sequence, causal=True)
+    # The detector divides the attention on the pattern by all attention; each token gives one unit of it.
+    for measure, pairs in {"previous_token": n - 1, "duplicate_token": m, "induction": m}.items():
+        detected = head_detector.detect_head(decoder, "", f"{measure}_head").numpy() * maps.sum(axis=(-2, -1))
+        np.testing.assert_allclose(scores[measure] * pairs, detected, rtol=1e-5)
