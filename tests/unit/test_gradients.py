@@ -16,13 +16,12 @@ from attention_atlas.io.tables import read_table, write_table
 from attention_atlas.methods.units import independent_units
 from attention_atlas.models.card import read_card
 from attention_atlas.models.masking import mask_pieces, unmasked
-from attention_atlas.models.mlm_head import HeadFacts, MaskedModel, load_masked_model
+from attention_atlas.models.mlm_head import HeadFacts, MaskedModel, ModelFiles, load_masked_model
 from attention_atlas.studies.clark2019 import gradients as module
 from attention_atlas.studies.clark2019.figure3 import figure3
 from attention_atlas.studies.clark2019.figure3_variants import figure3_variants
 from attention_atlas.studies.clark2019.gradients import (
     GradientOutputs,
-    ModelFiles,
     attention_gradients,
     claims_frame,
     gradients,

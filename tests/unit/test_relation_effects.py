@@ -17,7 +17,6 @@ from attention_atlas.atlas.relation_effects import (
 )
 from attention_atlas.atlas.relation_effects import (
     Chosen,
-    ModelFiles,
     causal_effects,
     probe_losses,
     relation_weights,
@@ -32,7 +31,7 @@ from attention_atlas.methods.dependency_scoring import DEPENDENT_TO_HEAD, HEAD_T
 from attention_atlas.methods.head_relations import HEAD_RELATIONS
 from attention_atlas.models.card import ModelCard, write_card
 from attention_atlas.models.language_models import CausalModel, load_language_model
-from attention_atlas.models.mlm_head import HeadFacts, MaskedModel
+from attention_atlas.models.mlm_head import HeadFacts, MaskedModel, ModelFiles
 
 MASK = 4
 CARD = ModelCard(

@@ -1,4 +1,5 @@
-from attention_atlas.atlas.relation_effects import Chosen, ModelFiles, write_relation_effects
+from attention_atlas.atlas.relation_effects import Chosen, write_relation_effects
+from attention_atlas.models.mlm_head import ModelFiles
 from attention_atlas.workflow.job import job
 
 with job(snakemake):

@@ -1,4 +1,5 @@
-from attention_atlas.studies.clark2019.gradients import GradientOutputs, ModelFiles, measure_gradients
+from attention_atlas.models.mlm_head import ModelFiles
+from attention_atlas.studies.clark2019.gradients import GradientOutputs, measure_gradients
 from attention_atlas.workflow.job import job
 
 with job(snakemake):

@@ -37,7 +37,7 @@ from attention_atlas.models.devices import pick_device
 from attention_atlas.models.extraction import each_example
 from attention_atlas.models.language_models import LanguageModel, load_language_model
 from attention_atlas.models.loading import load_model
-from attention_atlas.models.mlm_head import read_head_facts
+from attention_atlas.models.mlm_head import ModelFiles, read_head_facts
 from attention_atlas.models.value_norms import ValueNorms
 from attention_atlas.stats.bootstrap import bootstrap_ratio
 from attention_atlas.stats.simultaneous import corrected_p, enough_draws, exchange_p
@@ -57,22 +57,6 @@ CAUSAL_EFFECTS = (
 )
 LEVEL = 0.05
 _IGNORED = -100
-
-
-@dataclass(frozen=True)
-class ModelFiles:
-    """A model, its card, and its masked-LM head.
-
-    Attributes:
-        entry: registry entry of the model.
-        card: its card.
-        mlm_head, mlm_head_facts: weights of the masked-LM head, and its description.
-    """
-
-    entry: Mapping[str, Any]
-    card: str | Path
-    mlm_head: str | Path
-    mlm_head_facts: str | Path
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,22 @@ _HELD_OUT = 10
 
 
 @dataclass(frozen=True)
+class ModelFiles:
+    """A model with its masked-LM head.
+
+    Attributes:
+        entry: registry entry of the model.
+        card: its card.
+        mlm_head, mlm_head_facts: weights of the masked-LM head, and its description.
+    """
+
+    entry: Mapping[str, Any]
+    card: str | Path
+    mlm_head: str | Path
+    mlm_head_facts: str | Path
+
+
+@dataclass(frozen=True)
 class HeadFacts:
     """Origin of a masked-LM head and its evaluation.
 

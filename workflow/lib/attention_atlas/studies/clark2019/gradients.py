@@ -34,7 +34,7 @@ from attention_atlas.methods.units import UNIT_COLUMNS, Units, independent_units
 from attention_atlas.models.card import ModelCard, read_card
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.masking import Masked, mask_pieces, unmasked
-from attention_atlas.models.mlm_head import MaskedModel, load_masked_model, read_head_facts
+from attention_atlas.models.mlm_head import MaskedModel, ModelFiles, load_masked_model, read_head_facts
 from attention_atlas.published.claims import level_of_parts
 from attention_atlas.stats.bootstrap import percentile_interval, resampled_counts
 from attention_atlas.studies.clark2019.gradient_rows import ALL_ROWS, PREDICTED, REACHABLE, ROWS
@@ -58,22 +58,6 @@ COLUMNS = (
     "mlm_head",
 )
 Floats = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class ModelFiles:
-    """A model with its masked-LM head.
-
-    Attributes:
-        entry: registry entry of the model.
-        card: its card.
-        mlm_head, mlm_head_facts: weights of the masked-LM head, and its description.
-    """
-
-    entry: Mapping[str, Any]
-    card: str | Path
-    mlm_head: str | Path
-    mlm_head_facts: str | Path
 
 
 @dataclass(frozen=True)
