@@ -73,8 +73,8 @@ def edge_line_builders(path: str | Path) -> Iterator[Callable[[], EdgeRecord]]:
     """Yield what reads each record of a file, in its order.
 
     Raises:
-        AtlasError: (when a record is read) no JSON object, no text, or a target whose spans or labels cannot
-            be; names file and line. Targets of one task must all have one span or all have two.
+        AtlasError: (when a record is read) no JSON object, no text, or a target with invalid spans or
+            labels; names file and line. Targets of one task must all have one span or all have two.
     """
     pairs: dict[str, bool] = {}
     return (partial(_read, line, f"{path}:{number}", number, pairs) for number, line in read_lines(path) if line.strip())
