@@ -73,7 +73,7 @@ def build_shard(
         entry: registry entry of the corpus.
         raw: its file.
         tokenizer: the model's tokenizer.json.
-        max_tokens: longest input of the model, in tokens; the corpus may set a lower bound.
+        max_tokens: longest input of the model, in tokens; the corpus may set a smaller maximum.
         start: first record.
         out: Parquet file to write (columns: `SCHEMA`).
         dropped_out: tab-separated table to write: the fields of `Dropped`.
