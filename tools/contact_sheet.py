@@ -68,7 +68,7 @@ def sheet(title: str, pictures: Sequence[tuple[str, Path]], width: int) -> Image
 
 
 def write_sheet(title: str, pictures: Sequence[tuple[str, Path]], path: Path, largest: int = LARGEST) -> None:
-    """Write a sheet in 128 colours, with narrower columns until it is small enough.
+    """Write a sheet in 256 colours, with narrower columns until it is small enough.
 
     Raises:
         SystemExit: it is too large with the narrowest columns as well.
@@ -76,7 +76,7 @@ def write_sheet(title: str, pictures: Sequence[tuple[str, Path]], path: Path, la
     path.parent.mkdir(parents=True, exist_ok=True)
     width = WIDTH
     while width >= NARROWEST:
-        sheet(title, pictures, width).quantize(128).save(path, optimize=True)
+        sheet(title, pictures, width).quantize(256, method=Image.Quantize.MAXCOVERAGE).save(path, optimize=True)
         if path.stat().st_size <= largest:
             return
         width = round(0.85 * width)
