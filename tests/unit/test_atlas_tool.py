@@ -10,7 +10,7 @@ from workspaces import ROOT
 from attention_atlas.corpora.alignment import WordPieces, without_space_mark
 from attention_atlas.corpora.users_text import users_text
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.hub_lock import read_lock
+from attention_atlas.io.hub_lock import LOCK_VARIABLE, read_lock
 from attention_atlas.methods.surface import token_classes
 from attention_atlas.models.card import read_card
 from attention_atlas.models.loading import describe
@@ -125,6 +125,8 @@ def test_the_notes_say_what_becomes_of_a_text(tmp_path):
 
 def test_a_bad_text_stops_before_anything_is_written(folder, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("tools.atlas.ROOT", tmp_path)
+    # Set here, so that the tool's default does not outlive the test.
+    monkeypatch.setenv(LOCK_VARIABLE, str(tmp_path / "lock.yaml"))
     monkeypatch.setattr("sys.argv", ["atlas.py", str(folder), "--text", str(tmp_path / "none.txt")])
     assert main() == 1
     assert capsys.readouterr().err.startswith(f"error: {tmp_path / 'none.txt'}: there is no such file")

@@ -122,7 +122,7 @@ def test_an_association_within_layers_is_found_whatever_depth_says(data_sets, de
 def test_a_page_says_how_verdicts_are_given(tmp_path):
     write_table(heads_table(0, depth=3.0, within=2.0), tmp_path / "heads.tsv")
     outs = tmp_path / "findings.tsv", tmp_path / "findings.html"
-    measures = pd.DataFrame([["entropy", *[""] * (len(MEASURES) - 2), "it says nothing"]], columns=MEASURES)
+    measures = pd.DataFrame([{"measure": "entropy", "warning": "it says nothing"}]).reindex(columns=MEASURES, fill_value="")
     write_table(measures, tmp_path / "measures.tsv")
     write_findings(tmp_path / "heads.tsv", tmp_path / "measures.tsv", {"clark2019": "tiny"}, "Test run", draws_of(0), *outs)
     table, page = pd.read_csv(outs[0], sep="\t"), outs[1].read_text(encoding="utf-8")

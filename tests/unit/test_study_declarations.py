@@ -78,7 +78,8 @@ def test_no_setting_is_written_twice(declared):
     assert set(written) == set(declared.roles)
     for name, role in declared.roles.items():
         described = SCHEMA["$defs"][declared.id]["properties"][name]
-        assert described == {"type": "string", "description": f"Corpus of reader {role.reader}: {role.use}"}
+        example = {"examples": [role.example]} if role.example else {}
+        assert described == {"type": "string", "description": f"Corpus of reader {role.reader}: {role.use}"} | example
 
 
 def test_a_schema_is_made_of_roles_and_a_file(tmp_path, monkeypatch):

@@ -38,6 +38,7 @@ from attention_atlas.studies.tenney2019.recipe import (
 )
 from attention_atlas.studies.tenney2019.resampling import is_noise, resampled_f1
 from attention_atlas.studies.tenney2019.scores import CASES, COUNTS, SCORES, WEIGHTS, f1_of
+from attention_atlas.studies.tenney2019.seed_parts import JoinedOutputs, join_seeds
 from attention_atlas.studies.tenney2019.summary import (
     CONTROLS,
     FIGURE1,
@@ -85,6 +86,16 @@ def corpus(folder, name, task, pairs, records, example=edge_example):
     return ProbedCorpus([folder / f"{name}.parquet"], [path], 1000)
 
 
+def probe(tasks, plan, folder, name=""):
+    """Train the probes of tasks in one job, and join the tables of its seeds."""
+    kinds = {"scores": "tsv", "weights": "tsv", "counts": "parquet", "traces": "parquet"}
+    part = Outputs(*(folder / f"{name}part.{kind}.{suffix}" for kind, suffix in kinds.items()))
+    probe_tasks(tasks, plan, part)
+    out = JoinedOutputs(*(folder / f"{name}{kind}" for kind in ("scores", "weights", "counts", "cases")))
+    join_seeds(list(tasks), *([path] for path in vars(part).values()), out)
+    return out
+
+
 @pytest.fixture(scope="module")
 def probed(tmp_path_factory):
     """Task -> files of its probes, and those of a control model."""
@@ -93,10 +104,9 @@ def probed(tmp_path_factory):
     for task, pairs in TASKS.items():
         parts = [corpus(folder, f"{task}-{name}", task, pairs, records) for name, records in SPLITS]
         for whole in (True, False):
-            out = Outputs(*(folder / f"{task}.{whole}.{kind}" for kind in ("scores", "weights", "counts", "cases")))
             plan = Plan(SEEDS, [EMBEDDINGS, LEXICAL] if whole else [EMBEDDINGS], whole, whole, MAX_TARGETS, 1000)
-            probe_tasks({task: ProbedTask(*parts[:2], parts[2] if whole else None, RECIPE)}, plan, out)
-            outputs[task, whole] = out
+            probed_task = ProbedTask(*parts[:2], parts[2] if whole else None, RECIPE)
+            outputs[task, whole] = probe({task: probed_task}, plan, folder, f"{task}.{whole}.")
     return outputs
 
 
@@ -105,9 +115,8 @@ def test_several_tasks_in_one_job_get_the_rows_that_each_gets_alone(probed, tmp_
     parts = {
         task: [corpus(tmp_path, f"{task}-{name}", task, TASKS[task], records) for name, records in SPLITS] for task in tasks
     }
-    out = Outputs(*(tmp_path / kind for kind in ("scores", "weights", "counts", "cases")))
     plan = Plan(SEEDS, [EMBEDDINGS, LEXICAL], True, True, 4, 1000)
-    probe_tasks({task: ProbedTask(*parts[task], RECIPE) for task in tasks}, plan, out)
+    out = probe({task: ProbedTask(*parts[task], RECIPE) for task in tasks}, plan, tmp_path)
     alone = [probed[task, True] for task in tasks]
     for name, columns in (("scores", SCORES), ("weights", WEIGHTS), ("cases", CASES)):
         joint = read_table(getattr(out, name), columns)
@@ -214,8 +223,8 @@ def document_example(record, task, pairs):
 
 def test_counts_and_scores_know_the_documents_of_the_evaluated_sentences(probed, tmp_path):
     parts = [corpus(tmp_path, name, "pos", False, records, document_example) for name, records in SPLITS]
-    out = Outputs(*(tmp_path / kind for kind in ("scores", "weights", "counts", "cases")))
-    probe_tasks({"pos": ProbedTask(*parts, replace(RECIPE, max_steps=10))}, Plan([1], [EMBEDDINGS], False, False, None, 3), out)
+    plan = Plan([1], [EMBEDDINGS], False, False, None, 3)
+    out = probe({"pos": ProbedTask(*parts, replace(RECIPE, max_steps=10))}, plan, tmp_path)
     counts = read_parquet(out.counts, COUNTS).drop_duplicates("record")
     assert dict(zip(counts["record"], counts["unit_number"], strict=True)) == {k: (k - 24) // 3 for k in range(24, 32)}
     scores = read_table(out.scores, SCORES)
@@ -238,8 +247,8 @@ def role_example(record, task, pairs):
 
 def test_predicates_of_a_sentence_are_counted_together_and_their_targets_numbered_through(tmp_path):
     parts = [corpus(tmp_path, name, "roles", True, records, role_example) for name, records in SPLITS]
-    out = Outputs(*(tmp_path / kind for kind in ("scores", "weights", "counts", "cases")))
-    probe_tasks({"roles": ProbedTask(*parts, replace(RECIPE, max_steps=10))}, Plan([1], [EMBEDDINGS], True, True, None, 3), out)
+    plan = Plan([1], [EMBEDDINGS], True, True, None, 3)
+    out = probe({"roles": ProbedTask(*parts, replace(RECIPE, max_steps=10))}, plan, tmp_path)
     counts = read_parquet(out.counts, COUNTS)
     assert not counts.duplicated(["layer0", "condition", "top", "seed", "record"]).any()
     assert sorted(counts["record"].unique()) == list(range(24, 32))
@@ -574,7 +583,7 @@ def test_the_words_alone_need_a_model_that_has_them(tmp_path):
     }
     states = {k: telling_states(edge_example(k, "pos", False))[:-1] for k in range(6)}
     write_shard(path, path.with_suffix(".json"), states, facts)
-    out = Outputs(*(tmp_path / kind for kind in ("scores", "weights", "counts", "cases")))
+    out = Outputs(*(tmp_path / kind for kind in ("scores", "weights", "counts", "traces")))
     with pytest.raises(AtlasError, match="layer0: lexical needs a model with embeddings like BERT's"):
         probe_tasks({"pos": ProbedTask(part, part, None, RECIPE)}, Plan([1], [EMBEDDINGS, LEXICAL], True, True, None, 10), out)
     assert not out.scores.exists()

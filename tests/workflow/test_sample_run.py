@@ -421,7 +421,8 @@ def test_every_measure_says_what_it_is_compared_with(done):
     without = measures.index[measures["calibration"].str.contains("No interval")]
     assert set(without) == {"relation_accuracy", "coreference", "pattern_share", "ov_copying"}
     for name in ("sentence_entropy", "sentence_to_previous", "sentence_distance"):
-        assert measures.loc[name, "calibration"] == "Compared with heads with random weights; q over all heads."
+        # This run draws three models with random weights.
+        assert measures.loc[name, "calibration"] == "Compared with heads with random weights; too few draws for q."
         assert (heads[f"{name}_low"] <= heads[name]).all()
         assert (heads[name] <= heads[f"{name}_high"]).all()
 

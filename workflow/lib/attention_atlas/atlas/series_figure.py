@@ -42,7 +42,7 @@ def series_figure(series: str | Path, label: RunLabel, pictures: Mapping[str, st
     models = table.drop_duplicates("position").sort_values("position")
     rows = -(-len(names) // _COLUMNS)
     height = min(1.55 * rows + 1.4, TALLEST - 0.6)
-    figure, axes = page_figure(rows, _COLUMNS, PAGE - 0.05, height, sharex=True)
+    figure, axes = page_figure(rows, _COLUMNS, PAGE - 0.25, height, sharex=True)
     for axis, name in zip(axes.flat, names, strict=False):
         of_measure = table[table["measure"] == name].sort_values("position")
         place = of_measure["position"]
